@@ -1,0 +1,108 @@
+"""Keeping keys, tokens and passwords out of what is written."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from typing import Any
+
+REDACTED = "[redacted]"
+
+_SECRET_WORDS = frozenset(
+    {"key", "keys", "apikey", "accesskey", "secretkey", "secret", "secrets"}
+    | {"token", "apitoken", "accesstoken", "authtoken", "auth", "authorization", "bearer"}
+    | {"password", "passwd", "pwd", "passphrase", "credential", "credentials", "cookie"}
+)
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_KEY_MATERIAL = re.compile(
+    r"""
+    (?<![\w-])(?:sk|pk|rk)-(?=[\w-]*\d)[A-Za-z0-9_-]{16,}       # OpenAI and those who follow it
+    | \bhf_[A-Za-z0-9]{16,}                                     # Hugging Face
+    | \bgh[opsur]_[A-Za-z0-9]{20,} | \bgithub_pat_\w{20,}       # GitHub
+    | \bAIza[A-Za-z0-9_-]{30,} | \bA[KS]IA[A-Z0-9]{16}\b        # Google, AWS
+    | \bxox[abprs]-[A-Za-z0-9-]{10,}                            # Slack
+    | \beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*   # JSON web tokens
+    | -----BEGIN[ ][A-Z ]*PRIVATE[ ]KEY-----
+    """,
+    re.VERBOSE,
+)
+_BEARER = re.compile(r"(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{12,}")
+_USER_IN_URL = re.compile(r"(?i)\b([a-z][a-z0-9+.-]*://)[^\s/@?#]+@")
+_ARGUMENT = re.compile(r"([A-Za-z_][\w.-]*)=([^,\s&]+)")
+_SECRET_VARIABLE = re.compile(r"(?:KEY|TOKEN|SECRET|PASSWORD)$")
+_SHORTEST_SECRET = 12
+
+
+def names_a_secret(name: str) -> bool:
+    """Whether an argument of that name is one that holds a key, token, secret or password."""
+    words = [word.lower() for word in _WORD.findall(name)]
+    # `api_key_env` and the like name the variable that holds the key.
+    return words[-1:] != ["env"] and any(word in _SECRET_WORDS for word in words)
+
+
+def redacted_args(args: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments with the values of secret ones replaced, at any depth."""
+    return {
+        name: REDACTED if names_a_secret(name) and value is not None else _redacted_arg(value)
+        for name, value in args.items()
+    }
+
+
+def redacted_spec(spec: str) -> str:
+    """A model as a user names it, `kind:name=value,…`, without the values of secret arguments."""
+    return _ARGUMENT.sub(
+        lambda found: f"{found[1]}={REDACTED if names_a_secret(found[1]) else found[2]}", spec
+    )
+
+
+def without_key_material(value: Any, secrets: tuple[str, ...] | None = None) -> Any:
+    """A JSON value whose strings have lost whatever is recognisably key material.
+
+    That is what has the form of a known kind of key, credentials in an address, and the values
+    that the environment's own secret variables have now.
+    """
+    known = environment_secrets() if secrets is None else secrets
+    if isinstance(value, str):
+        return _without(value, known)
+    if isinstance(value, Mapping):
+        return {
+            _without(name, known) if isinstance(name, str) else name: without_key_material(
+                held, known
+            )
+            for name, held in value.items()
+        }
+    if isinstance(value, (list, tuple)):
+        return [without_key_material(member, known) for member in value]
+    return value
+
+
+def safe_text(text: str) -> str:
+    """A text for people without the secrets that it may have been given."""
+    redacted: str = without_key_material(redacted_spec(text))
+    return redacted
+
+
+def environment_secrets() -> tuple[str, ...]:
+    """The values of environment variables that are named like secrets; short ones left out."""
+    return tuple(
+        value
+        for name, value in os.environ.items()
+        if _SECRET_VARIABLE.search(name.upper()) and len(value) >= _SHORTEST_SECRET
+    )
+
+
+def _redacted_arg(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return redacted_args(value)
+    if isinstance(value, (list, tuple)):
+        return [_redacted_arg(member) for member in value]
+    return redacted_spec(value) if isinstance(value, str) else value
+
+
+def _without(text: str, secrets: tuple[str, ...]) -> str:
+    for secret in secrets:
+        text = text.replace(secret, REDACTED)
+    text = _KEY_MATERIAL.sub(REDACTED, text)
+    text = _BEARER.sub(lambda found: f"{found[1]} {REDACTED}", text)
+    return _USER_IN_URL.sub(rf"\1{REDACTED}@", text)

@@ -1,0 +1,29 @@
+"""What a model is to the harness: messages in, a reply or a typed error out."""
+
+from harness.models.contract import (
+    CallError,
+    Finish,
+    Message,
+    Model,
+    ModelSettings,
+    Reply,
+    Request,
+    Sampling,
+    Topic,
+    Usage,
+)
+from harness.models.identity import Identity
+
+__all__ = [
+    "CallError",
+    "Finish",
+    "Identity",
+    "Message",
+    "Model",
+    "ModelSettings",
+    "Reply",
+    "Request",
+    "Sampling",
+    "Topic",
+    "Usage",
+]

@@ -1,0 +1,131 @@
+"""The contract between the harness and a model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, Protocol
+
+import msgspec
+
+from harness.models.identity import Identity
+
+Finish = Literal["stop", "length", "refused"]
+"""How a reply ended: by itself, at the token limit, or stopped by the server's content filter."""
+
+
+class Message(msgspec.Struct, frozen=True):
+    """One turn of a chat."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+class Sampling(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How a reply is drawn; all of it enters the key of a call."""
+
+    temperature: float = 0.0
+    max_tokens: int = 1024
+    top_p: float | None = None
+    stop: tuple[str, ...] = ()
+
+
+class Topic(msgspec.Struct, frozen=True, kw_only=True):
+    """What a request is about, for models that answer by rule; never part of a key."""
+
+    benchmark: str
+    stage: str
+    role: str
+    prompt: str
+    variables: Mapping[str, Any]
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """One question to a model."""
+
+    messages: tuple[Message, ...]
+    sampling: Sampling
+    seed: int
+    schema: dict[str, Any] | None = None
+    topic: Topic | None = None
+
+
+class Usage(msgspec.Struct, frozen=True, kw_only=True):
+    """Tokens a reply cost, as the server counted them."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cached_tokens: int = 0
+    reasoning_tokens: int = 0
+
+
+class Reply(msgspec.Struct, frozen=True, kw_only=True):
+    """What a model answered."""
+
+    text: str
+    finish: Finish = "stop"
+    reasoning: str | None = None
+    usage: Usage | None = None
+    id: str | None = None
+
+
+class CallError(Exception):
+    """Why one attempt brought no reply.
+
+    `cause` is one of: auth, bad_request, overflow, not_found, rate_limited, server_error,
+    timeout, connection, bad_response, no_content.
+    `fatal` ends the run: no other call can do better (a wrong key, an unknown model).
+    """
+
+    def __init__(
+        self,
+        cause: str,
+        detail: str,
+        *,
+        retryable: bool = False,
+        fatal: bool = False,
+        status: int | None = None,
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(f"{cause}: {detail}")
+        self.cause = cause
+        self.detail = detail
+        self.retryable = retryable
+        self.fatal = fatal
+        self.status = status
+        self.retry_after = retry_after
+
+
+class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What the run tells a model when it is made."""
+
+    args: Mapping[str, str]
+    concurrency: int | None = None
+    attempt_timeout: float = 600.0
+    structured: bool = False
+
+
+class Model(Protocol):
+    """A model bound to a role. Made cheaply; `open` does what is slow.
+
+    `concurrency` is how many requests it wants in flight at most. `occupies` names what only one
+    open model at a time may hold (a GPU); None for models that stand beside any other.
+    """
+
+    @property
+    def identity(self) -> Identity: ...
+
+    @property
+    def concurrency(self) -> int: ...
+
+    @property
+    def occupies(self) -> str | None: ...
+
+    async def open(self) -> None:
+        """Make ready to answer; called once before the first request that the store misses."""
+
+    async def close(self) -> None:
+        """Give everything back; may be opened again."""
+
+    async def ask(self, request: Request) -> Reply:
+        """Answer one request, once, without retries; raises CallError."""
+        ...

@@ -1,0 +1,119 @@
+"""JSON text to a value that every part of the harness can keep.
+
+The rules, beyond RFC 8259: NaN and the infinities are no JSON, nor are numbers too large for a
+finite float or a 64-bit integer. A key that stands twice in one object is harmless with equal
+values; with different ones the text contradicts itself and is no answer. Nesting deeper than 64 is
+no answer. Half a surrogate pair becomes U+FFFD, since no file could hold it. A raw control
+character in a string is an error unless `lenient`.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NoReturn
+
+MAX_DEPTH = 64
+LARGEST = 2**63
+
+
+class NotJson(ValueError):
+    """The text holds no JSON value; `final` when a rule of ours says so, which mending keeps."""
+
+    def __init__(self, reason: str, *, final: bool = True) -> None:
+        super().__init__(reason)
+        self.final = final
+
+
+def decode(text: str) -> Any:
+    """The value of a text that is JSON from its first character to its last, or NotJson."""
+    value, end = decode_at(text, 0)
+    if end != len(text):
+        raise NotJson("text follows the JSON value", final=False)
+    return value
+
+
+def decode_at(text: str, start: int, *, lenient: bool = False) -> tuple[Any, int]:
+    """The JSON value that begins at `start`, and where it ends; or NotJson."""
+    try:
+        value, end = (_LENIENT if lenient else _STRICT).raw_decode(text, start)
+    except NotJson:
+        raise
+    except RecursionError:
+        raise NotJson("nested too deep") from None
+    except ValueError as error:
+        raise NotJson(str(error), final=False) from None
+    if (
+        text.count("[", start, end) + text.count("{", start, end) > MAX_DEPTH
+        or text.find("\\u", start, end) >= 0
+    ):
+        value = keepable(value)
+    return value, end
+
+
+def keepable(value: Any, depth: int = 0) -> Any:
+    """The value with whole characters only; NotJson where it is nested too deep or not finite."""
+    if isinstance(value, str):
+        return whole_characters(value)
+    if isinstance(value, float):
+        return _float(repr(value))
+    if isinstance(value, int) and not isinstance(value, bool):
+        return _in_range(value)
+    if not isinstance(value, list | dict):
+        return value
+    if depth == MAX_DEPTH:
+        raise NotJson(f"nested deeper than {MAX_DEPTH}")
+    if isinstance(value, list):
+        return [keepable(one, depth + 1) for one in value]
+    return {whole_characters(key): keepable(one, depth + 1) for key, one in value.items()}
+
+
+def whole_characters(text: str) -> str:
+    """The text with surrogate pairs joined and each half of one replaced by U+FFFD."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        for key, value in pairs:
+            if made[key] != value:
+                raise NotJson(f"the key {key[:80]!r} has two values")
+    return made
+
+
+def _float(text: str) -> float:
+    number = float(text)
+    if number - number != 0:
+        raise NotJson(f"the number {text[:40]} is not finite")
+    return number
+
+
+def _int(text: str) -> int:
+    # int() refuses thousands of digits with an error that would look like one of syntax.
+    return int(text) if len(text) < 19 else _in_range(int(text[:21]))
+
+
+def _in_range(number: int) -> int:
+    if not -LARGEST <= number < LARGEST:
+        raise NotJson("an integer is larger than 64 bits hold")
+    return number
+
+
+def _constant(name: str) -> NoReturn:
+    raise NotJson(f"{name} is no JSON number")
+
+
+_STRICT = json.JSONDecoder(
+    object_pairs_hook=_object, parse_float=_float, parse_int=_int, parse_constant=_constant
+)
+_LENIENT = json.JSONDecoder(
+    object_pairs_hook=_object,
+    parse_float=_float,
+    parse_int=_int,
+    parse_constant=_constant,
+    strict=False,
+)

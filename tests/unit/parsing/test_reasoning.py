@@ -1,0 +1,47 @@
+"""Reasoning is told from the answer, with and without its opening tag."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.parsing import split_reasoning
+
+
+@pytest.mark.parametrize(
+    ("text", "answer", "reasoning"),
+    [
+        ("plain", "plain", None),
+        (" kept as it is\n", " kept as it is\n", None),
+        ("<think>why</think>\nanswer", "answer", "why"),
+        ("\n<think>\nwhy\n</think>\n\nanswer\n", "answer", "why"),
+        ("<think>\n\n</think>\n\nanswer", "answer", None),
+        ("why\n</think>\nanswer", "answer", "why"),
+        ("<think>never ends", "", "never ends"),
+        ("answer\n<think>afterthought", "answer", "afterthought"),
+        ("answer\n<think>afterthought</think>", "answer", "afterthought"),
+        ("<think>a</think>b</think>answer", "answer", "a\nb"),
+        ("one\n<think>a</think>two</think>answer", "answer", "a\none\ntwo"),
+        ("<think>see <think> there</think>answer", "answer", "see <think> there"),
+        ("<think>a</think>one\n<think>b</think>two", "one\ntwo", "a\nb"),
+        ("<Thinking>why</Thinking>answer", "answer", "why"),
+        ("<seed:think>why</seed:think>answer", "answer", "why"),
+        ("[THINK]why[/THINK]answer", "answer", "why"),
+        ('{"title": "I <think> so"}', '{"title": "I <think> so"}', None),
+        ("I think </ so", "I think </ so", None),
+    ],
+)
+def test_split(text: str, answer: str, reasoning: str | None) -> None:
+    assert split_reasoning(text) == (answer, reasoning)
+
+
+@given(st.text(), st.text())
+def test_reasoning_in_front_never_changes_the_answer(thought: str, answer: str) -> None:
+    if "hink" not in (thought + answer).lower():
+        assert split_reasoning(f"<think>{thought}</think>{answer}")[0] == answer.strip()
+
+
+@pytest.mark.parametrize("piece", ["<think>", "</think>", "\t", "<", "x<think>", "[THINK]"])
+def test_a_hostile_megabyte_is_survived(piece: str) -> None:
+    split_reasoning("<think>" + piece * (1_000_000 // len(piece)))

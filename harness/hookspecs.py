@@ -1,0 +1,116 @@
+"""Every hook a plugin may implement. `register` callables take names and lazy factories."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+import pluggy
+
+if TYPE_CHECKING:
+    from harness.judging import Judge
+    from harness.models import Model, ModelSettings
+    from harness.pipeline.benchmark import Benchmark
+
+PROJECT = "harness"
+hookspec = pluggy.HookspecMarker(PROJECT)
+hookimpl = pluggy.HookimplMarker(PROJECT)
+
+BenchmarkFactory = Callable[[], "Benchmark"]
+ModelFactory = Callable[["ModelSettings"], "Model"]
+JudgeFactory = Callable[["Model | None", Mapping[str, str]], "Judge"]
+Respondent = Callable[[Mapping[str, Any], Random], str]
+
+
+class RegisterBenchmark(Protocol):
+    def __call__(self, name: str, factory: BenchmarkFactory) -> None: ...
+
+
+class RegisterModel(Protocol):
+    def __call__(self, name: str, factory: ModelFactory, *, description: str = "") -> None: ...
+
+
+class RegisterJudge(Protocol):
+    def __call__(
+        self, name: str, factory: JudgeFactory, *, needs_model: bool = False, description: str = ""
+    ) -> None: ...
+
+
+class RegisterRespondent(Protocol):
+    def __call__(
+        self,
+        benchmark: str,
+        prompt: str,
+        role: str,
+        respond: Callable[[], Respondent],
+        *,
+        name: str = "default",
+        version: int = 1,
+    ) -> None: ...
+
+
+class RunStarted(msgspec.Struct, frozen=True, kw_only=True):
+    """A run folder was made or taken up again."""
+
+    folder: Path
+    tasks: tuple[str, ...]
+    model: str
+    resumed: bool
+
+
+class StageEnded(msgspec.Struct, frozen=True, kw_only=True):
+    """A stage of a task is over: every item has its record, or it was given up."""
+
+    folder: Path
+    task: str
+    stage: str
+    items: int
+    failures: dict[str, int]
+    seconds: float
+
+
+class RunEnded(msgspec.Struct, frozen=True, kw_only=True):
+    """A run ended, in whatever way; `status` is done, failed, interrupted or too_many_failures."""
+
+    folder: Path
+    status: str
+    exit_code: int
+    seconds: float
+
+
+@hookspec
+def register_benchmarks(register: RegisterBenchmark) -> None:
+    """Call `register(name, factory)` for each benchmark; the factory is called at first use."""
+
+
+@hookspec
+def register_models(register: RegisterModel) -> None:
+    """Call `register(name, factory)` for each kind of model that `--model` may name."""
+
+
+@hookspec
+def register_judges(register: RegisterJudge) -> None:
+    """Call `register(name, factory)` for each judge adapter that `--judge` may name."""
+
+
+@hookspec
+def register_respondents(register: RegisterRespondent) -> None:
+    """Call `register(benchmark, prompt, role, factory)` for each baseline respondent."""
+
+
+@hookspec
+def on_run_start(event: RunStarted) -> None:
+    """Called once, after the run folder stands and before anything is asked."""
+
+
+@hookspec
+def on_stage_end(event: StageEnded) -> None:
+    """Called after each stage of each task."""
+
+
+@hookspec
+def on_run_end(event: RunEnded) -> None:
+    """Called once, after everything was written."""

@@ -1,0 +1,1 @@
+"""From task files to tasks: load, resolve, choose, change, check."""

@@ -1,0 +1,356 @@
+"""All task files of all plugins, and how `--tasks` chooses among them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from harness.errors import TaskError, did_you_mean
+from harness.resources import FIRST_PARTY, Bundle
+from harness.tasks.load import Document, load_file, shown
+from harness.tasks.resolve import OWN, Resolved, references, resolve
+from harness.tasks.schema import completeness_errors, document_errors, raise_first
+from harness.tasks.task import Group, Task
+
+if TYPE_CHECKING:
+    from harness.plugin_manager import Plugins
+
+SUFFIXES = (".yaml", ".yml")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selection:
+    """The tasks that were chosen, in the order first named, and the groups they came through."""
+
+    tasks: tuple[Task, ...]
+    groups: tuple[Group, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """What a list of tasks and groups shows of one of them; `members` are those of a group."""
+
+    name: str
+    file: Path
+    bundle: str
+    description: str
+    tags: tuple[str, ...]
+    benchmark: str | None = None
+    version: int | None = None
+    abstract: bool = False
+    members: tuple[str, ...] | None = None
+
+
+class Catalogue:
+    """Finds tasks and groups by name; reads files when they are first wanted, each once."""
+
+    def __init__(self, plugins: Plugins) -> None:
+        self._plugins = plugins
+        self._documents: dict[Path, Document] = {}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The tasks that can be run."""
+        return tuple(
+            entry.name for entry in self.entries if entry.members is None and not entry.abstract
+        )
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The groups."""
+        return tuple(entry.name for entry in self.entries if entry.members is not None)
+
+    @functools.cached_property
+    def tags(self) -> Mapping[str, tuple[str, ...]]:
+        """The names of the tasks and groups that bear each tag."""
+        tags: dict[str, list[str]] = {}
+        for entry in self.entries:
+            for tag in () if entry.abstract else entry.tags:
+                tags.setdefault(tag, []).append(entry.name)
+        return {tag: tuple(tags[tag]) for tag in sorted(tags)}
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """Every task and group by name, bases among them, where their files can be read."""
+        return self._listed[0]
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What is wrong with files that cannot be listed, and names that several files give."""
+        return self._listed[1]
+
+    def select(self, specs: Sequence[str]) -> Selection:
+        """The tasks that names, globs, groups, tags and files choose, checked and resolved."""
+        tasks: dict[str, Task] = {}
+        groups: dict[str, Group] = {}
+        for spec in specs:
+            for document in self.find(spec):
+                self._choose(document, tasks, groups, ())
+        return Selection(tasks=tuple(tasks.values()), groups=tuple(groups.values()))
+
+    def find(self, spec: str) -> tuple[Document, ...]:
+        """The files that one part of `--tasks` means, unchecked."""
+        if spec.startswith("tag:"):
+            return tuple(self._named(name) for name in self._tagged(spec.removeprefix("tag:")))
+        if spec.endswith(SUFFIXES):
+            return (self._document(Path(spec)),)
+        if spec in self._sources:
+            return (self._named(spec),)
+        if any(character in spec for character in "*?["):
+            known = sorted({*self.names, *self.groups})
+            matching = [name for name in known if fnmatchcase(name, spec)]
+            if not matching:
+                raise TaskError(f"no task or group matches {spec!r}", hint=self._how_to_list())
+            return tuple(self._named(name) for name in matching)
+        if spec in self.tags:
+            return tuple(self._named(name) for name in self.tags[spec])
+        raise self._unknown(spec, [*self._sources, *self.tags])
+
+    def matching(self, patterns: Sequence[str]) -> tuple[Entry, ...]:
+        """What is shown for patterns: globs or parts of names, tags, groups with their members."""
+        if not patterns:
+            return self.entries
+        shown_names: set[str] = set()
+        for pattern in patterns:
+            found = {
+                entry.name
+                for entry in self.entries
+                if pattern in entry.name
+                or pattern in entry.tags
+                or fnmatchcase(entry.name, pattern)
+            }
+            if not found:
+                raise self._unknown(pattern, [*self._sources, *self.tags])
+            shown_names |= found
+        return tuple(entry for entry in self.entries if entry.name in shown_names)
+
+    def resolved(self, document: Document) -> Resolved:
+        """A task's file with its bases merged in, unchecked."""
+        return resolve(document, self._reference)
+
+    def task(self, document: Document) -> Task:
+        """The task that a file describes, checked against the schema."""
+        self._refuse_broken(document)
+        raise_first(document_errors(document))
+        resolved = self.resolved(document)
+        for base in resolved.documents:
+            raise_first(document_errors(base))
+        if resolved.values.get("abstract"):
+            raise TaskError(
+                f"{document.name!r} is a base that others extend",
+                where=document.where(["abstract"], of_key=True),
+                expected="a task that can be run",
+                hint=self._heirs_of(document),
+            )
+        raise_first(completeness_errors(resolved.values, resolved.where))
+        return _task_of(resolved)
+
+    def group(self, document: Document) -> Group:
+        """The group that a file describes, checked against the schema; its members exist."""
+        raise_first(document_errors(document))
+        values = document.values
+        return Group(
+            name=document.name,
+            members=tuple(member.name for member in self.members(document)),
+            description=values.get("description", ""),
+            tags=tuple(values.get("tags", ())),
+            file=document.file,
+        )
+
+    def members(self, document: Document) -> tuple[Document, ...]:
+        """The files of a group's members, unchecked."""
+        return tuple(
+            self._reference(reference, document, path)
+            for path, reference in references(document, "tasks")
+        )
+
+    def _choose(
+        self,
+        document: Document,
+        tasks: dict[str, Task],
+        groups: dict[str, Group],
+        above: tuple[Document, ...],
+    ) -> None:
+        chosen = groups if document.is_group else tasks
+        earlier = chosen.get(document.name)
+        if earlier is not None and earlier.file != document.file:
+            raise TaskError(
+                f"two different files are called {document.name!r}",
+                where=document.where([]),
+                found=f"{shown(document.file)} and {shown(earlier.file or Path())}",
+                expected="one of them",
+            )
+        if not document.is_group:
+            if earlier is None:
+                tasks[document.name] = self.task(document)
+            return
+        if any(one.file == document.file for one in above):
+            circle = [*(one.name for one in above), document.name]
+            raise TaskError(
+                "groups hold each other in a circle",
+                where=above[-1].where(["tasks"]),
+                found=" -> ".join(circle[circle.index(document.name) :]),
+            )
+        if earlier is None:
+            groups[document.name] = self.group(document)
+        for member in self.members(document):
+            self._choose(member, tasks, groups, (*above, document))
+
+    @functools.cached_property
+    def _read(self) -> tuple[dict[str, tuple[tuple[Document, Bundle], ...]], tuple[str, ...]]:
+        """Every readable file by the name it gives, and what is wrong with the others."""
+        sources: dict[str, list[tuple[Document, Bundle]]] = {}
+        problems = []
+        for bundle in self._plugins.bundles:
+            for file in _yaml_files(bundle.task_configs):
+                try:
+                    document = self._document(file)
+                except TaskError as error:
+                    problems.append(str(error))
+                    continue
+                if isinstance(document.values.get("task", document.values.get("group")), str):
+                    sources.setdefault(document.name, []).append((document, bundle))
+                else:
+                    problems.extend(str(error) for error in document_errors(document))
+        return {name: tuple(sources[name]) for name in sorted(sources)}, tuple(problems)
+
+    @property
+    def _sources(self) -> dict[str, tuple[tuple[Document, Bundle], ...]]:
+        return self._read[0]
+
+    @functools.cached_property
+    def _listed(self) -> tuple[tuple[Entry, ...], tuple[str, ...]]:
+        entries = []
+        problems = list(self._read[1])
+        for name, given in self._sources.items():
+            try:
+                document = self._named(name)
+                entries.append(self._entry(document, given[0][1]))
+            except TaskError as error:
+                problems.append(str(error))
+        return tuple(entries), tuple(problems)
+
+    def _entry(self, document: Document, bundle: Bundle) -> Entry:
+        values = document.values if document.is_group else self.resolved(document).values
+        members = [name for _, name in references(document, "tasks")]
+        tags = values.get("tags", ())
+        return Entry(
+            name=document.name,
+            file=document.file,
+            bundle=bundle.name,
+            description=str(values.get("description") or ""),
+            tags=tuple(map(str, tags)) if isinstance(tags, list) else (),
+            benchmark=_only(str, values.get("benchmark")),
+            version=_only(int, values.get("version")),
+            abstract=values.get("abstract") is True,
+            members=tuple(members) if document.is_group else None,
+        )
+
+    def _document(self, file: Path) -> Document:
+        path = file.resolve()
+        if path not in self._documents:
+            self._documents[path] = load_file(path)
+        return self._documents[path]
+
+    def _named(self, name: str) -> Document:
+        given = self._sources[name]
+        if len(given) > 1:
+            found = " and ".join(shown(document.file) for document, _ in given)
+            raise TaskError(
+                f"the name {name!r} is given by several files",
+                found=found,
+                expected="one",
+                hint="rename one, uninstall its plugin, or name the file itself",
+            )
+        return given[0][0]
+
+    def _reference(self, reference: str, source: Document, path: Sequence[str | int]) -> Document:
+        where = source.where(path)
+        if reference.endswith(SUFFIXES):
+            file = source.file.parent / reference
+            if not file.is_file():
+                raise TaskError("no such file", where=where, found=reference, expected=shown(file))
+            return self._document(file)
+        try:
+            if reference in self._sources:
+                return self._named(reference)
+            raise self._unknown(reference, self._sources)
+        except TaskError as error:
+            error.where = where
+            raise
+
+    def _tagged(self, tag: str) -> tuple[str, ...]:
+        if tag not in self.tags:
+            raise TaskError(
+                f"no task or group bears the tag {tag!r}",
+                expected=f"one of {', '.join(self.tags)}" if self.tags else None,
+                hint=did_you_mean(tag, self.tags) or self._how_to_list(),
+            )
+        return self.tags[tag]
+
+    def _unknown(self, name: str, known: Iterable[str]) -> TaskError:
+        near = did_you_mean(name, known)
+        broken = "; ".join(str(one) for one in self._plugins.broken)
+        return TaskError(
+            f"no task, group or tag is called {name!r}",
+            found=f"these could not be looked into: {broken}" if broken else None,
+            hint=near or self._how_to_list(),
+        )
+
+    def _refuse_broken(self, document: Document) -> None:
+        """Raise the error of the broken plugin that a task's benchmark would have come from."""
+        benchmark = self.resolved(document).values.get("benchmark")
+        if not isinstance(benchmark, str) or self._plugins.has_benchmark(benchmark):
+            return
+        bundle = next(
+            (one.name for given in self._sources.values() for source, one in given
+             if source is document), None,
+        )  # fmt: skip
+        behind = self._plugins.broken_behind(benchmark, None if bundle == FIRST_PARTY else bundle)
+        if behind:
+            raise TaskError(
+                f"the task {document.name!r} is of a plugin that is broken",
+                where=document.where(["task"]),
+                found="; ".join(str(one) for one in behind),
+                expected=f"a plugin that offers the benchmark {benchmark!r}",
+            )
+
+    def _heirs_of(self, document: Document) -> str | None:
+        heirs = [
+            name
+            for name in self.names
+            if any(one.file == document.file for one in self.resolved(self._named(name)).documents)
+        ]
+        return f"it is the base of {', '.join(heirs)}" if heirs else None
+
+    @staticmethod
+    def _how_to_list() -> str:
+        return "`harness tasks` lists what there is"
+
+
+def _yaml_files(folder: Path | None) -> Iterable[Path]:
+    if folder is None:
+        return ()
+    return sorted(path for path in folder.rglob("*") if path.suffix in SUFFIXES and path.is_file())
+
+
+def _task_of(resolved: Resolved) -> Task:
+    kept = {key: value for key, value in resolved.values.items() if key not in OWN}
+    *bases, own = resolved.documents
+    try:
+        task = msgspec.convert({**kept, "name": own.name}, Task, strict=True)
+    except msgspec.ValidationError as error:
+        raise TaskError(
+            f"the task {own.name!r} cannot be used", where=own.where(["task"]), found=str(error)
+        ) from error
+    return msgspec.structs.replace(task, file=own.file, bases=tuple(base.file for base in bases))
+
+
+def _only(kind: type, value: Any) -> Any:
+    return value if isinstance(value, kind) else None

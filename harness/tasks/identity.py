@@ -1,0 +1,41 @@
+"""One hash over everything in a task that shapes its result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from harness.hashing import digest
+from harness.tasks.task import Task
+
+SHAPING = (
+    "version",
+    "benchmark",
+    "data",
+    "options",
+    "roles",
+    "stages",
+    "metrics",
+    "interval",
+)
+"""The fields that shape a result; name, description, tags and files do not."""
+
+
+def content_hash(
+    task: Task,
+    *,
+    template_hashes: Mapping[str, str],
+    stage_versions: Mapping[str, int],
+    options: msgspec.Struct | None = None,
+) -> str:
+    """A key that is equal for tasks that do the same.
+
+    With `options`, the typed ones: what a task is silent about then counts at its default.
+    """
+    parts = {name: msgspec.to_builtins(getattr(task, name)) for name in SHAPING}
+    if options is not None:
+        parts["options"] = msgspec.to_builtins(options)
+    return digest(
+        {"task": parts, "templates": dict(template_hashes), "stages": dict(stage_versions)}
+    )

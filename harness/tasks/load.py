@@ -1,0 +1,295 @@
+"""YAML files as plain values, with the line and column of each.
+
+The YAML is read by the rules of version 1.2 where 1.1 surprises: `no` and `12:30` are text, `1e-5`
+is a number. Imported only where task files are read, so it imports yaml at its top.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from harness.errors import TaskError
+
+TAG = "tag:yaml.org,2002:"
+_Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class _CoreLoader(_Base):  # type: ignore[misc]
+    """The C parser with the scalars of YAML 1.2 and the merge key."""
+
+    yaml_implicit_resolvers: dict[str, list[Any]] = {}  # noqa: RUF012 - the parent's own protocol
+
+
+for _kind, _pattern, _first in (
+    ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
+    ("bool", r"true|True|TRUE|false|False|FALSE", list("tTfF")),
+    ("int", r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+", list("-+0123456789")),
+    (
+        "float",
+        r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"
+        r"|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)",
+        list("-+.0123456789"),
+    ),
+    ("merge", r"<<", ["<"]),
+):
+    _CoreLoader.add_implicit_resolver(TAG + _kind, re.compile(rf"^(?:{_pattern})$"), _first)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Document:
+    """One YAML file: its values, and where each of them stands."""
+
+    file: Path
+    values: dict[str, Any]
+    root: Any
+
+    @property
+    def name(self) -> str:
+        """What the file's task or group is called; the file's own name where it says nothing."""
+        name = self.values.get("task", self.values.get("group"))
+        return name if isinstance(name, str) else self.file.name
+
+    @property
+    def is_group(self) -> bool:
+        """Whether the file describes a group."""
+        return "group" in self.values
+
+    def value(self, path: Sequence[str | int]) -> Any:
+        """The value at a path; KeyError where there is none."""
+        value: Any = self.values
+        for part in path:
+            inside = isinstance(value, dict) if isinstance(part, str) else isinstance(value, list)
+            if not inside:
+                raise KeyError(part)
+            try:
+                value = value[part]
+            except IndexError:
+                raise KeyError(part) from None
+        return value
+
+    def has(self, path: Sequence[str | int]) -> bool:
+        """Whether the file itself says something at that path."""
+        try:
+            self.value(path)
+        except KeyError:
+            return False
+        return True
+
+    def where(self, path: Sequence[str | int], *, of_key: bool = False) -> str:
+        """`file:line:column` of the value at a path, or of its key; of what is nearest above it."""
+        node = key = self.root
+        for part in path:
+            if isinstance(part, str) and isinstance(node, yaml.MappingNode):
+                pair = _members(node, self.file).get(part)
+                if pair is None:
+                    break
+                key, node = pair
+            elif isinstance(part, int) and isinstance(node, yaml.SequenceNode):
+                if part >= len(node.value):
+                    break
+                key = node = node.value[part]
+            else:
+                break
+        return _place(self.file, (key if of_key else node).start_mark)
+
+
+def load_file(file: Path) -> Document:
+    """The document in a YAML file; TaskError with its line where it cannot be read."""
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        raise TaskError("cannot be read", where=shown(file), found=str(error.strerror)) from error
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise TaskError(
+            "not text", where=f"{shown(file)}:{line}", found=repr(data[error.start : error.end]),
+            expected="UTF-8",
+        ) from error  # fmt: skip
+    return load_text(text, file=file)
+
+
+def load_text(text: str, *, file: Path) -> Document:
+    """The document in a text that stands in `file`."""
+    root = _compose(text, file)
+    try:
+        values = None if root is None else _Builder(file).build(root)
+    except RecursionError:
+        raise TaskError(
+            "nested too deeply", where=shown(file), hint="does an anchor hold its own alias?"
+        ) from None
+    if not isinstance(values, dict):
+        raise TaskError(
+            "not a task or group",
+            where=shown(file),
+            found="nothing" if root is None else _KINDS[type(root)],
+            expected="keys and values, the first `task: NAME` or `group: NAME`",
+        )
+    return Document(file=file, values=values, root=root)
+
+
+def read_value(text: str) -> Any:
+    """A scalar or flow value as YAML reads it: `3`, `1e-5`, `[a, b]`, `{a: 1}`, plain text."""
+    file = Path("value")
+    root = _compose(text, file)
+    if root is None:
+        return None
+    if not isinstance(root, yaml.ScalarNode) and not root.flow_style:
+        return text
+    return _Builder(file).build(root)
+
+
+def shown(file: Path) -> str:
+    """A path as a person would type it: from here where it lies below, whole elsewhere."""
+    try:
+        return str(file.relative_to(Path.cwd()))
+    except ValueError:
+        return str(file)
+
+
+class _Builder:
+    """Makes plain values of nodes; an anchor's value is made once for all its aliases."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._built: dict[int, Any] = {}
+
+    def build(self, node: Any) -> Any:
+        if id(node) not in self._built:
+            self._built[id(node)] = self._make(node)
+        return self._built[id(node)]
+
+    def _make(self, node: Any) -> Any:
+        kind = node.tag.removeprefix(TAG)
+        if isinstance(node, yaml.MappingNode) and kind == "map":
+            members = _members(node, self._file).items()
+            return {name: self.build(value) for name, (_, value) in members}
+        if isinstance(node, yaml.SequenceNode) and kind == "seq":
+            return [self.build(one) for one in node.value]
+        if isinstance(node, yaml.ScalarNode) and kind in _SCALARS:
+            return self._scalar(node, kind)
+        raise TaskError(
+            "a tag that is not allowed here",
+            where=_place(self._file, node.start_mark),
+            found=node.tag.replace(TAG, "!!"),
+            expected="plain values, without tags",
+        )
+
+    def _scalar(self, node: Any, kind: str) -> Any:
+        try:
+            value = _SCALARS[kind](node.value)
+        except ValueError as error:
+            raise self._bad_scalar(node, kind) from error
+        if isinstance(value, float) and not math.isfinite(value):
+            raise self._bad_scalar(node, "finite number")
+        return value
+
+    def _bad_scalar(self, node: Any, kind: str) -> TaskError:
+        return TaskError(
+            "a value that cannot be used",
+            where=_place(self._file, node.start_mark),
+            found=node.value[:80],
+            expected=f"a {kind}",
+        )
+
+
+def _integer(text: str) -> int:
+    return int(text, 0) if text[:2] in ("0o", "0x") else int(text)
+
+
+def _boolean(text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise ValueError(text)
+    return text.lower() == "true"
+
+
+def _null(text: str) -> None:
+    if text.lower() not in ("", "~", "null"):
+        raise ValueError(text)
+
+
+_SCALARS: dict[str, Any] = {
+    "str": str,
+    "int": _integer,
+    "float": lambda text: float(text.replace(".inf", "inf").replace(".nan", "nan")),
+    "bool": _boolean,
+    "null": _null,
+}
+_KINDS = {
+    yaml.MappingNode: "keys and values",
+    yaml.SequenceNode: "a list",
+    yaml.ScalarNode: "a single value",
+}
+
+
+def _members(node: Any, file: Path) -> dict[str, tuple[Any, Any]]:
+    """Key and value nodes by key: own keys win over merged ones, earlier merged over later."""
+    own: dict[str, tuple[Any, Any]] = {}
+    merged: dict[str, tuple[Any, Any]] = {}
+    for key, value in node.value:
+        name = _key_text(key, file)
+        if name in own:
+            raise TaskError(
+                f"the key {name!r} stands twice",
+                where=_place(file, key.start_mark),
+                expected=f"one; the first is in line {own[name][0].start_mark.line + 1}",
+            )
+        own[name] = key, value
+        if key.tag == f"{TAG}merge":
+            for source in value.value if isinstance(value, yaml.SequenceNode) else [value]:
+                if not isinstance(source, yaml.MappingNode):
+                    raise TaskError(
+                        "`<<` merges something that has no keys",
+                        where=_place(file, source.start_mark),
+                        found=_KINDS[type(source)],
+                        expected="an alias of a mapping, or a list of them",
+                    )
+                merged = {**_members(source, file), **merged}
+    if merged or any(key.tag == f"{TAG}merge" for key, _ in own.values()):
+        own = {name: pair for name, pair in own.items() if pair[0].tag != f"{TAG}merge"}
+    return {**merged, **own}
+
+
+def _key_text(key: Any, file: Path) -> str:
+    if isinstance(key, yaml.ScalarNode) and key.tag in (f"{TAG}str", f"{TAG}merge"):
+        return str(key.value)
+    raise TaskError(
+        "a key that is not text",
+        where=_place(file, key.start_mark),
+        found=str(key.value)[:80] if isinstance(key, yaml.ScalarNode) else _KINDS[type(key)],
+        expected="text",
+        hint="put quotes around it" if isinstance(key, yaml.ScalarNode) else None,
+    )
+
+
+def _compose(text: str, file: Path) -> Any:
+    """The node tree of the one document in a text; None where it is empty."""
+    try:
+        loader = _CoreLoader(text)
+        try:
+            return loader.get_single_node()
+        finally:
+            loader.dispose()
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        parts = [part for part in (error.problem, error.context) if part]
+        raise TaskError(
+            "not YAML",
+            where=shown(file) if mark is None else _place(file, mark),
+            found=", ".join(parts),
+            expected="one document",
+        ) from error
+    except yaml.YAMLError as error:
+        raise TaskError("not YAML", where=shown(file), found=str(error)) from error
+
+
+def _place(file: Path, mark: Any) -> str:
+    return f"{shown(file)}:{mark.line + 1}:{mark.column + 1}"

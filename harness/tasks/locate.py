@@ -1,0 +1,48 @@
+"""Where in its files something stands that a task says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from harness.errors import TaskError
+from harness.tasks.load import Document, load_file
+from harness.tasks.resolve import merge, where_in
+from harness.tasks.task import Task
+
+
+def locate(
+    task: Task, path: Sequence[str | int], *, of_key: bool = False, value: Any = None
+) -> str:
+    """`file:line:column` of what a task's files say at a path.
+
+    With `value`, what the task says there now: where the files say something else, `--set` did it.
+    """
+    documents = _documents(task)
+    if not documents:
+        return f"task {task.name}"
+    if value is not None and _said(documents, path) != value:
+        return f"--set, task {task.name}"
+    return where_in(documents, path, of_key=of_key)
+
+
+def _documents(task: Task) -> list[Document]:
+    files = [*task.bases, *([task.file] if task.file else [])]
+    try:
+        return [load_file(file) for file in files]
+    except TaskError:
+        # The files were read a moment ago; a place is no reason to fail if they are gone now.
+        return []
+
+
+def _said(documents: Sequence[Document], path: Sequence[str | int]) -> Any:
+    values: dict[str, Any] = {}
+    for document in documents:
+        values = merge(values, document.values)
+    said: Any = values
+    for part in path:
+        try:
+            said = said[part]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return said

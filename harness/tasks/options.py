@@ -1,0 +1,81 @@
+"""A task's options as its benchmark's own type."""
+
+from __future__ import annotations
+
+import re
+from typing import TypeVar
+
+import msgspec
+
+from harness.errors import TaskError, did_you_mean
+from harness.tasks.locate import locate
+from harness.tasks.schema import dotted, short
+from harness.tasks.task import Task
+
+S = TypeVar("S", bound=msgspec.Struct)
+
+_PATH = re.compile(r" - at `\$(?P<path>.*)`$")
+_UNKNOWN = re.compile(r"unknown field `(?P<name>.*?)`")
+
+
+def typed_options(task: Task, options_type: type[S]) -> S:
+    """The options of a task, those it is silent about at their defaults."""
+    known = [field.encode_name for field in msgspec.structs.fields(options_type)]
+    for name in task.options:
+        if name not in known:
+            raise _unknown(task, ("options", name), known)
+    try:
+        return msgspec.convert(task.options, options_type, strict=True)
+    except msgspec.ValidationError as error:
+        raise _explained(task, str(error)) from error
+
+
+def _explained(task: Task, message: str) -> TaskError:
+    problem, path = parted(message)
+    unknown = _UNKNOWN.search(problem)
+    if unknown:
+        return _unknown(task, ("options", *path, unknown["name"]), ())
+    at = ("options", *path)
+    value = value_at(task.options, path)
+    return TaskError(
+        f"the option `{dotted(path)}` cannot be used" if path else "the options cannot be used",
+        where=locate(task, at, value=value),
+        found=short(value) if path else None,
+        expected=problem,
+    )
+
+
+def parted(message: str) -> tuple[str, tuple[str | int, ...]]:
+    """A msgspec message without its path, and the path."""
+    found = _PATH.search(message)
+    if not found:
+        return message, ()
+    steps = re.findall(r"\.(\w+)|\[(\d+)\]", found["path"])
+    path = tuple(name or int(index) for name, index in steps)
+    return message[: found.start()], path
+
+
+def value_at(options: object, path: tuple[str | int, ...]) -> object:
+    """What stands at a path, None where the path leads nowhere."""
+    value: object = options
+    for part in path:
+        if isinstance(value, dict):
+            value = value.get(part)
+        elif isinstance(value, list) and isinstance(part, int) and part < len(value):
+            value = value[part]
+        else:
+            return None
+    return value
+
+
+def _unknown(
+    task: Task, path: tuple[str | int, ...], known: list[str] | tuple[str, ...]
+) -> TaskError:
+    name = str(path[-1])
+    none = "no options: this benchmark has none" if len(path) == 2 else None
+    return TaskError(
+        f"unknown option `{dotted(path[1:])}` of the benchmark {task.benchmark!r}",
+        where=locate(task, path, of_key=True, value=value_at(task.options, path[1:])),
+        expected=f"one of {', '.join(known)}" if known else none,
+        hint=did_you_mean(name, known),
+    )

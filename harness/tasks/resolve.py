@@ -1,0 +1,114 @@
+"""Bases merged into the task that extends them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.errors import TaskError
+from harness.tasks.load import Document
+
+OWN = ("task", "extends", "abstract")
+"""The keys of a file that its heirs do not inherit."""
+
+Find = Callable[[str, Document, Sequence[str | int]], Document]
+"""The document that a reference in a document, at a path, names; raises TaskError."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Resolved:
+    """A task with its bases merged in. `documents` are the files, later ones over earlier."""
+
+    values: Mapping[str, Any]
+    documents: tuple[Document, ...]
+
+    @property
+    def document(self) -> Document:
+        """The task's own file."""
+        return self.documents[-1]
+
+    def where(self, path: Sequence[str | int], *, of_key: bool = False) -> str:
+        """Where the value at a path was last given; the file of what is nearest above it."""
+        return where_in(self.documents, path, of_key=of_key)
+
+
+def where_in(
+    documents: Sequence[Document], path: Sequence[str | int], *, of_key: bool = False
+) -> str:
+    """`file:line:column` in the last of the documents that says something at that path."""
+    for length in range(len(path), 0, -1):
+        for document in reversed(documents):
+            if document.has(path[:length]):
+                return document.where(path, of_key=of_key)
+    return documents[-1].where(["task"])
+
+
+def resolve(document: Document, find: Find) -> Resolved:
+    """A task's values over those of all its bases.
+
+    A base reached in several ways counts once, before whatever extends it.
+    """
+    documents: dict[Path, Document] = {}
+    _visit(document, find, (), documents)
+    values: dict[str, Any] = {}
+    for one in documents.values():
+        inherited = one.values if one is document else _without_own(one.values)
+        values = merge(values, inherited)
+    return Resolved(values=values, documents=tuple(documents.values()))
+
+
+def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """Both together: mappings merge deep, anything else of `over` replaces what was there."""
+    merged = dict(base)
+    for key, value in over.items():
+        below = merged.get(key)
+        both = isinstance(below, dict) and isinstance(value, dict)
+        merged[key] = merge(below, value) if both else value  # type: ignore[arg-type]
+    return merged
+
+
+def references(document: Document, key: str) -> tuple[tuple[list[str | int], str], ...]:
+    """The references under a key, each with its path."""
+    given = document.values.get(key, ())
+    if isinstance(given, str):
+        return (([key], given),)
+    if isinstance(given, Sequence) and all(isinstance(one, str) for one in given):
+        return tuple(([key, index], one) for index, one in enumerate(given))
+    raise TaskError(
+        f"`{key}` cannot be used",
+        where=document.where([key]),
+        expected="one name or file, or a list of them",
+    )
+
+
+def _visit(
+    document: Document,
+    find: Find,
+    above: tuple[Document, ...],
+    done: dict[Path, Document],
+) -> None:
+    if document.file in done:
+        return
+    line = (*above, document)
+    for path, reference in references(document, "extends"):
+        base = find(reference, document, path)
+        if base.is_group:
+            raise TaskError(
+                f"{reference!r} is a group", where=document.where(path), expected="a task to extend"
+            )
+        on_line = [one.file for one in line]
+        if base.file in on_line:
+            circle = [*line[on_line.index(base.file) :], base]
+            raise TaskError(
+                "tasks extend each other in a circle",
+                where=document.where(path),
+                found=" -> ".join(one.name for one in circle),
+            )
+        _visit(base, find, line, done)
+    done[document.file] = document
+
+
+def _without_own(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if key not in OWN}

@@ -1,0 +1,97 @@
+"""A task as its YAML file describes it, resolved: nothing inherited is left to look up."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+
+class Column(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What one column of a table must hold."""
+
+    type: Literal["string", "integer", "number", "boolean", "list", "object", "any"] = "string"
+    required: bool = True
+    aliases: tuple[str, ...] = ()
+    one_of: tuple[str, ...] = ()
+
+
+class TableSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One named table: the files that may hold it, and its columns.
+
+    `files` are names or globs, tried in order in the folder that `--data` names and in the sample's
+    folder; `split` is its split on the hub, or `hub_files` its files there.
+    """
+
+    files: tuple[str, ...] = ()
+    split: str | None = None
+    hub_files: tuple[str, ...] = ()
+    columns: dict[str, Column] = {}
+
+
+class HubSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A data set on the Hugging Face hub."""
+
+    repo: str
+    config: str | None = None
+    revision: str | None = None
+
+
+class DataSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where a task's data is and what it holds.
+
+    `sample` is a folder inside the plugin's package; `size` is how many ids the task keeps.
+    """
+
+    tables: dict[str, TableSpec]
+    hub: HubSpec | None = None
+    sample: str | None = None
+    size: int | None = None
+
+
+class RoleSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a task says of a role: the model it defaults to, or the role it shares, and sampling."""
+
+    default: str | None = None
+    same_as: str | None = None
+    sampling: dict[str, Any] = {}
+
+
+class IntervalSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How intervals are drawn: percentile bootstrap over users."""
+
+    draws: int = 2000
+    confidence: float = 0.95
+
+
+class Task(msgspec.Struct, frozen=True, kw_only=True):
+    """One runnable task.
+
+    `stages` maps a stage to each role's sampling there. `bases` are the files that `file` was
+    merged over, later ones over earlier.
+    """
+
+    name: str
+    version: int
+    benchmark: str
+    data: DataSpec
+    metrics: tuple[str, ...]
+    description: str = ""
+    tags: tuple[str, ...] = ()
+    options: dict[str, Any] = {}
+    roles: dict[str, RoleSpec] = {}
+    stages: dict[str, dict[str, dict[str, Any]]] = {}
+    interval: IntervalSpec = IntervalSpec()
+    file: Path | None = None
+    bases: tuple[Path, ...] = ()
+
+
+class Group(msgspec.Struct, frozen=True, kw_only=True):
+    """A name for several tasks or groups."""
+
+    name: str
+    members: tuple[str, ...]
+    description: str = ""
+    tags: tuple[str, ...] = ()
+    file: Path | None = None

@@ -1,0 +1,190 @@
+"""What the schema refuses, and how that reads."""
+
+import typing
+from pathlib import Path
+from textwrap import dedent
+
+import msgspec
+import pytest
+from jsonschema import Draft202012Validator
+
+from harness.models import Sampling
+from harness.tasks.load import load_text
+from harness.tasks.schema import definition_of, document_errors, schema
+from harness.tasks.task import Column, DataSpec, HubSpec, IntervalSpec, RoleSpec, TableSpec, Task
+
+WHOLE = """
+task: whole
+version: 2
+benchmark: films
+description: All keys there are.
+tags: [a]
+extends: [one, two.yaml]
+abstract: false
+data:
+  hub: {repo: o/n, config: null, revision: main}
+  sample: sample
+  size: 10
+  tables:
+    seen:
+      files: ["*.csv"]
+      split: train
+      hub_files: [a.csv]
+      columns:
+        id: {type: integer, required: false, aliases: [ID], one_of: ["1"]}
+options: {anything: [1]}
+roles:
+  candidate: {default: null, same_as: judge, sampling: {temperature: 1e-5, max_tokens: 1}}
+stages:
+  guess: {candidate: {top_p: 0.9, stop: ["\\n"]}}
+metrics: [hits]
+interval: {draws: 100, confidence: 0.9}
+"""
+
+
+def errors(text: str):
+    return document_errors(load_text(dedent(text).lstrip("\n"), file=Path("a.yaml")))
+
+
+def test_the_schema_is_a_schema():
+    Draft202012Validator.check_schema(schema())
+
+
+def test_a_file_with_every_key_is_valid():
+    assert errors(WHOLE) == []
+    assert errors("group: g\ntasks: [a, b.yaml]\ndescription: d\ntags: [t]") == []
+
+
+@pytest.mark.parametrize(
+    ("definition", "struct"),
+    [
+        ("data", DataSpec),
+        ("table", TableSpec),
+        ("column", Column),
+        ("role", RoleSpec),
+        ("sampling", Sampling),
+    ],
+)
+def test_the_schema_has_the_keys_of_the_types(definition, struct):
+    assert set(schema()["$defs"][definition]["properties"]) == set(struct.__struct_fields__)
+
+
+def test_the_schema_has_the_keys_of_a_task():
+    properties = schema()["$defs"]["task"]["properties"]
+    own = {"task", "extends", "abstract"}
+    assert set(properties) - own == set(Task.__struct_fields__) - {"name", "file", "bases"}
+    assert set(properties["interval"]["properties"]) == set(IntervalSpec.__struct_fields__)
+    hub = schema()["$defs"]["data"]["properties"]["hub"]
+    assert set(hub["properties"]) == set(HubSpec.__struct_fields__)
+    kinds = typing.get_args(typing.get_type_hints(Column)["type"])
+    assert schema()["$defs"]["column"]["properties"]["type"]["enum"] == list(kinds)
+
+
+def test_every_key_is_described():
+    for name in ("task", "group", "data", "table", "column", "role", "sampling"):
+        for key, rule in schema()["$defs"][name]["properties"].items():
+            reference = rule.get("$ref", "").rpartition("/")[2]
+            assert rule.get("description") or schema()["$defs"][reference]["description"], key
+
+
+def test_the_defaults_of_the_types_are_valid():
+    spec = DataSpec(tables={"seen": TableSpec(columns={"a": Column()})})
+    data = msgspec.json.decode(msgspec.json.encode(spec))
+    validator = Draft202012Validator({"$ref": "#/$defs/data", "$defs": schema()["$defs"]})
+    assert list(validator.iter_errors(data)) == []
+
+
+def test_an_unknown_key_is_told_with_its_place_and_the_nearest():
+    (error,) = errors(
+        """
+        task: a
+        extends: b
+        data:
+          tables:
+            seen:
+              columns:
+                id: {aliasses: [x]}
+        """
+    )
+    assert str(error) == (
+        "a.yaml:7:14: unknown key 'aliasses' in `data.tables.seen.columns.id`\n"
+        "  expected: one of type, required, aliases, one_of\n"
+        "  to do:    did you mean 'aliases'?"
+    )
+
+
+def test_all_errors_are_told_in_the_order_of_their_lines():
+    found = errors("task: a b\nextends: b\nversion: x\nnope: 1\nmetrics: []\ninterval: {drows: 1}")
+    assert [error.where for error in found] == [
+        "a.yaml:1:7", "a.yaml:3:10", "a.yaml:4:1", "a.yaml:5:10", "a.yaml:6:12",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("line", "where", "expected"),
+    [
+        ("version: '1'", "3:10", "a whole number"),
+        ("version: 0", "3:10", "at least 1"),
+        ("version: 1.5", "3:10", "a whole number"),
+        ("abstract: yes", "3:11", "true or false"),
+        ("tags: [a, b c]", "3:11", "letters, digits, _ and -, beginning with a letter or digit"),
+        ("tags: [a, a]", "3:7", "each entry once"),
+        ("metrics: hits", "3:10", "a list"),
+        ("metrics: []", "3:10", "a list that is not empty"),
+        ("metrics: ['']", "3:11", "text that is not empty"),
+        ("options: [a]", "3:10", "keys and values"),
+        ("interval: {confidence: 1}", "3:24", "less than 1"),
+        ("interval: {confidence: 0}", "3:24", "more than 0"),
+        ("data: {size: 1e-5}", "3:14", "a whole number or null"),
+        ("data: {tables: {}}", "3:16", "at least one key"),
+        (
+            "data: {tables: {a: {columns: {b: {type: text}}}}}",
+            "3:41",
+            "one of string, integer, number, boolean, list, object, any",
+        ),
+        ("stages: {a: {judge: {temperature: -1}}}", "3:35", "at least 0"),
+        ("roles: {judge: {sampling: {top_p: 2}}}", "3:35", "at most 1"),
+    ],
+)
+def test_a_value_that_cannot_be_is_told_with_its_place_and_what_may(line, where, expected):
+    (error,) = errors(f"task: a\nextends: b\n{line}")
+    assert error.where == f"a.yaml:{where}"
+    assert error.expected is not None
+    assert error.expected.startswith(expected)
+
+
+def test_a_file_is_a_task_or_a_group():
+    (error,) = errors("task: a\ngroup: b")
+    assert (error.where, error.found) == ("a.yaml:2:1", "both `task` and `group`")
+    (error,) = errors("version: 1")
+    assert error.problem == "names neither a task nor a group"
+
+
+def test_a_group_without_members_is_told():
+    (error,) = errors("group: a")
+    assert (error.problem, error.where) == ("`tasks` is missing", "a.yaml:1:1")
+
+
+@pytest.mark.parametrize(
+    ("text", "valid"),
+    [
+        ("task: a\nextends: b", True),
+        ("task: a\nabstract: true", True),
+        ("task: a", False),
+        ("task: a\nabstract: false", False),
+        ("task: a\nversion: 1\nbenchmark: b\nmetrics: [m]\ndata: {tables: {t: {}}}", True),
+        ("task: a\nversion: 1\nbenchmark: b\nmetrics: [m]\ndata: {sample: s}", False),
+        ("group: a\ntasks: [b]", True),
+        ("group: a\nversion: 1", False),
+    ],
+)
+def test_the_whole_schema_serves_an_editor(text, valid):
+    values = load_text(text, file=Path("a.yaml")).values
+    assert Draft202012Validator(schema()).is_valid(values) is valid
+
+
+def test_the_description_of_a_key_is_found_by_its_path():
+    assert definition_of(["data", "tables", "seen"], "split")["description"] == (
+        "The table's split on the hub."
+    )
+    assert definition_of([], "nothing") == {}

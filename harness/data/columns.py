@@ -1,0 +1,200 @@
+"""From a cell to a value of the type that a column declares.
+
+Types are strict: what would lose something is refused. Whole numbers written 7.0 are integers,
+integers are taken as ids by string columns (7 becomes "7"), and number columns give floats
+throughout. A cell of CSV or TSV that is empty counts as absent, because such files cannot tell
+the two apart; every other format can.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from datetime import date, datetime, time
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from harness.data.wording import listed
+
+if TYPE_CHECKING:
+    from harness.tasks.task import Column
+
+Convert = Callable[[Any], Any]
+
+_WHOLE = re.compile(r"[+-]?[0-9]{1,400}(?:\.0*)?", re.ASCII)
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII)
+_TRUTH = {"true": True, "false": False, "1": True, "0": False}
+_LARGEST_EXACT = 2**53
+
+
+class Unfit(Exception):
+    """A value that is not what its column declares; `expected` says what would do."""
+
+    def __init__(self, problem: str, expected: str, hint: str | None = None) -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.expected = expected
+        self.hint = hint
+
+
+def converter(column: Column, *, text: bool) -> Convert:
+    """A function from a cell that is not absent to the column's type; it raises Unfit.
+
+    `text` says that cells are written text, as in CSV, so that numbers must be read from it.
+    """
+    convert = (_FROM_TEXT if text else _FROM_VALUE)[column.type]
+    if not column.one_of:
+        return convert
+    allowed = frozenset(column.one_of)
+    choices = column.one_of
+
+    def checked(value: Any) -> Any:
+        result = convert(value)
+        if str(result) not in allowed:
+            raise Unfit(
+                "not one of the values that the task knows",
+                f"one of: {listed(choices)}",
+                None,
+            )
+        return result
+
+    return checked
+
+
+def _string(value: Any) -> str:
+    if isinstance(value, str):
+        return _clean(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if isinstance(value, (datetime, date, time)):
+        return value.isoformat()
+    raise Unfit("not a string", "text, or a whole number used as an id")
+
+
+def _clean(value: str) -> str:
+    if not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise Unfit(
+                "the text holds half of a surrogate pair", "text that can be written as UTF-8"
+            ) from None
+    return value
+
+
+def _integer(value: Any) -> int:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if isinstance(value, float) and value.is_integer() and abs(value) <= _LARGEST_EXACT:
+        return int(value)
+    raise Unfit("not an integer", "a whole number, such as 42")
+
+
+def _integer_text(value: str) -> int:
+    stripped = value.strip()
+    if not _WHOLE.fullmatch(stripped):
+        hint = None
+        if _NUMBER.fullmatch(stripped) and "e" in stripped.lower():
+            hint = "spreadsheets write long numbers this way and lose digits; export it as text"
+        raise Unfit("not an integer", "a whole number, such as 42", hint)
+    return int(stripped.partition(".")[0])
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, (int, float, Decimal)) and not isinstance(value, bool):
+        try:
+            result = float(value)
+        except OverflowError:
+            result = math.inf
+        if math.isfinite(result):
+            return result
+        if math.isnan(result):
+            raise Unfit("not a number", "a finite number or null", "write a missing number as null")
+    raise Unfit("not a number", "a finite number, such as 3.5")
+
+
+def _number_text(value: str) -> float:
+    stripped = value.strip()
+    if _NUMBER.fullmatch(stripped) and math.isfinite(result := float(stripped)):
+        return result
+    hint = "write decimals with a point" if _NUMBER.fullmatch(stripped.replace(",", ".")) else None
+    raise Unfit("not a number", "a finite number, such as 3.5", hint)
+
+
+def _boolean(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    raise Unfit("not a boolean", "true or false")
+
+
+def _boolean_text(value: str) -> bool:
+    result = _TRUTH.get(value.strip().casefold())
+    if result is None:
+        raise Unfit("not a boolean", "true, false, 1 or 0")
+    return result
+
+
+def _list(value: Any) -> list[Any]:
+    if isinstance(value, list):
+        return value
+    raise Unfit("not a list", "a list")
+
+
+def _object(value: Any) -> dict[str, Any]:
+    if isinstance(value, dict):
+        return value
+    raise Unfit("not an object", "an object")
+
+
+def _list_text(value: str) -> list[Any]:
+    result = _json(value)
+    if isinstance(result, list):
+        return result
+    raise Unfit("not a list", 'a JSON list, such as ["a", "b"]', _quotes_hint(value))
+
+
+def _object_text(value: str) -> dict[str, Any]:
+    result = _json(value)
+    if isinstance(result, dict):
+        return result
+    raise Unfit("not an object", 'a JSON object, such as {"a": 1}', _quotes_hint(value))
+
+
+def _json(value: str) -> Any:
+    try:
+        return msgspec.json.decode(value)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return None
+
+
+def _quotes_hint(value: str) -> str | None:
+    if value.strip()[:1] in "[{" and "'" in value:
+        return 'JSON quotes text with "; write the column with json.dumps, not with str or repr'
+    return None
+
+
+def _anything(value: Any) -> Any:
+    return value
+
+
+_FROM_VALUE: dict[str, Convert] = {
+    "string": _string,
+    "integer": _integer,
+    "number": _number,
+    "boolean": _boolean,
+    "list": _list,
+    "object": _object,
+    "any": _anything,
+}
+_FROM_TEXT: dict[str, Convert] = {
+    "string": _string,
+    "integer": _integer_text,
+    "number": _number_text,
+    "boolean": _boolean_text,
+    "list": _list_text,
+    "object": _object_text,
+    "any": _anything,
+}

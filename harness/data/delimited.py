@@ -1,0 +1,124 @@
+"""Rows of CSV and TSV files.
+
+The first line names the columns. Quoting follows RFC 4180 in both formats and is checked: a quote
+that is not closed, or is followed by something else than a delimiter, is an error instead of a
+guess.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+from harness.data.opening import empty_file, text_lines
+from harness.data.wording import place, shown
+from harness.errors import DataError
+
+LONGEST_FIELD = 1 << 28
+"""The longest field in characters; the module's own 131,072 is short for a history in a cell."""
+
+
+def read_header(path: Path, *, delimiter: str) -> tuple[str, ...]:
+    """The names of a file's columns, in their order; a column without a name is ''."""
+    return _header(path, csv.reader(_text(path), delimiter=delimiter, strict=True))
+
+
+def read_delimited(
+    path: Path, *, delimiter: str, wanted: Collection[str] | None
+) -> Iterator[tuple[int, dict[str, str]]]:
+    """Line number and cells of each data row, of the wanted columns or of all; blank lines skipped.
+
+    The line is the one on which the row begins: quoted cells may hold line ends.
+    """
+    reader = csv.reader(_text(path), delimiter=delimiter, strict=True)
+    header = _header(path, reader)
+    chosen = [
+        (position, name)
+        for position, name in enumerate(header)
+        if name and (wanted is None or name in wanted)
+    ]
+    width = len(header)
+    row = 0
+    while True:
+        before = reader.line_num
+        try:
+            cells = next(reader, None)
+        except csv.Error as error:
+            raise _malformed(path, error, row=row + 1, line=before + 1, last=reader.line_num) from (
+                error
+            )
+        if cells is None:
+            return
+        if not cells:
+            continue
+        row += 1
+        if len(cells) != width:
+            raise _ragged(path, cells, header, row=row, line=before + 1)
+        yield before + 1, {name: cells[position] for position, name in chosen}
+
+
+def _text(path: Path) -> Iterator[str]:
+    if csv.field_size_limit() < LONGEST_FIELD:
+        csv.field_size_limit(LONGEST_FIELD)
+    return (line.decode() for line in text_lines(path))
+
+
+def _header(path: Path, reader: Iterator[list[str]]) -> tuple[str, ...]:
+    try:
+        cells = next((cells for cells in reader if cells), None)
+    except csv.Error as error:
+        raise _malformed(path, error, row=None, line=1, last=1) from error
+    if cells is None:
+        raise empty_file(path)
+    names = tuple(cell.strip() for cell in cells)
+    for position, name in enumerate(names):
+        if name and name in names[:position]:
+            raise DataError(
+                f"two columns are called '{name}'",
+                where=place(str(path), line=1),
+                found=f"columns {names.index(name) + 1} and {position + 1} of the header",
+                expected="a header that names each column once",
+                hint="rename or remove one of them",
+            )
+    return names
+
+
+def _malformed(path: Path, error: csv.Error, *, row: int | None, line: int, last: int) -> DataError:
+    said = str(error)
+    hint = None
+    if "new-line character" in said:
+        problem = "a carriage return stands inside a cell that is not quoted"
+        expected = "lines that end in LF or CRLF, and quotes around cells that hold line ends"
+        hint = "old Macintosh files end lines in CR alone: convert the line ends"
+    elif "unexpected end of data" in said:
+        problem = "a quoted cell is never closed"
+        expected = 'a closing " before the end of the file'
+        hint = f"the quote was opened in this row; the file ends at line {last}"
+    elif "expected after" in said:
+        problem = "a quoted cell goes on after its closing quote"
+        expected = 'cells in which a " is written twice, and which end in one'
+    else:
+        problem = f"the row cannot be read ({said})"
+        expected = "CSV as RFC 4180 describes it"
+    return DataError(
+        problem, where=place(str(path), row=row, line=line), expected=expected, hint=hint
+    )
+
+
+def _ragged(
+    path: Path, cells: list[str], header: tuple[str, ...], *, row: int, line: int
+) -> DataError:
+    more = len(cells) > len(header)
+    at = (
+        f"the first too many: {shown(cells[len(header)])}"
+        if more
+        else f"'{header[len(cells)]}' is the first without one"
+    )
+    return DataError(
+        f"the row has {'more' if more else 'fewer'} cells than the header has columns",
+        where=place(str(path), row=row, line=line),
+        found=f"{len(cells)} cells; {at}",
+        expected=f"{len(header)} cells",
+        hint="put quotes around cells that hold the delimiter or a line end" if more else None,
+    )

@@ -1,0 +1,267 @@
+"""Rows of JSON files: one object a line, or one array of objects, read as a stream."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any, NoReturn
+
+import msgspec
+
+from harness.data.opening import (
+    BOM,
+    CHUNK,
+    bad_utf8,
+    check_start,
+    empty_file,
+    text_lines,
+    unpacked,
+)
+from harness.data.wording import kind_of, place, shown
+from harness.errors import DataError
+
+Rows = Iterator[tuple[int, dict[str, Any]]]
+
+_DECODE_FAILURES = (msgspec.MsgspecError, UnicodeError, RecursionError)
+_SPACE = " \t\r\n"
+_MARGIN = 16
+"""How near the end of what was read so far an error may be and still mean "not all here yet"."""
+
+
+def read_json_lines(path: Path) -> Rows:
+    """Line number and object of each line; blank lines skipped."""
+    decode = msgspec.json.Decoder().decode
+    row = 0
+    for line, raw in enumerate(text_lines(path), 1):
+        if raw.isspace():
+            continue
+        row += 1
+        try:
+            value = decode(raw)
+        except _DECODE_FAILURES as error:
+            raise malformed(path, raw.decode(), error, row=row, line=line) from None
+        if not isinstance(value, dict):
+            raise _no_object(path, value, row=row, line=line)
+        yield line, value
+
+
+def read_json(path: Path) -> Rows:
+    """Line number and object of each element of the array that a file holds.
+
+    Files called .json often hold one object a line; these are read as such.
+    """
+    with unpacked(path) as stream:
+        start = stream.read(CHUNK)
+    check_start(path, start)
+    first = start.removeprefix(BOM).lstrip()[:1]
+    if first == b"[":
+        return _Array(path).rows()
+    if first == b"{":
+        return _lines_or_one_object(path)
+    if not first:
+        raise empty_file(path)
+    raise DataError(
+        "the file holds no rows",
+        where=str(path),
+        found=f"a file that begins with {shown(first.decode('utf-8', 'replace'))}",
+        expected="an array of objects, or one object a line",
+    )
+
+
+def _lines_or_one_object(path: Path) -> Rows:
+    first = next((line for line in text_lines(path) if not line.isspace()), b"")
+    try:
+        json.loads(first)
+    except (json.JSONDecodeError, RecursionError):
+        raise DataError(
+            "the file is neither an array of objects nor one object a line",
+            where=str(path),
+            found="a first line that is no whole object",
+            expected="[{…}, {…}] or one {…} on each line",
+            hint="write the list of rows alone, without an object around it",
+        ) from None
+    return read_json_lines(path)
+
+
+class _Array:
+    """The walk over one array: what is read and not yet used, and how far into the file that is."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
+        self._scan = json.JSONDecoder().raw_decode
+        self._text = ""
+        self._used = 0
+        self._line = 1
+        self._bytes = 0
+        self._ended = False
+
+    def rows(self) -> Rows:
+        with unpacked(self._path) as stream:
+            self._read(stream, CHUNK)
+            self._text = self._text.removeprefix("\ufeff")
+            self._skip_space(stream)
+            self._take(1)
+            row = 0
+            while True:
+                mark = self._next_mark(stream, row)
+                if mark == "]" and row == 0:
+                    break
+                row += 1
+                yield self._line, self._element(stream, row)
+                mark = self._next_mark(stream, row)
+                if mark not in (",", "]"):
+                    self._refuse(f"{mark!r} follows an element", "a comma or ]", row=row)
+                self._take(1)
+                if mark == "]":
+                    self._finish(stream, row)
+                    return
+            self._take(1)
+            self._finish(stream, row)
+
+    def _element(self, stream: IO[bytes], row: int) -> dict[str, Any]:
+        if self._text[self._used] == "]":
+            self._refuse("a comma before the closing ]", "a comma between rows only", row=row)
+        if self._text[self._used] != "{":
+            self._refuse(
+                f"an element that begins with {self._text[self._used]!r}", "an object", row=row
+            )
+        grow = CHUNK
+        while True:
+            try:
+                _, end = self._scan(self._text, self._used)
+                break
+            except json.JSONDecodeError as error:
+                cut = error.msg.startswith("Unterminated string")
+                if self._ended or not (cut or error.pos >= len(self._text) - _MARGIN):
+                    raise self._broken(error, row) from None
+            except RecursionError:
+                self._refuse("objects nested too deeply", "fewer levels", row=row)
+            self._read(stream, grow)
+            grow *= 2
+        piece = self._text[self._used : end]
+        try:
+            value: dict[str, Any] = msgspec.json.decode(piece)
+        except _DECODE_FAILURES as error:
+            raise malformed(self._path, piece, error, row=row, line=self._line) from None
+        self._take(end - self._used)
+        return value
+
+    def _next_mark(self, stream: IO[bytes], row: int) -> str:
+        self._skip_space(stream)
+        if self._used >= len(self._text):
+            raise DataError(
+                "the array is never closed",
+                where=place(str(self._path), row=row, line=self._line),
+                found=f"the end of the file after {row} whole rows",
+                expected="a ] after the last row",
+                hint="the file may have been cut off: fetch or write it again",
+            )
+        return self._text[self._used]
+
+    def _finish(self, stream: IO[bytes], row: int) -> None:
+        self._skip_space(stream)
+        if self._used < len(self._text):
+            self._refuse("something after the end of the array", "one array", row=row)
+
+    def _skip_space(self, stream: IO[bytes]) -> None:
+        while True:
+            while self._used < len(self._text) and self._text[self._used] in _SPACE:
+                self._take(1)
+            if self._used < len(self._text) or self._ended:
+                return
+            self._read(stream, CHUNK)
+
+    def _take(self, count: int) -> None:
+        end = self._used + count
+        self._line += self._text.count("\n", self._used, end)
+        self._used = end
+
+    def _read(self, stream: IO[bytes], size: int) -> None:
+        pending = len(self._decoder.getstate()[0])
+        chunk = stream.read(size)
+        try:
+            text = self._decoder.decode(chunk, final=not chunk)
+        except UnicodeDecodeError as error:
+            line = (
+                self._line
+                + self._text.count("\n", self._used)
+                + error.object.count(b"\n", 0, error.start)
+            )
+            offset = self._bytes - pending + error.start
+            raise bad_utf8(
+                self._path, byte=error.object[error.start], offset=offset, line=line
+            ) from None
+        self._bytes += len(chunk)
+        self._ended = not chunk
+        self._text = self._text[self._used :] + text
+        self._used = 0
+
+    def _broken(self, error: json.JSONDecodeError, row: int) -> DataError:
+        line = self._line + self._text.count("\n", self._used, error.pos)
+        return DataError(
+            "malformed JSON",
+            where=place(str(self._path), row=row, line=line),
+            found=_said(error, self._text),
+            expected="a JSON object",
+        )
+
+    def _refuse(self, found: str, expected: str, *, row: int) -> NoReturn:
+        raise DataError(
+            "malformed rows",
+            where=place(str(self._path), row=row, line=self._line),
+            found=found,
+            expected=expected,
+        )
+
+
+def malformed(path: Path, text: str, error: Exception, *, row: int, line: int) -> DataError:
+    """The error for a text that is not the strict JSON that rows must be, in words."""
+    column = None
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as explained:
+        found = _said(explained, text)
+    except RecursionError:
+        found = "objects nested too deeply"
+    else:
+        column, found = _unwritable(value) or (None, str(error))
+    return DataError(
+        "malformed JSON",
+        where=place(str(path), row=row, line=line, column=column),
+        found=found,
+        expected="a JSON object" if column is None else "a finite number, null or text in UTF-8",
+    )
+
+
+def _said(error: json.JSONDecodeError, text: str) -> str:
+    near = text[error.pos : error.pos + 20].rstrip("\r\n")
+    return f"{error.msg.removesuffix(' at')} at {shown(near) if near else 'the end'}"
+
+
+def _unwritable(value: Any, column: str | None = None) -> tuple[str | None, str] | None:
+    """The top-level key and the kind of a value that Python's decoder takes and JSON forbids."""
+    if isinstance(value, dict):
+        parts = (_unwritable(one, column or str(key)) for key, one in value.items())
+        return next((part for part in parts if part), None)
+    if isinstance(value, list):
+        return next((part for one in value if (part := _unwritable(one, column))), None)
+    if isinstance(value, float) and math.isnan(value):
+        return column, "NaN"
+    if isinstance(value, float) and math.isinf(value):
+        return column, "Infinity, or a number too large for a float"
+    if isinstance(value, str) and any("\ud800" <= char <= "\udfff" for char in value):
+        return column, f"half of a surrogate pair in {shown(value)}"
+    return None
+
+
+def _no_object(path: Path, value: Any, *, row: int, line: int) -> DataError:
+    return DataError(
+        "the line holds no object",
+        where=place(str(path), row=row, line=line),
+        found=f"a JSON {kind_of(value)}: {shown(value)}",
+        expected='one JSON object, such as {"user": "u1"}',
+    )

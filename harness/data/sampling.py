@@ -1,0 +1,17 @@
+"""Which ids a run keeps: the same ones in every process, whatever order they came in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from harness.hashing import stable_int
+
+
+def choose(ids: Iterable[str], *, seed: int, most: int | None) -> tuple[list[str], int]:
+    """The ids with the smallest hashes, at most `most`, in hash order; and how many there were.
+
+    Repeated ids count once. The choice of 10 is a part of the choice of 20 for the same seed.
+    """
+    distinct = set(ids)
+    ordered = sorted(distinct, key=lambda one: (stable_int("choose", seed, one), one))
+    return (ordered if most is None else ordered[:most]), len(distinct)

@@ -1,0 +1,107 @@
+"""Where the rows of a table come from: one file, in any of the formats that are read."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from harness.data.fingerprint import Stamp, check_unchanged
+from harness.errors import DataError
+
+Format = Literal["csv", "tsv", "json", "jsonl", "parquet"]
+
+FORMATS: Mapping[str, Format] = {
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "json",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".parquet": "parquet",
+}
+PACKINGS = (".gz", ".zst")
+_DELIMITERS = {"csv": ",", "tsv": "\t"}
+
+
+class Source(Protocol):
+    """Something that holds rows. `text` says that cells are written text without types."""
+
+    @property
+    def label(self) -> str: ...
+
+    @property
+    def text(self) -> bool: ...
+
+    def columns(self) -> tuple[str, ...] | None:
+        """The names of the columns, None where each row brings its own."""
+        ...
+
+    def rows(
+        self, wanted: Collection[str] | None
+    ) -> Iterator[tuple[int | None, Mapping[str, Any]]]:
+        """Line number, where there are lines, and cells of each row, from the first again."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileSource:
+    """The rows of one file; reading a file that changed since `stamp` was taken is refused."""
+
+    path: Path
+    stamp: Stamp
+
+    @property
+    def label(self) -> str:
+        return str(self.path)
+
+    @property
+    def text(self) -> bool:
+        return format_of(self.path) in _DELIMITERS
+
+    def columns(self) -> tuple[str, ...] | None:
+        kind = format_of(self.path)
+        if kind == "parquet":
+            from harness.data.parquet import read_names
+
+            return read_names(self.path)
+        if kind in _DELIMITERS:
+            from harness.data.delimited import read_header
+
+            return read_header(self.path, delimiter=_DELIMITERS[kind])
+        return None
+
+    def rows(
+        self, wanted: Collection[str] | None
+    ) -> Iterator[tuple[int | None, Mapping[str, Any]]]:
+        check_unchanged(self.path, self.stamp)
+        kind = format_of(self.path)
+        if kind == "parquet":
+            from harness.data.parquet import read_parquet
+
+            return read_parquet(self.path, wanted=wanted)
+        if kind in _DELIMITERS:
+            from harness.data.delimited import read_delimited
+
+            return read_delimited(self.path, delimiter=_DELIMITERS[kind], wanted=wanted)
+        from harness.data.json_rows import read_json, read_json_lines
+
+        return read_json(self.path) if kind == "json" else read_json_lines(self.path)
+
+
+def format_of(path: Path) -> Format:
+    """The format of a file by the end of its name; DataError for one that is not read."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    packed = bool(suffixes) and suffixes[-1] in PACKINGS
+    ending = "".join(suffixes[-2:-1] if packed else suffixes[-1:])
+    kind = FORMATS.get(ending)
+    shown = "".join(path.suffixes[-2:] if packed else [path.suffix])
+    if kind is None or (packed and kind == "parquet"):
+        raise DataError(
+            "the file is of a format that is not read as a table",
+            where=str(path),
+            found=f"a name that ends in '{shown}'" if shown else "a name without an ending",
+            expected=f"{', '.join(FORMATS)}, each but .parquet also with {' or '.join(PACKINGS)}",
+            hint="Parquet is packed inside: leave .gz and .zst away" if kind else None,
+        )
+    return kind

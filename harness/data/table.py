@@ -1,0 +1,169 @@
+"""One table of a task's data: rows with the columns and types that the task declares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, KeysView, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from harness.data.columns import Convert, Unfit, converter
+from harness.data.wording import listed, nearest, place, shown
+from harness.errors import DataError
+
+if TYPE_CHECKING:
+    from harness.data.source import Source
+    from harness.tasks.task import Column
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """Rows from one or several sources, checked as they stream past.
+
+    A row holds the declared columns under their own names, whatever alias its source uses, and
+    nothing else; with no columns declared it is passed on as it stands. A column that is optional
+    and absent, null or an empty cell is None; a required one is an error.
+    """
+
+    name: str
+    columns: Mapping[str, Column]
+    sources: Sequence[Source]
+
+    def rows(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Number and values of each row; reads from the start every time it is called.
+
+        Numbers start at 1, do not count a header and run on over several files.
+        """
+        number = 0
+        for source in self.sources:
+            for values in self._values(source):
+                number += 1
+                yield number, values
+        if number == 0:
+            raise DataError(
+                f"table '{self.name}' has no rows",
+                where=listed(source.label for source in self.sources),
+                expected="at least one row",
+            )
+
+    def bad(self, row: int, column: str, value: Any, expected: str) -> DataError:
+        """The error for a value that a benchmark cannot use, with its file and line.
+
+        `row` is the number that `rows` gave. Finding the line reads the table again.
+        """
+        return DataError(
+            "a value that cannot be used",
+            where=self._place(row, column),
+            found=shown(value),
+            expected=expected,
+        )
+
+    def _place(self, number: int, column: str) -> str:
+        before = 0
+        for source in self.sources:
+            row = 0
+            for line, _ in source.rows(None):
+                row += 1
+                if before + row == number:
+                    return place(source.label, row=row, line=line, column=column)
+            before += row
+        return place(self.name, row=number, column=column)
+
+    def _values(self, source: Source) -> Iterator[dict[str, Any]]:
+        if not self.columns:
+            yield from (dict(cells) for _, cells in source.rows(None))
+            return
+        header = source.columns()
+        fields: Sequence[_Field] = ()
+        if header is not None:
+            fields = _fields(self.columns, header, text=source.text, where=source.label)
+        wanted = None if header is None else {field.key for field in fields if field.key}
+        keys: KeysView[str] | None = None
+        for row, (line, cells) in enumerate(source.rows(wanted), 1):
+            if header is None and cells.keys() != keys:
+                keys = cells.keys()
+                where = place(source.label, row=row, line=line)
+                fields = _fields(self.columns, tuple(keys), text=source.text, where=where)
+            values = {}
+            for field in fields:
+                cell = None if field.key is None else cells[field.key]
+                try:
+                    values[field.name] = field.value(cell)
+                except Unfit as unfit:
+                    raise DataError(
+                        unfit.problem,
+                        where=place(source.label, row=row, line=line, column=field.key),
+                        found=shown(cell),
+                        expected=unfit.expected,
+                        hint=unfit.hint,
+                    ) from None
+            yield values
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Field:
+    """How one column is taken from a row: `key` is what the source calls it, None if absent."""
+
+    name: str
+    key: str | None
+    required: bool
+    blank: str | None
+    convert: Convert
+
+    def value(self, cell: Any) -> Any:
+        if cell is None or cell == self.blank:
+            if not self.required:
+                return None
+            raise Unfit("the value is missing", "a value in every row")
+        return self.convert(cell)
+
+
+def _fields(
+    columns: Mapping[str, Column], present: Sequence[str], *, text: bool, where: str
+) -> list[_Field]:
+    keys = {
+        name: next((known for known in (name, *column.aliases) if known in present), None)
+        for name, column in columns.items()
+    }
+    missing = [name for name, column in columns.items() if column.required and keys[name] is None]
+    if missing:
+        raise _missing(missing, columns, present, where=where)
+    fields = []
+    for name, column in columns.items():
+        key = keys[name]
+        fields.append(
+            _Field(
+                name=name,
+                key=key,
+                required=column.required,
+                blank="" if text else None,
+                convert=converter(column, text=text),
+            )
+        )
+    return fields
+
+
+def _missing(
+    names: Sequence[str], columns: Mapping[str, Column], present: Sequence[str], *, where: str
+) -> DataError:
+    free = [name for name in present if name not in columns]
+    hints = []
+    for name in names:
+        wanted = (name, *columns[name].aliases)
+        near = next((found for one in wanted if (found := nearest(one, free))), None)
+        if near:
+            hints.append(f"'{near}' is the nearest name: rename it if it is '{name}'")
+    if len(present) == 1:
+        other = next((mark for mark in ";\t|," if mark in present[0]), None)
+        if other:
+            hints = [f"the header seems to be separated by {other!r}; CSV takes commas, TSV tabs"]
+    return DataError(
+        f"column '{names[0]}' is missing"
+        if len(names) == 1
+        else f"columns {listed(names)} are missing",
+        where=where,
+        found=f"columns {listed(present)}",
+        expected=", ".join(
+            " or ".join(f"'{one}'" for one in (name, *columns[name].aliases)) for name in names
+        ),
+        hint="; ".join(hints) or None,
+    )

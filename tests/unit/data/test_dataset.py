@@ -1,0 +1,201 @@
+"""Opening data: where it is looked for, what is said when it is absent, what was read."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.data import Dataset, open_dataset
+from harness.errors import DataError, HarnessError, UsageError
+from harness.tasks.task import Column, DataSpec, TableSpec
+
+NOTES = TableSpec(files=("notes.jsonl", "part-*.csv"), columns={"user": Column()})
+ONE = DataSpec(tables={"notes": NOTES}, sample="sample_data")
+TWO = DataSpec(tables={"notes": NOTES, "items": TableSpec()})
+CSV = "user,x\nu1,1\nu2,2\n"
+
+
+def opened(spec: DataSpec, data: Path | str | None, **options: Any) -> Dataset:
+    given = {"limit": None, "seed": 0, "package": None, "task": "interests", **options}
+    return open_dataset(spec, data=None if data is None else str(data), **given)
+
+
+def refused(spec: DataSpec, data: Path | str | None, **options: Any) -> HarnessError:
+    with pytest.raises(HarnessError) as caught:
+        opened(spec, data, **options)
+    return caught.value
+
+
+def users(data: Dataset) -> list[str]:
+    return [row["user"] for _, row in data.table().rows()]
+
+
+def test_a_folder_is_searched_by_the_patterns_in_their_order(tmp_path: Path) -> None:
+    (tmp_path / "part-2.csv").write_text("user\nb\n")
+    (tmp_path / "part-10.csv").write_text("user\na\n")
+    (tmp_path / ".part-0.csv").write_text("user\nhidden\n")
+    assert users(opened(ONE, tmp_path)) == ["a", "b"]
+    (tmp_path / "notes.jsonl").write_text('{"user": "j"}\n')
+    assert users(opened(ONE, tmp_path)) == ["j"]
+
+
+def test_packed_files_are_found_where_no_plain_one_is(tmp_path: Path) -> None:
+    import gzip
+
+    (tmp_path / "notes.jsonl.gz").write_bytes(gzip.compress(b'{"user": "z"}\n'))
+    assert users(opened(ONE, tmp_path)) == ["z"]
+
+
+def test_one_file_is_taken_whatever_its_name_when_there_is_one_table(tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_text(CSV)
+    data = opened(ONE, tmp_path / "mine.csv")
+    assert users(data) == ["u1", "u2"]
+    assert (data.origin, data.comparable) == ("local", True)
+    assert data.path() == tmp_path / "mine.csv"
+
+
+def test_one_file_for_several_tables_asks_for_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_text(CSV)
+    error = refused(TWO, tmp_path / "mine.csv")
+    assert "task 'interests' has 2 tables" in error.problem
+    assert "notes: notes.jsonl, part-*.csv" in str(error.expected)
+    assert "items: items.jsonl" in str(error.expected)
+    assert error.hint == "give the folder with --data DIR"
+
+
+def test_a_folder_without_a_fitting_file_lists_what_it_holds(tmp_path: Path) -> None:
+    (tmp_path / "note.jsonl").write_text("{}")
+    (tmp_path / "more").mkdir()
+    error = refused(ONE, tmp_path)
+    assert error.problem == "no file for table 'notes' of task 'interests'"
+    assert error.found == "a folder that holds more/, note.jsonl"
+    assert str(error.expected).startswith("notes.jsonl, part-*.csv")
+    assert error.hint == "'note.jsonl' is the nearest name"
+
+
+def test_a_path_that_is_not_there_names_its_neighbour(tmp_path: Path) -> None:
+    (tmp_path / "history.csv").write_text(CSV)
+    error = refused(ONE, tmp_path / "histroy.csv")
+    assert error.problem == "there is no such file or folder"
+    assert error.hint == f"'{tmp_path / 'history.csv'}' is the nearest name"
+
+
+def test_what_cannot_be_read_twice_is_refused() -> None:
+    assert "no ordinary file" in refused(ONE, "/dev/null").problem
+
+
+def test_a_pattern_that_leaves_the_folder_is_refused(tmp_path: Path) -> None:
+    spec = DataSpec(tables={"notes": TableSpec(files=("../x.csv",))})
+    assert "outside its folder" in refused(spec, tmp_path).problem
+
+
+def test_the_sample_is_in_the_package_and_compares_with_nothing(tmp_path: Path) -> None:
+    (tmp_path / "sample_data").mkdir()
+    (tmp_path / "sample_data" / "notes.jsonl").write_text('{"user": "s"}\n')
+    data = opened(ONE, "sample", package=tmp_path)
+    assert users(data) == ["s"]
+    assert (data.origin, data.comparable) == ("sample", False)
+    assert "not installed" in refused(ONE, "sample", package=tmp_path / "absent").problem
+    assert "has no bundled sample" in refused(TWO, "sample", package=tmp_path).problem
+
+
+def test_a_task_without_a_hub_asks_for_data() -> None:
+    error = refused(ONE, None)
+    assert error.problem == "task 'interests' needs data that is on no hub"
+    assert "--data FILE or --data DIR" in str(error.expected)
+    assert "--data sample" in str(error.hint)
+    assert isinstance(error, DataError)
+
+
+@pytest.mark.parametrize("limit", [0, -3])
+def test_a_limit_that_keeps_nothing_is_a_usage_error(tmp_path: Path, limit: int) -> None:
+    assert isinstance(refused(ONE, tmp_path, limit=limit), UsageError)
+
+
+def test_tables_are_named_or_the_only_one(tmp_path: Path) -> None:
+    (tmp_path / "notes.jsonl").write_text('{"user": "j"}\n')
+    (tmp_path / "items.csv").write_text("item\ni1\n")
+    data = opened(TWO, tmp_path)
+    assert [row for _, row in data.table("items").rows()] == [{"item": "i1"}]
+    with pytest.raises(DataError, match="none was named"):
+        data.table()
+    with pytest.raises(DataError, match="'items' is the nearest name"):
+        data.table("item")
+
+
+def test_a_table_in_several_files_has_no_one_path(tmp_path: Path) -> None:
+    for name in ("part-1.csv", "part-2.csv"):
+        (tmp_path / name).write_text(CSV)
+    data = opened(ONE, tmp_path)
+    assert data.paths() == (tmp_path / "part-1.csv", tmp_path / "part-2.csv")
+    with pytest.raises(DataError, match="in several files"):
+        data.path()
+
+
+def test_size_and_limit_bound_the_choice_and_both_are_told(tmp_path: Path) -> None:
+    (tmp_path / "notes.jsonl").write_text('{"user": "j"}\n')
+    ids = [f"u{n}" for n in range(50)]
+    sized = DataSpec(tables={"notes": NOTES}, size=20)
+    twenty = opened(sized, tmp_path).choose(ids)
+    ten = opened(sized, tmp_path, limit=10)
+    assert ten.choose(ids) == twenty[:10]
+    assert len(opened(sized, tmp_path, limit=30).choose(ids)) == 20
+    assert ten.describe()["chosen"] == {"users": {"chosen": 10, "of": 50}}
+    with pytest.raises(DataError, match="no windows to choose from"):
+        ten.choose([], of="windows")
+
+
+def test_what_was_read_is_described_by_its_bytes(tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_text(CSV)
+    described = opened(ONE, tmp_path / "mine.csv", limit=5, seed=3).describe()
+    assert json.loads(json.dumps(described)) == described
+    assert described["tables"]["notes"]["files"] == [
+        {
+            "file": str(tmp_path / "mine.csv"),
+            "bytes": 17,
+            "sha256": hashlib.sha256(CSV.encode()).hexdigest(),
+        }
+    ]
+    assert (described["origin"], described["limit"], described["seed"]) == ("local", 5, 3)
+
+
+def test_the_fingerprint_follows_content_and_not_names(tmp_path: Path) -> None:
+    prints = []
+    for name, text in (("a.csv", CSV), ("b.csv", CSV), ("c.csv", CSV + "u3,3\n")):
+        (tmp_path / name).write_text(text)
+        prints.append(opened(ONE, tmp_path / name).describe()["fingerprint"])
+    assert prints[0] == prints[1] != prints[2]
+
+
+def test_a_file_changed_after_reading_gets_no_fingerprint(tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_text(CSV)
+    data = opened(ONE, tmp_path / "mine.csv")
+    users(data)
+    (tmp_path / "mine.csv").write_text(CSV + "u3,3\n")
+    with pytest.raises(DataError, match="changed while the run was using it"):
+        data.describe()
+
+
+def test_opening_csv_loads_no_heavy_library(tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_text(CSV)
+    code = (
+        "import sys; from harness.data import open_dataset;"
+        "from harness.tasks.task import DataSpec, TableSpec;"
+        "d = open_dataset(DataSpec(tables={'t': TableSpec()}), data=sys.argv[1], limit=None,"
+        " seed=0, package=None, task='t'); list(d.table().rows());"
+        "print([m for m in ('datasets', 'pyarrow', 'huggingface_hub', 'pandas', 'numpy')"
+        " if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "mine.csv")],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,83 @@
+"""CSV and TSV, from bytes on disk to rows or a message."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.data.delimited import read_delimited, read_header
+from harness.errors import DataError
+
+
+def rows(folder: Path, data: bytes, **options: Any) -> list[tuple[int, dict[str, str]]]:
+    path = folder / "t.csv"
+    path.write_bytes(data)
+    return list(read_delimited(path, **{"delimiter": ",", "wanted": None, **options}))
+
+
+def test_rows_carry_the_line_they_begin_on(tmp_path: Path) -> None:
+    data = b'user,note\r\nu1,"two\nlines, one ""cell"""\r\n\r\nu2,b\r\n'
+    assert rows(tmp_path, data) == [
+        (2, {"user": "u1", "note": 'two\nlines, one "cell"'}),
+        (5, {"user": "u2", "note": "b"}),
+    ]
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_name(tmp_path: Path) -> None:
+    assert rows(tmp_path, b"\xef\xbb\xbfuser,n\nu1,1\n") == [(2, {"user": "u1", "n": "1"})]
+
+
+def test_names_are_stripped_and_unnamed_columns_left_out(tmp_path: Path) -> None:
+    assert rows(tmp_path, b", user ,\n0,u1,x\n") == [(2, {"user": "u1"})]
+
+
+def test_only_wanted_columns_come(tmp_path: Path) -> None:
+    assert rows(tmp_path, b"a,b,c\n1,2,3\n", wanted=["c"]) == [(2, {"c": "3"})]
+
+
+def test_tabs_delimit_tsv(tmp_path: Path) -> None:
+    assert rows(tmp_path, b"a\tb\n1,5\t2\n", delimiter="\t") == [(2, {"a": "1,5", "b": "2"})]
+
+
+def test_a_cell_may_be_longer_than_the_csv_modules_own_limit(tmp_path: Path) -> None:
+    assert len(rows(tmp_path, b"a\n" + b"x" * 200_000 + b"\n")[0][1]["a"]) == 200_000
+
+
+def test_a_carriage_return_in_a_quoted_cell_stays(tmp_path: Path) -> None:
+    assert rows(tmp_path, b'a,b\n"x\ry",1\n') == [(2, {"a": "x\ry", "b": "1"})]
+
+
+@pytest.mark.parametrize(
+    ("data", "where", "says"),
+    [
+        (b"", "t.csv", "the file is empty"),
+        (b"\n\n", "t.csv", "the file is empty"),
+        (b"a,b,a\n1,2,3\n", "t.csv, line 1", "two columns are called 'a'"),
+        (b"a,b\n1,2\n3\n", "t.csv, row 2 (line 3)", "fewer cells"),
+        (b"a,b\n1,2,3\n", "t.csv, row 1 (line 2)", "3 cells; the first too many: '3'"),
+        (b"a,b\nx\ry,1\n", "t.csv, row 1 (line 2)", "a carriage return stands inside"),
+        (b"a,b\r1,2\r3,4\r", "t.csv, line 1", "old Macintosh files"),
+        (b'a,b\n1,2\n"3,4\n5,6\n', "t.csv, row 2 (line 3)", "a quoted cell is never closed"),
+        (b'a,b\n"1"x,2\n', "t.csv, row 1 (line 2)", "goes on after its closing quote"),
+        (b"a,b\nJos\xe9,2\n", "t.csv, line 2", "byte 0xe9 at offset 7"),
+        (b"\xef\xbb\xbfa\n\xff\n", "t.csv, line 2", "byte 0xff at offset 5"),
+        ("a,b\n1,2\n".encode("utf-16"), "t.csv", "UTF-16 text"),
+        (b"PK\x03\x04rest", "t.csv", "a ZIP archive or a spreadsheet"),
+        (b"\x1f\x8brest", "t.csv", "name it with .gz"),
+    ],
+)
+def test_bad_files_are_told_with_their_place(
+    tmp_path: Path, data: bytes, where: str, says: str
+) -> None:
+    with pytest.raises(DataError) as caught:
+        rows(tmp_path, data)
+    assert caught.value.where == str(tmp_path / where)
+    assert says in str(caught.value)
+
+
+def test_the_header_alone_can_be_read(tmp_path: Path) -> None:
+    path = tmp_path / "t.tsv"
+    path.write_bytes(b"a\tb\n")
+    assert read_header(path, delimiter="\t") == ("a", "b")

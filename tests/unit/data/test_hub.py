@@ -1,0 +1,233 @@
+"""The hub path against the real libraries: a hub on loopback, real caches, no network at all."""
+
+from __future__ import annotations
+
+import io
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+pytestmark = pytest.mark.slow
+
+FIRST = "1" * 40
+SECOND = "2" * 40
+DEAD = "http://127.0.0.1:9"
+
+COLUMNS = {"user": {}, "text": {}, "n": {"type": "integer"}}
+
+
+def spec(revision: str | None = None, **table: Any) -> dict[str, Any]:
+    return {
+        "hub": {"repo": "people/notes", "revision": revision},
+        "tables": {"notes": {"columns": COLUMNS, **(table or {"split": "train"})}},
+    }
+
+
+def test_a_split_is_read_twice_and_its_commit_recorded(hub: Any, load: Any) -> None:
+    result = load(spec(), endpoint=hub.url)
+    assert result["tables"] == {
+        "notes": [{"user": "u1", "text": "new", "n": 1}, {"user": "u2", "text": "b", "n": 2}]
+    }, result
+    assert result["same"]
+    assert result["about"]["revision"] == SECOND
+    assert result["about"]["offline"] is None
+    assert result["about"]["tables"]["notes"]["rows"] == 2
+
+
+def test_a_tag_is_pinned_to_its_commit(hub: Any, load: Any) -> None:
+    result = load(spec("v1"), endpoint=hub.url)
+    assert result["tables"]["notes"][0]["text"] == "old", result
+    assert result["about"]["asked_revision"] == "v1"
+    assert result["about"]["revision"] == FIRST
+
+
+def test_what_was_prepared_is_read_without_a_network_at_the_pinned_commit(
+    hub: Any, load: Any
+) -> None:
+    load(spec("v1"), endpoint=hub.url)
+    load(spec(), endpoint=hub.url)
+    newest = load(spec(), endpoint=DEAD)
+    assert newest["tables"]["notes"][0]["text"] == "new", newest
+    assert newest["about"]["revision"] == SECOND
+    assert f"{DEAD} could not be reached" in newest["about"]["offline"]
+    pinned = load(spec(FIRST), endpoint=DEAD)
+    assert pinned["tables"]["notes"][0]["text"] == "old", pinned
+    other = load(spec("3" * 40), endpoint=DEAD)
+    assert "neither reachable nor cached" in other["error"]
+    assert FIRST in other["error"]
+
+
+def test_offline_settings_ask_nothing_of_the_hub(hub: Any, load: Any) -> None:
+    load(spec(), endpoint=hub.url)
+    for setting in ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE"):
+        hub.asked.clear()
+        result = load(spec(), endpoint=hub.url, **{setting: "1"})
+        assert result["tables"]["notes"][0]["text"] == "new", result
+        assert setting in result["about"]["offline"]
+        assert hub.asked == []
+
+
+def test_no_network_and_no_cache_says_what_was_tried_and_names_data(load: Any) -> None:
+    result = load(spec(), endpoint=DEAD)
+    assert result["kind"] == "DataError"
+    assert "'people/notes', which is neither reachable nor cached" in result["error"]
+    assert f"{DEAD} could not be reached" in result["error"]
+    assert "looked in" in result["error"]
+    assert "--data FILE or --data DIR" in result["error"]
+    assert "Traceback" not in result["stderr"]
+
+
+def test_files_of_a_repository_make_a_table_and_are_found_again_offline(
+    hub: Any, load: Any
+) -> None:
+    labels = {"hub_files": ["extra/*.csv"], "columns": {"user": {}, "label": {}}}
+    online = load(spec(**labels), endpoint=hub.url)
+    assert online["tables"]["notes"] == [{"user": "u1", "label": "rum"}], online
+    assert online["about"]["tables"]["notes"]["files"] == [
+        {"file": "extra/labels.csv", "bytes": 18}
+    ]
+    offline = load(spec(**labels), endpoint=DEAD)
+    assert offline["tables"] == online["tables"], offline
+    assert offline["about"]["fingerprint"] == online["about"]["fingerprint"]
+    absent = load(spec(hub_files=["*.csv"]), endpoint=hub.url)
+    assert "fits '*.csv'" in absent["error"]
+    assert "extra/labels.csv, train.jsonl" in absent["error"]
+    unfetched = load(spec(hub_files=["train.jsonl"]), endpoint=DEAD)
+    assert "train.jsonl" in unfetched["error"]
+    assert "neither reachable nor cached" in unfetched["error"]
+
+
+CARD = """---
+configs:
+- config_name: small
+  data_files: [{split: train, path: small/train.parquet}]
+- config_name: large
+  data_files: [{split: train, path: large/train.parquet}, {split: test, path: large/test.parquet}]
+---
+"""
+
+
+def parquet(users: list[str]) -> bytes:
+    stream = io.BytesIO()
+    pq.write_table(pa.table({"user": users, "when": [datetime(2026, 1, 2)] * len(users)}), stream)
+    return stream.getvalue()
+
+
+def test_configurations_and_several_splits_are_read_online_and_offline(hub: Any, load: Any) -> None:
+    hub.repos["people/many"] = {
+        FIRST: {
+            "README.md": CARD.encode(),
+            "small/train.parquet": parquet(["s"]),
+            "large/train.parquet": parquet(["a", "b"]),
+            "large/test.parquet": parquet(["c"]),
+        }
+    }
+    columns = {"user": {}, "when": {}}
+    asked = {
+        "hub": {"repo": "people/many", "config": "large"},
+        "tables": {
+            "known": {"split": "train", "columns": columns},
+            "held_out": {"split": "test", "columns": columns},
+        },
+    }
+    online = load(asked, endpoint=hub.url)
+    day = "2026-01-02T00:00:00"
+    assert online["tables"] == {
+        "known": [{"user": "a", "when": day}, {"user": "b", "when": day}],
+        "held_out": [{"user": "c", "when": day}],
+    }, online
+    assert online["about"]["config"] == "large"
+    offline = load(asked, endpoint=DEAD)
+    assert offline["tables"] == online["tables"], offline
+    assert offline["about"]["fingerprint"] == online["about"]["fingerprint"]
+    small = {"hub": {"repo": "people/many", "config": "small"}, "tables": {"t": {"split": "train"}}}
+    unprepared = load(small, endpoint=DEAD)["error"]
+    assert "holds the configurations large, not 'small'" in unprepared
+
+
+def test_data_that_the_library_cannot_read_tells_the_cause(hub: Any, load: Any) -> None:
+    hub.repos["people/notes"][SECOND]["train.jsonl"] = b'{"user": "u1"}\n{"user": \n'
+    error = load(spec(), endpoint=hub.url)["error"]
+    assert "'people/notes': the datasets library cannot prepare it" in error
+    assert "JSON parse error" in error
+    assert "--data FILE or --data DIR" in error
+
+
+def test_the_librarys_fall_back_to_another_revision_is_refused(hub: Any, load: Any) -> None:
+    load(spec("v1"), endpoint=hub.url)
+    hub.forbidden.add(SECOND)
+    result = load(spec(), endpoint=hub.url)
+    assert "another revision of 'people/notes' was cached" in result["error"], result
+    assert f"revision {FIRST}" in result["error"]
+
+
+def test_without_a_note_of_main_the_newest_copy_is_taken_offline(hub: Any, load: Any) -> None:
+    load(spec(SECOND), endpoint=hub.url)
+    load(spec(FIRST), endpoint=hub.url)
+    assert load(spec(), endpoint=DEAD)["about"]["revision"] == FIRST
+
+
+def test_a_tag_is_known_again_without_a_network(hub: Any, load: Any) -> None:
+    load(spec("v1"), endpoint=hub.url)
+    load(spec(), endpoint=hub.url)
+    result = load(spec("v1"), endpoint=DEAD)
+    assert result["about"]["revision"] == FIRST, result
+    assert result["tables"]["notes"][0]["text"] == "old"
+
+
+def test_a_whole_snapshot_fetched_beforehand_serves_splits_offline(
+    hub: Any, load: Any, fetch: Any
+) -> None:
+    del hub.repos["people/notes"][SECOND]["extra/labels.csv"]
+    fetch("people/notes", endpoint=hub.url)
+    result = load(spec(), endpoint=DEAD)
+    assert result["tables"]["notes"][0]["text"] == "new", result
+    assert result["about"]["revision"] == SECOND
+
+
+def test_a_snapshot_with_gaps_is_not_taken_for_the_whole(hub: Any, load: Any, fetch: Any) -> None:
+    hub.repos["people/notes"][SECOND]["train-2.jsonl"] = b'{"user": "u3", "text": "c", "n": 3}\n'
+    fetch("people/notes", "train.jsonl", endpoint=hub.url)
+    split = load(spec(), endpoint=DEAD)
+    assert "lacks extra/labels.csv, train-2.jsonl" in split["error"], split
+    files = load(spec(hub_files=["train*.jsonl"], columns=COLUMNS), endpoint=DEAD)
+    assert "lacks train-2.jsonl" in files["error"], files
+
+
+def test_a_folder_of_the_same_name_does_not_stand_in_for_the_hub(
+    hub: Any, load: Any, tmp_path: Any
+) -> None:
+    decoy = tmp_path / "people" / "notes"
+    decoy.mkdir(parents=True)
+    (decoy / "train.jsonl").write_text('{"user": "decoy", "text": "x", "n": 1}\n')
+    result = load(spec(), endpoint=hub.url)
+    assert result["tables"]["notes"][0]["user"] == "u1", result
+
+
+def test_a_hub_that_says_no_is_told_apart_from_one_that_is_away(hub: Any, load: Any) -> None:
+    hub.gated.add("people/secret")
+    unknown = {"hub": {"repo": "people/absent"}, "tables": {"notes": {"split": "train"}}}
+    gated = {"hub": {"repo": "people/secret"}, "tables": {"notes": {"split": "train"}}}
+    assert "not there, or is private" in load(unknown, endpoint=hub.url)["error"]
+    assert "access must be asked for first" in load(gated, endpoint=hub.url)["error"]
+    assert "no revision 'v9'" in load(spec("v9"), endpoint=hub.url)["error"]
+
+
+def test_unknown_splits_columns_and_configurations_name_what_there_is(hub: Any, load: Any) -> None:
+    split = load(spec(split="trian"), endpoint=hub.url)["error"]
+    assert "no split 'trian'" in split
+    assert "'train' is the nearest name" in split
+    column = load(spec(split="train", columns={"person": {}}), endpoint=hub.url)["error"]
+    assert "people/notes@2222222222 (default, train): column 'person' is missing" in column
+    assert "columns user, text, n" in column
+    config = spec()
+    config["hub"]["config"] = "small"
+    assert "'default'" in load(config, endpoint=hub.url)["error"]
+
+
+def test_a_table_without_a_place_on_the_hub_is_an_error_of_the_task(load: Any) -> None:
+    result = load({"hub": {"repo": "a/b"}, "tables": {"notes": {}}}, endpoint=DEAD)
+    assert "`split` or `hub_files`" in result["error"]

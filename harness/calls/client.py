@@ -1,0 +1,398 @@
+"""The one door to models: an answer from the store, from an identical call, or from the model.
+
+Imported only by what runs stages.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter, deque
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any, Literal
+
+import msgspec
+
+from harness.calls.budget import Meter
+from harness.calls.engines import EngineRoom
+from harness.calls.keys import call_key, call_seed
+from harness.calls.limiter import Limiter
+from harness.calls.policy import Budget, Patience
+from harness.calls.retry import delay_before_retry, may_retry
+from harness.calls.store import Store
+from harness.calls.usage import UsageBook, Use, add_tokens
+from harness.errors import BudgetSpent, HarnessError, ModelError
+from harness.models import CallError, Identity, Model, Reply, Request
+from harness.outcomes import CallFailed
+
+Source = Literal["model", "store", "shared"]
+
+HINTS = {
+    "auth": "check the key that the model is given",
+    "not_found": "check the model's name and its address",
+    "connection": "start the server, or check the address that the model is given",
+}
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(Reply).decode
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """What one ask came to: a reply or the typed reason why there is none.
+
+    `source` tells where it came from; `attempts` counts what this ask sent itself, so it is 0 for
+    answers from the store and for those shared with an identical call in flight.
+    """
+
+    reply: Reply | None
+    failure: CallFailed | None
+    key: str
+    source: Source
+    attempts: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(kw_only=True, slots=True)
+class _Line:
+    """What the client knows of one model: its limiter, and why it is asked nothing more."""
+
+    model: Model
+    limiter: Limiter
+    reached: bool = False
+    told: set[str] = field(default_factory=set)
+    over: asyncio.Event = field(default_factory=asyncio.Event)
+    reason: HarnessError | None = None
+
+    def end(self, reason: HarnessError) -> None:
+        """Let nothing more be sent; whoever waits to send something gets the reason."""
+        if self.reason is None:
+            self.reason = reason
+            self.over.set()
+            self.limiter.dismiss(reason)
+
+
+@dataclass(slots=True)
+class _Flight:
+    """Those who wait for the call that another ask makes."""
+
+    waiting: deque[asyncio.Future[Answer | None]] = field(default_factory=deque)
+
+    def land(self, answer: Answer) -> None:
+        for future in self.waiting:
+            if not future.done():
+                future.set_result(answer)
+
+    def fail(self, error: Exception) -> None:
+        for future in self.waiting:
+            if not future.done():
+                future.set_exception(error)
+
+    def pass_on(self) -> bool:
+        """Tell the first who waits to make the call; False when nobody does."""
+        while self.waiting:
+            future = self.waiting.popleft()
+            if not future.done():
+                future.set_result(None)
+                return True
+        return False
+
+
+class Client:
+    """Asks models, once for each distinct request, and never pays twice for a stored answer.
+
+    The order: store, single flight, budget, engines, limiter, attempts with retries, store. Only
+    replies that ended by themselves are stored. `run_id` enters the keys of models whose answers
+    may not leave the run; `fresh` is a salt for runs that want answers of their own.
+    """
+
+    def __init__(
+        self,
+        *,
+        store: Store | None,
+        run_id: str,
+        patience: Patience | None = None,
+        budget: Budget | None = None,
+        engines: EngineRoom | None = None,
+        fresh: str | None = None,
+        say: Callable[[str], None] | None = None,
+    ) -> None:
+        self.usage = UsageBook()
+        self.meter = Meter(budget or Budget())
+        self._store = store
+        self._run_id = run_id
+        self._patience = patience or Patience()
+        self._engines = engines or EngineRoom()
+        self._fresh = fresh
+        self._say = say or (lambda text: None)
+        self._flights: dict[str, _Flight] = {}
+        self._lines: dict[int, _Line] = {}
+        self._draw = Random()
+        self._stopped: HarnessError | None = None
+        self._in_the_air = 0
+        self._landed = asyncio.Event()
+        self._landed.set()
+
+    async def ask(
+        self,
+        model: Model,
+        request: Request,
+        *,
+        repeat: int = 0,
+        role: str,
+        stage: str,
+        refresh: bool = False,
+    ) -> Answer:
+        """Answer one request; `refresh` asks the model even where the store has an answer.
+
+        Raises ModelError, BudgetSpent or StorageError when going on makes no sense; whatever keeps
+        this one request from a reply is returned as a typed failure.
+        """
+        began = time.monotonic()
+        key = self.key(model.identity, request, repeat=repeat)
+        use = self.usage.of(stage, role)
+        use.calls += 1
+        if model.identity.scope == "call":
+            return await self._call(model, request, key=key, repeat=repeat, use=use)
+        stored = None if refresh else self._stored(key)
+        if stored is not None:
+            use.from_store += 1
+            seconds = time.monotonic() - began
+            return Answer(reply=stored, failure=None, key=key, source="store", seconds=seconds)
+        flight = self._flights.get(key)
+        if flight is not None:
+            answer = await self._landing(flight, key)
+            if answer is not None:
+                use.shared += 1
+                use.failed += answer.failure is not None
+                seconds = time.monotonic() - began
+                return msgspec.structs.replace(answer, source="shared", attempts=0, seconds=seconds)
+        else:
+            flight = self._flights[key] = _Flight()
+        try:
+            answer = await self._call(model, request, key=key, repeat=repeat, use=use)
+        except Exception as error:
+            del self._flights[key]
+            flight.fail(error)
+            raise
+        except BaseException:
+            self._leave(flight, key)
+            raise
+        del self._flights[key]
+        flight.land(answer)
+        return answer
+
+    def key(self, identity: Identity, request: Request, *, repeat: int = 0) -> str:
+        """The key under which this run keeps the answer to a request."""
+        return call_key(identity, request, repeat=repeat, run_id=self._run_id, fresh=self._fresh)
+
+    def limits(self) -> dict[str, Any]:
+        """The limiter's history of every model asked, for the manifest."""
+        reports: dict[str, Any] = {}
+        for line in self._lines.values():
+            name = label = _name(line.model.identity)
+            number = 2
+            while label in reports:
+                label = f"{name} #{number}"
+                number += 1
+            reports[label] = line.limiter.report()
+        return reports
+
+    def stop(self, reason: HarnessError) -> None:
+        """Send nothing more: attempts in the air finish, asks that would send one raise the reason.
+
+        Answers in the store are still given.
+        """
+        if self._stopped is None:
+            self._stopped = reason
+            self._engines.stop(reason)
+            for line in self._lines.values():
+                line.end(reason)
+
+    async def landed(self) -> None:
+        """Return when no attempt is in the air."""
+        await self._landed.wait()
+
+    async def close(self) -> None:
+        """Close every model that was opened."""
+        await self._engines.close()
+
+    async def _landing(self, flight: _Flight, key: str) -> Answer | None:
+        """The answer to the call in flight; None when we are to make it ourselves."""
+        future: asyncio.Future[Answer | None] = asyncio.get_running_loop().create_future()
+        flight.waiting.append(future)
+        try:
+            return await future
+        except asyncio.CancelledError:
+            told = future.done() and not future.cancelled() and future.exception() is None
+            if told and future.result() is None:
+                self._leave(flight, key)
+            raise
+
+    def _leave(self, flight: _Flight, key: str) -> None:
+        # Cancelled: one of those who wait makes the call in our place.
+        if not flight.pass_on():
+            del self._flights[key]
+
+    async def _call(
+        self, model: Model, request: Request, *, key: str, repeat: int, use: Use
+    ) -> Answer:
+        began = time.monotonic()
+        line = self._line(model)
+        self._may_go_on(line)
+        drawn = msgspec.structs.replace(request, seed=call_seed(request.seed, repeat))
+        try:
+            async with self._engines.enter(model):
+                outcome, attempts = await self._attempts(line, drawn, use)
+        except CallError as error:
+            raise self._give_up(line, error) from error
+        if isinstance(outcome, CallError):
+            use.failed += 1
+            return Answer(
+                reply=None,
+                failure=CallFailed(outcome.cause, outcome.detail),
+                key=key,
+                source="model",
+                attempts=attempts,
+                seconds=time.monotonic() - began,
+            )
+        reusable = outcome.finish == "stop" and model.identity.scope != "call"
+        if self._store is not None and reusable:
+            self._store.put(bytes.fromhex(key), _encode(outcome))
+        return Answer(
+            reply=outcome,
+            failure=None,
+            key=key,
+            source="model",
+            attempts=attempts,
+            seconds=time.monotonic() - began,
+        )
+
+    async def _attempts(
+        self, line: _Line, request: Request, use: Use
+    ) -> tuple[Reply | CallError, int]:
+        patience, limiter = self._patience, line.limiter
+        tries: Counter[str] = Counter()
+        deadline = float("inf")
+        attempts = 0
+        await limiter.acquire()
+        while True:
+            try:
+                self._may_go_on(line)
+                self.meter.claim()
+                attempts += 1
+                use.attempts += 1
+                now = time.monotonic()
+                deadline = min(deadline, now + patience.total_timeout)
+                seconds = min(patience.attempt_timeout, deadline - now)
+                outcome = await self._attempt(line, request, seconds=seconds)
+            finally:
+                limiter.release()
+            if isinstance(outcome, Reply):
+                self.meter.add(outcome.usage)
+                add_tokens(use, outcome.usage)
+                return outcome, attempts
+            tries[outcome.cause] += 1
+            if not may_retry(outcome, tries, patience):
+                if outcome.cause == "connection" and not line.reached:
+                    raise self._give_up(line, outcome) from outcome
+                return outcome, attempts
+            wait = delay_before_retry(outcome, attempts, patience, draw=self._draw)
+            if time.monotonic() + wait >= deadline:
+                return outcome, attempts
+            await self._sleep(line, wait)
+            try:
+                async with asyncio.timeout(deadline - time.monotonic()):
+                    await limiter.acquire()
+            except TimeoutError:
+                return outcome, attempts
+
+    async def _attempt(self, line: _Line, request: Request, *, seconds: float) -> Reply | CallError:
+        sent = time.monotonic()
+        self._in_the_air += 1
+        self._landed.clear()
+        try:
+            async with asyncio.timeout(seconds):
+                reply = await line.model.ask(request)
+        except TimeoutError:
+            error = CallError("timeout", f"no answer within {seconds:.1f} s", retryable=True)
+        except CallError as failed:
+            error = failed
+        else:
+            line.reached = True
+            line.limiter.succeeded()
+            return reply
+        finally:
+            self._in_the_air -= 1
+            if not self._in_the_air:
+                self._landed.set()
+        # Learnt while the place is still held: who takes it next must meet the new limit.
+        self._learn(line, error, sent)
+        return error
+
+    def _learn(self, line: _Line, error: CallError, sent: float) -> None:
+        if error.fatal:
+            raise self._give_up(line, error) from error
+        if error.cause != "connection":
+            line.reached = True
+        pause = error.retry_after
+        if pause is not None:
+            pause = min(pause, self._patience.total_timeout)
+        if error.cause == "rate_limited":
+            line.limiter.rate_limited(sent=sent, retry_after=pause)
+        elif error.retryable:
+            line.limiter.troubled(retry_after=pause)
+        if error.retryable and error.cause not in line.told:
+            # Once for each kind of trouble: a run that waits must not look like one that hangs.
+            line.told.add(error.cause)
+            self._say(f"{_name(line.model.identity)}: {error.detail}; trying again")
+
+    def _give_up(self, line: _Line, error: CallError) -> HarnessError:
+        line.end(
+            ModelError(
+                "the model cannot be used",
+                where=_name(line.model.identity),
+                found=str(error),
+                hint=HINTS.get(error.cause),
+            )
+        )
+        assert line.reason is not None
+        return line.reason
+
+    async def _sleep(self, line: _Line, seconds: float) -> None:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(line.over.wait(), seconds)
+
+    def _may_go_on(self, line: _Line) -> None:
+        if line.reason is not None:
+            raise line.reason.with_traceback(None)
+        try:
+            self.meter.check()
+        except BudgetSpent as error:
+            self.stop(error)  # what is spent stays spent: nobody need wait for a turn
+            raise
+
+    def _stored(self, key: str) -> Reply | None:
+        if self._store is None:
+            return None
+        value = self._store.get(bytes.fromhex(key))
+        if value is None:
+            return None
+        try:
+            return _decode(value)
+        except msgspec.DecodeError:
+            return None  # bytes that are no reply count as no answer, and are written again
+
+    def _line(self, model: Model) -> _Line:
+        line = self._lines.get(id(model))
+        if line is None:
+            line = self._lines[id(model)] = _Line(model=model, limiter=Limiter(model.concurrency))
+            if self._stopped is not None:
+                line.end(self._stopped)
+        return line
+
+
+def _name(identity: Identity) -> str:
+    return f"{identity.kind}:{identity.name}"

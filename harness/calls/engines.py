@@ -1,0 +1,216 @@
+"""Opens models at their first question, and lets only one at a time hold a shared resource."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from harness.errors import HarnessError, ModelError
+from harness.models import CallError, Model
+
+QUIET = 0.05
+"""Seconds without any call in flight after which nothing more will come for the open engine.
+
+Workers do nothing slow between two calls, so a pause this long means that all of them wait. An
+early switch would cost time, never a result.
+"""
+
+QUIET_BESIDE_OTHERS = 5.0
+"""The same while models that stand outside the resource are still answering: workers that wait
+for those may come back to the open engine, but others must not wait for them for ever."""
+
+
+@dataclass(eq=False)
+class _Engine:
+    model: Model
+    active: int = 0
+    open: bool = False
+    opening: asyncio.Lock = field(default_factory=asyncio.Lock)
+    turn: asyncio.Event = field(default_factory=asyncio.Event)
+    waiting: int = 0
+    fault: HarnessError | CallError | None = None
+
+    @property
+    def name(self) -> str:
+        return f"{self.model.identity.kind}:{self.model.identity.name}"
+
+
+@dataclass(eq=False)
+class _Resource:
+    """What one open engine at a time may hold. No holder while engines change."""
+
+    holder: _Engine | None = None
+    engines: set[_Engine] = field(default_factory=set)
+    quiet: asyncio.TimerHandle | None = None
+    idle_since: float | None = None
+    switch: asyncio.Task[None] | None = None
+
+    def stop_waiting(self) -> None:
+        if self.quiet is not None:
+            self.quiet.cancel()
+            self.quiet = None
+
+
+class EngineRoom:
+    """The gate that every call passes before it reaches its model.
+
+    A model that occupies nothing is opened once and stays open. Of those that occupy the same
+    resource one is open at a time: the others' callers wait until no call to it is in flight, then
+    the engine that most of them wait for takes its turn. So a stage that asks two such roles in a
+    loop goes in rounds, one engine after the other.
+    """
+
+    def __init__(
+        self, *, one_at_a_time: bool = False, tell: Callable[[str], None] | None = None
+    ) -> None:
+        self._one_at_a_time = one_at_a_time
+        self._tell = tell or (lambda text: None)
+        self._engines: dict[int, _Engine] = {}
+        self._resources: dict[str, _Resource] = {}
+        self._stopped: HarnessError | None = None
+        self._last_end = 0.0
+
+    def resource(self, model: Model) -> str | None:
+        """What the model occupies while it is open."""
+        return "engine" if self._one_at_a_time else model.occupies
+
+    @asynccontextmanager
+    async def enter(self, model: Model) -> AsyncIterator[None]:
+        """Hold the model open for one call."""
+        engine = self._engines.get(id(model))
+        if engine is None:
+            engine = self._engines[id(model)] = _Engine(model)
+        name = self.resource(model)
+        if name is not None:
+            resource = self._resources.setdefault(name, _Resource())
+            await self._wait_for_turn(engine, resource)
+            resource.idle_since = None
+        engine.active += 1
+        try:
+            if not engine.open:
+                await self._open(engine)
+            yield
+        finally:
+            engine.active -= 1
+            self._last_end = asyncio.get_running_loop().time()
+            for resource in self._resources.values():
+                self._look_for_quiet(resource)
+
+    def stop(self, reason: HarnessError) -> None:
+        """Open nothing more: those who wait for a turn get the reason."""
+        self._stopped = self._stopped or reason
+        for engine in self._engines.values():
+            engine.turn.set()
+
+    async def close(self) -> None:
+        """Close every open model; the first error is raised after all were tried."""
+        for resource in self._resources.values():
+            resource.stop_waiting()
+        switches = [one.switch for one in self._resources.values() if one.switch is not None]
+        await asyncio.gather(*switches, return_exceptions=True)
+        first: Exception | None = None
+        for engine in self._engines.values():
+            if engine.open:
+                engine.open = False
+                try:
+                    await engine.model.close()
+                except Exception as error:
+                    first = first or error
+        if first is not None:
+            raise ModelError("an engine could not be closed", found=str(first)) from first
+
+    async def _wait_for_turn(self, engine: _Engine, resource: _Resource) -> None:
+        resource.engines.add(engine)
+        if resource.holder is None and resource.switch is None:
+            resource.holder = engine
+        while resource.holder is not engine:
+            if self._stopped is not None:
+                raise self._stopped.with_traceback(None)
+            engine.waiting += 1
+            self._look_for_quiet(resource)
+            try:
+                await engine.turn.wait()
+            finally:
+                engine.waiting -= 1
+
+    async def _open(self, engine: _Engine) -> None:
+        async with engine.opening:
+            if self._stopped is not None:
+                raise self._stopped.with_traceback(None)
+            if engine.fault is not None:
+                raise engine.fault.with_traceback(None)
+            if engine.open:
+                return
+            try:
+                await engine.model.open()
+            except (HarnessError, CallError) as error:
+                engine.fault = error
+                raise
+            except Exception as error:
+                engine.fault = ModelError(
+                    "the model cannot be opened",
+                    where=engine.name,
+                    found=f"{type(error).__name__}: {error}",
+                )
+                raise engine.fault from error
+            engine.open = True
+
+    def _look_for_quiet(self, resource: _Resource) -> None:
+        """See now and then whether the resource may change hands, while somebody waits for it."""
+        if not self._idle(resource):
+            resource.idle_since = None
+            resource.stop_waiting()
+            return
+        loop = asyncio.get_running_loop()
+        if resource.idle_since is None:
+            resource.idle_since = loop.time()
+        if resource.quiet is None:
+            resource.quiet = loop.call_later(QUIET, self._switch_if_quiet, resource)
+
+    def _idle(self, resource: _Resource) -> bool:
+        """Whether somebody waits for a resource that its holder does not use."""
+        holder = resource.holder
+        return (
+            self._stopped is None
+            and resource.switch is None
+            and holder is not None
+            and not holder.active
+            and any(engine.waiting for engine in resource.engines)
+        )
+
+    def _switch_if_quiet(self, resource: _Resource) -> None:
+        resource.quiet = None
+        if self._idle(resource) and resource.idle_since is not None:
+            loop = asyncio.get_running_loop()
+            others = any(engine.active for engine in self._engines.values())
+            nothing_comes = not others and loop.time() - self._last_end >= QUIET
+            if nothing_comes or loop.time() - resource.idle_since >= QUIET_BESIDE_OTHERS:
+                resource.idle_since = None
+                resource.switch = loop.create_task(self._switch(resource))
+                return
+        self._look_for_quiet(resource)
+
+    async def _switch(self, resource: _Resource) -> None:
+        chosen = max(resource.engines, key=lambda engine: engine.waiting)
+        holder, resource.holder = resource.holder, None  # nobody enters while one closes
+        if holder is not None:
+            holder.turn.clear()
+            await self._close_for(chosen, holder)
+        if self._stopped is None:
+            resource.holder = chosen
+        resource.switch = None
+        chosen.turn.set()
+
+    async def _close_for(self, chosen: _Engine, holder: _Engine) -> None:
+        if not holder.open:
+            return
+        holder.open = False
+        self._tell(f"closing {holder.name} for {chosen.name}")
+        try:
+            await holder.model.close()
+        except Exception as error:
+            self.stop(
+                ModelError("an engine could not be closed", where=holder.name, found=str(error))
+            )

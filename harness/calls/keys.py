@@ -1,0 +1,40 @@
+"""The key of a call: the hash of all that decides its answer."""
+
+from __future__ import annotations
+
+from harness.hashing import digest, stable_int
+from harness.models import Identity, Request
+
+LARGEST_SEED = 0x7FFF_FFFF
+"""What servers that keep seeds in 32 bits still take."""
+
+
+def call_key(
+    identity: Identity, request: Request, *, repeat: int, run_id: str, fresh: str | None = None
+) -> str:
+    """A 32-character hexadecimal key: equal for two calls that may share one answer.
+
+    `fresh` is the salt of a run that wants answers of its own.
+    """
+    sampling = request.sampling
+    return digest(
+        {
+            "model": identity.key(run_id),
+            "messages": [[message.role, message.content] for message in request.messages],
+            "sampling": {
+                "temperature": sampling.temperature,
+                "max_tokens": sampling.max_tokens,
+                "top_p": sampling.top_p,
+                "stop": sampling.stop,
+            },
+            "seed": request.seed,
+            "repeat": repeat,
+            "schema": request.schema,
+            "fresh": fresh,
+        }
+    )
+
+
+def call_seed(seed: int, repeat: int) -> int:
+    """The seed one call is drawn with: another for each repeat, the same in every run."""
+    return stable_int("call", seed, repeat) & LARGEST_SEED

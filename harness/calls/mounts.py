@@ -1,0 +1,58 @@
+"""Whether a path lies on a network file system, read from the mount table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+MOUNT_TABLE = Path("/proc/self/mountinfo")
+# fmt: off
+NETWORK_TYPES = frozenset((
+    "9p", "afs", "beegfs", "ceph", "cifs", "coda", "davfs", "glusterfs", "gpfs", "lustre",
+    "ncpfs", "nfs", "nfs4", "ocfs2", "orangefs", "pvfs2", "smb3", "smbfs", "vboxsf", "virtiofs",
+    "wekafs",
+))
+# fmt: on
+LOCAL_FUSE = frozenset(("fuse.ntfs-3g", "fuse.exfat", "fuse.fuse-overlayfs", "fuseblk"))
+
+
+def on_network(path: Path) -> bool:
+    """True when the mount table says that several machines may see the file.
+
+    Without such a table (on other systems than Linux) the answer is False.
+    """
+    try:
+        table = MOUNT_TABLE.read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError:
+        return False
+    return is_network_type(file_system_type(path.resolve(), table))
+
+
+def is_network_type(kind: str | None) -> bool:
+    """True for file systems on which shared memory between machines does not work.
+
+    A FUSE file system counts as one unless it is known to be local.
+    """
+    if kind is None:
+        return False
+    return kind in NETWORK_TYPES or (kind.startswith("fuse") and kind not in LOCAL_FUSE)
+
+
+def file_system_type(path: Path, table: str) -> str | None:
+    """The type of the innermost mount that holds the path; of two on one point, the later."""
+    best: tuple[int, str] | None = None
+    for line in table.splitlines():
+        before, _, after = line.partition(" - ")
+        fields, kind = before.split(" "), after.split(" ")[0]
+        if len(fields) < 5 or not kind:
+            continue
+        point = Path(_unescaped(fields[4]))
+        depth = len(point.parts)
+        if (point == path or point in path.parents) and (best is None or depth >= best[0]):
+            best = (depth, kind)
+    return best[1] if best else None
+
+
+def _unescaped(text: str) -> str:
+    for code, char in ((r"\040", " "), (r"\011", "\t"), (r"\012", "\n"), (r"\134", "\\")):
+        text = text.replace(code, char)
+    return text

@@ -1,0 +1,103 @@
+"""The ways in which a model server misbehaves, and when it does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from random import Random
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+Kind = Literal["answer", "reset", "reset_in_body", "silence"]
+
+
+class Fault(msgspec.Struct, frozen=True, kw_only=True):
+    """One way to answer wrongly.
+
+    "answer" sends `status`, `headers` and `body` (JSON unless it is text) after `delay` seconds;
+    without a body it sends the right answer, so that a delay alone is a slow answer. `choice`
+    replaces fields of the right answer's only choice. "reset" cuts the connection, "reset_in_body"
+    after half of a right answer; "silence" keeps it open and never answers.
+    """
+
+    kind: Kind = "answer"
+    status: int = 200
+    headers: Mapping[str, str] = {}
+    body: Any = None
+    content_type: str = "application/json"
+    choice: Mapping[str, Any] | None = None
+    delay: float = 0.0
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """One request as it arrived: its number from 0, and how often its body had come before."""
+
+    number: int
+    again: int
+    digest: str
+    body: dict[str, Any]
+    headers: dict[str, str]
+    at: float
+
+
+When: TypeAlias = Callable[[Asked], Fault | None]
+Faults: TypeAlias = When | Sequence[Fault | None]
+"""A rule, or one entry for each request in the order of arrival; after the last, none."""
+
+
+def status(
+    code: int,
+    *,
+    message: str = "no",
+    code_name: str | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> Fault:
+    """An error status with a body as OpenAI's servers send it."""
+    error = {"message": message, "type": "error", "param": None, "code": code_name}
+    return Fault(status=code, headers=headers or {}, body={"error": error})
+
+
+RESET = Fault(kind="reset")
+RESET_IN_BODY = Fault(kind="reset_in_body")
+SILENCE = Fault(kind="silence")
+BROKEN_JSON = Fault(body='{"id": "x", "choices": [{"index": 0, "mess')
+OTHER_TYPE = Fault(body="<html>the proxy is tired</html>", content_type="text/html")
+NO_CHOICES = Fault(body={"id": "x", "object": "chat.completion", "choices": []})
+NULL_CONTENT = Fault(choice={"message": {"role": "assistant", "content": None}})
+TRUNCATED = Fault(choice={"finish_reason": "length"})
+FILTERED = Fault(choice={"finish_reason": "content_filter"})
+
+
+def slow(seconds: float) -> Fault:
+    """The right answer, late."""
+    return Fault(delay=seconds)
+
+
+def first(count: int, fault: Fault) -> When:
+    """The fault for the first requests that arrive."""
+    return lambda asked: fault if asked.number < count else None
+
+
+def once_each(fault: Fault) -> When:
+    """The fault at the first coming of every body."""
+    return lambda asked: None if asked.again else fault
+
+
+def where(text: str, fault: Fault) -> When:
+    """The fault for every request with the text in one of its messages."""
+
+    def rule(asked: Asked) -> Fault | None:
+        contents = [str(message.get("content")) for message in asked.body.get("messages", ())]
+        return fault if any(text in content for content in contents) else None
+
+    return rule
+
+
+def share(part: float, faults: Sequence[Fault], *, seed: int = 0) -> When:
+    """One of the faults for that part of all requests, drawn by seed in order of arrival."""
+    draw = Random(seed)
+
+    def rule(_: Asked) -> Fault | None:
+        return draw.choice(faults) if draw.random() < part else None
+
+    return rule

@@ -1,0 +1,332 @@
+"""A real HTTP server on 127.0.0.1 that speaks /v1/chat/completions and misbehaves on purpose.
+
+In a test: `with FaultyServer(faults=[status(429)]) as server: … server.url …`. By itself:
+`python -m harness.testing.server --port 0 --latency 0.2` prints its address and serves until
+it is stopped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import socket
+import struct
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from harness.hashing import digest_bytes
+from harness.testing.faults import Asked, Fault, Faults
+
+AnswerWith: TypeAlias = Callable[[dict[str, Any]], "str | dict[str, Any]"]
+"""From a request's body to the text of the answer, or to the fields of its message."""
+
+BACKLOG = 4096
+KEPT_REQUESTS = 10_000
+REASONS = {200: "OK", 400: "Bad Request", 404: "Not Found", 429: "Too Many Requests"}
+
+
+def say_ok(_: dict[str, Any]) -> str:
+    """The answer of a server that was given none."""
+    return "ok"
+
+
+class FaultyServer:
+    """The server, in a thread of its own; a context manager.
+
+    `faults` is asked for each chat request; `answer` gives the text of what goes well, after
+    `latency` seconds. `requests` holds the last bodies, `asked` the requests whole; `count` counts
+    arrivals, `counts` arrivals by digest of the body and `answered` the answers sent in full.
+    """
+
+    def __init__(
+        self,
+        answer: AnswerWith = say_ok,
+        *,
+        faults: Faults = (),
+        latency: float = 0.0,
+        port: int = 0,
+    ) -> None:
+        self.answer = answer
+        self.faults = faults
+        self.latency = latency
+        self.port = port
+        self.count = 0
+        self.counts: Counter[str] = Counter()
+        self.answered: Counter[str] = Counter()
+        self.asked: deque[Asked] = deque(maxlen=KEPT_REQUESTS)
+        self.in_flight = 0
+        self.most_in_flight = 0
+        self._connections: set[_Connection] = set()
+        self._loop = asyncio.new_event_loop()
+        self._listener: asyncio.Server | None = None
+        self._thread: threading.Thread | None = None
+
+    @property
+    def url(self) -> str:
+        """The base URL that a client is given."""
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    @property
+    def requests(self) -> list[dict[str, Any]]:
+        """The bodies of the last requests, in the order of arrival."""
+        return [asked.body for asked in list(self.asked)]
+
+    def start(self) -> FaultyServer:
+        """Serve, in a daemon thread, from now until `stop`."""
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+        self._on_loop(self._listen())
+        return self
+
+    def stop(self) -> None:
+        """Close every connection and end the thread."""
+        if self._thread is None:
+            return
+        self._on_loop(self._hang_up())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._thread = None
+        self._loop.close()
+
+    def __enter__(self) -> FaultyServer:
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def die(self, seconds: float | None = None) -> None:
+        """Close the listening socket and every connection; listen again after so many seconds."""
+        self._on_loop(self._hang_up())
+        if seconds is not None:
+            later = self._loop.call_later
+            self._loop.call_soon_threadsafe(
+                later, seconds, lambda: self._loop.create_task(self._listen())
+            )
+
+    def revive(self) -> None:
+        """Listen again on the same port."""
+        self._on_loop(self._listen())
+
+    def fault_for(self, asked: Asked) -> Fault | None:
+        """What goes wrong with a request."""
+        faults = self.faults
+        if callable(faults):
+            return faults(asked)
+        return faults[asked.number] if asked.number < len(faults) else None
+
+    def received(self, body: bytes, headers: dict[str, str]) -> Asked:
+        """Take a chat request down."""
+        digest = digest_bytes(body)
+        asked = Asked(
+            number=self.count,
+            again=self.counts[digest],
+            digest=digest,
+            body=json.loads(body),
+            headers=headers,
+            at=time.monotonic(),
+        )
+        self.count += 1
+        self.counts[digest] += 1
+        self.asked.append(asked)
+        return asked
+
+    async def _listen(self) -> None:
+        listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(("127.0.0.1", self.port))
+        self.port = listening.getsockname()[1]
+        self._listener = await self._loop.create_server(
+            lambda: _Connection(self), sock=listening, backlog=BACKLOG
+        )
+
+    async def _hang_up(self) -> None:
+        if self._listener is not None:
+            self._listener.close()
+            self._listener = None
+        for connection in list(self._connections):
+            connection.cut()
+
+    def _on_loop(self, work: Any) -> None:
+        asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout=30)
+
+
+class _Connection(asyncio.Protocol):
+    """One connection: requests with a Content-Length, answered one after the other."""
+
+    def __init__(self, server: FaultyServer) -> None:
+        self._server = server
+        self._connections = server._connections
+        self._buffer = b""
+        self._transport: asyncio.Transport | None = None
+        self._answering = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self._connections.add(self)
+
+    def connection_lost(self, _: Exception | None) -> None:
+        self._connections.discard(self)
+        self._transport = None
+        self._done()
+
+    def data_received(self, data: bytes) -> None:
+        self._buffer += data
+        if not self._answering:
+            self._next()
+
+    def cut(self) -> None:
+        """End the connection at once, with what is still to be sent unsent."""
+        if self._transport is not None:
+            # Without lingering the peer gets a reset instead of an orderly end.
+            connection = self._transport.get_extra_info("socket")
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self._transport.abort()
+
+    def _next(self) -> None:
+        head, separator, rest = self._buffer.partition(b"\r\n\r\n")
+        if not separator:
+            return
+        lines = head.decode("latin-1").split("\r\n")
+        headers = {}
+        for line in lines[1:]:
+            name, _, value = line.partition(":")
+            headers[name.strip().lower()] = value.strip()
+        length = int(headers.get("content-length", "0"))
+        if len(rest) < length:
+            return
+        self._buffer = rest[length:]
+        self._answering = True
+        self._server.in_flight += 1
+        self._server.most_in_flight = max(self._server.in_flight, self._server.most_in_flight)
+        method, target = lines[0].split(" ")[:2]
+        if method == "POST" and target.endswith("/chat/completions"):
+            self._chat(rest[:length], headers)
+        elif method == "GET" and target.endswith("/models"):
+            self._send(200, {"object": "list", "data": [{"id": "m", "object": "model"}]})
+        else:
+            self._send(404, {"error": {"message": f"no such path: {target}", "code": None}})
+
+    def _chat(self, body: bytes, headers: dict[str, str]) -> None:
+        server = self._server
+        asked = server.received(body, headers)
+        fault = server.fault_for(asked)
+        if fault is None:
+            self._after(server.latency, lambda: self._right(asked, None))
+        elif fault.kind == "reset":
+            self.cut()
+        elif fault.kind == "reset_in_body":
+            self._half(asked)
+        elif fault.kind == "answer" and fault.body is None:
+            self._after(fault.delay or server.latency, lambda: self._right(asked, fault))
+        elif fault.kind == "answer":
+            self._after(fault.delay, lambda: self._wrong(fault))
+
+    def _after(self, seconds: float, work: Callable[[], None]) -> None:
+        if seconds > 0:
+            self._server._loop.call_later(seconds, work)
+        else:
+            work()
+
+    def _right(self, asked: Asked, fault: Fault | None) -> None:
+        if self._transport is None:
+            return
+        try:
+            completion = complete(asked, self._server.answer(asked.body))
+        except Exception as error:
+            # A broken answer function shows as what a broken server sends, in the test's failure.
+            self._send(500, {"error": {"message": f"answer function: {error!r}", "code": None}})
+            return
+        if fault is not None and fault.choice is not None:
+            completion["choices"][0].update(fault.choice)
+        self._server.answered[asked.digest] += 1
+        self._send(200, completion, headers=dict(fault.headers) if fault else None)
+
+    def _wrong(self, fault: Fault) -> None:
+        self._send(
+            fault.status, fault.body, headers=dict(fault.headers), content_type=fault.content_type
+        )
+
+    def _half(self, asked: Asked) -> None:
+        if self._transport is None:
+            return
+        payload = json.dumps(complete(asked, self._server.answer(asked.body))).encode()
+        head = _head(200, len(payload), {}, "application/json")
+        self._transport.write(head + payload[: len(payload) // 2])
+        # Cut only when the half has left: an abort drops what is still in the buffer.
+        self._after(0.02, self.cut)
+
+    def _send(
+        self,
+        status: int,
+        body: Any,
+        *,
+        headers: dict[str, str] | None = None,
+        content_type: str = "application/json",
+    ) -> None:
+        transport = self._transport
+        if transport is None:
+            return
+        payload = body.encode() if isinstance(body, str) else json.dumps(body).encode()
+        self._done()
+        transport.write(_head(status, len(payload), headers or {}, content_type) + payload)
+        if self._buffer:
+            self._next()
+
+    def _done(self) -> None:
+        if self._answering:
+            self._answering = False
+            self._server.in_flight -= 1
+
+
+def complete(asked: Asked, answer: str | dict[str, Any]) -> dict[str, Any]:
+    """A chat completion as OpenAI's servers send it; a word counts as a token."""
+    message = {"role": "assistant", "content": answer} if isinstance(answer, str) else answer
+    prompt = sum(len(str(turn.get("content")).split()) for turn in asked.body.get("messages", ()))
+    spoken = len(str(message.get("content") or "").split())
+    return {
+        "id": f"chatcmpl-{asked.number}",
+        "object": "chat.completion",
+        "created": 0,
+        "model": asked.body.get("model"),
+        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+        "usage": {
+            "prompt_tokens": prompt,
+            "completion_tokens": spoken,
+            "total_tokens": prompt + spoken,
+        },
+    }
+
+
+def _head(status: int, length: int, headers: dict[str, str], content_type: str) -> bytes:
+    extra = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    return (
+        f"HTTP/1.1 {status} {REASONS.get(status, 'Status')}\r\n"
+        f"content-type: {content_type}\r\ncontent-length: {length}\r\n{extra}\r\n"
+    ).encode("latin-1")
+
+
+def main() -> None:
+    """Serve from the command line until interrupted."""
+    parser = argparse.ArgumentParser(
+        prog="python -m harness.testing.server", description=main.__doc__
+    )
+    parser.add_argument("--port", type=int, default=0, help="0 takes any that is free")
+    parser.add_argument("--latency", type=float, default=0.0, help="seconds before each answer")
+    parser.add_argument("--answer", default="ok", help="the text of every answer")
+    asked = parser.parse_args()
+    server = FaultyServer(lambda _: asked.answer, latency=asked.latency, port=asked.port)
+    with server:
+        print(server.url, flush=True)
+        try:
+            threading.Event().wait()
+        except KeyboardInterrupt:
+            return
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,151 @@
+"""The server of the tests, asked over plain sockets and the standard library."""
+
+import http.client
+import json
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from harness.testing import Fault, FaultyServer
+from harness.testing.faults import (
+    RESET,
+    RESET_IN_BODY,
+    Asked,
+    first,
+    once_each,
+    share,
+    slow,
+    status,
+    where,
+)
+
+
+def post(server: FaultyServer, text: str = "hello there", timeout: float = 5.0) -> dict:
+    body = json.dumps({"model": "m", "messages": [{"role": "user", "content": text}]}).encode()
+    request = urllib.request.Request(server.url + "/chat/completions", data=body)
+    with urllib.request.urlopen(request, timeout=timeout) as response:
+        return json.load(response)
+
+
+def code_of(server: FaultyServer, text: str = "x") -> int:
+    try:
+        post(server, text)
+    except urllib.error.HTTPError as error:
+        error.close()
+        return error.code
+    return 200
+
+
+def test_it_answers_as_openai_does():
+    with FaultyServer(lambda body: body["messages"][0]["content"].upper()) as server:
+        assert post(server) == {
+            "id": "chatcmpl-0",
+            "object": "chat.completion",
+            "created": 0,
+            "model": "m",
+            "choices": [
+                {
+                    "index": 0,
+                    "message": {"role": "assistant", "content": "HELLO THERE"},
+                    "finish_reason": "stop",
+                }
+            ],
+            "usage": {"prompt_tokens": 2, "completion_tokens": 2, "total_tokens": 4},
+        }
+
+
+def test_it_counts_requests_by_body():
+    with FaultyServer(faults=[status(500)]) as server:
+        for text in ("a", "a", "b"):
+            code_of(server, text)
+    assert server.count == 3
+    assert sorted(server.counts.values()) == [1, 2]
+    assert sorted(server.answered.values()) == [1, 1]
+    assert [body["messages"][0]["content"] for body in server.requests] == ["a", "a", "b"]
+    assert [asked.again for asked in server.asked] == [0, 1, 0]
+
+
+def test_faults_come_in_the_order_given():
+    with FaultyServer(faults=[status(503, headers={"Retry-After": "2"}), None]) as server:
+        with pytest.raises(urllib.error.HTTPError) as caught:
+            post(server)
+        assert (caught.value.code, caught.value.headers["Retry-After"]) == (503, "2")
+        caught.value.close()
+        assert code_of(server) == 200
+
+
+def asked(number: int = 0, again: int = 0, text: str = "x") -> Asked:
+    body = {"messages": [{"role": "user", "content": text}]}
+    return Asked(number=number, again=again, digest="d", body=body, headers={}, at=0.0)
+
+
+def test_rules():
+    fault = status(500)
+    assert [first(1, fault)(asked(number)) for number in (0, 1)] == [fault, None]
+    assert [once_each(fault)(asked(again=again)) for again in (0, 1)] == [fault, None]
+    assert [where("bad", fault)(asked(text=text)) for text in ("a bad one", "x")] == [fault, None]
+    rule, same = share(0.3, [fault], seed=5), share(0.3, [fault], seed=5)
+    drawn = [rule(asked()) for _ in range(1000)]
+    assert drawn == [same(asked()) for _ in range(1000)]
+    assert 250 < sum(one is fault for one in drawn) < 350
+
+
+@pytest.mark.parametrize("fault", [RESET, RESET_IN_BODY])
+def test_resets_lose_the_connection(fault):
+    with FaultyServer(faults=[fault]) as server:
+        with pytest.raises((ConnectionError, http.client.IncompleteRead)):
+            post(server)
+        assert code_of(server) == 200
+
+
+def test_a_slow_answer_is_the_right_one():
+    with FaultyServer(faults=[slow(0.2)]) as server:
+        began = time.monotonic()
+        assert code_of(server) == 200
+        assert time.monotonic() - began >= 0.2
+
+
+def test_silence_lasts():
+    with FaultyServer(faults=[Fault(kind="silence")]) as server, pytest.raises(TimeoutError):
+        post(server, timeout=0.2)
+
+
+def test_death_closes_the_port_and_revival_opens_the_same():
+    with FaultyServer() as server:
+        url = server.url
+        server.die()
+        with pytest.raises(urllib.error.URLError, match="refused"):
+            post(server)
+        server.revive()
+        assert (server.url, code_of(server)) == (url, 200)
+        server.die(0.2)
+        time.sleep(0.5)
+        assert code_of(server) == 200
+
+
+def test_it_tells_how_many_are_in_flight():
+    with FaultyServer(latency=0.2) as server, ThreadPoolExecutor(3) as pool:
+        list(pool.map(lambda text: post(server, text), "abc"))
+        assert server.most_in_flight == 3
+        assert server.in_flight == 0
+
+
+def test_a_broken_answer_function_shows():
+    with FaultyServer(lambda body: body["no such field"]) as server:
+        with pytest.raises(urllib.error.HTTPError) as caught:
+            post(server)
+        assert "no such field" in caught.value.read().decode()
+
+
+def test_it_runs_by_itself():
+    command = [sys.executable, "-W", "error", "-m", "harness.testing.server", "--answer", "yes"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        url = process.stdout.readline().strip()
+        server = FaultyServer(port=int(url.split(":")[2].split("/")[0]))
+        assert post(server)["choices"][0]["message"]["content"] == "yes"
+        process.terminate()

@@ -1,0 +1,1 @@
+"""What is kept of a run: its folder, manifest, journals, scores and summaries."""

@@ -1,0 +1,66 @@
+"""Writing files so that a reader meets the old one or the new one, never a part."""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from harness.errors import StorageError
+
+
+def storage_error(path: Path, error: OSError) -> StorageError:
+    """The error for a file that could not be written, with what to do about it."""
+    full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+    hint = (
+        "free some space, then give the same command again: it goes on where it stopped"
+        if full
+        else "make the folder writable, or choose another with --output_path"
+    )
+    return StorageError(
+        "cannot write", where=str(path), found=error.strerror or str(error), hint=hint
+    )
+
+
+@contextmanager
+def atomic_writer(path: Path) -> Iterator[BinaryIO]:
+    """A binary file that takes the place of `path` when the block ends well, and else vanishes.
+
+    It is written beside `path`, so that the last step is a rename within one file system.
+    """
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
+    try:
+        with temporary.open("xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+        sync_folder(path.parent)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise storage_error(path, error) from error
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def atomic_write(path: Path, data: bytes) -> None:
+    """Put `data` in the place of whatever `path` holds, at once and for good."""
+    with atomic_writer(path) as file:
+        file.write(data)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make new names in a folder last; file systems that cannot do that are left to themselves."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,81 @@
+"""The record of one item, as it stands in a run folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Generic, Literal, Protocol, TypeVar
+
+import msgspec
+
+from harness.models import Finish, Message, Usage
+from harness.outcomes import Broken, CallFailed, NoVerdict, Unreadable
+
+ItemT = TypeVar("ItemT")
+ValueT = TypeVar("ValueT")
+ItemT_co = TypeVar("ItemT_co", covariant=True)
+ValueT_co = TypeVar("ValueT_co", covariant=True)
+
+
+class CallRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One question to a model, whole: what was sent, what came back, how it was read.
+
+    `source` is where the reply came from: the model, the store, or an identical call in flight.
+    """
+
+    role: str
+    prompt: str
+    key: str
+    repeat: int = 0
+    source: Literal["model", "store", "shared"] = "model"
+    messages: tuple[Message, ...] = ()
+    text: str | None = None
+    reasoning: str | None = None
+    finish: Finish | None = None
+    usage: Usage | None = None
+    attempts: int = 1
+    seconds: float = 0.0
+    rung: str | None = None
+    asked_schema: bool = False
+    failure: Unreadable | CallFailed | None = None
+
+
+class Done(msgspec.Struct, Generic[ValueT], frozen=True, tag="done"):
+    """The value a worker came to."""
+
+    value: ValueT
+
+
+class Record(msgspec.Struct, Generic[ItemT, ValueT], frozen=True, kw_only=True):
+    """One line of a stage's journal. `key` is made of the stage's key and the item's hash.
+
+    The order of the fields is the order on the line: readers find `key`, `stage`, `user` and `id`
+    without decoding the rest.
+    """
+
+    key: str
+    stage: str
+    user: str
+    id: str
+    item: ItemT
+    outcome: Done[ValueT] | Unreadable | CallFailed | NoVerdict | Broken
+    calls: tuple[CallRecord, ...] = ()
+
+
+class Records(Protocol[ItemT_co, ValueT_co]):
+    """The current records of one stage, read as a stream.
+
+    Iterating gives them grouped by user, users in the order of a stable hash and a user's records
+    in the order of their ids: the same order whatever the concurrency was.
+    """
+
+    def __iter__(self) -> Iterator[Record[Any, Any]]: ...
+
+    def __len__(self) -> int: ...
+
+    def values(self) -> Iterator[tuple[ItemT_co, ValueT_co]]:
+        """Item and value of every record that has one."""
+        ...
+
+    def by_user(self) -> Iterator[tuple[str, list[Record[Any, Any]]]]:
+        """Each user with that user's records."""
+        ...

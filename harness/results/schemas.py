@@ -1,0 +1,40 @@
+"""The JSON Schemas of what stands in a run folder: `python -m harness.results.schemas` writes them.
+
+They are for readers in other languages; a test holds them to the types.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from harness.results.manifest import Manifest
+from harness.results.summary import TaskSummary
+
+FILES: dict[str, Any] = {"manifest.schema.json": Manifest, "summary.schema.json": TaskSummary}
+
+
+def schema_text(name: str) -> str:
+    """What the schema file of that name must hold."""
+    schema = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **msgspec.json.schema(FILES[name]),
+    }
+    return msgspec.json.format(msgspec.json.encode(schema), indent=2).decode() + "\n"
+
+
+def schema_file(name: str) -> Path:
+    """Where the schema file of that name is in the package."""
+    return Path(__file__).with_name(name)
+
+
+def main() -> None:
+    """Write every schema file anew."""
+    for name in FILES:
+        schema_file(name).write_text(schema_text(name), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,261 @@
+"""Scores of a stored run: pure functions of its records, asking no model."""
+
+from __future__ import annotations
+
+import traceback
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from harness.errors import DataError, HarnessError, PluginError, TaskError, did_you_mean
+from harness.models import Usage
+from harness.redaction import without_key_material
+from harness.results.files import atomic_write, atomic_writer
+from harness.results.folder import RunFolder
+from harness.results.manifest import Manifest, TaskEntry
+from harness.results.records import Record, Records
+from harness.results.stored import JournalIndex, JournalRecords
+from harness.results.summarise import Columns, sound
+from harness.results.summary import RoleUse, StageSummary, TaskSummary
+from harness.tasks.task import Task
+
+if TYPE_CHECKING:
+    from harness.pipeline.benchmark import Benchmark, Metric, Score
+
+FORMAT = 1
+
+
+class Unfinished(HarnessError):
+    """A task that cannot be scored yet: some items of its stages have no record."""
+
+
+class _Outcome(msgspec.Struct, frozen=True, gc=False):
+    type: str
+    cause: str = ""
+
+
+class _Call(msgspec.Struct, frozen=True, gc=False):
+    role: str
+    source: str = "model"
+    usage: Usage | None = None
+    rung: str | None = None
+    asked_schema: bool = False
+    failure: _Outcome | None = None
+
+
+class _Bare(msgspec.Struct, frozen=True):
+    """A record without what it says: enough to count with."""
+
+    user: str
+    id: str
+    outcome: _Outcome
+    calls: tuple[_Call, ...] = ()
+
+
+def score_task(
+    folder: RunFolder, manifest: Manifest, name: str, benchmark: Benchmark
+) -> TaskSummary:
+    """Score a finished task from its records, write its scores and summary, and give the summary.
+
+    Raises Unfinished where records are missing; the files are then left as they were.
+    """
+    entry = manifest.tasks[name]
+    task = entry.task()
+    metrics = chosen_metrics(task, benchmark)
+    options = _options(task, benchmark)
+    indexes = _open(folder, entry, name)
+    records = _typed(entry, indexes, benchmark)
+    columns = Columns(metrics)
+    folder.task(name).mkdir(exist_ok=True)
+    encoder = msgspec.json.Encoder()
+    with atomic_writer(folder.scores(name)) as file:
+        for score in _scores(benchmark, records, options):
+            columns.add(score)
+            file.write(encoder.encode(score) + b"\n")
+    summary = TaskSummary(
+        format=FORMAT,
+        task=name,
+        version=task.version,
+        content=entry.content,
+        benchmark=task.benchmark,
+        model=manifest.model,
+        roles=_roles(manifest, name, benchmark),
+        data=entry.data,
+        comparable=entry.comparable,
+        not_comparable_because=entry.not_comparable_because,
+        limit=manifest.limit,
+        seed=manifest.seed,
+        units=columns.units,
+        metrics=columns.results(interval=task.interval, seed=manifest.seed, task=name),
+        stages={stage: _stage_summary(index) for stage, index in indexes.items()},
+    )
+    write_summary(folder.summary(name), summary)
+    return summary
+
+
+def unfinished_stages(entry: TaskEntry) -> tuple[str, ...]:
+    """The stages of a task that are not known to have a record of every item."""
+    return tuple(stage.name for stage in entry.stages if stage.items is None)
+
+
+def chosen_metrics(task: Task, benchmark: Benchmark) -> dict[str, Metric]:
+    """The benchmark's metrics that the task names, in the task's order."""
+    for name in task.metrics:
+        if name not in benchmark.metrics:
+            raise TaskError(
+                f"benchmark {benchmark.name!r} has no metric {name!r}",
+                where=f"task {task.name!r}",
+                expected=", ".join(benchmark.metrics),
+                hint=did_you_mean(name, benchmark.metrics),
+            )
+    return {name: benchmark.metrics[name] for name in task.metrics}
+
+
+def write_summary(path: Path, summary: TaskSummary) -> None:
+    """Put a summary in its file, atomically and without secrets."""
+    values = without_key_material(msgspec.to_builtins(summary))
+    atomic_write(path, msgspec.json.format(msgspec.json.encode(values), indent=2) + b"\n")
+
+
+def read_summary(path: Path) -> TaskSummary | None:
+    """The summary in a file; None where there is none, since the task is then unfinished."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    try:
+        return msgspec.json.decode(data, type=TaskSummary)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise DataError(
+            "this summary cannot be read",
+            where=str(path),
+            found=str(error),
+            expected=f"a summary of format {FORMAT}",
+            hint="`harness score` writes it anew",
+        ) from error
+
+
+def _open(folder: RunFolder, entry: TaskEntry, name: str) -> dict[str, JournalIndex]:
+    """The records of every stage; raises Unfinished unless each item has exactly one."""
+    problems = [f"{stage} (not all items have a record)" for stage in unfinished_stages(entry)]
+    indexes = {}
+    if not problems:
+        for stage in entry.stages:
+            path = folder.path / entry.folder / stage.file
+            indexes[stage.name] = index = JournalIndex(path, stage.key)
+            if len(index) != stage.items:
+                problems.append(f"{stage.name} ({len(index)} records of {stage.items} items)")
+    if problems:
+        raise Unfinished(
+            f"task {name!r} is not finished",
+            where=str(folder.path),
+            found=", ".join(problems),
+            expected="a record of every item of every stage",
+            hint="give the run's command again: it goes on where it stopped",
+        )
+    return indexes
+
+
+def _typed(
+    entry: TaskEntry, indexes: Mapping[str, JournalIndex], benchmark: Benchmark
+) -> dict[str, Records[Any, Any]]:
+    stages = {stage.name: stage for stage in benchmark.stages}
+    records: dict[str, Records[Any, Any]] = {}
+    for kept in entry.stages:
+        if kept.name not in stages:
+            raise PluginError(
+                f"benchmark {benchmark.name!r} has no stage {kept.name!r}, but the run had",
+                expected=", ".join(stages),
+                hint="use the release of the plugin that the manifest names",
+            )
+        stage = stages[kept.name]
+        index = indexes[kept.name]
+        kind = Record[stage.item, stage.value]  # type: ignore[name-defined]
+        records[kept.name] = JournalRecords(index.path, kept.key, kind, index=index)
+    return records
+
+
+def _options(task: Task, benchmark: Benchmark) -> msgspec.Struct:
+    try:
+        return msgspec.convert(task.options, benchmark.options)
+    except msgspec.ValidationError as error:
+        raise TaskError(
+            f"benchmark {benchmark.name!r} does not take these options any more",
+            where=f"task {task.name!r}",
+            found=str(error),
+            hint="use the release of the plugin that the manifest names",
+        ) from error
+
+
+def _scores(
+    benchmark: Benchmark, records: Mapping[str, Records[Any, Any]], options: msgspec.Struct
+) -> Iterator[Score]:
+    try:
+        for score in benchmark.score(records, options):
+            yield sound(score)
+    except HarnessError:
+        raise
+    except Exception as error:
+        raise PluginError(
+            f"benchmark {benchmark.name!r} failed to score its records",
+            found=traceback.format_exc(limit=-4).strip(),
+            hint="the records are kept: mend the benchmark, then `harness score`",
+        ) from error
+
+
+def _roles(manifest: Manifest, name: str, benchmark: Benchmark) -> dict[str, str]:
+    asked = [role for stage in benchmark.stages for role in (*stage.roles, *stage.judges)]
+    entries = {
+        role: manifest.roles.get(f"{name}/{role}", manifest.roles.get(role))
+        for role in dict.fromkeys(asked)
+    }
+    return {role: entry.name for role, entry in entries.items() if entry is not None}
+
+
+class _Tally:
+    """Counts what one role did."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self.rungs: Counter[str] = Counter()
+
+    def add(self, call: _Call) -> None:
+        self.counts["calls"] += 1
+        self.counts["from_store"] += call.source != "model"
+        self.counts["failed"] += call.failure is not None
+        self.counts["asked_schema"] += call.asked_schema
+        self.counts["met_schema"] += call.asked_schema and call.rung == "strict"
+        if call.rung is not None:
+            self.rungs[call.rung] += 1
+        if call.usage is not None:
+            for field in Usage.__struct_fields__:
+                self.counts[field] += getattr(call.usage, field)
+
+    def use(self) -> RoleUse:
+        fields = (name for name in RoleUse.__struct_fields__ if name != "rungs")
+        counts = {name: self.counts[name] for name in fields}
+        return RoleUse(**counts, rungs=dict(sorted(self.rungs.items())))
+
+
+def _stage_summary(index: JournalIndex) -> StageSummary:
+    done = 0
+    failures: Counter[str] = Counter()
+    tallies: dict[str, _Tally] = defaultdict(_Tally)
+    bare: JournalRecords[Any, Any] = JournalRecords(index.path, "", _Bare, index=index)
+    record: Any
+    for record in bare:
+        if record.outcome.type == "done":
+            done += 1
+        else:
+            failures[record.outcome.cause] += 1
+        for call in record.calls:
+            tallies[call.role].add(call)
+    return StageSummary(
+        items=len(index),
+        done=done,
+        failures=dict(sorted(failures.items())),
+        roles={role: tallies[role].use() for role in sorted(tallies)},
+    )

@@ -1,0 +1,75 @@
+"""What a run says of one task: metrics with n, intervals and failures, and what was spent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+
+class MetricResult(msgspec.Struct, frozen=True, kw_only=True):
+    """One metric under both policies: missing units left out, and counted as worst.
+
+    `value` is None only where nothing was scored; `undefined` then says why. `interval` is None
+    where none can be drawn; `no_interval` then says why.
+    """
+
+    value: float | None
+    n: int
+    users: int
+    interval: tuple[float, float] | None
+    confidence: float
+    missing: dict[str, int]
+    counted_as_worst: float | None
+    higher_is_better: bool
+    description: str
+    undefined: str | None = None
+    no_interval: str | None = None
+
+
+class RoleUse(msgspec.Struct, frozen=True, kw_only=True):
+    """What one role of one stage cost. Tokens are those of all replies, stored ones as well.
+
+    `asked_schema` calls asked the server to hold its reply to a schema; `met_schema` of them were
+    answered with JSON that could be read as it stood.
+    """
+
+    calls: int
+    from_store: int
+    failed: int
+    prompt_tokens: int
+    completion_tokens: int
+    cached_tokens: int
+    reasoning_tokens: int
+    asked_schema: int
+    met_schema: int
+    rungs: dict[str, int]
+
+
+class StageSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """How one stage went."""
+
+    items: int
+    done: int
+    failures: dict[str, int]
+    roles: dict[str, RoleUse]
+
+
+class TaskSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """The result of one task; its file's absence means the task is unfinished."""
+
+    format: int
+    task: str
+    version: int
+    content: str
+    benchmark: str
+    model: str
+    roles: dict[str, str]
+    data: dict[str, Any]
+    comparable: bool
+    not_comparable_because: tuple[str, ...]
+    limit: int | None
+    seed: int
+    units: int
+    metrics: dict[str, MetricResult]
+    stages: dict[str, StageSummary]

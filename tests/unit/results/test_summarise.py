@@ -1,0 +1,124 @@
+import numpy as np
+import pytest
+
+from harness.errors import PluginError
+from harness.pipeline.benchmark import Metric, Score
+from harness.results.summarise import sound, summarise
+from harness.results.summary import MetricResult
+from harness.tasks.task import IntervalSpec
+
+INTERVAL = IntervalSpec(draws=200, confidence=0.9)
+
+
+def results(metrics: dict[str, Metric], *scores: Score, seed: int = 0) -> dict[str, MetricResult]:
+    return summarise(scores, metrics, interval=INTERVAL, seed=seed, task="t")
+
+
+def test_both_policies_n_users_and_causes() -> None:
+    metric = Metric(description="share right", worst=-1.0, higher_is_better=False)
+    found = results(
+        {"right": metric},
+        Score(id="1", user="ann", values={"right": 1.0}),
+        Score(id="2", user="ann", values={"right": 0.0}),
+        Score(id="3", user="bob", values={"right": 0.5}),
+        Score(id="4", user="cid", missing={"right": "timeout"}),
+        Score(id="5", user="cid", missing={"right": "no_json"}),
+        Score(id="6", user="ann", missing={"right": "no_json"}),
+    )["right"]
+    assert found.value == 0.5
+    assert (found.n, found.users) == (3, 2)
+    assert found.missing == {"no_json": 2, "timeout": 1}
+    assert found.counted_as_worst == (1.0 + 0.0 + 0.5 - 3.0) / 6
+    assert found.interval == (0.5, 0.5)
+    assert found.confidence == 0.9
+    assert (found.higher_is_better, found.description) == (False, "share right")
+    assert (found.undefined, found.no_interval) == (None, None)
+
+
+def test_median_and_a_statistic_of_ones_own() -> None:
+    metrics = {
+        "middle": Metric(description="", statistic="median"),
+        "largest": Metric(description="", statistic=lambda column: float(column.max())),
+    }
+    scores = [
+        Score(id=str(n), user=str(n), values={"middle": value, "largest": value})
+        for n, value in enumerate([5.0, 1.0, 2.0])
+    ] + [Score(id="x", user="x", missing={"middle": "a", "largest": "a"})]
+    found = results(metrics, *scores)
+    assert (found["middle"].value, found["middle"].counted_as_worst) == (2.0, 1.5)
+    assert (found["largest"].value, found["largest"].counted_as_worst) == (5.0, 5.0)
+    interval = found["middle"].interval
+    assert interval is not None
+    assert 1.0 <= interval[0] <= interval[1] <= 5.0
+
+
+def test_nothing_scored_is_told_and_is_no_number() -> None:
+    metrics = {"m": Metric(description="", worst=0.0)}
+    all_missing = results(metrics, Score(id="1", user="u", missing={"m": "refused"}))["m"]
+    assert (all_missing.value, all_missing.n, all_missing.users) == (None, 0, 0)
+    assert all_missing.undefined == "nothing was scored"
+    assert (all_missing.interval, all_missing.counted_as_worst) == (None, 0.0)
+    empty = results(metrics)["m"]
+    assert (empty.value, empty.counted_as_worst, empty.missing) == (None, None, {})
+
+
+def test_one_user_has_a_value_and_a_reason_for_no_interval() -> None:
+    scores = [Score(id=str(n), user="u", values={"m": float(n)}) for n in range(4)]
+    found = results({"m": Metric(description="")}, *scores)["m"]
+    assert (found.value, found.users, found.interval) == (1.5, 1, None)
+    assert found.no_interval is not None
+    assert "two users" in found.no_interval
+
+
+def test_a_statistic_without_a_value_is_told() -> None:
+    def correlation(column: np.ndarray) -> float:
+        return float("nan")
+
+    found = results(
+        {"m": Metric(description="", statistic=correlation)},
+        Score(id="1", user="u", values={"m": 1.0}),
+    )["m"]
+    assert (found.value, found.interval, found.counted_as_worst) == (None, None, None)
+    assert found.undefined == "the statistic has no value for these scores"
+
+
+def test_a_unit_that_names_a_metric_nowhere_is_no_unit_of_it() -> None:
+    metrics = {"a": Metric(description=""), "b": Metric(description="")}
+    found = results(
+        metrics,
+        Score(id="1", user="u", values={"a": 1.0, "other": 9.0}),
+        Score(id="2", user="v", values={"b": 3.0}),
+    )
+    assert (found["a"].n, found["a"].missing, found["a"].counted_as_worst) == (1, {}, 1.0)
+    assert (found["b"].n, found["b"].value) == (1, 3.0)
+    assert "other" not in found
+
+
+def test_seed_task_and_metric_decide_the_interval() -> None:
+    scores = [Score(id=str(n), user=str(n), values={"m": n**1.5, "k": n**1.5}) for n in range(30)]
+    metrics = {"m": Metric(description=""), "k": Metric(description="")}
+    one, again, other = (results(metrics, *scores, seed=seed) for seed in (1, 1, 2))
+    assert one == again
+    assert one["m"].interval != other["m"].interval
+    assert one["m"].interval != one["k"].interval
+
+
+def test_nan_and_infinity_are_missing_and_numpy_numbers_are_plain() -> None:
+    score = Score(
+        id="1",
+        user="u",
+        values={"a": float("nan"), "b": np.float64(2.5), "c": True, "d": 1.0, "e": np.inf},
+        missing={"d": "refused"},
+    )
+    found = sound(score)
+    assert found.values == {"b": 2.5, "c": 1.0}
+    assert [type(value) for value in found.values.values()] == [float, float]
+    assert found.missing == {"a": "not_finite", "d": "refused", "e": "not_finite"}
+    good = Score(id="1", user="u", values={"a": 1.0})
+    assert sound(good) is good
+
+
+def test_a_score_that_is_no_number_names_unit_and_metric() -> None:
+    with pytest.raises(PluginError, match="'s7' is no number") as caught:
+        sound(Score(id="s7", user="u", values={"m": "high"}))  # type: ignore[dict-item]
+    assert "metric 'm'" in str(caught.value)

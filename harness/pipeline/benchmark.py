@@ -1,0 +1,116 @@
+"""What a benchmark is made of: stages with barriers between, and scores over their records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+if TYPE_CHECKING:
+    from harness.data import Dataset
+    from harness.pipeline.desk import Desk
+    from harness.results.records import Records
+
+
+class Item(msgspec.Struct, frozen=True, kw_only=True):
+    """One unit of a stage's work: one question where it can be.
+
+    Subclasses add what the work needs, whole: the hash of an item is the key of its record.
+    `id` is unique in its stage; `user` is whom intervals are clustered by.
+    """
+
+    id: str
+    user: str
+
+
+class NoOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The options of a benchmark that has none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Calls:
+    """How many calls an item makes at least and at most, when every answer can be read."""
+
+    least: int = 1
+    most: int = 1
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One step of a method: where its items come from and what is done with each.
+
+    `items` sees the records of the stages in `after`, the data and the declared options. `work`
+    turns one item into one value, or into the failure that kept it from one. `roles` are asked
+    with `desk.ask`, `judges` with `desk.judge`; `prompts` are the templates it may use, its own
+    name unless said otherwise. `options` are the fields of the benchmark's options that `items`
+    and `work` may read: nothing else enters its key. Raise `version` when the code changes what
+    it does.
+    """
+
+    name: str
+    _: KW_ONLY
+    item: type[Item]
+    value: Any
+    items: Callable[[Mapping[str, Records[Any, Any]], Any, Any], Iterable[Item]]
+    work: Callable[[Any, Desk], Any]
+    version: int = 1
+    roles: tuple[str, ...] = ()
+    judges: tuple[str, ...] = ()
+    prompts: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+    calls: Calls = Calls()
+
+    @property
+    def templates(self) -> tuple[str, ...]:
+        """The names of the templates the stage may ask with."""
+        return self.prompts or (self.name,)
+
+
+class Score(msgspec.Struct, frozen=True, kw_only=True):
+    """One scored unit, a sample or a user: a number for each metric, or why there is none."""
+
+    id: str
+    user: str
+    values: dict[str, float] = {}
+    missing: dict[str, str] = {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric:
+    """How one column of scores becomes one number.
+
+    `worst` is what a missing unit counts in the second column. `statistic` is "mean", "median"
+    or a function from a numpy column to a float.
+    """
+
+    description: str
+    worst: float = 0.0
+    higher_is_better: bool = True
+    statistic: Literal["mean", "median"] | Callable[[Any], float] = "mean"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Benchmark:
+    """A benchmark: options, data, stages, scores.
+
+    `load` turns the opened tables into whatever the stages' `items` want, and raises DataError
+    for rows it cannot use. `score` yields one Score a unit from stored records alone.
+    """
+
+    name: str
+    version: int
+    stages: tuple[Stage, ...]
+    load: Callable[[Dataset, Any], Any]
+    score: Callable[[Mapping[str, Records[Any, Any]], Any], Iterator[Score]]
+    metrics: Mapping[str, Metric]
+    options: type[msgspec.Struct] = NoOptions
+    description: str = ""
+    paper: str = ""
+    licence: str = ""
+
+    def stage(self, name: str) -> Stage:
+        """The stage of that name."""
+        return next(stage for stage in self.stages if stage.name == name)

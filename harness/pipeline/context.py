@@ -1,0 +1,207 @@
+"""What one stage of one task is run with, and the key that stands for all of it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from harness.errors import PluginError, PromptError, TaskError, UsageError, did_you_mean
+from harness.hashing import digest
+from harness.judging import Judge
+from harness.models import Model, Sampling
+from harness.parsing import LADDER_VERSION
+from harness.pipeline.benchmark import Benchmark, Stage
+from harness.pipeline.roles import CANDIDATE, Binding
+from harness.prompting import Template, Templates
+from harness.tasks.task import Task
+
+
+class DeclaredOptions:
+    """The options that a stage declares, as attributes; any other name raises."""
+
+    def __init__(self, options: msgspec.Struct, stage: Stage) -> None:
+        self._stage = stage
+        self._values = {name: getattr(options, name) for name in stage.options}
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        try:
+            return self._values[name]
+        except KeyError:
+            raise PluginError(
+                f"stage {self._stage.name!r} reads an option it does not declare",
+                found=name,
+                expected=", ".join(self._stage.options) or "no option",
+                hint="add it to the stage's `options`: only declared ones enter its key",
+            ) from None
+
+    def as_json(self) -> dict[str, Any]:
+        """The declared options as JSON values."""
+        return {name: msgspec.to_builtins(value) for name, value in self._values.items()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class StageContext:
+    """A stage with everything that decides its records. `number` is its place, from 1."""
+
+    task: Task
+    benchmark: str
+    stage: Stage
+    number: int
+    options: DeclaredOptions
+    bindings: Mapping[str, Binding]
+    templates: Mapping[tuple[str, str], Template]
+    samplings: Mapping[str, Sampling]
+    seed: int
+    structured: bool
+    components: Mapping[str, Any]
+    key: str
+
+    @property
+    def label(self) -> str:
+        """The stage's name with its task's, for counters."""
+        return f"{self.task.name}/{self.stage.name}"
+
+    @functools.cached_property
+    def models(self) -> tuple[Model, ...]:
+        """The models the stage may ask, without repeats, its first role's first."""
+        roles = (*self.stage.roles, *self.stage.judges)
+        models = (self.bindings[role].model for role in roles)
+        return tuple({id(model): model for model in models if model is not None}.values())
+
+    def model(self, role: str) -> Model:
+        """The model behind a role of this stage."""
+        model = self._binding(role).model
+        if model is None:
+            raise PluginError(
+                f"stage {self.stage.name!r} asks the role {role!r} a question of its own",
+                found=f"{self._binding(role).label}, which only judges",
+                expected="desk.judge(…)",
+            )
+        return model
+
+    def judge(self, role: str) -> Judge:
+        """The judge behind a role of this stage."""
+        judge = self._binding(role).judge
+        if judge is None:
+            raise PluginError(
+                f"stage {self.stage.name!r} has {role!r} judge without declaring it as a judge",
+                expected="the role in the stage's `judges`",
+            )
+        return judge
+
+    def template(self, prompt: str, role: str) -> Template:
+        """The template of that prompt for that role."""
+        try:
+            return self.templates[prompt, role]
+        except KeyError:
+            raise PromptError(
+                f"stage {self.stage.name!r} has no prompt {prompt!r} for the role {role!r}",
+                expected=f"prompts/{self.benchmark}/{prompt}.{role}.j2, "
+                f"with {prompt!r} in the stage's `prompts`",
+            ) from None
+
+    def sampling(self, role: str) -> Sampling:
+        """How replies of that role are drawn."""
+        return self.samplings[role]
+
+    def _binding(self, role: str) -> Binding:
+        if role not in (*self.stage.roles, *self.stage.judges):
+            raise PluginError(
+                f"stage {self.stage.name!r} asks a role it does not declare",
+                found=role,
+                expected=", ".join((*self.stage.roles, *self.stage.judges)) or "no role",
+            )
+        return self.bindings[role]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContextInputs:
+    """What the contexts of all stages of a task are made from."""
+
+    task: Task
+    benchmark: Benchmark
+    options: msgspec.Struct
+    bindings: Mapping[str, Binding]
+    templates: Templates
+    seed: int
+    sampling: Mapping[str, Any]
+    structured: bool
+    run_id: str
+    fresh: bool
+
+
+def stage_context(inputs: ContextInputs, number: int) -> StageContext:
+    """The context of a benchmark's stage, with its key."""
+    stage = inputs.benchmark.stages[number - 1]
+    name = inputs.benchmark.name
+    options = DeclaredOptions(inputs.options, stage)
+    roles = (*stage.roles, *stage.judges)
+    templates = {
+        (prompt, role): found
+        for prompt in stage.templates
+        for role in roles
+        if (found := inputs.templates.get(name, prompt, role)) is not None
+    }
+    samplings = {role: _sampling(inputs, stage, role) for role in roles}
+    components: dict[str, Any] = {
+        "benchmark": name,
+        "stage": stage.name,
+        "version": stage.version,
+        "options": options.as_json(),
+        "prompts": {
+            f"{prompt}.{role}": template.digest for (prompt, role), template in templates.items()
+        },
+        "roles": {
+            role: {
+                **inputs.bindings[role].key(inputs.run_id),
+                "sampling": msgspec.to_builtins(samplings[role]),
+            }
+            for role in roles
+        },
+        "ladder": LADDER_VERSION,
+        "seed": inputs.seed,
+        "structured": inputs.structured,
+        "fresh": inputs.run_id if inputs.fresh else None,
+    }
+    return StageContext(
+        task=inputs.task,
+        benchmark=name,
+        stage=stage,
+        number=number,
+        options=options,
+        bindings=inputs.bindings,
+        templates=templates,
+        samplings=samplings,
+        seed=inputs.seed,
+        structured=inputs.structured,
+        components=components,
+        key=digest(components),
+    )
+
+
+def _sampling(inputs: ContextInputs, stage: Stage, role: str) -> Sampling:
+    task = inputs.task
+    wanted: dict[str, Any] = {}
+    if role in task.roles:
+        wanted.update(task.roles[role].sampling)
+    wanted.update(task.stages.get(stage.name, {}).get(role, {}))
+    if role == CANDIDATE:
+        wanted.update(inputs.sampling)
+    try:
+        return msgspec.convert(wanted, Sampling, strict=True)
+    except msgspec.ValidationError as error:
+        names = Sampling.__struct_fields__
+        unknown = [name for name in wanted if name not in names]
+        kind = UsageError if role == CANDIDATE and inputs.sampling else TaskError
+        raise kind(
+            f"the sampling of role {role!r} in stage {stage.name!r} of {task.name} cannot be used",
+            found=str(error),
+            expected=", ".join(names),
+            hint=did_you_mean(unknown[0], names) if unknown else None,
+        ) from error

@@ -1,0 +1,204 @@
+"""All that a worker sees of the harness: questions, verdicts, options, chance, memory."""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections.abc import Callable, Mapping
+from random import Random
+from typing import Any, Literal, Protocol, TypeVar, overload
+
+from harness.calls.client import Answer, Client
+from harness.errors import PluginError
+from harness.hashing import stable_int
+from harness.judging import Classified, Classify, Question, Select, Selected, Verdict
+from harness.models import Model, Reply, Request, Topic
+from harness.outcomes import CallFailed, NoVerdict, Parsed, Unreadable
+from harness.parsing import Reader, split_reasoning
+from harness.pipeline.benchmark import Item
+from harness.pipeline.context import StageContext
+from harness.results.records import CallRecord
+
+T = TypeVar("T")
+
+
+class Memo(Protocol):
+    """A small table shared by runs; the first write of a key wins."""
+
+    def get(self, key: str) -> str | None: ...
+
+    def put(self, key: str, value: str) -> str:
+        """The value that holds from now on: this one, or an earlier one."""
+        ...
+
+
+class Desk:
+    """One item's desk. `calls` fills with the record of everything that was asked."""
+
+    def __init__(
+        self,
+        *,
+        item: Item,
+        context: StageContext,
+        client: Client,
+        memo: Callable[[str], Memo],
+        refresh: bool = False,
+    ) -> None:
+        self._item = item
+        self._context = context
+        self._client = client
+        self._memo = memo
+        self._refresh = refresh
+        self.calls: list[CallRecord] = []
+
+    @property
+    def options(self) -> Any:
+        """The options the stage declares; reading any other raises."""
+        return self._context.options
+
+    @functools.cached_property
+    def random(self) -> Random:
+        """A generator seeded for this item: the same numbers wherever and whenever it is worked."""
+        return Random(stable_int(self._context.seed, self._context.stage.name, self._item.id))
+
+    @property
+    def log(self) -> logging.Logger:
+        """The stage's logger."""
+        return logging.getLogger(f"harness.{self._context.benchmark}.{self._context.stage.name}")
+
+    def memo(self, name: str) -> Memo:
+        """A table shared by all runs of this very stage: same prompts, options and models."""
+        return self._memo(f"{self._context.key}:{name}")
+
+    async def ask(
+        self,
+        role: str,
+        prompt: str,
+        variables: Mapping[str, Any],
+        *,
+        read: Reader[T],
+        tries: int = 1,
+        repeat: int = 0,
+        truncated: Literal["fail", "read"] = "fail",
+    ) -> Parsed[T] | Unreadable | CallFailed:
+        """What the role's model answered, read; asked again while unreadable, `tries` times in all.
+
+        Every try is a repeat of its own and so an answer of its own; `repeat` numbers questions
+        that are meant to be asked several times. A reply cut at the token limit is a failure
+        unless `truncated="read"`.
+        """
+        model = self._context.model(role)
+        messages = self._context.template(prompt, role).render(variables)
+        request = Request(
+            messages=messages,
+            sampling=self._context.sampling(role),
+            seed=self._context.seed,
+            schema=read.schema if self._asks_schema(model) else None,
+            topic=Topic(
+                benchmark=self._context.benchmark,
+                stage=self._context.stage.name,
+                role=role,
+                prompt=prompt,
+                variables=variables,
+            ),
+        )
+        outcome: Parsed[T] | Unreadable | CallFailed = CallFailed("not_asked")
+        for number in range(repeat * tries, repeat * tries + tries):
+            answer = await self._client.ask(
+                model,
+                request,
+                repeat=number,
+                role=role,
+                stage=self._context.label,
+                refresh=self._refresh,
+            )
+            note = functools.partial(
+                _record, answer, role=role, prompt=prompt, repeat=number, request=request
+            )
+            try:
+                outcome = self._read(answer, read, truncated=truncated)
+            except Exception as error:
+                self.calls.append(note(Unreadable("reader_failed", repr(error))))
+                raise
+            self.calls.append(note(outcome))
+            if not isinstance(outcome, Unreadable):
+                break
+        return outcome
+
+    @overload
+    async def judge(self, question: Select, *, role: str = "judge") -> Selected | NoVerdict: ...
+
+    @overload
+    async def judge(self, question: Classify, *, role: str = "judge") -> Classified | NoVerdict: ...
+
+    async def judge(self, question: Question, *, role: str = "judge") -> Verdict | NoVerdict:
+        """What the role's judge decided."""
+        judge = self._context.judge(role)
+        verdict = await judge.judge(question, functools.partial(self.ask, role))
+        if not isinstance(verdict, Verdict | NoVerdict):
+            raise PluginError(
+                f"the judge {judge.name!r} gave no verdict",
+                found=type(verdict).__name__,
+                expected="Selected, Classified or NoVerdict",
+            )
+        return verdict
+
+    def _asks_schema(self, model: Model) -> bool:
+        """Whether the model is to be held to a schema; one that answers by rule cannot be."""
+        return self._context.structured and model.identity.scope != "call"
+
+    def _read(
+        self, answer: Answer, read: Reader[T], *, truncated: str
+    ) -> Parsed[T] | Unreadable | CallFailed:
+        if answer.reply is None:
+            return answer.failure or CallFailed("unknown")
+        reply = answer.reply
+        if reply.finish == "refused":
+            return Unreadable("refused", _shorten(reply.text))
+        if reply.finish == "length" and truncated == "fail":
+            return Unreadable("truncated", f"ends in {_shorten(reply.text[-80:])!r}")
+        text, _ = split_reasoning(reply.text)
+        return read(text)
+
+
+def _record(
+    answer: Answer,
+    outcome: Parsed[Any] | Unreadable | CallFailed,
+    *,
+    role: str,
+    prompt: str,
+    repeat: int,
+    request: Request,
+) -> CallRecord:
+    reply = answer.reply
+    text, reasoning = _parts(reply)
+    return CallRecord(
+        role=role,
+        prompt=prompt,
+        key=answer.key,
+        repeat=repeat,
+        source=answer.source,
+        messages=request.messages,
+        text=text,
+        reasoning=reasoning,
+        finish=reply.finish if reply else None,
+        usage=reply.usage if reply else None,
+        attempts=answer.attempts,
+        seconds=round(answer.seconds, 4),
+        rung=outcome.rung if isinstance(outcome, Parsed) else None,
+        asked_schema=request.schema is not None,
+        failure=None if isinstance(outcome, Parsed) else outcome,
+    )
+
+
+def _parts(reply: Reply | None) -> tuple[str | None, str | None]:
+    if reply is None:
+        return None, None
+    text, reasoning = split_reasoning(reply.text)
+    parts = [part for part in (reply.reasoning, reasoning) if part]
+    return text, "\n".join(parts) or None
+
+
+def _shorten(text: str, length: int = 80) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= length else flat[: length - 1] + "…"

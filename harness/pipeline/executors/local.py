@@ -1,0 +1,349 @@
+"""Carries a plan out in this process: workers pull items, one record an item."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from harness.calls.client import Client
+from harness.errors import (
+    BudgetSpent,
+    HarnessError,
+    Interrupted,
+    ModelError,
+    PluginError,
+    StorageError,
+    UsageError,
+)
+from harness.outcomes import FAILURES, Broken, tag_of
+from harness.pipeline.benchmark import Item
+from harness.pipeline.desk import Desk, Memo
+from harness.pipeline.executors.feed import Feed, Job, count_items
+from harness.pipeline.limits import FailureWatch
+from harness.pipeline.plan import Plan, StageRun, State
+from harness.pipeline.settings import FailureLimits
+from harness.results.journal import JournalWriter, recorded
+from harness.results.records import CallRecord, Done, Record
+
+BREATH = 0.02
+"""Seconds of work without a pause after which timers and signals get their turn."""
+
+ROUND_SIZE = 100_000
+"""Items in flight in a stage that goes in rounds: all of them, within memory."""
+
+RUN_ENDING = (ModelError, BudgetSpent, StorageError, Interrupted, PluginError, UsageError)
+"""What ends a run when a worker meets it; anything else costs one item."""
+
+GENTLE = (BudgetSpent, Interrupted)
+"""Ends that let calls in flight finish: they are paid for, and good."""
+
+
+@dataclass(eq=False, kw_only=True)
+class _Lane:
+    """The stages that share a model, in order; the next one fills the tail of the one before."""
+
+    width: int
+    feeds: deque[Feed] = field(default_factory=deque)
+    workers: int = 0
+    busy: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalSettings:
+    """How a plan is carried out. `retry_failures` asks failed items again, past the store."""
+
+    limits: FailureLimits
+    retry_failures: bool = False
+
+
+class LocalExecutor:
+    """Runs every stage of a plan; what it is told to stop, it stops with everything kept."""
+
+    def __init__(
+        self,
+        *,
+        plan: Plan,
+        client: Client,
+        memo: Callable[[str], Memo],
+        settings: LocalSettings,
+        on_stage_start: Callable[[StageRun], None],
+        on_stage_end: Callable[[StageRun], None],
+    ) -> None:
+        self._plan = plan
+        self._client = client
+        self._memo = memo
+        self._settings = settings
+        self._on_stage_start = on_stage_start
+        self._on_stage_end = on_stage_end
+        self._lanes: dict[int | None, _Lane] = {}
+        self._feeds: dict[int, Feed] = {}
+        self._workers: set[asyncio.Task[None]] = set()
+        self._changed = asyncio.Event()
+        self._stopped_by: HarnessError | None = None
+        self._crash: BaseException | None = None
+        self._dropped = asyncio.Event()
+        self._last_breath = 0.0
+        self.halted: list[HarnessError] = []
+
+    async def run(self) -> None:
+        """Carry the plan out; raises what stopped it. `halted` holds why tasks were given up."""
+        try:
+            await self._run_stages()
+            if self._workers:
+                await asyncio.wait(self._workers)
+            # A worker may have asked several questions at once and ended at the first refusal.
+            await first_of(self._client.landed(), self._dropped.wait())
+        finally:
+            self._drop_workers()
+            await asyncio.gather(*self._workers, return_exceptions=True)
+            self._close_journals()
+        if self._crash is not None:
+            raise self._crash
+        if self._stopped_by is not None:
+            raise self._stopped_by
+
+    def stop(self, error: HarnessError, *, at_once: bool = False) -> None:
+        """End the run with this error: calls in flight may finish, or are dropped at once."""
+        self._stopped_by = self._stopped_by or error
+        self._client.stop(error)
+        if at_once:
+            self._drop_workers()
+        self._changed.set()
+
+    @property
+    def in_flight(self) -> int:
+        """Items being worked on now."""
+        return sum(feed.run.in_flight for feed in self._feeds.values())
+
+    @property
+    def _over(self) -> bool:
+        return self._stopped_by is not None or self._crash is not None
+
+    async def _run_stages(self) -> None:
+        while not self._over:
+            self._changed.clear()
+            try:
+                await self._start_ready_stages()
+            except HarnessError as error:
+                self.stop(error, at_once=not isinstance(error, GENTLE))
+                return
+            if not self._plan.unfinished():
+                return
+            if not self._workers and not self._changed.is_set():
+                waiting = ", ".join(run.context.label for run in self._plan.unfinished())
+                raise HarnessError("no stage can go on, though some are not done", found=waiting)
+            await self._changed.wait()
+
+    async def _start_ready_stages(self) -> None:
+        while not self._over and (admitted := self._plan.admit()):
+            for run in admitted:
+                await self._start(run)
+            for lane in self._lanes.values():
+                self._man(lane)
+
+    async def _start(self, run: StageRun) -> None:
+        run.progress.started = time.monotonic()
+        self._on_stage_start(run)
+        run.progress.total = await count_items(run, self._breathe)
+        self._feeds[id(run)] = feed = Feed(
+            run=run,
+            recorded=recorded(run.journal, run.context.key),
+            writer=JournalWriter(run.journal),
+            watch=FailureWatch(limits=self._settings.limits, total=run.progress.total),
+            retry_failures=self._settings.retry_failures,
+            breathe=self._breathe,
+            left=run.progress.total,
+        )
+        rounds = self._plan.in_rounds(run)
+        models = run.context.models
+        lane_key = id(run) if rounds else id(models[0]) if models else None
+        width = ROUND_SIZE if rounds else max((m.concurrency for m in models), default=1)
+        # A few more than the model takes at once, so that it never waits for a record's making.
+        lane = self._lanes.setdefault(lane_key, _Lane(width=width + width // 8 + 1))
+        lane.feeds.append(feed)
+
+    def _man(self, lane: _Lane) -> None:
+        """Put as many workers on a lane as it has width and items for."""
+        wanted = min(lane.width, lane.busy + max(1, sum(feed.left for feed in lane.feeds)))
+        while lane.feeds and lane.workers < wanted:
+            lane.workers += 1
+            task = asyncio.get_running_loop().create_task(self._work(lane))
+            self._workers.add(task)
+            task.add_done_callback(self._worker_ended)
+
+    def _worker_ended(self, task: asyncio.Task[None]) -> None:
+        self._workers.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            if isinstance(error, HarnessError):
+                self.stop(error, at_once=not isinstance(error, GENTLE))
+            else:
+                self._crash = self._crash or error
+                self._drop_workers()
+        self._changed.set()
+
+    def _drop_workers(self) -> None:
+        self._dropped.set()
+        for task in self._workers:
+            task.cancel()
+
+    async def _work(self, lane: _Lane) -> None:
+        try:
+            while not self._over and (job := await self._next(lane)) is not None:
+                lane.busy += 1
+                try:
+                    await self._process(job)
+                finally:
+                    lane.busy -= 1
+                    job.feed.run.in_flight -= 1
+                self._end_if_over(job.feed)
+                await self._breathe()
+        finally:
+            lane.workers -= 1
+
+    async def _next(self, lane: _Lane) -> Job | None:
+        while lane.feeds and not self._over:
+            feed = lane.feeds[0]
+            # Counted before it is drawn: the stage must not end while its next item is sought.
+            feed.run.in_flight += 1
+            job = None
+            try:
+                job = await feed.next() if feed.run.state is State.RUNNING else None
+            finally:
+                feed.run.in_flight -= job is None
+            if job is not None:
+                return job
+            if lane.feeds and lane.feeds[0] is feed:
+                lane.feeds.popleft()
+            self._end_if_over(feed)
+        return None
+
+    async def _process(self, job: Job) -> None:
+        context = job.feed.run.context
+        desk = Desk(
+            item=job.item,
+            context=context,
+            client=self._client,
+            memo=self._memo,
+            refresh=job.again,
+        )
+        result: Any
+        try:
+            result = await context.stage.work(job.item, desk)
+        except RUN_ENDING:
+            raise
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            # Not we were cancelled, but something that the worker waited for.
+            result = Broken("CancelledError", traceback.format_exc(limit=-4))
+        except Exception as error:
+            result = Broken(type(error).__name__, traceback.format_exc(limit=-4))
+        self._record(job, result, tuple(desk.calls))
+
+    async def _breathe(self) -> None:
+        if time.monotonic() - self._last_breath > BREATH:
+            await asyncio.sleep(0)
+            self._last_breath = time.monotonic()
+
+    def _record(self, job: Job, result: Any, calls: tuple[CallRecord, ...]) -> None:
+        feed, run = job.feed, job.feed.run
+        outcome = result if isinstance(result, FAILURES) else Done(result)
+        record: Record[Item, Any] = Record(
+            key=job.key,
+            stage=run.context.key,
+            user=job.item.user,
+            id=job.item.id,
+            item=job.item,
+            outcome=outcome,
+            calls=calls,
+        )
+        try:
+            feed.writer.append(record)
+        except ValueError as error:
+            outcome = Broken("unwritable_value", str(error))
+            self._record_without(feed, msgspec.structs.replace(record, outcome=outcome))
+        _count(run, outcome, calls)
+        if not isinstance(outcome, Done):
+            feed.watch.failed(tag_of(outcome), outcome.cause, outcome.detail)
+            if feed.watch.hopeless():
+                self._give_up(feed)
+
+    def _record_without(self, feed: Feed, record: Record[Item, Any]) -> None:
+        """Write that an item has no value, leaving out what no file can hold."""
+        try:
+            feed.writer.append(record)
+        except ValueError:
+            try:
+                feed.writer.append(msgspec.structs.replace(record, calls=()))
+            except ValueError as error:
+                raise PluginError(
+                    f"an item of stage {feed.run.context.stage.name!r} cannot be written",
+                    where=f"task {feed.run.task}, item {record.id!r}",
+                    found=str(error),
+                    expected="text and numbers that JSON files can hold",
+                ) from error
+
+    def _end_if_over(self, feed: Feed) -> None:
+        run = feed.run
+        whole = feed.exhausted and run.progress.done == run.progress.total
+        if not whole or run.in_flight or run.state is not State.RUNNING:
+            return
+        feed.writer.close()
+        if feed.watch.too_many():
+            self._give_up(feed)
+        else:
+            self._end(feed, State.DONE)
+
+    def _give_up(self, feed: Feed) -> None:
+        if feed.run.state is State.RUNNING:
+            self._plan.halt(feed.run.task)
+            self.halted.append(feed.watch.error(feed.run.context.label))
+            self._end(feed, State.HALTED)
+
+    def _end(self, feed: Feed, state: State) -> None:
+        feed.run.state = state
+        feed.run.progress.ended = time.monotonic()
+        self._on_stage_end(feed.run)
+        self._changed.set()
+
+    def _close_journals(self) -> None:
+        failed: StorageError | None = None
+        for feed in self._feeds.values():
+            try:
+                feed.writer.close()
+            except StorageError as error:
+                failed = failed or error
+        if failed is not None:
+            raise failed
+
+
+async def first_of(*waits: Coroutine[Any, Any, Any]) -> None:
+    """Return when one of them is over; the others are dropped."""
+    tasks = [asyncio.ensure_future(wait) for wait in waits]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+
+
+def _count(run: StageRun, outcome: Any, calls: tuple[CallRecord, ...]) -> None:
+    progress = run.progress
+    progress.done += 1
+    if not isinstance(outcome, Done):
+        progress.failures[outcome.cause] += 1
+    for call in calls:
+        progress.calls += 1
+        if call.source != "model":
+            progress.calls_from_store += 1
+        elif call.usage is not None:
+            progress.prompt_tokens += call.usage.prompt_tokens
+            progress.completion_tokens += call.usage.completion_tokens

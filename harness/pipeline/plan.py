@@ -1,0 +1,120 @@
+"""Which stages of which tasks run when: the order that opens each engine as seldom as possible."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+
+from harness.models import Model
+from harness.pipeline.benchmark import Item
+from harness.pipeline.context import StageContext
+from harness.pipeline.progress import StageProgress
+
+
+class State(Enum):
+    """How far a stage is."""
+
+    WAITING = "waiting"
+    RUNNING = "running"
+    DONE = "done"
+    HALTED = "halted"
+
+
+@dataclass(eq=False, kw_only=True)
+class StageRun:
+    """One stage of one task in a run. `items` makes its items anew at each call."""
+
+    context: StageContext
+    journal: Path
+    items: Callable[[], Iterator[Item]]
+    progress: StageProgress
+    state: State = State.WAITING
+    in_flight: int = 0
+
+    @property
+    def task(self) -> str:
+        """The name of its task."""
+        return self.context.task.name
+
+
+@dataclass(kw_only=True)
+class Plan:
+    """All stages of a run in the order of tasks and stages, and who may run now.
+
+    `resource` tells what a model occupies while it is open. A resource is held by the models of
+    the stages that run on it; stages that need other models on it wait until it is free.
+    """
+
+    runs: Sequence[StageRun]
+    resource: Callable[[Model], str | None]
+    _held: dict[str, frozenset[int]] = field(default_factory=dict)
+
+    def admit(self) -> list[StageRun]:
+        """The stages to start now, marked as running: first all that the open engines serve."""
+        self._release()
+        admitted = [run for run in self._ready() if self._served(run)]
+        for run in admitted:
+            run.state = State.RUNNING
+        for run in self._ready():
+            needs = self._needs(run)
+            if all(
+                self._held.get(resource, models) == models for resource, models in needs.items()
+            ):
+                self._held.update(needs)
+                run.state = State.RUNNING
+                admitted.append(run)
+        if not admitted and self._held and not self._running():
+            # Two stages each hold what the other needs: let go of everything and choose anew.
+            self._held.clear()
+            return self.admit()
+        return sorted(admitted, key=self.runs.index)
+
+    def unfinished(self) -> list[StageRun]:
+        """The stages that neither ended nor were given up."""
+        return [run for run in self.runs if run.state in (State.WAITING, State.RUNNING)]
+
+    def halt(self, task: str) -> None:
+        """Give up what has not started of a task."""
+        for run in self.runs:
+            if run.task == task and run.state is State.WAITING:
+                run.state = State.HALTED
+
+    def in_rounds(self, run: StageRun) -> bool:
+        """Whether the stage asks several engines of one resource and so goes in rounds."""
+        return any(len(models) > 1 for models in self._needs(run).values())
+
+    def _running(self) -> list[StageRun]:
+        return [run for run in self.runs if run.state is State.RUNNING]
+
+    def _ready(self) -> list[StageRun]:
+        done = {(run.task, run.context.stage.name) for run in self.runs if run.state is State.DONE}
+        return [
+            run
+            for run in self.runs
+            if run.state is State.WAITING
+            and all((run.task, name) in done for name in run.context.stage.after)
+        ]
+
+    def _needs(self, run: StageRun) -> dict[str, frozenset[int]]:
+        needs: dict[str, set[int]] = {}
+        for model in run.context.models:
+            resource = self.resource(model)
+            if resource is not None:
+                needs.setdefault(resource, set()).add(id(model))
+        return {resource: frozenset(models) for resource, models in needs.items()}
+
+    def _served(self, run: StageRun) -> bool:
+        needs = self._needs(run).items()
+        return all(self._held.get(resource) == models for resource, models in needs)
+
+    def _release(self) -> None:
+        """Let go of resources that no running or ready stage of the same models wants."""
+        wanted = self._running() + self._ready()
+        kept = [self._needs(run) for run in wanted]
+        self._held = {
+            resource: models
+            for resource, models in self._held.items()
+            if any(needs.get(resource) == models for needs in kept)
+        }

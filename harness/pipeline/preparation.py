@@ -1,0 +1,177 @@
+"""From settings to tasks that can run: what can be wrong is found here, before any call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from harness.data import Dataset, open_dataset
+from harness.errors import PromptError
+from harness.hashing import digest
+from harness.pipeline.benchmark import Benchmark
+from harness.pipeline.context import ContextInputs, StageContext, stage_context
+from harness.pipeline.roles import Binding, RoleBinder
+from harness.pipeline.settings import RunSettings
+from harness.prompting import Templates
+from harness.tasks.catalogue import Catalogue
+from harness.tasks.changes import apply_changes
+from harness.tasks.check import check_against_benchmark
+from harness.tasks.identity import content_hash
+from harness.tasks.options import typed_options
+from harness.tasks.task import Group, Task
+
+if TYPE_CHECKING:
+    from harness.plugin_manager import Plugins
+
+
+@dataclass(frozen=True, kw_only=True)
+class PreparedTask:
+    """A task with all it needs to run but the run folder."""
+
+    task: Task
+    benchmark: Benchmark
+    options: msgspec.Struct
+    bindings: dict[str, Binding]
+    templates: Templates
+    dataset: Dataset
+    data: Any
+    settings: RunSettings
+
+    def contexts(self, run_id: str) -> tuple[StageContext, ...]:
+        """The contexts of its stages in a run folder of that name."""
+        inputs = ContextInputs(
+            task=self.task,
+            benchmark=self.benchmark,
+            options=self.options,
+            bindings=self.bindings,
+            templates=self.templates,
+            seed=self.settings.seed,
+            sampling=self.settings.sampling,
+            structured=self.settings.structured,
+            run_id=run_id,
+            fresh=self.settings.fresh,
+        )
+        return tuple(
+            stage_context(inputs, number) for number in range(1, len(self.benchmark.stages) + 1)
+        )
+
+    @property
+    def content(self) -> str:
+        """The hash over everything in the task that shapes its result."""
+        return content_hash(
+            self.task,
+            template_hashes=self.templates.digests(self.benchmark.name),
+            stage_versions={stage.name: stage.version for stage in self.benchmark.stages},
+            options=self.options,
+        )
+
+    @property
+    def not_comparable_because(self) -> tuple[str, ...]:
+        """Why its scores must not stand beside published ones; empty when they may."""
+        reasons = []
+        if not self.dataset.comparable:
+            reasons.append("bundled sample data")
+        if self.settings.limit is not None:
+            reasons.append(f"--limit {self.settings.limit}")
+        if self.settings.changes:
+            reasons.append("changed by --set")
+        if self.settings.sampling:
+            reasons.append("changed by --gen_kwargs")
+        if self.settings.allow_self_judging:
+            reasons.append("the candidate may judge itself")
+        return tuple(reasons)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prepared:
+    """All chosen tasks, ready to run."""
+
+    settings: RunSettings
+    tasks: tuple[PreparedTask, ...]
+    groups: tuple[Group, ...]
+
+
+def prepare(settings: RunSettings, plugins: Plugins) -> Prepared:
+    """Everything that a run of these settings needs, loaded and checked."""
+    selection = Catalogue(plugins).select(settings.tasks)
+    tasks = apply_changes(selection.tasks, settings.changes, benchmark=plugins.benchmark)
+    templates = Templates(prompt_folders(plugins))
+    binder = RoleBinder(settings, plugins)
+    bound = []
+    for task in tasks:
+        benchmark = plugins.benchmark(task.benchmark)
+        options = typed_options(task, benchmark.options)
+        check_against_benchmark(task, benchmark)
+        bindings = binder.bind(task, benchmark)
+        check_prompts(benchmark, bindings, templates)
+        bound.append((task, benchmark, options, bindings))
+    binder.refuse_unused()
+    loader = _Loader(settings, plugins)
+    prepared = []
+    for task, benchmark, options, bindings in bound:
+        dataset, data = loader.load(task, benchmark, options)
+        prepared.append(
+            PreparedTask(
+                task=task,
+                benchmark=benchmark,
+                options=options,
+                bindings=bindings,
+                templates=templates,
+                dataset=dataset,
+                data=data,
+                settings=settings,
+            )
+        )
+    return Prepared(settings=settings, tasks=tuple(prepared), groups=selection.groups)
+
+
+def prompt_folders(plugins: Plugins) -> list[Any]:
+    """The folders that hold prompts, the house's own first."""
+    return [bundle.prompts for bundle in plugins.bundles if bundle.prompts is not None]
+
+
+def check_prompts(benchmark: Benchmark, bindings: dict[str, Binding], templates: Templates) -> None:
+    """Raise PromptError where a role that asks a model has no template in a stage."""
+    for stage in benchmark.stages:
+        for role in (*stage.roles, *stage.judges):
+            if bindings[role].model is None:
+                continue
+            found = [templates.get(benchmark.name, prompt, role) for prompt in stage.templates]
+            if not any(found):
+                raise PromptError(
+                    f"stage {stage.name!r} has no prompt for the role {role!r}",
+                    expected=f"prompts/{benchmark.name}/{stage.templates[0]}.{role}.j2",
+                )
+
+
+class _Loader:
+    """Loads each distinct data set once for all tasks that share it."""
+
+    def __init__(self, settings: RunSettings, plugins: Plugins) -> None:
+        self._settings = settings
+        self._plugins = plugins
+        self._loaded: dict[str, tuple[Dataset, Any]] = {}
+
+    def load(
+        self, task: Task, benchmark: Benchmark, options: msgspec.Struct
+    ) -> tuple[Dataset, Any]:
+        key = digest(
+            {
+                "benchmark": benchmark.name,
+                "data": msgspec.to_builtins(task.data),
+                "options": msgspec.to_builtins(options),
+            }
+        )
+        if key not in self._loaded:
+            dataset = open_dataset(
+                task.data,
+                data=self._settings.data,
+                limit=self._settings.limit,
+                seed=self._settings.seed,
+                package=self._plugins.package_of(benchmark.name),
+                task=task.name,
+            )
+            self._loaded[key] = dataset, benchmark.load(dataset, options)
+        return self._loaded[key]

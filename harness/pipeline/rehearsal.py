@@ -1,0 +1,311 @@
+"""What a run would ask: first prompts and counts, found by a rehearsal in which no model is asked.
+
+A few users go through the real stages with baseline respondents in the models' places. What is
+counted there is carried over to the whole data.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from harness.calls.client import Client
+from harness.errors import PluginError
+from harness.hashing import stable_int
+from harness.judging import Ask, Judge, Question, Verdict
+from harness.models import CallError, Identity, Message, Reply, Request
+from harness.outcomes import NoVerdict
+from harness.pipeline.context import StageContext
+from harness.pipeline.executors.local import LocalExecutor, LocalSettings
+from harness.pipeline.memory import Memory
+from harness.pipeline.plan import Plan, StageRun
+from harness.pipeline.preparation import PreparedTask, prepare
+from harness.pipeline.roles import Binding
+from harness.pipeline.settings import FailureLimits, RunSettings
+from harness.pipeline.stages import records_of, stage_runs
+
+if TYPE_CHECKING:
+    from harness.plugin_manager import Plugins
+
+REHEARSED = 5
+"""Users that go through the rehearsal."""
+
+CHARACTERS_A_TOKEN = 4
+"""A rough measure that holds for English prose; said beside every estimate."""
+
+
+class RoleForecast(msgspec.Struct, frozen=True, kw_only=True):
+    """What one role of one stage would be asked; `first_prompt` is empty where none was reached."""
+
+    role: str
+    label: str
+    calls: int
+    prompt_tokens: int
+    most_completion_tokens: int
+    first_prompt: tuple[Message, ...] = ()
+
+
+class StageForecast(msgspec.Struct, frozen=True, kw_only=True):
+    """What one stage of a task would do.
+
+    `exact` items were counted in the data, others carried over from the rehearsal: as many a user
+    as there. Calls lie between `least_calls` and `most_calls` when every answer can be read at
+    once.
+    """
+
+    task: str
+    stage: str
+    items: int
+    exact: bool
+    least_calls: int
+    most_calls: int
+    roles: tuple[RoleForecast, ...]
+
+
+class Forecast(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run would do, and what that was worked out from.
+
+    `rehearsed_users` is the most that a task's rehearsal had.
+    """
+
+    stages: tuple[StageForecast, ...]
+    rehearsed_users: int
+    assumptions: tuple[str, ...]
+
+
+@dataclass
+class _Asked:
+    """What one role of one stage was asked in the rehearsal."""
+
+    calls: int = 0
+    characters: int = 0
+    completion: int = 0
+    first: tuple[Message, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Users:
+    """Whom the items of a stage are about, in the whole data and in the rehearsal.
+
+    `items` are all there will be, None where that depends on answers.
+    """
+
+    everyone: frozenset[str]
+    rehearsed: frozenset[str]
+    items: int | None = None
+
+    @staticmethod
+    def of_all(stages: Sequence[_Users]) -> _Users:
+        """Those of several stages together."""
+        return _Users(
+            frozenset().union(*(users.everyone for users in stages)),
+            frozenset().union(*(users.rehearsed for users in stages)),
+        )
+
+
+@dataclass
+class _Understudy:
+    """Stands in for every model of a task: notes what it is asked, answers as the baseline does."""
+
+    plugins: Plugins
+    identity: Identity = field(
+        default_factory=lambda: Identity(kind="rehearsal", name="rehearsal", scope="call")
+    )
+    concurrency: int = 1
+    occupies: str | None = None
+    asked: dict[tuple[str, str], _Asked] = field(default_factory=lambda: defaultdict(_Asked))
+
+    async def open(self) -> None:
+        """Nothing to make ready."""
+
+    async def close(self) -> None:
+        """Nothing to give back."""
+
+    async def ask(self, request: Request) -> Reply:
+        topic = request.topic
+        assert topic is not None, "the desk names the topic of every request"
+        asked = self.asked[topic.stage, topic.role]
+        asked.calls += 1
+        asked.characters += sum(len(message.content) for message in request.messages)
+        asked.completion += request.sampling.max_tokens
+        asked.first = asked.first or request.messages
+        try:
+            found = self.plugins.respondent(topic.benchmark, topic.prompt, topic.role, "default")
+        except PluginError as error:
+            raise CallError("no_respondent", str(error)) from error
+        draw = Random(stable_int("rehearsal", request.seed, asked.calls))
+        return Reply(text=found.factory()(topic.variables, draw))
+
+
+@dataclass
+class _UnderstudyJudge:
+    """Has the judge's prompt made and counted, then decides by word overlap."""
+
+    through_model: Judge
+    by_rule: Judge
+    model: _Understudy
+    name: str = "rehearsal"
+    version: int = 1
+
+    async def judge(self, question: Question, ask: Ask) -> Verdict | NoVerdict:
+        await self.through_model.judge(question, ask)
+        return await self.by_rule.judge(question, ask)
+
+
+async def rehearse(settings: RunSettings, plugins: Plugins) -> Forecast:
+    """What a run of these settings would ask, task by task."""
+    whole = prepare(settings, plugins)
+    few = msgspec.structs.replace(settings, limit=min(REHEARSED, settings.limit or REHEARSED))
+    small = prepare(few, plugins)
+    stages: list[StageForecast] = []
+    rehearsed = 0
+    for full, part in zip(whole.tasks, small.tasks, strict=True):
+        forecasts, seen = await _rehearse_task(full, part, plugins)
+        stages += forecasts
+        rehearsed = max(rehearsed, seen)
+    return Forecast(
+        stages=tuple(stages),
+        rehearsed_users=rehearsed,
+        assumptions=(
+            f"about {CHARACTERS_A_TOKEN} characters a token",
+            "items and calls of later stages as many a user as baseline respondents made them for "
+            f"{rehearsed} users",
+            "completions as long as they may get",
+        ),
+    )
+
+
+async def _rehearse_task(
+    full: PreparedTask, part: PreparedTask, plugins: Plugins
+) -> tuple[list[StageForecast], int]:
+    """The forecasts of its stages, and how many users they were worked out from."""
+    understudy = _Understudy(plugins)
+    contexts = _cast(part, understudy, plugins)
+    with tempfile.TemporaryDirectory() as folder:
+
+        def journals(number: int, name: str) -> Path:
+            return Path(folder) / f"{number}-{name}"
+
+        await _run(stage_runs(part, contexts, journals))
+        rehearsed = {
+            context.stage.name: [record.user for record in records_of(context, journals)]
+            for context in contexts
+        }
+    users = _users(full, contexts, rehearsed)
+    forecasts = _forecast(full, contexts, rehearsed, users=users, understudy=understudy)
+    return forecasts, max((len(each.rehearsed) for each in users.values()), default=0)
+
+
+def _cast(
+    part: PreparedTask, understudy: _Understudy, plugins: Plugins
+) -> tuple[StageContext, ...]:
+    lexical = plugins.judge("lexical").factory(None, {})
+    through_model = plugins.judge("llm").factory(understudy, {})
+    bindings = {}
+    for role, binding in part.bindings.items():
+        if binding.model is None:
+            bindings[role] = binding
+            continue
+        judge = binding.judge and _UnderstudyJudge(through_model, lexical, understudy)
+        bindings[role] = Binding(role=role, label=binding.label, model=understudy, judge=judge)
+    return replace(part, bindings=bindings).contexts("rehearsal")
+
+
+async def _run(runs: Sequence[StageRun]) -> None:
+    client = Client(store=None, run_id="rehearsal")
+    everything = FailureLimits(calls=1.0, parsing=1.0, judging=1.0, errors=1.0)
+    executor = LocalExecutor(
+        plan=Plan(runs=runs, resource=lambda model: None),
+        client=client,
+        memo=Memory(None),
+        settings=LocalSettings(limits=everything),
+        on_stage_start=lambda run: None,
+        on_stage_end=lambda run: None,
+    )
+    await executor.run()
+
+
+def _users(
+    full: PreparedTask,
+    contexts: Sequence[StageContext],
+    rehearsed: Mapping[str, Sequence[str]],
+) -> dict[str, _Users]:
+    """By stage whom its items are about.
+
+    A later stage is about the users of those stages before it that it shares some with: one that
+    has an item for all together tells nothing of how many a user there will be.
+    """
+    users: dict[str, _Users] = {}
+    for context in contexts:
+        stage = context.stage
+        seen = frozenset(rehearsed[stage.name])
+        if stage.after:
+            before = [users[name] for name in stage.after]
+            users[stage.name] = _Users.of_all(
+                [each for each in before if each.rehearsed & seen] or before
+            )
+        else:
+            everyone = [item.user for item in stage.items({}, full.data, context.options)]
+            users[stage.name] = _Users(frozenset(everyone), seen, items=len(everyone))
+    return users
+
+
+def _forecast(
+    full: PreparedTask,
+    contexts: Sequence[StageContext],
+    rehearsed: Mapping[str, Sequence[str]],
+    *,
+    users: Mapping[str, _Users],
+    understudy: _Understudy,
+) -> list[StageForecast]:
+    forecasts = []
+    for context in contexts:
+        stage = context.stage
+        whom, seen = users[stage.name], len(rehearsed[stage.name])
+        items = whom.items
+        if items is None:
+            items = _scaled(seen, len(whom.everyone), len(whom.rehearsed))
+        roles = tuple(
+            _role_forecast(
+                role,
+                full.bindings[role].label,
+                understudy.asked[stage.name, role],
+                scale=(items, seen),
+            )
+            for role in (*stage.roles, *stage.judges)
+            if full.bindings[role].model is not None
+        )
+        forecasts.append(
+            StageForecast(
+                task=full.task.name,
+                stage=stage.name,
+                items=items,
+                exact=whom.items is not None,
+                least_calls=items * stage.calls.least if roles else 0,
+                most_calls=items * stage.calls.most if roles else 0,
+                roles=roles,
+            )
+        )
+    return forecasts
+
+
+def _role_forecast(role: str, label: str, asked: _Asked, *, scale: tuple[int, int]) -> RoleForecast:
+    return RoleForecast(
+        role=role,
+        label=label,
+        calls=_scaled(asked.calls, *scale),
+        prompt_tokens=_scaled(asked.characters // CHARACTERS_A_TOKEN, *scale),
+        most_completion_tokens=_scaled(asked.completion, *scale),
+        first_prompt=asked.first,
+    )
+
+
+def _scaled(seen: int, whole: int, part: int) -> int:
+    return round(seen * whole / part) if part else 0

@@ -1,0 +1,254 @@
+"""Who answers for each role of each task."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from harness.errors import HarnessError, PluginError, UsageError, did_you_mean
+from harness.hashing import digest
+from harness.judging import Judge
+from harness.models import Model, ModelSettings
+from harness.pipeline.benchmark import Benchmark
+from harness.tasks.task import Task
+
+if TYPE_CHECKING:
+    from harness.pipeline.settings import RunSettings
+    from harness.plugin_manager import Plugins
+
+T = TypeVar("T")
+
+CANDIDATE = "candidate"
+MODEL_JUDGE = "llm"
+"""The judge adapter meant when a judge's role is bound to a model."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Binding:
+    """What stands behind a role: a model, a judge by rule, or a judge over a model."""
+
+    role: str
+    label: str
+    model: Model | None
+    judge: Judge | None = None
+
+    def key(self, run_id: str) -> dict[str, Any]:
+        """The part of a stage's key that stands for this role."""
+        parts: dict[str, Any] = {}
+        if self.judge is not None:
+            parts["judge"] = {"name": self.judge.name, "version": self.judge.version}
+        if self.model is not None:
+            parts["model"] = self.model.identity.key(run_id)
+        return parts
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spec:
+    """A model or judge as the user or a task names it; `rest` is what stands behind the kind."""
+
+    kind: str
+    args: Mapping[str, str]
+    rest: str = ""
+
+    @property
+    def label(self) -> str:
+        """What a table calls it: the kind and the model's name."""
+        name = self.args.get("model") or self.args.get("pretrained")
+        return f"{self.kind}:{name}" if name else self.kind
+
+
+def parse_args(text: str) -> dict[str, str]:
+    """`a=b,c=d` as a mapping; a part without `=` belongs to the value before it."""
+    args: dict[str, str] = {}
+    last: str | None = None
+    for part in text.split(",") if text else ():
+        name, equals, value = part.partition("=")
+        if equals and name.strip().isidentifier():
+            last = name.strip()
+            if last in args:
+                raise UsageError(f"argument {last!r} is given twice", found=text)
+            args[last] = value.strip()
+        elif last is not None:
+            args[last] += f",{part}"
+        else:
+            raise UsageError("not an argument", found=part, expected="name=value,name=value")
+    return args
+
+
+def parse_spec(text: str) -> Spec:
+    """`KIND`, `KIND:name=value,…` or `KIND:MODEL`; the last is short for `KIND:model=MODEL`."""
+    kind, _, rest = text.partition(":")
+    if rest and not rest.partition("=")[0].strip().isidentifier():
+        first, comma, others = rest.partition(",")
+        more = parse_args(others) if comma else {}
+        return Spec(kind=kind, args={"model": first, **more}, rest=rest)
+    if rest and "=" not in rest:
+        return Spec(kind=kind, args={"model": rest}, rest=rest)
+    return Spec(kind=kind, args=parse_args(rest), rest=rest)
+
+
+class RoleBinder:
+    """Binds roles to models and judges; equal specs share one model."""
+
+    def __init__(self, settings: RunSettings, plugins: Plugins) -> None:
+        if CANDIDATE in settings.roles:
+            raise UsageError(
+                "the candidate is given by --model",
+                found=f"--role {CANDIDATE}={settings.roles[CANDIDATE]}",
+                expected="--model KIND --model_args …",
+            )
+        self._settings = settings
+        self._plugins = plugins
+        self._candidate = Spec(kind=settings.model, args=settings.model_args)
+        self._models: dict[str, Model] = {}
+        self._bound: set[str] = set()
+
+    def bind(self, task: Task, benchmark: Benchmark) -> dict[str, Binding]:
+        """Every role that the benchmark's stages name, bound; UsageError for one that cannot be."""
+        self._refuse_unknown_roles(task, benchmark)
+        judges = {role for stage in benchmark.stages for role in stage.judges}
+        asked = {role for stage in benchmark.stages for role in stage.roles}
+        bindings = {
+            role: self._bind(role, task, as_judge=role in judges) for role in sorted(judges | asked)
+        }
+        for role in judges:
+            self._refuse_self_judging(bindings[role], task)
+        self._bound.update(bindings)
+        return bindings
+
+    def refuse_unused(self) -> None:
+        """Raise UsageError for a role that was given and that no task bound so far has."""
+        for role, spec in self._settings.roles.items():
+            if role not in self._bound:
+                raise UsageError(
+                    f"no chosen task has a role {role!r}",
+                    found=f"{role}={spec}",
+                    expected=", ".join(sorted(self._bound)),
+                )
+
+    def _refuse_unknown_roles(self, task: Task, benchmark: Benchmark) -> None:
+        known = {role for stage in benchmark.stages for role in (*stage.roles, *stage.judges)}
+        for role in task.roles:
+            if role not in known:
+                raise UsageError(
+                    f"task {task.name} speaks of a role its benchmark does not have",
+                    found=role,
+                    expected=", ".join(sorted(known)),
+                )
+
+    def _bind(self, role: str, task: Task, *, as_judge: bool) -> Binding:
+        spec = self._spec_of(role, task, seen=())
+        if not as_judge:
+            return Binding(role=role, label=spec.label, model=self._model(spec, role))
+        if not self._plugins.has_judge(spec.kind):
+            self._refuse_unknown_judge(spec.kind, role)
+            return self._judge_over(MODEL_JUDGE, spec, role, label=spec.label)
+        registration = self._plugins.judge(spec.kind)
+        if not registration.needs_model:
+            judge = made(spec.kind, lambda: registration.factory(None, spec.args))
+            return Binding(role=role, label=spec.label, model=None, judge=judge)
+        if not spec.rest:
+            raise UsageError(
+                f"the judge {spec.kind!r} needs a model",
+                where=f"role {role}",
+                expected=f"{spec.kind}:openai:model=NAME,base_url=URL",
+            )
+        below = parse_spec(spec.rest)
+        return self._judge_over(spec.kind, below, role, label=f"{spec.kind}:{below.label}")
+
+    def _refuse_unknown_judge(self, kind: str, role: str) -> None:
+        if self._plugins.has_model(kind) or self._plugins.broken:
+            return
+        known = (*self._plugins.judges, *self._plugins.models)
+        raise UsageError(
+            f"no plugin offers a judge or a kind of model called {kind!r}",
+            where=f"role {role}",
+            expected=f"one of {', '.join(known)}",
+            hint=did_you_mean(kind, known),
+        )
+
+    def _judge_over(self, adapter: str, spec: Spec, role: str, *, label: str) -> Binding:
+        model = self._model(spec, role)
+        factory = self._plugins.judge(adapter).factory
+        judge = made(adapter, lambda: factory(model, {}))
+        return Binding(role=role, label=label, model=model, judge=judge)
+
+    def _spec_of(self, role: str, task: Task, *, seen: Sequence[str]) -> Spec:
+        if role in seen:
+            raise UsageError(
+                "roles refer to each other in a circle",
+                where=f"task {task.name}",
+                found=" -> ".join((*seen, role)),
+            )
+        if role in self._settings.roles:
+            return parse_spec(self._settings.roles[role])
+        if role == CANDIDATE:
+            return self._candidate
+        wanted = task.roles.get(role)
+        if wanted is not None and wanted.same_as is not None:
+            return self._spec_of(wanted.same_as, task, seen=(*seen, role))
+        if wanted is not None and wanted.default is not None:
+            return self._default_spec(wanted.default)
+        option = "--judge SPEC" if role == "judge" else f"--role {role}=SPEC"
+        raise UsageError(
+            f"task {task.name} has a role {role!r} that nothing is bound to",
+            expected=f"{option}, as in {option.replace('SPEC', 'openai:model=NAME,base_url=URL')}",
+            hint=f"{option.replace('SPEC', 'lexical')} judges by word overlap, for demos and tests"
+            if role == "judge"
+            else None,
+        )
+
+    def _default_spec(self, text: str) -> Spec:
+        """A task's default names a kind, or only weights: those open as the candidate does."""
+        kind = text.partition(":")[0]
+        if self._plugins.has_model(kind) or self._plugins.has_judge(kind):
+            return parse_spec(text)
+        unpinned = {
+            name: value
+            for name, value in self._candidate.args.items()
+            if name not in ("model", "pretrained", "revision", "identity")
+        }
+        return Spec(kind=self._candidate.kind, args={**unpinned, "model": text})
+
+    def _model(self, spec: Spec, role: str) -> Model:
+        key = digest({"kind": spec.kind, "args": dict(spec.args)})
+        if key not in self._models:
+            settings = ModelSettings(
+                args=spec.args,
+                concurrency=self._settings.concurrency,
+                attempt_timeout=self._settings.patience.attempt_timeout,
+                structured=self._settings.structured,
+            )
+            try:
+                registration = self._plugins.model(spec.kind)
+            except PluginError as error:
+                error.where = error.where or f"role {role}"
+                raise
+            self._models[key] = made(spec.kind, lambda: registration.factory(settings))
+        return self._models[key]
+
+    def _refuse_self_judging(self, judge: Binding, task: Task) -> None:
+        if judge.model is None or self._settings.allow_self_judging:
+            return
+        candidate = self._model(self._candidate, CANDIDATE)
+        if judge.model.identity.may_be(candidate.identity):
+            raise UsageError(
+                f"the candidate would judge itself in task {task.name}",
+                where=f"role {judge.role}",
+                found=judge.label,
+                expected="another model as judge, or revision= of both where they differ",
+                hint="--allow_self_judging lets it, and every table says so",
+            )
+
+
+def made(name: str, factory: Callable[[], T]) -> T:
+    """What a plugin's factory makes; what it raises comes as an error that names it."""
+    try:
+        return factory()
+    except HarnessError:
+        raise
+    except Exception as error:
+        raise PluginError(
+            f"{name!r} cannot be made", found=f"{type(error).__name__}: {error}"
+        ) from error

@@ -1,0 +1,286 @@
+"""One run from settings to summaries: prepares, finds its folder, carries the plan out, scores."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import AsyncExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from harness.calls.client import Client
+from harness.calls.engines import EngineRoom
+from harness.calls.store import Store, default_path
+from harness.errors import HarnessError, Interrupted, TooManyFailures
+from harness.hookspecs import RunEnded, RunStarted, StageEnded
+from harness.pipeline.executors.local import LocalExecutor, LocalSettings
+from harness.pipeline.folders import TakenFolder, take_folder
+from harness.pipeline.memory import Memory
+from harness.pipeline.plan import Plan, StageRun, State
+from harness.pipeline.preparation import Prepared, prepare
+from harness.pipeline.progress import Display, RunProgress
+from harness.pipeline.settings import RunSettings
+from harness.pipeline.stages import stage_runs
+from harness.plugin_manager import Plugins, load_plugins
+from harness.results.manifest import Status, session_ended, stage_finished
+from harness.results.scoring import score_task
+from harness.results.summary import TaskSummary
+
+EXIT_CODES: dict[Status, int] = {
+    "done": 0, "failed": 1, "too_many_failures": 3, "interrupted": 130,
+}  # fmt: skip
+
+
+class RunResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run came to: its folder, the summaries of all finished tasks, and what went wrong."""
+
+    folder: Path
+    status: Status
+    exit_code: int
+    summaries: tuple[TaskSummary, ...]
+    errors: tuple[HarnessError, ...] = ()
+
+    def to_json(self) -> str:
+        """The result as one JSON document."""
+        return (
+            msgspec.json.format(
+                msgspec.json.encode(
+                    {
+                        "folder": str(self.folder),
+                        "status": self.status,
+                        "exit_code": self.exit_code,
+                        "summaries": self.summaries,
+                        "errors": [str(error) for error in self.errors],
+                    }
+                )
+            ).decode()
+            + "\n"
+        )
+
+
+@dataclass(kw_only=True)
+class _Run:
+    """A run under way."""
+
+    settings: RunSettings
+    plugins: Plugins
+    prepared: Prepared
+    taken: TakenFolder
+    display: Display
+    progress: RunProgress
+    began: float = field(default_factory=time.monotonic)
+    usage: dict[str, Any] = field(default_factory=dict)
+    limits: dict[str, Any] = field(default_factory=dict)
+
+
+async def arun(
+    settings: RunSettings, *, display: Display, handle_signals: bool = False
+) -> RunResult:
+    """Run what the settings ask for. Errors from before the run folder stands are raised."""
+    plugins = load_plugins()
+    prepared = prepare(settings, plugins)
+    taken = take_folder(settings, prepared, display=display)
+    try:
+        contexts = {each.task.name: each.contexts(taken.run_id) for each in prepared.tasks}
+        taken.begin(prepared, contexts)
+        runs = [
+            stage_run
+            for each in prepared.tasks
+            for stage_run in stage_runs(
+                each,
+                contexts[each.task.name],
+                functools.partial(taken.folder.journal, each.task.name),
+            )
+        ]
+        progress = RunProgress(
+            folder=taken.folder.path,
+            model=taken.manifest.model,
+            resumed=taken.resumed,
+            stages=[stage_run.progress for stage_run in runs],
+        )
+        run = _Run(
+            settings=settings,
+            plugins=plugins,
+            prepared=prepared,
+            taken=taken,
+            display=display,
+            progress=progress,
+        )
+        return await _carry_out(run, runs, handle_signals=handle_signals)
+    finally:
+        taken.folder.unlock()
+
+
+async def _carry_out(run: _Run, runs: list[StageRun], *, handle_signals: bool) -> RunResult:
+    errors: list[HarnessError] = []
+    summaries: list[TaskSummary] = []
+    status: Status = "failed"
+    try:
+        _notify(run, "on_run_start", RunStarted(
+            folder=run.taken.folder.path,
+            tasks=tuple(each.task.name for each in run.prepared.tasks),
+            model=run.taken.manifest.model,
+            resumed=run.taken.resumed,
+        ))  # fmt: skip
+        errors += await _ask_everything(run, runs, handle_signals=handle_signals)
+        summaries = _score_finished(run, runs, errors)
+        status = _status_of(errors)
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        status = "interrupted"
+        raise
+    except HarnessError as error:
+        errors.append(error)
+    except BaseException:
+        errors.append(HarnessError("the harness itself failed: its traceback tells where"))
+        raise
+    finally:
+        code = errors[0].exit_code if status == "failed" and errors else EXIT_CODES[status]
+        _end(run, status, code, "\n".join(str(error) for error in errors) or None)
+    return RunResult(
+        folder=run.taken.folder.path,
+        status=status,
+        exit_code=code,
+        summaries=tuple(summaries),
+        errors=tuple(errors),
+    )
+
+
+async def _ask_everything(
+    run: _Run, runs: list[StageRun], *, handle_signals: bool
+) -> list[HarnessError]:
+    """Work through every stage; what stopped the run, or why tasks were given up."""
+    settings, tell = run.settings, run.display.tell
+    async with AsyncExitStack() as stack:
+        run.display.start(run.progress)
+        stack.callback(run.display.stop)
+        store = None
+        if settings.use_store:
+            said = functools.partial(tell, problem=True)
+            store = Store.open(settings.store or default_path(), say=said)
+            stack.callback(store.close)
+        engines = EngineRoom(one_at_a_time=settings.one_engine_at_a_time, tell=tell)
+        stack.push_async_callback(engines.close)
+        client = Client(
+            store=store,
+            run_id=run.taken.run_id,
+            patience=settings.patience,
+            budget=settings.budget,
+            engines=engines,
+            fresh=run.taken.run_id if settings.fresh else None,
+            say=tell,
+        )
+        executor = LocalExecutor(
+            plan=Plan(runs=runs, resource=engines.resource),
+            client=client,
+            memo=Memory(store),
+            settings=LocalSettings(
+                limits=settings.max_failures, retry_failures=settings.retry_failures
+            ),
+            on_stage_start=lambda stage: run.display.stage_started(stage.progress),
+            on_stage_end=lambda stage: _stage_ended(run, stage),
+        )
+        if handle_signals:
+            stack.enter_context(_signals(executor, run.display))
+        try:
+            await executor.run()
+        except HarnessError as error:
+            return [error, *executor.halted]
+        finally:
+            run.usage, run.limits = client.usage.as_json(), client.limits()
+        return list(executor.halted)
+
+
+def _stage_ended(run: _Run, stage: StageRun) -> None:
+    progress = stage.progress
+    if progress.done == progress.total:
+        run.taken.manifest = stage_finished(
+            run.taken.manifest, stage.task, progress.stage, items=progress.total or 0
+        )
+        run.taken.save()
+    run.display.stage_ended(progress)
+    _notify(run, "on_stage_end", StageEnded(
+        folder=run.taken.folder.path,
+        task=stage.task,
+        stage=progress.stage,
+        items=progress.done,
+        failures=dict(progress.failures),
+        seconds=(progress.ended or 0.0) - (progress.started or 0.0),
+    ))  # fmt: skip
+
+
+def _score_finished(
+    run: _Run, runs: list[StageRun], errors: list[HarnessError]
+) -> list[TaskSummary]:
+    """The summaries of all finished tasks; one that cannot be scored costs the others nothing."""
+    unfinished = {stage.task for stage in runs if stage.state is not State.DONE}
+    summaries = []
+    for each in run.prepared.tasks:
+        if each.task.name in unfinished:
+            continue
+        try:
+            summaries.append(
+                score_task(run.taken.folder, run.taken.manifest, each.task.name, each.benchmark)
+            )
+        except HarnessError as error:
+            errors.append(error)
+    return summaries
+
+
+def _status_of(errors: list[HarnessError]) -> Status:
+    if not errors:
+        return "done"
+    if any(isinstance(error, Interrupted) for error in errors):
+        return "interrupted"
+    if all(isinstance(error, TooManyFailures) for error in errors):
+        return "too_many_failures"
+    errors.sort(key=lambda error: isinstance(error, TooManyFailures))
+    return "failed"
+
+
+def _end(run: _Run, status: Status, code: int, problem: str | None) -> None:
+    run.taken.manifest = session_ended(
+        run.taken.manifest, status, problem=problem, usage=run.usage, limits=run.limits
+    )
+    run.taken.save()
+    _notify(run, "on_run_end", RunEnded(
+        folder=run.taken.folder.path,
+        status=status,
+        exit_code=code,
+        seconds=time.monotonic() - run.began,
+    ))  # fmt: skip
+
+
+def _notify(run: _Run, hook: str, event: object) -> None:
+    for problem in run.plugins.notify(hook, event):
+        run.display.tell(problem, problem=True)
+
+
+@contextmanager
+def _signals(executor: LocalExecutor, display: Display) -> Iterator[None]:
+    """First Ctrl-C: calls in flight may finish. Second: stop at once."""
+    loop = asyncio.get_running_loop()
+    count = 0
+
+    def interrupt() -> None:
+        nonlocal count
+        count += 1
+        if count == 1:
+            display.tell(
+                f"finishing what is in flight ({executor.in_flight}); once more stops at once"
+            )
+        error = Interrupted("interrupted", hint="the same command goes on where this one stopped")
+        executor.stop(error, at_once=count > 1)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, interrupt)
+    try:
+        yield
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)

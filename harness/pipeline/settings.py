@@ -1,0 +1,159 @@
+"""What a run was asked to do, as one value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from harness.calls.policy import Budget, Patience
+from harness.errors import UsageError, did_you_mean
+from harness.pipeline.roles import parse_args, parse_spec
+
+
+class FailureLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """The largest share of items that may fall out, by family, before the run counts as failed."""
+
+    calls: float = 0.1
+    parsing: float = 0.5
+    judging: float = 0.2
+    errors: float = 0.05
+
+
+class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything a run was asked.
+
+    `asked` are those that decide results, and so which unfinished run the same command takes up
+    again.
+    """
+
+    tasks: tuple[str, ...]
+    model: str
+    model_args: dict[str, str] = {}
+    roles: dict[str, str] = {}
+    data: str | None = None
+    limit: int | None = None
+    seed: int = 0
+    changes: dict[str, Any] = {}
+    sampling: dict[str, Any] = {}
+    structured: bool = False
+    allow_self_judging: bool = False
+
+    output_path: Path = Path("runs")
+    resume: Path | None = None
+    fresh: bool = False
+    retry_failures: bool = False
+    concurrency: int | None = None
+    one_engine_at_a_time: bool = False
+    patience: Patience = Patience()
+    budget: Budget = Budget()
+    max_failures: FailureLimits = FailureLimits()
+    store: Path | None = None
+    use_store: bool = True
+
+    def asked(self) -> dict[str, Any]:
+        """The settings that decide results, as JSON values: what names the run."""
+        names = (
+            "tasks", "model", "model_args", "roles", "data", "limit", "seed", "changes",
+            "sampling", "structured", "fresh",
+        )  # fmt: skip
+        return {name: msgspec.to_builtins(getattr(self, name)) for name in names}
+
+    def as_json(self) -> dict[str, Any]:
+        """All settings as JSON values."""
+        values: dict[str, Any] = msgspec.to_builtins(self, enc_hook=str)
+        return values
+
+
+def make_settings(given: Mapping[str, Any]) -> RunSettings:
+    """The settings of a run from values as a command line or a caller gives them.
+
+    `tasks` may be one text with commas, `model` a spec as `openai:NAME`, `model_args` a text;
+    `max_failures` may be one share or a text. Raises UsageError for what means nothing.
+    """
+    for name in given:
+        if name not in RunSettings.__struct_fields__:
+            raise UsageError(
+                f"no setting {name!r}",
+                expected=", ".join(RunSettings.__struct_fields__),
+                hint=did_you_mean(name, RunSettings.__struct_fields__),
+            )
+    values: dict[str, Any] = msgspec.to_builtins(dict(given), enc_hook=str)
+    tasks = values.get("tasks") or ()
+    tasks = [tasks] if isinstance(tasks, str) else list(tasks)
+    values["tasks"] = [
+        name.strip() for text in tasks for name in str(text).split(",") if name.strip()
+    ]
+    args = values.get("model_args") or {}
+    args = parse_args(args) if isinstance(args, str) else args
+    spec = parse_spec(str(values.get("model") or ""))
+    values["model"] = spec.kind
+    values["model_args"] = {
+        **spec.args,
+        **{name: value if isinstance(value, str) else _text(value) for name, value in args.items()},
+    }
+    if "max_failures" in values:
+        values["max_failures"] = failure_shares(values["max_failures"])
+    try:
+        settings = msgspec.convert(values, RunSettings, dec_hook=lambda kind, value: kind(value))
+    except msgspec.ValidationError as error:
+        raise UsageError("a setting cannot be used", found=str(error)) from error
+    _refuse_senseless(settings)
+    return settings
+
+
+def failure_shares(given: Any) -> dict[str, float]:
+    """`0.2` for all families, or `calls=0.1,parsing=0.5` for some, as shares by family."""
+    names = FailureLimits.__struct_fields__
+    if isinstance(given, str):
+        given = parse_args(given) if "=" in given else dict.fromkeys(names, given)
+    elif not isinstance(given, Mapping):
+        given = dict.fromkeys(names, given)
+    shares = {}
+    for name, share in given.items():
+        try:
+            shares[name] = float(share)
+            good = name in names and 0 <= shares[name] <= 1
+        except (TypeError, ValueError):
+            good = False
+        if not good:
+            raise UsageError(
+                "--max_failures cannot be used",
+                found=f"{name}={share}",
+                expected=f"a share from 0 to 1, or FAMILY=SHARE with {', '.join(names)}",
+            )
+    return shares
+
+
+def _refuse_senseless(settings: RunSettings) -> None:
+    if not settings.tasks:
+        raise UsageError(
+            "nothing to run", expected="--tasks NAME,…", hint="`harness tasks` lists them"
+        )
+    if not settings.model:
+        raise UsageError(
+            "no model to ask", expected="--model KIND", hint="--model baseline needs nothing else"
+        )
+    counts = {
+        "limit": settings.limit,
+        "concurrency": settings.concurrency,
+        "attempts": settings.patience.attempts,
+        "max_calls": settings.budget.calls,
+        "max_tokens": settings.budget.tokens,
+    }
+    for name, count in counts.items():
+        if count is not None and count < 1:
+            raise UsageError(f"--{name} must be at least 1", found=str(count))
+    seconds = {
+        "timeout": settings.patience.attempt_timeout,
+        "total_timeout": settings.patience.total_timeout,
+    }
+    for name, value in seconds.items():
+        if not 0 < value < float("inf"):
+            raise UsageError(f"--{name} must be a number of seconds above 0", found=str(value))
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

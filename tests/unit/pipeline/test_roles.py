@@ -1,0 +1,180 @@
+"""Specs as users write them, and who ends up behind a role."""
+
+from dataclasses import dataclass
+from types import SimpleNamespace
+
+import pytest
+
+from harness.errors import UsageError
+from harness.models import Identity
+from harness.pipeline.roles import RoleBinder, Spec, parse_args, parse_spec
+from harness.pipeline.settings import RunSettings
+from harness.tasks.task import DataSpec, RoleSpec, Task
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "args"),
+    [
+        ("lexical", "lexical", {}),
+        ("openai:gpt-4o", "openai", {"model": "gpt-4o"}),
+        ("openai:judge", "openai", {"model": "judge"}),
+        ("openai:model=a,base_url=http://h:1/v1", "openai", {"model": "a", "base_url": "http://h:1/v1"}),
+        ("openai:org/a-b,revision=3", "openai", {"model": "org/a-b", "revision": "3"}),
+        ("vllm:pretrained=/a/b,stop=x,y", "vllm", {"pretrained": "/a/b", "stop": "x,y"}),
+    ],
+)  # fmt: skip
+def test_specs(text, kind, args):
+    assert parse_spec(text) == Spec(kind=kind, args=args, rest=text.partition(":")[2])
+
+
+def test_an_argument_given_twice_is_refused():
+    with pytest.raises(UsageError, match="'a' is given twice"):
+        parse_args("a=1,a=2")
+
+
+def test_a_word_that_is_no_argument_is_refused():
+    with pytest.raises(UsageError, match="not an argument"):
+        parse_args("http://localhost")
+
+
+@dataclass(eq=False)
+class FakeModel:
+    identity: Identity
+    concurrency: int = 1
+    occupies: str | None = None
+
+
+@dataclass
+class FakeJudge:
+    model: FakeModel | None
+    name: str = "llm"
+    version: int = 1
+
+
+class FakePlugins:
+    """Two kinds of model; `llm` over a model and `words` by rule."""
+
+    models = ("fake", "other")
+    judges = ("llm", "words")
+    broken = ()
+
+    def has_model(self, name):
+        return name in ("fake", "other")
+
+    def has_judge(self, name):
+        return name in ("llm", "words")
+
+    def model(self, name):
+        def make(settings):
+            model = settings.args.get("model", name)
+            return FakeModel(Identity(kind=name, name=model))
+
+        return SimpleNamespace(factory=make)
+
+    def judge(self, name):
+        return SimpleNamespace(
+            factory=lambda model, args: FakeJudge(model, name), needs_model=name == "llm"
+        )
+
+
+def benchmark(*stages):
+    return SimpleNamespace(
+        name="toy",
+        stages=[SimpleNamespace(name=n, roles=r, judges=j) for n, r, j in stages],
+    )
+
+
+NAMED_THEN_JUDGED = benchmark(("name", ("candidate",), ()), ("support", (), ("judge",)))
+
+
+def task(**roles):
+    return Task(
+        name="t", version=1, benchmark="toy", data=DataSpec(tables={}), metrics=(), roles=roles
+    )
+
+
+def bind(settings, wanted=None, bench=NAMED_THEN_JUDGED):
+    return RoleBinder(settings, FakePlugins()).bind(wanted or task(), bench)
+
+
+def settings(**changes):
+    return RunSettings(tasks=("t",), model="fake", model_args={"model": "small"}, **changes)
+
+
+def test_a_role_that_nothing_is_bound_to_names_the_option():
+    with pytest.raises(UsageError, match="--judge SPEC"):
+        bind(settings())
+
+
+def test_a_judge_by_rule_needs_no_model():
+    bound = bind(settings(roles={"judge": "words"}))
+    assert bound["judge"].model is None
+    assert bound["judge"].judge.name == "words"
+    assert bound["candidate"].model.identity.name == "small"
+
+
+def test_a_model_as_judge_is_asked_through_the_llm_adapter():
+    bound = bind(settings(roles={"judge": "other:big"}))
+    assert bound["judge"].judge.name == "llm"
+    assert bound["judge"].judge.model.identity == Identity(kind="other", name="big")
+    assert bound["judge"].label == "other:big"
+
+
+def test_a_misspelt_judge_is_told_of_judges_and_models():
+    with pytest.raises(UsageError, match="one of llm, words, fake, other") as caught:
+        bind(settings(roles={"judge": "word"}))
+    assert "did you mean 'words'" in str(caught.value)
+
+
+def test_a_judge_that_needs_a_model_takes_it_behind_its_name():
+    bound = bind(settings(roles={"judge": "llm:other:big"}))
+    assert bound["judge"].judge.name == "llm"
+    assert bound["judge"].model.identity == Identity(kind="other", name="big")
+    assert bound["judge"].label == "llm:other:big"
+    with pytest.raises(UsageError, match="needs a model"):
+        bind(settings(roles={"judge": "llm"}))
+
+
+def test_the_candidate_is_given_by_model_alone():
+    with pytest.raises(UsageError, match="the candidate is given by --model"):
+        bind(settings(roles={"judge": "words", "candidate": "other:big"}))
+
+
+def test_a_default_without_a_kind_opens_as_the_candidate_does():
+    bound = bind(settings(), task(judge=RoleSpec(default="org/Judge-70B")))
+    assert bound["judge"].model.identity == Identity(kind="fake", name="org/Judge-70B")
+
+
+def test_the_option_beats_the_tasks_default():
+    bound = bind(settings(roles={"judge": "words"}), task(judge=RoleSpec(default="other:big")))
+    assert bound["judge"].judge.name == "words"
+
+
+def test_a_role_may_share_another_and_circles_are_named():
+    both = benchmark(("a", ("candidate", "verifier"), ()))
+    bound = bind(settings(), task(verifier=RoleSpec(same_as="candidate")), both)
+    assert bound["verifier"].model is bound["candidate"].model
+    circle = task(a=RoleSpec(same_as="b"), b=RoleSpec(same_as="a"))
+    with pytest.raises(UsageError, match="a -> b -> a"):
+        bind(settings(), circle, benchmark(("s", ("a", "b"), ())))
+
+
+def test_the_candidate_never_judges_itself_unless_allowed():
+    itself = {"judge": "fake:small"}
+    with pytest.raises(UsageError, match="the candidate would judge itself"):
+        bind(settings(roles=itself))
+    assert bind(settings(roles=itself, allow_self_judging=True))["judge"].judge is not None
+
+
+def test_a_role_that_the_benchmark_does_not_have_is_refused():
+    with pytest.raises(UsageError, match="a role its benchmark does not have"):
+        bind(settings(roles={"judge": "words"}), task(juge=RoleSpec(default="other:x")))
+
+
+def test_an_option_for_a_role_that_no_task_has_is_refused():
+    with pytest.raises(UsageError, match="taxonomist"):
+        binder = RoleBinder(
+            settings(roles={"judge": "words", "taxonomist": "other:x"}), FakePlugins()
+        )
+        binder.bind(task(), NAMED_THEN_JUDGED)
+        binder.refuse_unused()

@@ -1,0 +1,1 @@
+"""What a person sees: progress while a run goes on, tables when it is done."""

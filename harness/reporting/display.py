@@ -1,0 +1,187 @@
+"""The displays of a run: live on a terminal, plain lines elsewhere, next to nothing on request."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import TextIO
+
+from harness.pipeline.progress import Display, RunProgress, StageProgress
+from harness.reporting.pace import Pace, tokens_per_second
+from harness.reporting.text import causes, clean_text, count, duration, share
+
+LEAST_PAUSE = 10.0
+LONGEST_PAUSE = 60.0
+STEP = 0.1
+"""A stage's next plain line comes after the least pause with this share more done, at the latest
+after the longest pause."""
+
+
+def make_display(
+    *, quiet: bool = False, json: bool = False, stream: TextIO | None = None
+) -> Display:
+    """The display that fits the settings and the stream, standard error unless given.
+
+    With `json` standard output belongs to the summaries, and progress is not shown.
+    """
+    stream = stream or sys.stderr
+    if quiet or json:
+        return QuietDisplay(stream)
+    if stream.isatty() and os.environ.get("TERM") != "dumb":
+        from harness.reporting.live import LiveDisplay
+
+        return LiveDisplay(stream)
+    return PlainDisplay(stream)
+
+
+class QuietDisplay:
+    """Shows problems only."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def start(self, progress: RunProgress) -> None:
+        """Shows nothing."""
+
+    def tell(self, text: str, *, problem: bool = False) -> None:
+        """Show a problem; keep the rest to itself."""
+        if problem:
+            _say(self._stream, text)
+
+    def stage_started(self, stage: StageProgress) -> None:
+        """Shows nothing."""
+
+    def stage_ended(self, stage: StageProgress) -> None:
+        """Shows nothing."""
+
+    def stop(self) -> None:
+        """Shows nothing."""
+
+
+class PlainDisplay:
+    """Lines for logs: a run's and a stage's start and end, and how far it is now and then."""
+
+    def __init__(self, stream: TextIO, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._stream = stream
+        self._clock = clock
+        self._running: dict[int, _Followed] = {}
+        self._lock = threading.Lock()
+        self._over = threading.Event()
+        self._ticker: threading.Thread | None = None
+
+    def start(self, progress: RunProgress) -> None:
+        """Say what runs where, and look at it once a second from now on."""
+        again = " (resumed)" if progress.resumed else ""
+        stages = len(progress.stages)
+        many = f"{stages} {_plural('stage', stages)}"
+        self.tell(f"{progress.model}: {many} in {progress.folder}{again}")
+        self._ticker = threading.Thread(target=self._tick_on, name="harness-display", daemon=True)
+        self._ticker.start()
+
+    def tell(self, text: str, *, problem: bool = False) -> None:
+        """Show the text as a line."""
+        _say(self._stream, f"! {text}" if problem else text)
+
+    def stage_started(self, stage: StageProgress) -> None:
+        """Say so."""
+        with self._lock:
+            self._running[id(stage)] = _Followed(stage, self._clock())
+        self.tell(f"{_name(stage)}: started")
+
+    def stage_ended(self, stage: StageProgress) -> None:
+        """Say what came of it."""
+        with self._lock:
+            self._running.pop(id(stage), None)
+        self.tell(f"{_name(stage)}: {end_line(stage)}")
+
+    def stop(self) -> None:
+        """Look no more."""
+        self._over.set()
+        if self._ticker is not None and self._ticker is not threading.current_thread():
+            self._ticker.join()
+
+    def tick(self) -> None:
+        """Show the stages that have come far enough, or have been silent for too long."""
+        now = self._clock()
+        with self._lock:
+            lines = [line for followed in self._running.values() if (line := followed.line(now))]
+        for line in lines:
+            self.tell(line)
+
+    def _tick_on(self) -> None:
+        while not self._over.wait(1.0):
+            self.tick()
+
+
+class _Followed:
+    """A running stage and what was last said of it."""
+
+    def __init__(self, stage: StageProgress, now: float) -> None:
+        self._stage = stage
+        self._pace = Pace()
+        self._said_at = now
+        self._said_done = stage.done
+
+    def line(self, now: float) -> str | None:
+        """The next line on the stage; None while it is not due."""
+        stage = self._stage
+        self._pace.look(stage, now)
+        silent = now - self._said_at
+        steps = (stage.done - self._said_done) / stage.total if stage.total else 0.0
+        if silent < LEAST_PAUSE or (steps < STEP and silent < LONGEST_PAUSE):
+            return None
+        self._said_at, self._said_done = now, stage.done
+        parts = [f"{stage.done:,}/{stage.total:,}" if stage.total else f"{stage.done:,}"]
+        if stage.total:
+            parts.append(share(stage.done, stage.total))
+        parts += _facts(stage)
+        speed = self._pace.tokens_per_second()
+        if speed:
+            parts.append(f"{count(speed)} tokens/s")
+        parts.append(f"{duration(self._pace.seconds_left(stage))} left")
+        return f"{_name(stage)}: {'; '.join(parts)}"
+
+
+def end_line(stage: StageProgress) -> str:
+    """What came of a stage, in one line."""
+    parts = [f"{stage.done:,} done"]
+    if stage.total is not None and stage.done < stage.total:
+        parts = [f"stopped at {stage.done:,}/{stage.total:,}"]
+    if stage.started is not None and stage.ended is not None:
+        parts[0] += f" in {duration(stage.ended - stage.started)}"
+    parts += _facts(stage)
+    speed = tokens_per_second(stage)
+    if speed:
+        parts.append(f"{count(speed)} tokens/s")
+    return "; ".join(parts)
+
+
+def _facts(stage: StageProgress) -> list[str]:
+    facts = []
+    if stage.resumed:
+        facts.append(f"{stage.resumed:,} resumed")
+    if stage.calls:
+        stored = share(stage.calls_from_store, stage.calls)
+        facts.append(f"{stage.calls:,} {_plural('call', stage.calls)} ({stored} from the store)")
+    failures = dict(stage.failures)
+    if failures:
+        facts.append(f"fell out {causes(failures)}")
+    return facts
+
+
+def _say(stream: TextIO, text: str) -> None:
+    # Whoever read along may have gone; the run is worth more than its lines.
+    with contextlib.suppress(BrokenPipeError):
+        print(clean_text(text, lines=True), file=stream, flush=True)
+
+
+def _name(stage: StageProgress) -> str:
+    return clean_text(f"{stage.task}/{stage.stage}")
+
+
+def _plural(word: str, many: int) -> str:
+    return word if many == 1 else f"{word}s"

@@ -1,0 +1,57 @@
+"""What a run would ask, on a terminal. Imports rich: import this where it is used."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.rule import Rule
+from rich.table import Table
+from rich.text import Text
+
+from harness.pipeline.rehearsal import Forecast, RoleForecast, StageForecast
+from harness.reporting.tables import plain_table, result_console
+from harness.reporting.text import clean_text, count
+
+NOT_REACHED = "no prompt: no item of the rehearsal came this far"
+
+
+def print_forecast(forecast: Forecast, console: Console | None = None) -> None:
+    """Print the first prompt of every stage and role, then the calls to expect."""
+    console = console or result_console()
+    for stage in forecast.stages:
+        for role in stage.roles:
+            _print_prompt(stage, role, console)
+    console.print(Rule("calls to expect; no model was asked", style="dim"))
+    console.print(call_table(forecast))
+    console.print(Text("worked out from: " + "; ".join(forecast.assumptions), style="dim"))
+
+
+def call_table(forecast: Forecast) -> Table:
+    """A row for every stage and role: items, calls with their bounds, tokens."""
+    table = plain_table(
+        "task, stage, role", numbers=("items", "calls", "bounds", "tokens in", "out, at most")
+    )
+    for stage in forecast.stages:
+        items = f"{stage.items:,}" if stage.exact else f"~{stage.items:,}"
+        name = clean_text(f"{stage.task}, {stage.stage}")
+        if not stage.roles:
+            table.add_row(Text(f"{name}, by rule"), items, "0", "0", "0", "0")
+        for role in stage.roles:
+            table.add_row(
+                Text(f"{name}, {clean_text(role.role)}"),
+                items,
+                f"~{role.calls:,}",
+                f"{stage.least_calls:,} to {stage.most_calls:,}",
+                f"~{count(role.prompt_tokens)}",
+                count(role.most_completion_tokens),
+            )
+    return table
+
+
+def _print_prompt(stage: StageForecast, role: RoleForecast, console: Console) -> None:
+    title = f"{stage.task}, {stage.stage}: {role.role} ({role.label})"
+    console.print(Rule(Text(clean_text(title)), style="dim"))
+    if not role.first_prompt:
+        console.print(Text(NOT_REACHED, style="yellow"))
+    for message in role.first_prompt:
+        console.print(Text(f"[{message.role}]", style="bold"))
+        console.print(Text(clean_text(message.content, lines=True)))

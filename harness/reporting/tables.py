@@ -1,0 +1,234 @@
+"""Result tables on a terminal. Imports rich at the top: import this module where it is used."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any, TextIO
+
+from rich import box
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from harness.reporting.text import NOTHING, causes, clean_text, count, number, reasons, share
+from harness.results.summary import MetricResult, RoleUse, TaskSummary
+
+PIPE_WIDTH = 120
+"""The width of tables that go into a file or a pipe."""
+
+UNBOUNDED = 10_000
+WRAPPED_HEADER = 13
+"""Columns with a header of this length or more may be squeezed; others keep their numbers whole."""
+
+
+def result_console(stream: TextIO | None = None) -> Console:
+    """A console for results, on standard output unless given; it reads no markup."""
+    stream = stream or sys.stdout
+    width = None if stream.isatty() else PIPE_WIDTH
+    return Console(file=stream, width=width, markup=False, highlight=False, emoji=False)
+
+
+def print_summaries(summaries: Sequence[TaskSummary], console: Console | None = None) -> None:
+    """Print each task's results, then all tasks side by side where there are several."""
+    console = console or result_console()
+    for summary in summaries:
+        console.print(task_report(summary))
+    if len(summaries) > 1:
+        table = cross_table(summaries)
+        wanted = console.measure(table, options=console.options.update_width(UNBOUNDED)).maximum
+        console.print(table if wanted <= console.width else long_table(summaries))
+        if not all(summary.comparable for summary in summaries):
+            console.print(Text("* not comparable with published results", style="red"))
+        console.print()
+
+
+def task_report(summary: TaskSummary) -> Group:
+    """A task's results: what may be made of them, metrics, stages, roles."""
+    title = Text(clean_text(summary.task), style="bold")
+    title.append(f"  version {summary.version}, {clean_text(summary.model)}", style="dim")
+    others = [
+        Text(f"{clean_text(role)}: {clean_text(model)}", style="dim")
+        for role, model in summary.roles.items()
+        if role != "candidate"
+    ]
+    others.append(Text(f"data: {clean_text(_data(summary.data))}", style="dim"))
+    stamp = [] if summary.comparable else [_stamp(summary.not_comparable_because)]
+    parts: list[RenderableType] = [title, *others, *stamp, Text()]
+    parts += [metric_table(summary), *_metric_notes(summary), Text(), stage_table(summary), Text()]
+    if any(stage.roles for stage in summary.stages.values()):
+        parts += [role_table(summary), *_role_notes(summary), Text()]
+    return Group(*parts)
+
+
+def metric_table(summary: TaskSummary) -> Table:
+    """Each metric with its interval, n, how many fell out, and the value that counts them."""
+    confidences = {result.confidence for result in summary.metrics.values()}
+    interval = f"{confidences.pop():.0%} interval" if len(confidences) == 1 else "interval"
+    table = plain_table("metric", numbers=("value", interval, "n", "fell out", "counted as worst"))
+    for name, result in summary.metrics.items():
+        fell_out = sum(result.missing.values())
+        table.add_row(
+            Text(clean_text(name) + ("" if result.higher_is_better else " ↓")),
+            Text(number(result.value), style="bold"),
+            Text(_interval(result)),
+            Text(f"{result.n:,}"),
+            Text(f"{fell_out:,}" if fell_out else NOTHING, style="yellow" if fell_out else "dim"),
+            Text(number(result.counted_as_worst) if fell_out else NOTHING),
+        )
+    return table
+
+
+def stage_table(summary: TaskSummary) -> Table:
+    """Each stage with its items and why some fell out."""
+    table = plain_table("stage", numbers=("items", "done"))
+    table.add_column("fell out", overflow="fold")
+    for name, stage in summary.stages.items():
+        table.add_row(
+            Text(clean_text(name)),
+            Text(f"{stage.items:,}"),
+            Text(f"{stage.done:,}"),
+            Text(causes(stage.failures), style="yellow" if stage.failures else "dim"),
+        )
+    return table
+
+
+def role_table(summary: TaskSummary) -> Table:
+    """What each role of each stage was asked and what that cost."""
+    table = plain_table("asked", numbers=("calls", "stored", "failed", "tokens in", "tokens out"))
+    for name, use in _roles(summary):
+        table.add_row(
+            Text(name),
+            Text(f"{use.calls:,}"),
+            Text(share(use.from_store, use.calls)),
+            Text(f"{use.failed:,}", style="yellow" if use.failed else "dim"),
+            Text(count(use.prompt_tokens)),
+            Text(count(use.completion_tokens)),
+        )
+    return table
+
+
+def cross_table(summaries: Sequence[TaskSummary]) -> Table:
+    """Tasks by metrics: the value, with the larger side of its interval."""
+    metrics = list(dict.fromkeys(name for summary in summaries for name in summary.metrics))
+    table = plain_table("task", numbers=tuple(clean_text(name) for name in metrics))
+    for summary in summaries:
+        cells = [_compact(summary.metrics.get(name)) for name in metrics]
+        table.add_row(Text(_starred(summary)), *(Text(cell) for cell in cells))
+    return table
+
+
+def long_table(summaries: Sequence[TaskSummary]) -> Table:
+    """The same as the cross table, a line a value, for terminals it is too wide for."""
+    table = plain_table("task", numbers=())
+    table.add_column("metric", overflow="fold")
+    table.add_column("value", justify="right", no_wrap=True)
+    for summary in summaries:
+        task = _starred(summary)
+        for name, result in summary.metrics.items():
+            table.add_row(Text(task), Text(clean_text(name)), Text(_compact(result)))
+            task = ""
+    return table
+
+
+def plain_table(name: str, *, numbers: Sequence[str]) -> Table:
+    """A table without lines but the one under its head: names at the left, numbers right."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
+    table.add_column(name, overflow="fold")
+    for header in numbers:
+        table.add_column(Text(header), justify="right", no_wrap=len(header) < WRAPPED_HEADER)
+    return table
+
+
+def _data(data: Mapping[str, Any]) -> str:
+    """Where the data came from, as its reader would name it."""
+    origin = str(data.get("origin", "unknown"))
+    if origin == "hub":
+        return f"{data.get('repo')} at {str(data.get('revision'))[:12]}"
+    if origin == "local":
+        return str(data.get("path"))
+    return f"bundled {origin}" if origin == "sample" else origin
+
+
+def _stamp(reasons: Sequence[str]) -> Panel:
+    text = Text("NOT COMPARABLE with published results", style="bold")
+    for reason in reasons:
+        text.append(f"\n{clean_text(reason)}", style="not bold")
+    return Panel(text, box=box.HEAVY, style="red", expand=False, padding=(0, 1))
+
+
+def _metric_notes(summary: TaskSummary) -> list[Padding]:
+    """What the numbers leave open, told once for the metrics that have it in common."""
+    fallen: dict[str, list[str]] = {}
+    notes: dict[str, list[str]] = {}
+    for name, result in summary.metrics.items():
+        if lost := sum(result.missing.values()):
+            fallen.setdefault(f"{lost:,} fell out ({reasons(result.missing)})", []).append(name)
+        if result.value is None and result.undefined:
+            notes.setdefault(f"no value: {clean_text(result.undefined)}", []).append(name)
+        elif result.interval is None and result.no_interval:
+            notes.setdefault(f"no interval: {clean_text(result.no_interval)}", []).append(name)
+        if result.users not in (0, result.n):
+            samples = f"{result.n:,} samples of {result.users:,} users"
+            notes.setdefault(samples, []).append(name)
+    return _indented(_told(fallen), "yellow") + _indented(_told(notes), "dim")
+
+
+def _told(notes: Mapping[str, Sequence[str]]) -> list[str]:
+    return [f"{clean_text(', '.join(names))}: {note}" for note, names in notes.items()]
+
+
+def _role_notes(summary: TaskSummary) -> list[Padding]:
+    """How each role's answers were read, how schemas were met, and tokens of special kinds."""
+    notes = []
+    for name, use in _roles(summary):
+        total = sum(use.rungs.values())
+        ordered = sorted(use.rungs.items(), key=lambda one: (-one[1], one[0]))
+        rungs = ", ".join(f"{clean_text(rung)} {share(many, total)}" for rung, many in ordered)
+        special = [
+            f"{count(tokens)} tokens {what}"
+            for tokens, what in ((use.cached_tokens, "cached"), (use.reasoning_tokens, "reasoning"))
+            if tokens
+        ]
+        if rungs:
+            notes.append(f"{name}: answers read as {rungs}")
+        if use.asked_schema:
+            asked, met = f"{use.asked_schema:,}", f"{use.met_schema:,}"
+            notes.append(f"{name}: asked for a schema {asked}, met it {met}")
+        if special:
+            notes.append(f"{name}: {', '.join(special)}")
+    return _indented(notes, "dim")
+
+
+def _indented(lines: Sequence[str], style: str) -> list[Padding]:
+    return [Padding(Text(line, style=style), (0, 0, 0, 2), expand=False) for line in lines]
+
+
+def _roles(summary: TaskSummary) -> list[tuple[str, RoleUse]]:
+    return [
+        (clean_text(f"{stage_name}, {role}"), use)
+        for stage_name, stage in summary.stages.items()
+        for role, use in stage.roles.items()
+    ]
+
+
+def _starred(summary: TaskSummary) -> str:
+    return clean_text(summary.task) + ("" if summary.comparable else " *")
+
+
+def _interval(result: MetricResult) -> str:
+    if result.interval is None:
+        return NOTHING
+    low, high = result.interval
+    return f"{number(low)} to {number(high)}"
+
+
+def _compact(result: MetricResult | None) -> str:
+    if result is None or result.value is None:
+        return NOTHING
+    if result.interval is None:
+        return number(result.value)
+    low, high = result.interval
+    return f"{number(result.value)} ±{number(max(result.value - low, high - result.value))}"

@@ -1,0 +1,102 @@
+"""Text that is safe to show in a terminal, and numbers as people read them."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping
+
+NOTHING = "–"
+
+_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+_WANTED = frozenset("\u200c\u200d")
+"""Joiners that some scripts and emoji need."""
+
+
+def clean_text(text: str, *, lines: bool = False, limit: int | None = None) -> str:
+    """The text with everything that could steer a terminal made visible as an escape.
+
+    Control and formatting characters, among them those that turn the direction of writing, become
+    `\\x1b` and the like. Line ends and tabs stay where `lines` is true and are blanks otherwise.
+    At most `limit` characters are kept. The result may still hold rich markup: show it as
+    `rich.text.Text`, never as a marked-up string.
+    """
+    if limit is not None and len(text) > limit:
+        text = text[: limit - 1] + "…"
+    if text.isascii() and text.isprintable():
+        return text
+    if lines:
+        return "".join(char if char in "\n\t" else _visible(char) for char in _unix(text))
+    return "".join(" " if char in "\n\t" else _visible(char) for char in _unix(text))
+
+
+def causes(counts: Mapping[str, int]) -> str:
+    """How many and why: `4: no_json 3, timeout 1`."""
+    total = sum(counts.values())
+    return f"{total:,}: {reasons(counts)}" if total else NOTHING
+
+
+def reasons(counts: Mapping[str, int]) -> str:
+    """Why, and how often: `no_json 3, timeout 1`, most frequent first."""
+    ordered = sorted(counts.items(), key=lambda one: (-one[1], one[0]))
+    return ", ".join(f"{clean_text(cause)} {many:,}" for cause, many in ordered if many)
+
+
+def number(value: float | None) -> str:
+    """A measured value with three decimals, or more or fewer where it is tiny or large."""
+    if value is None:
+        return NOTHING
+    size = abs(value)
+    if size >= 1000:
+        return f"{value:,.1f}"
+    if 0 < size < 0.0005:
+        return f"{value:.1e}"
+    return f"{value:.3f}"
+
+
+def count(value: float) -> str:
+    """A large count in at most five characters: 999, 12.3k, 4.5M."""
+    for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if value >= size * 0.99995:
+            scaled = value / size
+            return f"{scaled:.0f}{unit}" if scaled >= 99.95 else f"{scaled:.1f}{unit}"
+    return f"{value:.0f}"
+
+
+def share(part: float, whole: float) -> str:
+    """A part in percent; only the whole is 100% and only nothing is 0%."""
+    if not whole:
+        return NOTHING
+    percent = 100 * part / whole
+    if 0 < percent < 1:
+        return "<1%"
+    if 99 < percent < 100:
+        return ">99%"
+    return f"{percent:.0f}%"
+
+
+def duration(seconds: float | None) -> str:
+    """A time span: 0:42, 12:05, 3:07:09, 2d 03h."""
+    if seconds is None:
+        return NOTHING
+    whole = round(max(seconds, 0.0))
+    minutes, rest = divmod(whole, 60)
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    if days:
+        return f"{days}d {hours:02}h"
+    if hours:
+        return f"{hours}:{minutes:02}:{rest:02}"
+    return f"{minutes}:{rest:02}"
+
+
+def _unix(text: str) -> str:
+    return text.replace("\r\n", "\n")
+
+
+def _visible(char: str) -> str:
+    if char in _WANTED or unicodedata.category(char) not in _HIDDEN:
+        return char
+    code = ord(char)
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

@@ -1,0 +1,164 @@
+"""Which display fits where, and the lines of those that write lines."""
+
+import io
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from harness.pipeline.progress import RunProgress, StageProgress
+from harness.reporting.display import PlainDisplay, QuietDisplay, make_display
+from harness.reporting.live import LiveDisplay
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def stage():
+    return StageProgress(task="interests", stage="name", total=40, started=0.0)
+
+
+@pytest.fixture
+def progress(stage):
+    return RunProgress(folder=Path("runs/x"), model="openai:gpt", resumed=False, stages=[stage])
+
+
+def lines(stream):
+    return stream.getvalue().splitlines()
+
+
+def test_a_terminal_is_live_and_anything_else_plain(monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+
+    assert isinstance(make_display(stream=Terminal()), LiveDisplay)
+    assert isinstance(make_display(stream=io.StringIO()), PlainDisplay)
+    monkeypatch.setenv("TERM", "dumb")
+    assert isinstance(make_display(stream=Terminal()), PlainDisplay)
+
+
+def test_quiet_and_json_show_no_progress():
+    assert isinstance(make_display(quiet=True, stream=Terminal()), QuietDisplay)
+    assert isinstance(make_display(json=True, stream=Terminal()), QuietDisplay)
+
+
+def test_quiet_tells_problems_only(progress, stage):
+    stream = io.StringIO()
+    display = QuietDisplay(stream)
+
+    display.start(progress)
+    display.tell("all is well")
+    display.stage_started(stage)
+    display.tell("the store\x1b is damaged", problem=True)
+    display.stage_ended(stage)
+    display.stop()
+
+    assert lines(stream) == ["the store\\x1b is damaged"]
+
+
+def test_plain_lines_tell_start_and_end(clock, progress, stage):
+    stream = io.StringIO()
+    display = PlainDisplay(stream, clock=clock)
+
+    display.start(progress)
+    display.stage_started(stage)
+    stage.done, stage.resumed, stage.calls, stage.calls_from_store = 40, 10, 32, 8
+    stage.completion_tokens, stage.ended = 6000, 30.0
+    stage.failures = Counter(timeout=1, no_json=2)
+    display.stage_ended(stage)
+    display.tell("watch out", problem=True)
+    display.stop()
+
+    assert lines(stream) == [
+        "openai:gpt: 1 stage in runs/x",
+        "interests/name: started",
+        "interests/name: 40 done in 0:30; 10 resumed; 32 calls (25% from the store); "
+        "fell out 3: no_json 2, timeout 1; 200 tokens/s",
+        "! watch out",
+    ]
+
+
+def test_a_stage_that_was_stopped_says_how_far_it_came(clock, stage):
+    stream = io.StringIO()
+    display = PlainDisplay(stream, clock=clock)
+
+    stage.done, stage.calls, stage.ended = 7, 7, 65.0
+    display.stage_ended(stage)
+
+    assert lines(stream) == ["interests/name: stopped at 7/40 in 1:05; 7 calls (0% from the store)"]
+
+
+def test_a_line_comes_after_ten_seconds_with_a_tenth_more_done(clock, stage):
+    stream = io.StringIO()
+    display = PlainDisplay(stream, clock=clock)
+    display.stage_started(stage)
+
+    for clock.now, stage.done in ((5.0, 10), (9.0, 20), (10.0, 20), (11.0, 30), (20.0, 32)):
+        stage.calls = stage.done
+        display.tick()
+
+    assert lines(stream)[1:] == [
+        "interests/name: 20/40; 50%; 20 calls (0% from the store); 0:10 left",
+        "interests/name: 32/40; 80%; 32 calls (0% from the store); 0:05 left",
+    ]
+
+
+def test_a_slow_stage_is_heard_of_once_a_minute(clock, stage):
+    stream = io.StringIO()
+    display = PlainDisplay(stream, clock=clock)
+    display.stage_started(stage)
+
+    for clock.now in (30.0, 59.0, 60.0, 90.0, 119.0, 120.0):
+        display.tick()
+
+    assert lines(stream)[1:] == [
+        "interests/name: 0/40; 0%; – left",
+        "interests/name: 0/40; 0%; – left",
+    ]
+
+
+def test_names_cannot_steer_the_terminal(clock, stage, progress):
+    stream = io.StringIO()
+    display = PlainDisplay(stream, clock=clock)
+    progress.model = stage.task = "\x1b]0;evil\x07"
+
+    display.start(progress)
+    display.stage_started(stage)
+    display.stop()
+
+    assert "\x1b" not in stream.getvalue()
+    assert "\x07" not in stream.getvalue()
+
+
+def test_stopping_twice_or_unstarted_is_harmless(clock, progress):
+    display = PlainDisplay(io.StringIO(), clock=clock)
+    display.stop()
+    display.start(progress)
+    display.stop()
+    display.stop()
+
+
+def test_a_reader_who_went_away_does_not_end_the_run(clock, progress, stage):
+    class Gone(io.StringIO):
+        def write(self, text):
+            raise BrokenPipeError
+
+    display = PlainDisplay(Gone(), clock=clock)
+
+    display.start(progress)
+    display.stage_started(stage)
+    display.stop()

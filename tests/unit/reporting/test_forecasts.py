@@ -1,0 +1,138 @@
+"""What a dry run prints, from a forecast written out here."""
+
+import io
+
+import pytest
+from msgspec.structs import replace
+from rich.console import Console
+
+from harness.models import Message
+from harness.pipeline.rehearsal import Forecast, RoleForecast, StageForecast
+from harness.reporting.forecasts import print_forecast
+
+CANDIDATE = RoleForecast(
+    role="candidate",
+    label="openai:gpt",
+    calls=40,
+    prompt_tokens=12_960,
+    most_completion_tokens=40_960,
+    first_prompt=(
+        Message("system", "You look for interests."),
+        Message("user", "1. [liked] Owls at night\n\nWhat is this person interested in?"),
+    ),
+)
+JUDGE = RoleForecast(
+    role="judge",
+    label="openai:llama",
+    calls=1200,
+    prompt_tokens=0,
+    most_completion_tokens=900,
+    first_prompt=(Message("user", "Somebody claims: owls."),),
+)
+NAME = StageForecast(
+    task="interests", stage="name", items=40, exact=True, least_calls=40, most_calls=120,
+    roles=(CANDIDATE,),
+)  # fmt: skip
+SUPPORT = StageForecast(
+    task="interests", stage="support", items=1200, exact=False, least_calls=1200,
+    most_calls=1200, roles=(JUDGE,),
+)  # fmt: skip
+FORECAST = Forecast(
+    stages=(NAME, SUPPORT),
+    rehearsed_users=5,
+    assumptions=("about 4 characters a token", "completions as long as they may get"),
+)
+
+
+def printed(forecast, *, width=80):
+    console = Console(
+        file=io.StringIO(), width=width, markup=False, highlight=False, emoji=False,
+        color_system=None,
+    )  # fmt: skip
+    print_forecast(forecast, console)
+    return [line.rstrip() for line in console.file.getvalue().splitlines()]
+
+
+def test_every_prompt_and_the_calls_to_expect_are_printed():
+    assert printed(FORECAST, width=84) == [
+        "───────────────────── interests, name: candidate (openai:gpt) ──────────────────────",
+        "[system]",
+        "You look for interests.",
+        "[user]",
+        "1. [liked] Owls at night",
+        "",
+        "What is this person interested in?",
+        "───────────────────── interests, support: judge (openai:llama) ─────────────────────",
+        "[user]",
+        "Somebody claims: owls.",
+        "─────────────────────── calls to expect; no model was asked ────────────────────────",
+        "task, stage, role            items   calls          bounds  tokens in  out, at most",
+        "───────────────────────────────────────────────────────────────────────────────────",
+        "interests, name, candidate      40     ~40       40 to 120     ~13.0k         41.0k",
+        "interests, support, judge   ~1,200  ~1,200  1,200 to 1,200         ~0           900",
+        "worked out from: about 4 characters a token; completions as long as they may get",
+    ]
+
+
+def test_a_stage_by_rule_has_a_row_and_no_prompt():
+    by_rule = replace(SUPPORT, roles=(), least_calls=0, most_calls=0)
+
+    lines = printed(replace(FORECAST, stages=(by_rule,)), width=100)
+
+    assert len(lines) == 5
+    assert lines[3].split() == [
+        "interests,", "support,", "by", "rule", "~1,200", "0", "0", "0", "0",
+    ]  # fmt: skip
+
+
+def test_a_role_that_the_rehearsal_did_not_reach_says_so():
+    unreached = replace(SUPPORT, roles=(replace(JUDGE, calls=0, first_prompt=()),))
+
+    lines = printed(replace(FORECAST, stages=(unreached,)))
+
+    assert lines[:2] == [
+        "─────────────────── interests, support: judge (openai:llama) ───────────────────",
+        "no prompt: no item of the rehearsal came this far",
+    ]
+
+
+def test_several_roles_of_a_stage_have_a_prompt_and_a_row_each():
+    stage = replace(NAME, roles=(CANDIDATE, replace(JUDGE, calls=80)))
+
+    lines = printed(replace(FORECAST, stages=(stage,)), width=120)
+
+    assert [line for line in lines if line.startswith("[")] == ["[system]", "[user]", "[user]"]
+    rows = [line.split()[:5] for line in lines if line.startswith("interests, name,")]
+    assert rows == [
+        ["interests,", "name,", "candidate", "40", "~40"],
+        ["interests,", "name,", "judge", "40", "~80"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("evil", "shown"),
+    [
+        ("\x1b[2Jgone", "\\x1b[2Jgone"),
+        ("bell\x07", "bell\\x07"),
+        ("back\u202ewards", "back\\u202ewards"),
+        ("[bold red]x[/] :smile:", "[bold red]x[/] :smile:"),
+    ],
+)
+def test_what_could_steer_a_terminal_is_shown_in_prompts_and_names(evil, shown):
+    role = replace(
+        CANDIDATE, role=evil, label=evil, first_prompt=(Message("user", f"a\n{evil}\nb"),)
+    )
+    stage = replace(NAME, task=evil, stage=evil, roles=(role,))
+
+    lines = printed(replace(FORECAST, stages=(stage,)), width=200)
+
+    assert f" {shown}, {shown}: {shown} ({shown}) " in lines[0]
+    assert lines[1:5] == ["[user]", "a", shown, "b"]
+    assert any(line.startswith(f"{shown}, {shown}, {shown} ") for line in lines[5:])
+    assert not any(evil in line for line in lines) or evil == shown
+
+
+def test_a_pipe_gets_no_colours(capsys):
+    print_forecast(FORECAST)
+
+    assert "\x1b" not in capsys.readouterr().out

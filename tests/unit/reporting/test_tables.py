@@ -1,0 +1,286 @@
+"""Result tables as they are printed at fixed widths."""
+
+import io
+
+import pytest
+from msgspec.structs import replace
+from rich.console import Console
+
+from harness.reporting.tables import PIPE_WIDTH, print_summaries, result_console
+from harness.results.summary import MetricResult, RoleUse, StageSummary, TaskSummary
+
+
+def metric(value, interval, n, missing, worst, **more):
+    return MetricResult(
+        value=value,
+        n=n,
+        users=more.get("users", n),
+        interval=interval,
+        confidence=0.95,
+        missing=missing,
+        counted_as_worst=worst,
+        higher_is_better=more.get("higher", True),
+        description="",
+        undefined=more.get("undefined"),
+        no_interval=more.get("no_interval"),
+    )
+
+
+def use(**counts):
+    usual = {"calls": 0, "from_store": 0, "failed": 0, "prompt_tokens": 0, "completion_tokens": 0}
+    special = {"cached_tokens": 0, "reasoning_tokens": 0, "asked_schema": 0, "met_schema": 0}
+    return RoleUse(**(usual | special | {"rungs": {}} | counts))
+
+
+@pytest.fixture
+def summary():
+    fell_out = {"name/no_json": 2, "support/timeout": 1}
+    return TaskSummary(
+        format=1,
+        task="interests",
+        version=1,
+        content="c",
+        benchmark="interests",
+        model="openai:gpt",
+        roles={"candidate": "openai:gpt", "judge": "openai:llama"},
+        data={"origin": "local", "path": "people.csv"},
+        comparable=True,
+        not_comparable_because=(),
+        limit=None,
+        seed=0,
+        units=40,
+        metrics={
+            "support": metric(0.7341, (0.702, 0.781), 37, fell_out, 0.679),
+            "grounded": metric(0.5, (0.45, 0.56), 37, fell_out, 0.4625),
+            "coverage": metric(0.25, (0.15, 0.3), 40, {}, 0.25),
+        },
+        stages={
+            "name": StageSummary(
+                items=40,
+                done=38,
+                failures={"no_json": 2},
+                roles={
+                    "candidate": use(
+                        calls=44,
+                        failed=1,
+                        prompt_tokens=30_200,
+                        completion_tokens=6100,
+                        reasoning_tokens=4000,
+                        rungs={"strict": 30, "fenced": 6, "repaired": 1},
+                    )
+                },
+            ),
+            "support": StageSummary(
+                items=180,
+                done=179,
+                failures={"timeout": 1},
+                roles={
+                    "judge": use(
+                        calls=180,
+                        from_store=60,
+                        prompt_tokens=30_200,
+                        completion_tokens=600,
+                        rungs={"strict": 179},
+                    )
+                },
+            ),
+        },
+    )
+
+
+def printed(*summaries, width):
+    console = Console(file=io.StringIO(), width=width, color_system=None)
+    print_summaries(summaries, console)
+    return [line.rstrip() for line in console.file.getvalue().splitlines()]
+
+
+def test_one_task_in_eighty_columns(summary):
+    assert printed(summary, width=80) == [
+        "interests  version 1, openai:gpt",
+        "judge: openai:llama",
+        "data: people.csv",
+        "",
+        "metric    value    95% interval   n  fell out  counted as worst",
+        "───────────────────────────────────────────────────────────────",
+        "support   0.734  0.702 to 0.781  37         3             0.679",
+        "grounded  0.500  0.450 to 0.560  37         3             0.463",
+        "coverage  0.250  0.150 to 0.300  40         –                 –",
+        "  support, grounded: 3 fell out (name/no_json 2, support/timeout 1)",
+        "",
+        "stage    items  done  fell out",
+        "──────────────────────────────────",
+        "name        40    38  2: no_json 2",
+        "support    180   179  1: timeout 1",
+        "",
+        "asked            calls  stored  failed  tokens in  tokens out",
+        "─────────────────────────────────────────────────────────────",
+        "name, candidate     44      0%       1      30.2k        6.1k",
+        "support, judge     180     33%       0      30.2k         600",
+        "  name, candidate: answers read as strict 81%, fenced 16%, repaired 3%",
+        "  name, candidate: 4.0k tokens reasoning",
+        "  support, judge: answers read as strict 100%",
+        "",
+    ]
+
+
+def test_how_schemas_were_met_is_told_where_one_was_asked_for(summary):
+    asked = use(calls=1040, asked_schema=1040, met_schema=38, rungs={"strict": 40})
+    stage = StageSummary(items=40, done=40, failures={}, roles={"candidate": asked, "judge": use()})
+    console = Console(
+        file=io.StringIO(), width=80, force_terminal=True, color_system="standard", highlight=False
+    )
+
+    lines = printed(replace(summary, stages={"name": stage}), width=80)
+    print_summaries([replace(summary, stages={"name": stage})], console)
+
+    assert lines[-3:] == [
+        "  name, candidate: answers read as strict 100%",
+        "  name, candidate: asked for a schema 1,040, met it 38",
+        "",
+    ]
+    assert "\x1b[2mname, candidate: asked for a schema 1,040, met it 38" in console.file.getvalue()
+
+
+def test_a_schema_that_nothing_met_is_told_as_well(summary):
+    asked = use(calls=2, asked_schema=2, failed=2)
+    stage = StageSummary(items=2, done=0, failures={"no_json": 2}, roles={"candidate": asked})
+
+    lines = printed(replace(summary, stages={"name": stage}), width=80)
+
+    assert lines[-2:] == ["  name, candidate: asked for a schema 2, met it 0", ""]
+
+
+def test_one_task_in_sixty_columns(summary):
+    lines = printed(summary, width=60)
+
+    assert all(len(line) <= 60 for line in lines)
+    assert lines[4:11] == [
+        "                                                  counted as",
+        "metric    value    95% interval   n  fell out          worst",
+        "────────────────────────────────────────────────────────────",
+        "support   0.734  0.702 to 0.781  37         3          0.679",
+        "grounded  0.500  0.450 to 0.560  37         3          0.463",
+        "coverage  0.250  0.150 to 0.300  40         –              –",
+        "  support, grounded: 3 fell out (name/no_json 2,",
+    ]
+
+
+def test_what_is_not_comparable_is_stamped(summary):
+    reasons = ("bundled sample data", "--limit 20")
+    stamped = replace(summary, comparable=False, not_comparable_because=reasons)
+
+    assert printed(stamped, width=80)[3:8] == [
+        "┏━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━┓",
+        "┃ NOT COMPARABLE with published results ┃",
+        "┃ bundled sample data                   ┃",
+        "┃ --limit 20                            ┃",
+        "┗━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━┛",
+    ]
+
+
+def test_several_tasks_stand_side_by_side(summary):
+    other = replace(
+        summary,
+        task="interests_short",
+        comparable=False,
+        not_comparable_because=("--limit 20",),
+        metrics={"support": metric(0.5, None, 40, {}, 0.5)},
+    )
+
+    assert printed(summary, other, width=80)[-7:] == [
+        "",
+        "task                    support      grounded      coverage",
+        "───────────────────────────────────────────────────────────",
+        "interests          0.734 ±0.047  0.500 ±0.060  0.250 ±0.100",
+        "interests_short *         0.500             –             –",
+        "* not comparable with published results",
+        "",
+    ]
+
+
+def test_a_table_too_wide_is_printed_a_line_a_value(summary):
+    other = replace(summary, task="interests_short")
+
+    assert printed(summary, other, width=50)[-9:] == [
+        "task             metric           value",
+        "───────────────────────────────────────",
+        "interests        support   0.734 ±0.047",
+        "                 grounded  0.500 ±0.060",
+        "                 coverage  0.250 ±0.100",
+        "interests_short  support   0.734 ±0.047",
+        "                 grounded  0.500 ±0.060",
+        "                 coverage  0.250 ±0.100",
+        "",
+    ]
+
+
+def test_a_metric_without_a_value_says_why(summary):
+    metrics = {
+        "loss": metric(None, None, 0, {"name/no_json": 40}, None, higher=False, undefined="no unit")
+    }
+
+    lines = printed(replace(summary, metrics=metrics, roles={}), width=80)
+
+    assert lines[3:9] == [
+        "metric  value  95% interval  n  fell out  counted as worst",
+        "──────────────────────────────────────────────────────────",
+        "loss ↓      –             –  0        40                 –",
+        "  loss: 40 fell out (name/no_json 40)",
+        "  loss: no value: no unit",
+        "",
+    ]
+
+
+def test_metrics_without_an_interval_say_why_together(summary):
+    without = metric(0.5, None, 1, {}, 0.5, no_interval="only one user")
+    metrics = {"a": without, "b": without, "c": metric(0.5, (0.4, 0.6), 2, {}, 0.5)}
+
+    assert printed(replace(summary, metrics=metrics), width=80)[6:10] == [
+        "a       0.500               –  1         –                 –",
+        "b       0.500               –  1         –                 –",
+        "c       0.500  0.400 to 0.600  2         –                 –",
+        "  a, b: no interval: only one user",
+    ]
+
+
+def test_samples_and_users_are_told_apart(summary):
+    metrics = {"pairs": metric(0.5, (0.4, 0.6), 4000, {}, 0.5, users=40)}
+
+    assert "  pairs: 4,000 samples of 40 users" in printed(
+        replace(summary, metrics=metrics), width=80
+    )
+
+
+def test_names_are_neither_markup_nor_control_characters(summary):
+    evil = "[bold red]x[/] \x1b[31m :smile:"
+    console = Console(file=io.StringIO(), width=100, color_system=None)
+
+    print_summaries(
+        [
+            replace(
+                summary,
+                task=evil,
+                model=evil,
+                roles={"judge": evil},
+                metrics={evil: metric(0.5, None, 3, {evil: 1}, 0.4, undefined=evil)},
+                stages={
+                    evil: StageSummary(
+                        items=1, done=0, failures={evil: 1}, roles={evil: use(rungs={evil: 1})}
+                    )
+                },
+                comparable=False,
+                not_comparable_because=(evil,),
+            )
+        ]
+        * 2,
+        console,
+    )
+
+    shown = console.file.getvalue()
+    assert "\x1b" not in shown
+    assert "[bold red]x[/] \\x1b[31m :smile:" in shown
+    assert "😄" not in shown
+
+
+def test_a_pipe_has_a_width_of_its_own():
+    assert result_console(io.StringIO()).width == PIPE_WIDTH

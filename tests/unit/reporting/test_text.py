@@ -1,0 +1,104 @@
+"""Text made safe, and numbers as they are printed."""
+
+import pytest
+
+from harness.reporting.text import causes, clean_text, count, duration, number, share
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain", "plain"),
+        ("naïve 猫 [bold]", "naïve 猫 [bold]"),
+        ("\x1b[31mred\x07", "\\x1b[31mred\\x07"),
+        ("a\x9b31m", "a\\x9b31m"),
+        ("abc\u202edef", "abc\\u202edef"),
+        ("a\u2028b", "a\\u2028b"),
+        ("\ud800", "\\ud800"),
+        ("tag\U000e0041", "tag\\U000e0041"),
+        ("two\nlines\tand\r\nmore", "two lines and more"),
+        ("over\rwritten", "over\\x0dwritten"),
+        ("👩\u200d🔬", "👩\u200d🔬"),
+    ],
+)
+def test_what_could_steer_a_terminal_is_shown_as_an_escape(text, shown):
+    assert clean_text(text) == shown
+
+
+def test_line_ends_and_tabs_stay_where_lines_are_wanted():
+    assert clean_text("a\r\nb\tc\x1bd\n", lines=True) == "a\nb\tc\\x1bd\n"
+
+
+def test_a_limit_cuts_with_an_ellipsis():
+    assert clean_text("abcdef", limit=4) == "abc…"
+    assert clean_text("abcd", limit=4) == "abcd"
+
+
+def test_causes_are_counted_and_ordered():
+    assert causes({"timeout": 1, "no_json": 3, "empty": 1}) == "5: no_json 3, empty 1, timeout 1"
+    assert causes({"no_json": 12345, "none": 0}) == "12,345: no_json 12,345"
+    assert causes({}) == "–"
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (0.73456, "0.735"),
+        (1, "1.000"),
+        (0.0, "0.000"),
+        (-0.25, "-0.250"),
+        (0.00012, "1.2e-04"),
+        (12345.678, "12,345.7"),
+        (None, "–"),
+    ],
+)
+def test_measured_values(value, shown):
+    assert number(value) == shown
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (0, "0"),
+        (999, "999"),
+        (1000, "1.0k"),
+        (12_345, "12.3k"),
+        (123_456, "123k"),
+        (999_960, "1.0M"),
+        (4_500_000, "4.5M"),
+        (2e9, "2.0G"),
+    ],
+)
+def test_counts_stay_short(value, shown):
+    assert count(value) == shown
+
+
+@pytest.mark.parametrize(
+    ("part", "whole", "shown"),
+    [
+        (0, 10, "0%"),
+        (10, 10, "100%"),
+        (1, 3, "33%"),
+        (1, 100_000, "<1%"),
+        (99_999, 100_000, ">99%"),
+        (0, 0, "–"),
+    ],
+)
+def test_only_nothing_is_0_and_only_everything_100_percent(part, whole, shown):
+    assert share(part, whole) == shown
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [
+        (0, "0:00"),
+        (42.4, "0:42"),
+        (725, "12:05"),
+        (11_229, "3:07:09"),
+        (183_600, "2d 03h"),
+        (-1, "0:00"),
+        (None, "–"),
+    ],
+)
+def test_time_spans(seconds, shown):
+    assert duration(seconds) == shown

@@ -1,0 +1,108 @@
+"""The entry of the `harness` command: picks the subcommand, prints errors, sets the exit code."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from harness.cli import run, score, show, tasks, validate
+from harness.cli.errors import print_error
+from harness.errors import HarnessError, UsageError, did_you_mean
+
+COMMANDS = {"tasks": tasks, "show": show, "score": score, "validate": validate}
+
+EPILOG = """\
+commands:
+  harness --model … --tasks …     run tasks (this page)
+  harness tasks [PATTERN…]        the tasks, groups and tags there are
+  harness validate TASK…|FILE     check task files without running them
+  harness show RUN                what a run found; --sample ID for one sample, whole
+  harness score RUN…              score stored records again, asking no model
+
+exit codes: 0 done, 1 error, 2 usage, 3 too many failures, 130 interrupted
+"""
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose complaints are errors as all others are."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise what is wrong with the arguments as a UsageError, with the nearest option."""
+        options = [name for action in self._actions for name in action.option_strings]
+        unknown = message.removeprefix("unrecognized arguments: ").split()
+        known = message.startswith("unrecognized")
+        raise UsageError(
+            message,
+            hint=(did_you_mean(unknown[0], options) if known else None)
+            or f"`{self.prog} --help` lists what there is",
+        )
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command; the exit code."""
+    arguments = with_underscores(sys.argv[1:] if argv is None else argv)
+    try:
+        parsed = parser_for(arguments).parse_args(arguments)
+        code: int = parsed.func(parsed)
+    except HarnessError as error:
+        print_error(error)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print_error("interrupted")
+        return 130
+    except BrokenPipeError:
+        # The reader of our output went away, as `| head` does; Python would complain at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return code
+
+
+def parser_for(arguments: Sequence[str]) -> argparse.ArgumentParser:
+    """The parser of the subcommand that the arguments begin with, or of a run."""
+    if arguments and arguments[0] in COMMANDS:
+        parser = Parser(prog="harness")
+        subparsers = parser.add_subparsers(required=True)
+        COMMANDS[arguments[0]].add_parser(subparsers)
+        return parser
+    if arguments and not arguments[0].startswith("-"):
+        raise_unknown_command(arguments[0])
+    parser = Parser(
+        prog="harness",
+        description="Find out whether a language model understands people.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    run.add_options(parser)
+    parser.set_defaults(func=run.run)
+    return parser
+
+
+def raise_unknown_command(name: str) -> None:
+    """Raise the error for a first word that is no command."""
+    raise UsageError(
+        f"no command {name!r}",
+        expected=", ".join(COMMANDS) + ", or options of a run, as --model",
+        hint=did_you_mean(name, COMMANDS),
+    )
+
+
+def with_underscores(arguments: Sequence[str]) -> list[str]:
+    """The arguments with dashes inside option names as underscores: both spellings work."""
+    spelt: list[str] = []
+    for index, argument in enumerate(arguments):
+        if argument == "--":
+            return [*spelt, *arguments[index:]]
+        if argument.startswith("--"):
+            name, equals, value = argument[2:].partition("=")
+            spelt.append(f"--{name.replace('-', '_')}{equals}{value}")
+        else:
+            spelt.append(argument)
+    return spelt
+
+
+if __name__ == "__main__":
+    sys.exit(main())

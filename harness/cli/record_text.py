@@ -1,0 +1,77 @@
+"""One record as text for a terminal: everything in it, nothing that could steer the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from harness.reporting.text import clean_text
+from harness.results.records import CallRecord, Done, Record
+
+_WIDTH = 88
+
+
+def record_lines(task: str, stage: str, record: Record[Any, Any]) -> Iterator[str]:
+    """The record from its item over each call to its outcome."""
+    yield _rule(f"{task} / {stage} / {record.id}  (user {record.user})", "═")
+    yield from _block("item", _json(record.item))
+    for number, call in enumerate(record.calls, 1):
+        yield _rule(f"call {number} of {len(record.calls)}: {_described(call)}", "─")
+        yield from _call(call)
+    if isinstance(record.outcome, Done):
+        yield _rule("value", "─")
+        yield from _indented(_json(record.outcome.value))
+    else:
+        yield _rule(f"failed: {record.outcome.cause}", "─")
+        yield from _indented(record.outcome.detail)
+    yield ""
+
+
+def _call(call: CallRecord) -> Iterator[str]:
+    for message in call.messages:
+        yield from _block(message.role, message.content)
+    if call.reasoning is not None:
+        yield from _block("reasoning", call.reasoning)
+    if call.text is not None:
+        yield from _block("answer", call.text)
+    if call.failure is not None:
+        yield from _block(f"failed: {call.failure.cause}", call.failure.detail)
+
+
+def _described(call: CallRecord) -> str:
+    parts = [f"{call.role}, prompt {call.prompt}, from {call.source}"]
+    if call.repeat:
+        parts.append(f"repeat {call.repeat}")
+    if call.finish is not None:
+        parts.append(f"ended by {call.finish}")
+    if call.rung is not None:
+        parts.append(f"read as {call.rung}")
+    if call.asked_schema:
+        parts.append("schema asked for")
+    if call.attempts > 1:
+        parts.append(f"{call.attempts} attempts")
+    if call.usage is not None:
+        parts.append(f"{call.usage.prompt_tokens} + {call.usage.completion_tokens} tokens")
+    if call.source == "model":
+        parts.append(f"{call.seconds:.1f} s")
+    return ", ".join(parts)
+
+
+def _block(title: str, text: str) -> Iterator[str]:
+    yield f"{clean_text(title)}:"
+    yield from _indented(text)
+
+
+def _indented(text: str) -> Iterator[str]:
+    for line in clean_text(text, lines=True).split("\n"):
+        yield f"    {line}" if line else ""
+
+
+def _rule(title: str, stroke: str) -> str:
+    return f"{stroke * 2} {clean_text(title)} ".ljust(_WIDTH, stroke)
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()

@@ -1,0 +1,200 @@
+"""`harness --model … --tasks …`: run tasks and print what they found."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.cli.errors import print_error
+from harness.errors import UsageError
+
+if TYPE_CHECKING:
+    from harness.pipeline.settings import RunSettings
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Give a parser every option of a run; dashes in their names work as well."""
+    what = parser.add_argument_group("what to run")
+    what.add_argument(
+        "--model", metavar="KIND", help="how the candidate is asked: openai, baseline, …, or a SPEC"
+    )
+    what.add_argument(
+        "--model_args", metavar="A=B,C=D", default="", help="its arguments, as base_url=…,model=…"
+    )
+    what.add_argument(
+        "--tasks", metavar="NAMES", action="append", default=[],
+        help="tasks, groups, tags, globs or YAML files, separated by commas",
+    )  # fmt: skip
+    what.add_argument("--judge", metavar="SPEC", help="who judges: openai:model=…,base_url=…")
+    what.add_argument(
+        "--role", metavar="NAME=SPEC", action="append", default=[], help="who answers for a role"
+    )
+    what.add_argument("--data", metavar="DIR|FILE|sample", help="local data, or the bundled sample")
+    what.add_argument("--limit", metavar="N", type=int, help="at most N users or samples a task")
+    what.add_argument(
+        "--set", metavar="KEY=VALUE", action="append", default=[], dest="changes",
+        help="change an option: [TASK.]PATH=VALUE",
+    )  # fmt: skip
+    what.add_argument(
+        "--gen_kwargs",
+        metavar="A=B,C=D",
+        default="",
+        help="the candidate's sampling: temperature=…",
+    )
+    what.add_argument("--seed", metavar="N", type=int, default=0, help="decides every draw (0)")
+    what.add_argument(
+        "--structured",
+        action="store_true",
+        help="ask servers to hold answers to the stage's schema",
+    )
+    what.add_argument(
+        "--allow_self_judging", action="store_true", help="let the candidate be its own judge"
+    )
+    _add_running(parser)
+    _add_showing(parser)
+
+
+def _add_running(parser: argparse.ArgumentParser) -> None:
+    how = parser.add_argument_group("how to run it")
+    how.add_argument(
+        "--output_path", metavar="DIR", type=Path, default=Path("runs"), help="where runs go (runs)"
+    )
+    how.add_argument(
+        "--dry_run", action="store_true", help="first prompts and expected calls; ask nothing"
+    )
+    how.add_argument("--resume", metavar="RUN", type=Path, help="go on with this run folder")
+    how.add_argument("--fresh", action="store_true", help="reuse no answer of another run")
+    how.add_argument("--retry_failures", action="store_true", help="ask again what failed")
+    how.add_argument("--concurrency", metavar="N", type=int, help="requests in flight at a model")
+    how.add_argument(
+        "--one_engine_at_a_time", action="store_true", help="never two models open together"
+    )
+    how.add_argument(
+        "--attempts", metavar="N", type=int, help="tries of a call that can be retried (8)"
+    )
+    how.add_argument("--timeout", metavar="S", type=float, help="seconds for one attempt (600)")
+    how.add_argument(
+        "--total_timeout", metavar="S", type=float, help="seconds for all attempts (3600)"
+    )
+    how.add_argument("--max_calls", metavar="N", type=int, help="stop after N calls")
+    how.add_argument("--max_tokens", metavar="N", type=int, help="stop after N tokens")
+    how.add_argument(
+        "--max_failures", metavar="SHARE", default="",
+        help="share of items that may fall out: 0.2, or calls=0.1,parsing=0.5,judging=0.2",
+    )  # fmt: skip
+    how.add_argument("--store", metavar="FILE", type=Path, help="the store of answered calls")
+    how.add_argument("--no_store", action="store_true", help="neither read nor write a store")
+
+
+def _add_showing(parser: argparse.ArgumentParser) -> None:
+    shown = parser.add_argument_group("what is shown")
+    shown.add_argument("--quiet", action="store_true", help="only results and errors")
+    shown.add_argument("--json", action="store_true", help="results as one JSON document")
+    shown.add_argument("--version", action="store_true", help="print the version and stop")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run what the options ask for; the exit code."""
+    if args.version:
+        from importlib.metadata import version
+
+        print(version("user-understanding-harness"))
+        return 0
+    settings = settings_from(args)
+    if args.dry_run:
+        from harness.cli.dry_run import dry_run
+
+        return dry_run(settings, json=args.json)
+    return _run(settings, quiet=args.quiet, json=args.json)
+
+
+def _run(settings: RunSettings, *, quiet: bool, json: bool) -> int:
+    import asyncio
+    import sys
+
+    from harness.pipeline.run import arun
+    from harness.reporting.display import make_display
+    from harness.reporting.tables import print_summaries
+
+    display = make_display(quiet=quiet, json=json)
+    result = asyncio.run(arun(settings, display=display, handle_signals=True))
+    if json:
+        sys.stdout.write(result.to_json())
+    elif result.summaries:
+        print_summaries(result.summaries)
+    for error in result.errors:
+        print_error(error)
+    if not json:
+        print(f"run folder: {result.folder}", file=sys.stderr)
+    return result.exit_code
+
+
+def settings_from(args: argparse.Namespace) -> RunSettings:
+    """The options as one value; raises UsageError for those that mean nothing."""
+    from harness.pipeline.settings import make_settings
+    from harness.tasks.changes import parse_change
+
+    patience = {
+        "attempts": args.attempts,
+        "attempt_timeout": args.timeout,
+        "total_timeout": args.total_timeout,
+    }
+    given = {
+        "tasks": args.tasks,
+        "model": args.model,
+        "model_args": args.model_args,
+        "roles": _roles(args),
+        "data": args.data,
+        "limit": args.limit,
+        "seed": args.seed,
+        "changes": _unrepeated("--set", [parse_change(text) for text in args.changes]),
+        "sampling": _sampling(args.gen_kwargs),
+        "structured": args.structured,
+        "allow_self_judging": args.allow_self_judging,
+        "output_path": args.output_path,
+        "resume": args.resume,
+        "fresh": args.fresh,
+        "retry_failures": args.retry_failures,
+        "concurrency": args.concurrency,
+        "one_engine_at_a_time": args.one_engine_at_a_time,
+        "patience": {name: value for name, value in patience.items() if value is not None},
+        "budget": {"calls": args.max_calls, "tokens": args.max_tokens},
+        "max_failures": args.max_failures or {},
+        "store": args.store,
+        "use_store": not args.no_store,
+    }
+    return make_settings(given)
+
+
+def _unrepeated(option: str, given: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(given)
+    if len(found) < len(given):
+        names = [name for name, _ in given]
+        twice = next(name for name in found if names.count(name) > 1)
+        raise UsageError(f"{option} gives {twice!r} twice")
+    return found
+
+
+def _roles(args: argparse.Namespace) -> dict[str, str]:
+    given = []
+    for text in args.role:
+        name, equals, spec = text.partition("=")
+        if not equals or not spec:
+            raise UsageError("not a role", found=text, expected="--role NAME=SPEC")
+        given.append((name, spec))
+    roles = _unrepeated("--role", given)
+    if args.judge:
+        if "judge" in roles:
+            raise UsageError(
+                "the judge is given twice", found=f"--judge and --role judge={roles['judge']}"
+            )
+        roles["judge"] = args.judge
+    return roles
+
+
+def _sampling(text: str) -> dict[str, Any]:
+    from harness.pipeline.roles import parse_args
+    from harness.tasks.load import read_value
+
+    return {name: read_value(value) for name, value in parse_args(text).items()}

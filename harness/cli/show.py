@@ -1,0 +1,219 @@
+"""`harness show RUN`: what a run found, what failed in it, or one sample through all its stages."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from harness.errors import DataError
+
+if TYPE_CHECKING:
+    from harness.results.folder import RunFolder
+    from harness.results.manifest import Manifest, StageEntry
+    from harness.results.records import Record
+
+
+class Place(NamedTuple):
+    """One stage of a task and where its records are."""
+
+    task: str
+    stage: StageEntry
+    journal: Path
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the command to the parser."""
+    parser = subparsers.add_parser(
+        "show",
+        help="what a run found; --sample ID for one sample, whole",
+        description="Show the results of a run, what failed in it (--failures), or everything "
+        "that was asked and answered about one sample or user (--sample).",
+    )
+    parser.add_argument("run", metavar="RUN", help="the folder of a run")
+    parser.add_argument("--sample", metavar="ID", help="the id of an item or of a user")
+    parser.add_argument("--task", metavar="NAME", help="this task only")
+    parser.add_argument("--stage", metavar="NAME", help="this stage only")
+    parser.add_argument("--failures", action="store_true", help="the records without a value")
+    parser.add_argument("--json", action="store_true", help="as one JSON document")
+    parser.set_defaults(func=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Show what the options ask for; the exit code."""
+    from harness.cli.kept_runs import open_run
+
+    folder, manifest = open_run(args.run)
+    places = _places(folder, manifest, args)
+    if args.sample is not None:
+        return _show_sample(folder, places, args)
+    if args.failures:
+        return _show_failures(places, args)
+    return _show_results(folder, manifest, args)
+
+
+def _places(folder: RunFolder, manifest: Manifest, args: argparse.Namespace) -> list[Place]:
+    """The stages that the options choose."""
+    from harness.cli.kept_runs import one_of
+
+    tasks = manifest.tasks
+    if args.task is not None:
+        tasks = {args.task: tasks[one_of(args.task, tasks, "task")]}
+    places = [
+        Place(name, stage, folder.path / entry.folder / stage.file)
+        for name, entry in tasks.items()
+        for stage in entry.stages
+    ]
+    if args.stage is not None:
+        one_of(args.stage, dict.fromkeys(place.stage.name for place in places), "stage")
+        places = [place for place in places if place.stage.name == args.stage]
+    return places
+
+
+def _show_results(folder: RunFolder, manifest: Manifest, args: argparse.Namespace) -> int:
+    from harness.results.scoring import read_summary, unfinished_stages
+
+    summaries = []
+    unfinished: dict[str, list[str]] = {}
+    for name, entry in manifest.tasks.items():
+        if args.task not in (None, name):
+            continue
+        open_stages = unfinished_stages(entry)
+        summary = None if open_stages else read_summary(folder.summary(name))
+        if summary is None:
+            unfinished[name] = list(open_stages)
+        else:
+            summaries.append(summary)
+    if args.json:
+        from harness.cli.json_output import print_json
+
+        print_json(
+            {
+                "folder": str(folder.path),
+                "status": manifest.status,
+                "problem": manifest.problem,
+                "model": manifest.model,
+                "summaries": summaries,
+                "unfinished": unfinished,
+            }
+        )
+        return 0
+    from harness.reporting.tables import print_summaries
+
+    for line in _heading(folder, manifest, unfinished):
+        print(line)
+    print(flush=True)
+    print_summaries(summaries)
+    return 0
+
+
+def _heading(
+    folder: RunFolder, manifest: Manifest, unfinished: dict[str, list[str]]
+) -> Iterator[str]:
+    from harness.reporting.text import clean_text
+
+    began = manifest.sessions[0].started if manifest.sessions else "at an unknown time"
+    yield clean_text(f"run {folder.path}: {manifest.model}, begun {began}, {manifest.status}")
+    if manifest.problem:
+        yield clean_text(manifest.problem, lines=True)
+    for name, stages in unfinished.items():
+        why = f"not finished: {', '.join(stages)}" if stages else "not scored: `harness score` does"
+        yield clean_text(f"task {name}: {why}")
+
+
+def _show_failures(places: list[Place], args: argparse.Namespace) -> int:
+    from harness.reporting.text import clean_text
+    from harness.results.records import Done
+    from harness.results.stored import JournalRecords
+
+    found = []
+    many = 0
+    record: Record[Any, Any]
+    for task, stage, journal in places:
+        for record in JournalRecords(journal, stage.key):
+            outcome: Any = record.outcome
+            if isinstance(outcome, Done):
+                continue
+            many += 1
+            if args.json:
+                found.append(
+                    {"task": task, "stage": stage.name, "user": record.user, "id": record.id}
+                    | {"outcome": outcome}
+                )
+                continue
+            print(
+                clean_text(f"{task}/{stage.name}  {record.id}  user {record.user}  ")
+                + clean_text(f"{outcome.cause}: {_gist(outcome.detail)}", limit=300)
+            )
+    if args.json:
+        from harness.cli.json_output import print_json
+
+        print_json({"failures": found})
+    elif many:
+        print(f"\n{many:,} failures; --sample ID shows one whole")
+    else:
+        print("no failures")
+    return 0
+
+
+def _show_sample(folder: RunFolder, places: list[Place], args: argparse.Namespace) -> int:
+    from harness.cli.record_text import record_lines
+    from harness.results.records import Done
+
+    found = []
+    for place in places:
+        for record in _records_of(place, args.sample):
+            if not (args.failures and isinstance(record.outcome, Done)):
+                found.append((place.task, place.stage.name, record))
+    if not found:
+        raise _no_sample(folder, places, args.sample)
+    if args.json:
+        from harness.cli.json_output import print_json
+
+        print_json(
+            {
+                "records": [
+                    {"task": task, "stage_name": stage, "record": record}
+                    for task, stage, record in found
+                ]
+            }
+        )
+        return 0
+    for task, name, record in found:
+        sys.stdout.writelines(f"{line}\n" for line in record_lines(task, name, record))
+    return 0
+
+
+def _records_of(place: Place, sample: str) -> Iterator[Record[Any, Any]]:
+    """The current records of an item or a user in one stage."""
+    from harness.results.stored import JournalIndex, JournalRecords
+
+    key = place.stage.key
+    index = JournalIndex(place.journal, key, wanted=lambda head: sample in (head.id, head.user))
+    return iter(JournalRecords(place.journal, key, index=index))
+
+
+def _gist(detail: str) -> str:
+    """The detail of a failure; of a traceback its last line, which says what was raised."""
+    return detail.strip().rsplit("\n", 1)[-1] if detail.startswith("Traceback") else detail
+
+
+def _no_sample(folder: RunFolder, places: list[Place], sample: str) -> DataError:
+    from difflib import get_close_matches
+    from itertools import islice
+
+    from harness.results.lines import Head, scan
+
+    seen: dict[str, None] = {}
+    for place in places:
+        for _, _, head in islice(scan(place.journal, Head), 5000):
+            seen.update({head.id: None, head.user: None})
+    near = get_close_matches(sample, seen, 3) or list(seen)[:3]
+    return DataError(
+        "no record of an item or user of that name",
+        where=str(folder.path),
+        found=sample,
+        expected=f"an id, as {', '.join(near)}" if near else "a run with records",
+    )

@@ -1,0 +1,186 @@
+"""`harness validate`: whether task files are in order, without running anything."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from harness.cli.errors import print_error
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from harness.errors import HarnessError
+    from harness.pipeline.benchmark import Benchmark
+    from harness.plugin_manager import Plugins
+    from harness.prompting import Templates
+    from harness.tasks.catalogue import Catalogue
+    from harness.tasks.load import Document
+    from harness.tasks.task import Task
+
+FIRST_ROWS = 20
+"""How many rows of each table of a sample are read."""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the command to the parser of the whole."""
+    parser = subparsers.add_parser(
+        "validate",
+        help="check task files without running them",
+        description="Check tasks and groups: their files, benchmark, options, metrics, prompts "
+        "and sample data. Names, globs, groups, tags and files, as --tasks takes them.",
+    )
+    parser.add_argument("targets", metavar="TASK|FILE", nargs="+", help="what to check")
+    parser.set_defaults(func=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Tell what is wrong with each target; 0 where nothing is, else 2."""
+
+    from harness.errors import HarnessError, TaskError
+    from harness.plugin_manager import load_plugins
+    from harness.tasks.catalogue import Catalogue
+    from harness.tasks.load import shown
+
+    plugins = load_plugins()
+    checker = Checker(plugins, Catalogue(plugins))
+    wrong = 0
+    for target in args.targets:
+        try:
+            documents = checker.documents(target)
+        except HarnessError as error:
+            print_error(error)
+            wrong += 1
+            continue
+        for document in documents:
+            found = checker.errors(document)
+            wrong += bool(found)
+            verdict = f"{len(found)} wrong" if found else "ok"
+            print(f"{document.name}: {verdict} ({shown(document.file)})", flush=True)
+            for one in found:
+                print_error(one)
+    return TaskError.exit_code if wrong else 0
+
+
+class Checker:
+    """Checks task files, each once, and everything that they name."""
+
+    def __init__(self, plugins: Plugins, catalogue: Catalogue) -> None:
+        from harness.prompting import Templates
+
+        folders = [bundle.prompts for bundle in plugins.bundles if bundle.prompts is not None]
+        self._plugins = plugins
+        self._catalogue = catalogue
+        self._templates = Templates(folders)
+        self._seen: set[Any] = set()
+
+    def documents(self, target: str) -> list[Document]:
+        """The files that a target means, a group's members among them, but those seen before."""
+        found: list[Document] = []
+        self._collect(self._catalogue.find(target), found)
+        return found
+
+    def errors(self, document: Document) -> list[HarnessError]:
+        """Everything that is wrong with one file."""
+        from harness.errors import HarnessError
+        from harness.tasks.schema import completeness_errors, document_errors
+
+        errors: list[HarnessError] = [*document_errors(document)]
+        if errors:
+            return errors
+        try:
+            if document.is_group:
+                self._catalogue.group(document)
+                return []
+            resolved = self._catalogue.resolved(document)
+            for base in resolved.documents[:-1]:
+                errors += document_errors(base)
+            if not resolved.values.get("abstract"):
+                errors += completeness_errors(resolved.values, resolved.where)
+                errors += [] if errors else self._task_errors(self._catalogue.task(document))
+        except HarnessError as error:
+            errors.append(error)
+        return errors
+
+    def _collect(self, documents: tuple[Document, ...], found: list[Document]) -> None:
+        from harness.errors import TaskError
+
+        for document in documents:
+            if document.file in self._seen:
+                continue
+            self._seen.add(document.file)
+            found.append(document)
+            if document.is_group:
+                try:
+                    members = self._catalogue.members(document)
+                except TaskError:
+                    # `errors` tells what is wrong with the group; its members are not known.
+                    continue
+                self._collect(members, found)
+
+    def _task_errors(self, task: Task) -> list[HarnessError]:
+        from harness.errors import HarnessError
+        from harness.tasks.check import mismatches
+        from harness.tasks.locate import locate
+        from harness.tasks.options import typed_options
+
+        try:
+            benchmark = self._plugins.benchmark(task.benchmark)
+        except HarnessError as error:
+            error.where = error.where or locate(task, ["benchmark"])
+            return [error]
+        errors: list[HarnessError] = [*mismatches(task, benchmark)]
+        try:
+            typed_options(task, benchmark.options)
+        except HarnessError as error:
+            errors.append(error)
+        errors += prompt_errors(benchmark, self._templates)
+        errors += self._sample_errors(task)
+        return errors
+
+    def _sample_errors(self, task: Task) -> Iterator[HarnessError]:
+        """What keeps the first rows of the bundled sample from being read."""
+        from itertools import islice
+
+        from harness.data import open_dataset
+        from harness.errors import HarnessError
+        from harness.tasks.locate import locate
+
+        if task.data.sample is None:
+            return
+        try:
+            dataset = open_dataset(
+                task.data, data="sample", limit=None, seed=0,
+                package=self._plugins.package_of(task.benchmark), task=task.name,
+            )  # fmt: skip
+            for name, table in task.data.tables.items():
+                if table.columns:
+                    for _ in islice(dataset.table(name).rows(), FIRST_ROWS):
+                        pass
+                else:
+                    dataset.paths(name)
+        except HarnessError as error:
+            said_at = locate(task, ["data", "sample"])
+            error.where = f"{said_at}: {error.where}" if error.where else said_at
+            yield error
+
+
+def prompt_errors(benchmark: Benchmark, templates: Templates) -> Iterator[HarnessError]:
+    """A PromptError for each role of a stage that has no template, or one that cannot compile."""
+    from harness.errors import PromptError
+
+    for stage in benchmark.stages:
+        for role in (*stage.roles, *stage.judges):
+            found = False
+            for prompt in stage.templates:
+                try:
+                    found = templates.get(benchmark.name, prompt, role) is not None or found
+                except PromptError as error:
+                    found = True
+                    yield error
+            if not found:
+                yield PromptError(
+                    f"the stage {stage.name!r} has no prompt for the role {role!r}",
+                    where=f"benchmark {benchmark.name}",
+                    expected=f"prompts/{benchmark.name}/{stage.templates[0]}.{role}.j2",
+                )

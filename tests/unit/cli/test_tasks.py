@@ -1,0 +1,120 @@
+"""`harness tasks`, as it is printed."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from harness.cli.main import main
+
+FILES = {
+    "books_made_up/plugin.py": "",
+    "books_made_up/task_configs/one.yaml": """
+        task: books_one
+        version: 3
+        benchmark: books
+        description: Which book is next.
+        tags: [paper]
+    """,
+    "books_made_up/task_configs/two.yaml": "task: books_two\nextends: books_one\n",
+    "books_made_up/task_configs/hidden.yaml": "task: books_hidden\nabstract: true\n",
+    "books_made_up/task_configs/all.yaml": "group: books\ntasks: [books_one, books_two]\n",
+}
+
+
+@pytest.fixture
+def books(site, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    site.install("book-benchmark", {"books": "books_made_up.plugin"}, FILES)
+    return site
+
+
+def test_tasks_groups_and_tags_are_printed(books, capsys):
+    assert main(["tasks", "books"]) == 0
+    assert capsys.readouterr().out == (
+        "tasks:\n"
+        "  books_one  Which book is next.\n"
+        "  books_two  Which book is next.\n"
+        "groups:\n"
+        "  books  (books_one, books_two)\n"
+        "tags:\n"
+        "  paper  books_one, books_two\n"
+    )
+
+
+def test_long_descriptions_are_wrapped(books, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "45")
+    file = books.folder / "books_made_up/task_configs/one.yaml"
+    file.write_text("task: books_one\ndescription: Which of many books a person reads next.\n")
+    main(["tasks", "books_one"])
+    assert capsys.readouterr().out == (
+        "tasks:\n  books_one  Which of many books a person\n             reads next.\n"
+    )
+
+
+def test_the_json_holds_the_same_and_more(books, capsys):
+    books.install("bad", {"bad": "no_such_module_at_all"}, {})
+    assert main(["tasks", "books", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    folder = books.folder / "books_made_up/task_configs"
+    assert said["tasks"][0] == {
+        "name": "books_one",
+        "description": "Which book is next.",
+        "tags": ["paper"],
+        "benchmark": "books",
+        "version": 3,
+        "source": "books_made_up",
+        "file": str(folder / "one.yaml"),
+    }
+    assert [task["name"] for task in said["tasks"]] == ["books_one", "books_two"]
+    assert said["groups"] == [
+        {
+            "name": "books",
+            "description": "",
+            "tags": [],
+            "members": ["books_one", "books_two"],
+            "source": "books_made_up",
+            "file": str(folder / "all.yaml"),
+        }
+    ]
+    assert said["tags"] == {"paper": ["books_one", "books_two"]}
+    assert said["broken"] == [
+        {
+            "plugin": "bad",
+            "distribution": "bad",
+            "error": "ModuleNotFoundError: No module named 'no_such_module_at_all'",
+        }
+    ]
+
+
+def test_broken_plugins_and_files_are_named_beside_the_list(books, capsys):
+    books.install(
+        "bad",
+        {"bad": "bad.plugin"},
+        {"bad/plugin.py": "1 / 0", "bad/task_configs/torn.yaml": "tags: [a]] b"},
+    )
+    assert main(["tasks"]) == 0
+    said = capsys.readouterr()
+    assert "books_one" in said.out
+    first, second, *_ = said.err.splitlines()
+    assert first == (
+        "harness: plugin 'bad' of bad could not be loaded: ZeroDivisionError: division by zero"
+    )
+    assert second == f"harness: {books.folder}/bad/task_configs/torn.yaml:1:10: not YAML"
+
+
+def test_a_pattern_that_matches_nothing_is_a_usage_error(books, capsys):
+    assert main(["tasks", "bokks_one"]) == 2
+    assert "did you mean 'books_one'?" in capsys.readouterr().err
+
+
+def test_listing_imports_neither_schema_nor_tables():
+    code = (
+        "import sys\nfrom harness.cli.main import main\nmain(['tasks', '--json'])\n"
+        "print(sorted({'jsonschema', 'rich', 'jinja2', 'numpy'} & set(sys.modules)))"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert result.stdout.splitlines()[-1] == "[]"

@@ -1,0 +1,180 @@
+"""`harness validate`: what is in order, and everything that is not."""
+
+import pytest
+
+from harness.cli.main import main
+
+PLUGIN = """
+    from harness import Benchmark, Metric, Stage, hookimpl
+    import msgspec
+
+    class Options(msgspec.Struct):
+        window: int = 20
+
+    def stage(name, **roles):
+        return Stage(name, item=None, value=None, items=None, work=None, **roles)
+
+    @hookimpl
+    def register_benchmarks(register):
+        register("books", lambda: Benchmark(
+            name="books", version=1, load=None, score=None, options=Options,
+            stages=(stage("guess", roles=("candidate",)), stage("check", judges=("judge",))),
+            metrics={"hits": Metric(description="")},
+        ))
+"""
+
+TASK = """
+task: one
+version: 1
+benchmark: books
+metrics: [hits]
+data:
+  sample: sample
+  tables:
+    read:
+      files: ["*.csv"]
+      columns:
+        user: {}
+        stars: {type: integer}
+"""
+
+FILES = {
+    "books_made_up/plugin.py": PLUGIN,
+    "books_made_up/task_configs/one.yaml": TASK.lstrip(),
+    "books_made_up/prompts/books/guess.candidate.j2": "Guess: {{ history }}",
+    "books_made_up/prompts/books/check.judge.j2": "Check.",
+    "books_made_up/sample/read.csv": "user,stars\nada,5\n",
+}
+
+
+@pytest.fixture
+def books(site, monkeypatch):
+    """A sound plugin; the folder of its package is the current one."""
+    site.install("book-benchmark", {"books": "books_made_up.plugin"}, FILES)
+    monkeypatch.chdir(site.folder / "books_made_up")
+    return site.folder / "books_made_up"
+
+
+@pytest.fixture
+def validated(books, capsys):
+    """Runs the command: the exit code, the verdicts, and the first line of every error."""
+
+    def validate(*targets: str) -> tuple[int, list[str], list[str]]:
+        code = main(["validate", *targets])
+        said = capsys.readouterr()
+        lines = [line for line in said.err.splitlines() if line.startswith("harness: ")]
+        return code, said.out.splitlines(), [line.removeprefix("harness: ") for line in lines]
+
+    return validate
+
+
+def add(folder, name: str, text: str) -> None:
+    (folder / f"task_configs/{name}.yaml").write_text(text)
+
+
+def test_a_task_in_order_is_ok(validated):
+    assert validated("one") == (0, ["one: ok (task_configs/one.yaml)"], [])
+
+
+def test_the_worked_example_is_in_order(validated):
+    code, verdicts, errors = validated("interests_all")
+    assert (code, errors) == (0, [])
+    assert [line.partition(":")[0] for line in verdicts] == [
+        "interests_all", "interests", "interests_short", "interests_strict",
+    ]  # fmt: skip
+
+
+def test_each_file_is_checked_once(books, validated):
+    add(books, "all", "group: all\ntasks: [one]")
+    assert validated("all", "one", "task_configs/one.yaml")[1] == [
+        "all: ok (task_configs/all.yaml)",
+        "one: ok (task_configs/one.yaml)",
+    ]
+
+
+def test_everything_wrong_with_a_task_is_told_at_once(books, validated):
+    add(
+        books,
+        "bad",
+        "task: bad\nextends: one\nmetrics: [hitz]\noptions: {windw: 1}\n"
+        "stages: {gess: {}}\nroles: {juge: {}}\ndata: {sample: elsewhere}\n",
+    )
+    code, verdicts, errors = validated("bad")
+    file = "task_configs/bad.yaml"
+    assert code == 2
+    assert verdicts == [f"bad: 5 wrong ({file})"]
+    assert errors == [
+        f"{file}:3:11: the benchmark 'books' has no metric 'hitz'",
+        f"{file}:5:10: the benchmark 'books' has no stage 'gess'",
+        f"{file}:6:9: the benchmark 'books' has no role 'juge'",
+        f"{file}:4:11: unknown option `windw` of the benchmark 'books'",
+        f"{file}:7:16: {books}/elsewhere: the bundled sample of task 'bad' is not installed",
+    ]
+
+
+def test_every_breach_of_the_schema_is_told(books, validated):
+    add(books, "bad", "task: bad\nextends: one\nmetrix: [a]\nversion: 0\n")
+    assert validated("task_configs/bad.yaml") == (
+        2,
+        ["bad: 2 wrong (task_configs/bad.yaml)"],
+        [
+            "task_configs/bad.yaml:3:1: unknown key 'metrix'",
+            "task_configs/bad.yaml:4:10: `version` cannot be used",
+        ],
+    )
+
+
+def test_an_unknown_benchmark_is_told_with_its_place(books, validated):
+    add(books, "bad", "task: bad\nextends: one\nbenchmark: bookz\n")
+    assert validated("bad")[2] == [
+        "task_configs/bad.yaml:3:12: no plugin offers the benchmark 'bookz'"
+    ]
+
+
+def test_a_prompt_that_is_not_there_is_told(books, validated):
+    (books / "prompts/books/check.judge.j2").unlink()
+    code, _, errors = validated("one")
+    assert code == 2
+    assert errors == ["benchmark books: the stage 'check' has no prompt for the role 'judge'"]
+
+
+def test_a_prompt_that_cannot_be_compiled_is_told_with_its_line(books, validated):
+    file = books / "prompts/books/guess.candidate.j2"
+    file.write_text("Guess:\n{% if %}")
+    code, _, (error,) = validated("one")
+    assert code == 2
+    assert error.startswith(f"{file}:2: ")
+
+
+def test_a_bad_row_of_the_sample_is_told(books, validated):
+    (books / "sample/read.csv").write_text("user,stars\nada,many\n")
+    code, _, (error,) = validated("one")
+    assert code == 2
+    assert error.startswith(f"task_configs/one.yaml:6:11: {books}/sample/read.csv")
+
+
+def test_a_group_is_checked_with_its_members(books, validated):
+    add(books, "bad", "task: bad\nextends: one\nversion: 0")
+    add(books, "all", "group: all\ntasks: [one, bad]")
+    add(books, "lost", "group: lost\ntasks: [one, twoo]")
+    code, verdicts, errors = validated("all", "lost")
+    assert code == 2
+    assert [line.partition(" (")[0] for line in verdicts] == [
+        "all: ok", "one: ok", "bad: 1 wrong", "lost: 1 wrong",
+    ]  # fmt: skip
+    assert errors == [
+        "task_configs/bad.yaml:3:10: `version` cannot be used",
+        "task_configs/lost.yaml:2:14: no task, group or tag is called 'twoo'",
+    ]
+
+
+def test_a_base_needs_to_be_no_whole_task(books, validated):
+    add(books, "bare", "task: bare\nabstract: true\noptions: {window: 3}")
+    assert validated("bare")[:2] == (0, ["bare: ok (task_configs/bare.yaml)"])
+
+
+def test_what_is_not_there_does_not_keep_the_rest_from_being_checked(validated):
+    code, verdicts, errors = validated("nothing_at_all", "one")
+    assert code == 2
+    assert verdicts == ["one: ok (task_configs/one.yaml)"]
+    assert errors == ["no task, group or tag is called 'nothing_at_all'"]

@@ -1,0 +1,1 @@
+"""The kinds of model that come with the harness."""

@@ -1,0 +1,113 @@
+"""A model without a model: it answers with the rules that benchmarks register as respondents."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import TYPE_CHECKING
+
+from harness.errors import PluginError, UsageError, did_you_mean
+from harness.hashing import stable_int
+from harness.models import CallError, Identity, Model, ModelSettings, Reply, Request
+
+if TYPE_CHECKING:
+    from harness.hookspecs import Respondent
+    from harness.plugin_manager import Plugins
+
+USUAL = "default"
+CONCURRENCY = 64
+
+
+class BaselineModel:
+    """Answers each request with the respondent of that name for its benchmark, prompt and role."""
+
+    occupies: str | None = None
+
+    def __init__(self, *, name: str, concurrency: int, plugins: Plugins) -> None:
+        self.concurrency = concurrency
+        self.identity = Identity(
+            kind="baseline", name=name, details=versions(plugins, name), scope="call"
+        )
+        self._name = name
+        self._plugins = plugins
+        self._respondents: dict[tuple[str, str, str], Respondent] = {}
+
+    async def open(self) -> None:
+        """Nothing: there is nothing to make ready."""
+
+    async def close(self) -> None:
+        """Nothing: there is nothing to give back."""
+
+    async def ask(self, request: Request) -> Reply:
+        """What the respondent says; the same for the same question and seed."""
+        topic = request.topic
+        if topic is None:
+            raise CallError(
+                "bad_request", "a baseline needs to know what a request is about", fatal=True
+            )
+        key = (topic.benchmark, topic.prompt, topic.role)
+        respond = self._respondents.get(key) or self._find(key)
+        chance = Random(stable_int(request.seed, *key, *(m.content for m in request.messages)))
+        try:
+            text = respond(topic.variables, chance)
+        except Exception as error:
+            raise CallError(
+                "bad_response", f"the respondent {self._about(key)} raised {error!r}"
+            ) from error
+        if not isinstance(text, str):
+            raise CallError(
+                "bad_response",
+                f"the respondent {self._about(key)} gave {type(text).__name__}, not text",
+            )
+        return Reply(text=text)
+
+    def _find(self, key: tuple[str, str, str]) -> Respondent:
+        try:
+            respond = self._plugins.respondent(*key, self._name).factory()
+        except PluginError as error:
+            raise CallError("not_found", str(error), fatal=True) from error
+        self._respondents[key] = respond
+        return respond
+
+    def _about(self, key: tuple[str, str, str]) -> str:
+        benchmark, prompt, role = key
+        return f"{self._name!r} of {benchmark}, {prompt}.{role},"
+
+
+def make(settings: ModelSettings) -> Model:
+    """The baseline for these settings; UsageError for arguments it does not have."""
+    from harness.plugin_manager import load_plugins
+
+    for key in settings.args:
+        if key != "respondent":
+            raise UsageError(
+                "the model 'baseline' has no such argument",
+                found=key,
+                expected="respondent",
+                hint=did_you_mean(key, ["respondent"]),
+            )
+    plugins = load_plugins()
+    name = settings.args.get("respondent", USUAL)
+    known = sorted({key[3] for key in plugins.respondents})
+    if name not in known:
+        raise UsageError(
+            "no plugin registers a respondent of that name",
+            found=name,
+            expected=", ".join(known) or "a respondent; no plugin registers any",
+            hint=did_you_mean(name, known),
+        )
+    return BaselineModel(
+        name=name, concurrency=settings.concurrency or CONCURRENCY, plugins=plugins
+    )
+
+
+def versions(plugins: Plugins, name: str) -> dict[str, int]:
+    """The versions of all respondents of a name, by benchmark, prompt and role."""
+    found = {}
+    for key in plugins.respondents:
+        if key[3] == name:
+            try:
+                found["/".join(key[:3])] = plugins.respondents[key].version
+            except PluginError:
+                # Registered twice: an error for the benchmark that asks it, not for all others.
+                continue
+    return found

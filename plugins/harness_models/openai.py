@@ -1,0 +1,228 @@
+"""A model behind any OpenAI-compatible server.
+
+The official client settles address, key and headers, as its users know them; requests then go over
+its own transport, aiohttp, directly. The layers between cost three times what the wire costs.
+"""
+
+from __future__ import annotations
+
+import os
+from base64 import b64encode
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+import msgspec
+
+from harness.errors import UsageError
+from harness.models import CallError, Model, ModelSettings, Reply, Request
+from harness_models.openai_args import (
+    CONCURRENCY,
+    DEFAULT_KEY_ENV,
+    OpenAIArgs,
+    address_of,
+    identity_of,
+    read_args,
+    tokens_field_of,
+)
+from harness_models.openai_wire import classify, read_body, read_reply, request_body, retry_after
+
+if TYPE_CHECKING:
+    from aiohttp import ClientResponse, ClientSession
+
+NO_KEY = "not-needed"
+"""Sent where no key is set: the client insists on one, servers without keys ignore it."""
+
+TELEMETRY = "x-stainless-"
+"""Headers in which the client describes the user's machine; nobody asked for that."""
+
+HIDDEN = "***"
+"""Stands where a server repeated the key that it was sent."""
+
+CONNECT_SECONDS = 30.0
+KEEPALIVE_SECONDS = 4.0
+"""Shorter than the 5 s after which uvicorn, and with it vLLM, hangs up on an idle connection: one
+that is taken up again at that very moment loses its request."""
+
+
+def make(settings: ModelSettings) -> Model:
+    """The model that the arguments describe; nothing is opened yet."""
+    return OpenAIModel(read_args(settings), settings)
+
+
+class OpenAIModel:
+    """One served model; `open` makes the client, `ask` sends one request once."""
+
+    occupies: str | None = None
+
+    def __init__(self, args: OpenAIArgs, settings: ModelSettings) -> None:
+        self.identity = identity_of(args, structured=settings.structured)
+        self.concurrency = args.concurrency or settings.concurrency or CONCURRENCY
+        self._args = args
+        self._timeout = settings.attempt_timeout
+        self._structured = settings.structured
+        self._tokens_field = tokens_field_of(args)
+        self._session: ClientSession | None = None
+        self._url = ""
+        self._credentials = ""
+        self._proxy: str | None = None
+
+    async def open(self) -> None:
+        """Make the session and its pool; no request is sent."""
+        import aiohttp
+        import httpx2
+        from openai import AsyncOpenAI
+
+        if self._session is not None:
+            return
+        if self._key() is None and self._args.api_key_env != DEFAULT_KEY_ENV:
+            raise UsageError(
+                f"the environment holds no {self._args.api_key_env}",
+                where="--model_args",
+                found=f"api_key_env={self._args.api_key_env}",
+                expected="the name of a variable that holds the key",
+            )
+        async with AsyncOpenAI(
+            base_url=self._args.base_url, api_key=self._key() or NO_KEY
+        ) as client:
+            headers = {**client.default_headers, **client.auth_headers}
+            address = f"{str(client.base_url).rstrip('/')}/chat/completions"
+        self._url, credentials = without_credentials(address)
+        if credentials is not None:
+            # As the official client does: what stands in the address goes before the key.
+            headers["Authorization"] = credentials
+            self._credentials = credentials.removeprefix("Basic ")
+        self._proxy = proxy_for(self._url)
+        self._session = aiohttp.ClientSession(
+            headers={
+                name: value
+                for name, value in headers.items()
+                if isinstance(value, str) and not name.lower().startswith(TELEMETRY)
+            },
+            connector=aiohttp.TCPConnector(
+                limit=self.concurrency,
+                keepalive_timeout=KEEPALIVE_SECONDS,
+                # The trust store that the official client would use.
+                ssl=httpx2.create_ssl_context() if self._url.startswith("https:") else True,
+            ),
+            timeout=aiohttp.ClientTimeout(
+                total=None,
+                sock_read=self._timeout,
+                sock_connect=min(CONNECT_SECONDS, self._timeout),
+            ),
+            cookie_jar=aiohttp.DummyCookieJar(),
+        )
+
+    async def close(self) -> None:
+        """Close every connection."""
+        if self._session is not None:
+            session, self._session = self._session, None
+            await session.close()
+
+    async def ask(self, request: Request) -> Reply:
+        """The server's reply to one request, or a CallError."""
+        if self._session is None:
+            raise RuntimeError("the model is asked before it was opened")
+        body = request_body(
+            request,
+            model=self._args.model,
+            tokens_field=self._tokens_field,
+            seeded=self._args.seed,
+            structured=self._structured,
+        )
+        try:
+            return await self._send(self._session, body)
+        except CallError as error:
+            raise self._explained(error) from None
+
+    async def _send(self, session: ClientSession, body: dict[str, Any]) -> Reply:
+        import aiohttp
+
+        try:
+            async with session.post(
+                self._url, data=msgspec.json.encode(body), proxy=self._proxy
+            ) as response:
+                received = await response.read()
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise lost(error) from None
+        if response.status >= 400 or "json" not in response.content_type:
+            # Before it is cut to a readable length: half a key would not be recognised.
+            for secret in self._secrets():
+                received = received.replace(secret.encode(), HIDDEN.encode())
+        return understood(response, received)
+
+    def _secrets(self) -> list[str]:
+        return [secret for secret in (self._key(), self._credentials) if secret]
+
+    def _key(self) -> str | None:
+        return os.environ.get(self._args.api_key_env, "").strip() or None
+
+    def _explained(self, error: CallError) -> CallError:
+        """The same error with what its reader must know, without the key if it was echoed."""
+        key, detail = self._key(), error.detail
+        if error.cause == "auth":
+            source = f"the key in {self._args.api_key_env}" if key else "no key"
+            unset = "" if key else f": {self._args.api_key_env} is not set"
+            detail = f"{detail} ({address_of(self._args)} was sent {source}{unset})"
+        elif error.cause == "not_found":
+            detail = f"{detail} (asked {address_of(self._args)} for {self._args.model!r})"
+        elif error.cause == "connection":
+            detail = f"{address_of(self._args)}: {detail}"
+        for secret in self._secrets():
+            detail = detail.replace(secret, HIDDEN)
+        return CallError(
+            error.cause,
+            detail,
+            retryable=error.retryable,
+            fatal=error.fatal,
+            status=error.status,
+            retry_after=error.retry_after,
+        )
+
+
+def understood(response: ClientResponse, received: bytes) -> Reply:
+    """The reply in a whole response; raises CallError where it holds none."""
+    if response.status < 400:
+        return read_reply(read_body(received, response.content_type))
+    try:
+        body = msgspec.json.decode(received)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        body = received.decode("utf-8", "replace")
+    error = body.get("error", body) if isinstance(body, dict) else body
+    meant = classify(response.status, error, retry_after=retry_after(response.headers))
+    if isinstance(meant, CallError):
+        raise meant
+    return meant
+
+
+def without_credentials(url: str) -> tuple[str, str | None]:
+    """An address without its `user:password@`, and these as a header's value."""
+    parts = urlsplit(url)
+    if parts.username is None:
+        return url, None
+    pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+    host = parts.netloc.rpartition("@")[2]
+    return parts._replace(netloc=host).geturl(), f"Basic {b64encode(pair.encode()).decode()}"
+
+
+def proxy_for(url: str) -> str | None:
+    """The proxy that the environment names for an address, None where it names none."""
+    parts = urlsplit(url)
+    if not parts.hostname or proxy_bypass(parts.hostname):
+        return None
+    proxies = getproxies()
+    return proxies.get(parts.scheme) or proxies.get("all")
+
+
+def lost(error: BaseException) -> CallError:
+    """Why no answer came: a timeout, or a connection that was refused, reset or never made."""
+    import aiohttp
+
+    late = isinstance(error, TimeoutError)
+    # The operating system gives up on connecting with a TimeoutError of its own.
+    connecting = isinstance(error, aiohttp.ConnectionTimeoutError | aiohttp.ClientOSError)
+    cause = "timeout" if late and not connecting else "connection"
+    forged = isinstance(error, aiohttp.ClientConnectorCertificateError)
+    reason = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
+    text = " ".join(str(reason).split()) or type(error).__name__
+    return CallError(cause, text, retryable=not forged)

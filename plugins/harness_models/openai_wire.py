@@ -1,0 +1,240 @@
+"""What goes over the wire to an OpenAI-compatible server and comes back: pure functions."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+import msgspec
+
+from harness.models import CallError, Finish, Reply, Request, Usage
+
+OVERFLOW = re.compile(
+    r"maximum context length|context[ _]length|context window|context size|context limit"
+    r"|maximum model length|max_model_len|prompt is too long|input is too long|too many tokens"
+    r"|maximum (input|prompt) length|max_new_tokens. must be <=",
+    re.IGNORECASE,
+)
+OVERFLOW_CODES = ("context_length_exceeded", "exceed_context_size_error")
+OVERFLOW_STATUSES = (400, 413, 422, 500)
+"""llama.cpp has reported an overlong prompt as 500."""
+
+MODERATED = re.compile(
+    r"content[ _](management )?(policy|filter)|flagged|moderation", re.IGNORECASE
+)
+MODERATED_CODES = ("content_filter", "content_policy_violation")
+
+CUT = ("length", "max_tokens", "model_length")
+ENDED = (
+    "stop", None, "", "eos", "eos_token", "end_turn", "stop_sequence", "tool_calls",
+    "function_call",
+)  # fmt: skip
+"""How servers say that an answer is whole; "abort" and the like leave half of one."""
+
+RETRYABLE_STATUSES = (408, 409, 425, 429)
+LONGEST_DETAIL = 500
+
+
+def request_body(
+    request: Request, *, model: str, tokens_field: str, seeded: bool, structured: bool
+) -> dict[str, Any]:
+    """The JSON body of a request; a seed goes along only where chance plays a part."""
+    sampling = request.sampling
+    body: dict[str, Any] = {
+        "model": model,
+        "messages": [{"role": turn.role, "content": turn.content} for turn in request.messages],
+        "temperature": sampling.temperature,
+        tokens_field: sampling.max_tokens,
+    }
+    if sampling.top_p is not None:
+        body["top_p"] = sampling.top_p
+    if sampling.stop:
+        body["stop"] = list(sampling.stop)
+    if seeded and sampling.temperature > 0:
+        body["seed"] = request.seed
+    if structured and request.schema is not None:
+        shape = {"name": "answer", "schema": request.schema, "strict": is_strict(request.schema)}
+        body["response_format"] = {"type": "json_schema", "json_schema": shape}
+    return body
+
+
+def is_strict(schema: Any) -> bool:
+    """True when every object in the schema names all it holds, which strict servers insist on."""
+    if isinstance(schema, list):
+        return all(is_strict(part) for part in schema)
+    if not isinstance(schema, Mapping):
+        return True
+    if "properties" in schema or schema.get("type") == "object":
+        named = set(schema.get("properties", {}))
+        if schema.get("additionalProperties") is not False or named != set(
+            schema.get("required", ())
+        ):
+            return False
+    return all(is_strict(part) for part in schema.values())
+
+
+def read_body(received: bytes, content_type: str) -> object:
+    """The JSON value of a response's body; raises CallError where it is none."""
+    try:
+        return msgspec.json.decode(received)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        pass
+    try:
+        # The standard library also takes half of a character in two parts, which servers send
+        # where a reply is cut within an emoji.
+        return json.loads(received)
+    except (ValueError, RecursionError) as error:
+        text = _short(received.decode("utf-8", "replace"))
+        raise CallError(
+            "bad_response", f"{content_type} that is no JSON ({error}): {text!r}", retryable=True
+        ) from None
+
+
+def read_reply(body: object) -> Reply:
+    """The reply in a server's body; raises CallError where there is none."""
+    if not isinstance(body, dict):
+        raise CallError(
+            "bad_response", f"the answer is no JSON object but {_short(body)!r}", retryable=True
+        )
+    choices = body.get("choices")
+    if not choices and isinstance(body.get("error"), dict):
+        raise _error_in_success(body["error"])
+    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
+        raise CallError("bad_response", "the answer holds no choice", retryable=True)
+    message = choices[0].get("message")
+    if not isinstance(message, dict):
+        raise CallError("bad_response", "the answer's choice holds no message", retryable=True)
+    finish = _finish(choices[0].get("finish_reason"), message)
+    text = _text(message.get("content"))
+    if text is None and finish == "stop":
+        raise CallError("no_content", "the answer's content is null", retryable=True)
+    if finish == "refused" and not text:
+        text = _text(message.get("refusal"))
+    return Reply(
+        text=text or "",
+        finish=finish,
+        reasoning=_reasoning(message),
+        usage=_usage(body.get("usage")),
+        id=body["id"] if isinstance(body.get("id"), str) else None,
+    )
+
+
+def classify(status: int, error: object, *, retry_after: float | None = None) -> CallError | Reply:
+    """What an error status means: a CallError, or a refusal where a filter stopped the request.
+
+    `error` is the `error` member of the body, or whatever the body was.
+    """
+    code = str(error.get("code") or error.get("type") or "") if isinstance(error, Mapping) else ""
+    message = _short(error.get("message") if isinstance(error, Mapping) else error)
+    detail = f"HTTP {status}: {message}" if message else f"HTTP {status}"
+    if status in OVERFLOW_STATUSES and (code in OVERFLOW_CODES or OVERFLOW.search(message)):
+        return CallError("overflow", detail, status=status)
+    if status in (400, 403) and (code in MODERATED_CODES or MODERATED.search(message)):
+        return Reply(text="", finish="refused")
+    if status in (401, 402, 403):
+        return CallError("auth", detail, fatal=True, status=status)
+    if status == 404:
+        return CallError("not_found", detail, fatal=True, status=status)
+    if status == 429 and code == "insufficient_quota":
+        return CallError("rate_limited", detail, fatal=True, status=status)
+    if status == 429:
+        cause = "rate_limited"
+    elif status == 408:
+        cause = "timeout"
+    elif status >= 500 or status in RETRYABLE_STATUSES:
+        cause = "server_error"
+    else:
+        return CallError("bad_request", detail, status=status)
+    return CallError(cause, detail, retryable=True, status=status, retry_after=retry_after)
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds that the server asks to wait, from Retry-After in either form; None without one."""
+    milliseconds = _number(headers.get("retry-after-ms"))
+    if milliseconds is not None:
+        return milliseconds / 1000
+    value = headers.get("retry-after")
+    seconds = _number(value)
+    if seconds is not None or value is None:
+        return seconds
+    try:
+        until = parsedate_to_datetime(value)
+        # The server's own clock, where it tells it: ours may be wrong.
+        told = headers.get("date")
+        now = parsedate_to_datetime(told) if told else datetime.now(until.tzinfo)
+        return max(0.0, (until - now).total_seconds())
+    except (TypeError, ValueError):
+        return None
+
+
+def _error_in_success(error: dict[str, Any]) -> CallError:
+    code = error.get("code")
+    if isinstance(code, int) and code >= 400:
+        meant = classify(code, error)
+        if isinstance(meant, CallError):
+            return meant
+    message = _short(error.get("message"))
+    return CallError("bad_response", f"an error in place of an answer: {message}", retryable=True)
+
+
+def _finish(reason: object, message: dict[str, Any]) -> Finish:
+    if reason == "content_filter" or message.get("refusal"):
+        return "refused"
+    if reason in CUT:
+        return "length"
+    if reason in ENDED:
+        return "stop"
+    raise CallError("bad_response", f"the answer ended by {_short(reason)!r}", retryable=True)
+
+
+def _text(content: object) -> str | None:
+    if isinstance(content, list):
+        parts = [part.get("text") for part in content if isinstance(part, dict)]
+        content = "".join(part for part in parts if isinstance(part, str))
+    return _whole(content) if isinstance(content, str) else None
+
+
+def _whole(text: str) -> str:
+    """The text with halves of characters replaced: no file can hold them."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _reasoning(message: dict[str, Any]) -> str | None:
+    for name in ("reasoning_content", "reasoning"):
+        value = message.get(name)
+        if isinstance(value, str) and value:
+            return _whole(value)
+    return None
+
+
+def _usage(usage: object) -> Usage | None:
+    if not isinstance(usage, dict):
+        return None
+    return Usage(
+        prompt_tokens=_count(usage, "prompt_tokens"),
+        completion_tokens=_count(usage, "completion_tokens"),
+        cached_tokens=_count(usage.get("prompt_tokens_details"), "cached_tokens"),
+        reasoning_tokens=_count(usage.get("completion_tokens_details"), "reasoning_tokens"),
+    )
+
+
+def _count(counts: object, name: str) -> int:
+    value = counts.get(name) if isinstance(counts, dict) else None
+    return value if isinstance(value, int) and value > 0 else 0
+
+
+def _number(text: str | None) -> float | None:
+    if text is None or not re.fullmatch(r"\s*-?\d+(\.\d+)?\s*", text):
+        return None
+    return max(0.0, float(text))
+
+
+def _short(text: object) -> str:
+    line = " ".join(str(text if text is not None else "").split())
+    return line if len(line) <= LONGEST_DETAIL else line[: LONGEST_DETAIL - 1] + "…"

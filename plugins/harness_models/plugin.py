@@ -1,0 +1,40 @@
+"""What the plugin tells the harness; the factories import the rest at first use."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness import hookimpl
+
+if TYPE_CHECKING:
+    from harness.hookspecs import RegisterModel
+    from harness.models import Model, ModelSettings
+
+
+@hookimpl
+def register_models(register: RegisterModel) -> None:
+    """Adds `openai` and `baseline`."""
+    register(
+        "openai",
+        make_openai,
+        description="any server that speaks the OpenAI protocol; args: model=NAME,base_url=URL",
+    )
+    register(
+        "baseline",
+        make_baseline,
+        description="answers by the rules that benchmarks bring; args: respondent=NAME",
+    )
+
+
+def make_openai(settings: ModelSettings) -> Model:
+    """A model behind an OpenAI-compatible server."""
+    from harness_models.openai import make
+
+    return make(settings)
+
+
+def make_baseline(settings: ModelSettings) -> Model:
+    """The model that answers with the registered respondents."""
+    from harness_models.baseline import make
+
+    return make(settings)

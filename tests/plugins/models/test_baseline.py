@@ -1,0 +1,150 @@
+"""The baseline answers with registered respondents and is known by their versions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from random import Random
+from typing import Any
+
+import pluggy
+import pytest
+from harness_models.baseline import BaselineModel
+from harness_models.plugin import make_baseline, register_models
+
+from harness.errors import UsageError
+from harness.models import CallError, Message, ModelSettings, Request, Sampling, Topic
+from harness.plugin_manager import Origin, Plugins, Registries, RespondentRegistration
+
+ORIGIN = Origin(plugin="quiz", distribution="quiz 1.0", module="quiz.plugin", package=None)
+
+
+def echo(variables: Mapping[str, Any], chance: Random) -> str:
+    return f"{variables['question']} {chance.random()}"
+
+
+def plugins(*given: tuple[str, str, Callable[..., Any], int]) -> Plugins:
+    """Plugins whose respondents answer `quiz`'s prompt for the candidate: (prompt, name, …)."""
+    registries = Registries()
+    for prompt, name, respond, version in given:
+        registration = RespondentRegistration(
+            name=name,
+            factory=lambda respond=respond: respond,
+            origin=ORIGIN,
+            benchmark="quiz",
+            prompt=prompt,
+            role="candidate",
+            version=version,
+        )
+        registries.respondents.add(registration.key, registration)
+    return Plugins(
+        manager=pluggy.PluginManager("harness"),
+        registries=registries,
+        broken=(),
+        problems=(),
+        bundles=(),
+    )
+
+
+def model(*given: tuple[str, str, Callable[..., Any], int], name: str = "default") -> BaselineModel:
+    return BaselineModel(name=name, concurrency=8, plugins=plugins(*given))
+
+
+def request(prompt: str = "ask", question: str = "why?", seed: int = 0) -> Request:
+    return Request(
+        messages=(Message("user", question),),
+        sampling=Sampling(),
+        seed=seed,
+        topic=Topic(
+            benchmark="quiz",
+            stage="ask",
+            role="candidate",
+            prompt=prompt,
+            variables={"question": question},
+        ),
+    )
+
+
+async def test_it_answers_by_topic_and_the_same_each_time() -> None:
+    baseline = model(("ask", "default", echo, 1))
+    await baseline.open()
+    first = await baseline.ask(request())
+    assert first.text.startswith("why? 0.")
+    assert first.finish == "stop"
+    assert await model(("ask", "default", echo, 1)).ask(request()) == first
+    assert await baseline.ask(request(seed=1)) != first
+    assert (await baseline.ask(request(question="who?"))).text.split()[1] != first.text.split()[1]
+    await baseline.close()
+
+
+async def test_respondents_are_chosen_by_name() -> None:
+    given = (("ask", "default", echo, 1), ("ask", "silent", lambda variables, chance: "-", 4))
+    assert (await model(*given, name="silent").ask(request())).text == "-"
+
+
+def test_its_identity_holds_the_versions_of_its_respondents() -> None:
+    identity = model(("ask", "default", echo, 1), ("more", "default", echo, 2)).identity
+    assert (identity.kind, identity.name, identity.scope) == ("baseline", "default", "call")
+    assert identity.details == {"quiz/ask/candidate": 1, "quiz/more/candidate": 2}
+    assert model(("ask", "default", echo, 3)).identity.details == {"quiz/ask/candidate": 3}
+    assert model(("ask", "default", echo, 1)).occupies is None
+
+
+async def test_a_missing_respondent_ends_the_run_and_tells_what_there_is() -> None:
+    with pytest.raises(CallError) as caught:
+        await model(("ask", "default", echo, 1)).ask(request(prompt="aks"))
+    assert caught.value.fatal
+    for part in ("'aks'", "'candidate'", "'quiz'", "ask.candidate"):
+        assert part in caught.value.detail
+
+
+async def test_a_request_without_a_topic_is_fatal() -> None:
+    bare = Request(messages=(Message("user", "x"),), sampling=Sampling(), seed=0)
+    with pytest.raises(CallError) as caught:
+        await model(("ask", "default", echo, 1)).ask(bare)
+    assert caught.value.fatal
+
+
+@pytest.mark.parametrize(
+    ("respond", "said"),
+    [(lambda variables, chance: 1 / 0, "ZeroDivisionError"), (lambda variables, chance: 7, "int")],
+)
+async def test_a_respondent_that_fails_costs_its_sample_only(
+    respond: Callable[..., Any], said: str
+) -> None:
+    with pytest.raises(CallError, match=said) as caught:
+        await model(("ask", "default", respond, 1)).ask(request())
+    assert caught.value.cause == "bad_response"
+    assert not caught.value.fatal
+    assert not caught.value.retryable
+
+
+async def test_a_name_that_is_registered_twice_concerns_its_own_prompt_only() -> None:
+    baseline = model(
+        ("ask", "default", echo, 1), ("more", "default", echo, 1), ("more", "default", echo, 2)
+    )
+    assert baseline.identity.details == {"quiz/ask/candidate": 1}
+    assert (await baseline.ask(request())).text
+    with pytest.raises(CallError, match="more than once"):
+        await baseline.ask(request(prompt="more"))
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [({"respondant": "x"}, "did you mean 'respondent'"), ({"respondent": "defualt"}, "'default'")],
+)
+def test_unknown_arguments_are_usage_errors(args: dict[str, str], said: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        make_baseline(ModelSettings(args=args))
+    assert said in str(caught.value)
+
+
+def test_it_is_made_from_the_installed_plugins() -> None:
+    baseline = make_baseline(ModelSettings(args={}, concurrency=3))
+    assert baseline.concurrency == 3
+    assert baseline.identity.details["interests/name/candidate"] == 1
+
+
+def test_the_plugin_registers_its_kinds_lazily() -> None:
+    names: list[str] = []
+    register_models(lambda name, factory, *, description="": names.append(name))
+    assert names == ["openai", "baseline"]

@@ -1,0 +1,147 @@
+import pytest
+from harness_models.openai import make
+from harness_models.openai_args import (
+    OpenAIArgs,
+    address_of,
+    identity_of,
+    read_args,
+    tokens_field_of,
+)
+
+from harness.errors import UsageError
+from harness.models import Identity, ModelSettings
+
+
+def args(**given: str) -> OpenAIArgs:
+    return read_args(ModelSettings(args={"model": "m", **given}))
+
+
+def test_arguments_are_typed():
+    assert args(
+        base_url="http://host:8000/v1",
+        revision="abc",
+        immutable="True",
+        concurrency="7",
+        seed="off",
+        api_key_env="MY_KEY",
+        max_tokens_field="max_tokens",
+    ) == OpenAIArgs(
+        model="m",
+        base_url="http://host:8000/v1",
+        revision="abc",
+        immutable=True,
+        concurrency=7,
+        seed=False,
+        api_key_env="MY_KEY",
+        max_tokens_field="max_tokens",
+    )
+
+
+def test_an_unknown_argument_names_the_nearest():
+    with pytest.raises(UsageError) as caught:
+        args(base_ur="x")
+    assert "no argument 'base_ur'" in str(caught.value)
+    assert "did you mean 'base_url'?" in str(caught.value)
+
+
+def test_a_key_given_as_an_argument_is_not_repeated():
+    with pytest.raises(UsageError) as caught:
+        args(api_key="sk-secret")
+    assert "api_key_env" in str(caught.value)
+    assert "sk-secret" not in str(caught.value)
+
+
+def test_a_model_needs_its_name():
+    with pytest.raises(UsageError, match="model=NAME"):
+        read_args(ModelSettings(args={"base_url": "http://h/v1"}))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("concurrency", "0", "a whole number from 1 on"),
+        ("concurrency", "many", "a whole number from 1 on"),
+        ("immutable", "perhaps", "true or false"),
+        ("base_url", "localhost:8000", "an address such as"),
+        ("base_url", "http://", "an address such as"),
+        ("base_url", "http://host:port/v1", "an address such as"),
+        ("revision", "", "a value"),
+    ],
+)
+def test_an_unusable_value_says_what_was_expected(name, text, expected):
+    with pytest.raises(UsageError, match=expected) as caught:
+        args(**{name: text})
+    assert f"{name}={text}" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "structured", "expected"),
+    [
+        (
+            {},
+            False,
+            Identity(kind="openai", name="m", details={"host": "api.openai.com"}, scope="run"),
+        ),
+        (
+            {"base_url": "http://h:1/v1"},
+            False,
+            Identity(kind="openai", name="m", details={"host": "h:1"}, scope="run"),
+        ),
+        (
+            {"revision": "abc"},
+            False,
+            Identity(kind="openai", name="m", details={"revision": "abc"}),
+        ),
+        (
+            {"identity": "step-900"},
+            False,
+            Identity(kind="openai", name="m", details={"identity": "step-900"}),
+        ),
+        (
+            {"immutable": "true", "base_url": "https://h/v1"},
+            False,
+            Identity(kind="openai", name="m", details={"host": "h"}),
+        ),
+        (
+            {"immutable": "true", "base_url": "http://h:8000/v1", "revision": "abc"},
+            False,
+            Identity(kind="openai", name="m", details={"revision": "abc"}),
+        ),
+        (
+            {"seed": "false"},
+            True,
+            Identity(
+                kind="openai",
+                name="m",
+                details={"host": "api.openai.com", "seed": False, "structured": True},
+                scope="run",
+            ),
+        ),
+    ],
+)
+def test_identity_is_what_was_given_and_the_host_only_where_nothing_was(
+    given, structured, expected
+):
+    assert identity_of(args(**given), structured=structured) == expected
+
+
+def test_an_address_is_shown_without_credentials():
+    assert address_of(args(base_url="http://me:pw@host:8000/v1?key=1")) == "http://host:8000/v1"
+
+
+def test_without_an_address_the_environment_and_then_openai_is_asked(monkeypatch):
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    assert address_of(args()) == "https://api.openai.com/v1"
+    assert tokens_field_of(args()) == "max_completion_tokens"
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://env:1/v1")
+    assert address_of(args()) == "http://env:1/v1"
+    assert tokens_field_of(args()) == "max_tokens"
+    assert tokens_field_of(args(max_tokens_field="n_predict")) == "n_predict"
+
+
+@pytest.mark.parametrize(
+    ("own", "general", "expected"), [(None, None, 64), (None, 8, 8), ("3", 8, 3)]
+)
+def test_concurrency_of_the_model_goes_before_that_of_the_run(own, general, expected):
+    given = {"model": "m"} | ({"concurrency": own} if own else {})
+    assert make(ModelSettings(args=given, concurrency=general)).concurrency == expected

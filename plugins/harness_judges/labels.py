@@ -1,0 +1,127 @@
+"""Which options the names in an answer mean."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from harness.judging import Selected
+
+NONE = "none"
+WRAPPING = " \t\r\n[](){}<>\"'“”‘’«»*`_#.,;:!"
+KIND_OF_THING = re.compile(
+    r"(?:items?|options?|numbers?|no|nr|titles?|labels?|texts?)[.:]?\s*+(?=\S)", re.I
+)
+RANGE = re.compile(r"(\d{1,6})\s*+(?:-|–|—|\.\.\.?|to|through)\s*+(\d{1,6})", re.I)
+NUMBERED = re.compile(r"[\[(]?(\w{1,12})(?:[\])]?[.:)]|\])\s++(\S.*+)", re.DOTALL)
+
+
+class NoAnswer(ValueError):
+    """The text names nothing that can be taken as the answer."""
+
+
+@dataclass(frozen=True)
+class Labels:
+    """The labels of a question, and how other spellings of them are understood."""
+
+    places: dict[str, int]
+    titles: dict[str, int]
+    titles_at: dict[int | None, str]
+    are_numbers: bool
+
+    def exact(self, name: str) -> int | None:
+        """The position of the option that a name means which holds nothing but the name.
+
+        Case, brackets, quotes, "#", words such as "item" and leading zeros do not matter. An
+        option's whole text counts as its name.
+        """
+        plain = clean(name)
+        for key in (plain, clean(KIND_OF_THING.sub("", plain, count=1)), plain.lstrip("0")):
+            if key in self.places:
+                return self.places[key]
+        return self.titles.get(" ".join(name.casefold().split()).strip("\"'“”*`"))
+
+    def find(self, name: str) -> int | None:
+        """The position of the option that one entry of a JSON list means, None when it means none.
+
+        "3: Night trains" is understood as well; a text behind a number beats the number, since
+        models number what they list.
+        """
+        place = self.exact(name)
+        numbered = NUMBERED.fullmatch(name.strip())
+        if place is not None or numbered is None:
+            return place
+        behind = " ".join(numbered[2].casefold().split()).strip("\"'“”*`")
+        return self.titles.get(behind, self.places.get(numbered[1].casefold()))
+
+    def expand(self, name: str) -> list[int | None]:
+        """The positions that a name means: several for a range of numbers, [None] for nothing.
+
+        A range means the labels within it; an end that is no label counts as one unknown name.
+        """
+        place = self.find(name)
+        span = RANGE.fullmatch(clean(KIND_OF_THING.sub("", clean(name), count=1)))
+        if place is not None or span is None or not self.are_numbers:
+            return [place]
+        first, last = int(span[1]), int(span[2])
+        within: list[int | None] = [
+            place for label, place in self.places.items() if first <= int(label) <= last
+        ]
+        ends_known = str(first) in self.places and str(last) in self.places
+        return within if within and ends_known and first < last else [*within, None]
+
+
+def make_labels(labels: Sequence[str], options: Sequence[str]) -> Labels:
+    """The labels of a question; ValueError where two of them are alike or one is missing."""
+    places = {clean(label): place for place, label in enumerate(labels)}
+    if len(labels) != len(options) or len(places) != len(labels):
+        raise ValueError(f"{len(options)} options need as many different labels, not {labels!r}")
+    titles: dict[str, int] = {}
+    twice = set()
+    for place, option in enumerate(options):
+        title = " ".join(option.casefold().split())
+        twice.update({title} & titles.keys())
+        titles[title] = place
+    known = {title: place for title, place in titles.items() if title and title not in twice}
+    return Labels(
+        places=places,
+        titles=known,
+        titles_at={place: title for title, place in known.items()},
+        are_numbers=all(label.isdecimal() for label in places),
+    )
+
+
+def clean(name: str) -> str:
+    """A name without case, brackets, quotes and punctuation around it."""
+    return name.strip(WRAPPING).casefold()
+
+
+def selected(names: Sequence[str], labels: Labels, *, at_most: int | None, rung: str) -> Selected:
+    """The options that the names mean, in the order named.
+
+    Names that mean nothing, that come again, and that exceed `at_most` are left out and counted.
+    NoAnswer where NONE stands beside labels, and where names were given and none of them means
+    anything: to take that for an empty choice would make a value of a failure.
+    """
+    found = [place for name in names if not is_none(name, labels) for place in labels.expand(name)]
+    known = [place for place in found if place is not None]
+    if found and any(is_none(name, labels) for name in names):
+        raise NoAnswer("it says NONE and names labels")
+    if found and not known:
+        raise NoAnswer("it names labels, none of which exists")
+    distinct = list(dict.fromkeys(known))
+    chosen = tuple(distinct if at_most is None else distinct[:at_most])
+    return Selected(
+        chosen=chosen,
+        rung=rung,
+        unknown=len(found) - len(known),
+        repeated=len(known) - len(distinct),
+        surplus=len(distinct) - len(chosen),
+    )
+
+
+def is_none(name: str, labels: Labels) -> bool:
+    """Whether a name is the word NONE and not a label of that spelling."""
+    plain = clean(name)
+    return plain == NONE and plain not in labels.places

@@ -1,0 +1,146 @@
+"""The judges: a model with the benchmark's prompt, and word overlap."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from harness_judges.plugin import make_lexical, make_llm
+
+from harness.errors import UsageError
+from harness.judging import Classified, Classify, Select, Selected
+from harness.outcomes import CallFailed, NoVerdict, Parsed, Unreadable
+from harness.parsing import Reader
+
+OPTIONS = ("Night trains in Europe", "Baking bread", "A train journey at night")
+
+
+class Recorder:
+    """Stands in for the Desk at the edge: keeps what was asked and reads a prepared reply."""
+
+    def __init__(self, reply: str | CallFailed) -> None:
+        self.reply = reply
+        self.asked: list[tuple[str, dict[str, Any], int]] = []
+
+    async def __call__(
+        self, prompt: str, variables: Mapping[str, Any], *, read: Reader[Any], tries: int
+    ) -> Parsed[Any] | Unreadable | CallFailed:
+        self.asked.append((prompt, dict(variables), tries))
+        return self.reply if isinstance(self.reply, CallFailed) else read(self.reply)
+
+
+class SomeModel:
+    """A model that is only passed on."""
+
+
+async def llm(question: Select | Classify, reply: str | CallFailed) -> tuple[Any, Recorder]:
+    ask = Recorder(reply)
+    judge = make_llm(SomeModel(), {})  # type: ignore[arg-type]
+    return await judge.judge(question, ask), ask
+
+
+async def test_llm_gives_the_template_the_parts_of_a_selection() -> None:
+    question = Select(
+        prompt="support", subject="trains", options=OPTIONS, at_most=2, variables={"language": "en"}
+    )
+    verdict, ask = await llm(question, "1, 3")
+    assert verdict == Selected(chosen=(0, 2), rung="text")
+    assert ask.asked == [
+        (
+            "support",
+            {
+                "subject": "trains",
+                "options": list(OPTIONS),
+                "labels": ["1", "2", "3"],
+                "at_most": 2,
+                "language": "en",
+            },
+            3,
+        )
+    ]
+
+
+async def test_llm_uses_the_labels_of_the_question() -> None:
+    question = Select(prompt="p", subject="trains", options=OPTIONS, labels=("A", "B", "C"))
+    verdict, ask = await llm(question, "B")
+    assert verdict == Selected(chosen=(1,), rung="text")
+    assert ask.asked[0][1]["labels"] == ["A", "B", "C"]
+
+
+async def test_llm_classifies() -> None:
+    question = Classify(prompt="kind", texts=OPTIONS[:2], labels=("travel", "food"))
+    verdict, ask = await llm(question, '["travel", "food"]')
+    assert verdict == Classified(labels=("travel", "food"), rung="strict")
+    assert ask.asked[0][1] == {"texts": list(OPTIONS[:2]), "labels": ["travel", "food"]}
+
+
+@pytest.mark.parametrize(
+    ("reply", "cause"),
+    [
+        (CallFailed("timeout", "after 600 s"), "timeout"),
+        ("Not one that I would name.", "schema"),
+        ("", "empty"),
+    ],
+)
+async def test_llm_keeps_the_cause_of_a_failure(reply: str | CallFailed, cause: str) -> None:
+    verdict, _ = await llm(Select(prompt="p", subject="trains", options=OPTIONS), reply)
+    assert isinstance(verdict, NoVerdict)
+    assert verdict.cause == cause
+    if isinstance(reply, CallFailed):
+        assert verdict.detail == "after 600 s"
+
+
+async def test_llm_asks_nothing_about_nothing() -> None:
+    verdict, ask = await llm(Select(prompt="p", subject="trains", options=()), "x")
+    assert (verdict, ask.asked) == (Selected(chosen=(), rung="rule"), [])
+    verdict, ask = await llm(Classify(prompt="p", texts=(), labels=("a",)), "x")
+    assert (verdict, ask.asked) == (Classified(labels=(), rung="rule"), [])
+
+
+async def test_a_question_may_not_hide_its_parts_behind_variables_of_its_own() -> None:
+    question = Select(prompt="p", subject="x", options=("y",), variables={"subject": "z"})
+    with pytest.raises(ValueError, match="subject"):
+        await llm(question, "1")
+
+
+def test_llm_needs_a_model_and_has_no_arguments() -> None:
+    with pytest.raises(UsageError, match="needs a model"):
+        make_llm(None, {})
+    with pytest.raises(UsageError, match="no arguments"):
+        make_llm(SomeModel(), {"x": "1"})  # type: ignore[arg-type]
+
+
+async def lexical(question: Select | Classify, **args: str) -> Any:
+    return await make_lexical(None, args).judge(question, Recorder("never asked"))
+
+
+async def test_lexical_selects_by_overlap_the_best_first() -> None:
+    question = Select(prompt="p", subject="Night journeys by train", options=OPTIONS)
+    assert await lexical(question) == Selected(chosen=(2, 0), rung="rule")
+    assert await lexical(question, share="1") == Selected(chosen=(2,), rung="rule")
+    one = Select(prompt="p", subject="trains", options=OPTIONS, at_most=1)
+    assert await lexical(one) == Selected(chosen=(0,), rung="rule")
+
+
+async def test_lexical_has_no_verdict_where_there_is_nothing_to_compare() -> None:
+    verdict = await lexical(Select(prompt="p", subject="the … of", options=OPTIONS))
+    assert isinstance(verdict, NoVerdict)
+    assert verdict.cause == "no_words"
+
+
+async def test_lexical_classifies_by_the_part_of_a_label_that_is_held() -> None:
+    question = Classify(
+        prompt="p", texts=("Hobbies: board game nights", "Bread"), labels=("games", "hobby games")
+    )
+    assert await lexical(question) == Classified(labels=("games", None), rung="rule")
+
+
+def test_lexical_names_itself_after_its_share() -> None:
+    assert make_lexical(None, {}).name == "lexical"
+    assert make_lexical(None, {"share": "0.25"}).name == "lexical:share=0.25"
+    for args in ({"share": "0"}, {"share": "2"}, {"share": "nan"}, {"share": "x"}, {"shares": "1"}):
+        with pytest.raises(UsageError):
+            make_lexical(None, args)
+    with pytest.raises(UsageError, match="no model"):
+        make_lexical(SomeModel(), {})  # type: ignore[arg-type]

@@ -1,0 +1,214 @@
+"""What a judge's answer to "which of these?" is taken to mean, case by case."""
+
+from __future__ import annotations
+
+import pytest
+from harness_judges.selection import SelectionReader
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.judging import Selected
+from harness.outcomes import Parsed, Unreadable
+
+OPTIONS = (
+    "Night trains in Europe",
+    "Sourdough for beginners",
+    "Jazz, live",
+    "Alpine hiking",
+    "Chess openings",
+)
+NUMBERS = ("1", "2", "3", "4", "5")
+read = SelectionReader(labels=NUMBERS, options=OPTIONS)
+
+
+def chosen(text: str) -> tuple[tuple[int, ...], str]:
+    outcome = read(text)
+    assert isinstance(outcome, Parsed), outcome
+    assert outcome.value.rung == outcome.rung
+    return outcome.value.chosen, outcome.rung
+
+
+@pytest.mark.parametrize(
+    ("text", "places"),
+    [
+        ("1, 3", (0, 2)),
+        ("3,1.", (2, 0)),
+        ("1 and 3", (0, 2)),
+        ("1, 3, and 5", (0, 2, 4)),
+        ("1 3 5", (0, 2, 4)),
+        ("1; 3 & 5/4", (0, 2, 4, 3)),
+        ("[1], [3]", (0, 2)),
+        ("(1) (3)", (0, 2)),
+        ("#1, **3**", (0, 2)),
+        ("Item 1, Item 3", (0, 2)),
+        ("Titles 1, 3", (0, 2)),
+        ("01, 03", (0, 2)),
+        ("1\n3\n5", (0, 2, 4)),
+        ("- 1\n- 3", (0, 2)),
+        ("2-4", (1, 2, 3)),
+        ("1, 3 to 5", (0, 2, 3, 4)),
+        ("2 – 3", (1, 2)),
+        ("NONE", ()),
+        ("none.", ()),
+        ("**None**", ()),
+        ("None of the above", ()),
+        ("Night trains in Europe", (0,)),
+        ("- Jazz, live\n- chess openings", (2, 4)),
+    ],
+)
+def test_labels_alone_are_text(text: str, places: tuple[int, ...]) -> None:
+    assert chosen(text) == (places, "text")
+
+
+@pytest.mark.parametrize(
+    ("text", "places"),
+    [
+        ("Answer: 1, 3", (0, 2)),
+        ("**Answer:** 1, 3", (0, 2)),
+        ("The supporting items are 1, 3 and 5.", (0, 2, 4)),
+        ("The answer is NONE.", ()),
+        ("1, 3\n\nThese are about trains.", (0, 2)),
+        ("It is about trains, 2 of them.\n\nFinal answer: 1, 3", (0, 2)),
+        ("1\nbut then\nFinal answer: 2", (1,)),
+        ("Selected: 1\nRejected: 2", (0,)),
+        ("NONE. Items 1 and 2 are about bread.", ()),
+        ("NONE\n\nItems 1 and 2 are about bread.", ()),
+        ("1, 3. None of the others fit.", (0, 2)),
+        ("1 (it is about trains)", (0,)),
+        ("1. Night trains in Europe\n3. Jazz, live", (0, 2)),
+        ("2 - Sourdough for beginners", (1,)),
+        ("[2] Sourdough for beginners", (1,)),
+        ("These fit:\n- 2: Sourdough for beginners\n- **4.** Alpine hiking, in summer", (1, 3)),
+        ("1. Jazz, live\n2. Chess openings", (2, 4)),
+        ("2. fits\n4. fits too", (1, 3)),
+        ("1: yes\n2: no\n3: Yes\n4: no\n5: no", (0, 2)),
+        ("1: no\n2: no", ()),
+        ("<answer>1, 3</answer>", (0, 2)),
+        ("So \\boxed{2}.", (1,)),
+    ],
+)
+def test_labels_in_a_form_beyond_doubt_are_regex(text: str, places: tuple[int, ...]) -> None:
+    assert chosen(text) == (places, "regex")
+
+
+@pytest.mark.parametrize(
+    ("text", "places", "rung"),
+    [
+        ("[1, 3]", (0, 2), "strict"),
+        ("[]", (), "strict"),
+        ('["1", "[3]"]', (0, 2), "strict"),
+        ("[1.0]", (0,), "strict"),
+        ('["NONE"]', (), "strict"),
+        ('["3: Jazz, live", "1. Chess openings"]', (2, 4), "strict"),
+        ('["2-4"]', (1, 2, 3), "strict"),
+        ('"1, 3"', (0, 2), "strict"),
+        ('{"selected": [1, 3]}', (0, 2), "strict"),
+        ('{"why": "trains", "picks": [1]}', (0,), "strict"),
+        ('{"answer": "NONE", "why": "1 is about bread"}', (), "strict"),
+        ('{"answer": 3}', (2,), "strict"),
+        ('{"selected": [1], "rejected": [2, 3]}', (0,), "strict"),
+        ('{"1": true, "2": false, "3": true}', (0, 2), "strict"),
+        ('{"1": false}', (), "strict"),
+        ("```json\n[1, 3]\n```\nbecause [2] is off", (0, 2), "fenced"),
+        ('Sure: {"answer": [1, 3]}', (0, 2), "brackets"),
+        ('{"answer": [1, 3],}', (0, 2), "repaired"),
+    ],
+)
+def test_json(text: str, places: tuple[int, ...], rung: str) -> None:
+    assert chosen(text) == (places, rung)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "NONE, 2",
+        '["NONE", 2]',
+        "NONE - except 2",
+        "NONE, but 2 comes close",
+        "9",
+        "[9]",
+        "4-2",
+        "Option 2 does not support the interest.",
+        "Items [1] and [3] are good; [2] is not.",
+        "I think 1 and 3 because of trains",
+        "Only 1.",
+        "2. Not relevant",
+        "1 (not 3)",
+        "1 (both about trains), 3",
+        "1 3 are relevant",
+        "Not supported: 2",
+        "Rejected: 2, 3",
+        "1\nor rather\n2",
+        "1. Night trains in Europe - relevant\n2. Sourdough for beginners - not relevant",
+        "1. Trains\n2. Chess",
+        "There are 3 items.",
+        "-1",
+        "[true]",
+        "[1.5]",
+        "null",
+        "{}",
+        '{"answer": null}',
+        '{"a": [1], "b": [2]}',
+        '{"relevant": false}',
+        "It is not [2].",
+        "x" * 20_001,
+    ],
+)
+def test_what_leaves_a_doubt_is_no_answer(text: str) -> None:
+    outcome = read(text)
+    assert isinstance(outcome, Unreadable), outcome
+    assert outcome.cause == "schema"
+
+
+def test_an_empty_answer_is_empty() -> None:
+    assert read(" \n") == Unreadable("empty")
+
+
+def test_what_is_ignored_is_counted() -> None:
+    bounded = SelectionReader(labels=NUMBERS, options=OPTIONS, at_most=2)
+    assert bounded("5, 9, 5, 1, 7, 2, 3") == Parsed(
+        Selected(chosen=(4, 0), rung="text", unknown=2, repeated=1, surplus=2), "text"
+    )
+    assert bounded('[5, "x", 5, 1, 2]') == Parsed(
+        Selected(chosen=(4, 0), rung="strict", unknown=1, repeated=1, surplus=1), "strict"
+    )
+    assert read("3-9") == Parsed(Selected(chosen=(2, 3, 4), rung="text", unknown=1), "text")
+
+
+def test_labels_need_not_be_numbers() -> None:
+    letters = SelectionReader(labels=("A", "B", "C"), options=OPTIONS[:3])
+    assert letters("a, (C)") == Parsed(Selected(chosen=(0, 2), rung="text"), "text")
+    assert letters("A and D") == Parsed(Selected(chosen=(0,), rung="text", unknown=1), "text")
+    assert letters("B) Sourdough for beginners").value.chosen == (1,)  # type: ignore[union-attr]
+    assert isinstance(letters("A nice one"), Unreadable)
+    words = SelectionReader(labels=("none", "some"), options=("nothing", "a few"))
+    assert words("None") == Parsed(Selected(chosen=(0,), rung="text"), "text")
+
+
+def test_labels_must_be_told_apart() -> None:
+    for labels in (("1", "1"), ("1",), ("a", "A")):
+        with pytest.raises(ValueError, match="labels"):
+            SelectionReader(labels=labels, options=("x", "y"))("1")
+
+
+@given(st.text() | st.text("12[](){}\"',.:;- \nNOEnoe*`<>/", max_size=40))
+def test_no_text_raises(text: str) -> None:
+    outcome = read(text)
+    if isinstance(outcome, Parsed):
+        assert set(outcome.value.chosen) <= set(range(5))
+
+
+@given(st.lists(st.integers(0, 4), unique=True, min_size=1))
+def test_every_choice_survives_the_plain_and_the_json_form(places: list[int]) -> None:
+    names = [str(place + 1) for place in places]
+    for text in (", ".join(names), f"Answer: {', '.join(names)}.", f"[{', '.join(names)}]"):
+        assert chosen(text)[0] == tuple(places)
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["1", "1,", "[", "[1]", "none ", "a: ", "1 - ", '{"', "1\n", "- 1\n", " ", "is ", "1 to "],
+)
+def test_a_hostile_megabyte_is_survived(piece: str) -> None:
+    for length in (20_000, 1_000_000):
+        read((piece * length)[:length])

@@ -1,0 +1,20 @@
+"""The benchmark, put together."""
+
+from __future__ import annotations
+
+from harness import Benchmark
+from harness_interests.data import load
+from harness_interests.metrics import METRICS, score
+from harness_interests.records import Options
+from harness_interests.stages import NAME, SUPPORT
+
+INTERESTS = Benchmark(
+    name="interests",
+    version=1,
+    description="Name a person's interests from a short history, and cite the evidence.",
+    stages=(NAME, SUPPORT),
+    options=Options,
+    load=load,
+    score=score,
+    metrics=METRICS,
+)

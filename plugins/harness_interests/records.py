@@ -1,0 +1,79 @@
+"""The options of the benchmark and the typed values that pass between its stages."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+
+from harness import Item
+
+AtLeastOne = Annotated[int, msgspec.Meta(ge=1)]
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a task file may set under `options`.
+
+    `window` is how many of a person's latest engagements are shown, `max_interests` how many
+    interests are read from an answer, `min_support` how many items make an interest grounded.
+    """
+
+    window: AtLeastOne = 20
+    max_interests: AtLeastOne = 5
+    min_support: AtLeastOne = 3
+
+
+class Engagement(msgspec.Struct, frozen=True):
+    """One thing a person was shown, and whether they liked it."""
+
+    title: str
+    liked: bool
+
+
+class Person(msgspec.Struct, frozen=True):
+    """One person's history, oldest first."""
+
+    id: str
+    history: tuple[Engagement, ...]
+
+
+class History(Item, frozen=True, kw_only=True):
+    """Item of the stage "name": what the candidate is shown of one person, numbered from 1."""
+
+    engagements: tuple[Engagement, ...]
+
+    def liked(self) -> tuple[int, ...]:
+        """The numbers of the engagements that the person liked."""
+        return tuple(n for n, one in enumerate(self.engagements, start=1) if one.liked)
+
+
+class Interest(msgspec.Struct, frozen=True):
+    """An interest as the candidate named it, with each number it cites once."""
+
+    name: str
+    cited: tuple[int, ...]
+
+
+class Claim(Item, frozen=True, kw_only=True):
+    """Item of the stage "support": one interest and the cited items that could support it."""
+
+    interest: str
+    numbers: tuple[int, ...]
+    titles: tuple[str, ...]
+
+
+class Support(msgspec.Struct, frozen=True):
+    """The numbers of the cited items that the judge kept."""
+
+    kept: tuple[int, ...]
+
+
+def claim_id(user: str, position: int) -> str:
+    """The id of the claim made from a person's interest at a position, counted from 1."""
+    return f"{user}/{position}"
+
+
+def evidence(history: History, interest: Interest) -> tuple[int, ...]:
+    """The cited numbers that can support an interest: shown to the candidate, and liked."""
+    liked = set(history.liked())
+    return tuple(number for number in interest.cited if number in liked)

@@ -1,0 +1,101 @@
+"""Records and a desk written by hand."""
+
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from harness_interests.records import Claim, Engagement, History, Interest, Support
+
+from harness.outcomes import FAILURES
+from harness.results.records import Done, Record
+
+
+class WrittenRecords(list[Record[Any, Any]]):
+    """A list that reads like the records of a stage."""
+
+    def values(self) -> Iterator[tuple[Any, Any]]:
+        for record in self:
+            if isinstance(record.outcome, Done):
+                yield record.item, record.outcome.value
+
+
+class ScriptedDesk:
+    """A desk that gives one prepared outcome and remembers what it was asked."""
+
+    def __init__(self, outcome: Any, **options: Any) -> None:
+        self.outcome = outcome
+        self.options = SimpleNamespace(**options)
+        self.asked: list[tuple[Any, ...]] = []
+
+    async def ask(self, role: str, prompt: str, variables: Any, *, read: Any, tries: int) -> Any:
+        self.asked.append((role, prompt, variables, tries))
+        return read(self.outcome) if isinstance(self.outcome, str) else self.outcome
+
+    async def judge(self, question: Any, *, role: str) -> Any:
+        self.asked.append((role, question))
+        return self.outcome
+
+
+def _record(item: Any, value: Any) -> Record[Any, Any]:
+    outcome = value if isinstance(value, FAILURES) else Done(value)
+    return Record(key="", stage="", user=item.user, id=item.id, item=item, outcome=outcome)
+
+
+@pytest.fixture
+def recorded() -> Callable[..., WrittenRecords]:
+    """The records of a stage from pairs of an item and its value or failure."""
+    return lambda pairs: WrittenRecords(_record(item, value) for item, value in pairs)
+
+
+@pytest.fixture
+def desk() -> type[ScriptedDesk]:
+    return ScriptedDesk
+
+
+@pytest.fixture
+def history() -> Callable[..., History]:
+    """A person's history from words: `+bread` was liked, `-trains` skipped."""
+
+    def make(user: str, *words: str) -> History:
+        engagements = tuple(Engagement(word[1:], word[0] == "+") for word in words)
+        return History(id=user, user=user, engagements=engagements)
+
+    return make
+
+
+@pytest.fixture
+def named() -> Callable[..., WrittenRecords]:
+    """Records of the stage "name" from pairs of a history and its outcome.
+
+    An outcome is a failure, or what each interest cites, by its name.
+    """
+
+    def make(*pairs: tuple[History, Any]) -> WrittenRecords:
+        return WrittenRecords(
+            _record(
+                item,
+                tuple(Interest(name, cited) for name, cited in outcome.items())
+                if isinstance(outcome, dict)
+                else outcome,
+            )
+            for item, outcome in pairs
+        )
+
+    return make
+
+
+@pytest.fixture
+def judged() -> Callable[..., WrittenRecords]:
+    """Records of the stage "support": kept numbers, or a failure, by claim id."""
+
+    def make(outcomes: dict[str, Any]) -> WrittenRecords:
+        return WrittenRecords(
+            _record(
+                Claim(id=id, user=id.rpartition("/")[0], interest="", numbers=(), titles=()),
+                outcome if isinstance(outcome, FAILURES) else Support(outcome),
+            )
+            for id, outcome in outcomes.items()
+        )
+
+    return make

@@ -1,0 +1,47 @@
+"""The answers without a model."""
+
+import json
+from random import Random
+
+import pytest
+from harness_interests.baselines import frequent_words, words
+from harness_interests.parsing import read_interests
+
+HISTORY = [
+    {"number": 1, "title": "Winter swimming", "liked": True},
+    {"number": 2, "title": "Swimming at night", "liked": True},
+    {"number": 3, "title": "Swimming: a history", "liked": False},
+    {"number": 4, "title": "Winter pies", "liked": True},
+    {"number": 5, "title": "Railway bridges", "liked": False},
+]
+
+
+def test_the_most_frequent_words_cite_every_title_they_stand_in():
+    answer = frequent_words({"history": HISTORY, "max_interests": 2}, Random(0))
+
+    assert sorted(json.loads(answer), key=lambda one: one["interest"]) == [
+        {"interest": "swimming", "items": [1, 2, 3]},
+        {"interest": "winter", "items": [1, 4]},
+    ]
+
+
+def test_chance_breaks_ties_and_a_seed_repeats_it():
+    first = {"history": HISTORY, "max_interests": 1}
+    answers = [frequent_words(first, Random(seed)) for seed in range(20)]
+
+    assert len(set(answers)) == 2
+    assert answers == [frequent_words(first, Random(seed)) for seed in range(20)]
+
+
+def test_an_answer_is_read_by_the_common_parser():
+    answer = frequent_words({"history": HISTORY, "max_interests": 3}, Random(0))
+
+    assert read_interests(answer).rung == "strict"
+
+
+@pytest.mark.parametrize(
+    ("title", "found"),
+    [("A weekend of rye bread", ["weekend", "bread"]), ("Bread, BREAD and tea", ["bread"])],
+)
+def test_words_are_long_ones_in_lower_case_each_once(title, found):
+    assert words(title) == found

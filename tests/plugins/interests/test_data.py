@@ -1,0 +1,74 @@
+"""People from files, through the real reader."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+import yaml
+from harness_interests.data import load
+from harness_interests.records import Engagement, Options, Person
+
+from harness.data import open_dataset
+from harness.errors import DataError
+from harness.tasks.task import DataSpec
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def people():
+    """Loads the people of a file, by the task's own description of its data."""
+    task = yaml.safe_load((ROOT / "task_configs/interests/interests.yaml").read_text())
+    spec = msgspec.convert(task["data"], DataSpec)
+
+    def read(data, limit=None):
+        package = ROOT / "plugins/harness_interests"
+        dataset = open_dataset(
+            spec, data=str(data), limit=limit, seed=0, package=package, task="interests"
+        )
+        return load(dataset, Options())
+
+    return read
+
+
+def test_rows_of_one_person_need_not_stand_together(people, tmp_path):
+    file = tmp_path / "mine.csv"
+    file.write_text(
+        "user_id,title,action\n7,Rye bread,liked\n8,Night trains,liked\n7,Owls at night,skipped\n"
+    )
+
+    assert sorted(people(file), key=lambda person: person.id) == [
+        Person("7", (Engagement("Rye bread", True), Engagement("Owls at night", False))),
+        Person("8", (Engagement("Night trains", True),)),
+    ]
+
+
+def test_a_limit_keeps_whole_people(people):
+    everybody = {person.id: person for person in people("sample")}
+    three = people("sample", limit=3)
+
+    assert len(everybody) == 40
+    assert len(three) == 3
+    assert all(everybody[person.id] == person for person in three)
+
+
+def test_a_blank_title_is_told_with_its_place(people, tmp_path):
+    file = tmp_path / "mine.jsonl"
+    file.write_text('{"user": "7", "title": " ", "action": "liked"}\n')
+
+    with pytest.raises(DataError) as caught:
+        people(file)
+
+    assert "mine.jsonl" in str(caught.value)
+    assert "title" in str(caught.value)
+
+
+def test_an_unknown_action_is_told_with_its_place(people, tmp_path):
+    file = tmp_path / "mine.jsonl"
+    file.write_text('{"user": "7", "title": "Rye bread", "action": "shared"}\n')
+
+    with pytest.raises(DataError) as caught:
+        people(file)
+
+    assert "shared" in str(caught.value)
+    assert "liked" in str(caught.value)

@@ -1,0 +1,417 @@
+"""Whole runs against a server that misbehaves: one fault costs what it must and no more."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from harness.testing import faults
+
+JUDGE = "judge-model"
+FAST = ("--attempts", "5", "--timeout", "5")
+PEOPLE = 40
+
+
+def about(text, fault):
+    """The fault for requests whose prompt holds the text."""
+    return lambda asked: fault if text in asked.body["messages"][-1]["content"] else None
+
+
+def of_judge(fault, *, again=False):
+    return lambda asked: (
+        fault if asked.body["model"] == JUDGE and (again or not asked.again) else None
+    )
+
+
+@pytest.fixture
+def clean(harness, serve):
+    """What the same run comes to without any fault."""
+    server = serve()
+    harness.url = server.url
+    done = harness.run("--output_path", "clean", "--no_store")
+    assert done.code == 0, done.err
+    return done.summary()["metrics"]
+
+
+def test_one_bad_request_of_many_costs_one_sample(harness, serve):
+    title = "Learning to love breathing in crawl"
+    harness.url = serve(faults=about(title, faults.status(400, message="strange input"))).url
+    done = harness.run(*FAST)
+    assert done.code == 0, done.err
+    failed = [one for one in harness.records("name") if one["outcome"]["type"] != "done"]
+    lost = len(failed)
+    assert 1 <= lost <= 4
+    assert {one["outcome"]["cause"] for one in failed} == {"bad_request"}
+    assert "strange input" in failed[0]["outcome"]["detail"]
+    support = done.summary()["metrics"]["support"]
+    assert support["n"] == PEOPLE - lost
+    assert support["missing"] == {"name/bad_request": lost}
+
+
+def test_a_refused_key_stops_the_run_at_once_and_says_so(harness, serve):
+    server = serve(faults=lambda asked: faults.status(401, message="no such key"))
+    harness.url = server.url
+    done = harness.run("--concurrency", "4", *FAST)
+    assert done.code == 1
+    assert "auth" in done.err and "check the key" in done.err
+    assert server.count <= 4
+    assert harness.manifest()["status"] == "failed"
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        faults.status(408),
+        faults.status(429),
+        faults.status(429, headers={"retry-after": "0.2"}),
+        faults.status(500),
+        faults.status(502),
+        faults.status(503),
+        faults.RESET,
+        faults.RESET_IN_BODY,
+        faults.BROKEN_JSON,
+        faults.OTHER_TYPE,
+        faults.NO_CHOICES,
+        faults.NULL_CONTENT,
+    ],
+    ids=[
+        "408", "429", "429-retry-after", "500", "502", "503", "reset", "reset-in-body",
+        "broken-json", "other-type", "no-choices", "null-content",
+    ],
+)  # fmt: skip
+def test_what_passes_leaves_no_trace_in_the_result(harness, serve, clean, fault):
+    server = serve(
+        faults=lambda asked: fault if asked.number % 5 == 0 and not asked.again else None
+    )
+    harness.url = server.url
+    done = harness.run(*FAST)
+    assert done.code == 0, done.err
+    assert done.summary()["metrics"] == clean
+
+
+def test_retry_after_as_a_date_is_waited_for(harness, serve, clean):
+    import email.utils
+
+    def fault(asked):
+        later = email.utils.formatdate(time.time() + 2, usegmt=True)
+        return faults.status(429, headers={"retry-after": later}) if asked.number == 0 else None
+
+    server = serve(faults=fault)
+    harness.url = server.url
+    done = harness.run("--concurrency", "1", *FAST)
+    assert done.code == 0, done.err
+    assert done.summary()["metrics"] == clean
+    first, second = list(server.asked)[:2]
+    assert second.at - first.at >= 0.9  # a date has whole seconds
+    limits = harness.manifest()["sessions"][-1]["limits"]
+    assert [one["why"] for one in limits["openai:candidate-model"]["changes"]][:1] == [
+        "rate limited"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("fault", "cause"),
+    [(faults.TRUNCATED, "truncated"), (faults.FILTERED, "refused")],
+    ids=["length", "content-filter"],
+)
+def test_replies_that_are_no_answers_are_typed_kept_and_never_stored(harness, serve, fault, cause):
+    server = serve(faults=of_judge(fault, again=True))
+    harness.url = server.url
+    done = harness.run(*FAST, "--max_failures", "1")
+    assert done.code == 0, done.err
+    judged = harness.records("support")
+    assert {one["outcome"]["type"] for one in judged} == {"no_verdict"}
+    assert {one["outcome"]["cause"] for one in judged} == {cause}
+    assert judged[0]["calls"][-1]["text"].startswith("1")
+    server.faults = ()
+    before = server.count
+    done = harness.run(*FAST, "--retry_failures")
+    assert done.code == 0, done.err
+    assert {one["outcome"]["type"] for one in harness.records("support")[-len(judged) :]} == {
+        "done"
+    }
+    assert server.count == before + len(judged)
+
+
+def test_a_reply_that_never_comes_is_a_timeout_and_is_asked_again(harness, serve, clean):
+    server = serve(faults=lambda asked: faults.SILENCE if asked.number == 3 else None)
+    harness.url = server.url
+    done = harness.run("--attempts", "5", "--timeout", "0.5")
+    assert done.code == 0, done.err
+    assert done.summary()["metrics"] == clean
+    assert server.count > PEOPLE
+
+
+def test_a_third_of_all_requests_failing_at_random_changes_nothing(harness, serve, clean):
+    draw = Random(7)
+    kinds = [faults.status(500), faults.status(429), faults.RESET, faults.BROKEN_JSON]
+    server = serve(faults=lambda asked: draw.choice(kinds) if draw.random() < 0.3 else None)
+    harness.url = server.url
+    done = harness.run("--attempts", "12", "--timeout", "5")
+    assert done.code == 0, done.err
+    assert done.summary()["metrics"] == clean
+
+
+def test_a_server_that_is_gone_for_ten_seconds_is_waited_for(harness, serve, clean):
+    server = serve(latency=0.02)
+    harness.url = server.url
+    died = []
+
+    def fault(asked):
+        if asked.number == 30 and not died:
+            died.append(True)
+            server._loop.create_task(go_away())
+
+    async def go_away():
+        await server._hang_up()
+        server._loop.call_later(10, lambda: server._loop.create_task(server._listen()))
+
+    server.faults = fault
+    done = harness.run("--concurrency", "4")
+    assert died
+    assert done.code == 0, done.err
+    assert done.summary()["metrics"] == clean
+
+
+def test_a_server_that_was_never_there_is_an_error_with_its_address(harness):
+    harness.url = "http://127.0.0.1:9/v1"
+    done = harness.run("--attempts", "2")
+    assert done.code == 1
+    assert "connection" in done.err and "127.0.0.1:9" in done.err
+
+
+def test_too_many_failures_end_with_3_and_keep_everything(harness, serve):
+    server = serve(faults=lambda asked: faults.status(400) if asked.number % 2 else None)
+    harness.url = server.url
+    done = harness.run(*FAST, "--concurrency", "1")
+    assert done.code == 3
+    assert "too many items fell out" in done.err
+    assert "20 of 40 by calls (bad_request 20)" in done.err
+    assert len(harness.records("name")) == PEOPLE
+    assert harness.manifest()["status"] == "too_many_failures"
+    server.faults = ()
+    before = server.count
+    done = harness.run(*FAST, "--retry_failures")
+    assert done.code == 0, done.err
+    asked = [one for one in server.requests[before:] if one["model"] != JUDGE]
+    assert len(asked) == 20
+
+
+LIMITED = """
+import os, resource, sys
+resource.setrlimit(resource.RLIMIT_FSIZE, (20480, 20480))
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+@dataclass
+class SmallDisk:
+    """A folder `small` in which no more than a few kB can be written until there is room."""
+
+    folder: Path
+    mounted: bool
+    room: bool = False
+
+    @property
+    def says(self) -> str:
+        return "No space left" if self.mounted else "File too large"
+
+    def command(self, arguments):
+        """The command as it must be given to be held by the limit."""
+        return (
+            arguments if self.mounted or self.room else [sys.executable, "-c", LIMITED, *arguments]
+        )
+
+    def make_room(self):
+        self.room = True
+        if self.mounted:
+            subprocess.run(["mount", "-o", "remount,size=64m", str(self.folder)], check=True)
+
+
+@pytest.fixture(params=["small disk", "small files"])
+def small(tmp_path, request):
+    """A file system of 64 kB where mounting is allowed; else, and also, files of 20 kB at most."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(folder)]
+    wanted = request.param == "small disk"
+    mounted = wanted and not subprocess.run(mount, capture_output=True, check=False).returncode
+    yield SmallDisk(folder, mounted)
+    if mounted:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_a_run_on_a_full_disk_fails_loudly_and_goes_on_when_there_is_room(harness, serve, small):
+    server = serve(latency=0.05)
+    harness.url = server.url
+    slowly = ("--concurrency", "2", "--no_store")  # so that the journal is written in many batches
+    arguments = harness.arguments(*FAST, *slowly, "--output_path", "small/runs")
+    done = harness.command(small.command(arguments))
+    assert done.code == 1
+    assert small.says in done.err and "small/runs" in done.err
+    assert "Traceback" not in done.err
+    (folder,) = (small.folder / "runs").iterdir()
+    (journal,) = folder.glob("*/1-name.jsonl")
+    kept = len(journal.read_bytes().splitlines())
+    assert 0 < kept < PEOPLE
+    before = server.count
+    small.make_room()
+    done = harness.command(small.command(arguments))
+    assert done.code == 0, done.err
+    assert done.summary()["metrics"]["support"]["n"] == PEOPLE
+    assert [str(path) for path in (small.folder / "runs").iterdir()] == [str(folder)]
+    asked = [one for one in server.requests[before:] if one["model"] != JUDGE]
+    assert PEOPLE - kept <= len(asked) <= PEOPLE - kept + 1  # one line may have been torn
+
+
+def test_a_store_on_a_full_disk_is_a_failed_run(harness, serve, small):
+    harness.url = serve().url
+    arguments = harness.arguments(*FAST, "--store", "small/calls.sqlite")
+    done = harness.command(small.command(arguments))
+    assert done.code == 1
+    assert "small/calls.sqlite" in done.err and "--store" in done.err
+    assert "Traceback" not in done.err
+    assert harness.manifest()["status"] == "failed"
+    small.make_room()
+    done = harness.command(small.command(arguments))
+    assert done.code == 0, done.err
+    assert done.summary()["metrics"]["support"]["n"] == PEOPLE
+
+
+def pinned(server):
+    return (
+        "--model_args", f"base_url={server.url},model=candidate-model,revision=1",
+        "--judge", f"openai:base_url={server.url},model={JUDGE},revision=1",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("damage", ["noise", "a torn page"])
+def test_a_damaged_store_is_said_set_aside_and_the_run_goes_on(harness, serve, damage):
+    server = serve()
+    harness.url = server.url
+    store = harness.folder / "cache" / "calls.sqlite"
+    store.parent.mkdir()
+    broken = Random(3).randbytes(40_000)
+    if damage == "a torn page":
+        assert harness.run(*FAST, *pinned(server), "--output_path", "before").code == 0
+        broken = store.read_bytes()[:4096] + broken
+    store.write_bytes(broken)
+    asked = len(server.counts)
+
+    one = harness.run(*FAST, *pinned(server), "--output_path", "one")
+    assert one.code == 0, one.err
+    assert "the store of finished calls is damaged" in one.err
+    (aside,) = store.parent.glob("calls.sqlite.damaged-*[0-9]")
+    assert aside.name in one.err
+    assert aside.read_bytes() == broken
+    counted = server.count
+    assert counted == (2 * asked or len(server.counts))
+
+    two = harness.run(*FAST, *pinned(server), "--output_path", "two")
+    assert two.code == 0
+    assert "damaged" not in two.err
+    assert server.count == counted
+    assert two.summary()["metrics"] == one.summary()["metrics"]
+
+
+def test_two_processes_share_one_store_and_what_one_was_answered_the_other_knows(harness, serve):
+    server = serve(latency=0.05)
+    harness.url = server.url
+    slowly = (*pinned(server), "--concurrency", "2")
+    one = harness.start(*slowly, "--output_path", "one")
+    harness.wait_until(lambda: server.count >= 16)
+    started = time.monotonic()
+    two = harness.start(*slowly, "--output_path", "two")
+    assert one.poll() is None
+    results = [process.communicate(timeout=120) for process in (one, two)]
+    assert one.returncode == two.returncode == 0, results
+
+    # Answered after 0.05 s and written after another 0.2 s, before the second asked anything.
+    known = [asked.digest for asked in server.asked if asked.at < started - 0.25]
+    assert len(known) >= 4
+    assert {server.counts[digest] for digest in known} == {1}
+    before = server.count
+    third = harness.run(*pinned(server), "--output_path", "three")
+    assert third.code == 0
+    assert server.count == before
+    metrics = [json.loads(out)["summaries"][0]["metrics"] for out, _ in results]
+    assert metrics == [third.summary()["metrics"]] * 2
+
+
+def test_a_key_variable_that_is_not_set_stops_the_run_before_anything_is_sent(harness, serve):
+    server = serve()
+    harness.url = server.url
+    model = f"base_url={server.url},model=candidate-model,api_key_env=OUR_SERVERS_KEY"
+    done = harness.run(*FAST, "--model_args", model)
+    assert done.code == 2
+    assert "OUR_SERVERS_KEY" in done.err and "Traceback" not in done.err
+    assert server.count == 0
+    assert harness.records("name") == []
+
+    done = harness.command(harness.arguments(*FAST, "--model_args", model), OUR_SERVERS_KEY="key 1")
+    assert done.code == 0, done.err
+    assert len(harness.folders) == 1
+    assert {asked.headers["authorization"] for asked in server.asked} == {
+        "Bearer key 1", "Bearer not-needed",
+    }  # fmt: skip
+
+
+def test_unreadable_replies_are_asked_again_past_the_store_when_failures_are_retried(
+    harness, serve
+):
+    title = "Learning to love breathing in crawl"
+
+    def sometimes(body):
+        return "no idea" if title in body["messages"][-1]["content"] else harness.answer(body)
+
+    server = serve(answer=sometimes)
+    harness.url = server.url
+    done = harness.run(*FAST, *pinned(server))
+    assert done.code == 0, done.err
+    lost = {one["id"] for one in harness.records("name") if one["outcome"]["type"] == "unreadable"}
+    assert 1 <= len(lost) <= 4
+    assert done.summary()["metrics"]["support"]["n"] == PEOPLE - len(lost)
+
+    server.answer = harness.answer
+    before = server.count
+    done = harness.run(*FAST, *pinned(server), "--output_path", "other")
+    assert done.summary()["metrics"]["support"]["n"] == PEOPLE - len(lost)
+    assert server.count == before  # "no idea" was an answer, and is in the store
+
+    done = harness.run(*FAST, *pinned(server), "--retry_failures")
+    assert done.code == 0, done.err
+    assert done.summary()["metrics"]["support"]["n"] == PEOPLE
+    asked = [one for one in server.requests[before:] if one["model"] != JUDGE]
+    assert len(asked) == len(lost)
+    assert all(title in one["messages"][-1]["content"] for one in asked)
+
+
+STEERING = "\x1b]0;owned\x07\x1b[2J\x1b[31mno such key\x9b1A\r"
+
+
+@pytest.mark.parametrize("shown", [(), ("--quiet",), ("--json",)], ids=str)
+def test_a_servers_words_cannot_steer_the_terminal(harness, serve, shown):
+    harness.url = serve(faults=lambda asked: faults.status(401, message=STEERING)).url
+    arguments = [one for one in harness.arguments(*FAST) if one != "--json"]
+    done = harness.command([*arguments, *shown])
+    assert done.code == 1
+    assert "no such key" in done.err and "\\x1b" in done.err
+    for char in "\x1b\x07\x9b\r":
+        assert char not in done.err
+        assert shown == ("--json",) or char not in done.out
+
+
+def test_a_label_with_escapes_cannot_steer_the_terminal(harness, serve):
+    server = serve(faults=lambda asked: faults.status(404, message=STEERING))
+    harness.url = server.url
+    model = f"base_url={server.url},model=\x1b[31mred"
+    done = harness.run(*FAST, "--model_args", model)
+    assert done.code == 1
+    assert "\x1b" not in done.err + done.out

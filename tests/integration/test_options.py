@@ -1,0 +1,196 @@
+"""What the options of a run do at the server, in its records and in its results."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+import pytest
+
+PEOPLE = 40
+CANDIDATE, JUDGE = "candidate-model", "judge-model"
+
+
+def bodies(server, model: str) -> list[dict]:
+    return [body for body in server.requests if body["model"] == model]
+
+
+def pinned(server) -> tuple[str, ...]:
+    """Options under which answers of one run may serve another."""
+    return (
+        "--model_args", f"base_url={server.url},model={CANDIDATE},revision=1",
+        "--judge", f"openai:base_url={server.url},model={JUDGE},revision=1",
+    )  # fmt: skip
+
+
+def stage_keys(harness, folder: str) -> dict[str, str]:
+    (file,) = (harness.folder / folder).glob("*/manifest.json")
+    stages = json.loads(file.read_text())["tasks"]["interests"]["stages"]
+    return {stage["name"]: stage["key"] for stage in stages}
+
+
+def test_an_option_that_only_scores_use_asks_nothing_new(harness, serve):
+    server = serve()
+    harness.url = server.url
+    usual = harness.run(*pinned(server), "--output_path", "usual")
+    asked = server.count
+    changed = harness.run(*pinned(server), "--output_path", "changed", "--set", "min_support=1")
+    assert usual.code == changed.code == 0, changed.err
+    assert asked > PEOPLE
+    assert server.count == asked
+    # The judge accepts one or two of the cited items of every interest; three are wanted as a rule.
+    before, after = usual.summary(), changed.summary()
+    assert before["metrics"]["grounded"]["value"] == 0.0
+    assert after["metrics"]["grounded"]["value"] == 1.0
+    assert before["metrics"]["support"] == after["metrics"]["support"]
+    assert "changed by --set" not in before["not_comparable_because"]
+    assert "changed by --set" in after["not_comparable_because"]
+    assert stage_keys(harness, "usual") == stage_keys(harness, "changed")
+
+
+def test_an_option_that_prompts_use_asks_the_candidate_anew(harness, serve):
+    server = serve()
+    harness.url = server.url
+    harness.run(*pinned(server), "--output_path", "usual")
+    done = harness.run(*pinned(server), "--output_path", "changed", "--set", "max_interests=1")
+    assert done.code == 0, done.err
+    assert stage_keys(harness, "usual")["name"] != stage_keys(harness, "changed")["name"]
+    assert len(bodies(server, CANDIDATE)) == 2 * PEOPLE
+
+
+def test_sampling_given_on_the_command_line_is_the_candidates_alone(harness, serve):
+    server = serve()
+    harness.url = server.url
+    done = harness.run("--gen_kwargs", "temperature=0.5,max_tokens=77", "--seed", "9")
+    assert done.code == 0, done.err
+    candidate, judge = bodies(server, CANDIDATE), bodies(server, JUDGE)
+    assert len(candidate) == PEOPLE and len(judge) > 0
+    assert {(one["temperature"], one["max_tokens"]) for one in candidate} == {(0.5, 77)}
+    assert {(one["temperature"], one["max_tokens"]) for one in judge} == {(0.0, 256)}
+    assert all("seed" in one for one in candidate) and not any("seed" in one for one in judge)
+    assert "changed by --gen_kwargs" in done.summary()["not_comparable_because"]
+
+
+def test_sampling_that_no_model_knows_is_refused_before_anything_is_asked(harness, serve):
+    server = serve()
+    harness.url = server.url
+    done = harness.run("--gen_kwargs", "temperatur=0.5")
+    assert done.code == 2
+    assert "did you mean 'temperature'?" in done.err
+    assert server.count == 0
+
+
+def test_a_spent_budget_of_tokens_stops_and_a_larger_one_goes_on(harness, serve):
+    server = serve()
+    harness.url = server.url
+    done = harness.run("--max_tokens", "2000", "--concurrency", "2")
+    assert done.code == 1
+    assert "the budget of tokens is spent" in done.err
+    assert done.json["status"] == "failed"
+    assert done.json["summaries"] == []
+    assert "at most 2000" in done.err
+    assert 0 < server.count < PEOPLE
+    done = harness.run("--max_tokens", "1000000", "--concurrency", "2")
+    assert done.code == 0, done.err
+    assert len(harness.folders) == 1
+    assert all(count == 1 for count in server.counts.values())
+    assert done.summary()["metrics"]["support"]["n"] == PEOPLE
+
+
+def test_one_engine_at_a_time_asks_the_candidate_everything_first(harness, serve):
+    server = serve(latency=0.01)
+    harness.url = server.url
+    both = "interests,interests_short"
+    done = harness.run("--one-engine-at-a-time", "--no_store", "--concurrency", "4", tasks=both)
+    assert done.code == 0, done.err
+    order = [body["model"] for body in server.requests]
+    candidate = order.count(CANDIDATE)
+    assert candidate == 2 * PEOPLE
+    assert set(order[:candidate]) == {CANDIDATE}
+    assert set(order[candidate:]) == {JUDGE}
+
+
+def test_else_the_judge_begins_while_the_candidate_is_still_asked(harness, serve):
+    server = serve(latency=0.05)
+    harness.url = server.url
+    both = "interests,interests_short"
+    done = harness.run("--no_store", "--concurrency", "4", tasks=both)
+    assert done.code == 0, done.err
+    order = [body["model"] for body in server.requests]
+    assert JUDGE in order[: order.count(CANDIDATE)]
+
+
+def test_a_run_is_resumed_by_the_command_that_began_it_alone(harness, serve):
+    server = serve()
+    harness.url = server.url
+    assert harness.run("--max_calls", "10", "--concurrency", "2").code == 1
+    (folder,) = harness.folders
+    asked = server.count
+
+    for changed, found, expected in (
+        (("--limit", "5"), "limit: None", "limit: 5"),
+        (("--seed", "3"), "seed: 0", "seed: 3"),
+    ):
+        refused = harness.run("--resume", f"runs/{folder.name}", *changed)
+        assert refused.code == 2
+        assert "this run was asked something else" in refused.err
+        assert f"found:    {found}\n" in refused.err
+        assert f"expected: {expected}\n" in refused.err
+    assert server.count == asked
+
+    done = harness.run("--resume", f"runs/{folder.name}", "--concurrency", "3")
+    assert done.code == 0, done.err
+    assert harness.folders == [folder]
+    assert all(count == 1 for count in server.counts.values())
+    assert done.summary()["metrics"]["support"]["n"] == PEOPLE
+
+
+def test_a_run_that_is_not_there_cannot_be_resumed(harness, serve):
+    server = serve()
+    harness.url = server.url
+    done = harness.run("--resume", "runs/gone")
+    assert done.code == 1
+    assert "runs/gone: no run is kept here" in done.err
+    assert server.count == 0
+
+
+def test_the_seed_reaches_the_server_where_chance_plays_a_part(harness, serve):
+    server = serve()
+    harness.url = server.url
+    sent = []
+    for seed, folder in (("1", "a"), ("1", "b"), ("2", "c")):
+        server.asked.clear()
+        done = harness.run(
+            "--seed", seed, "--gen_kwargs", "temperature=0.7", "--output_path", folder
+        )
+        assert done.code == 0, done.err
+        sent.append(bodies(server, CANDIDATE))
+    one, same, other = sent
+    assert len(one) == len(same) == len(other) == PEOPLE
+    assert Counter(map(repr, one)) == Counter(map(repr, same))
+    assert {body["seed"] for body in one}.isdisjoint(body["seed"] for body in other)
+    # Nothing else differs: the prompts of the two seeds are the same.
+    assert Counter(repr(body["messages"]) for body in one) == Counter(
+        repr(body["messages"]) for body in other
+    )
+
+
+def test_the_seed_chooses_who_is_asked_under_a_limit(harness, serve):
+    server = serve()
+    harness.url = server.url
+    asked = []
+    for seed in ("1", "2"):
+        server.asked.clear()
+        assert harness.run("--seed", seed, "--limit", "5", "--output_path", seed).code == 0
+        asked.append({repr(body["messages"]) for body in bodies(server, CANDIDATE)})
+    assert [len(each) for each in asked] == [5, 5]
+    assert asked[0] != asked[1]
+
+
+@pytest.mark.parametrize("many", [1, 7])
+def test_so_many_requests_and_no_more_are_in_flight(harness, serve, many):
+    server = serve(latency=0.1)
+    harness.url = server.url
+    done = harness.run("--concurrency", str(many), "--limit", "20")
+    assert done.code == 0, done.err
+    assert server.most_in_flight == many

@@ -1,0 +1,215 @@
+"""Keys and passwords that a run is given stay out of everything it writes and says."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+
+import pytest
+
+from harness.testing import faults
+
+KEY = "correct-horse-battery-staple"
+FORMED_KEY = "sk-proj-Zb81nQ0xkW4tRv7LmP2d"
+TITLE = "Learning to love breathing in crawl"
+
+
+def told_and_written(harness, done):
+    """All that a run said and wrote: standard output and error, run folders, cache."""
+    files = [
+        file
+        for name in ("runs", "cache")
+        for file in (harness.folder / name).rglob("*")
+        if file.is_file()
+    ]
+    assert {"manifest.json", "calls.sqlite", "1-name.jsonl"} <= {file.name for file in files}
+    said = {"stdout": done.out.encode(), "stderr": done.err.encode()}
+    return (
+        said
+        | {str(file): file.read_bytes() for file in files}
+        | {f"name of {file}": str(file.relative_to(harness.folder)).encode() for file in files}
+    )
+
+
+def holding(secret, harness, done):
+    return [
+        name for name, text in told_and_written(harness, done).items() if secret.encode() in text
+    ]
+
+
+def echo(status, *, only=None):
+    """A server that repeats the key in the message of its error."""
+
+    def fault(asked):
+        if only is not None and only not in asked.body["messages"][-1]["content"]:
+            return None
+        return faults.status(status, message=f"refused: {asked.headers['authorization']}")
+
+    return fault
+
+
+@pytest.mark.parametrize("variable", ["OPENAI_API_KEY", "OUR_SERVER"])
+@pytest.mark.parametrize("key", [KEY, FORMED_KEY], ids=["any key", "a key of known form"])
+@pytest.mark.parametrize("status", [400, 401, 404, 500])
+def test_a_key_that_the_server_echoes_is_written_nowhere(harness, serve, variable, key, status):
+    server = serve(faults=echo(status, only=TITLE if status in (400, 500) else None))
+    harness.url = server.url
+    model = f"base_url={server.url},model=candidate-model,api_key_env={variable}"
+    arguments = harness.arguments("--model_args", model, "--attempts", "2")
+    done = harness.command(arguments, **{variable: key})
+    assert done.code == (0 if status in (400, 500) else 1), done.err
+    assert server.asked[0].headers["authorization"] == f"Bearer {key}"
+    # The echo arrived, and only the key is gone from it.
+    assert any(b"refused: Bearer" in text for text in told_and_written(harness, done).values())
+    assert holding(key, harness, done) == []
+
+
+@pytest.mark.parametrize("again", ["", f",api_key={KEY}"], ids=["once", "twice"])
+def test_a_key_that_is_given_as_an_argument_is_refused_without_being_repeated(
+    harness, serve, again
+):
+    server = serve()
+    harness.url = server.url
+    model = f"base_url={server.url},model=candidate-model,api_key={KEY}{again}"
+    done = harness.run("--model_args", model)
+    assert done.code == 2
+    assert "api_key" in done.err
+    assert KEY not in done.err + done.out
+    assert server.count == 0
+
+
+@pytest.mark.parametrize("status", [None, 400, 401])
+def test_a_password_in_an_address_is_sent_and_written_nowhere(harness, serve, status):
+    server = serve(faults=echo(status, only=TITLE if status == 400 else None) if status else ())
+    harness.url = server.url.replace("http://", f"http://someone:{KEY}@")
+    done = harness.run()
+    assert done.code == (1 if status == 401 else 0), done.err
+    token = b64encode(f"someone:{KEY}".encode()).decode()
+    assert server.asked[0].headers["authorization"] == f"Basic {token}"
+    assert holding(KEY, harness, done) == []
+    assert holding(token, harness, done) == []
+
+
+def test_a_password_in_an_address_where_nobody_listens_is_not_repeated(harness):
+    harness.url = f"http://someone:{KEY}@127.0.0.1:9/v1"
+    done = harness.run("--attempts", "1")
+    assert done.code == 1
+    assert "127.0.0.1:9" in done.err
+    assert holding(KEY, harness, done) == []
+
+
+def test_the_run_of_a_redacted_command_is_taken_up_by_the_same_command(harness, serve):
+    server = serve(latency=0.03)
+    harness.url = server.url.replace("http://", f"http://someone:{KEY}@")
+    process = harness.start("--concurrency", "2")
+    harness.wait_until(lambda: server.count >= 16)
+    harness.kill(process)
+    (folder,) = harness.folders
+    done = harness.run("--resume", str(folder))
+    assert done.code == 0, done.err
+    assert harness.folders == [folder]
+    assert holding(KEY, harness, done) == []
+
+
+TASK = """
+task: news-sk-recommendation-hard
+extends: interests
+description: A name that has something of a key, and is none.
+"""
+
+
+def test_a_name_that_only_looks_like_a_key_stays_whole(harness):
+    file = harness.folder / "news-sk-recommendation-hard.yaml"
+    file.write_text(TASK)
+    run = harness.arguments(tasks=str(file))[:3]
+    done = harness.command(
+        [*run, "--model", "baseline", "--judge", "lexical", "--tasks", str(file),
+         "--data", "sample", "--json"],
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    (folder,) = harness.folders
+    text = (folder / "manifest.json").read_text()
+    manifest = json.loads(text)
+    (name,) = manifest["tasks"]
+    entry = manifest["tasks"][name]
+    assert name == entry["folder"] == entry["definition"]["name"] == "news-sk-recommendation-hard"
+    assert manifest["asked"]["tasks"] == manifest["settings"]["tasks"] == [str(file)]
+    assert "redacted" not in text
+    again = harness.command([*run, "score", str(folder)])
+    assert again.code == 0, again.err
+
+
+BENCHMARK = """
+    from typing import Any
+
+    import msgspec
+
+    from harness import Benchmark, Item, Metric, Score, Stage, hookimpl
+
+
+    class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+        key_items: int = 1
+
+
+    def items(upstreams, data, options):
+        for number in range(options.key_items):
+            yield Item(id=f"i{number}", user=f"u{number}")
+
+
+    async def work(item, desk):
+        return 1.0
+
+
+    def score(records, options):
+        for record in records["count"]:
+            yield Score(id=record.id, user=record.user, values={"one": 1.0})
+
+
+    def make():
+        return Benchmark(
+            name="keys", version=1, options=Options, load=lambda dataset, options: None,
+            score=score, metrics={"one": Metric(description="One.")},
+            stages=(
+                Stage(
+                    "count", item=Item, value=float, items=items, work=work,
+                    options=("key_items",),
+                ),
+            ),
+        )
+
+
+    @hookimpl
+    def register_benchmarks(register):
+        register("keys", make)
+"""
+
+KEYS_TASK = """
+    task: keys
+    version: 1
+    benchmark: keys
+    description: Counts items.
+    data: {sample: sample, tables: {rows: {files: [rows.csv], columns: {id: {type: string}}}}}
+    options: {key_items: 2}
+    metrics: [one]
+"""
+
+
+def test_an_option_that_is_called_a_key_is_none_and_decides_which_run_it_is(harness, install):
+    install(BENCHMARK, **{"task_configs/keys.yaml": KEYS_TASK, "sample/rows.csv": "id\na\n"})
+    run = [*harness.arguments()[:3], "--model", "baseline", "--tasks", "keys", "--data", "sample"]
+    wanted = (("options.key_items=5", 5), ("keys.options.key_items=10", 10))
+    for change, count in wanted:
+        done = harness.command([*run, "--json", "--set", change])
+        assert done.code == 0, done.err
+        assert done.summary("keys")["metrics"]["one"]["n"] == count
+    manifests = [json.loads((folder / "manifest.json").read_text()) for folder in harness.folders]
+    assert len({one["run_key"] for one in manifests}) == 2
+    assert sorted(
+        (one["asked"]["changes"].popitem(), one["tasks"]["keys"]["definition"]["options"])
+        for one in manifests
+    ) == [
+        (("keys.options.key_items", 10), {"key_items": 10}),
+        (("options.key_items", 5), {"key_items": 5}),
+    ]
+    (counted,) = {one["settings"]["changes"].get("options.key_items") for one in manifests} - {None}
+    assert counted == 5

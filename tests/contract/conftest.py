@@ -1,0 +1,98 @@
+"""An environment that holds the built wheel and nothing of the checkout."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+OWN = "user_understanding_harness"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Environment:
+    """A virtual environment whose commands run in an empty folder outside the checkout."""
+
+    folder: Path
+    elsewhere: Path
+
+    def run(self, *command: str, **extra: str) -> subprocess.CompletedProcess[str]:
+        """Runs a command of the environment; `extra` are environment variables."""
+        program, *arguments = command
+        return subprocess.run(
+            [str(self.folder / "bin" / program), *arguments],
+            cwd=self.elsewhere,
+            env={**_environment(self.elsewhere), **extra},
+            capture_output=True,
+            text=True,
+            timeout=240,
+            check=False,
+        )
+
+    def said(self, *command: str, **extra: str) -> str:
+        """What a command printed; it has to end well."""
+        result = self.run(*command, **extra)
+        assert result.returncode == 0, f"{command}\n{result.stdout}\n{result.stderr}"
+        return result.stdout
+
+    def install(self, wheel: Path) -> None:
+        """Installs a wheel from its file alone."""
+        _succeed(
+            sys.executable, "-m", "pip", "--python", str(self.folder / "bin" / "python"),
+            "install", "--quiet", "--no-deps", "--no-index", str(wheel), where=self.elsewhere,
+        )  # fmt: skip
+
+
+def _environment(folder: Path) -> Mapping[str, str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    return {
+        **kept,
+        "HARNESS_CACHE": str(folder / "cache"),
+        "HF_HUB_OFFLINE": "1",
+        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+    }
+
+
+def _succeed(*command: str, where: Path) -> None:
+    result = subprocess.run(
+        command, cwd=where, env=_environment(where), capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, f"{' '.join(command)}\n{result.stdout}\n{result.stderr}"
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder that a plain `python -m build` of the checkout filled: sdist, wheel made of it."""
+    folder = tmp_path_factory.mktemp("built")
+    _succeed(sys.executable, "-m", "build", "--outdir", str(folder), str(ROOT), where=folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def environment(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Environment:
+    """An environment with the wheel, and what it needs linked from the running one."""
+    base = tmp_path_factory.mktemp("environment")
+    made = Environment(folder=base / "venv", elsewhere=base / "elsewhere")
+    made.elsewhere.mkdir()
+    _succeed(sys.executable, "-m", "venv", "--without-pip", str(made.folder), where=base)
+    target = Path(sysconfig.get_path("purelib", "venv", vars={"base": str(made.folder)}))
+    for entry in _dependencies():
+        (target / entry.name).symlink_to(entry)
+    [wheel] = built.glob("*.whl")
+    made.install(wheel)
+    return made
+
+
+def _dependencies() -> Iterator[Path]:
+    folders = {Path(sysconfig.get_path(kind)) for kind in ("purelib", "platlib")}
+    for folder in sorted(folders):
+        for entry in sorted(folder.iterdir()):
+            if OWN not in entry.name and entry.suffix != ".pth" and entry.name != "__pycache__":
+                yield entry

@@ -1,0 +1,226 @@
+"""Every hook is documented, typed, and called in a real run by a plugin that has them all."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import subprocess
+import sys
+import typing
+
+import msgspec
+import pytest
+
+from harness import hookspecs
+
+HOOKS = {
+    name: function
+    for name, function in vars(hookspecs).items()
+    if inspect.isfunction(function) and hasattr(function, f"{hookspecs.PROJECT}_spec")
+}
+
+PLUGIN = """
+import json
+import os
+
+from harness import (
+    Benchmark, Done, Identity, Item, Metric, Parsed, Reply, Score, Select, Selected, Stage,
+    TextReader, hookimpl,
+)
+
+
+def note(hook, **what):
+    with open(os.environ["HOOKS_CALLED"], "a", encoding="utf-8") as file:
+        file.write(json.dumps({"hook": hook, **what}) + "\\n")
+
+
+@hookimpl
+def register_benchmarks(register):
+    note("register_benchmarks")
+    register("noted", make_benchmark)
+
+
+@hookimpl
+def register_models(register):
+    note("register_models")
+    register("parrot", Parrot, description="answers with the last word")
+
+
+@hookimpl
+def register_judges(register):
+    note("register_judges")
+    register("lenient", lambda model, args: Lenient(), description="takes everything")
+
+
+@hookimpl
+def register_respondents(register):
+    note("register_respondents")
+    register("noted", "answer", "candidate", lambda: lambda variables, random: "respondent")
+
+
+@hookimpl
+def on_run_start(event):
+    note("on_run_start", tasks=list(event.tasks), model=event.model, resumed=event.resumed)
+
+
+@hookimpl
+def on_stage_end(event):
+    note("on_stage_end", stage=event.stage, items=event.items, failures=event.failures)
+
+
+@hookimpl
+def on_run_end(event):
+    note("on_run_end", status=event.status, exit_code=event.exit_code)
+
+
+class Parrot:
+    occupies = None
+    concurrency = 1
+
+    def __init__(self, settings):
+        self.identity = Identity(kind="parrot", name="parrot")
+
+    async def open(self):
+        pass
+
+    async def close(self):
+        pass
+
+    async def ask(self, request):
+        return Reply(text=request.messages[-1].content.split()[-1])
+
+
+class Lenient:
+    name, version, model = "lenient", 1, None
+
+    async def judge(self, question, ask):
+        return Selected(chosen=tuple(range(len(question.options))), rung="rule")
+
+
+async def work(item, desk):
+    answer = await desk.ask("candidate", "answer", {"word": item.id}, read=TextReader())
+    if not isinstance(answer, Parsed):
+        return answer
+    verdict = await desk.judge(Select(prompt="check", subject=item.id, options=("a", "b")))
+    return f"{answer.value} {len(verdict.chosen)}"
+
+
+def score(records, options):
+    for record in records["answer"]:
+        right = record.outcome.value == f"{record.id} 2"
+        yield Score(id=record.id, user=record.user, values={"right": float(right)})
+
+
+def make_benchmark():
+    stage = Stage(
+        name="answer", item=Item, value=str, work=work, roles=("candidate",), judges=("judge",),
+        prompts=("answer",),
+        items=lambda upstreams, data, options: [Item(id=row["id"], user="u") for row in data],
+    )
+    return Benchmark(
+        name="noted", version=1, stages=(stage,), score=score,
+        load=lambda dataset, options: [row for _, row in dataset.table().rows()],
+        metrics={"right": Metric(description="Share of words repeated.")},
+    )
+"""
+
+TASK = """
+task: noted
+version: 1
+benchmark: noted
+description: Repeat a word.
+data:
+  sample: sample
+  tables:
+    words:
+      files: [words.jsonl]
+      columns:
+        id: {type: string}
+metrics: [right]
+"""
+
+FILES = {
+    "noted/__init__.py": "",
+    "noted/plugin.py": PLUGIN,
+    "noted/task_configs/noted.yaml": TASK,
+    "noted/prompts/noted/answer.candidate.j2": "Say {{ word }}",
+    "noted/sample/words.jsonl": '{"id": "tea"}\n{"id": "milk"}\n',
+    "noted-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: noted\nVersion: 1.0\n",
+    "noted-1.0.dist-info/entry_points.txt": "[harness.plugins]\nnoted = noted.plugin\n",
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder to be put on the path: the plugin as an installation would leave it."""
+    base = tmp_path_factory.mktemp("noted")
+    for name, text in FILES.items():
+        path = base / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return base
+
+
+def run(folder, name, *arguments):
+    """The notes of the hooks that were called in a run, and the value of its metric."""
+    notes = folder / f"{name}.called"
+    result = subprocess.run(
+        [
+            sys.executable, "-m", "harness", "--tasks", "noted", "--data", "sample", "--judge",
+            "lenient", "--output_path", str(folder / name), *arguments,
+        ],
+        cwd=folder,
+        env={
+            **os.environ, "PYTHONPATH": str(folder), "HOOKS_CALLED": str(notes),
+            "HARNESS_CACHE": str(folder / "cache"),
+        },
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert result.returncode == 0, result.stdout + result.stderr
+    [summary] = (folder / name).glob("*/noted/summary.json")
+    value = json.loads(summary.read_text("utf-8"))["metrics"]["right"]["value"]
+    return [json.loads(line) for line in notes.read_text("utf-8").splitlines()], value
+
+
+@pytest.fixture(scope="module")
+def notes(folder):
+    """What the hooks were called with in a run with the plugin's own model and judge."""
+    called, value = run(folder, "own-model", "--model", "parrot")
+    assert value == 1.0, "its model and its judge answered"
+    return {note.pop("hook"): note for note in called}
+
+
+def test_every_hook_is_called_in_a_real_run(notes):
+    assert set(HOOKS), "no hook was found, so this test would prove nothing"
+    assert set(notes) == set(HOOKS), "a new hook has to be implemented by the plugin above"
+
+
+def test_observers_are_told_what_happened(notes):
+    assert notes["on_run_start"] == {"tasks": ["noted"], "model": "parrot", "resumed": False}
+    assert notes["on_stage_end"] == {"stage": "answer", "items": 2, "failures": {}}
+    assert notes["on_run_end"] == {"status": "done", "exit_code": 0}
+
+
+def test_a_registered_respondent_answers_for_the_baseline(folder):
+    _, value = run(folder, "respondent", "--model", "baseline")
+    assert value == 0.0, "it always says 'respondent'"
+
+
+@pytest.mark.parametrize("name", sorted(HOOKS))
+def test_a_hook_says_what_it_is_for_and_what_it_takes(name):
+    hook = HOOKS[name]
+    first = (inspect.getdoc(hook) or "").partition("\n")[0]
+    assert first.endswith((".", ":")), f"{name} has no docstring that begins with a sentence"
+    assert "return" in hook.__annotations__
+    assert set(inspect.signature(hook).parameters) <= set(hook.__annotations__)
+
+
+@pytest.mark.parametrize("name", sorted(name for name in HOOKS if name.startswith("on_")))
+def test_an_observer_gets_one_frozen_documented_event(name):
+    [event] = [
+        kind for word, kind in typing.get_type_hints(HOOKS[name]).items() if word != "return"
+    ]
+    assert issubclass(event, msgspec.Struct)
+    assert event.__struct_config__.frozen
+    assert event.__doc__

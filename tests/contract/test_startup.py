@@ -1,0 +1,51 @@
+"""What starts in a moment stays so: the commands that only tell load no heavy module."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = {
+    "torch", "vllm", "transformers", "pandas", "pyarrow", "polars", "duckdb", "datasets",
+    "huggingface_hub", "openai", "aiohttp", "httpx", "httpx2", "numpy", "scipy", "sklearn",
+    "pydantic", "jsonschema", "json_repair", "jinja2", "matplotlib", "faiss", "zstandard", "pip",
+    "setuptools", "pkg_resources",
+}  # fmt: skip
+
+REPORT = """
+import sys
+from harness.cli.main import main
+try:
+    main({arguments!r})
+except SystemExit:
+    pass
+print("LOADED", *sorted({{name.split(".")[0] for name in sys.modules}}))
+"""
+
+
+def loaded_after(*arguments: str) -> tuple[str, set[str]]:
+    """What the command printed, and the top-level names of all modules that it loaded."""
+    result = subprocess.run(
+        [sys.executable, "-c", REPORT.format(arguments=list(arguments))],
+        capture_output=True, text=True, check=True, timeout=120,
+    )  # fmt: skip
+    said, _, names = result.stdout.rpartition("LOADED")
+    return said, set(names.split())
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["tasks"], ["tasks", "--json"]])
+def test_a_command_that_only_tells_loads_nothing_heavy(arguments):
+    said, loaded = loaded_after(*arguments)
+    assert said.strip(), "the command printed nothing, so this test would prove nothing"
+    assert "harness" in loaded
+    assert loaded & HEAVY == set()
+
+
+def test_importing_the_package_loads_nothing_heavy():
+    code = "import sys, harness; print(*sorted({n.split('.')[0] for n in sys.modules}))"
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
+    )
+    assert set(result.stdout.split()) & (HEAVY | {"rich", "yaml", "asyncio"}) == set()

@@ -1,0 +1,102 @@
+"""Every task file can be run and every prompt is somebody's, compiles and renders."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness.plugin_manager import load_plugins
+from harness.prompting import Templates
+from harness.tasks.catalogue import Catalogue
+from harness.tasks.options import typed_options
+
+ROOT = Path(__file__).resolve().parents[2]
+TASK_FILES = sorted((ROOT / "task_configs").rglob("*.y*ml"))
+PROMPTS = sorted((ROOT / "prompts").rglob("*.j2"))
+
+
+def names(paths):
+    """Short names for the parameters of a test."""
+    return [str(path.relative_to(ROOT)) for path in paths]
+
+
+@pytest.fixture(scope="module")
+def plugins():
+    found = load_plugins()
+    assert [str(one) for one in found.broken] == []
+    assert list(found.problems) == []
+    return found
+
+
+@pytest.fixture(scope="module")
+def catalogue(plugins):
+    return Catalogue(plugins)
+
+
+@pytest.mark.parametrize("file", TASK_FILES, ids=names(TASK_FILES))
+def test_a_task_file_validates(file, catalogue, plugins):
+    document = catalogue.find(str(file))[0]
+    if document.is_group:
+        assert catalogue.select([str(file)]).tasks
+    elif not catalogue.resolved(document).values.get("abstract"):
+        task = catalogue.task(document)
+        benchmark = plugins.benchmark(task.benchmark)
+        typed_options(task, benchmark.options)
+        assert set(task.metrics) <= set(benchmark.metrics)
+
+
+@pytest.mark.parametrize("file", TASK_FILES, ids=names(TASK_FILES))
+def test_a_task_file_is_named_after_its_task_and_lies_with_its_benchmark(file, catalogue, plugins):
+    document = catalogue.find(str(file))[0]
+    assert file.stem == document.name
+    assert file.parent.name in plugins.benchmarks
+
+
+def test_no_file_is_left_out_of_the_list(catalogue):
+    assert list(catalogue.problems) == []
+    assert {entry.file for entry in catalogue.entries} >= set(TASK_FILES)
+
+
+@pytest.mark.parametrize("file", PROMPTS, ids=names(PROMPTS))
+def test_a_prompt_belongs_to_a_stage_and_compiles(file, plugins):
+    benchmark = file.parent.name
+    if file.name.startswith("_"):
+        pytest.skip("a part for other prompts to include")
+    prompt, _, role = file.name.removesuffix(".j2").rpartition(".")
+    asked = {
+        (template, asks)
+        for stage in plugins.benchmark(benchmark).stages
+        for template in stage.templates
+        for asks in (*stage.roles, *stage.judges)
+    }
+    assert (prompt, role) in asked, f"no stage of {benchmark} asks {role} with {prompt}"
+    template = Templates([ROOT / "prompts"]).get(benchmark, prompt, role)
+    assert template is not None
+    assert template.variables, "a prompt that shows nothing of the item asks nothing about it"
+
+
+def test_every_prompt_of_every_task_renders(tmp_path):
+    """A rehearsal over the bundled samples makes the first prompt of each stage and role."""
+    result = subprocess.run(
+        [
+            sys.executable, "-m", "harness", "--dry_run", "--json", "--tasks", "*", "--data",
+            "sample", "--model", "baseline", "--judge", "openai:model=m,base_url=http://127.0.0.1:9/v1",
+        ],
+        cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False,
+        env={**os.environ, "HARNESS_CACHE": str(tmp_path / "cache")},
+    )  # fmt: skip
+    assert result.returncode == 0, result.stdout + result.stderr
+    forecast = json.loads(result.stdout)["stages"]
+    tasks = set(Catalogue(load_plugins()).names)
+    assert {stage["task"] for stage in forecast} == tasks
+    for stage in forecast:
+        for role in stage["roles"]:
+            texts = [message["content"] for message in role["first_prompt"]]
+            assert texts, f"{stage['task']}/{stage['stage']}: {role['role']} was asked nothing"
+            assert all(text.strip() for text in texts)
+    assert list(tmp_path.iterdir()) == [], "a rehearsal leaves nothing behind"

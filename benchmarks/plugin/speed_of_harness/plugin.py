@@ -1,0 +1,45 @@
+"""What the plugin tells the harness."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from harness import hookimpl
+
+if TYPE_CHECKING:
+    from harness import Benchmark, ModelSettings
+    from harness.hookspecs import RegisterBenchmark, RegisterModel, StageEnded
+    from speed_of_harness.model import FreeModel
+
+
+@hookimpl
+def register_benchmarks(register: RegisterBenchmark) -> None:
+    """Adds the benchmark `speed`."""
+    register("speed", make_benchmark)
+
+
+@hookimpl
+def register_models(register: RegisterModel) -> None:
+    """Adds the model `free`."""
+    register("free", make_model, description="answers at once, in this process, for nothing")
+
+
+@hookimpl
+def on_stage_end(event: StageEnded) -> None:
+    """Leaves the seconds of the asking alone in the run folder, for the table."""
+    (event.folder / "asked.json").write_text(json.dumps(event.seconds), encoding="utf-8")
+
+
+def make_benchmark() -> Benchmark:
+    """The benchmark of this plugin."""
+    from speed_of_harness.benchmark import SPEED
+
+    return SPEED
+
+
+def make_model(settings: ModelSettings) -> FreeModel:
+    """The model of this plugin."""
+    from speed_of_harness.model import FreeModel
+
+    return FreeModel(settings)

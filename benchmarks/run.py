@@ -1,0 +1,220 @@
+"""Speed and memory of the harness itself, beside its peers: measured, printed, kept as JSON."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import messages
+import table
+from measure import HERE, ContenderFailed, Cost, chat_server, run_measured
+
+PLUGIN = {"PYTHONPATH": str(HERE / "plugin")}
+AT_ONCE = 64
+LATENCY = 0.2
+AT_ONCE_WITH_LATENCY = 256
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contender:
+    """One process to measure. `command` gets a fresh folder; `count` is what it works through."""
+
+    name: str
+    count: int
+    command: Callable[[Path], Sequence[str]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """Everything that was measured of one contender, a figure a round."""
+
+    name: str
+    count: int
+    costs: list[Cost]
+    asked: list[float]
+
+
+def measure(contenders: Sequence[Contender], rounds: int, scratch: Path) -> list[Result]:
+    """Runs the contenders in turn, round after round; one that fails is told and left out."""
+    results = {
+        one.name: Result(name=one.name, count=one.count, costs=[], asked=[]) for one in contenders
+    }
+    failed: set[str] = set()
+    for number in range(1, rounds + 1):
+        for one in contenders:
+            if one.name in failed:
+                continue
+            folder = scratch / f"{number}-{one.name.replace(' ', '-')}"
+            folder.mkdir(parents=True)
+            try:
+                cost = run_measured(one.command(folder), log=folder / "output", environment=PLUGIN)
+            except ContenderFailed as error:
+                failed.add(one.name)
+                print(f"{one.name} failed and is left out:\n{error}", file=sys.stderr)
+                continue
+            results[one.name].costs.append(cost)
+            results[one.name].asked.extend(asked_seconds(folder))
+            print(f"  round {number}  {one.name}: {cost.wall:.2f} s", file=sys.stderr)
+            shutil.rmtree(folder)
+    return [result for name, result in results.items() if name not in failed]
+
+
+def asked_seconds(folder: Path) -> Iterator[float]:
+    """How long the asking alone took, where the contender left a note of it."""
+    for note in folder.rglob("asked.json"):
+        yield json.loads(note.read_text("utf-8"))
+
+
+def startup() -> list[Contender]:
+    """The two commands that have to answer in a moment."""
+    command = Path(sys.executable).with_name("harness")
+    return [
+        Contender(name="harness --help", count=1, command=lambda _: [str(command), "--help"]),
+        Contender(name="harness tasks", count=1, command=lambda _: [str(command), "tasks"]),
+    ]
+
+
+def items(counts: Sequence[int]) -> list[Contender]:
+    """Made-up items through a model that costs nothing."""
+    script = str(HERE / "contenders" / "harness_items.py")
+
+    def contender(count: int) -> Contender:
+        return Contender(
+            name=f"harness {count} items",
+            count=count,
+            command=lambda folder: [
+                sys.executable, script, "--count", str(count), "--folder", str(folder),
+            ],
+        )  # fmt: skip
+
+    return [contender(count) for count in counts]
+
+
+def chat(
+    name: str, script: str, *, python: str, url: str, at_once: int, data: Path, count: int
+) -> Contender:
+    """One client of the loopback server."""
+
+    def command(folder: Path) -> Sequence[str]:
+        return [
+            python, str(HERE / "contenders" / script), "--url", url, "--data", str(data),
+            "--concurrency", str(at_once), "--folder", str(folder),
+        ]  # fmt: skip
+
+    return Contender(name=name, count=count, command=command)
+
+
+def chats(
+    url: str, scratch: Path, arguments: argparse.Namespace, *, at_once: int, peers: bool
+) -> list[Contender]:
+    """The harness, the bare client and, where installed, the peers, over the same messages."""
+    data = messages.write(scratch / "messages.jsonl", arguments.requests)
+    common = {"url": url, "at_once": at_once}
+    own = {**common, "python": sys.executable, "data": data, "count": arguments.requests}
+    contenders = [
+        chat("harness", "harness_chat.py", **own),
+        chat("bare openai", "bare_openai.py", **own),
+    ]
+    if peers and arguments.peers_python:
+        fewer = messages.write(scratch / "fewer.jsonl", arguments.inspect_requests)
+        other = {**common, "python": arguments.peers_python}
+        contenders += [
+            chat("lm-eval", "lm_eval_chat.py", **other, data=data, count=arguments.requests),
+            chat(
+                "inspect_ai", "inspect_chat.py", **other, data=fewer,
+                count=arguments.inspect_requests,
+            ),
+        ]  # fmt: skip
+    return contenders
+
+
+def run(arguments: argparse.Namespace, scratch: Path) -> dict[str, list[Result]]:
+    """Every part that was asked for, by name."""
+    found: dict[str, list[Result]] = {}
+    rounds = arguments.rounds
+    if "startup" in arguments.only:
+        # Files come from the page cache in every round but the first.
+        found["startup"] = measure(startup(), max(rounds, 2) * 3, scratch / "startup")
+    if "items" in arguments.only:
+        found["items"] = measure(items(arguments.items), rounds, scratch / "items")
+    if "chat" in arguments.only:
+        with chat_server() as url:
+            contenders = chats(url, scratch, arguments, at_once=AT_ONCE, peers=True)
+            found["chat"] = measure(contenders, rounds, scratch / "chat")
+    if "latency" in arguments.only:
+        with chat_server(LATENCY) as url:
+            contenders = chats(url, scratch, arguments, at_once=AT_ONCE_WITH_LATENCY, peers=False)
+            found["latency"] = measure(contenders, rounds, scratch / "latency")
+    return found
+
+
+def main() -> None:
+    """Measures, prints and keeps the results."""
+    arguments = parser().parse_args()
+    with tempfile.TemporaryDirectory(prefix="harness-bench-") as scratch:
+        os.environ["HARNESS_CACHE"] = scratch
+        found = run(arguments, Path(scratch))
+    lines = [
+        table.Line(
+            part=part,
+            name=result.name,
+            count=result.count,
+            wall=statistics.median(cost.wall for cost in result.costs),
+            cpu=statistics.median(cost.cpu for cost in result.costs),
+            memory=statistics.median(cost.memory for cost in result.costs),
+            asked=statistics.median(result.asked) if result.asked else None,
+        )
+        for part, results in found.items()
+        for result in results
+    ]
+    promises = table.promises(lines, latency=LATENCY, at_once=AT_ONCE_WITH_LATENCY)
+    print(table.render(lines, promises))
+    kept = {
+        "time": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+        "machine": {
+            "cores": os.cpu_count(),
+            "system": platform.platform(),
+            "python": platform.python_version(),
+        },
+        "rounds": arguments.rounds,
+        "medians": [table.plain(line) for line in lines],
+        "promises": [table.plain(promise) for promise in promises],
+        "runs": {
+            part: {result.name: [table.plain(cost) for cost in result.costs] for result in results}
+            for part, results in found.items()
+        },
+    }
+    arguments.results.mkdir(parents=True, exist_ok=True)
+    path = arguments.results / f"{time.strftime('%Y%m%d-%H%M%S')}.json"
+    path.write_text(json.dumps(kept, indent=2) + "\n", encoding="utf-8")
+    print(f"\nwritten to {path}")
+
+
+def parser() -> argparse.ArgumentParser:
+    """The options of `make bench BENCH="…"`."""
+    parts = ("startup", "items", "chat", "latency")
+    parsed = argparse.ArgumentParser(description=__doc__)
+    add = parsed.add_argument
+    add("--rounds", type=int, default=5)
+    add("--only", nargs="+", choices=parts, default=parts, metavar="PART", help=", ".join(parts))
+    add("--items", nargs="+", type=int, default=[100_000, 1_000_000])
+    add("--requests", type=int, default=10_000)
+    add("--inspect-requests", type=int, default=3_000, help="it is slow; rates are compared")
+    add("--peers-python", default=os.environ.get("BENCH_PEERS_PYTHON"), metavar="PATH",
+        help="a Python with lm_eval[api] and inspect_ai; without it they are left out")  # fmt: skip
+    add("--results", type=Path, default=HERE / "results")
+    return parsed
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,146 @@
+"""The table of what was measured, and whether it holds what is promised."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """The medians of one contender; `asked` is the seconds of the asking alone, where known."""
+
+    part: str
+    name: str
+    count: int
+    wall: float
+    cpu: float
+    memory: float
+    asked: float | None
+
+    @property
+    def rate(self) -> float:
+        """Items or requests a second, over the whole process."""
+        return self.count / self.wall
+
+    @property
+    def cpu_each(self) -> float:
+        """Milliseconds of processor time an item or request."""
+        return 1000 * self.cpu / self.count
+
+
+@dataclass(frozen=True, kw_only=True)
+class Promise:
+    """One figure that is promised, beside what was measured."""
+
+    what: str
+    promised: float
+    measured: float
+    at_least: bool
+
+    @property
+    def kept(self) -> bool:
+        """Whether the measured figure is as good as the promised one."""
+        if self.at_least:
+            return self.measured >= self.promised
+        return self.measured <= self.promised
+
+
+def promises(lines: Sequence[Line], *, latency: float, at_once: int) -> list[Promise]:
+    """Every promise that the lines can tell about."""
+    by_name = {(line.part, line.name): line for line in lines}
+    return [
+        *_startup(by_name),
+        *_items([line for line in lines if line.part == "items"]),
+        *_chat(by_name),
+        *_latency(by_name, latency=latency, at_once=at_once),
+    ]
+
+
+def _startup(by_name: dict[tuple[str, str], Line]) -> Iterator[Promise]:
+    for name, seconds in (("harness --help", 0.15), ("harness tasks", 0.4)):
+        if line := by_name.get(("startup", name)):
+            yield Promise(what=f"{name}, s", promised=seconds, measured=line.wall, at_least=False)
+
+
+def _items(lines: Sequence[Line]) -> Iterator[Promise]:
+    for line in lines:
+        yield Promise(
+            what=f"CPU of {line.name}, ms an item",
+            promised=0.25,
+            measured=line.cpu_each,
+            at_least=False,
+        )
+        yield Promise(
+            what=f"peak of {line.name}, MiB", promised=400, measured=line.memory, at_least=False
+        )
+
+
+def _chat(by_name: dict[tuple[str, str], Line]) -> Iterator[Promise]:
+    own = by_name.get(("chat", "harness"))
+    for name, times in (("bare openai", 1.8), ("lm-eval", 4.0), ("inspect_ai", 15.0)):
+        if own and (other := by_name.get(("chat", name))):
+            yield Promise(
+                what=f"requests a second beside {name}, times",
+                promised=times,
+                measured=own.rate / other.rate,
+                at_least=True,
+            )
+
+
+def _latency(
+    by_name: dict[tuple[str, str], Line], *, latency: float, at_once: int
+) -> Iterator[Promise]:
+    line = by_name.get(("latency", "harness"))
+    if line and line.asked:
+        allowed = -(-line.count // at_once) * latency
+        yield Promise(
+            what="share of what the latency allows",
+            promised=0.95,
+            measured=allowed / line.asked,
+            at_least=True,
+        )
+
+
+def render(lines: Sequence[Line], kept: Sequence[Promise]) -> str:
+    """Both tables as text."""
+    titles = ("part", "contender", "n", "wall s", "n/s", "asking n/s", "CPU ms each", "peak MiB")
+    rows = [
+        (
+            line.part,
+            line.name,
+            f"{line.count}",
+            f"{line.wall:.2f}",
+            f"{line.rate:.0f}",
+            f"{line.count / line.asked:.0f}" if line.asked else "",
+            f"{line.cpu_each:.3f}",
+            f"{line.memory:.0f}",
+        )
+        for line in lines
+    ]
+    promised = [
+        (
+            promise.what,
+            f"{'≥' if promise.at_least else '≤'} {promise.promised:g}",
+            f"{promise.measured:.3g}",
+            "kept" if promise.kept else "MISSED",
+        )
+        for promise in kept
+    ]
+    first = _columns(titles, rows)
+    return f"{first}\n\n{_columns(('promise', 'promised', 'measured', ''), promised)}"
+
+
+def _columns(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    widths = [max(len(row[place]) for row in (titles, *rows)) for place in range(len(titles))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in (titles, *rows)
+    )
+
+
+def plain(value: Any) -> dict[str, Any]:
+    """A line, promise or cost as JSON values."""
+    return dataclasses.asdict(value)

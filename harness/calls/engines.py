@@ -198,8 +198,7 @@ class EngineRoom:
         if holder is not None:
             holder.turn.clear()
             await self._close_for(chosen, holder)
-        if self._stopped is None:
-            resource.holder = chosen
+        resource.holder = chosen
         resource.switch = None
         chosen.turn.set()
 

@@ -1,4 +1,4 @@
-"""Writing files so that a reader meets the old one or the new one, never a part."""
+"""Files of a run: written so that a reader meets the old one or the new one, and read back."""
 
 from __future__ import annotations
 
@@ -8,9 +8,13 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
-from harness.errors import StorageError
+import msgspec
+
+from harness.errors import DataError, StorageError
+
+T = TypeVar("T")
 
 
 def storage_error(path: Path, error: OSError) -> StorageError:
@@ -52,6 +56,20 @@ def atomic_write(path: Path, data: bytes) -> None:
     """Put `data` in the place of whatever `path` holds, at once and for good."""
     with atomic_writer(path) as file:
         file.write(data)
+
+
+def decode_file(data: bytes, kind: type[T], path: Path, *, what: str, version: int, hint: str) -> T:
+    """The value that a file of ours holds; DataError where it cannot be understood."""
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise DataError(
+            f"this {what} cannot be read",
+            where=str(path),
+            found=str(error),
+            expected=f"a {what} of format {version}",
+            hint=hint,
+        ) from error
 
 
 def sync_folder(folder: Path) -> None:

@@ -11,7 +11,7 @@ import msgspec
 
 from harness.errors import DataError
 from harness.redaction import redacted_args, without_key_material
-from harness.results.files import atomic_write
+from harness.results.files import atomic_write, decode_file
 from harness.tasks.task import Task
 
 FORMAT = 1
@@ -176,13 +176,5 @@ def read_manifest(path: Path) -> Manifest:
         raise DataError(
             "no run is kept here", where=str(path.parent), expected=f"a file {path.name}"
         ) from error
-    try:
-        return msgspec.json.decode(data, type=Manifest)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise DataError(
-            "this manifest cannot be read",
-            where=str(path),
-            found=str(error),
-            expected=f"a manifest of format {FORMAT}",
-            hint="it may be of another version of the harness, or damaged",
-        ) from error
+    hint = "it may be of another version of the harness, or damaged"
+    return decode_file(data, Manifest, path, what="manifest", version=FORMAT, hint=hint)

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from harness.errors import DataError, HarnessError, PluginError, TaskError, did_you_mean
+from harness.errors import HarnessError, PluginError, TaskError, did_you_mean
 from harness.models import Usage
 from harness.redaction import without_key_material
-from harness.results.files import atomic_write, atomic_writer
+from harness.results.files import atomic_write, atomic_writer, decode_file
 from harness.results.folder import RunFolder
 from harness.results.manifest import Manifest, TaskEntry
 from harness.results.records import Record, Records
@@ -126,16 +126,8 @@ def read_summary(path: Path) -> TaskSummary | None:
         data = path.read_bytes()
     except FileNotFoundError:
         return None
-    try:
-        return msgspec.json.decode(data, type=TaskSummary)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise DataError(
-            "this summary cannot be read",
-            where=str(path),
-            found=str(error),
-            expected=f"a summary of format {FORMAT}",
-            hint="`harness score` writes it anew",
-        ) from error
+    hint = "`harness score` writes it anew"
+    return decode_file(data, TaskSummary, path, what="summary", version=FORMAT, hint=hint)
 
 
 def _open(folder: RunFolder, entry: TaskEntry, name: str) -> dict[str, JournalIndex]:

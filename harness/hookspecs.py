@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from harness.judging import Judge
     from harness.models import Model, ModelSettings
     from harness.pipeline.benchmark import Benchmark
+    from harness.pipeline.tools import Analysis, DataTool
 
 PROJECT = "harness"
 hookspec = pluggy.HookspecMarker(PROJECT)
@@ -23,6 +24,10 @@ BenchmarkFactory = Callable[[], "Benchmark"]
 ModelFactory = Callable[["ModelSettings"], "Model"]
 JudgeFactory = Callable[["Model | None", Mapping[str, str]], "Judge"]
 Respondent = Callable[[Mapping[str, Any], Random], str]
+
+
+AnalysisFactory = Callable[[], "Analysis"]
+DataToolFactory = Callable[[], "DataTool"]
 
 
 class RegisterBenchmark(Protocol):
@@ -50,6 +55,16 @@ class RegisterRespondent(Protocol):
         name: str = "default",
         version: int = 1,
     ) -> None: ...
+
+
+class RegisterAnalysis(Protocol):
+    def __call__(
+        self, benchmark: str, name: str, factory: AnalysisFactory, *, description: str = ""
+    ) -> None: ...
+
+
+class RegisterDataTool(Protocol):
+    def __call__(self, name: str, factory: DataToolFactory, *, description: str = "") -> None: ...
 
 
 class RunStarted(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,6 +114,16 @@ def register_judges(register: RegisterJudge) -> None:
 @hookspec
 def register_respondents(register: RegisterRespondent) -> None:
     """Call `register(benchmark, prompt, role, factory)` for each baseline respondent."""
+
+
+@hookspec
+def register_analyses(register: RegisterAnalysis) -> None:
+    """Call `register(benchmark, name, factory)` for each analysis of `harness analyse`."""
+
+
+@hookspec
+def register_data_tools(register: RegisterDataTool) -> None:
+    """Call `register(name, factory)` for each tool of `harness data`."""
 
 
 @hookspec

@@ -10,10 +10,14 @@ T = TypeVar("T")
 
 
 class Parsed(msgspec.Struct, Generic[T], frozen=True):
-    """A reply that was read, and the rung of the ladder that read it."""
+    """A reply that was read, and the rung of the ladder that read it.
+
+    `truncated` says that it was cut at the token limit and read all the same, as its asker wished.
+    """
 
     value: T
     rung: str
+    truncated: bool = False
 
 
 class Unreadable(msgspec.Struct, frozen=True, tag="unreadable"):

@@ -14,7 +14,14 @@ import pluggy
 
 from harness import hookspecs
 from harness.errors import HarnessError, PluginError, UnknownName, did_you_mean
-from harness.hookspecs import BenchmarkFactory, JudgeFactory, ModelFactory, Respondent
+from harness.hookspecs import (
+    AnalysisFactory,
+    BenchmarkFactory,
+    DataToolFactory,
+    JudgeFactory,
+    ModelFactory,
+    Respondent,
+)
 from harness.resources import Bundle, bundles, package_folder, top_level
 
 if TYPE_CHECKING:
@@ -26,6 +33,8 @@ REGISTERING = (
     "register_models",
     "register_judges",
     "register_respondents",
+    "register_analyses",
+    "register_data_tools",
 )
 
 K = TypeVar("K", bound=Hashable)
@@ -79,6 +88,13 @@ class RespondentRegistration(Registration[Callable[[], Respondent]]):
     def key(self) -> RespondentKey:
         """What it is registered under."""
         return self.benchmark, self.prompt, self.role, self.name
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnalysisRegistration(Registration[AnalysisFactory]):
+    """An analysis; its name is one word for all benchmarks, so that commands stay short."""
+
+    benchmark: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,9 +164,19 @@ class Registries:
         default_factory=lambda: Registry("respondent")
     )
 
+    analyses: Registry[str, AnalysisRegistration] = field(
+        default_factory=lambda: Registry("analysis")
+    )
+    data_tools: Registry[str, Registration[DataToolFactory]] = field(
+        default_factory=lambda: Registry("data tool")
+    )
+
     def all(self) -> tuple[Registry[Any, Any], ...]:
-        """Every registry."""
-        return self.benchmarks, self.models, self.judges, self.respondents
+        """Every registry, in the order of `REGISTERING`."""
+        return (
+            self.benchmarks, self.models, self.judges, self.respondents, self.analyses,
+            self.data_tools,
+        )  # fmt: skip
 
 
 class Plugins:
@@ -171,6 +197,8 @@ class Plugins:
         self.models = registries.models
         self.judges = registries.judges
         self.respondents = registries.respondents
+        self.analyses = registries.analyses
+        self.data_tools = registries.data_tools
         self.broken = broken
         self.problems = problems
         self.bundles = bundles
@@ -219,6 +247,14 @@ class Plugins:
         """How to make the judge of that name."""
         return self._registered(self.judges, name)
 
+    def analysis(self, name: str) -> AnalysisRegistration:
+        """How to make the analysis of that name."""
+        return self._registered(self.analyses, name)
+
+    def data_tool(self, name: str) -> Registration[DataToolFactory]:
+        """How to make the data tool of that name."""
+        return self._registered(self.data_tools, name)
+
     def respondent(
         self, benchmark: str, prompt: str, role: str, name: str = "default"
     ) -> RespondentRegistration:
@@ -257,8 +293,8 @@ class Plugins:
         if name in registry:
             return registry[name]
         behind = self.broken_behind(name) or self.broken
-        # Models and judges are named by the user, benchmarks by task files.
-        named_by_user = registry is self.models or registry is self.judges
+        # Benchmarks are named by task files, all else by the user.
+        named_by_user = registry is not self.benchmarks
         raise (UnknownName if named_by_user and not behind else PluginError)(
             f"no plugin offers the {registry.kind} {name!r}",
             expected=f"one of {', '.join(registry)}" if registry else "one that is registered",
@@ -337,6 +373,8 @@ def _registered_by(
     models: list[tuple[Any, Any]] = []
     judges: list[tuple[Any, Any]] = []
     respondents: list[tuple[Any, Any]] = []
+    analyses: list[tuple[Any, Any]] = []
+    data_tools: list[tuple[Any, Any]] = []
 
     def add_benchmark(name: str, factory: BenchmarkFactory) -> None:
         benchmarks.append((name, Registration(name=name, factory=factory, origin=origin)))
@@ -371,11 +409,27 @@ def _registered_by(
         )  # fmt: skip
         respondents.append((registration.key, registration))
 
+    def add_analysis(
+        benchmark: str, name: str, factory: AnalysisFactory, *, description: str = ""
+    ) -> None:
+        registration = AnalysisRegistration(
+            name=name, factory=factory, origin=origin, description=description, benchmark=benchmark
+        )
+        analyses.append((name, registration))
+
+    def add_data_tool(name: str, factory: DataToolFactory, *, description: str = "") -> None:
+        registration = Registration(
+            name=name, factory=factory, origin=origin, description=description
+        )
+        data_tools.append((name, registration))
+
     others = [one for one in manager.get_plugins() if one is not plugin]
-    adders = (add_benchmark, add_model, add_judge, add_respondent)
+    adders = (
+        add_benchmark, add_model, add_judge, add_respondent, add_analysis, add_data_tool,
+    )  # fmt: skip
     for hook_name, register in zip(REGISTERING, adders, strict=True):
         manager.subset_hook_caller(hook_name, others)(register=register)
-    return benchmarks, models, judges, respondents
+    return benchmarks, models, judges, respondents, analyses, data_tools
 
 
 def _misspelt(plugin: object, manager: pluggy.PluginManager, origin: Origin) -> list[str]:

@@ -8,12 +8,12 @@ from typing import Any
 import msgspec
 
 from harness.reporting.text import clean_text
-from harness.results.records import CallRecord, Done, Record
+from harness.results.records import CallRecord, Done, JournalLine
 
 _WIDTH = 88
 
 
-def record_lines(task: str, stage: str, record: Record[Any, Any]) -> Iterator[str]:
+def record_lines(task: str, stage: str, record: JournalLine[Any, Any]) -> Iterator[str]:
     """The record from its item over each call to its outcome."""
     yield _rule(f"{task} / {stage} / {record.id}  (user {record.user})", "═")
     yield from _block("item", _json(record.item))

@@ -13,7 +13,6 @@ from harness.errors import DataError
 if TYPE_CHECKING:
     from harness.results.folder import RunFolder
     from harness.results.manifest import Manifest, StageEntry
-    from harness.results.records import Record
 
 
 class Place(NamedTuple):
@@ -125,14 +124,14 @@ def _heading(
 
 def _show_failures(places: list[Place], args: argparse.Namespace) -> int:
     from harness.reporting.text import clean_text
-    from harness.results.records import Done
+    from harness.results.records import Done, JournalLine
     from harness.results.stored import JournalRecords
 
     found = []
     many = 0
-    record: Record[Any, Any]
+    record: Any
     for task, stage, journal in places:
-        for record in JournalRecords(journal, stage.key):
+        for record in JournalRecords(journal, stage.key, JournalLine[Any, Any]):
             outcome: Any = record.outcome
             if isinstance(outcome, Done):
                 continue
@@ -186,13 +185,14 @@ def _show_sample(folder: RunFolder, places: list[Place], args: argparse.Namespac
     return 0
 
 
-def _records_of(place: Place, sample: str) -> Iterator[Record[Any, Any]]:
+def _records_of(place: Place, sample: str) -> Iterator[Any]:
     """The current records of an item or a user in one stage."""
+    from harness.results.records import JournalLine
     from harness.results.stored import JournalIndex, JournalRecords
 
     key = place.stage.key
     index = JournalIndex(place.journal, key, wanted=lambda head: sample in (head.id, head.user))
-    return iter(JournalRecords(place.journal, key, index=index))
+    return iter(JournalRecords(place.journal, key, JournalLine[Any, Any], index=index))
 
 
 def _gist(detail: str) -> str:

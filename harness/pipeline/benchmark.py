@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 import msgspec
 
@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from harness.data import Dataset
     from harness.pipeline.desk import Desk
     from harness.results.records import Records
+
+
+DetailsT = TypeVar("DetailsT")
 
 
 class Item(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,27 +72,57 @@ class Stage:
         return self.prompts or (self.name,)
 
 
-class Score(msgspec.Struct, frozen=True, kw_only=True):
-    """One scored unit, a sample or a user: a number for each metric, or why there is none."""
+class Score(msgspec.Struct, Generic[DetailsT], frozen=True, kw_only=True):
+    """One scored unit, a sample or a user: a number for each metric, or why there is none.
+
+    `worst` is what the unit counts in the second column where that is neither its value nor the
+    metric's worst: a part of it failed. `counts` are what happened on the way, summed up in the
+    summary. `details` are what scores over several runs and analyses are made from, of the type
+    that the benchmark names.
+    """
 
     id: str
     user: str
     values: dict[str, float] = {}
     missing: dict[str, str] = {}
+    worst: dict[str, float] = {}
+    counts: dict[str, int] = {}
+    details: DetailsT | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Metric:
     """How one column of scores becomes one number.
 
-    `worst` is what a missing unit counts in the second column. `statistic` is "mean", "median"
-    or a function from a numpy column to a float.
+    `of` names the column, the metric's own name unless given, so that a column may have several
+    metrics. `worst` is what a missing unit counts in the second column. `statistic` is "mean",
+    "median" or a function from a numpy column to a float. `note` is what a reader must know before
+    the number is used.
     """
 
     description: str
     worst: float = 0.0
     higher_is_better: bool = True
     statistic: Literal["mean", "median"] | Callable[[Any], float] = "mean"
+    of: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Oracle:
+    """What a set of runs found together, and how each run is scored against it.
+
+    `gather` unites what the runs' scores hold, with what a file held where one was given.
+    `rescore` is a unit's score against all of it. `metrics` are those that change with the set;
+    below `enough` runs, and without a file, they carry a warning.
+    """
+
+    gather: Callable[[Iterable[Score[Any]], Any | None], Any]
+    rescore: Callable[[Score[Any], Any, Any], Score[Any]]
+    read: Callable[[bytes], Any]
+    write: Callable[[Any], bytes]
+    metrics: tuple[str, ...]
+    enough: int = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,16 +130,24 @@ class Benchmark:
     """A benchmark: options, data, stages, scores.
 
     `load` turns the opened tables into whatever the stages' `items` want, and raises DataError
-    for rows it cannot use. `score` yields one Score a unit from stored records alone.
+    for rows it cannot use. `score` yields one Score a unit from stored records alone and reads no
+    options but those in `scored_with`: they can be changed without asking anybody again. `details`
+    is the type of a score's details. `oracle` is for scores that depend on a set of runs.
+    `counts` tells from the same records what happened in the run as a whole, beside what its units
+    count.
     """
 
     name: str
     version: int
     stages: tuple[Stage, ...]
     load: Callable[[Dataset, Any], Any]
-    score: Callable[[Mapping[str, Records[Any, Any]], Any], Iterator[Score]]
+    score: Callable[[Mapping[str, Records[Any, Any]], Any], Iterator[Score[Any]]]
     metrics: Mapping[str, Metric]
     options: type[msgspec.Struct] = NoOptions
+    scored_with: tuple[str, ...] = ()
+    details: Any = None
+    oracle: Oracle | None = None
+    counts: Callable[[Mapping[str, Records[Any, Any]], Any], Mapping[str, int]] | None = None
     description: str = ""
     paper: str = ""
     licence: str = ""

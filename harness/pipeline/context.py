@@ -68,6 +68,11 @@ class StageContext:
         return f"{self.task.name}/{self.stage.name}"
 
     @functools.cached_property
+    def memo_key(self) -> str:
+        """A key for what all runs of this stage agree on, whatever their seed is."""
+        return digest({name: part for name, part in self.components.items() if name != "seed"})
+
+    @functools.cached_property
     def models(self) -> tuple[Model, ...]:
         """The models the stage may ask, without repeats, its first role's first."""
         roles = (*self.stage.roles, *self.stage.judges)

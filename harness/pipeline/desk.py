@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any, Literal, Protocol, TypeVar, overload
 
+import msgspec
+
 from harness.calls.client import Answer, Client
 from harness.errors import PluginError
 from harness.hashing import stable_int
@@ -67,8 +69,11 @@ class Desk:
         return logging.getLogger(f"harness.{self._context.benchmark}.{self._context.stage.name}")
 
     def memo(self, name: str) -> Memo:
-        """A table shared by all runs of this very stage: same prompts, options and models."""
-        return self._memo(f"{self._context.key}:{name}")
+        """A table shared by all runs of this very stage: same prompts, options and models.
+
+        Runs of another seed share it too: what it keeps is a convention, not a sample.
+        """
+        return self._memo(f"{self._context.memo_key}:{name}")
 
     async def ask(
         self,
@@ -158,7 +163,10 @@ class Desk:
         if reply.finish == "length" and truncated == "fail":
             return Unreadable("truncated", f"ends in {_shorten(reply.text[-80:])!r}")
         text, _ = split_reasoning(reply.text)
-        return read(text)
+        outcome = read(text)
+        if reply.finish == "length" and isinstance(outcome, Parsed):
+            return msgspec.structs.replace(outcome, truncated=True)
+        return outcome
 
 
 def _record(

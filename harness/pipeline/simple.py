@@ -54,7 +54,7 @@ def simple(
         answer = await desk.ask("candidate", STAGE, build(item.row), read=read, tries=tries)
         return answer.value if isinstance(answer, Parsed) else answer
 
-    def scores(records: Mapping[str, Records[Any, Any]], options: Any) -> Iterator[Score]:
+    def scores(records: Mapping[str, Records[Any, Any]], options: Any) -> Iterator[Score[Any]]:
         for record in records[STAGE]:
             if isinstance(record.outcome, Done):
                 values = score(record.item.row, record.outcome.value)

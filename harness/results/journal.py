@@ -21,7 +21,7 @@ import msgspec
 from harness.errors import StorageError
 from harness.results.files import storage_error, sync_folder
 from harness.results.lines import OutcomeHead, OutcomeTag, cut_torn_tail, scan
-from harness.results.records import Record
+from harness.results.records import JournalLine
 from harness.results.stored import JournalRecords
 
 __all__ = ["JournalRecords", "JournalWriter", "recorded"]
@@ -55,7 +55,7 @@ class JournalWriter:
             self._release()
             raise storage_error(path, error) from error
 
-    def append(self, record: Record[Any, Any]) -> None:
+    def append(self, record: JournalLine[Any, Any]) -> None:
         """Take one record; ValueError where it holds what no line can hold, and nothing is written.
 
         JSON has no NaN and no infinity, and the codec writes null for them. So only a line with a

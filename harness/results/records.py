@@ -46,10 +46,9 @@ class Done(msgspec.Struct, Generic[ValueT], frozen=True, tag="done"):
 
 
 class Record(msgspec.Struct, Generic[ItemT, ValueT], frozen=True, kw_only=True):
-    """One line of a stage's journal. `key` is made of the stage's key and the item's hash.
+    """What later stages and scores see of one item: whose it was, what it asked, what came of it.
 
-    The order of the fields is the order on the line: readers find `key`, `stage`, `user` and `id`
-    without decoding the rest.
+    How it was asked is no part of it, so that nothing can come to depend on that.
     """
 
     key: str
@@ -58,6 +57,15 @@ class Record(msgspec.Struct, Generic[ItemT, ValueT], frozen=True, kw_only=True):
     id: str
     item: ItemT
     outcome: Done[ValueT] | Unreadable | CallFailed | NoVerdict | Broken
+
+
+class JournalLine(Record[ItemT, ValueT], Generic[ItemT, ValueT], frozen=True, kw_only=True):
+    """One line of a stage's journal. `key` is made of the stage's key and the item's hash.
+
+    The order of the fields is the order on the line: readers find `key`, `stage`, `user` and `id`
+    without decoding the rest.
+    """
+
     calls: tuple[CallRecord, ...] = ()
 
 

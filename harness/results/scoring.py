@@ -65,7 +65,7 @@ def score_task(
     entry = manifest.tasks[name]
     task = entry.task()
     metrics = chosen_metrics(task, benchmark)
-    options = _options(task, benchmark)
+    options = task_options(task, benchmark)
     indexes = _open(folder, entry, name)
     records = _typed(entry, indexes, benchmark)
     columns = Columns(metrics)
@@ -89,7 +89,13 @@ def score_task(
         limit=manifest.limit,
         seed=manifest.seed,
         units=columns.units,
-        metrics=columns.results(interval=task.interval, seed=manifest.seed, task=name),
+        counts=_counts(benchmark, records, options, columns),
+        metrics=columns.results(
+            interval=task.interval,
+            seed=manifest.seed,
+            task=name,
+            least_scored=task.least_scored,
+        ),
         stages={stage: _stage_summary(index) for stage, index in indexes.items()},
     )
     write_summary(folder.summary(name), summary)
@@ -170,7 +176,8 @@ def _typed(
     return records
 
 
-def _options(task: Task, benchmark: Benchmark) -> msgspec.Struct:
+def task_options(task: Task, benchmark: Benchmark) -> msgspec.Struct:
+    """The options of a kept task as its benchmark's own type."""
     try:
         return msgspec.convert(task.options, benchmark.options)
     except msgspec.ValidationError as error:
@@ -184,7 +191,7 @@ def _options(task: Task, benchmark: Benchmark) -> msgspec.Struct:
 
 def _scores(
     benchmark: Benchmark, records: Mapping[str, Records[Any, Any]], options: msgspec.Struct
-) -> Iterator[Score]:
+) -> Iterator[Score[Any]]:
     try:
         for score in benchmark.score(records, options):
             yield sound(score)
@@ -196,6 +203,18 @@ def _scores(
             found=traceback.format_exc(limit=-4).strip(),
             hint="the records are kept: mend the benchmark, then `harness score`",
         ) from error
+
+
+def _counts(
+    benchmark: Benchmark,
+    records: Mapping[str, Records[Any, Any]],
+    options: msgspec.Struct,
+    columns: Columns,
+) -> dict[str, int]:
+    counts = Counter(columns.counts)
+    if benchmark.counts is not None:
+        counts.update(benchmark.counts(records, options))
+    return dict(sorted(counts.items()))
 
 
 def _roles(manifest: Manifest, name: str, benchmark: Benchmark) -> dict[str, str]:

@@ -32,34 +32,53 @@ class Columns:
         self.units = 0
         self._metrics = metrics
         self._users = array("Q")
+        self.counts: Counter[str] = Counter()
         self._values = {name: array("d") for name in metrics}
+        self._worst = {name: array("d") for name in metrics}
         self._missing: dict[str, Counter[str]] = {name: Counter() for name in metrics}
 
-    def add(self, score: Score) -> None:
+    def add(self, score: Score[Any]) -> None:
         """Take one score, as `sound` left it."""
         self.units += 1
         self._users.append(stable_int(score.user))
-        for name, column in self._values.items():
-            column.append(score.values.get(name, math.nan))
-            if name in score.missing:
-                self._missing[name][score.missing[name]] += 1
+        self.counts.update(score.counts)
+        for name, metric in self._metrics.items():
+            column = metric.of or name
+            value = score.values.get(column, math.nan)
+            cause = score.missing.get(column)
+            worst = metric.worst if cause is not None else value
+            self._values[name].append(value)
+            self._worst[name].append(score.worst.get(column, worst))
+            if cause is not None:
+                self._missing[name][cause] += 1
 
-    def results(self, *, interval: IntervalSpec, seed: int, task: str) -> dict[str, MetricResult]:
-        """Every metric with its interval; the seed of each is drawn from seed, task and metric."""
+    def results(
+        self, *, interval: IntervalSpec, seed: int, task: str, least_scored: float = 0.0
+    ) -> dict[str, MetricResult]:
+        """Every metric with its interval; the seed of each is drawn from seed, task and metric.
+
+        A metric that a smaller share of its units than `least_scored` has a value for shows none.
+        """
         return {
             name: self._result(
-                name, interval=interval, seed=stable_int("bootstrap", seed, task, name)
+                name,
+                interval=interval,
+                seed=stable_int("bootstrap", seed, task, name),
+                least_scored=least_scored,
             )
             for name in self._metrics
         }
 
-    def _result(self, name: str, *, interval: IntervalSpec, seed: int) -> MetricResult:
+    def _result(
+        self, name: str, *, interval: IntervalSpec, seed: int, least_scored: float
+    ) -> MetricResult:
         import numpy as np
 
         from harness.stats import Interval, NoInterval, bootstrap_interval, statistic_of
 
         metric = self._metrics[name]
         column = np.frombuffer(self._values[name], dtype=np.float64)
+        worst = np.frombuffer(self._worst[name], dtype=np.float64)
         scored = np.isfinite(column)
         values = column[scored]
         users, owners = np.unique(
@@ -67,6 +86,10 @@ class Columns:
         )
         missing = self._missing[name]
         value = _number(statistic_of(values, metric.statistic))
+        undefined = _why_undefined(value, len(values))
+        if value is not None and len(values) < least_scored * (len(values) + missing.total()):
+            undefined = _too_few(value, len(values), missing.total(), least_scored)
+            value = None
         drawn: Interval | NoInterval = NoInterval("there is no value to draw an interval for")
         if value is not None:
             drawn = bootstrap_interval(
@@ -84,16 +107,17 @@ class Columns:
             interval=(drawn.low, drawn.high) if isinstance(drawn, Interval) else None,
             confidence=interval.confidence,
             missing=dict(sorted(missing.items())),
-            counted_as_worst=_with_worst(values, metric, missing.total()),
+            counted_as_worst=_number(statistic_of(worst[np.isfinite(worst)], metric.statistic)),
             higher_is_better=metric.higher_is_better,
             description=metric.description,
-            undefined=_why_undefined(value, len(values)),
+            undefined=undefined,
+            note=metric.note,
             no_interval=drawn.reason if isinstance(drawn, NoInterval) else None,
         )
 
 
 def summarise(
-    scores: Iterable[Score],
+    scores: Iterable[Score[Any]],
     metrics: Mapping[str, Metric],
     *,
     interval: IntervalSpec,
@@ -107,7 +131,7 @@ def summarise(
     return columns.results(interval=interval, seed=seed, task=task)
 
 
-def sound(score: Score) -> Score:
+def sound(score: Score[Any]) -> Score[Any]:
     """The score with plain finite numbers only; what is none of them is missing, with a cause."""
     plain = all(type(value) is float and math.isfinite(value) for value in score.values.values())
     if plain and not (score.missing and score.missing.keys() & score.values.keys()):
@@ -133,17 +157,15 @@ def sound(score: Score) -> Score:
     return msgspec.structs.replace(score, values=values, missing=missing)
 
 
-def _with_worst(values: Any, metric: Metric, missing: int) -> float | None:
-    import numpy as np
-
-    from harness.stats import statistic_of
-
-    whole = np.concatenate((values, np.full(missing, float(metric.worst))))
-    return _number(statistic_of(whole, metric.statistic))
-
-
 def _number(value: float) -> float | None:
     return value if math.isfinite(value) else None
+
+
+def _too_few(value: float, scored: int, missing: int, least: float) -> str:
+    return (
+        f"{scored:,} of {scored + missing:,} units have one, and it is shown from {least:.0%} on; "
+        f"over those few it is {value:.3f}"
+    )
 
 
 def _why_undefined(value: float | None, scored: int) -> str | None:

@@ -10,8 +10,8 @@ import msgspec
 class MetricResult(msgspec.Struct, frozen=True, kw_only=True):
     """One metric under both policies: missing units left out, and counted as worst.
 
-    `value` is None only where nothing was scored; `undefined` then says why. `interval` is None
-    where none can be drawn; `no_interval` then says why.
+    `value` is None where nothing was scored, or too little to show; `undefined` then says why.
+    `interval` is None where none can be drawn; `no_interval` then says why.
     """
 
     value: float | None
@@ -24,6 +24,7 @@ class MetricResult(msgspec.Struct, frozen=True, kw_only=True):
     higher_is_better: bool
     description: str
     undefined: str | None = None
+    note: str = ""
     no_interval: str | None = None
 
 
@@ -71,5 +72,6 @@ class TaskSummary(msgspec.Struct, frozen=True, kw_only=True):
     limit: int | None
     seed: int
     units: int
+    counts: dict[str, int] = {}
     metrics: dict[str, MetricResult]
     stages: dict[str, StageSummary]

@@ -19,7 +19,7 @@ from harness.tasks.task import Column, HubSpec, IntervalSpec, RoleSpec, Task
 if TYPE_CHECKING:
     from harness.pipeline.benchmark import Benchmark
 
-PARTS = ("options", "data", "roles", "stages", "interval", "metrics")
+PARTS = ("options", "data", "roles", "stages", "interval", "least_scored", "metrics")
 """The parts of a task that a path may begin with; any other path is one of its options."""
 
 Shape: TypeAlias = "Mapping[str, Shape] | EllipsisType | None"
@@ -113,6 +113,7 @@ def _shape(task: Task, benchmark: Callable[[str], Benchmark] | None) -> dict[str
         "roles": dict.fromkeys(roles, role),
         "stages": {stage: dict.fromkeys(named, sampling) for stage, named in stages.items()},
         "interval": _leaves(IntervalSpec.__struct_fields__),
+        "least_scored": None,
         "metrics": None,
     }
 

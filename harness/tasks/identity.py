@@ -18,6 +18,7 @@ SHAPING = (
     "stages",
     "metrics",
     "interval",
+    "least_scored",
 )
 """The fields that shape a result; name, description, tags and files do not."""
 

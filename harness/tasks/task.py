@@ -68,8 +68,9 @@ class IntervalSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 class Task(msgspec.Struct, frozen=True, kw_only=True):
     """One runnable task.
 
-    `stages` maps a stage to each role's sampling there. `bases` are the files that `file` was
-    merged over, later ones over earlier.
+    `stages` maps a stage to each role's sampling there. Where a smaller share of the units than
+    `least_scored` has a score, no value is shown, for it would speak of too few. `bases` are the
+    files that `file` was merged over, later ones over earlier.
     """
 
     name: str
@@ -83,6 +84,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     roles: dict[str, RoleSpec] = {}
     stages: dict[str, dict[str, dict[str, Any]]] = {}
     interval: IntervalSpec = IntervalSpec()
+    least_scored: float = 0.0
     file: Path | None = None
     bases: tuple[Path, ...] = ()
 

@@ -30,7 +30,7 @@ from harness.pipeline.limits import FailureWatch
 from harness.pipeline.plan import Plan, StageRun, State
 from harness.pipeline.settings import FailureLimits
 from harness.results.journal import JournalWriter, recorded
-from harness.results.records import CallRecord, Done, Record
+from harness.results.records import CallRecord, Done, JournalLine
 
 BREATH = 0.02
 """Seconds of work without a pause after which timers and signals get their turn."""
@@ -256,7 +256,7 @@ class LocalExecutor:
     def _record(self, job: Job, result: Any, calls: tuple[CallRecord, ...]) -> None:
         feed, run = job.feed, job.feed.run
         outcome = result if isinstance(result, FAILURES) else Done(result)
-        record: Record[Item, Any] = Record(
+        record: JournalLine[Item, Any] = JournalLine(
             key=job.key,
             stage=run.context.key,
             user=job.item.user,
@@ -276,7 +276,7 @@ class LocalExecutor:
             if feed.watch.hopeless():
                 self._give_up(feed)
 
-    def _record_without(self, feed: Feed, record: Record[Item, Any]) -> None:
+    def _record_without(self, feed: Feed, record: JournalLine[Item, Any]) -> None:
         """Write that an item has no value, leaving out what no file can hold."""
         try:
             feed.writer.append(record)

@@ -20,7 +20,7 @@ from harness.results.manifest import (
     stage_finished,
     task_definition,
 )
-from harness.results.records import CallRecord, Done, Record
+from harness.results.records import CallRecord, Done, JournalLine
 from harness.tasks.task import DataSpec, Task
 
 PLUGIN = """
@@ -74,9 +74,9 @@ def toy_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None
 KEY = "a" * 32
 
 
-def record(number: int, user: str, outcome: Any, *calls: CallRecord) -> Record[Any, Any]:
+def record(number: int, user: str, outcome: Any, *calls: CallRecord) -> JournalLine[Any, Any]:
     item = {"id": f"{user}/1", "user": user, "history": "cats"}
-    return Record(
+    return JournalLine(
         key=f"{number:032x}", stage=KEY, user=user, id=f"{user}/1", item=item, outcome=outcome,
         calls=calls,
     )  # fmt: skip

@@ -21,8 +21,10 @@ from harness.pipeline.memory import Memory
 from harness.pipeline.plan import Plan
 from harness.pipeline.roles import Binding
 from harness.pipeline.settings import FailureLimits
-from harness.pipeline.stages import records_of, stage_runs
+from harness.pipeline.stages import stage_runs
 from harness.prompting import Templates
+from harness.results.records import JournalLine
+from harness.results.stored import JournalRecords
 from harness.tasks.task import DataSpec, Task
 
 UNBOUNDED = Budget()
@@ -37,6 +39,7 @@ class Scripted:
     answer: Callable[[Request], str] = lambda request: "ok"
     occupies: str | None = None
     concurrency: int = 4
+    finish: str = "stop"
     events: list[str] = field(default_factory=list)
     asked: list[Request] = field(default_factory=list)
 
@@ -52,7 +55,7 @@ class Scripted:
 
     async def ask(self, request: Request) -> Reply:
         self.asked.append(request)
-        return Reply(text=self.answer(request))
+        return Reply(text=self.answer(request), finish=self.finish)
 
 
 @dataclass
@@ -128,7 +131,13 @@ class House:
                 kept.close()
             self.halted = executor.halted
             self.progress = {run.context.stage.name: run.progress for run in runs}
-        return {context.stage.name: records_of(context, self.journal) for context in contexts}
+        return {context.stage.name: self.lines(context) for context in contexts}
+
+    def lines(self, context):
+        """The whole lines of a stage's journal, with the calls that stages do not see."""
+        stage = context.stage
+        line = JournalLine[stage.item, stage.value]
+        return JournalRecords(self.journal(context.number, stage.name), context.key, line)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from harness.outcomes import Broken, CallFailed, Parsed
 from harness.parsing import JsonReader, TextReader
 from harness.pipeline.benchmark import Item, Stage
 from harness.pipeline.settings import FailureLimits
-from harness.results.records import Done
+from harness.results.records import Done, Record
 
 SAY = {"say.candidate": "say {{ word }}"}
 
@@ -237,6 +237,7 @@ async def test_a_memo_keeps_the_first_value_for_every_run_of_the_same_stage(hous
         return json.loads(record.outcome.value)
 
     assert await run_with("first", scripted("m")) == [None, "first"]
+    house.seed = 1  # a convention is no sample
     assert await run_with("second", scripted("m")) == ["first", "first"]
     assert await run_with("third", scripted("another")) == [None, "third"]
 
@@ -287,3 +288,36 @@ async def test_what_a_fault_of_the_benchmark_cost_is_worked_again(house, scripte
     records = await house.run([stage(words("a"), stumble)], {"candidate": scripted("m")})
     assert outcomes(records["say"]) == {"a": Done("a")}
     assert house.progress["say"].resumed == 0
+
+
+async def test_what_was_cut_is_told_to_whom_reads_it_all_the_same(house, scripted):
+    house.prompts = SAY
+
+    async def read_what_is_there(item, desk):
+        answer = await desk.ask(
+            "candidate", "say", {"word": item.word}, read=TextReader(), truncated="read"
+        )
+        return f"{answer.value} {answer.truncated}"
+
+    model = scripted("m", lambda request: "half")
+    model.finish = "length"
+    cut = await house.run([stage(words("a"), read_what_is_there)], {"candidate": model})
+    model.finish = "stop"
+    whole = await house.run([stage(words("b"), read_what_is_there)], {"candidate": model})
+    assert outcomes(cut["say"])["a"] == Done("half True")
+    assert outcomes(whole["say"])["b"] == Done("half False")
+
+
+async def test_later_stages_do_not_see_how_earlier_ones_were_asked(house, scripted):
+    house.prompts = SAY
+    seen = []
+
+    def after(upstreams, data, options):
+        seen.extend(upstreams["say"])
+        return iter(())
+
+    first = stage(words("a"))
+    second = Stage("then", item=Word, value=str, items=after, work=first.work, after=("say",))
+    await house.run([first, second], {"candidate": scripted("m")})
+    assert {(type(one), one.id) for one in seen} == {(Record, "a")}
+    assert not hasattr(seen[0], "calls")

@@ -19,7 +19,7 @@ from harness.results.journal import (
     recorded,
 )
 from harness.results.lines import OutcomeTag
-from harness.results.records import CallRecord, Done, Record
+from harness.results.records import CallRecord, Done, JournalLine
 
 STAGE = "5" * 32
 OTHER = "6" * 32
@@ -37,8 +37,8 @@ def key(number: int) -> str:
 
 def record(
     number: int, user: str, id: str, *, value: Any = 1, outcome: Any = None, stage: str = STAGE
-) -> Record[Question, Any]:
-    return Record(
+) -> JournalLine[Question, Any]:
+    return JournalLine(
         key=key(number),
         stage=stage,
         user=user,
@@ -48,14 +48,14 @@ def record(
     )
 
 
-def write(path: Path, *records: Record[Any, Any]) -> None:
+def write(path: Path, *records: JournalLine[Any, Any]) -> None:
     with JournalWriter(path) as journal:
         for each in records:
             journal.append(each)
 
 
 def read(path: Path, stage: str = STAGE) -> list[tuple[str, str, Any]]:
-    rows = JournalRecords(path, stage, Record[Question, Any])
+    rows = JournalRecords(path, stage, JournalLine[Question, Any])
     return [(each.user, each.id, each.outcome.value) for each in rows]
 
 
@@ -71,7 +71,7 @@ def test_what_was_written_is_read_back_with_its_types(tmp_path: Path) -> None:
     call = CallRecord(role="judge", prompt="a", key="k", text="né\n\x00", attempts=2)
     whole = msgspec.structs.replace(record(1, "u", "i", value={"x": 2.5}), calls=(call,))
     write(tmp_path / "j", whole)
-    [found] = JournalRecords(tmp_path / "j", STAGE, Record[Question, dict[str, float]])
+    [found] = JournalRecords(tmp_path / "j", STAGE, JournalLine[Question, dict[str, float]])
     assert found == whole
 
 
@@ -92,7 +92,7 @@ def test_by_user_and_values(tmp_path: Path) -> None:
         record(2, "bob", "a", outcome=Unreadable("no_json")),
         record(3, "ann", "a", value=20),
     )
-    rows = JournalRecords(tmp_path / "j", STAGE, Record[Question, int])
+    rows = JournalRecords(tmp_path / "j", STAGE, JournalLine[Question, int])
     assert len(rows) == 3
     groups = {user: [each.id for each in records] for user, records in rows.by_user()}
     assert groups == {"ann": ["a", "b"], "bob": ["a"]}
@@ -143,7 +143,7 @@ def test_what_is_recorded_tells_failures_from_values(tmp_path: Path) -> None:
 
 def test_a_journal_that_is_not_there_holds_nothing(tmp_path: Path) -> None:
     assert recorded(tmp_path / "none", STAGE) == {}
-    rows = JournalRecords(tmp_path / "none", STAGE, Record[Question, int])
+    rows = JournalRecords(tmp_path / "none", STAGE, JournalLine[Question, int])
     assert (len(rows), list(rows), list(rows.by_user())) == (0, [], [])
 
 
@@ -199,7 +199,7 @@ def test_a_record_of_another_type_names_its_line(tmp_path: Path) -> None:
     path = tmp_path / "j"
     write(path, record(1, "u", "a", value=1), record(2, "u", "b", value="word"))
     with pytest.raises(DataError, match="does not fit the types") as caught:
-        list(JournalRecords(path, STAGE, Record[Question, int]))
+        list(JournalRecords(path, STAGE, JournalLine[Question, int]))
     assert caught.value.where == f"{path}:2"
     assert "Expected `int`, got `str`" in (caught.value.found or "")
 

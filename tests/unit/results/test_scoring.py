@@ -20,7 +20,7 @@ from harness.results.manifest import (
     stage_finished,
     task_definition,
 )
-from harness.results.records import CallRecord, Done, Record, Records
+from harness.results.records import CallRecord, Done, JournalLine, Records
 from harness.results.scoring import Unfinished, read_summary, score_task, unfinished_stages
 from harness.tasks.task import DataSpec, Task
 
@@ -88,8 +88,8 @@ def call(role: str, **fields: Any) -> CallRecord:
 
 def record(
     number: int, stage: str, item: Item, outcome: Any, *calls: CallRecord
-) -> Record[Any, Any]:
-    return Record(
+) -> JournalLine[Any, Any]:
+    return JournalLine(
         key=f"{number:032x}", stage=stage, user=item.user, id=item.id, item=item,
         outcome=outcome, calls=calls,
     )  # fmt: skip

@@ -1,16 +1,20 @@
+from typing import Any
+
 import numpy as np
 import pytest
 
 from harness.errors import PluginError
 from harness.pipeline.benchmark import Metric, Score
-from harness.results.summarise import sound, summarise
+from harness.results.summarise import Columns, sound, summarise
 from harness.results.summary import MetricResult
 from harness.tasks.task import IntervalSpec
 
 INTERVAL = IntervalSpec(draws=200, confidence=0.9)
 
 
-def results(metrics: dict[str, Metric], *scores: Score, seed: int = 0) -> dict[str, MetricResult]:
+def results(
+    metrics: dict[str, Metric], *scores: Score[Any], seed: int = 0
+) -> dict[str, MetricResult]:
     return summarise(scores, metrics, interval=INTERVAL, seed=seed, task="t")
 
 
@@ -122,3 +126,55 @@ def test_a_score_that_is_no_number_names_unit_and_metric() -> None:
     with pytest.raises(PluginError, match="'s7' is no number") as caught:
         sound(Score(id="s7", user="u", values={"m": "high"}))  # type: ignore[dict-item]
     assert "metric 'm'" in str(caught.value)
+
+
+def test_a_column_may_have_several_metrics() -> None:
+    metrics = {
+        "middle": Metric(description="", statistic="median", of="hits"),
+        "average": Metric(description="", of="hits", note="only three users"),
+    }
+    found = results(
+        metrics,
+        Score(id="1", user="ann", values={"hits": 0.0}),
+        Score(id="2", user="bob", values={"hits": 0.0}),
+        Score(id="3", user="cid", values={"hits": 0.75}),
+    )
+    assert (found["middle"].value, found["average"].value) == (0.0, 0.25)
+    assert (found["middle"].note, found["average"].note) == ("", "only three users")
+
+
+def test_a_unit_may_say_what_it_counts_at_worst() -> None:
+    found = results(
+        {"right": Metric(description="")},
+        Score(id="1", user="ann", values={"right": 1.0}, worst={"right": 0.5}),
+        Score(id="2", user="bob", values={"right": 0.5}),
+        Score(id="3", user="cid", missing={"right": "timeout"}, worst={"right": 0.25}),
+        Score(id="4", user="dan", missing={"right": "timeout"}),
+    )["right"]
+    assert found.value == 0.75
+    assert found.counted_as_worst == (0.5 + 0.5 + 0.25 + 0.0) / 4
+
+
+def test_a_value_over_too_few_is_not_shown_but_told() -> None:
+    scores = (
+        Score(id="1", user="ann", values={"right": 0.5}),
+        Score(id="2", user="bob", missing={"right": "no_json"}),
+        Score(id="3", user="cid", missing={"right": "no_json"}),
+    )
+    columns = Columns({"right": Metric(description="")})
+    for score in scores:
+        columns.add(score)
+    at_third = columns.results(interval=INTERVAL, seed=0, task="t", least_scored=1 / 3)["right"]
+    found = columns.results(interval=INTERVAL, seed=0, task="t", least_scored=0.5)["right"]
+    assert at_third.value == 0.5
+    assert (found.value, found.interval, found.n, found.missing) == (None, None, 1, {"no_json": 2})
+    assert found.undefined == (
+        "1 of 3 units have one, and it is shown from 50% on; over those few it is 0.500"
+    )
+
+
+def test_what_units_count_is_summed_up() -> None:
+    columns = Columns({})
+    columns.add(Score(id="1", user="ann", counts={"typos": 2}))
+    columns.add(Score(id="2", user="bob", counts={"typos": 1, "repeats": 4}))
+    assert columns.counts == {"typos": 3, "repeats": 4}

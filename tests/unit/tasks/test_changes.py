@@ -113,7 +113,7 @@ def test_a_path_that_no_task_has_is_told_with_the_nearest(tasks):
     assert str(caught.value) == (
         "--set windw: no chosen task has 'windw'\n"
         "  expected: one of the options only_one, weights, window, "
-        "or a path in data, roles, stages, interval, metrics\n"
+        "or a path in data, roles, stages, interval, least_scored, metrics\n"
         "  to do:    did you mean 'window'?"
     )
 

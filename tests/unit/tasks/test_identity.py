@@ -39,7 +39,7 @@ def test_the_hash_is_the_same_on_every_machine():
         b'"task":{"benchmark":"films",'
         b'"data":{"hub":null,"sample":null,"size":null,"tables":{"seen":'
         b'{"columns":{},"files":[],"hub_files":[],"split":null}}},'
-        b'"interval":{"confidence":0.95,"draws":2000},"metrics":["hits"],'
+        b'"interval":{"confidence":0.95,"draws":2000},"least_scored":0.0,"metrics":["hits"],'
         b'"options":{"big":1e+16,"rate":1e-05},"roles":{},"stages":{},"version":1},'
         b'"templates":{"guess.candidate":"ab"}}'
     )

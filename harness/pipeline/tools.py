@@ -1,0 +1,42 @@
+"""What a plugin offers beside benchmarks: analyses of stored runs, and tools for data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from harness.pipeline.benchmark import NoOptions
+
+if TYPE_CHECKING:
+    from harness.results.kept import KeptTask
+    from harness.results.report import Report
+
+
+@dataclass(frozen=True, kw_only=True)
+class Analysis:
+    """A view on stored runs of one benchmark; a pure function of what they hold.
+
+    `run` is given the tasks of all runs named, and options of the type `options`, whose fields are
+    the command's own options: `Annotated[str, msgspec.Meta(description="…")]` is one with its help.
+    """
+
+    name: str
+    description: str
+    run: Callable[[Sequence[KeptTask], Any], Report]
+    options: type[msgspec.Struct] = NoOptions
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataTool:
+    """A tool of `harness data`: reads data, may write some, and reports on it.
+
+    The fields of `options` are the command's options, as in `Analysis`.
+    """
+
+    name: str
+    description: str
+    run: Callable[[Any], Report]
+    options: type[msgspec.Struct] = NoOptions

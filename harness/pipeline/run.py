@@ -19,6 +19,7 @@ from harness.calls.engines import EngineRoom
 from harness.calls.store import Store, default_path
 from harness.errors import HarnessError, Interrupted, TooManyFailures
 from harness.hookspecs import RunEnded, RunStarted, StageEnded
+from harness.pipeline.collecting import rare_collection
 from harness.pipeline.executors.local import LocalExecutor, LocalSettings
 from harness.pipeline.folders import TakenFolder, take_folder
 from harness.pipeline.memory import Memory
@@ -112,7 +113,8 @@ async def arun(
             display=display,
             progress=progress,
         )
-        return await _carry_out(run, runs, handle_signals=handle_signals)
+        with rare_collection():
+            return await _carry_out(run, runs, handle_signals=handle_signals)
     finally:
         taken.folder.unlock()
 

@@ -89,14 +89,14 @@ def identity_of(args: OpenAIArgs, *, structured: bool) -> Identity:
 
 def address_of(args: OpenAIArgs) -> str:
     """The base URL as it may be shown: without credentials and query."""
-    parts = urlsplit(_url(args))
+    parts = urlsplit(base_url_of(args))
     port = f":{parts.port}" if parts.port else ""
     return f"{parts.scheme}://{parts.hostname}{port}{parts.path}"
 
 
 def host_of(args: OpenAIArgs) -> str:
     """Host, and port where one is named."""
-    parts = urlsplit(_url(args))
+    parts = urlsplit(base_url_of(args))
     return f"{parts.hostname}:{parts.port}" if parts.port else str(parts.hostname)
 
 
@@ -107,7 +107,8 @@ def tokens_field_of(args: OpenAIArgs) -> str:
     return "max_completion_tokens" if host_of(args) == DEFAULT_HOST else "max_tokens"
 
 
-def _url(args: OpenAIArgs) -> str:
+def base_url_of(args: OpenAIArgs) -> str:
+    """Where the server stands: as it was given, or as the official client would find it."""
     return args.base_url or os.environ.get("OPENAI_BASE_URL") or f"https://{DEFAULT_HOST}/v1"
 
 

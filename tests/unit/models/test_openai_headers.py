@@ -1,0 +1,45 @@
+import pytest
+from harness_models.openai_args import OpenAIArgs, base_url_of
+from harness_models.openai_headers import headers_with
+from openai import AsyncOpenAI
+
+VARIABLES = ("OPENAI_BASE_URL", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID", "OPENAI_CUSTOM_HEADERS")
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch):
+    for name in VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"OPENAI_ORG_ID": "org-1", "OPENAI_PROJECT_ID": "proj-1"},
+        {"OPENAI_ORG_ID": ""},
+        {"OPENAI_CUSTOM_HEADERS": "X-Team: red\nno header\nX-Time: 10:30 \nUser-Agent: mine"},
+        {"OPENAI_CUSTOM_HEADERS": "Authorization: Bearer other\nOpenAI-Project: p"},
+    ],
+)
+def test_the_headers_are_those_of_the_official_client(monkeypatch, given):
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+    client = AsyncOpenAI(api_key="sk-1")
+    theirs = {**client.default_headers, **client.auth_headers}
+    assert headers_with("sk-1") == {
+        name: value
+        for name, value in theirs.items()
+        if isinstance(value, str) and not name.startswith("X-Stainless-")
+    }
+
+
+@pytest.mark.parametrize("given", [None, "http://127.0.0.1:8000/v1", "https://u:p@host.org/v1/"])
+@pytest.mark.parametrize("named", [False, True])
+def test_the_address_is_that_of_the_official_client(monkeypatch, given, named):
+    if named and given:
+        monkeypatch.setenv("OPENAI_BASE_URL", given)
+    base_url = None if named else given
+    client = AsyncOpenAI(api_key="sk-1", base_url=base_url)
+    ours = base_url_of(OpenAIArgs(model="m", base_url=base_url))
+    assert ours.rstrip("/") == str(client.base_url).rstrip("/")

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from harness.pipeline.benchmark import Item as Item
     from harness.pipeline.benchmark import Metric as Metric
     from harness.pipeline.benchmark import Oracle as Oracle
-    from harness.pipeline.benchmark import Score as Score
     from harness.pipeline.benchmark import Stage as Stage
     from harness.pipeline.desk import Desk as Desk
     from harness.pipeline.simple import simple as simple
@@ -50,6 +49,7 @@ if TYPE_CHECKING:
     from harness.results.records import Done as Done
     from harness.results.records import Record as Record
     from harness.results.records import Records as Records
+    from harness.results.records import Score as Score
 
 _HOME = {
     "aevaluate": "harness.api",
@@ -83,7 +83,6 @@ _HOME = {
     "Item": "harness.pipeline.benchmark",
     "Metric": "harness.pipeline.benchmark",
     "Oracle": "harness.pipeline.benchmark",
-    "Score": "harness.pipeline.benchmark",
     "Stage": "harness.pipeline.benchmark",
     "Desk": "harness.pipeline.desk",
     "simple": "harness.pipeline.simple",
@@ -93,6 +92,7 @@ _HOME = {
     "Done": "harness.results.records",
     "Record": "harness.results.records",
     "Records": "harness.results.records",
+    "Score": "harness.results.records",
 }
 
 __all__ = sorted(_HOME)  # noqa: PLE0605 - computed, so that no name is written a third time

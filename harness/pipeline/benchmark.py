@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 if TYPE_CHECKING:
     from harness.data import Dataset
     from harness.pipeline.desk import Desk
-    from harness.results.records import Records
-
-
-DetailsT = TypeVar("DetailsT")
+    from harness.results.records import Records, Score
 
 
 class Item(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,24 +67,6 @@ class Stage:
     def templates(self) -> tuple[str, ...]:
         """The names of the templates the stage may ask with."""
         return self.prompts or (self.name,)
-
-
-class Score(msgspec.Struct, Generic[DetailsT], frozen=True, kw_only=True):
-    """One scored unit, a sample or a user: a number for each metric, or why there is none.
-
-    `worst` is what the unit counts in the second column where that is neither its value nor the
-    metric's worst: a part of it failed. `counts` are what happened on the way, summed up in the
-    summary. `details` are what scores over several runs and analyses are made from, of the type
-    that the benchmark names.
-    """
-
-    id: str
-    user: str
-    values: dict[str, float] = {}
-    missing: dict[str, str] = {}
-    worst: dict[str, float] = {}
-    counts: dict[str, int] = {}
-    details: DetailsT | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,3 +134,9 @@ class Benchmark:
     def stage(self, name: str) -> Stage:
         """The stage of that name."""
         return next(stage for stage in self.stages if stage.name == name)
+
+    @property
+    def score_type(self) -> Any:
+        """The type of its scores, as they are read back from where a run kept them."""
+        generic: Any = Score
+        return generic[self.details or Any]

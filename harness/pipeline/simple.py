@@ -7,9 +7,9 @@ from typing import Any
 
 from harness.outcomes import Failure, Parsed
 from harness.parsing import Reader
-from harness.pipeline.benchmark import Benchmark, Item, Metric, NoOptions, Score, Stage
+from harness.pipeline.benchmark import Benchmark, Item, Metric, NoOptions, Stage
 from harness.pipeline.desk import Desk
-from harness.results.records import Done, Records
+from harness.results.records import Done, Records, Score
 
 STAGE = "answer"
 

@@ -12,6 +12,7 @@ from harness.outcomes import Broken, CallFailed, NoVerdict, Unreadable
 
 ItemT = TypeVar("ItemT")
 ValueT = TypeVar("ValueT")
+DetailsT = TypeVar("DetailsT")
 ItemT_co = TypeVar("ItemT_co", covariant=True)
 ValueT_co = TypeVar("ValueT_co", covariant=True)
 
@@ -87,3 +88,21 @@ class Records(Protocol[ItemT_co, ValueT_co]):
     def by_user(self) -> Iterator[tuple[str, list[Record[Any, Any]]]]:
         """Each user with that user's records."""
         ...
+
+
+class Score(msgspec.Struct, Generic[DetailsT], frozen=True, kw_only=True):
+    """One scored unit, a sample or a user: a number for each metric, or why there is none.
+
+    `worst` is what the unit counts in the second column where that is neither its value nor the
+    metric's worst: a part of it failed. `counts` are what happened on the way, summed up in the
+    summary. `details` are what scores over several runs and analyses are made from, of the type
+    that the benchmark names.
+    """
+
+    id: str
+    user: str
+    values: dict[str, float] = {}
+    missing: dict[str, str] = {}
+    worst: dict[str, float] = {}
+    counts: dict[str, int] = {}
+    details: DetailsT | None = None

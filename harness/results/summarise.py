@@ -16,7 +16,8 @@ from harness.results.summary import MetricResult
 from harness.tasks.task import IntervalSpec
 
 if TYPE_CHECKING:
-    from harness.pipeline.benchmark import Metric, Score
+    from harness.pipeline.benchmark import Metric
+    from harness.results.records import Score
 
 NOT_FINITE = "not_finite"
 """Why a unit has no score where its benchmark came to NaN or infinity."""

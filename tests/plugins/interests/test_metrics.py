@@ -5,7 +5,7 @@ from harness_interests.metrics import METRICS, score
 from harness_interests.records import Options
 
 from harness.outcomes import CallFailed, NoVerdict, Unreadable
-from harness.pipeline.benchmark import Score
+from harness.results.records import Score
 
 LIKED_1_2_4_5 = ("+rye", "+bread", "-trains", "+owls", "+geese")
 

@@ -25,7 +25,8 @@ from harness.tasks.task import DataSpec, Task
 
 PLUGIN = """
 from harness.hookspecs import hookimpl
-from harness.pipeline.benchmark import Benchmark, Item, Metric, Score, Stage
+from harness.pipeline.benchmark import Benchmark, Item, Metric, Stage
+from harness.results.records import Score
 
 
 class Person(Item, frozen=True, kw_only=True):

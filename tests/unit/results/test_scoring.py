@@ -9,7 +9,7 @@ import pytest
 from harness.errors import DataError, PluginError, TaskError
 from harness.models import Message, Usage
 from harness.outcomes import CallFailed, NoVerdict, Unreadable
-from harness.pipeline.benchmark import Benchmark, Item, Metric, Score, Stage
+from harness.pipeline.benchmark import Benchmark, Item, Metric, Stage
 from harness.results.folder import RunFolder
 from harness.results.journal import JournalWriter
 from harness.results.manifest import (
@@ -20,7 +20,7 @@ from harness.results.manifest import (
     stage_finished,
     task_definition,
 )
-from harness.results.records import CallRecord, Done, JournalLine, Records
+from harness.results.records import CallRecord, Done, JournalLine, Records, Score
 from harness.results.scoring import Unfinished, read_summary, score_task, unfinished_stages
 from harness.tasks.task import DataSpec, Task
 

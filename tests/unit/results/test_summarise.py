@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from harness.errors import PluginError
-from harness.pipeline.benchmark import Metric, Score
+from harness.pipeline.benchmark import Metric
+from harness.results.records import Score
 from harness.results.summarise import Columns, sound, summarise
 from harness.results.summary import MetricResult
 from harness.tasks.task import IntervalSpec

@@ -8,11 +8,18 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from harness.cli import run, score, show, tasks, validate
+from harness.cli import analyse, data, run, score, show, tasks, validate
 from harness.cli.errors import print_error
 from harness.errors import HarnessError, UsageError, did_you_mean
 
-COMMANDS = {"tasks": tasks, "show": show, "score": score, "validate": validate}
+COMMANDS = {
+    "tasks": tasks,
+    "show": show,
+    "score": score,
+    "analyse": analyse,
+    "data": data,
+    "validate": validate,
+}
 
 EPILOG = """\
 commands:
@@ -21,6 +28,8 @@ commands:
   harness validate TASK…|FILE     check task files without running them
   harness show RUN                what a run found; --sample ID for one sample, whole
   harness score RUN…              score stored records again, asking no model
+  harness analyse [NAME RUN…]     what runs tell beyond their scores; the analyses there are
+  harness data [NAME]             make data or see what it holds; the tools there are
 
 exit codes: 0 done, 1 error, 2 usage, 3 too many failures, 130 interrupted
 """

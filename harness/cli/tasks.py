@@ -84,11 +84,11 @@ def _print(entries: Sequence[Entry]) -> None:
     for title, rows in (("tasks", tasks), ("groups", groups), ("tags", tags)):
         if rows:
             print(f"{title}:")
-            for line in _aligned(rows):
+            for line in aligned(rows):
                 print(line)
 
 
-def _aligned(rows: Sequence[tuple[str, str]]) -> list[str]:
+def aligned(rows: Sequence[tuple[str, str]]) -> list[str]:
     """Two columns, the second wrapped to the width of the terminal."""
     import shutil
     import textwrap

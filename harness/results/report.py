@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+import math
+from collections.abc import Iterable, Sized
+from typing import Literal, TypeAlias
 
 import msgspec
 
@@ -10,13 +12,24 @@ Cell: TypeAlias = str | int | float | None
 
 
 class Sheet(msgspec.Struct, frozen=True, kw_only=True):
-    """One table. A cell that is None is shown as `—`; `digits` are those of its fractions."""
+    """One table. A cell that is None is shown as `—`, so NaN is refused.
+
+    `digits` are those of fractions: one number for the table, or one for each column.
+    """
 
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     notes: tuple[str, ...] = ()
-    digits: int = 1
+    digits: int | tuple[int, ...] = 1
+
+    def __post_init__(self) -> None:
+        what = f"the sheet {self.title!r}"
+        for row in self.rows:
+            _same_length(f"{what}: columns and cells of a row", self.columns, row)
+            _finite(what, (cell for cell in row if isinstance(cell, float)))
+        if isinstance(self.digits, tuple):
+            _same_length(f"{what}: columns and digits", self.columns, self.digits)
 
 
 class Axis(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,35 +38,72 @@ class Axis(msgspec.Struct, frozen=True, kw_only=True):
     label: str
     low: float | None = None
     high: float | None = None
+    log: bool = False
 
 
 class Points(msgspec.Struct, frozen=True, kw_only=True, tag="points"):
-    """Dots of one colour. `sizes` are areas in relation to one another; `names` stand beside."""
+    """Dots of one colour. `sizes` are areas in relation to all of the figure's points.
+
+    `names` stand beside the dots; faint dots are small and see-through, for hundreds of them.
+    """
 
     label: str
     x: tuple[float, ...]
     y: tuple[float, ...]
     sizes: tuple[float, ...] = ()
     names: tuple[str, ...] = ()
-    shape: str = "circle"
+    shape: Literal["circle", "diamond", "square", "triangle"] = "circle"
     faint: bool = False
+
+    def __post_init__(self) -> None:
+        what = f"the points {self.label!r}"
+        _same_length(f"{what}: x and y", self.x, self.y)
+        _same_length(f"{what}: x and sizes", self.x, self.sizes or self.x)
+        _same_length(f"{what}: x and names", self.x, self.names or self.x)
+        _finite(what, (*self.x, *self.y, *self.sizes))
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True, tag="line"):
-    """A line through points; a dashed one is a reference and has no dots."""
+    """A line through points; a dashed one is a reference, has no dots and its label at its end."""
 
     label: str
     x: tuple[float, ...]
     y: tuple[float, ...]
     dashed: bool = False
 
+    def __post_init__(self) -> None:
+        what = f"the line {self.label!r}"
+        _same_length(f"{what}: x and y", self.x, self.y)
+        _finite(what, (*self.x, *self.y))
+
+
+class Rule(msgspec.Struct, frozen=True, kw_only=True, tag="rule"):
+    """A dashed reference line across the whole figure, at a value of the axis `of`."""
+
+    label: str
+    at: float
+    of: Literal["x", "y"] = "y"
+
+    def __post_init__(self) -> None:
+        _finite(f"the rule {self.label!r}", (self.at,))
+
 
 class Bars(msgspec.Struct, frozen=True, kw_only=True, tag="bars"):
-    """A bar a name."""
+    """A bar a name; bars of one name and several labels stand side by side.
+
+    `texts` stand above the bars.
+    """
 
     label: str
     names: tuple[str, ...]
     values: tuple[float, ...]
+    texts: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        what = f"the bars {self.label!r}"
+        _same_length(f"{what}: names and values", self.names, self.values)
+        _same_length(f"{what}: names and texts", self.names, self.texts or self.names)
+        _finite(what, self.values)
 
 
 class Boxes(msgspec.Struct, frozen=True, kw_only=True, tag="boxes"):
@@ -62,6 +112,11 @@ class Boxes(msgspec.Struct, frozen=True, kw_only=True, tag="boxes"):
     label: str
     names: tuple[str, ...]
     values: tuple[tuple[float, ...], ...]
+
+    def __post_init__(self) -> None:
+        what = f"the boxes {self.label!r}"
+        _same_length(f"{what}: names and values", self.names, self.values)
+        _finite(what, (value for values in self.values for value in values))
 
 
 class Spans(msgspec.Struct, frozen=True, kw_only=True, tag="spans"):
@@ -73,17 +128,33 @@ class Spans(msgspec.Struct, frozen=True, kw_only=True, tag="spans"):
     value: tuple[float, ...]
     high: tuple[float, ...]
 
+    def __post_init__(self) -> None:
+        what = f"the spans {self.label!r}"
+        for each in (self.low, self.value, self.high):
+            _same_length(f"{what}: names and values", self.names, each)
+        _finite(what, (*self.low, *self.value, *self.high))
 
-Mark: TypeAlias = Points | Line | Bars | Boxes | Spans
+
+Mark: TypeAlias = Points | Line | Rule | Bars | Boxes | Spans
 
 
 class Figure(msgspec.Struct, frozen=True, kw_only=True):
-    """One figure. Marks of the same label share a colour; bars and boxes stand on the x axis."""
+    """One figure. Marks of the same label share a colour; `note` stands below.
+
+    The names of bars and boxes are on the x axis at 0, 1, 2 …, those of spans on the y axis from
+    the top down, so that neither can be with the other in one figure.
+    """
 
     title: str
     x: Axis
     y: Axis
     marks: tuple[Mark, ...]
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        kinds = {type(mark) for mark in self.marks}
+        if Spans in kinds and kinds & {Bars, Boxes}:
+            raise ValueError(f"the figure {self.title!r} has spans among bars or boxes")
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,3 +163,14 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     sheets: tuple[Sheet, ...]
     figures: tuple[Figure, ...] = ()
     notes: tuple[str, ...] = ()
+
+
+def _same_length(what: str, one: Sized, other: Sized) -> None:
+    if len(one) != len(other):
+        raise ValueError(f"{what} differ in number: {len(one)} and {len(other)}")
+
+
+def _finite(what: str, values: Iterable[float]) -> None:
+    for value in values:
+        if not math.isfinite(value):
+            raise ValueError(f"{what} holds {value}, which is no value: leave it out, or None")

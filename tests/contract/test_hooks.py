@@ -60,6 +60,18 @@ def register_respondents(register):
 
 
 @hookimpl
+def register_analyses(register):
+    note("register_analyses")
+    register("noted", "noted-words", None, description="which words were repeated")
+
+
+@hookimpl
+def register_data_tools(register):
+    note("register_data_tools")
+    register("count-words", None, description="how many words there are")
+
+
+@hookimpl
 def on_run_start(event):
     note("on_run_start", tasks=list(event.tasks), model=event.model, resumed=event.resumed)
 

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from harness.errors import DataError, PluginError
+from harness.errors import DataError, PluginError, UnknownName
 
 BENCHMARK = """
     from types import SimpleNamespace
@@ -63,6 +63,14 @@ def test_every_kind_of_registration_is_kept_with_its_origin(site):
                 @hookimpl
                 def register_respondents(register):
                     register("films", "name", "candidate", str, name="loud", version=3)
+
+                @hookimpl
+                def register_analyses(register):
+                    register("films", "film-years", str, description="Films by year.")
+
+                @hookimpl
+                def register_data_tools(register):
+                    register("count-films", int, description="How many films.")
             """
         },
     )
@@ -74,6 +82,42 @@ def test_every_kind_of_registration_is_kept_with_its_origin(site):
     assert plugins.judge("strict").needs_model
     assert plugins.respondent("films", "name", "candidate", "loud").version == 3
     assert (plugins.has_model("echo"), plugins.has_judge("echo")) == (True, False)
+    analysis = plugins.analysis("film-years")
+    assert (analysis.benchmark, analysis.factory, analysis.description) == (
+        "films", str, "Films by year.",
+    )  # fmt: skip
+    tool = plugins.data_tool("count-films")
+    assert (tool.factory, tool.description) == (int, "How many films.")
+
+
+def test_an_unknown_analysis_or_data_tool_is_told_with_the_nearest_known(site):
+    site.install(
+        "kinds",
+        {"kinds": "kinds"},
+        {
+            "kinds.py": """
+                from harness import hookimpl
+
+                @hookimpl
+                def register_analyses(register):
+                    register("films", "film-years", str)
+
+                @hookimpl
+                def register_data_tools(register):
+                    register("count-films", int)
+            """
+        },
+    )
+    plugins = site.plugins()
+    with pytest.raises(UnknownName) as caught:
+        plugins.analysis("film-year")
+    assert str(caught.value) == (
+        "no plugin offers the analysis 'film-year'\n"
+        "  expected: one of film-years\n"
+        "  to do:    did you mean 'film-years'?"
+    )
+    with pytest.raises(UnknownName, match="no plugin offers the data tool 'count_films'"):
+        plugins.data_tool("count_films")
 
 
 def test_an_unknown_name_is_told_with_the_nearest_known(films):

@@ -45,7 +45,7 @@ def command_that(monkeypatch):
 
 @pytest.mark.parametrize(
     ("written", "meant"),
-    [("taks", "tasks"), ("shwo", "show"), ("scores", "score"), ("Validate", "validate")],
+    [("taks", "tasks"), ("shwo", "show"), ("scores", "score"), ("analyze", "analyse")],
 )
 def test_an_unknown_command_is_answered_with_the_nearest(written, meant, capsys):
     assert main([written]) == 2
@@ -58,7 +58,7 @@ def test_an_unknown_command_is_answered_with_the_nearest(written, meant, capsys)
 def test_an_unknown_command_like_no_other_is_answered_with_all(capsys):
     assert main(["xyzzy", "--limit", "3"]) == 2
     said = capsys.readouterr().err
-    assert "tasks, show, score, validate" in said
+    assert "tasks, show, score, analyse, data, validate" in said
     assert "did you mean" not in said
 
 

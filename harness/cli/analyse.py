@@ -1,0 +1,199 @@
+"""`harness analyse NAME RUN…`: what stored runs tell beyond their scores, asking no model."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from harness.cli.errors import print_error
+from harness.errors import DataError, HarnessError
+
+if TYPE_CHECKING:
+    from harness.pipeline.benchmark import Benchmark
+    from harness.pipeline.tools import Analysis
+    from harness.plugin_manager import AnalysisRegistration, Plugins
+    from harness.results.folder import RunFolder
+    from harness.results.kept import KeptTask
+    from harness.results.manifest import Manifest
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the command to the parser. What follows a name is read once its options are known."""
+    parser = subparsers.add_parser(
+        "analyse",
+        help="what stored runs tell beyond their scores",
+        usage="harness analyse [--json] | NAME RUN… [OPTION…]",
+        description="Analyse stored runs, asking no model. Without a name, the analyses there "
+        "are; `harness analyse NAME --help` shows the options of one.",
+    )
+    parser.add_argument("name", metavar="NAME", nargs="?", help="an analysis")
+    parser.add_argument("rest", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    parser.add_argument("--json", action="store_true", help="as one JSON document")
+    parser.set_defaults(func=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """List the analyses, or carry one out; the exit code."""
+    from harness.plugin_manager import load_plugins
+
+    plugins = load_plugins()
+    if args.name is None:
+        return _list(plugins, json=args.json)
+    return _analyse(plugins, plugins.analysis(args.name), args)
+
+
+def _list(plugins: Plugins, *, json: bool) -> int:
+    from harness.cli.json_output import print_json
+    from harness.cli.reports import listed, print_tools
+
+    known = listed(plugins, plugins.analyses)
+    if json:
+        fields = ("name", "benchmark", "description")
+        print_json({"analyses": [{name: getattr(one, name) for name in fields} for one in known]})
+        return 0
+    for benchmark in sorted({one.benchmark for one in known}):
+        print(f"{benchmark}:")
+        print_tools(one for one in known if one.benchmark == benchmark)
+    if not known:
+        print("no plugin offers an analysis")
+    return 0
+
+
+def _analyse(plugins: Plugins, registration: AnalysisRegistration, args: argparse.Namespace) -> int:
+    from harness.cli.reports import check_plot, made, ran, show
+    from harness.cli.struct_options import struct_from
+
+    analysis = made(registration)
+    given = ["--json", *args.rest] if args.json else args.rest
+    chosen = _parser(registration, analysis).parse_intermixed_args(given)
+    options = struct_from(chosen, analysis.options)
+    check_plot(chosen)
+    found = _found(chosen, registration, plugins.benchmark(registration.benchmark))
+    for problem in found.left_out:
+        print_error(problem)
+    if not found.tasks:
+        raise _nothing(found, registration)
+    tasks = _labelled(found.tasks)
+    report = ran(registration, lambda: analysis.run(tasks, options))
+    show(report, chosen, {
+        "analysis": registration.name,
+        "tasks": [
+            {"task": task.task.name, "run": task.run, "label": task.label} for task in tasks
+        ],
+        "left_out": [str(problem) for problem in found.left_out],
+    })  # fmt: skip
+    return found.exit_code
+
+
+def _parser(registration: AnalysisRegistration, analysis: Analysis) -> argparse.ArgumentParser:
+    from harness.cli.main import Parser
+    from harness.cli.reports import add_report_options
+    from harness.cli.struct_options import add_struct_options
+
+    parser = Parser(
+        prog=f"harness analyse {registration.name}",
+        description=f"{analysis.description.rstrip('.')}; for runs of the benchmark "
+        f"{registration.benchmark}.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("runs", metavar="RUN", nargs="+", help="the folder of a run")
+    parser.add_argument(
+        "--task", metavar="NAME", action="append", help="this task only; may be given several times"
+    )
+    add_report_options(parser)
+    add_struct_options(parser, analysis.options)
+    return parser
+
+
+@dataclass
+class _Found:
+    """The tasks that runs hold, and what had to be left out."""
+
+    tasks: list[KeptTask] = field(default_factory=list)
+    left_out: list[HarnessError] = field(default_factory=list)
+    names: dict[str, None] = field(default_factory=dict)
+    exit_code: int = 0
+
+
+def _found(
+    args: argparse.Namespace, registration: AnalysisRegistration, benchmark: Benchmark
+) -> _Found:
+    from harness.results.scoring import Unfinished
+
+    found = _Found()
+    for folder, manifest in _runs(args.runs, found):
+        for name in _names(manifest, registration.benchmark):
+            found.names[name] = None
+            if args.task and name not in args.task:
+                continue
+            try:
+                found.tasks.append(_kept(folder, manifest, name, benchmark))
+            except HarnessError as error:
+                found.left_out.append(error)
+                if not isinstance(error, Unfinished):
+                    found.exit_code = error.exit_code
+    if args.task and found.names:
+        from harness.cli.kept_runs import one_of
+
+        for name in args.task:
+            one_of(name, found.names, f"task of the benchmark {registration.benchmark!r} named")
+    return found
+
+
+def _runs(names: list[str], found: _Found) -> Iterator[tuple[RunFolder, Manifest]]:
+    """Each run once; one that cannot be opened does not keep the others from being analysed."""
+    from harness.cli.kept_runs import open_run
+
+    seen = set()
+    for named in names:
+        try:
+            folder, manifest = open_run(named)
+        except HarnessError as error:
+            found.left_out.append(error)
+            found.exit_code = error.exit_code
+            continue
+        place = folder.path.resolve()
+        if place not in seen:
+            seen.add(place)
+            yield folder, manifest
+
+
+def _names(manifest: Manifest, benchmark: str) -> list[str]:
+    return [name for name, entry in manifest.tasks.items() if entry.task().benchmark == benchmark]
+
+
+def _kept(folder: RunFolder, manifest: Manifest, name: str, benchmark: Benchmark) -> KeptTask:
+    from harness.results.kept import kept_task
+    from harness.results.scoring import Unfinished, unfinished_stages
+
+    if open_stages := unfinished_stages(manifest.tasks[name]):
+        raise Unfinished(
+            f"task {name!r} is left out: it is not finished",
+            where=str(folder.path),
+            found=f"stages with items that have no record: {', '.join(open_stages)}",
+            hint="give the run's command again: it goes on where it stopped",
+        )
+    return kept_task(folder, manifest, name, benchmark, label=manifest.model)
+
+
+def _labelled(tasks: list[KeptTask]) -> list[KeptTask]:
+    """The tasks under the names of their models; the run's name stands by where one repeats."""
+    runs: dict[tuple[str, str], set[str]] = {}
+    for task in tasks:
+        runs.setdefault((task.task.name, task.label), set()).add(task.run)
+    repeated = {label for (_, label), of_label in runs.items() if len(of_label) > 1}
+    return [
+        replace(task, label=f"{task.label} {task.run}") if task.label in repeated else task
+        for task in tasks
+    ]
+
+
+def _nothing(found: _Found, registration: AnalysisRegistration) -> DataError:
+    there = ", ".join(found.names)
+    return DataError(
+        f"there is nothing to analyse for {registration.name!r}",
+        found=f"no usable task among {there}" if there else "no task of that benchmark",
+        expected=f"runs with a finished task of the benchmark {registration.benchmark!r}",
+    )

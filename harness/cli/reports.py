@@ -1,0 +1,115 @@
+"""What `harness analyse` and `harness data` have in common: a tool is made, run, and shown."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import sys
+import traceback
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from harness.errors import HarnessError, PluginError
+
+if TYPE_CHECKING:
+    from harness.plugin_manager import Plugins, Registration, Registry
+    from harness.results.report import Report
+
+T = TypeVar("T")
+R = TypeVar("R", bound="Registration[Any]")
+
+EXTRA = {"matplotlib", "sklearn"}
+"""What the extra `analysis` installs."""
+
+INSTALL = "pip install 'user-understanding-harness[analysis]'"
+
+
+def add_report_options(parser: argparse.ArgumentParser) -> None:
+    """Give a parser the options that say how a report is shown."""
+    parser.add_argument("--json", action="store_true", help="as one JSON document")
+    parser.add_argument(
+        "--plot", metavar="FILE", type=Path,
+        help="draw its figures: FILE.svg, .png or .pdf, each further one in FILE-2, FILE-3, …",
+    )  # fmt: skip
+
+
+def made(registration: Registration[Callable[[], T]]) -> T:
+    """The tool that a plugin registered."""
+    return _guarded(registration, "cannot be made", registration.factory)
+
+
+def ran(registration: Registration[Any], run: Callable[[], Report]) -> Report:
+    """The report that the tool gives; what it raises is told as the plugin's failure."""
+    return _guarded(registration, "failed", run)
+
+
+def show(report: Report, args: argparse.Namespace, document: dict[str, Any]) -> None:
+    """Draw the figures that are asked for, and print the report, as JSON within the document."""
+    from harness.reporting.text import clean_text
+
+    drawn: list[Path] = []
+    if args.plot is not None:
+        from harness.reporting.plots import write_figures
+
+        drawn = write_figures(report.figures, args.plot)
+    if args.json:
+        from harness.cli.json_output import print_json
+
+        print_json({**document, "drawn": [str(path) for path in drawn], "report": report})
+        return
+    from harness.reporting.sheets import print_report
+
+    print_report(report)
+    sys.stdout.flush()
+    told = [f"drawn: {path}" for path in drawn] or [
+        f"with --plot FILE.svg a figure is drawn: {figure.title}" for figure in report.figures
+    ]
+    for line in told:
+        print(clean_text(line), file=sys.stderr)
+
+
+def check_plot(args: argparse.Namespace) -> None:
+    """Raise what would keep the figures from being drawn, before anything is computed."""
+    if args.plot is not None:
+        from harness.reporting.plots import check_drawable
+
+        check_drawable(args.plot)
+
+
+def listed(plugins: Plugins, registry: Registry[str, R]) -> list[R]:
+    """What can be used by its name; what cannot, and why, is told on standard error."""
+    from harness.cli.errors import print_error
+
+    for line in (*plugins.broken, *plugins.problems):
+        print_error(line)
+    usable = []
+    for name in registry:
+        with contextlib.suppress(PluginError):  # one of two of that name, among the problems
+            usable.append(registry[name])
+    return usable
+
+
+def print_tools(registrations: Iterable[Registration[Any]]) -> None:
+    """Print the names of tools with what they give."""
+    from harness.cli.tasks import aligned
+
+    for line in aligned([(one.name, one.description) for one in registrations]):
+        print(line)
+
+
+def _guarded(registration: Registration[Any], problem: str, call: Callable[[], T]) -> T:
+    try:
+        return call()
+    except HarnessError:
+        raise
+    except Exception as error:
+        absent = error.name if isinstance(error, ModuleNotFoundError) else None
+        extra = absent is not None and absent.partition(".")[0] in EXTRA
+        trace = traceback.format_exc(limit=-4).strip()
+        raise PluginError(
+            f"{registration.name!r} {problem}",
+            where=str(registration.origin),
+            found=f"the package {absent} is not installed" if extra else trace,
+            hint=INSTALL if extra else None,
+        ) from error

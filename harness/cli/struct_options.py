@@ -1,0 +1,154 @@
+"""The fields of a struct as options of a command: `--min_users 3` for `min_users: int`."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import inspect
+from msgspec.structs import FieldInfo
+
+from harness.errors import PluginError, UsageError, did_you_mean
+
+S = TypeVar("S", bound=msgspec.Struct)
+
+GIVEN = "option."
+"""What the places of these options in the parsed arguments begin with."""
+
+_SEVERAL = (inspect.ListType, inspect.SetType, inspect.FrozenSetType, inspect.VarTupleType)
+
+
+def add_struct_options(parser: argparse.ArgumentParser, kind: type[msgspec.Struct]) -> None:
+    """Give a parser an option for each field of a struct, under the field's encoded name.
+
+    A list is given by repetition, a bool as a flag. Descriptions come from `msgspec.Meta`.
+    """
+    group = parser.add_argument_group("its own options")
+    for field, shape, help_text in _fields(kind):
+        try:
+            _add(group, field, shape, help_text)
+        except argparse.ArgumentError as error:
+            raise PluginError(
+                f"the field {field.name!r} of {kind.__name__} has the name of an option that "
+                "the command itself has",
+                expected="another name",
+            ) from error
+
+
+def struct_from(args: argparse.Namespace, kind: type[S]) -> S:
+    """The struct that the parsed arguments give; UsageError names the option that is wrong."""
+    values = {}
+    for field, shape, _ in _fields(kind):
+        given = getattr(args, GIVEN + field.name)
+        if given is not None:
+            values[field.name] = _converted(field, shape, given)
+    try:
+        return kind(**values)
+    except ValueError as error:
+        raise UsageError("these options cannot go together", found=str(error)) from error
+
+
+def _fields(kind: type[msgspec.Struct]) -> Iterator[tuple[FieldInfo, inspect.Type, str]]:
+    """Each field with its type, of an optional one that which is not None, and its description."""
+    for field in msgspec.structs.fields(kind):
+        shape = inspect.type_info(field.type)
+        help_text = ""
+        if isinstance(shape, inspect.Metadata):
+            help_text = (shape.extra_json_schema or {}).get("description", "")
+            shape = shape.type
+        if isinstance(shape, inspect.UnionType):
+            others = [one for one in shape.types if not isinstance(one, inspect.NoneType)]
+            shape = others[0] if len(others) == 1 else shape
+        yield field, shape, help_text
+
+
+def _add(group: Any, field: FieldInfo, shape: inspect.Type, help_text: str) -> None:
+    name = _option(field)
+    dest = GIVEN + field.name
+    if isinstance(shape, inspect.BoolType):
+        if field.default is not True:
+            group.add_argument(f"--{name}", dest=dest, action="store_const", const=True,
+                               help=_percent(help_text))  # fmt: skip
+        if field.default is not False:
+            without = help_text if field.default is True else "the opposite"
+            group.add_argument(f"--no_{name}", dest=dest, action="store_const", const=False,
+                               help=_percent(without))  # fmt: skip
+        return
+    several = isinstance(shape, _SEVERAL)
+    told = [help_text, "may be given several times" if several else "", _default(field)]
+    group.add_argument(
+        f"--{name}",
+        dest=dest,
+        metavar=_metavar(shape),
+        action="append" if several else "store",
+        required=field.required,
+        help=_percent("; ".join(part for part in told if part)),
+    )
+
+
+def _converted(field: FieldInfo, shape: inspect.Type, given: Any) -> Any:
+    try:
+        return msgspec.convert(given, field.type, strict=False, dec_hook=_as_path)
+    except msgspec.ValidationError as error:
+        raise UsageError(
+            f"the option --{_option(field)} cannot be used",
+            found=", ".join(map(str, given)) if isinstance(given, list) else str(given),
+            expected=_expected(shape, str(error)),
+            hint=_nearest(shape, given),
+        ) from error
+
+
+def _as_path(kind: type, value: Any) -> Any:
+    if kind is Path:
+        return Path(value)
+    raise NotImplementedError(f"options of the type {kind.__name__} cannot be read")
+
+
+def _expected(shape: inspect.Type, message: str) -> str:
+    """What may be given, from the type where it lists its values and else from the message."""
+    choices = _choices(shape)
+    if choices:
+        return f"one of {', '.join(choices)}"
+    wanted = message.partition(" - at `$")[0].partition(", got ")[0]
+    return wanted.removeprefix("Expected ").replace("`", "").replace(" | null", "")
+
+
+def _nearest(shape: inspect.Type, given: Any) -> str | None:
+    choices = _choices(shape)
+    wrong = [one for one in (given if isinstance(given, list) else [given]) if one not in choices]
+    return did_you_mean(str(wrong[0]), choices) if wrong else None
+
+
+def _choices(shape: inspect.Type) -> list[str]:
+    inner = getattr(shape, "item_type", shape)
+    return [str(value) for value in inner.values] if isinstance(inner, inspect.LiteralType) else []
+
+
+def _metavar(shape: inspect.Type) -> str:
+    inner = getattr(shape, "item_type", shape)
+    inner = inner.type if isinstance(inner, inspect.Metadata) else inner
+    if choices := _choices(inner):
+        return "|".join(choices)
+    if isinstance(inner, inspect.CustomType):
+        return "FILE"
+    return {inspect.IntType: "N", inspect.FloatType: "X"}.get(type(inner), "TEXT")
+
+
+def _option(field: FieldInfo) -> str:
+    return field.encode_name.replace("-", "_")
+
+
+def _default(field: FieldInfo) -> str:
+    if field.required or field.default in (None, "", (), msgspec.NODEFAULT):
+        return ""
+    value = field.default
+    shown = ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+    return f"default: {shown}"
+
+
+def _percent(text: str) -> str:
+    """The text as argparse wants it, which takes a percent sign for a place to fill."""
+    return text.replace("%", "%%")

@@ -1,0 +1,146 @@
+"""The fields of a struct as options of a command, and what is said of values that do not fit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+import pytest
+
+from harness.cli.main import Parser, with_underscores
+from harness.cli.struct_options import add_struct_options, struct_from
+from harness.errors import PluginError, UsageError
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True, rename={"source": "from"}):
+    source: Annotated[str, msgspec.Meta(description="where it comes from")] = "log"
+    min_users: Annotated[int, msgspec.Meta(ge=1, description="5% of them")] = 10
+    share: float | None = None
+    by: Literal["user", "model"] = "user"
+    above: list[float] = []
+    kinds: tuple[Literal["a", "b"], ...] = ("a",)
+    out: Path | None = None
+    published: bool = False
+    folded: Annotated[bool, msgspec.Meta(description="keep case apart")] = True
+
+
+class Required(msgspec.Struct, frozen=True, kw_only=True):
+    human_labels: str
+
+
+class Kebab(msgspec.Struct, frozen=True, kw_only=True, rename="kebab"):
+    min_users: int = 1
+
+
+class Paired(msgspec.Struct, frozen=True, kw_only=True):
+    low: int = 0
+    high: int = 1
+
+    def __post_init__(self) -> None:
+        if self.low > self.high:
+            raise ValueError("low is above high")
+
+
+def read(kind: type[msgspec.Struct], *arguments: str) -> msgspec.Struct:
+    parser = Parser(prog="harness data tool", allow_abbrev=False)
+    add_struct_options(parser, kind)
+    return struct_from(parser.parse_args(with_underscores(arguments)), kind)
+
+
+def refused(kind: type[msgspec.Struct], *arguments: str) -> str:
+    with pytest.raises(UsageError) as caught:
+        read(kind, *arguments)
+    return str(caught.value)
+
+
+def test_what_is_not_given_has_its_default():
+    assert read(Options) == Options()
+
+
+def test_both_spellings_of_a_name_are_the_field():
+    assert read(Options, "--min-users", "3") == Options(min_users=3)
+    assert read(Options, "--min_users=3") == Options(min_users=3)
+
+
+def test_a_name_with_dashes_of_its_own_is_met_as_well():
+    assert read(Kebab, "--min-users", "3") == Kebab(min_users=3)
+
+
+def test_texts_become_what_the_fields_are():
+    given = read(Options, "--from", "5", "--share", "0.25", "--by", "model", "--out", "a/b.csv")
+    assert given == Options(source="5", share=0.25, by="model", out=Path("a/b.csv"))
+
+
+def test_lists_are_given_by_repetition_and_bools_as_flags():
+    given = read(Options, "--above", "1", "--above", "2.5", "--kinds", "b", "--kinds", "a",
+                 "--published", "--no-folded")  # fmt: skip
+    assert given == Options(above=[1.0, 2.5], kinds=("b", "a"), published=True, folded=False)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (
+            ["--min-users", "many"],
+            "the option --min_users cannot be used\n  found:    many\n  expected: int",
+        ),
+        (
+            ["--min-users", "0"],
+            "the option --min_users cannot be used\n  found:    0\n  expected: int >= 1",
+        ),
+        (
+            ["--share", "half"],
+            "the option --share cannot be used\n  found:    half\n  expected: float",
+        ),
+        (
+            ["--above", "1", "--above", "x"],
+            "the option --above cannot be used\n  found:    1, x\n  expected: float",
+        ),
+        (
+            ["--by", "users"],
+            "the option --by cannot be used\n  found:    users\n"
+            "  expected: one of model, user\n  to do:    did you mean 'user'?",
+        ),
+        (
+            ["--kinds", "a", "--kinds", "c"],
+            "the option --kinds cannot be used\n  found:    a, c\n  expected: one of a, b",
+        ),
+    ],
+)
+def test_a_value_that_does_not_fit_is_told_with_its_option(arguments, said):
+    assert refused(Options, *arguments) == said
+
+
+def test_a_mistyped_option_is_told_with_the_nearest():
+    assert "did you mean '--min_users'?" in refused(Options, "--min-user", "3")
+
+
+def test_an_option_without_default_must_be_given():
+    assert "--human_labels" in refused(Required)
+    assert read(Required, "--human-labels", "x") == Required(human_labels="x")
+
+
+def test_options_that_contradict_one_another_are_told_as_the_struct_says_it():
+    said = refused(Paired, "--low", "3", "--high", "2")
+    assert said == "these options cannot go together\n  found:    low is above high"
+
+
+def test_the_help_says_what_a_field_is_and_its_default():
+    parser = Parser(prog="harness data tool")
+    add_struct_options(parser, Options)
+    words = " ".join(parser.format_help().split())
+    assert "--from TEXT where it comes from; default: log" in words
+    assert "--min_users N 5% of them; default: 10" in words
+    assert "--by model|user default: user" in words
+    assert "--above X may be given several times" in words
+    assert "--kinds a|b may be given several times; default: a" in words
+    assert "--out FILE" in words
+    assert "--no_folded keep case apart" in words
+
+
+def test_a_field_with_the_name_of_the_commands_own_option_is_the_plugins_error():
+    parser = Parser(prog="harness data tool")
+    parser.add_argument("--min_users")
+    with pytest.raises(PluginError, match="the field 'min_users' of Options has the name"):
+        add_struct_options(parser, Options)

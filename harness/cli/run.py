@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -63,6 +64,10 @@ def _add_running(parser: argparse.ArgumentParser) -> None:
     how.add_argument(
         "--dry_run", action="store_true", help="first prompts and expected calls; ask nothing"
     )
+    how.add_argument(
+        "--rescore_only", action="store_true",
+        help="ask nothing: score the newest finished run of this command under what --set changes",
+    )  # fmt: skip
     how.add_argument("--resume", metavar="RUN", type=Path, help="go on with this run folder")
     how.add_argument("--fresh", action="store_true", help="reuse no answer of another run")
     how.add_argument("--retry_failures", action="store_true", help="ask again what failed")
@@ -102,11 +107,22 @@ def run(args: argparse.Namespace) -> int:
         print(version("user-understanding-harness"))
         return 0
     settings = settings_from(args)
+    if args.rescore_only:
+        from harness.cli.rescore import rescore_only
+
+        _refuse_with("--rescore_only", args, ("dry_run", "resume", "fresh", "retry_failures"))
+        return rescore_only(settings, json=args.json)
     if args.dry_run:
         from harness.cli.dry_run import dry_run
 
         return dry_run(settings, json=args.json)
     return _run(settings, quiet=args.quiet, json=args.json)
+
+
+def _refuse_with(option: str, args: argparse.Namespace, others: Sequence[str]) -> None:
+    for other in others:
+        if getattr(args, other):
+            raise UsageError(f"{option} asks nothing, and --{other} means nothing beside it")
 
 
 def _run(settings: RunSettings, *, quiet: bool, json: bool) -> int:
@@ -133,7 +149,6 @@ def _run(settings: RunSettings, *, quiet: bool, json: bool) -> int:
 def settings_from(args: argparse.Namespace) -> RunSettings:
     """The options as one value; raises UsageError for those that mean nothing."""
     from harness.pipeline.settings import make_settings
-    from harness.tasks.changes import parse_change
 
     patience = {
         "attempts": args.attempts,
@@ -148,7 +163,7 @@ def settings_from(args: argparse.Namespace) -> RunSettings:
         "data": args.data,
         "limit": args.limit,
         "seed": args.seed,
-        "changes": _unrepeated("--set", [parse_change(text) for text in args.changes]),
+        "changes": changes_from(args),
         "sampling": _sampling(args.gen_kwargs),
         "structured": args.structured,
         "allow_self_judging": args.allow_self_judging,
@@ -165,6 +180,13 @@ def settings_from(args: argparse.Namespace) -> RunSettings:
         "use_store": not args.no_store,
     }
     return make_settings(given)
+
+
+def changes_from(args: argparse.Namespace) -> dict[str, Any]:
+    """What every `--set` changes, by path."""
+    from harness.tasks.changes import parse_change
+
+    return _unrepeated("--set", [parse_change(text) for text in args.changes])
 
 
 def _unrepeated(option: str, given: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -1,15 +1,46 @@
-"""`harness score RUN…`: scores and summaries anew from stored records, asking no model."""
+"""`harness score RUN…`: scores anew from stored records, runs beside each other; asks no model."""
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.cli.errors import print_error
-from harness.errors import HarnessError
+from harness.errors import DataError, HarnessError, UsageError
 
 if TYPE_CHECKING:
-    from harness.results.summary import TaskSummary
+    from harness.pipeline.benchmark import Benchmark
+    from harness.results.comparison import Comparison
+    from harness.results.folder import RunFolder
+    from harness.results.kept import KeptTask
+    from harness.results.manifest import Manifest
+    from harness.results.rescoring import Rescoring
+
+
+@dataclass(kw_only=True)
+class NamedRun:
+    """A run as the command named it, opened, with the benchmarks of the tasks that are meant.
+
+    What came of scoring it is added. One that could not be opened has errors and nothing else.
+    """
+
+    named: str
+    opened: tuple[RunFolder, Manifest] | None = None
+    benchmarks: dict[str, Benchmark] = field(default_factory=dict)
+    kept: list[KeptTask] = field(default_factory=list)
+    errors: list[HarnessError] = field(default_factory=list)
+
+    def as_json(self) -> dict[str, Any]:
+        """What came of it, for one JSON document."""
+        return {
+            "run": self.named,
+            "summaries": [task.summary for task in self.kept],
+            "errors": [str(error) for error in self.errors],
+        }
 
 
 def add_parser(subparsers: Any) -> None:
@@ -18,61 +49,240 @@ def add_parser(subparsers: Any) -> None:
         "score",
         help="score stored records again, asking no model",
         description="Compute the scores and summaries of runs anew from their stored records. "
-        "No model is asked. Tasks that are not finished are named and left alone.",
+        "No model is asked. Tasks that are not finished are named and left alone. Where a "
+        "benchmark scores runs against what they found together, the runs of a task are compared.",
     )
     parser.add_argument("runs", metavar="RUN", nargs="+", help="the folder of a run")
+    parser.add_argument("--task", metavar="TASK", help="this task alone")
+    parser.add_argument(
+        "--set", metavar="KEY=VALUE", action="append", default=[], dest="changes",
+        help="score under another option, of those that only scoring reads; no run is changed",
+    )  # fmt: skip
+    parser.add_argument(
+        "--oracle", metavar="FILE", type=Path, help="unite the runs' oracle with that of a file"
+    )
+    parser.add_argument(
+        "--export_oracle", metavar="FILE", type=Path, help="write the united oracle there"
+    )
+    parser.add_argument(
+        "--force", action="store_true", help="compare runs that differ as well, and mark them"
+    )
+    parser.add_argument(
+        "--output", metavar="FILE", type=Path, help="write the comparison there as JSON"
+    )
     parser.add_argument("--json", action="store_true", help="results as one JSON document")
     parser.set_defaults(func=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Score every task of every run; the exit code is 0 where all of them could be scored."""
-    results = []
-    errors: list[HarnessError] = []
-    for named in args.runs:
-        scored, failed = _score_run(named)
-        errors += failed
-        results.append(
-            {"run": named, "summaries": scored, "errors": [str(error) for error in failed]}
-        )
+    runs = _opened(args.runs, args.task)
+    _refuse_unclear_oracle(args, runs)
+    with _scored(args, runs):
         if not args.json:
-            _print_run(named, scored)
+            for each in runs:
+                print_run(each)
+        comparisons, errors = _compared(args, runs)
     if args.json:
         from harness.cli.json_output import print_json
 
-        print_json({"runs": results})
+        print_json({"runs": [each.as_json() for each in runs], "comparisons": comparisons})
+    elif comparisons:
+        from harness.reporting.comparisons import print_comparisons
+
+        print_comparisons(comparisons)
+    errors = [*(error for each in runs for error in each.errors), *errors]
     for error in errors:
         print_error(error)
     return errors[0].exit_code if errors else 0
 
 
-def _score_run(named: str) -> tuple[list[TaskSummary], list[HarnessError]]:
-    from harness.cli.kept_runs import open_run
-    from harness.plugin_manager import load_plugins
-    from harness.results.scoring import score_task
-
-    try:
-        folder, manifest = open_run(named)
-        folder.lock()
-    except HarnessError as error:
-        return [], [error]
-    summaries: list[TaskSummary] = []
-    errors: list[HarnessError] = []
-    try:
-        for name, entry in manifest.tasks.items():
-            try:
-                benchmark = load_plugins().benchmark(entry.task().benchmark)
-                summaries.append(score_task(folder, manifest, name, benchmark))
-            except HarnessError as error:
-                errors.append(error)
-    finally:
-        folder.unlock()
-    return summaries, errors
-
-
-def _print_run(named: str, summaries: list[TaskSummary]) -> None:
+def print_run(run: NamedRun) -> None:
+    """Print the tables of one run."""
     from harness.reporting.tables import print_summaries
     from harness.reporting.text import clean_text
 
-    print(f"run {clean_text(named)}: {len(summaries)} tasks scored\n", flush=True)
-    print_summaries(summaries)
+    print(f"run {clean_text(run.named)}: {len(run.kept)} tasks scored\n", flush=True)
+    print_summaries([task.summary for task in run.kept])
+
+
+def _opened(named: Sequence[str], only: str | None) -> list[NamedRun]:
+    """The runs, each folder once, with the error of each that is none."""
+    from harness.cli.kept_runs import one_of, open_run
+
+    runs: list[NamedRun] = []
+    first: dict[Path, str] = {}
+    for name in named:
+        try:
+            folder, manifest = open_run(name)
+        except HarnessError as error:
+            runs.append(NamedRun(named=name, errors=[error]))
+            continue
+        place = folder.path.resolve()
+        if place in first:
+            print_error(f"{name} is {first[place]} again, and is taken once")
+            continue
+        first[place] = name
+        runs.append(NamedRun(named=name, opened=(folder, manifest)))
+    held = {name for run in runs if run.opened for name in run.opened[1].tasks}
+    if only is not None and held:
+        one_of(only, sorted(held), "task")
+    for run in runs:
+        _find_benchmarks(run, only)
+    return runs
+
+
+def _find_benchmarks(run: NamedRun, only: str | None) -> None:
+    from harness.plugin_manager import load_plugins
+
+    for name, entry in run.opened[1].tasks.items() if run.opened else ():
+        if only in (None, name):
+            try:
+                run.benchmarks[name] = load_plugins().benchmark(entry.task().benchmark)
+            except HarnessError as error:
+                run.errors.append(error)
+
+
+def _refuse_unclear_oracle(args: argparse.Namespace, runs: Sequence[NamedRun]) -> None:
+    """Raise UsageError where an oracle is given or wanted, and not of exactly one task."""
+    if args.oracle is None and args.export_oracle is None:
+        return
+    option = "--oracle" if args.oracle is not None else "--export_oracle"
+    tasks = {name: benchmark for run in runs for name, benchmark in run.benchmarks.items()}
+    having = [name for name, benchmark in tasks.items() if benchmark.oracle is not None]
+    if tasks and not having:
+        raise UsageError(
+            "no benchmark of these runs has an oracle",
+            where=option,
+            found=", ".join(sorted({benchmark.name for benchmark in tasks.values()})),
+            expected="runs of a benchmark whose scores depend on a set of runs",
+        )
+    if len(having) > 1:
+        raise UsageError(
+            "an oracle is one task's, and these runs have several",
+            where=option,
+            found=", ".join(having),
+            expected="--task TASK",
+        )
+
+
+@contextlib.contextmanager
+def _scored(args: argparse.Namespace, runs: Sequence[NamedRun]) -> Iterator[None]:
+    """Score all runs: into their folders, or under other options into files that go away."""
+    from tempfile import TemporaryDirectory
+
+    from harness.results.kept import labels_of
+
+    labels = labels_of(each.opened[1] for each in runs if each.opened)
+    if not args.changes:
+        for each in runs:
+            _score_run(each, labels)
+        yield
+        return
+    ways = _rescorings(args, runs)
+    with TemporaryDirectory(prefix="harness-score-") as scratch:
+        for number, each in enumerate(runs):
+            into = Path(scratch, str(number))
+            into.mkdir()
+            rescore_run(each, ways[number], labels, into=into)
+        yield
+
+
+def _score_run(run: NamedRun, labels: Mapping[str, str]) -> None:
+    from harness.results.kept import kept_task
+    from harness.results.scoring import score_task
+
+    if run.opened is None:
+        return
+    folder, manifest = run.opened
+    try:
+        folder.lock()
+    except HarnessError as error:
+        run.errors.append(error)
+        return
+    try:
+        for name, benchmark in run.benchmarks.items():
+            try:
+                score_task(folder, manifest, name, benchmark)
+                label = labels[manifest.run_id]
+                run.kept.append(kept_task(folder, manifest, name, benchmark, label=label))
+            except HarnessError as error:
+                run.errors.append(error)
+    finally:
+        folder.unlock()
+
+
+def rescore_run(
+    run: NamedRun, ways: Sequence[Rescoring], labels: Mapping[str, str], *, into: Path
+) -> None:
+    """Score tasks of a run under other options, into files of the folder `into`."""
+    from harness.results.rescoring import rescore
+
+    if run.opened is None:
+        return
+    folder, manifest = run.opened
+    for number, way in enumerate(ways):
+        try:
+            file = into / f"{number}.jsonl"
+            run.kept.append(rescore(file, folder, manifest, way, label=labels[manifest.run_id]))
+        except HarnessError as error:
+            run.errors.append(error)
+
+
+def _rescorings(args: argparse.Namespace, runs: Sequence[NamedRun]) -> list[list[Rescoring]]:
+    """How each task of each run is scored; UsageError for what cannot be changed so."""
+    from harness.cli.run import changes_from
+    from harness.plugin_manager import load_plugins
+    from harness.results.rescoring import rescoring
+    from harness.tasks.changes import apply_changes
+
+    asked = [
+        (number, run.opened[1].tasks[name].task(), benchmark)
+        for number, run in enumerate(runs)
+        if run.opened is not None
+        for name, benchmark in run.benchmarks.items()
+    ]
+    tasks = [task for _, task, _ in asked]
+    wanted = apply_changes(tasks, changes_from(args), benchmark=load_plugins().benchmark)
+    ways: list[list[Rescoring]] = [[] for _ in runs]
+    for (number, task, benchmark), then in zip(asked, wanted, strict=True):
+        ways[number].append(rescoring(task, then, benchmark))
+    return ways
+
+
+def _compared(
+    args: argparse.Namespace, runs: Sequence[NamedRun]
+) -> tuple[list[Comparison], list[HarnessError]]:
+    """The comparison of each task that there is one of; with `--output`, in its file as well."""
+    from harness.results.comparison import compare, read_oracle, write_comparisons
+    from harness.results.files import atomic_write
+
+    by_name: dict[str, list[KeptTask]] = {}
+    for each in runs:
+        for task in each.kept:
+            by_name.setdefault(task.task.name, []).append(task)
+    wanted = any(given is not None for given in (args.oracle, args.export_oracle, args.output))
+    comparisons: list[Comparison] = []
+    errors: list[HarnessError] = []
+    for tasks in by_name.values():
+        oracle = tasks[0].benchmark.oracle
+        if oracle is None or (len(tasks) < 2 and not wanted):
+            continue
+        try:
+            file = read_oracle(args.oracle, oracle) if args.oracle is not None else None
+            comparison, united = compare(tasks, file=file, force=args.force)
+            if args.export_oracle is not None:
+                atomic_write(args.export_oracle, oracle.write(united))
+            comparisons.append(comparison)
+        except HarnessError as error:
+            errors.append(error)
+    if wanted and not comparisons and not errors:
+        errors.append(
+            DataError(
+                "there is nothing to compare, and nothing was written",
+                expected="a finished task of a benchmark that has an oracle",
+            )
+        )
+    if args.output is not None and comparisons:
+        write_comparisons(args.output, comparisons)
+    return comparisons, errors

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TextIO
 
 from rich import box
@@ -54,10 +54,13 @@ def task_report(summary: TaskSummary) -> Group:
         for role, model in summary.roles.items()
         if role != "candidate"
     ]
-    others.append(Text(f"data: {clean_text(_data(summary.data))}", style="dim"))
-    stamp = [] if summary.comparable else [_stamp(summary.not_comparable_because)]
-    parts: list[RenderableType] = [title, *others, *stamp, Text()]
-    parts += [metric_table(summary), *_metric_notes(summary), Text(), stage_table(summary), Text()]
+    others.append(Text(f"data: {clean_text(data_name(summary.data))}", style="dim"))
+    stamps = [] if summary.comparable else [stamp(summary.not_comparable_because)]
+    parts: list[RenderableType] = [title, *others, *stamps, Text()]
+    parts += [metric_table(summary), *metric_notes(summary.metrics), Text()]
+    if summary.counts:
+        parts += [counts_table(summary), Text()]
+    parts += [stage_table(summary), Text()]
     if any(stage.roles for stage in summary.stages.values()):
         parts += [role_table(summary), *_role_notes(summary), Text()]
     return Group(*parts)
@@ -65,19 +68,26 @@ def task_report(summary: TaskSummary) -> Group:
 
 def metric_table(summary: TaskSummary) -> Table:
     """Each metric with its interval, n, how many fell out, and the value that counts them."""
-    confidences = {result.confidence for result in summary.metrics.values()}
-    interval = f"{confidences.pop():.0%} interval" if len(confidences) == 1 else "interval"
+    interval = interval_header(summary.metrics.values())
     table = plain_table("metric", numbers=("value", interval, "n", "fell out", "counted as worst"))
     for name, result in summary.metrics.items():
         fell_out = sum(result.missing.values())
         table.add_row(
-            Text(clean_text(name) + ("" if result.higher_is_better else " ↓")),
+            Text(metric_name(name, result)),
             Text(number(result.value), style="bold"),
-            Text(_interval(result)),
+            Text(interval_of(result)),
             Text(f"{result.n:,}"),
             Text(f"{fell_out:,}" if fell_out else NOTHING, style="yellow" if fell_out else "dim"),
             Text(number(result.counted_as_worst) if fell_out else NOTHING),
         )
+    return table
+
+
+def counts_table(summary: TaskSummary) -> Table:
+    """What happened on the way and how often, over all units."""
+    table = plain_table("counted", numbers=("times",))
+    for name, times in summary.counts.items():
+        table.add_row(Text(clean_text(name)), Text(f"{times:,}"))
     return table
 
 
@@ -142,7 +152,7 @@ def plain_table(name: str, *, numbers: Sequence[str]) -> Table:
     return table
 
 
-def _data(data: Mapping[str, Any]) -> str:
+def data_name(data: Mapping[str, Any]) -> str:
     """Where the data came from, as its reader would name it."""
     origin = str(data.get("origin", "unknown"))
     if origin == "hub":
@@ -152,18 +162,33 @@ def _data(data: Mapping[str, Any]) -> str:
     return f"bundled {origin}" if origin == "sample" else origin
 
 
-def _stamp(reasons: Sequence[str]) -> Panel:
+def stamp(reasons: Sequence[str]) -> Panel:
+    """The box that says why numbers may not stand beside published ones."""
     text = Text("NOT COMPARABLE with published results", style="bold")
     for reason in reasons:
         text.append(f"\n{clean_text(reason)}", style="not bold")
     return Panel(text, box=box.HEAVY, style="red", expand=False, padding=(0, 1))
 
 
-def _metric_notes(summary: TaskSummary) -> list[Padding]:
+def metric_notes(metrics: Mapping[str, MetricResult]) -> list[Padding]:
     """What the numbers leave open, told once for the metrics that have it in common."""
+    return [*known_notes(metrics), *open_notes(metrics)]
+
+
+def known_notes(metrics: Mapping[str, MetricResult], style: str = "yellow") -> list[Padding]:
+    """What its benchmark says a reader must know of a metric before the number is used."""
+    notes: dict[str, list[str]] = {}
+    for name, result in metrics.items():
+        if result.note:
+            notes.setdefault(clean_text(result.note), []).append(name)
+    return indented(_told(notes), style)
+
+
+def open_notes(metrics: Mapping[str, MetricResult], whose: str = "") -> list[Padding]:
+    """What fell out of which metrics, which have no value or interval, and why."""
     fallen: dict[str, list[str]] = {}
     notes: dict[str, list[str]] = {}
-    for name, result in summary.metrics.items():
+    for name, result in metrics.items():
         if lost := sum(result.missing.values()):
             fallen.setdefault(f"{lost:,} fell out ({reasons(result.missing)})", []).append(name)
         if result.value is None and result.undefined:
@@ -173,7 +198,9 @@ def _metric_notes(summary: TaskSummary) -> list[Padding]:
         if result.users not in (0, result.n):
             samples = f"{result.n:,} samples of {result.users:,} users"
             notes.setdefault(samples, []).append(name)
-    return _indented(_told(fallen), "yellow") + _indented(_told(notes), "dim")
+    start = f"{whose}: " if whose else ""
+    lines = [[start + line for line in _told(each)] for each in (fallen, notes)]
+    return indented(lines[0], "yellow") + indented(lines[1], "dim")
 
 
 def _told(notes: Mapping[str, Sequence[str]]) -> list[str]:
@@ -199,10 +226,10 @@ def _role_notes(summary: TaskSummary) -> list[Padding]:
             notes.append(f"{name}: asked for a schema {asked}, met it {met}")
         if special:
             notes.append(f"{name}: {', '.join(special)}")
-    return _indented(notes, "dim")
+    return indented(notes, "dim")
 
 
-def _indented(lines: Sequence[str], style: str) -> list[Padding]:
+def indented(lines: Sequence[str], style: str) -> list[Padding]:
     return [Padding(Text(line, style=style), (0, 0, 0, 2), expand=False) for line in lines]
 
 
@@ -218,7 +245,19 @@ def _starred(summary: TaskSummary) -> str:
     return clean_text(summary.task) + ("" if summary.comparable else " *")
 
 
-def _interval(result: MetricResult) -> str:
+def metric_name(name: str, result: MetricResult) -> str:
+    """What a table calls a metric: an arrow says that less is better."""
+    return clean_text(name) + ("" if result.higher_is_better else " ↓")
+
+
+def interval_header(results: Iterable[MetricResult]) -> str:
+    """What the column of intervals is called: with its confidence where they share one."""
+    confidences = {result.confidence for result in results}
+    return f"{confidences.pop():.0%} interval" if len(confidences) == 1 else "interval"
+
+
+def interval_of(result: MetricResult) -> str:
+    """Low and high of an interval, or that there is none."""
     if result.interval is None:
         return NOTHING
     low, high = result.interval

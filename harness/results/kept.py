@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from harness.errors import DataError
+from harness.errors import DataError, PluginError
 from harness.results.folder import RunFolder
 from harness.results.manifest import Manifest, TaskEntry
+from harness.results.records import Record, Records, Score
 from harness.results.scoring import Unfinished, read_summary, task_options
+from harness.results.stored import JournalRecords
 from harness.results.summary import TaskSummary
 from harness.tasks.task import Task
 
 if TYPE_CHECKING:
-    from harness.pipeline.benchmark import Benchmark, Score
+    from harness.pipeline.benchmark import Benchmark
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +28,8 @@ class KeptTask:
     """One finished task of one stored run.
 
     `label` is what tables call the run: its model, with the run's name where models repeat.
-    `options` are the benchmark's own, typed.
+    `options` are the benchmark's own, typed. `scores_file` is where its scores are when they were
+    made under other options than the run's, and so are not the run's own.
     """
 
     label: str
@@ -36,6 +40,7 @@ class KeptTask:
     benchmark: Benchmark
     options: Any
     summary: TaskSummary
+    scores_file: Path | None = None
 
     @property
     def run(self) -> str:
@@ -44,13 +49,11 @@ class KeptTask:
 
     def scores(self) -> Iterator[Score[Any]]:
         """The scores as the run kept them, a unit at a time, with their details typed."""
-        from harness.pipeline.benchmark import Score
-
         details = self.benchmark.details or Any
         decoder: msgspec.json.Decoder[Score[Any]] = msgspec.json.Decoder(
             Score[details]  # type: ignore[valid-type]
         )
-        path = RunFolder(self.path).scores(self.task.name)
+        path = self.scores_file or RunFolder(self.path).scores(self.task.name)
         with path.open("rb") as lines:
             for number, line in enumerate(lines, 1):
                 try:
@@ -62,6 +65,29 @@ class KeptTask:
                         found=str(error),
                         hint="`harness score` writes the scores of a run anew",
                     ) from error
+
+    def records(self, stage: str) -> Records[Any, Any]:
+        """The records of one stage, typed, as the run's journal holds them."""
+        kept = {entry.name: entry for entry in self.entry.stages}
+        own = {each.name: (each.item, each.value) for each in self.benchmark.stages}
+        if stage not in kept or stage not in own:
+            raise PluginError(
+                f"no records of a stage {stage!r}",
+                where=f"{self.path}, task {self.task.name!r}",
+                found=f"stages {', '.join(kept)}",
+                hint="use the release of the plugin that the manifest names",
+            )
+        item, value = own[stage]
+        kind = Record[item, value]  # type: ignore[valid-type]
+        path = self.path / self.entry.folder / kept[stage].file
+        return JournalRecords(path, kept[stage].key, kind)
+
+
+def labels_of(manifests: Iterable[Manifest]) -> dict[str, str]:
+    """What tables call each run, by its name: its model, with that name where models repeat."""
+    models = {manifest.run_id: manifest.model for manifest in manifests}
+    times = Counter(models.values())
+    return {run: model if times[model] == 1 else f"{model} {run}" for run, model in models.items()}
 
 
 def kept_task(

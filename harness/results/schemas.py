@@ -1,4 +1,4 @@
-"""The JSON Schemas of what stands in a run folder: `python -m harness.results.schemas` writes them.
+"""The JSON Schemas of what runs and comparisons leave; this module, run, writes them.
 
 They are for readers in other languages; a test holds them to the types.
 """
@@ -10,10 +10,15 @@ from typing import Any
 
 import msgspec
 
+from harness.results.comparison import ComparisonDocument
 from harness.results.manifest import Manifest
 from harness.results.summary import TaskSummary
 
-FILES: dict[str, Any] = {"manifest.schema.json": Manifest, "summary.schema.json": TaskSummary}
+FILES: dict[str, Any] = {
+    "manifest.schema.json": Manifest,
+    "summary.schema.json": TaskSummary,
+    "comparison.schema.json": ComparisonDocument,
+}
 
 
 def schema_text(name: str) -> str:

@@ -23,7 +23,8 @@ from harness.results.summary import RoleUse, StageSummary, TaskSummary
 from harness.tasks.task import Task
 
 if TYPE_CHECKING:
-    from harness.pipeline.benchmark import Benchmark, Metric, Score
+    from harness.pipeline.benchmark import Benchmark, Metric
+    from harness.results.records import Score
 
 FORMAT = 1
 
@@ -62,27 +63,39 @@ def score_task(
 
     Raises Unfinished where records are missing; the files are then left as they were.
     """
-    entry = manifest.tasks[name]
-    task = entry.task()
+    task = manifest.tasks[name].task()
+    summary = score_into(folder.scores(name), folder, manifest, task, benchmark)
+    write_summary(folder.summary(name), summary)
+    return summary
+
+
+def score_into(
+    scores: Path, folder: RunFolder, manifest: Manifest, task: Task, benchmark: Benchmark
+) -> TaskSummary:
+    """The summary of a finished task of a run, its scores written to the file `scores`.
+
+    `task` may have other options than the run was asked with, if scoring alone reads them.
+    """
+    entry = manifest.tasks[task.name]
     metrics = chosen_metrics(task, benchmark)
     options = task_options(task, benchmark)
-    indexes = _open(folder, entry, name)
+    indexes = _open(folder, entry, task.name)
     records = _typed(entry, indexes, benchmark)
     columns = Columns(metrics)
-    folder.task(name).mkdir(exist_ok=True)
+    scores.parent.mkdir(exist_ok=True)
     encoder = msgspec.json.Encoder()
-    with atomic_writer(folder.scores(name)) as file:
+    with atomic_writer(scores) as file:
         for score in _scores(benchmark, records, options):
             columns.add(score)
             file.write(encoder.encode(score) + b"\n")
-    summary = TaskSummary(
+    return TaskSummary(
         format=FORMAT,
-        task=name,
+        task=task.name,
         version=task.version,
         content=entry.content,
         benchmark=task.benchmark,
         model=manifest.model,
-        roles=_roles(manifest, name, benchmark),
+        roles=_roles(manifest, task.name, benchmark),
         data=entry.data,
         comparable=entry.comparable,
         not_comparable_because=entry.not_comparable_because,
@@ -93,13 +106,11 @@ def score_task(
         metrics=columns.results(
             interval=task.interval,
             seed=manifest.seed,
-            task=name,
+            task=task.name,
             least_scored=task.least_scored,
         ),
         stages={stage: _stage_summary(index) for stage, index in indexes.items()},
     )
-    write_summary(folder.summary(name), summary)
-    return summary
 
 
 def unfinished_stages(entry: TaskEntry) -> tuple[str, ...]:

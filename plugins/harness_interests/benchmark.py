@@ -14,6 +14,7 @@ INTERESTS = Benchmark(
     description="Name a person's interests from a short history, and cite the evidence.",
     stages=(NAME, SUPPORT),
     options=Options,
+    scored_with=("min_support",),
     load=load,
     score=score,
     metrics=METRICS,

@@ -13,7 +13,7 @@ from harness.errors import UsageError
 from harness.pipeline.settings import FailureLimits, RunSettings
 
 LEAST = ("--model", "baseline", "--tasks", "interests")
-SHOWN_ONLY = {"help", "dry_run", "quiet", "json", "version"}
+SHOWN_ONLY = {"help", "dry_run", "quiet", "json", "version", "rescore_only"}
 """The options that change what is shown or done, and nothing that a run is asked."""
 
 OPTIONS = {

@@ -22,6 +22,7 @@ def metric(value, interval, n, missing, worst, **more):
         higher_is_better=more.get("higher", True),
         description="",
         undefined=more.get("undefined"),
+        note=more.get("note", ""),
         no_interval=more.get("no_interval"),
     )
 
@@ -228,6 +229,47 @@ def test_a_metric_without_a_value_says_why(summary):
         "  loss: 40 fell out (name/no_json 40)",
         "  loss: no value: no unit",
         "",
+    ]
+
+
+def test_what_was_counted_stands_between_metrics_and_stages(summary):
+    counted = {"invented citations": 1204, "windows unreadable": 3}
+
+    lines = printed(replace(summary, counts=counted), width=80)
+
+    assert lines[8:16] == [
+        "coverage  0.250  0.150 to 0.300  40         –                 –",
+        "  support, grounded: 3 fell out (name/no_json 2, support/timeout 1)",
+        "",
+        "counted             times",
+        "─────────────────────────",
+        "invented citations  1,204",
+        "windows unreadable      3",
+        "",
+    ]
+
+
+def test_what_a_reader_must_know_is_told_once_for_the_metrics_that_share_it(summary):
+    alone = metric(0.5, (0.4, 0.6), 2, {}, 0.5, note="against this run alone")
+    metrics = {"recall": alone, "f1": alone, "is": metric(0.5, (0.4, 0.6), 2, {}, 0.5)}
+
+    assert printed(replace(summary, metrics=metrics), width=80)[8:11] == [
+        "is      0.500  0.400 to 0.600  2         –                 –",
+        "  recall, f1: against this run alone",
+        "",
+    ]
+
+
+def test_a_value_over_too_few_is_withheld_and_told_below(summary):
+    why = "3 of 10 units have one, and it is shown from 50% on; over those few it is 0.412"
+    few = metric(None, None, 3, {"no_json": 7}, 0.1, undefined=why)
+
+    assert printed(replace(summary, metrics={"f1": few}), width=100)[4:9] == [
+        "metric  value  95% interval  n  fell out  counted as worst",
+        "──────────────────────────────────────────────────────────",
+        "f1          –             –  3         7             0.100",
+        "  f1: 7 fell out (no_json 7)",
+        f"  f1: no value: {why}",
     ]
 
 

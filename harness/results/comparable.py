@@ -1,0 +1,173 @@
+"""Which stored runs of one task may be compared, and why others may not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from harness.hashing import digest
+from harness.models import Identity
+from harness.results.kept import KeptTask
+from harness.results.manifest import RoleEntry
+from harness.results.scoring import task_options
+from harness.results.unlike import told, unlike
+
+CANDIDATE = "candidate"
+
+
+class Refused(msgspec.Struct, frozen=True, kw_only=True):
+    """A run that was left out of a comparison, and why."""
+
+    run: str
+    path: str
+    label: str
+    because: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparisonSet:
+    """Runs of one task that are compared. `marks` say of a run what it was taken in in spite of.
+
+    `reference` is the newest run of those that agree; `chosen` says how the set was found.
+    """
+
+    members: tuple[KeptTask, ...]
+    reference: KeptTask
+    marks: Mapping[str, tuple[str, ...]]
+    refused: tuple[Refused, ...]
+    chosen: str
+
+
+def comparison_set(tasks: Sequence[KeptTask], *, force: bool = False) -> ComparisonSet:
+    """The largest set of runs that agree in all but their candidate, or of equals the newest.
+
+    `force` takes the others in and marks them, all but a copy of a run that is there already.
+    """
+    distinct: dict[str, KeptTask] = {}
+    refused: list[Refused] = []
+    for task in tasks:
+        if task.run in distinct:
+            refused.append(_refused(task, (f"it is a copy of {distinct[task.run].path}",)))
+        distinct.setdefault(task.run, task)
+    settings = {run: settings_of(task) for run, task in distinct.items()}
+    agreeing, chosen = _largest(list(distinct.values()), settings)
+    reference = max(agreeing, key=_age)
+    marks = {
+        run: (
+            *told(unlike(settings[run], settings[reference.run])),
+            *_own_judge(task, reference),
+        )
+        for run, task in distinct.items()
+    }
+    refused += [_refused(distinct[run], why) for run, why in marks.items() if why and not force]
+    return ComparisonSet(
+        members=tuple(task for run, task in distinct.items() if force or not marks[run]),
+        reference=reference,
+        marks=marks,
+        refused=tuple(refused),
+        chosen=chosen,
+    )
+
+
+def settings_of(task: KeptTask) -> dict[str, Any]:
+    """All that must agree between runs, as they were asked: everything but who the candidate is.
+
+    Of who answers, the run's own id counts for nothing: it stands in the identity of a model that
+    is served without a revision, and no two runs would ever agree.
+    """
+    entry, asked = task.entry, task.entry.task()
+    chosen = entry.data.get("chosen") or {}
+    users = {f"chosen {of}": counts["chosen"] for of, counts in chosen.items()}
+    return {
+        "benchmark": asked.benchmark,
+        "version": asked.version,
+        "options": msgspec.to_builtins(task_options(asked, task.benchmark)),
+        "data": entry.data.get("fingerprint"),
+        **(users or {"limit": task.manifest.limit}),
+        "seed": task.manifest.seed,
+        "prompts": entry.templates,
+        "roles": {role: _identity(found) for role, found in _others(task).items()},
+        "stages": {stage.name: _stage(stage.components) for stage in entry.stages},
+    }
+
+
+def _largest(tasks: Sequence[KeptTask], settings: Mapping[str, Any]) -> tuple[list[KeptTask], str]:
+    fair = [task for task in tasks if not _own_judge(task, task)] or tasks
+    classes: dict[str, list[KeptTask]] = {}
+    for task in fair:
+        classes.setdefault(digest(settings[task.run]), []).append(task)
+    size = max(len(agreeing) for agreeing in classes.values())
+    largest = [agreeing for agreeing in classes.values() if len(agreeing) == size]
+    agreeing = max(largest, key=lambda each: max(_age(task) for task in each))
+    chosen = f"{size} of {len(tasks)} runs agree in all but the candidate"
+    if len(largest) > 1:
+        newest = max(agreeing, key=_age).run
+        chosen += f"; of {len(largest)} such sets the one with the newest run, {newest}"
+    return agreeing, chosen
+
+
+def _age(task: KeptTask) -> tuple[str, str]:
+    sessions = task.manifest.sessions
+    return (sessions[0].started if sessions else "", task.run)
+
+
+def _others(task: KeptTask) -> dict[str, RoleEntry]:
+    """Who plays each role but the candidate's."""
+    stages = task.benchmark.stages
+    names = dict.fromkeys(role for stage in stages for role in (*stage.roles, *stage.judges))
+    found = {role: _role(task, role) for role in names if role != CANDIDATE}
+    return {role: entry for role, entry in found.items() if entry is not None}
+
+
+def _role(task: KeptTask, role: str) -> RoleEntry | None:
+    roles = task.manifest.roles
+    return roles.get(f"{task.task.name}/{role}", roles.get(role))
+
+
+def _identity(entry: RoleEntry) -> dict[str, Any]:
+    if not entry.identity:
+        return {"name": entry.name}
+    return {
+        part: {name: value for name, value in about.items() if name != "run"}
+        for part, about in entry.identity.items()
+    }
+
+
+def _stage(components: Mapping[str, Any]) -> dict[str, Any]:
+    """What of a stage's key must agree and stands nowhere else: the candidate's own is free."""
+    roles: Mapping[str, Any] = components.get("roles", {})
+    others = {role: about.get("sampling") for role, about in roles.items() if role != CANDIDATE}
+    shared = {name: components.get(name) for name in ("version", "ladder")}
+    if others:
+        shared |= {"structured": components.get("structured"), "sampling": others}
+    return shared
+
+
+def _own_judge(task: KeptTask, reference: KeptTask) -> tuple[str, ...]:
+    """Why a run may not be judged as the reference is: its candidate would judge itself."""
+    candidate = _model(_role(task, CANDIDATE))
+    judging = {role for stage in task.benchmark.stages for role in stage.judges}
+    judges: Iterable[tuple[str, RoleEntry]] = _others(reference).items()
+    names = dict.fromkeys(
+        entry.name
+        for role, entry in judges
+        if role in judging
+        and candidate is not None
+        and (judge := _model(entry)) is not None
+        and judge.may_be(candidate)
+    )
+    return tuple(f"its candidate is the judge, {name}" for name in names)
+
+
+def _model(entry: RoleEntry | None) -> Identity | None:
+    about = entry.identity.get("model") if entry is not None else None
+    if about is None:
+        return None
+    return Identity(kind=about["kind"], name=about["name"], details=about.get("details", {}))
+
+
+def _refused(task: KeptTask, because: tuple[str, ...]) -> Refused:
+    return Refused(run=task.run, path=str(task.path), label=task.label, because=because)

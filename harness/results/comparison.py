@@ -1,0 +1,353 @@
+"""Runs of one task beside each other, scored against what they found together."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import traceback
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from harness.errors import DataError, HarnessError, PluginError, UsageError
+from harness.hashing import stable_int
+from harness.redaction import without_key_material
+from harness.results.comparable import ComparisonSet, Refused, comparison_set
+from harness.results.files import atomic_write
+from harness.results.kept import KeptTask
+from harness.results.records import Score
+from harness.results.scoring import chosen_metrics
+from harness.results.summarise import Columns, sound
+from harness.results.summary import MetricResult
+
+if TYPE_CHECKING:
+    from harness.pipeline.benchmark import Metric, Oracle
+
+FORMAT = 1
+
+
+class ComparedRun(msgspec.Struct, frozen=True, kw_only=True):
+    """One run of a comparison.
+
+    `metrics` are over all of its units, `common` over those that every run with a value of the
+    metric has scored. `counts` are those that the oracle changed. `marks` say in what it differs
+    from the set, where it was forced in.
+    """
+
+    run: str
+    path: str
+    label: str
+    model: str
+    marks: tuple[str, ...]
+    units: int
+    counts: dict[str, int]
+    metrics: dict[str, MetricResult]
+    common: dict[str, MetricResult]
+
+
+class Difference(msgspec.Struct, frozen=True, kw_only=True):
+    """A metric of the first run less that of the second, over the units that both have scored.
+
+    The interval is that of a paired bootstrap: the same users are drawn for both.
+    """
+
+    metric: str
+    first: str
+    second: str
+    value: float
+    n: int
+    users: int
+    interval: tuple[float, float] | None
+    confidence: float
+    no_interval: str | None = None
+
+
+class OracleUse(msgspec.Struct, frozen=True, kw_only=True):
+    """What the oracle was made of, the metrics that depend on it, and whether it is too small."""
+
+    runs: int
+    file: str | None
+    metrics: tuple[str, ...]
+    warning: str | None = None
+
+
+class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+    """Runs of one task, scored against their common oracle. A run's own summary stays its own."""
+
+    task: str
+    version: int
+    benchmark: str
+    roles: dict[str, str]
+    data: dict[str, Any]
+    not_comparable_because: tuple[str, ...]
+    chosen: str
+    runs: tuple[ComparedRun, ...]
+    refused: tuple[Refused, ...]
+    oracle: OracleUse
+    differences: tuple[Difference, ...]
+
+
+class ComparisonDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """A file of comparisons."""
+
+    format: int = FORMAT
+    comparisons: tuple[Comparison, ...]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class OracleFile:
+    """An oracle that was read from a file."""
+
+    path: Path
+    held: Any
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Rescored:
+    """A run's scores against the oracle, without their details, and the counts that changed."""
+
+    scores: list[Score[Any]]
+    counts: dict[str, int]
+
+
+def read_oracle(path: Path, oracle: Oracle) -> OracleFile:
+    """The oracle in a file; DataError with its path where it holds none."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise DataError(
+            "the oracle cannot be read", where=str(path), found=error.strerror or str(error)
+        ) from error
+    try:
+        return OracleFile(path=path, held=oracle.read(data))
+    except HarnessError as error:
+        error.where = f"{path}, {error.where}" if error.where else str(path)
+        raise
+
+
+def compare(
+    tasks: Sequence[KeptTask], *, file: OracleFile | None = None, force: bool = False
+) -> tuple[Comparison, Any]:
+    """The comparison of runs of one task, and the oracle that they and the file make together."""
+    runs = comparison_set(tasks, force=force)
+    oracle = runs.reference.benchmark.oracle
+    if oracle is None:
+        raise UsageError(f"the benchmark {runs.reference.benchmark.name!r} has no oracle")
+    if not runs.members:
+        raise UsageError(
+            f"no run of task {runs.reference.task.name!r} can be compared",
+            found="; ".join(f"{each.run}: {', '.join(each.because)}" for each in runs.refused),
+            hint="--force compares and marks them",
+        )
+    united, rescored = _against_oracle(runs, oracle, file)
+    scores = {run: each.scores for run, each in rescored.items()}
+    metrics, use = _metrics(runs, oracle, file)
+    own = {task.run: _results(task, scores[task.run], metrics) for task in runs.members}
+    shown = {run: {name for name, each in found.items() if each.value is not None}
+             for run, found in own.items()}  # fmt: skip
+    common = _common(runs, scores, metrics, shown)
+    reasons = [why for task in runs.members for why in task.summary.not_comparable_because]
+    summary = runs.reference.summary
+    comparison = Comparison(
+        task=summary.task,
+        version=summary.version,
+        benchmark=summary.benchmark,
+        roles={role: name for role, name in summary.roles.items() if role != "candidate"},
+        data=summary.data,
+        not_comparable_because=tuple(dict.fromkeys(reasons)),
+        chosen=runs.chosen,
+        runs=tuple(
+            ComparedRun(
+                run=task.run,
+                path=str(task.path),
+                label=task.label,
+                model=task.manifest.model,
+                marks=runs.marks[task.run],
+                units=len(scores[task.run]),
+                counts=rescored[task.run].counts,
+                metrics=own[task.run],
+                common=common[task.run],
+            )
+            for task in runs.members
+        ),
+        refused=runs.refused,
+        oracle=use,
+        differences=tuple(_differences(runs, scores, metrics, shown)),
+    )
+    return comparison, united
+
+
+def _against_oracle(
+    runs: ComparisonSet, oracle: Oracle, file: OracleFile | None
+) -> tuple[Any, dict[str, _Rescored]]:
+    """The oracle of all runs, and the scores of each against it.
+
+    The kept scores are read twice, a unit at a time: details of all runs at once may be much.
+    """
+    try:
+        every = (score for task in runs.members for score in task.scores())
+        united = oracle.gather(every, file.held if file else None)
+        return united, {task.run: _rescored(task, oracle, united) for task in runs.members}
+    except HarnessError:
+        raise
+    except Exception as error:
+        raise PluginError(
+            f"benchmark {runs.reference.benchmark.name!r} failed to compare runs",
+            found=traceback.format_exc(limit=-4).strip(),
+            hint="the scores are kept: mend the benchmark, then `harness score`",
+        ) from error
+
+
+def _rescored(task: KeptTask, oracle: Oracle, united: Any) -> _Rescored:
+    before: Counter[str] = Counter()
+    after: Counter[str] = Counter()
+    scores = []
+    for score in task.scores():
+        anew = sound(oracle.rescore(score, united, task.options))
+        before.update(score.counts)
+        after.update(anew.counts)
+        scores.append(msgspec.structs.replace(anew, details=None, counts={}))
+    names = sorted(before.keys() | after.keys())
+    counts = {name: after[name] for name in names if after[name] != before[name]}
+    return _Rescored(scores=scores, counts=counts)
+
+
+def _metrics(
+    runs: ComparisonSet, oracle: Oracle, file: OracleFile | None
+) -> tuple[dict[str, Metric], OracleUse]:
+    """The task's metrics, those of the oracle with what is to be known of this one."""
+    metrics = chosen_metrics(runs.reference.task, runs.reference.benchmark)
+    moved = {name for name, each in metrics.items() if {name, each.of} & {*oracle.metrics}}
+    many = len(runs.members)
+    warning = None
+    if file is None and many < oracle.enough:
+        warning = (
+            f"the oracle is of {many} {'run' if many == 1 else 'runs'}, and should be of "
+            f"{oracle.enough} or more: each run that is added may change much"
+        )
+    noted = {
+        name: dataclasses.replace(each, note=warning or "") if name in moved else each
+        for name, each in metrics.items()
+    }
+    use = OracleUse(
+        runs=many,
+        file=str(file.path) if file else None,
+        metrics=tuple(name for name in metrics if name in moved),
+        warning=warning,
+    )
+    return noted, use
+
+
+def _results(
+    task: KeptTask,
+    scores: Sequence[Score[Any]],
+    metrics: Mapping[str, Metric],
+    *,
+    least_scored: float | None = None,
+) -> dict[str, MetricResult]:
+    columns = Columns(metrics)
+    for score in scores:
+        columns.add(score)
+    return columns.results(
+        interval=task.task.interval,
+        seed=task.manifest.seed,
+        task=task.task.name,
+        least_scored=task.task.least_scored if least_scored is None else least_scored,
+    )
+
+
+def _common(
+    runs: ComparisonSet,
+    scores: Mapping[str, Sequence[Score[Any]]],
+    metrics: Mapping[str, Metric],
+    shown: Mapping[str, set[str]],
+) -> dict[str, dict[str, MetricResult]]:
+    """The metrics of each run over the units that every run which has the metric has scored."""
+    found: dict[str, dict[str, MetricResult]] = {task.run: {} for task in runs.members}
+    for name, metric in metrics.items():
+        column = metric.of or name
+        having = [task for task in runs.members if name in shown[task.run]]
+        units = [{each.id for each in scores[task.run] if column in each.values} for task in having]
+        common = set.intersection(*units) if units else set()
+        for task in having:
+            kept: list[Score[Any]] = [
+                Score(id=each.id, user=each.user, values={column: each.values[column]})
+                for each in scores[task.run]
+                if each.id in common
+            ]
+            found[task.run] |= _results(task, kept, {name: metric}, least_scored=0.0)
+    return found
+
+
+def _differences(
+    runs: ComparisonSet,
+    scores: Mapping[str, Sequence[Score[Any]]],
+    metrics: Mapping[str, Metric],
+    shown: Mapping[str, set[str]],
+) -> Iterator[Difference]:
+    for name, metric in metrics.items():
+        column = metric.of or name
+        valued = {
+            task.run: {
+                each.id: (each.user, each.values[column])
+                for each in scores[task.run]
+                if column in each.values
+            }
+            for task in runs.members
+            if name in shown[task.run]
+        }
+        for first, second in itertools.combinations(valued, 2):
+            pairs = [
+                (user, value, valued[second][unit][1])
+                for unit, (user, value) in valued[first].items()
+                if unit in valued[second]
+            ]
+            if pairs:
+                yield _difference(runs.reference, name, metric, (first, second), pairs)
+
+
+def _difference(
+    reference: KeptTask,
+    name: str,
+    metric: Metric,
+    runs: tuple[str, str],
+    pairs: Sequence[tuple[str, float, float]],
+) -> Difference:
+    import numpy as np
+
+    from harness.stats import Interval, paired_interval, statistic_of
+
+    users, ours, theirs = zip(*pairs, strict=True)
+    first, second = np.array(ours), np.array(theirs)
+    clusters = np.array([stable_int(user) for user in users], dtype=np.uint64)
+    interval = reference.task.interval
+    drawn = paired_interval(
+        first,
+        second,
+        clusters,
+        seed=stable_int("paired", reference.manifest.seed, reference.task.name, name),
+        statistic=metric.statistic,
+        draws=interval.draws,
+        confidence=interval.confidence,
+    )
+    return Difference(
+        metric=name,
+        first=runs[0],
+        second=runs[1],
+        value=statistic_of(first, metric.statistic) - statistic_of(second, metric.statistic),
+        n=len(pairs),
+        users=len(set(users)),
+        interval=(drawn.low, drawn.high) if isinstance(drawn, Interval) else None,
+        confidence=interval.confidence,
+        no_interval=None if isinstance(drawn, Interval) else drawn.reason,
+    )
+
+
+def write_comparisons(path: Path, comparisons: Sequence[Comparison]) -> None:
+    """Put comparisons in a file, atomically and without secrets."""
+    document = ComparisonDocument(comparisons=tuple(comparisons))
+    values = without_key_material(msgspec.to_builtins(document))
+    atomic_write(path, msgspec.json.format(msgspec.json.encode(values), indent=2) + b"\n")

@@ -1,0 +1,93 @@
+"""The bootstrap of a difference between two that were measured on the same units.
+
+Imports numpy: import it where it is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from harness.stats.bootstrap import (
+    Floats,
+    Integers,
+    Interval,
+    NoInterval,
+    Statistic,
+    statistic_of,
+)
+
+_CELLS = 1 << 20
+"""Random numbers drawn at a time: bounds the memory whatever the number of users."""
+
+
+def paired_interval(
+    first: Floats,
+    second: Floats,
+    clusters: Integers,
+    *,
+    seed: int,
+    statistic: Statistic = "mean",
+    draws: int = 2000,
+    confidence: float = 0.95,
+) -> Interval | NoInterval:
+    """The interval of the first statistic less the second, the same users drawn for both.
+
+    The i-th values belong to one unit; the other arguments are as in `bootstrap_interval`.
+    """
+    if draws < 1:
+        return NoInterval("no draws were asked for")
+    sizes = np.unique(clusters, return_counts=True)[1]
+    if len(sizes) < 2:
+        return NoInterval("fewer than two users in common: there is nothing to draw from")
+    order = np.argsort(clusters, kind="stable")
+    first, second = first[order], second[order]
+    drawn = _draws(len(sizes), draws, np.random.Generator(np.random.PCG64(seed)))
+    one_each = len(sizes) == len(first)
+    if one_each and statistic == "mean":
+        parts = [(first - second)[users].mean(axis=1) for users in drawn]
+    elif one_each and statistic == "median":
+        parts = [_medians(first, users) - _medians(second, users) for users in drawn]
+    else:
+        parts = [_any(first, second, sizes, users, statistic) for users in drawn]
+    differences = np.concatenate(parts)
+    undefined = int(np.count_nonzero(~np.isfinite(differences)))
+    if undefined:
+        return NoInterval(f"the difference has no value in {undefined} of {draws} draws")
+    tail = (1.0 - confidence) / 2.0
+    low, high = np.quantile(differences, [tail, 1.0 - tail])
+    return Interval(float(low), float(high))
+
+
+def _draws(count: int, draws: int, random: np.random.Generator) -> Iterator[Integers]:
+    """Blocks of draws, a row each, of as many users as there are."""
+    rows = max(1, _CELLS // count)
+    for first in range(0, draws, rows):
+        yield random.integers(0, count, size=(min(rows, draws - first), count), dtype=np.uint32)
+
+
+def _medians(values: Floats, drawn: Integers) -> Floats:
+    """The median of each row of a block; places in the sorted values sort faster than values."""
+    order = np.argsort(values, kind="stable")
+    place = np.empty(len(values), dtype=np.uint32)
+    place[order] = np.arange(len(values), dtype=np.uint32)
+    places = place[drawn]
+    places.sort(axis=1)
+    middle = places[:, [(len(values) - 1) // 2, len(values) // 2]]
+    medians: Floats = values[order][middle].mean(axis=1)
+    return medians
+
+
+def _any(
+    first: Floats, second: Floats, sizes: Integers, drawn: Integers, statistic: Statistic
+) -> Floats:
+    """A difference for each row of a block of users, all of whose units are taken."""
+    starts = np.cumsum(sizes) - sizes
+    found = []
+    for users in drawn:
+        many = sizes[users]
+        ends = np.cumsum(many)
+        units = np.repeat(starts[users] - (ends - many), many) + np.arange(ends[-1])
+        found.append(statistic_of(first[units], statistic) - statistic_of(second[units], statistic))
+    return np.asarray(found, dtype=np.float64)

@@ -1,0 +1,104 @@
+"""`--rescore-only`: a run of the same command under other options, its models left alone."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.cli.main import main
+
+COMMAND = (
+    "--model", "baseline", "--judge", "lexical", "--tasks", "interests", "--data", "sample",
+    "--no-store", "--json",
+)  # fmt: skip
+
+
+def ran(capsys: pytest.CaptureFixture[str], folder: Path, *more: str) -> tuple[int, Any, str]:
+    code = main([*COMMAND, "--output-path", str(folder), *more])
+    out, err = capsys.readouterr()
+    return code, json.loads(out) if out else None, err
+
+
+def files_of(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_run_is_scored_as_if_it_had_been_asked_so_and_stays_as_it_was(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    limit = ("--limit", "4")
+    assert ran(capsys, tmp_path / "runs", *limit)[0] == 0
+    before = files_of(tmp_path / "runs")
+    change = ("--set", "interests.min_support=1")
+    code, rescored, _ = ran(capsys, tmp_path / "runs", *limit, *change, "--rescore-only")
+    assert code == 0
+    assert files_of(tmp_path / "runs") == before
+    _, asked, _ = ran(capsys, tmp_path / "asked", *limit, *change)
+    [summary] = rescored["runs"][0]["summaries"]
+    assert summary["metrics"] == asked["summaries"][0]["metrics"]
+    own = json.loads(next((tmp_path / "runs").rglob("summary.json")).read_text())
+    assert own["metrics"]["grounded"]["value"] != summary["metrics"]["grounded"]["value"]
+    assert summary["not_comparable_because"][-1] == (
+        "scored with min_support 3 → 1: the prompts were asked with the old values"
+    )
+
+
+def test_the_old_and_the_new_value_stand_over_the_tables(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ran(capsys, tmp_path, "--limit", "2")
+    command = [*COMMAND[:-1], "--output-path", str(tmp_path), "--limit", "2"]
+    assert main([*command, "--set", "min_support=1", "--rescore-only"]) == 0
+    assert "scored with min_support 3 → 1" in capsys.readouterr().out
+
+
+def test_the_newest_run_that_fits_is_taken(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ran(capsys, tmp_path, "--limit", "2", "--set", "window=10")
+    [narrow] = tmp_path.iterdir()
+    ran(capsys, tmp_path, "--limit", "2")
+    change = ("--set", "min_support=1", "--set", "window=10")
+    _, rescored, _ = ran(capsys, tmp_path, "--limit", "2", *change, "--rescore-only")
+    assert rescored["runs"][0]["run"] == str(narrow)
+
+
+def test_an_option_that_the_candidate_was_asked_with_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ran(capsys, tmp_path, "--limit", "2")
+    code, out, err = ran(capsys, tmp_path, "--limit", "2", "--set", "window=5", "--rescore-only")
+    assert (code, out) == (2, None)
+    assert "window 20 → 5" in err
+    assert "changes of min_support" in err
+
+
+def test_what_was_looked_for_and_what_there_is_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ran(capsys, tmp_path, "--limit", "2")
+    [run] = tmp_path.iterdir()
+    code, out, err = ran(capsys, tmp_path, "--limit", "3", "--rescore-only")
+    assert (code, out) == (1, None)
+    assert "no finished run was asked this" in err
+    assert f"{run.name}: limit 2 against 3" in err
+    assert "no run" in ran(capsys, tmp_path / "none", "--rescore-only")[2]
+
+
+def test_options_of_asking_mean_nothing_beside_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, _, err = ran(capsys, tmp_path, "--rescore-only", "--retry-failures")
+    assert code == 2
+    assert "--rescore_only asks nothing" in err
+
+
+def test_a_run_that_is_not_finished_is_passed_over(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ran(capsys, tmp_path, "--limit", "2", "--max-calls", "1")[0] == 1
+    [run] = tmp_path.iterdir()
+    code, _, err = ran(capsys, tmp_path, "--limit", "2", "--rescore-only")
+    assert code == 1
+    assert f"{run.name}: not finished (failed)" in err

@@ -1,0 +1,146 @@
+"""Comparisons as they are printed at fixed widths."""
+
+import io
+
+from msgspec.structs import replace
+from rich.console import Console
+
+from harness.reporting.comparisons import print_comparisons
+from harness.results.comparable import Refused
+from harness.results.comparison import ComparedRun, Comparison, Difference, OracleUse
+from harness.results.summary import MetricResult
+
+
+def metric(value, interval, n, missing=None, worst=None, **more):
+    return MetricResult(
+        value=value,
+        n=n,
+        users=n,
+        interval=interval,
+        confidence=0.95,
+        missing=missing or {},
+        counted_as_worst=worst,
+        higher_is_better=more.get("higher", True),
+        description="",
+        undefined=more.get("undefined"),
+        note=more.get("note", ""),
+    )
+
+
+def a_run(name, metrics, common, **more):
+    return ComparedRun(
+        run=f"2026-{name}",
+        path=f"runs/2026-{name}",
+        label=name,
+        model=name,
+        marks=more.get("marks", ()),
+        units=40,
+        counts=more.get("counts", {}),
+        metrics=metrics,
+        common=common,
+    )
+
+
+WARNING = "the oracle is of 2 runs, and should be of 3 or more"
+FIRST = a_run(
+    "gpt",
+    {"f1": metric(0.5, (0.4, 0.6), 40, note=WARNING), "is": metric(0.25, (0.2, 0.3), 40)},
+    {"f1": metric(0.51, (0.41, 0.61), 38), "is": metric(0.26, (0.2, 0.3), 38)},
+    counts={"users with an empty oracle": 2},
+)
+SECOND = a_run(
+    "llama",
+    {
+        "f1": metric(0.4, (0.3, 0.5), 38, {"no_json": 2}, 0.38, note=WARNING),
+        "is": metric(None, None, 2, {"timeout": 38}, 0.0, undefined="2 of 40 units have one"),
+    },
+    {"f1": metric(0.4, (0.3, 0.5), 38)},
+    marks=("seed 1 against 0",),
+)
+COMPARISON = Comparison(
+    task="gist",
+    version=1,
+    benchmark="gist",
+    roles={"judge": "openai:judge"},
+    data={"origin": "local", "path": "people.csv"},
+    not_comparable_because=(),
+    chosen="1 of 3 runs agree in all but the candidate",
+    runs=(FIRST, SECOND),
+    refused=(
+        Refused(
+            run="2026-odd", path="runs/2026-odd", label="odd", because=("a 1 against 2", "copy")
+        ),
+    ),
+    oracle=OracleUse(runs=2, file="oracle.json", metrics=("f1",), warning=WARNING),
+    differences=(
+        Difference(
+            metric="f1",
+            first="2026-gpt",
+            second="2026-llama",
+            value=0.11,
+            n=38,
+            users=38,
+            interval=(-0.02, 0.2),
+            confidence=0.95,
+        ),
+    ),
+)
+
+
+def printed(comparison, *, width):
+    console = Console(file=io.StringIO(), width=width, color_system=None)
+    print_comparisons([comparison], console)
+    return [line.rstrip() for line in console.file.getvalue().splitlines()]
+
+
+def test_runs_stand_below_one_another_metric_after_metric():
+    assert printed(COMPARISON, width=80) == [
+        "gist  version 1, 2 runs compared, oracle of 2 runs and oracle.json",
+        "judge: openai:judge",
+        "data: people.csv",
+        "1 of 3 runs agree in all but the candidate",
+        "  left out: odd (2026-odd): a 1 against 2; copy",
+        "  llama * was forced in (2026-llama): seed 1 against 0",
+        "",
+        "metric  run      value    95% interval   n  fell out  counted as worst",
+        "──────────────────────────────────────────────────────────────────────",
+        "f1      gpt      0.500  0.400 to 0.600  40         –                 –",
+        "        llama *  0.400  0.300 to 0.500  38         2             0.380",
+        "is      gpt      0.250  0.200 to 0.300  40         –                 –",
+        "        llama *      –               –   2        38             0.000",
+        f"  f1: {WARNING}",
+        "  gpt: users with an empty oracle 2",
+        "  llama *: f1: 2 fell out (no_json 2)",
+        "  llama *: is: 38 fell out (timeout 38)",
+        "  llama *: is: no value: 2 of 40 units have one",
+        "",
+        "metric  on what all have scored  value    95% interval   n",
+        "──────────────────────────────────────────────────────────",
+        "f1      gpt                      0.510  0.410 to 0.610  38",
+        "        llama *                  0.400  0.300 to 0.500  38",
+        "is      gpt                      0.260  0.200 to 0.300  38",
+        "        llama *                      –               –   –",
+        "",
+        "metric  first − second  difference      95% interval   n",
+        "────────────────────────────────────────────────────────",
+        "f1      gpt − llama *       +0.110  -0.020 to +0.200  38",
+        "",
+    ]
+
+
+def test_a_run_alone_has_nothing_in_common():
+    lines = printed(replace(COMPARISON, runs=(FIRST,), refused=(), differences=()), width=80)
+
+    assert lines[0] == "gist  version 1, 1 run compared, oracle of 1 run and oracle.json"
+    assert not any("what all have scored" in line or "difference" in line for line in lines)
+
+
+def test_names_cannot_steer_the_terminal():
+    runs = (replace(FIRST, label="\x1b[2Jm"), SECOND)
+    evil = replace(COMPARISON, task="a\x1b[31m[b]x[/b]", runs=runs)
+
+    text = "\n".join(printed(evil, width=100))
+
+    assert "\x1b" not in text
+    assert "a\\x1b[31m[b]x[/b]" in text
+    assert "\\x1b[2Jm" in text

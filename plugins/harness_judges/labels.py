@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,6 +16,7 @@ KIND_OF_THING = re.compile(
     r"(?:items?|options?|numbers?|no|nr|titles?|labels?|texts?)[.:]?\s*+(?=\S)", re.I
 )
 RANGE = re.compile(r"(\d{1,6})\s*+(?:-|–|—|\.\.\.?|to|through)\s*+(\d{1,6})", re.I)
+STEMMED = re.compile(r"(.*\D)\d{1,6}", re.DOTALL)
 NUMBERED = re.compile(r"[\[(]?(\w{1,12})(?:[\])]?[.:)]|\])\s++(\S.*+)", re.DOTALL)
 
 
@@ -23,12 +26,36 @@ class NoAnswer(ValueError):
 
 @dataclass(frozen=True)
 class Labels:
-    """The labels of a question, and how other spellings of them are understood."""
+    """The labels of a question, and how other spellings of them are understood.
+
+    What most answers do not need is worked out for those that do.
+    """
 
     places: dict[str, int]
-    titles: dict[str, int]
-    titles_at: dict[int | None, str]
-    are_numbers: bool
+    options: Sequence[str]
+
+    @functools.cached_property
+    def titles(self) -> dict[str, int]:
+        """The positions of the options by their texts, those left out that several share."""
+        titles = [" ".join(option.casefold().split()) for option in self.options]
+        times = Counter(titles)
+        return {title: place for place, title in enumerate(titles) if title and times[title] == 1}
+
+    @functools.cached_property
+    def titles_at(self) -> dict[int | None, str]:
+        """The texts of the options by their positions."""
+        return {place: title for title, place in self.titles.items()}
+
+    @functools.cached_property
+    def are_numbers(self) -> bool:
+        """Whether all labels are numbers."""
+        return all(label.isdecimal() for label in self.places)
+
+    @functools.cached_property
+    def stem(self) -> str:
+        """What all labels are up to their number, as in item_0, item_1; "" where there is none."""
+        stems = {match[1] if (match := STEMMED.fullmatch(label)) else "" for label in self.places}
+        return stems.pop() if len(stems) == 1 else ""
 
     def exact(self, name: str) -> int | None:
         """The position of the option that a name means which holds nothing but the name.
@@ -77,19 +104,7 @@ def make_labels(labels: Sequence[str], options: Sequence[str]) -> Labels:
     places = {clean(label): place for place, label in enumerate(labels)}
     if len(labels) != len(options) or len(places) != len(labels):
         raise ValueError(f"{len(options)} options need as many different labels, not {labels!r}")
-    titles: dict[str, int] = {}
-    twice = set()
-    for place, option in enumerate(options):
-        title = " ".join(option.casefold().split())
-        twice.update({title} & titles.keys())
-        titles[title] = place
-    known = {title: place for title, place in titles.items() if title and title not in twice}
-    return Labels(
-        places=places,
-        titles=known,
-        titles_at={place: title for title, place in known.items()},
-        are_numbers=all(label.isdecimal() for label in places),
-    )
+    return Labels(places=places, options=options)
 
 
 def clean(name: str) -> str:

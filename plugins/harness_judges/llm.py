@@ -23,7 +23,7 @@ class LlmJudge:
 
     model: Model
     name: str = "llm"
-    version: int = 1
+    version: int = 2
 
     async def judge(self, question: Question, ask: Ask) -> Verdict | NoVerdict:
         """What the model decided, or the cause for which the last try brought no verdict."""
@@ -42,6 +42,7 @@ class LlmJudge:
                 "subject": question.subject,
                 "options": list(question.options),
                 "labels": list(labels),
+                "choices": list(zip(labels, question.options, strict=True)),
                 "at_most": question.at_most,
             },
             question.variables,

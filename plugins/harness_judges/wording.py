@@ -41,6 +41,9 @@ def names_in(text: str, labels: Labels) -> tuple[list[str], str]:
     answer; the head of the first line, before its explanation. NoAnswer for anything else: a label
     mentioned in prose may be mentioned because it was refused.
     """
+    plain = text.split(",")
+    if all(clean(name) in labels.places for name in plain):
+        return plain, "text"
     lines = [
         BULLET.sub("", stripped, count=1)
         for line in text.splitlines()
@@ -110,6 +113,9 @@ def _is_label(name: str, labels: Labels) -> bool:
     if labels.are_numbers and (clean(name).isdecimal() or RANGE.fullmatch(clean(name))):
         return True
     if labels.exact(name) is not None:
+        return True
+    plain = clean(name)
+    if labels.stem and plain.startswith(labels.stem) and plain[len(labels.stem) :].isdecimal():
         return True
     letters = all(len(label) == 1 for label in labels.places)
     return letters and len(clean(name)) == 1

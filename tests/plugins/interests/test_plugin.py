@@ -67,6 +67,7 @@ def test_the_judge_reads_the_interest_and_labelled_titles():
             "subject": "baking",
             "options": ["Rye bread", "Honey cakes"],
             "labels": ["1", "2"],
+            "choices": [("1", "Rye bread"), ("2", "Honey cakes")],
             "texts": [],
             "at_most": None,
         }

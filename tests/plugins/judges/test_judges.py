@@ -53,6 +53,7 @@ async def test_llm_gives_the_template_the_parts_of_a_selection() -> None:
                 "subject": "trains",
                 "options": list(OPTIONS),
                 "labels": ["1", "2", "3"],
+                "choices": list(zip(["1", "2", "3"], OPTIONS, strict=True)),
                 "at_most": 2,
                 "language": "en",
             },
@@ -66,6 +67,16 @@ async def test_llm_uses_the_labels_of_the_question() -> None:
     verdict, ask = await llm(question, "B")
     assert verdict == Selected(chosen=(1,), rung="text")
     assert ask.asked[0][1]["labels"] == ["A", "B", "C"]
+
+
+async def test_a_label_of_the_same_form_that_does_not_exist_is_counted() -> None:
+    labels = ("item_0", "item_1", "item_2")
+    question = Select(prompt="find", subject="trains", options=OPTIONS, labels=labels)
+    verdict, _ = await llm(question, "item_2, item_99, `Item_0`")
+    assert verdict == Selected(chosen=(2, 0), rung="text", unknown=1)
+    for reply in ("item_2, other_3", "item_2, item_x", "item_98, item_99"):
+        verdict, _ = await llm(question, reply)
+        assert isinstance(verdict, NoVerdict)
 
 
 async def test_llm_classifies() -> None:

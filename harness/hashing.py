@@ -8,7 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Any
+from collections.abc import Iterable, Sequence
+from random import Random
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    import numpy as np
+
+T = TypeVar("T")
 
 KEY_BYTES = 16
 
@@ -34,3 +41,30 @@ def stable_int(*parts: str | int) -> int:
     """A 64-bit number drawn from the parts, for seeds, orders and samples."""
     data = "\x1f".join(str(part) for part in parts).encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "big")
+
+
+def drawn(items: Sequence[T], count: int, rng: Random) -> list[T]:
+    """At most `count` of the items in random order, each at most once.
+
+    The same under every version of Python, which `Random.sample` and `Random.shuffle` are not.
+    """
+    left = list(items)
+    most = min(count, len(left))
+    for place in range(most):
+        other = place + int(rng.random() * (len(left) - place))
+        left[place], left[other] = left[other], left[place]
+    return left[:most]
+
+
+def stable_ints(last: Iterable[str], *parts: str | int) -> np.ndarray:
+    """`stable_int(*parts, one)` of each `one`, as an array of unsigned numbers."""
+    import numpy as np
+
+    data = "".join(f"{part}\x1f" for part in parts).encode("utf-8", "surrogatepass")
+    start = hashlib.blake2b(data, digest_size=8)
+    digests = []
+    for one in last:
+        hashed = start.copy()
+        hashed.update(one.encode("utf-8", "surrogatepass"))
+        digests.append(hashed.digest())
+    return np.frombuffer(b"".join(digests), dtype=">u8").astype(np.uint64)

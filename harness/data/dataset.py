@@ -166,7 +166,7 @@ def open_dataset(
         folder = _sample_folder(spec, package, task=task)
         about = {"sample": str(spec.sample)}
     found = find_tables(folder, spec.tables, task=task)
-    files = {name: _file_sources(paths) for name, paths in found.items()}
+    files = {name: _file_sources(paths, spec.tables[name]) for name, paths in found.items()}
     return Dataset(
         origin=origin,
         task=task,
@@ -197,7 +197,7 @@ def _open_hub(spec: DataSpec, *, limit: int | None, seed: int, task: str) -> Dat
         if table.split is not None:
             sources[name] = (table.split,)
         else:
-            sources[name] = files[name] = _file_sources(table.files)
+            sources[name] = files[name] = _file_sources(table.files, spec.tables[name])
     return Dataset(
         origin="hub",
         task=task,
@@ -220,8 +220,10 @@ def _tables(
     }
 
 
-def _file_sources(paths: Iterable[Path]) -> tuple[FileSource, ...]:
-    return tuple(FileSource(path=path, stamp=stamp_of(path)) for path in paths)
+def _file_sources(paths: Iterable[Path], table: TableSpec) -> tuple[FileSource, ...]:
+    return tuple(
+        FileSource(path=path, stamp=stamp_of(path), delimited=table.delimited) for path in paths
+    )
 
 
 def _sample_folder(spec: DataSpec, package: Path | None, *, task: str) -> Path:

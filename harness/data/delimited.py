@@ -1,38 +1,79 @@
 """Rows of CSV and TSV files.
 
-The first line names the columns. Quoting follows RFC 4180 in both formats and is checked: a quote
-that is not closed, or is followed by something else than a delimiter, is an error instead of a
-guess.
+The first line names the columns, unless the task does. Quoting follows RFC 4180 in both formats
+and is checked: a quote that is not closed, or is followed by something else than a delimiter, is an
+error instead of a guess. A task says where files know no quotes at all.
 """
 
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Collection, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
 
 from harness.data.opening import empty_file, text_lines
 from harness.data.wording import place, shown
 from harness.errors import DataError
 
+if TYPE_CHECKING:
+    from harness.tasks.task import DelimitedSpec
+
 LONGEST_FIELD = 1 << 28
 """The longest field in characters; the module's own 131,072 is short for a history in a cell."""
 
+_BARE_RETURN = re.compile(r"\r(?!\n|$)")
 
-def read_header(path: Path, *, delimiter: str) -> tuple[str, ...]:
+
+class _Reader(Protocol):
+    """The cells of each row, none for a blank line; `line_num` counts the lines read so far."""
+
+    @property
+    def line_num(self) -> int: ...
+
+    def __iter__(self) -> Iterator[list[str]]: ...
+
+    def __next__(self) -> list[str]: ...
+
+
+class _Unquoted:
+    """A reader of lines in which nothing but the delimiter has a meaning."""
+
+    def __init__(self, lines: Iterator[str], delimiter: str) -> None:
+        self.line_num = 0
+        self._lines = lines
+        self._delimiter = delimiter
+
+    def __iter__(self) -> _Unquoted:
+        return self
+
+    def __next__(self) -> list[str]:
+        line = next(self._lines).rstrip("\r\n")
+        self.line_num += 1
+        return line.split(self._delimiter) if line else []
+
+
+def read_header(
+    path: Path, *, delimiter: str, written: DelimitedSpec | None = None
+) -> tuple[str, ...]:
     """The names of a file's columns, in their order; a column without a name is ''."""
-    return _header(path, csv.reader(_text(path), delimiter=delimiter, strict=True))
+    return _header(path, _reader(path, delimiter, written), written)
 
 
 def read_delimited(
-    path: Path, *, delimiter: str, wanted: Collection[str] | None
+    path: Path,
+    *,
+    delimiter: str,
+    wanted: Collection[str] | None,
+    written: DelimitedSpec | None = None,
 ) -> Iterator[tuple[int, dict[str, str]]]:
     """Line number and cells of each data row, of the wanted columns or of all; blank lines skipped.
 
     The line is the one on which the row begins: quoted cells may hold line ends.
     """
-    reader = csv.reader(_text(path), delimiter=delimiter, strict=True)
-    header = _header(path, reader)
+    reader = _reader(path, delimiter, written)
+    header = _header(path, reader, written)
     chosen = [
         (position, name)
         for position, name in enumerate(header)
@@ -54,17 +95,24 @@ def read_delimited(
             continue
         row += 1
         if len(cells) != width:
-            raise _ragged(path, cells, header, row=row, line=before + 1)
+            raise _ragged(path, cells, header, row=row, line=before + 1, written=written)
         yield before + 1, {name: cells[position] for position, name in chosen}
 
 
-def _text(path: Path) -> Iterator[str]:
+def _reader(path: Path, delimiter: str, written: DelimitedSpec | None) -> _Reader:
+    lines = (line.decode() for line in text_lines(path))
+    if written is not None and written.bare_returns == "space":
+        lines = (_BARE_RETURN.sub(" ", line) if "\r" in line else line for line in lines)
+    if written is not None and not written.quotes:
+        return _Unquoted(lines, delimiter)
     if csv.field_size_limit() < LONGEST_FIELD:
         csv.field_size_limit(LONGEST_FIELD)
-    return (line.decode() for line in text_lines(path))
+    return csv.reader(lines, delimiter=delimiter, strict=True)
 
 
-def _header(path: Path, reader: Iterator[list[str]]) -> tuple[str, ...]:
+def _header(path: Path, reader: _Reader, written: DelimitedSpec | None) -> tuple[str, ...]:
+    if written is not None and written.header:
+        return written.header
     try:
         cells = next((cells for cells in reader if cells), None)
     except csv.Error as error:
@@ -107,9 +155,16 @@ def _malformed(path: Path, error: csv.Error, *, row: int | None, line: int, last
 
 
 def _ragged(
-    path: Path, cells: list[str], header: tuple[str, ...], *, row: int, line: int
+    path: Path,
+    cells: list[str],
+    header: tuple[str, ...],
+    *,
+    row: int,
+    line: int,
+    written: DelimitedSpec | None,
 ) -> DataError:
     more = len(cells) > len(header)
+    quotes = written is None or written.quotes
     at = (
         f"the first too many: {shown(cells[len(header)])}"
         if more
@@ -120,5 +175,7 @@ def _ragged(
         where=place(str(path), row=row, line=line),
         found=f"{len(cells)} cells; {at}",
         expected=f"{len(header)} cells",
-        hint="put quotes around cells that hold the delimiter or a line end" if more else None,
+        hint="put quotes around cells that hold the delimiter or a line end"
+        if more and quotes
+        else None,
     )

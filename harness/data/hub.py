@@ -27,6 +27,7 @@ from harness.hashing import digest
 
 if TYPE_CHECKING:
     import datasets  # type: ignore[import-untyped]
+    import pyarrow as pa  # type: ignore[import-untyped]
 
     from harness.tasks.task import HubSpec, TableSpec
 
@@ -47,12 +48,16 @@ class SplitSource:
     def rows(
         self, wanted: Collection[str] | None
     ) -> Iterator[tuple[int | None, Mapping[str, Any]]]:
+        for batch in self.batches(wanted, rows=BATCH_ROWS):
+            for row in batch.to_pylist():
+                yield None, row
+
+    def batches(self, wanted: Collection[str] | None, *, rows: int) -> Iterator[pa.RecordBatch]:
         split = self.split
         if wanted is not None:
             split = split.select_columns([name for name in split.column_names if name in wanted])
-        for batch in split.with_format("arrow").iter(batch_size=BATCH_ROWS):
-            for row in batch.to_pylist():
-                yield None, row
+        for table in split.with_format("arrow").iter(batch_size=rows):
+            yield from table.to_batches()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,9 +12,12 @@ from harness.data.opening import empty_file
 from harness.errors import DataError
 
 if TYPE_CHECKING:
+    import pyarrow as pa  # type: ignore[import-untyped]
     import pyarrow.parquet  # type: ignore[import-untyped]
 
 BATCH_ROWS = 1024
+READ_AHEAD = 1 << 20
+"""Bytes of a column that are held while it is read; a mapped file would come to stand in memory."""
 
 
 def read_names(path: Path) -> tuple[str, ...]:
@@ -35,11 +38,22 @@ def read_parquet(
     path: Path, *, wanted: Collection[str] | None
 ) -> Iterator[tuple[None, dict[str, Any]]]:
     """Each row, of the wanted columns or of all; a Parquet file has no lines."""
+    for batch in read_batches(path, wanted=wanted, rows=BATCH_ROWS):
+        for row in batch.to_pylist():
+            yield None, row
+
+
+def read_batches(
+    path: Path, *, wanted: Collection[str] | None, rows: int
+) -> Iterator[pa.RecordBatch]:
+    """The same in columns, at most so many rows at a time.
+
+    A walk over all row groups at once would hold more with each of them.
+    """
     with _opened(path) as file:
         columns = None if wanted is None else [n for n in file.schema_arrow.names if n in wanted]
-        for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=columns):
-            for row in batch.to_pylist():
-                yield None, row
+        for group in range(file.num_row_groups):
+            yield from file.iter_batches(batch_size=rows, row_groups=[group], columns=columns)
 
 
 @contextmanager
@@ -50,7 +64,7 @@ def _opened(path: Path) -> Iterator[pyarrow.parquet.ParquetFile]:
     if stamp_of(path).size == 0:
         raise empty_file(path)
     try:
-        with pq.ParquetFile(path, memory_map=True) as file:
+        with pq.ParquetFile(path, buffer_size=READ_AHEAD) as file:
             yield file
     except (pa.ArrowException, OSError) as error:
         raise DataError(

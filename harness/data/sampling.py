@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from harness.hashing import stable_int
+from harness.hashing import stable_int, stable_ints
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 def choose(ids: Iterable[str], *, seed: int, most: int | None) -> tuple[list[str], int]:
@@ -15,3 +19,8 @@ def choose(ids: Iterable[str], *, seed: int, most: int | None) -> tuple[list[str
     distinct = set(ids)
     ordered = sorted(distinct, key=lambda one: (stable_int("choose", seed, one), one))
     return (ordered if most is None else ordered[:most]), len(distinct)
+
+
+def ranks(ids: Iterable[str], *, seed: int) -> np.ndarray:
+    """The hash by which `choose` orders each id, smallest first, for a great many of them."""
+    return stable_ints(ids, "choose", seed)

@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from harness.data.fingerprint import Stamp, check_unchanged
 from harness.errors import DataError
+
+if TYPE_CHECKING:
+    import pyarrow as pa  # type: ignore[import-untyped]
+
+    from harness.tasks.task import DelimitedSpec
 
 Format = Literal["csv", "tsv", "json", "jsonl", "parquet"]
 
@@ -43,6 +48,12 @@ class Source(Protocol):
         """Line number, where there are lines, and cells of each row, from the first again."""
         ...
 
+    def batches(
+        self, wanted: Collection[str] | None, *, rows: int
+    ) -> Iterator[pa.RecordBatch] | None:
+        """The same in columns, at most so many rows at a time; None where only rows can be read."""
+        ...
+
 
 @dataclass(frozen=True, kw_only=True)
 class FileSource:
@@ -50,6 +61,7 @@ class FileSource:
 
     path: Path
     stamp: Stamp
+    delimited: DelimitedSpec | None = None
 
     @property
     def label(self) -> str:
@@ -68,7 +80,7 @@ class FileSource:
         if kind in _DELIMITERS:
             from harness.data.delimited import read_header
 
-            return read_header(self.path, delimiter=_DELIMITERS[kind])
+            return read_header(self.path, delimiter=_DELIMITERS[kind], written=self.delimited)
         return None
 
     def rows(
@@ -83,10 +95,23 @@ class FileSource:
         if kind in _DELIMITERS:
             from harness.data.delimited import read_delimited
 
-            return read_delimited(self.path, delimiter=_DELIMITERS[kind], wanted=wanted)
+            delimiter = _DELIMITERS[kind]
+            return read_delimited(
+                self.path, delimiter=delimiter, wanted=wanted, written=self.delimited
+            )
         from harness.data.json_rows import read_json, read_json_lines
 
         return read_json(self.path) if kind == "json" else read_json_lines(self.path)
+
+    def batches(
+        self, wanted: Collection[str] | None, *, rows: int
+    ) -> Iterator[pa.RecordBatch] | None:
+        if format_of(self.path) != "parquet":
+            return None
+        check_unchanged(self.path, self.stamp)
+        from harness.data.parquet import read_batches
+
+        return read_batches(self.path, wanted=wanted, rows=rows)
 
 
 def format_of(path: Path) -> Format:

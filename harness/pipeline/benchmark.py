@@ -134,9 +134,3 @@ class Benchmark:
     def stage(self, name: str) -> Stage:
         """The stage of that name."""
         return next(stage for stage in self.stages if stage.name == name)
-
-    @property
-    def score_type(self) -> Any:
-        """The type of its scores, as they are read back from where a run kept them."""
-        generic: Any = Score
-        return generic[self.details or Any]

@@ -14,7 +14,7 @@ from harness.errors import TaskError, UsageError, did_you_mean
 from harness.models import Sampling
 from harness.tasks.load import read_value
 from harness.tasks.schema import part_errors, raise_first
-from harness.tasks.task import Column, HubSpec, IntervalSpec, RoleSpec, Task
+from harness.tasks.task import Column, DelimitedSpec, HubSpec, IntervalSpec, RoleSpec, Task
 
 if TYPE_CHECKING:
     from harness.pipeline.benchmark import Benchmark
@@ -102,6 +102,7 @@ def _shape(task: Task, benchmark: Callable[[str], Benchmark] | None) -> dict[str
     tables: Shape = {
         name: {
             **_leaves(("files", "split", "hub_files")),
+            "delimited": _leaves(DelimitedSpec.__struct_fields__),
             "columns": dict.fromkeys(table.columns, column),
         }
         for name, table in task.data.tables.items()

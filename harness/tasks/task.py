@@ -17,6 +17,19 @@ class Column(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     one_of: tuple[str, ...] = ()
 
 
+class DelimitedSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How the CSV and TSV files of a table are written, where that is not the usual way.
+
+    `header` names the columns of files that have no header line. Without `quotes` a quotation mark
+    is a character like any other. `bare_returns` is what a carriage return inside a line means: an
+    error, or a space.
+    """
+
+    header: tuple[str, ...] = ()
+    quotes: bool = True
+    bare_returns: Literal["error", "space"] = "error"
+
+
 class TableSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One named table: the files that may hold it, and its columns.
 
@@ -27,6 +40,7 @@ class TableSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     files: tuple[str, ...] = ()
     split: str | None = None
     hub_files: tuple[str, ...] = ()
+    delimited: DelimitedSpec = DelimitedSpec()
     columns: dict[str, Column] = {}
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from harness.data.delimited import read_delimited, read_header
 from harness.errors import DataError
+from harness.tasks.task import DelimitedSpec
 
 
 def rows(folder: Path, data: bytes, **options: Any) -> list[tuple[int, dict[str, str]]]:
@@ -81,3 +82,54 @@ def test_the_header_alone_can_be_read(tmp_path: Path) -> None:
     path = tmp_path / "t.tsv"
     path.write_bytes(b"a\tb\n")
     assert read_header(path, delimiter="\t") == ("a", "b")
+
+
+def test_files_without_a_header_line_take_their_names_from_the_task(tmp_path: Path) -> None:
+    written = DelimitedSpec(header=("user", "note"))
+    assert rows(tmp_path, b"u1,a\n\nu2,b\n", written=written) == [
+        (1, {"user": "u1", "note": "a"}),
+        (3, {"user": "u2", "note": "b"}),
+    ]
+    assert read_header(tmp_path / "t.csv", delimiter=",", written=written) == ("user", "note")
+
+
+def test_without_quotes_a_quotation_mark_is_a_character(tmp_path: Path) -> None:
+    written = DelimitedSpec(quotes=False)
+    data = b'title\tn\r\n"So there\t1\r\nHe said "no" twice\t2\r\n""\t\r\n'
+    assert rows(tmp_path, data, delimiter="\t", written=written) == [
+        (2, {"title": '"So there', "n": "1"}),
+        (3, {"title": 'He said "no" twice', "n": "2"}),
+        (4, {"title": '""', "n": ""}),
+    ]
+
+
+def test_a_row_of_another_width_is_told_without_talk_of_quotes(tmp_path: Path) -> None:
+    written = DelimitedSpec(header=("a", "b"), quotes=False)
+    with pytest.raises(DataError) as caught:
+        rows(tmp_path, b"1\t2\n1\t2\t3\n", delimiter="\t", written=written)
+    assert caught.value.where == f"{tmp_path / 't.csv'}, row 2 (line 2)"
+    assert caught.value.found == "3 cells; the first too many: '3'"
+    assert caught.value.hint is None
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"a,b\none\rtwo,x\nlast,y\n",
+        b'a,b\r\n"one\rtwo",x\r\nlast,y\r\n',
+    ],
+)
+def test_a_bare_return_is_a_space_where_the_task_says_so(tmp_path: Path, data: bytes) -> None:
+    written = DelimitedSpec(bare_returns="space")
+    assert rows(tmp_path, data, written=written) == [
+        (2, {"a": "one two", "b": "x"}),
+        (3, {"a": "last", "b": "y"}),
+    ]
+
+
+def test_a_bare_return_at_the_end_of_the_last_cell_is_a_space_too(tmp_path: Path) -> None:
+    written = DelimitedSpec(bare_returns="space")
+    assert rows(tmp_path, b"a,b\n1,one\r\r\n2,two\n", written=written) == [
+        (2, {"a": "1", "b": "one "}),
+        (3, {"a": "2", "b": "two"}),
+    ]

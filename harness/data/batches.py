@@ -1,0 +1,52 @@
+"""Rows as columns of Python values, checked many at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pyarrow as pa  # type: ignore[import-untyped]
+
+    from harness.tasks.task import Column
+
+BATCH_ROWS = 1 << 14
+
+
+@dataclass(frozen=True, kw_only=True)
+class Batch:
+    """Consecutive rows of a table, column by column; `first` is the number of the first of them."""
+
+    first: int
+    columns: Mapping[str, list[Any]]
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values()), []))
+
+
+def checked_whole(array: pa.Array, column: Column) -> list[Any] | None:
+    """The values of an arrow column where all are seen at once to be fit, as rows would give them.
+
+    None where any might not be: then each must be looked at, for its conversion or its error.
+    """
+    import pyarrow as pa
+
+    if array.null_count and column.required:
+        return None
+    kind = array.type
+    if pa.types.is_dictionary(kind):
+        array = array.dictionary_decode()
+        kind = array.type
+    values: list[Any]
+    if column.type == "string" and (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        values = array.to_pylist()
+    elif column.type == "string" and pa.types.is_integer(kind):
+        values = array.cast(pa.string()).to_pylist()
+    elif (column.type == "integer" and pa.types.is_integer(kind)) or column.type == "any":
+        values = array.to_pylist()
+    else:
+        return None
+    if column.one_of and not {str(one) for one in set(values) - {None}} <= set(column.one_of):
+        return None
+    return values

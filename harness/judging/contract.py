@@ -17,7 +17,13 @@ class Ask(Protocol):
     """Asks the model behind a judge with one of the benchmark's templates."""
 
     async def __call__(
-        self, prompt: str, variables: Mapping[str, Any], *, read: Reader[T], tries: int
+        self,
+        prompt: str,
+        variables: Mapping[str, Any],
+        *,
+        read: Reader[T],
+        tries: int,
+        corrected: bool = False,
     ) -> Parsed[T] | Unreadable | CallFailed: ...
 
 

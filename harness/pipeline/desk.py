@@ -14,7 +14,7 @@ from harness.calls.client import Answer, Client
 from harness.errors import PluginError
 from harness.hashing import stable_int
 from harness.judging import Classified, Classify, Question, Select, Selected, Verdict
-from harness.models import Model, Reply, Request, Topic
+from harness.models import Message, Model, Reply, Request, Topic
 from harness.outcomes import CallFailed, NoVerdict, Parsed, Unreadable
 from harness.parsing import Reader, split_reasoning
 from harness.pipeline.benchmark import Item
@@ -85,17 +85,19 @@ class Desk:
         tries: int = 1,
         repeat: int = 0,
         truncated: Literal["fail", "read"] = "fail",
+        corrected: bool = False,
     ) -> Parsed[T] | Unreadable | CallFailed:
         """What the role's model answered, read; asked again while unreadable, `tries` times in all.
 
         Every try is a repeat of its own and so an answer of its own; `repeat` numbers questions
         that are meant to be asked several times. A reply cut at the token limit is a failure
-        unless `truncated="read"`.
+        unless `truncated="read"`. With `corrected` a try after the first shows what was answered
+        before and why that could not be read; without it, the same question is asked again.
         """
         model = self._context.model(role)
-        messages = self._context.template(prompt, role).render(variables)
+        asked = self._context.template(prompt, role).render(variables)
         request = Request(
-            messages=messages,
+            messages=asked,
             sampling=self._context.sampling(role),
             seed=self._context.seed,
             schema=read.schema if self._asks_schema(model) else None,
@@ -128,6 +130,9 @@ class Desk:
             self.calls.append(note(outcome))
             if not isinstance(outcome, Unreadable):
                 break
+            if corrected and answer.reply is not None:
+                messages = (*asked, *_correction(answer.reply, outcome))
+                request = msgspec.structs.replace(request, messages=messages)
         return outcome
 
     @overload
@@ -167,6 +172,16 @@ class Desk:
         if reply.finish == "length" and isinstance(outcome, Parsed):
             return msgspec.structs.replace(outcome, truncated=True)
         return outcome
+
+
+def _correction(reply: Reply, failure: Unreadable) -> tuple[Message, ...]:
+    """What is said after an answer that could not be read; nothing after an empty one."""
+    text, _ = split_reasoning(reply.text)
+    if not text.strip():
+        return ()
+    wrong = ": ".join(part for part in (failure.cause, failure.detail) if part)
+    again = "Answer again, in the form asked for and with nothing else."
+    return Message("assistant", text), Message("user", f"That cannot be used ({wrong}). {again}")
 
 
 def _record(

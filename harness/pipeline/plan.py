@@ -24,7 +24,7 @@ class State(Enum):
 
 @dataclass(eq=False, kw_only=True)
 class StageRun:
-    """One stage of one task in a run. `items` makes its items anew at each call."""
+    """One stage of one task in a run. `items` makes its items; it is called once."""
 
     context: StageContext
     journal: Path

@@ -19,11 +19,12 @@ RUNG_WITHOUT_ASKING = "rule"
 
 @dataclass(frozen=True, kw_only=True)
 class LlmJudge:
-    """Asks the model bound to the role; an answer that cannot be read is asked for again."""
+    """Asks the model bound to the role; an answer that cannot be read is asked for again, with the
+    reason."""
 
     model: Model
     name: str = "llm"
-    version: int = 2
+    version: int = 3
 
     async def judge(self, question: Question, ask: Ask) -> Verdict | NoVerdict:
         """What the model decided, or the cause for which the last try brought no verdict."""
@@ -48,7 +49,7 @@ class LlmJudge:
             question.variables,
         )
         read = SelectionReader(labels=labels, options=question.options, at_most=question.at_most)
-        answer = await ask(question.prompt, variables, read=read, tries=TRIES)
+        answer = await ask(question.prompt, variables, read=read, tries=TRIES, corrected=True)
         return answer.value if isinstance(answer, Parsed) else no_verdict(answer)
 
     async def _classify(self, question: Classify, ask: Ask) -> Classified | NoVerdict:
@@ -58,7 +59,7 @@ class LlmJudge:
             {"texts": list(question.texts), "labels": list(question.labels)}, question.variables
         )
         read = ClassReader(labels=question.labels, count=len(question.texts))
-        answer = await ask(question.prompt, variables, read=read, tries=TRIES)
+        answer = await ask(question.prompt, variables, read=read, tries=TRIES, corrected=True)
         return answer.value if isinstance(answer, Parsed) else no_verdict(answer)
 
 

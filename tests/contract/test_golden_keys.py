@@ -20,7 +20,7 @@ from harness import Benchmark, Identity, Item, Message, Request, Sampling, Stage
 from harness.calls.keys import call_key
 from harness.hashing import canonical, digest, digest_bytes, stable_int
 from harness.pipeline import context
-from harness.pipeline.executors.feed import record_key
+from harness.pipeline.executors.stock import record_key
 from harness.pipeline.roles import Binding
 from harness.tasks.task import DataSpec, Task
 

@@ -25,7 +25,8 @@ from harness.errors import (
 from harness.outcomes import FAILURES, Broken, tag_of
 from harness.pipeline.benchmark import Item
 from harness.pipeline.desk import Desk, Memo
-from harness.pipeline.executors.feed import Feed, Job, count_items
+from harness.pipeline.executors.feed import Feed, Job
+from harness.pipeline.executors.stock import fill
 from harness.pipeline.limits import FailureWatch
 from harness.pipeline.plan import Plan, StageRun, State
 from harness.pipeline.settings import FailureLimits
@@ -151,15 +152,16 @@ class LocalExecutor:
     async def _start(self, run: StageRun) -> None:
         run.progress.started = time.monotonic()
         self._on_stage_start(run)
-        run.progress.total = await count_items(run, self._breathe)
+        stock = await fill(run, self._breathe)
+        run.progress.total = len(stock)
         self._feeds[id(run)] = feed = Feed(
             run=run,
+            stock=stock,
             recorded=recorded(run.journal, run.context.key),
             writer=JournalWriter(run.journal),
             watch=FailureWatch(limits=self._settings.limits, total=run.progress.total),
             retry_failures=self._settings.retry_failures,
             breathe=self._breathe,
-            left=run.progress.total,
         )
         rounds = self._plan.in_rounds(run)
         models = run.context.models
@@ -281,15 +283,7 @@ class LocalExecutor:
         try:
             feed.writer.append(record)
         except ValueError:
-            try:
-                feed.writer.append(msgspec.structs.replace(record, calls=()))
-            except ValueError as error:
-                raise PluginError(
-                    f"an item of stage {feed.run.context.stage.name!r} cannot be written",
-                    where=f"task {feed.run.task}, item {record.id!r}",
-                    found=str(error),
-                    expected="text and numbers that JSON files can hold",
-                ) from error
+            feed.writer.append(msgspec.structs.replace(record, calls=()))
 
     def _end_if_over(self, feed: Feed) -> None:
         run = feed.run

@@ -319,5 +319,5 @@ async def test_later_stages_do_not_see_how_earlier_ones_were_asked(house, script
     first = stage(words("a"))
     second = Stage("then", item=Word, value=str, items=after, work=first.work, after=("say",))
     await house.run([first, second], {"candidate": scripted("m")})
-    assert {(type(one), one.id) for one in seen} == {(Record, "a")}
+    assert [(type(one), one.id) for one in seen] == [(Record, "a")]
     assert not hasattr(seen[0], "calls")

@@ -1,0 +1,120 @@
+"""The items of a running stage: made once, and kept aside until their turn comes."""
+
+from __future__ import annotations
+
+import tempfile
+import traceback
+from array import array
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from harness.errors import HarnessError, PluginError
+from harness.hashing import KEY_BYTES, canonical, digest_bytes
+from harness.pipeline.benchmark import Item
+from harness.pipeline.plan import StageRun
+from harness.results.files import storage_error
+
+Breathe = Callable[[], Awaitable[None]]
+"""Lets timers, signals and other stages have their turn, now and then."""
+
+MANY = 256
+"""Items made between two breaths."""
+
+IN_MEMORY = 1 << 23
+"""Bytes of items that are held; more of them lie in a file without a name beside the journal."""
+
+
+class Stock:
+    """Keys and items in the order in which they were made, read once."""
+
+    def __init__(self, folder: Path, kind: Any) -> None:
+        self._file = tempfile.SpooledTemporaryFile(IN_MEMORY, dir=str(folder))  # noqa: SIM115
+        self._folder = folder
+        self._sizes = array("I")
+        self._encode = msgspec.json.Encoder().encode
+        self._decode = msgspec.json.Decoder(kind).decode
+
+    def __len__(self) -> int:
+        return len(self._sizes)
+
+    def add(self, key: bytes, item: Item) -> None:
+        """Keep an item; ValueError where no file can hold it, StorageError where no room is."""
+        data = self._encode(item)
+        try:
+            self._file.write(key)
+            self._file.write(data)
+        except OSError as error:
+            raise storage_error(self._folder, error) from error
+        self._sizes.append(len(data))
+
+    def take(self) -> Iterator[tuple[bytes, Callable[[], Item]]]:
+        """Each key with a function that gives its item, since many keys are only looked at."""
+        self._file.seek(0)
+        for size in self._sizes:
+            key = self._file.read(KEY_BYTES)
+            data = self._file.read(size)
+            yield key, lambda data=data: self._decode(data)  # type: ignore[misc]
+
+    def close(self) -> None:
+        """Give the room back."""
+        self._file.close()
+
+
+async def fill(run: StageRun, breathe: Breathe) -> Stock:
+    """All items of a stage; raises PluginError where they cannot be made or two have one id."""
+    import numpy as np
+
+    folder = run.journal.parent
+    folder.mkdir(parents=True, exist_ok=True)
+    stock = Stock(folder, run.context.stage.item)
+    ids = array("q")
+    for item in _made(run):
+        _keep(stock, run, item)
+        ids.append(hash(item.id))
+        if len(ids) % MANY == 0:
+            await breathe()
+    if len(np.unique(np.frombuffer(ids, dtype=np.int64))) < len(ids):
+        times = Counter(item().id for _, item in stock.take())
+        repeated = [name for name, count in times.items() if count > 1]
+        if repeated:
+            raise PluginError(
+                f"stage {run.context.stage.name!r} gives several items one id",
+                where=f"benchmark {run.context.benchmark}",
+                found=f"{repeated[0]!r} {times[repeated[0]]} times",
+                expected="an id of its own for each item of a stage",
+            )
+    return stock
+
+
+def record_key(stage_key: str, item: Item) -> str:
+    """The key of an item's record: the stage's key with the item's content."""
+    return digest_bytes(stage_key.encode("ascii") + canonical(msgspec.to_builtins(item)))
+
+
+def _made(run: StageRun) -> Iterator[Item]:
+    try:
+        yield from run.items()
+    except HarnessError:
+        raise
+    except Exception as error:
+        raise PluginError(
+            f"stage {run.context.stage.name!r} cannot make its items",
+            where=f"task {run.task}, benchmark {run.context.benchmark}",
+            found=traceback.format_exc(limit=-4).strip(),
+        ) from error
+
+
+def _keep(stock: Stock, run: StageRun, item: Item) -> None:
+    try:
+        stock.add(bytes.fromhex(record_key(run.context.key, item)), item)
+    except (TypeError, ValueError) as error:
+        raise PluginError(
+            f"an item of stage {run.context.stage.name!r} cannot be kept",
+            where=f"task {run.task}, item {item.id!r}",
+            found=str(error),
+            expected="text and numbers that JSON files can hold: no NaN, no infinity",
+        ) from error

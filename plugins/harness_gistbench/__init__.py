@@ -1,0 +1,1 @@
+"""GISTBench: interests that are grounded in evidence, and specific enough to find it again."""

@@ -1,0 +1,260 @@
+"""The options of the benchmark and the typed values that pass between its stages."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, TypeAlias
+
+import msgspec
+
+from harness import Item
+
+Signal: TypeAlias = Literal[
+    "explicit_positive", "implicit_positive", "implicit_negative", "explicit_negative"
+]
+SIGNALS: tuple[Signal, ...] = (
+    "explicit_positive",
+    "implicit_positive",
+    "implicit_negative",
+    "explicit_negative",
+)
+
+Count = Annotated[int, msgspec.Meta(ge=0)]
+AtLeastOne = Annotated[int, msgspec.Meta(ge=1)]
+
+
+class Verification(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How much evidence verifies an interest: one positive condition, and both negative limits.
+
+    The third positive condition is a mixture: `mixed_explicit_positive` of the one and
+    `mixed_implicit_positive` of the other.
+    """
+
+    min_explicit_positive: AtLeastOne = 2
+    min_implicit_positive: AtLeastOne = 3
+    mixed_explicit_positive: AtLeastOne = 1
+    mixed_implicit_positive: AtLeastOne = 2
+    max_implicit_negative: Count = 3
+    max_explicit_negative: Count = 2
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a task file may set under `options`; the README of the plugin explains each."""
+
+    source: Literal["plain", "kuairec", "mind", "amazon", "goodreads", "yelp"] = "plain"
+    thing: str = "item"
+    things: str = "items"
+    min_engagements: AtLeastOne = 1
+    untimed_history: bool = False
+
+    window: AtLeastOne = 100
+    object_ids: bool = False
+    truncated: Literal["read", "drop"] = "read"
+    max_interests: AtLeastOne = 200
+
+    verification: Verification = Verification()
+    evidence_a_question: AtLeastOne = 50
+    text_limit: AtLeastOne | None = None
+
+    taxonomy: str | None = None
+    interests_a_question: AtLeastOne = 25
+
+    pool: AtLeastOne = 1000
+    test_set: AtLeastOne = 50
+    max_backing: AtLeastOne = 5
+    overlap: Literal["users", "interests", "texts"] = "users"
+    overlap_text_limit: AtLeastOne = 200
+    ask_all: bool = False
+
+    specificity: Literal["ratio_of_sums", "mean_of_ratios"] = "ratio_of_sums"
+    verified_only: bool = False
+
+
+class Line(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """One engagement as the candidate sees it; written as a list, since there are millions."""
+
+    number: int
+    object: str
+    signal: Signal
+    text: str
+
+
+class Window(Item, frozen=True, kw_only=True):
+    """Item of the stage "predict": part of one user's history, most recent first.
+
+    Numbers run over the whole history. `signals` are those that the dataset has at all.
+    """
+
+    number: int
+    of: int
+    signals: tuple[Signal, ...]
+    lines: tuple[Line, ...]
+
+
+class Cited(msgspec.Struct, frozen=True, gc=False):
+    """An interest as the candidate named it in one window, with the lines it cites, each once."""
+
+    name: str
+    numbers: tuple[int, ...]
+
+
+class Prediction(msgspec.Struct, frozen=True, kw_only=True):
+    """What one window's answer holds.
+
+    `truncated` was cut at the token limit and read all the same; `surplus` interests went beyond
+    the most that are read; `malformed` entries have no name or no list of citations; `fabricated`
+    citations are of no line of the window; `overused` objects back more than two interests.
+    """
+
+    interests: tuple[Cited, ...]
+    truncated: bool = False
+    surplus: int = 0
+    malformed: int = 0
+    fabricated: int = 0
+    overused: int = 0
+
+
+class Evidence(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """One distinct object that an interest cites, with every signal that it had from the user."""
+
+    object: str
+    text: str
+    signals: tuple[Signal, ...]
+
+
+class Interest(msgspec.Struct, frozen=True, kw_only=True):
+    """One interest of a user: same names of all windows merged, citations united.
+
+    `number` counts a user's interests from 1, in the order in which they were first named.
+    """
+
+    number: int
+    name: str
+    evidence: tuple[Evidence, ...]
+
+
+class Claim(Item, frozen=True, kw_only=True):
+    """Item of the stage "verify": an interest with cited objects, one part of them where many."""
+
+    interest: str
+    number: int
+    part: int
+    evidence: tuple[Evidence, ...]
+
+
+class Kept(msgspec.Struct, frozen=True, kw_only=True):
+    """The positions of the objects that the judge found relevant, and what had to be ignored.
+
+    `cut` texts were longer than the judge was shown.
+    """
+
+    positions: tuple[int, ...]
+    cut: int = 0
+    unknown: int = 0
+    repeated: int = 0
+
+
+class Category(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """One category of the taxonomy."""
+
+    id: int
+    name: str
+
+
+class Batch(Item, frozen=True, kw_only=True):
+    """Item of the stage "taxonomy": distinct interests that are mapped together."""
+
+    interests: tuple[str, ...]
+    categories: tuple[Category, ...]
+
+
+class Mapped(msgspec.Struct, frozen=True, kw_only=True):
+    """The category's id of each interest that could be mapped; `remembered` of them were known."""
+
+    categories: dict[str, int]
+    unmapped: tuple[str, ...] = ()
+    remembered: int = 0
+
+
+class PoolObject(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """One object that may be a distractor."""
+
+    object: str
+    text: str
+
+
+class Neighbours(Item, frozen=True, kw_only=True):
+    """Item of the stage "overlap": interests, and what of the pool may overlap with them.
+
+    `keys` name the options: objects of the pool, or recorded interests where each is asked once.
+    """
+
+    interests: tuple[str, ...]
+    keys: tuple[str, ...]
+    options: tuple[str, ...]
+
+
+class Overlapping(msgspec.Struct, frozen=True, kw_only=True):
+    """The keys of the options that overlap, and what had to be ignored."""
+
+    keys: tuple[str, ...]
+    unknown: int = 0
+    repeated: int = 0
+
+
+class TestSet(Item, frozen=True, kw_only=True):
+    """Item of the stage "specificity": an interest, and objects of which `backing` back it."""
+
+    interest: str
+    number: int
+    objects: tuple[PoolObject, ...]
+    backing: tuple[int, ...]
+
+
+class Found(msgspec.Struct, frozen=True, kw_only=True):
+    """The positions that the judge named, the first as many as back the interest."""
+
+    positions: tuple[int, ...]
+    unknown: int = 0
+    repeated: int = 0
+    surplus: int = 0
+
+
+class Counts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """Distinct objects by signal, among those that the judge kept."""
+
+    explicit_positive: int = 0
+    implicit_positive: int = 0
+    implicit_negative: int = 0
+    explicit_negative: int = 0
+
+
+class Judged(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One interest with everything that scores are made of.
+
+    `counts` is None where the evidence has no verdict, `correct` where the retrieval has none,
+    `backing` too where it was not asked; `evidence_failure` and `retrieval_failure` say why. An
+    interest that cites nothing was not asked about and has zeros. `category` is None where the
+    interest could not be mapped.
+    """
+
+    name: str
+    cited: int
+    category: int | None = None
+    counts: Counts | None = None
+    evidence_failure: str | None = None
+    correct: int | None = None
+    backing: int | None = None
+    retrieval_failure: str | None = None
+
+
+class Profile(msgspec.Struct, frozen=True, kw_only=True):
+    """The details of a user's score: what analyses and scores over several runs are made from.
+
+    `verified` are the categories verified under the thresholds that the score was made with.
+    """
+
+    signals: tuple[Signal, ...]
+    windows: int
+    unreadable: int
+    interests: tuple[Judged, ...]
+    verified: tuple[int, ...] = ()

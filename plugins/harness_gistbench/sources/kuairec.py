@@ -1,0 +1,69 @@
+"""KuaiRec 2.0: how long people watched videos, and the captions, tags and categories of these."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from harness_gistbench.log import CODES, Engagements, Log, Texts
+from harness_gistbench.sources.times import Clock
+from harness_gistbench.sources.wording import described
+
+if TYPE_CHECKING:
+    from harness.data import Dataset, Table
+    from harness_gistbench.records import Options
+
+_LIKED_ABOVE = 0.9
+_WATCHED_FROM = 0.3
+_UNKNOWN = frozenset({"UNKNOWN", "[]"})
+_PARTS = (
+    "caption",
+    "manual_cover_text",
+    "topic_tag",
+    "first_level_category_name",
+    "second_level_category_name",
+    "third_level_category_name",
+)
+
+
+def open_log(dataset: Dataset, _options: Options) -> Log:
+    """The log of a matrix of watch ratios."""
+    watched, videos = dataset.table("interactions"), dataset.table("videos")
+    return Log(
+        engagements=lambda: _engagements(watched),
+        texts=lambda: _texts(videos),
+        joined=True,
+        signals=("explicit_positive", "implicit_positive", "implicit_negative"),
+    )
+
+
+def signal_code(ratio: float) -> int:
+    """The code of the signal that it is to watch this share of a video; both edges are implicit."""
+    if ratio > _LIKED_ABOVE:
+        return CODES["explicit_positive"]
+    return CODES["implicit_positive" if ratio >= _WATCHED_FROM else "implicit_negative"]
+
+
+def _engagements(table: Table) -> Iterator[Engagements]:
+    import numpy as np
+
+    clock = Clock(table=table, column="timestamp")
+    for batch in table.batches("user_id", "video_id", "watch_ratio", "timestamp"):
+        times, timed = clock.read(batch.columns["timestamp"], first=batch.first)
+        signals = [signal_code(ratio) for ratio in batch.columns["watch_ratio"]]
+        yield Engagements(
+            users=batch.columns["user_id"],
+            objects=batch.columns["video_id"],
+            signals=np.array(signals, dtype=np.uint8),
+            times=times,
+            timed=timed,
+        )
+
+
+def _texts(table: Table) -> Iterator[Texts]:
+    for batch in table.batches("video_id", *_PARTS):
+        parts = zip(*(batch.columns[name] for name in _PARTS), strict=True)
+        yield Texts(
+            objects=batch.columns["video_id"],
+            texts=[described(one, unknown=_UNKNOWN) for one in parts],
+        )

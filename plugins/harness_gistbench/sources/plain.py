@@ -1,0 +1,49 @@
+"""Files in the one schema: a row an engagement, with the object's text in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from harness_gistbench.log import CODES, Engagements, Log, Texts
+from harness_gistbench.sources.times import Clock
+
+if TYPE_CHECKING:
+    from harness.data import Dataset, Table
+    from harness_gistbench.records import Options
+
+
+def open_log(dataset: Dataset, _options: Options) -> Log:
+    """The log of the table `engagements`; its rows show which signals there are."""
+    table = dataset.table("engagements")
+    return Log(
+        engagements=lambda: _engagements(table),
+        texts=lambda: _texts(table),
+        joined=False,
+    )
+
+
+def _engagements(table: Table) -> Iterator[Engagements]:
+    import numpy as np
+
+    clock = Clock(table=table, column="interaction_time")
+    for batch in table.batches("user_id", "object_id", "interaction_type", "interaction_time"):
+        columns = batch.columns
+        times, timed = clock.read(columns["interaction_time"], first=batch.first)
+        yield Engagements(
+            users=columns["user_id"],
+            objects=columns["object_id"],
+            signals=np.array([CODES[one] for one in columns["interaction_type"]], dtype=np.uint8),
+            times=times,
+            timed=timed,
+        )
+
+
+def _texts(table: Table) -> Iterator[Texts]:
+    for batch in table.batches("object_id", "object_text"):
+        texts = batch.columns["object_text"]
+        if "" in texts or any(map(str.isspace, texts)):
+            row = next(row for row, text in enumerate(texts) if not text.strip())
+            expected = "a text that is not blank"
+            raise table.bad(batch.first + row, "object_text", texts[row], expected)
+        yield Texts(objects=batch.columns["object_id"], texts=texts)

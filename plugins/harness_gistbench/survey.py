@@ -1,0 +1,190 @@
+"""The first walk over a log: who engaged how often, with what, and how."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING, Any
+
+from harness.data.sampling import ranks
+from harness_gistbench.log import NO_SIGNAL, Engagements, Log
+from harness_gistbench.records import SIGNALS, Signal
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rows:
+    """Engagements as arrays: numbers of users, hashes of objects, codes of signals, times."""
+
+    users: np.ndarray
+    objects: np.ndarray
+    signals: np.ndarray
+    times: np.ndarray
+    timed: np.ndarray
+
+    @classmethod
+    def blank(cls, count: int, *, times: Any) -> Rows:
+        """Room for so many rows, with times of this kind."""
+        import numpy as np
+
+        return cls(
+            users=np.empty(count, dtype=np.int32),
+            objects=np.empty(count, dtype=np.uint64),
+            signals=np.empty(count, dtype=np.uint8),
+            times=np.empty(count, dtype=times),
+            timed=np.empty(count, dtype=np.bool_),
+        )
+
+    def where(self, mask: np.ndarray) -> Rows:
+        """The rows where the mask is true."""
+        return Rows(
+            users=self.users[mask],
+            objects=self.objects[mask],
+            signals=self.signals[mask],
+            times=self.times[mask],
+            timed=self.timed[mask],
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Survey:
+    """What a log holds as a whole.
+
+    `users` are in the order of the log and `counts` their engagements. `pool` are the smallest
+    hashes of objects. `unrated` rows tell nothing, the objects of `unknown` rows have no text, and
+    neither is counted elsewhere; `untimed` rows have no time.
+    """
+
+    users: tuple[str, ...]
+    counts: np.ndarray
+    signals: tuple[Signal, ...]
+    pool: np.ndarray
+    rows: RowsFile
+    unrated: int
+    unknown: int
+    untimed: int
+
+
+class RowsFile:
+    """Rows in a temporary file without a name, to be read again without reading the log again."""
+
+    def __init__(self) -> None:
+        self._file: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (closed below)
+        self._parts: list[tuple[int, Any]] = []
+
+    @property
+    def kind_of_times(self) -> Any:
+        """The type that holds the times of all parts: whole numbers where all are whole."""
+        import numpy as np
+
+        return np.result_type(np.int64, *(kind for _, kind in self._parts))
+
+    def add(self, rows: Rows) -> None:
+        """Keeps some rows."""
+        for array in (rows.users, rows.objects, rows.signals, rows.timed, rows.times):
+            self._file.write(array.tobytes())
+        self._parts.append((len(rows.users), rows.times.dtype))
+
+    def read(self) -> Iterator[Rows]:
+        """The rows in parts, as they were added; they can be read once."""
+        import numpy as np
+
+        self._file.seek(0)
+
+        def array(count: int, kind: Any) -> np.ndarray:
+            size = count * np.dtype(kind).itemsize
+            return np.frombuffer(self._file.read(size), dtype=kind)
+
+        with self._file:
+            for count, kind in self._parts:
+                yield Rows(
+                    users=array(count, np.int32),
+                    objects=array(count, np.uint64),
+                    signals=array(count, np.uint8),
+                    timed=array(count, np.bool_),
+                    times=array(count, kind),
+                )
+
+
+def survey(log: Log, *, seed: int, pool: int) -> Survey:
+    """What the log holds; rows that tell nothing are left out, and those whose object has no text
+    where texts are joined to the log."""
+    import numpy as np
+
+    known = _known(log, seed) if log.joined else None
+    numbers: dict[str, int] = {}
+    counts = np.zeros(0, dtype=np.int64)
+    smallest = np.zeros(0, dtype=np.uint64)
+    seen = np.zeros(len(SIGNALS), dtype=np.int64)
+    kept = RowsFile()
+    unrated = unknown = untimed = 0
+    for part in log.engagements():
+        rows = _as_arrays(part, numbers, seed)
+        rated = rows.signals != NO_SIGNAL
+        has_text = rated if known is None else rated & np.isin(rows.objects, known)
+        unrated += int((~rated).sum())
+        unknown += int((rated & ~has_text).sum())
+        rows = rows if has_text.all() else rows.where(has_text)
+        kept.add(rows)
+        untimed += int((~rows.timed).sum())
+        seen += np.bincount(rows.signals, minlength=len(SIGNALS))
+        more = np.bincount(rows.users, minlength=len(numbers))
+        more[: len(counts)] += counts
+        counts = more
+        smallest = _smallest(smallest, rows.objects, pool)
+    signals = tuple(signal for signal, n in zip(SIGNALS, seen, strict=True) if n)
+    return Survey(
+        users=tuple(numbers),
+        counts=counts,
+        signals=log.signals or signals,
+        pool=smallest,
+        rows=kept,
+        unrated=unrated,
+        unknown=unknown,
+        untimed=untimed,
+    )
+
+
+def _smallest(known: np.ndarray, more: np.ndarray, most: int) -> np.ndarray:
+    """The smallest of the known hashes and of more, each once, in order."""
+    import numpy as np
+
+    if len(known) == most:
+        more = more[more < known[-1]]
+    return np.unique(np.concatenate((known, more)))[:most]
+
+
+def _known(log: Log, seed: int) -> np.ndarray:
+    """The hashes of the objects with a text, sorted."""
+    import numpy as np
+
+    parts = [
+        ranks(
+            (thing for thing, text in zip(part.objects, part.texts, strict=True) if text),
+            seed=seed,
+        )
+        for part in log.texts()
+    ]
+    return np.unique(np.concatenate(parts)) if parts else np.zeros(0, dtype=np.uint64)
+
+
+def _as_arrays(part: Engagements, numbers: dict[str, int], seed: int) -> Rows:
+    """A part of the log as arrays; new users are given the next numbers."""
+    import numpy as np
+
+    number = numbers.setdefault
+    users = np.array([number(user, len(numbers)) for user in part.users], dtype=np.int32)
+    times = np.zeros(len(users), dtype=np.int64) if part.times is None else part.times
+    timed = part.timed
+    if timed is None:
+        timed = np.full(len(users), part.times is not None)
+    return Rows(
+        users=users,
+        objects=ranks(part.objects, seed=seed),
+        signals=part.signals,
+        times=times,
+        timed=timed,
+    )

@@ -1,0 +1,72 @@
+"""The texts of a great many objects, found by the objects' hashes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness.data.sampling import ranks
+from harness_gistbench.spool import Spool
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from harness_gistbench.log import Log
+
+_TOGETHER = 1 << 18
+
+
+class TextIndex:
+    """Objects of these hashes with their texts; where a log has several of one, its first."""
+
+    def __init__(self, *hashes: np.ndarray) -> None:
+        import numpy as np
+
+        every = np.concatenate(hashes)
+        every.sort()
+        self._hashes = every[np.concatenate(([True], every[1:] != every[:-1]))]
+        del every
+        self._starts = np.full(len(self._hashes), -1, dtype=np.int64)
+        self._sizes = np.zeros(len(self._hashes), dtype=np.uint32)
+        self._spool = Spool()
+
+    def numbers(self, hashes: np.ndarray) -> np.ndarray:
+        """What the objects of these hashes are called here."""
+        import numpy as np
+
+        found = np.empty(len(hashes), dtype=np.int32)
+        for start in range(0, len(hashes), _TOGETHER):
+            part = hashes[start : start + _TOGETHER]
+            # Looked up in their own order, hashes would each be far from the one before.
+            order = np.argsort(part)
+            found[start + order] = np.searchsorted(self._hashes, part[order])
+        return found
+
+    def fill(self, log: Log, *, seed: int) -> None:
+        """Takes the texts from a log, once."""
+        import numpy as np
+
+        end = 0
+        for part in log.texts():
+            hashes = ranks(part.objects, seed=seed)
+            numbers = np.minimum(self.numbers(hashes), len(self._hashes) - 1)
+            new = (self._hashes[numbers] == hashes) & (self._starts[numbers] < 0)
+            if "" in part.texts:
+                new &= np.array([text != "" for text in part.texts])
+            rows = np.flatnonzero(new)
+            rows = rows[np.sort(np.unique(numbers[rows], return_index=True)[1])]
+            chosen = rows.tolist()
+            sizes = np.array(
+                self._spool.add(
+                    [part.objects[row] for row in chosen], [part.texts[row] for row in chosen]
+                ),
+                dtype=np.int64,
+            )
+            ends = end + np.cumsum(sizes)
+            self._starts[numbers[rows]] = ends - sizes
+            self._sizes[numbers[rows]] = sizes
+            end = int(ends[-1]) if len(ends) else end
+        self._spool.seal()
+
+    def read(self, numbers: np.ndarray) -> list[tuple[str, str]]:
+        """Object and text of each number."""
+        return self._spool.read(self._starts[numbers].tolist(), self._sizes[numbers].tolist())

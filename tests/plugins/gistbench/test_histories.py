@@ -1,0 +1,285 @@
+"""Histories: who is kept, in which order, with which texts; and the pool."""
+
+import hashlib
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from harness_gistbench.histories import Engagement
+from harness_gistbench.records import PoolObject
+
+from harness.errors import DataError
+
+LIKED, WATCHED, SKIPPED = "explicit_positive", "implicit_positive", "implicit_negative"
+
+
+@pytest.fixture
+def plain(load_histories, tmp_path):
+    """Loads rows of user, object, signal and, where given, time; texts are `about OBJECT`."""
+
+    def read(*rows, **settings):
+        names = ("user_id", "object_id", "interaction_type", "interaction_time")
+        lines = [
+            {"object_text": f"about {row[1]}", **dict(zip(names, row, strict=False))}
+            for row in rows
+        ]
+        file = tmp_path / "log.jsonl"
+        file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        return load_histories("gist_synthetic", file, **settings)
+
+    return read
+
+
+def objects(found, user):
+    return [one.object for one in found.history(user)]
+
+
+def test_the_most_recent_comes_first(plain):
+    found = plain(
+        ("u", "old", LIKED, 9), ("v", "other", SKIPPED, 1), ("u", "new", WATCHED, 100),
+        ("u", "mid", LIKED, "10.5"),
+    )  # fmt: skip
+    assert found.history("u") == [
+        Engagement("new", "about new", WATCHED),
+        Engagement("mid", "about mid", LIKED),
+        Engagement("old", "about old", LIKED),
+    ]
+    assert found.history("v") == [Engagement("other", "about other", SKIPPED)]
+    assert (found.count("u"), found.count("v")) == (3, 1)
+
+
+def test_equal_times_keep_the_order_of_the_file(plain):
+    found = plain(
+        ("u", "a", LIKED, 5), ("u", "b", LIKED, 7), ("u", "c", LIKED, 5),
+        ("u", "d", LIKED, 7), ("u", "e", LIKED, 5),
+    )  # fmt: skip
+    assert objects(found, "u") == ["b", "d", "a", "c", "e"]
+
+
+def test_without_times_the_order_of_the_file_holds_and_is_said_once(plain, caplog):
+    found = plain(
+        ("u", "a", LIKED), ("v", "x", LIKED, ""), ("u", "b", LIKED, None), ("u", "c", LIKED, " ")
+    )
+    assert objects(found, "u") == ["a", "b", "c"]
+    assert caplog.messages == [
+        "gist_synthetic: no engagement has a time, so histories are in the order of the data"
+    ]
+
+
+def test_engagements_without_a_time_count_as_the_oldest(plain, caplog):
+    found = plain(
+        ("u", "none-1", LIKED), ("u", "a", LIKED, -5), ("u", "none-2", LIKED, ""),
+        ("u", "b", LIKED, 3),
+    )  # fmt: skip
+    assert objects(found, "u") == ["b", "a", "none-1", "none-2"]
+    assert caplog.messages == [
+        "gist_synthetic: engagements without a time, taken as the oldest: 2 of 4"
+    ]
+
+
+def test_times_need_no_word_where_all_are_there(plain, caplog):
+    plain(("u", "a", LIKED, 1))
+    assert caplog.messages == []
+
+
+def test_dates_compare_as_moments(plain):
+    found = plain(
+        ("u", "noon", LIKED, "2024-05-31T12:00:00Z"),
+        ("u", "day", LIKED, "2024-05-31"),
+        ("u", "east", LIKED, "2024-05-31T12:30:00+02:00"),
+        ("u", "space", LIKED, "2024-05-31 11:00:00.5"),
+    )
+    assert objects(found, "u") == ["noon", "space", "east", "day"]
+
+
+def test_dates_without_a_zone_do_not_depend_on_where_the_machine_stands(plain, monkeypatch):
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    try:
+        found = plain(
+            ("u", "one", LIKED, "2024-05-31T11:00:00Z"), ("u", "two", LIKED, "2024-05-31T12:00:00")
+        )
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert objects(found, "u") == ["two", "one"]
+
+
+@pytest.mark.parametrize("times", [("9", "10"), (9, 10.0), (9.5, 10)])
+def test_numbers_compare_as_numbers(plain, times):
+    first, second = times
+    found = plain(("u", "nine", LIKED, first), ("u", "ten", LIKED, second))
+    assert objects(found, "u") == ["ten", "nine"]
+
+
+def test_large_whole_numbers_are_not_rounded(plain):
+    found = plain(("u", "a", LIKED, 2**60 + 1), ("u", "b", LIKED, 2**60 + 2))
+    assert objects(found, "u") == ["b", "a"]
+
+
+def test_dates_among_numbers_are_refused_with_both_rows(plain, tmp_path):
+    with pytest.raises(DataError) as caught:
+        plain(("u", "a", LIKED, 17), ("u", "b", LIKED, ""), ("u", "c", LIKED, "2024-05-31"))
+    place = f"{tmp_path / 'log.jsonl'}, row 3 (line 3), column 'interaction_time'"
+    assert caught.value.where == place
+    assert caught.value.found == "'2024-05-31'"
+    assert caught.value.expected == "a number in every row, as in row 1: 17"
+
+
+@pytest.mark.parametrize("value", ["yesterday", True, [1]])
+def test_what_is_no_time_is_refused(plain, value):
+    with pytest.raises(DataError) as caught:
+        plain(("u", "a", LIKED, value))
+    assert caught.value.expected == "a number, or a date such as 2024-05-31"
+
+
+@pytest.mark.parametrize("many", [1, 100, 101])
+def test_every_engagement_is_there_however_many(plain, many):
+    found = plain(*(("u", f"o{when}", LIKED, when) for when in range(many)))
+    assert objects(found, "u") == [f"o{when}" for when in reversed(range(many))]
+
+
+def test_people_with_too_few_engagements_are_left_out_before_the_choice(plain, caplog):
+    rows = [("few", "a", LIKED, 1), ("many", "a", LIKED, 1), ("many", "b", LIKED, 2)]
+    found = plain(*rows, min_engagements=2)
+    assert list(found.users) == ["many"]
+    assert caplog.messages == [
+        "gist_synthetic: users left out with fewer than 2 engagements: 1 of 2"
+    ]
+    with pytest.raises(DataError, match="leaves no users to choose from"):
+        plain(*rows, min_engagements=3)
+
+
+@pytest.fixture(params=["whole", "in parts"])
+def read_at_once(request, monkeypatch):
+    """The data is read in one go, and again three rows at a time."""
+    if request.param == "in parts":
+        monkeypatch.setattr("harness.data.table.BATCH_ROWS", 3)
+
+
+@pytest.mark.usefixtures("read_at_once")
+def test_signals_and_pool_are_those_of_the_whole_data_whatever_the_limit(plain):
+    rows = [(f"u{n}", f"o{n}", LIKED, 1) for n in range(9)] + [("u9", "o9", SKIPPED, 1)]
+    everybody, one = plain(*rows, pool=4), plain(*rows, pool=4, limit=1)
+    assert len(everybody.users) == 10
+    assert len(one.users) == 1
+    assert everybody.signals == one.signals == (LIKED, SKIPPED)
+    assert everybody.pool == one.pool
+    smallest = sorted(
+        (f"o{n}" for n in range(10)),
+        key=lambda one: hashlib.blake2b(b"choose\x1f0\x1f" + one.encode(), digest_size=8).digest(),
+    )[:4]
+    assert everybody.pool == tuple(PoolObject(one, f"about {one}") for one in smallest)
+
+
+def test_the_pool_is_blind_to_the_order_of_the_file(plain):
+    rows = [(f"u{n % 3}", f"o{n % 40}", LIKED, n) for n in range(90)]
+    shuffled = sorted(rows, key=lambda row: row[2] + row[1][::-1])
+    assert plain(*rows, pool=10).pool == plain(*shuffled, pool=10).pool
+
+
+def test_a_pool_is_as_large_as_there_are_objects(plain):
+    found = plain(("u", "a", LIKED, 1), ("u", "a", SKIPPED, 2), ("v", "b", LIKED, 3))
+    assert sorted(one.object for one in found.pool) == ["a", "b"]
+
+
+@pytest.mark.usefixtures("read_at_once")
+def test_the_first_text_of_an_object_holds_for_everybody(load_histories, tmp_path):
+    file = tmp_path / "log.csv"
+    file.write_text(
+        "user_id,object_id,object_text,interaction_type\n"
+        f"u,o,first,{LIKED}\nv,o,second,{SKIPPED}\nv,o,third,{LIKED}\nv,o,fourth,{LIKED}\n"
+    )
+    found = load_histories("gist_synthetic", file)
+    assert found.history("v") == [
+        Engagement("o", "first", SKIPPED),
+        Engagement("o", "first", LIKED),
+        Engagement("o", "first", LIKED),
+    ]
+    [only] = load_histories("gist_synthetic", file, limit=1).pool
+    assert only == PoolObject("o", "first")
+
+
+def test_ids_and_texts_come_back_as_they_were(load_histories, tmp_path):
+    rows = [
+        ("7:x", "12:ab", "ü: 3:\n “two” lines"),
+        ("7:x", "ß:", "🎸"),
+        ("7:x", "5", "x" * 70_000),
+    ]
+    names = ("user_id", "object_id", "object_text")
+    columns = {
+        name: list(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)
+    }
+    columns |= {"interaction_type": [LIKED] * 3, "interaction_time": [3, 2, 1]}
+    pq.write_table(pa.table(columns), tmp_path / "log.parquet")
+    found = load_histories("gist_synthetic", tmp_path / "log.parquet")
+    assert [(one.object, one.text) for one in found.history("7:x")] == [row[1:] for row in rows]
+
+
+def test_rows_of_many_people_in_any_order_are_told_apart(plain):
+    people = {f"p{n}": [f"p{n}-{when}" for when in range(n % 7 + 1)] for n in range(60)}
+    rows = [
+        (person, thing, LIKED, when)
+        for person, things in people.items()
+        for when, thing in enumerate(things)
+    ]
+    random.Random(4).shuffle(rows)
+    found = plain(*rows, limit=25)
+    assert len(found.users) == 25
+    for user in found.users:
+        assert objects(found, user) == people[user][::-1]
+
+
+SCRIPT = """
+import sys, msgspec, yaml
+from harness.data import open_dataset
+from harness.tasks.task import DataSpec
+from harness_gistbench.records import Options
+from harness_gistbench.sources import load
+spec = msgspec.convert(yaml.safe_load(open(sys.argv[1]))["data"], DataSpec)
+data = open_dataset(spec, data=sys.argv[2], limit=5, seed=1, package=None, task="t")
+found = load(data, Options(pool=7))
+print([(u, found.history(u)) for u in found.users], found.pool)
+"""
+
+
+def test_two_processes_read_the_same(tmp_path):
+    lines = [
+        f"u{n % 11},o{n % 23},about {n % 23},{(LIKED, SKIPPED)[n % 2]},{n}" for n in range(200)
+    ]
+    header = "user_id,object_id,object_text,interaction_type,interaction_time"
+    (tmp_path / "log.csv").write_text("\n".join([header, *lines]) + "\n")
+    task = Path(__file__).parents[3] / "task_configs/gistbench/gist_synthetic.yaml"
+    told = {
+        subprocess.run(
+            [
+                sys.executable,
+                "-c",
+                SCRIPT,
+                str(task),
+                str(tmp_path / "log.csv"),
+            ],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(told) == 1
+    assert b"about" in told.pop()
+
+
+def test_no_file_is_left_behind_where_temporary_files_go(plain, tmp_path, monkeypatch):
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    found = plain(("u", "a", LIKED, 1))
+    assert list(folder.iterdir()) == []
+    assert objects(found, "u") == ["a"]

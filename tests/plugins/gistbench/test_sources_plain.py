@@ -1,0 +1,101 @@
+"""Files in the plain schema: every format, the aliases, and what is refused with which words."""
+
+import json
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from harness_gistbench.histories import Engagement
+
+from harness.errors import DataError
+
+HEADER = "user_id,object_id,object_text,interaction_type,interaction_time\n"
+ROWS = [
+    {
+        "user_id": 1,
+        "object_id": 10,
+        "object_text": "Night trains",
+        "interaction_type": "explicit_positive",
+        "interaction_time": 5,
+    },
+    {
+        "user_id": 1,
+        "object_id": 11,
+        "object_text": "Rye bread",
+        "interaction_type": "implicit_negative",
+        "interaction_time": 6,
+    },
+]
+READ = [
+    Engagement("11", "Rye bread", "implicit_negative"),
+    Engagement("10", "Night trains", "explicit_positive"),
+]
+
+
+@pytest.fixture
+def refused(load_histories, tmp_path):
+    """The error for a CSV file of these lines."""
+
+    def read(text):
+        file = tmp_path / "log.csv"
+        file.write_text(text)
+        with pytest.raises(DataError) as caught:
+            load_histories("gist_synthetic", file)
+        return caught.value
+
+    return read
+
+
+@pytest.mark.parametrize("ending", ["csv", "json", "jsonl", "parquet"])
+def test_every_format_is_read_alike(load_histories, tmp_path, ending):
+    file = tmp_path / f"log.{ending}"
+    if ending == "parquet":
+        pq.write_table(pa.Table.from_pylist(ROWS), file)
+    elif ending == "json":
+        file.write_text(json.dumps(ROWS))
+    elif ending == "jsonl":
+        file.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    else:
+        lines = [",".join(str(value) for value in row.values()) for row in ROWS]
+        file.write_text(HEADER + "\n".join(lines) + "\n")
+    found = load_histories("gist_synthetic", file)
+    assert found.history("1") == READ
+    assert found.signals == ("explicit_positive", "implicit_negative")
+
+
+def test_the_other_names_of_columns_will_do(load_histories, tmp_path):
+    file = tmp_path / "log.csv"
+    file.write_text(
+        "dataset,user_mock_id,object_id,engagement_type,object_text,timestamp\n"
+        "synthetic,1,10,explicit_positive,Night trains,2024-05-30\n"
+        "synthetic,1,11,implicit_negative,Rye bread,2024-05-31\n"
+    )
+    assert load_histories("gist_synthetic", file).history("1") == READ
+
+
+def test_a_missing_column_is_named(refused, tmp_path):
+    error = refused("user_id,object_text,interaction_type\n1,Night trains,explicit_positive\n")
+    assert (error.problem, error.where) == (
+        "column 'object_id' is missing",
+        str(tmp_path / "log.csv"),
+    )
+
+
+def test_an_unknown_type_is_named_with_its_row(refused, tmp_path):
+    error = refused(f"{HEADER}1,10,a,explicit_positive,1\n1,11,b,like,2\n1,12,c,share,3\n")
+    assert error.where == f"{tmp_path / 'log.csv'}, row 2 (line 3), column 'interaction_type'"
+    assert error.found == "'like'"
+
+
+@pytest.mark.parametrize(("text", "found"), [("", "''"), ("  ", "'  '")])
+def test_an_empty_text_is_named_with_its_row(refused, tmp_path, text, found):
+    error = refused(f"{HEADER}1,10,a,explicit_positive,1\n1,11,{text},explicit_positive,2\n")
+    assert error.where == f"{tmp_path / 'log.csv'}, row 2 (line 3), column 'object_text'"
+    assert error.found == found
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", HEADER])
+def test_an_empty_file_is_refused(refused, tmp_path, text):
+    error = refused(text)
+    assert str(tmp_path / "log.csv") in str(error)
+    assert error.expected == "at least one row"

@@ -1,0 +1,177 @@
+"""Amazon, Goodreads and Yelp: stars as signals, and texts that are the items' own."""
+
+import json
+
+import pytest
+from harness_gistbench.histories import Engagement
+
+from harness.errors import DataError
+
+LOVED, FINE, BAD = "explicit_positive", "implicit_positive", "explicit_negative"
+STARS = [(1.0, BAD), (2.0, BAD), (2.5, BAD), (3.0, FINE), (3.5, FINE), (4.5, FINE), (5.0, LOVED)]
+
+
+def lines(path, rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def review(user, asin, rating, when):
+    return {
+        "rating": rating, "title": "Review title", "text": "Review text", "images": [],
+        "asin": f"child-{asin}", "parent_asin": asin, "user_id": user, "timestamp": when,
+        "helpful_vote": 0, "verified_purchase": True,
+    }  # fmt: skip
+
+
+def product(asin, title, **more):
+    return {
+        "main_category": "Digital Music", "title": title, "average_rating": 4.4, "features": [],
+        "rating_number": 3, "description": [], "price": None, "images": [], "videos": [],
+        "store": None, "categories": [], "details": {}, "parent_asin": asin,
+        "bought_together": None, **more,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("stars", "signal"), STARS)
+def test_amazon_stars_are_signals(load_histories, tmp_path, stars, signal):
+    lines(tmp_path / "Digital_Music.jsonl", [review("u", "a", stars, 1)])
+    lines(tmp_path / "meta_Digital_Music.jsonl", [product("a", "Blue")])
+    found = load_histories("gist_amazon_music", tmp_path)
+    assert found.history("u") == [Engagement("a", "Blue", signal)]
+    assert found.signals == (LOVED, FINE, BAD)
+
+
+def test_amazon_texts_are_the_products_and_rows_without_one_are_counted(
+    load_histories, tmp_path, caplog
+):
+    lines(
+        tmp_path / "Digital_Music.jsonl",
+        [
+            review("u", "a", 5.0, 1452650000000),
+            review("u", "gone", 5.0, 1452660000000),
+            review("u", "silent", 4.0, 1452670000000),
+            review("u", "b", 2.0, 1552650000000),
+        ],
+    )
+    lines(
+        tmp_path / "meta_Digital_Music.jsonl",
+        [
+            product(
+                "a", " Blue ", store="Joni  Mitchell", description=["Her fourth.", "A classic"]
+            ),
+            product("silent", "  "),
+            product("b", "Hejira"),
+            product("never-bought", "Mingus"),
+        ],
+    )
+    found = load_histories("gist_amazon_music", tmp_path)
+    assert found.history("u") == [
+        Engagement("b", "Hejira", BAD),
+        Engagement("a", "Blue | Joni Mitchell | Her fourth. | A classic", LOVED),
+    ]
+    assert {one.object for one in found.pool} == {"a", "b"}
+    assert caplog.messages == [
+        "gist_amazon_music: engagements left out as their object has no text: 2"
+    ]
+
+
+def test_amazon_ratings_without_reviews_will_do(load_histories, tmp_path):
+    (tmp_path / "Digital_Music.csv").write_text(
+        "user_id,parent_asin,rating,timestamp\nu,a,5.0,1\nu,b,3.0,2\n"
+    )
+    lines(tmp_path / "meta_Digital_Music.jsonl", [product("a", "Blue"), product("b", "Hejira")])
+    found = load_histories("gist_amazon_music", tmp_path)
+    assert [one.signal for one in found.history("u")] == [FINE, LOVED]
+
+
+@pytest.mark.parametrize("stars", [5.5, -1.0])
+def test_what_is_no_number_of_stars_is_refused(load_histories, tmp_path, stars):
+    lines(tmp_path / "Digital_Music.jsonl", [review("u", "a", 5.0, 1), review("u", "a", stars, 1)])
+    lines(tmp_path / "meta_Digital_Music.jsonl", [product("a", "Blue")])
+    with pytest.raises(DataError) as caught:
+        load_histories("gist_amazon_music", tmp_path)
+    file = tmp_path / "Digital_Music.jsonl"
+    assert caught.value.where == f"{file}, row 2 (line 2), column 'rating'"
+    assert caught.value.expected == "1 to 5 stars, or 0 for no rating"
+
+
+def test_sparse_people_are_left_out_until_the_option_keeps_them(load_histories, tmp_path):
+    rows = [review("many", "a", 5.0, n) for n in range(20)]
+    rows += [review("few", "a", 5.0, n) for n in range(19)]
+    lines(tmp_path / "Digital_Music.jsonl", rows)
+    lines(tmp_path / "meta_Digital_Music.jsonl", [product("a", "Blue")])
+    assert list(load_histories("gist_amazon_music", tmp_path, min_engagements=20).users) == ["many"]
+    assert set(load_histories("gist_amazon_music", tmp_path).users) == {"many", "few"}
+
+
+def goodreads(folder, interactions, books):
+    (folder / "goodreads_interactions.csv").write_text(
+        "user_id,book_id,is_read,rating,is_reviewed\n" + interactions
+    )
+    (folder / "book_id_map.csv").write_text("book_id_csv,book_id\n948,11\n1000,12\n949,9\n")
+    lines(folder / "goodreads_books.json", books)
+
+
+def book(number, title, description=""):
+    return {
+        "isbn": "", "text_reviews_count": "7", "series": [], "country_code": "US",
+        "popular_shelves": [{"count": "3", "name": "to-read"}], "is_ebook": "false",
+        "average_rating": "4.03", "description": description, "authors": [], "publisher": "",
+        "book_id": number, "ratings_count": "140", "work_id": "1", "title": title,
+        "title_without_series": title,
+    }  # fmt: skip
+
+
+def test_goodreads_books_are_joined_by_their_list_and_unrated_ones_counted(
+    load_histories, tmp_path, caplog
+):
+    goodreads(
+        tmp_path,
+        "0,948,1,5,0\n0,949,1,0,0\n0,1000,1,3,1\n0,77,1,4,0\n1,949,0,0,0\n0,949,1,2,0\n",
+        [book("12", "Persuasion", "A novel."), book("9", "Ulysses"), book("11", "Emma")],
+    )
+    found = load_histories("gist_goodreads", tmp_path)
+    assert list(found.users) == ["0"]
+    assert found.history("0") == [
+        Engagement("948", "Emma", LOVED),
+        Engagement("1000", "Persuasion | A novel.", FINE),
+        Engagement("949", "Ulysses", BAD),
+    ]
+    assert caplog.messages[:3] == [
+        "gist_goodreads: engagements left out for want of a rating: 2",
+        "gist_goodreads: engagements left out as their object has no text: 1",
+        "gist_goodreads: no engagement has a time, so histories are in the order of the data",
+    ]
+
+
+def test_yelp_texts_are_the_businesses(load_histories, tmp_path):
+    def said(business, stars, date):
+        return {
+            "review_id": "r", "user_id": "u", "business_id": business, "stars": stars, "useful": 0,
+            "funny": 0, "cool": 0, "text": "Review text", "date": date,
+        }  # fmt: skip
+
+    lines(
+        tmp_path / "yelp_academic_dataset_review.json",
+        [
+            said("b1", 5.0, "2014-02-05 20:30:30"),
+            said("b2", 4.0, "2018-07-07 22:09:11"),
+            said("b1", 1.0, "2016-01-01 00:00:00"),
+        ],
+    )
+    lines(
+        tmp_path / "yelp_academic_dataset_business.json",
+        [
+            {"business_id": "b1", "name": "Turning Point", "city": "Reading", "state": "PA",
+             "stars": 4.5, "categories": "Cafes, Breakfast & Brunch", "hours": None},
+            {"business_id": "b2", "name": "Body Cycle", "city": "Ardmore", "state": "PA",
+             "stars": 5.0, "categories": None, "hours": None},
+        ],
+    )  # fmt: skip
+    turning_point = "Turning Point | Cafes, Breakfast & Brunch | Reading | PA"
+    found = load_histories("gist_yelp", tmp_path)
+    assert found.history("u") == [
+        Engagement("b2", "Body Cycle | Ardmore | PA", FINE),
+        Engagement("b1", turning_point, BAD),
+        Engagement("b1", turning_point, LOVED),
+    ]

@@ -1,0 +1,109 @@
+"""The real files, where they are at hand: each is read whole through its task's description."""
+
+import gzip
+import json
+import os
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import msgspec
+import pytest
+import yaml
+
+from harness.data import open_dataset
+from harness.tasks.task import DataSpec
+
+ROOT = Path(__file__).parents[3]
+DATA = Path(os.environ.get("HARNESS_REAL_DATA", ROOT.parent / "shared/data"))
+
+pytestmark = [
+    pytest.mark.real_data,
+    pytest.mark.skipif(not DATA.is_dir(), reason=f"no real data in {DATA}"),
+]
+
+
+def table(task, name, data):
+    """One table of a task, from a folder or file that holds it alone."""
+    written = yaml.safe_load((ROOT / f"task_configs/gistbench/{task}.yaml").read_text())["data"]
+    written["tables"] = {name: written["tables"][name]}
+    spec = msgspec.convert(written, DataSpec)
+    return open_dataset(spec, data=str(data), limit=None, seed=0, package=None, task=task).table()
+
+
+def test_the_captions_of_kuairec_are_one_row_a_video(load_histories, tmp_path):
+    rows = [row for _, row in table("gist_kuairec", "videos", DATA / "kuairec").rows()]
+    assert [row["video_id"] for row in rows] == [str(number) for number in range(10_728)]
+    ending = {row["video_id"]: row["caption"] for row in rows if (row["caption"] or "")[-1:] == " "}
+    assert {"1613", "5910", "6331"} <= set(ending)
+    assert rows[1378]["caption"].endswith(" ！”")
+    for file in (DATA / "kuairec").iterdir():
+        shutil.copy(file, tmp_path)
+    matrix = "user_id,video_id,play_duration,video_duration,time,date,timestamp,watch_ratio\n"
+    lines = (f"0,{number},1,1,,,,0.5\n" for number in range(10_728))
+    (tmp_path / "small_matrix.csv").write_text(matrix + "".join(lines))
+    found = load_histories("gist_kuairec", tmp_path)
+    assert found.count("0") > 10_000
+    assert all(one.text and "UNKNOWN" not in one.text for one in found.history("0"))
+
+
+def test_mind_is_read_whole(load_histories):
+    news = [row for _, row in table("gist_mind", "news", DATA / "mind").rows()]
+    assert len(news) == 2000
+    assert sum(row["abstract"] is None for row in news) == 99
+    behaviors = [row for _, row in table("gist_mind", "behaviors", DATA / "mind").rows()]
+    assert len(behaviors) == 5000
+    met = {shown[:-2] for row in behaviors for shown in row["impressions"].split()}
+    met |= {clicked for row in behaviors for clicked in (row["history"] or "").split()}
+    found = load_histories("gist_mind", DATA / "mind", untimed_history=True)
+    assert len(found.pool) == len(met & {row["news_id"] for row in news})
+    assert found.signals == ("explicit_positive", "implicit_negative")
+
+
+def test_goodreads_interactions_are_read_whole(load_histories, tmp_path):
+    with gzip.open(DATA / "goodreads/goodreads_interactions_first200k.csv.gz") as packed:
+        (tmp_path / "goodreads_interactions.csv").write_bytes(packed.read())
+    rows = [row for _, row in table("gist_goodreads", "interactions", tmp_path).rows()]
+    assert len(rows) == 200_000
+    numbers = sorted({int(row["book_id"]) for row in rows})
+    (tmp_path / "book_id_map.csv").write_text(
+        "book_id_csv,book_id\n" + "".join(f"{one},{one + 7}\n" for one in numbers)
+    )
+    (tmp_path / "goodreads_books.json").write_text(
+        "".join(json.dumps({"book_id": str(n + 7), "title": f"Book {n}"}) + "\n" for n in numbers)
+    )
+    found = load_histories("gist_goodreads", tmp_path)
+    rated = Counter(row["user_id"] for row in rows if row["rating"] > 0)
+    assert {user: found.count(user) for user in found.users} == dict(rated)
+    user = found.users[0]
+    first = next(row for row in rows if row["user_id"] == user and row["rating"] > 0)
+    assert found.history(user)[0].text == f"Book {first['book_id']}"
+
+
+def test_the_reviews_of_yelp_are_joined_with_their_businesses(load_histories):
+    found = load_histories("gist_yelp", DATA / "yelp")
+    assert sum(found.count(user) for user in found.users) == 77
+
+
+def test_a_small_category_of_amazon_is_read_whole(load_histories):
+    tables = {
+        "reviews": {"files": ["All_Beauty.jsonl"]},
+        "products": {"files": ["meta_All_Beauty.jsonl"]},
+    }
+    raw = DATA / "amazon-2023/All_Beauty/raw"
+    with gzip.open(raw / "All_Beauty.jsonl.gz", "rt") as lines:
+        reviews = Counter(json.loads(line)["user_id"] for line in lines)
+    found = load_histories("gist_amazon_music", raw, tables=tables)
+    assert {user: found.count(user) for user in found.users} == dict(reviews)
+    assert len(found.pool) == 356
+
+
+def test_the_authors_toy_set_is_a_plain_file(load_histories):
+    found = load_histories("gist_synthetic", DATA / "gistbench/mock_dataset.json")
+    assert sorted(found.users) == ["1", "2", "3"]
+    rows = json.loads((DATA / "gistbench/mock_dataset.json").read_text())
+    assert sum(found.count(user) for user in found.users) == len(rows)
+    last = max(
+        (row for row in rows if row["user_id"] == "1"), key=lambda r: int(r["interaction_time"])
+    )
+    assert found.history("1")[0].object == last["object_id"]

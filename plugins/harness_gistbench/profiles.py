@@ -1,0 +1,130 @@
+"""From one user's records of all stages to the profile that scores and analyses are made of."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import msgspec
+
+from harness import Done
+from harness_gistbench.interests import folded, merged
+from harness_gistbench.records import Counts, Evidence, Interest, Judged, Profile
+from harness_gistbench.verification import count
+
+if TYPE_CHECKING:
+    from harness import Record, Records
+
+Chapter: TypeAlias = dict[str, list["Record[Any, Any]"]]
+"""The records of one user by stage; a stage that has none of the user's is empty."""
+
+
+class Missing(msgspec.Struct, frozen=True):
+    """Why there is no number or no profile: the stage and the cause of its failure."""
+
+    cause: str
+
+
+def chapters(
+    records: Mapping[str, Records[Any, Any]], first: str, *others: str
+) -> Iterator[tuple[str, Chapter]]:
+    """Each user of the first stage with the user's records of it and of the others, as a stream.
+
+    All stages give their users in one order, so one user's records are all that is held.
+    """
+    streams = {stage: records[stage].by_user() for stage in others}
+    heads = {stage: next(stream, None) for stage, stream in streams.items()}
+    for user, own in records[first].by_user():
+        chapter = {first: own}
+        for stage, head in heads.items():
+            chapter[stage] = []
+            if head is not None and head[0] == user:
+                chapter[stage] = head[1]
+                heads[stage] = next(streams[stage], None)
+        yield user, chapter
+    left = [stage for stage, head in heads.items() if head is not None]
+    if left:
+        raise ValueError(f"{left} hold users that {first!r} does not have, or in another order")
+
+
+def taxonomy_of(records: Records[Any, Any]) -> dict[str, int]:
+    """The category's id of each interest of the run, by its folded name."""
+    return {
+        folded(name): category
+        for _, mapped in records.values()
+        for name, category in mapped.categories.items()
+    }
+
+
+def profile_of(chapter: Chapter, taxonomy: Mapping[str, int]) -> Profile | Missing:
+    """What a user's score is made of; Missing where no window's answer could be read."""
+    windows = chapter["predict"]
+    causes = [one.outcome.cause for one in windows if not isinstance(one.outcome, Done)]
+    if len(causes) == len(windows):
+        return Missing(f"predict/{commonest(causes)}")
+    claims = by_number(chapter["verify"])
+    test_sets = {record.item.number: record for record in chapter["specificity"]}
+    return Profile(
+        signals=windows[0].item.signals,
+        windows=len(windows),
+        unreadable=len(causes),
+        interests=tuple(
+            Judged(
+                name=interest.name,
+                cited=len(interest.evidence),
+                category=taxonomy.get(folded(interest.name)),
+                **weighed(interest, claims.get(interest.number, [])),
+                **retrieved(interest, test_sets.get(interest.number)),
+            )
+            for interest in merged(windows)
+        ),
+    )
+
+
+def weighed(interest: Interest, claims: list[Record[Any, Any]]) -> dict[str, Any]:
+    """The counts of the evidence that the judge kept, or why there are none.
+
+    An interest without evidence needs no judge. One part of many without a verdict leaves the
+    whole interest without one.
+    """
+    if not interest.evidence:
+        return {"counts": Counts()}
+    if not claims:
+        return {"evidence_failure": "verify/not_done"}
+    kept: list[Evidence] = []
+    for record in claims:
+        if not isinstance(record.outcome, Done):
+            return {"evidence_failure": f"verify/{record.outcome.cause}"}
+        positions = record.outcome.value.positions
+        kept.extend(record.item.evidence[position] for position in positions)
+    return {"counts": count(kept)}
+
+
+def retrieved(interest: Interest, test_set: Record[Any, Any] | None) -> dict[str, Any]:
+    """How many backing objects the judge found and of how many, or why that is not known."""
+    if not interest.evidence:
+        return {"correct": 0, "backing": 0}
+    if test_set is None:
+        return {}
+    backing = test_set.item.backing
+    if not isinstance(test_set.outcome, Done):
+        cause = f"specificity/{test_set.outcome.cause}"
+        return {"backing": len(backing), "retrieval_failure": cause}
+    named = dict.fromkeys(test_set.outcome.value.positions)
+    counted = list(named)[: len(backing)]
+    return {"correct": len(set(counted) & set(backing)), "backing": len(backing)}
+
+
+def by_number(claims: Iterable[Record[Any, Any]]) -> dict[int, list[Record[Any, Any]]]:
+    """The parts of each interest's evidence, by the interest's number."""
+    parts = defaultdict(list)
+    for record in claims:
+        parts[record.item.number].append(record)
+    return parts
+
+
+def commonest(causes: Iterable[str]) -> str:
+    """The most frequent cause; of equally frequent ones the first by name."""
+    counts = Counter(causes)
+    return min(counts, key=lambda cause: (-counts[cause], cause))

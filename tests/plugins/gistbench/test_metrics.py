@@ -1,0 +1,593 @@
+"""Scores worked out by hand."""
+
+import pytest
+from harness_gistbench.formulas import at_worst, columns, verified_categories
+from harness_gistbench.metrics import COLUMNS, METRICS, SCORED_WITH, run_counts, score
+from harness_gistbench.profiles import Missing
+from harness_gistbench.records import (
+    SIGNALS,
+    Batch,
+    Category,
+    Cited,
+    Claim,
+    Counts,
+    Evidence,
+    Found,
+    Judged,
+    Kept,
+    Line,
+    Mapped,
+    Neighbours,
+    Options,
+    Overlapping,
+    PoolObject,
+    Prediction,
+    Profile,
+    Verification,
+    Window,
+)
+from harness_gistbench.records import TestSet as Hidden
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness import Score
+from harness.outcomes import NoVerdict, Unreadable
+from harness.results.summarise import summarise
+from harness.tasks.task import IntervalSpec
+
+LIKED, WATCHED, SKIPPED, _ = SIGNALS
+YES = Counts(explicit_positive=2)
+NO = Counts(explicit_positive=1)
+
+SUMS = Options()
+RATIOS = Options(specificity="mean_of_ratios")
+SUMS_OF_VERIFIED = Options(verified_only=True)
+RATIOS_OF_VERIFIED = Options(specificity="mean_of_ratios", verified_only=True)
+
+
+def judged(category, counts, correct=0, backing=2, **failures):
+    return Judged(
+        name="jazz",
+        cited=4,
+        category=category,
+        counts=counts,
+        correct=correct,
+        backing=backing,
+        **failures,
+    )
+
+
+def unweighed(category, correct=0, backing=2, cause="timeout"):
+    return judged(category, None, correct, backing, evidence_failure=f"verify/{cause}")
+
+
+def unfound(category, counts=YES, cause="no_json"):
+    return judged(category, counts, None, 2, retrieval_failure=f"specificity/{cause}")
+
+
+def unasked(category, counts=YES):
+    return judged(category, counts, None, None)
+
+
+def profile(*interests):
+    return Profile(signals=SIGNALS, windows=1, unreadable=0, interests=interests)
+
+
+def scores(*interests, oracle=None, options=SUMS):
+    return columns(profile(*interests), options, oracle)
+
+
+THREE_OF_ONE = (judged(31, YES, 3, 5), judged(31, YES, 1, 2), judged(31, NO, 0, 3))
+
+
+def test_several_interests_in_one_category_count_as_one_share():
+    found = scores(*THREE_OF_ONE, judged(110, NO), oracle={31, 110, 5})
+
+    # the shares are 2/3 and 0, and the mean of them is taken over 2 categories and over 3
+    assert found["ig_p"] == pytest.approx(1 / 3)
+    assert found["ig_r"] == pytest.approx(2 / 9)
+    assert found["ig_f1"] == pytest.approx(4 / 15)
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (SUMS, 4 / 10),
+        (RATIOS, (3 / 5 + 1 / 2 + 0) / 3),
+        (SUMS_OF_VERIFIED, 4 / 7),
+        (RATIOS_OF_VERIFIED, (3 / 5 + 1 / 2) / 2),
+    ],
+)
+def test_each_way_to_share_out_a_category_s_evidence_gives_its_own_number(options, expected):
+    assert scores(*THREE_OF_ONE, options=options)["is"] == pytest.approx(expected)
+
+
+def test_specificity_is_the_mean_over_verified_categories_alone():
+    found = scores(judged(31, YES, 2, 2), judged(110, YES, 1, 4), judged(5, NO, 4, 4))
+
+    assert found["is"] == 5 / 8
+
+
+def test_hm_is_the_harmonic_mean_of_the_two():
+    found = scores(judged(31, YES, 1, 2), judged(110, NO), oracle={31})
+
+    # precision 1/2 and recall 1 make 2/3; with 1/2 that makes 4/7
+    assert found["ig_f1"] == pytest.approx(2 / 3)
+    assert found["is"] == 1 / 2
+    assert found["hm"] == pytest.approx(4 / 7)
+
+
+def test_unmapped_interests_are_one_category_of_precision_and_of_nothing_else():
+    found = scores(
+        judged(31, YES, 1, 2), judged(None, YES, 2, 2), judged(None, NO, 2, 2), oracle={31, 5}
+    )
+
+    assert found["ig_p"] == 3 / 4
+    assert found["ig_r"] == 1 / 2
+    assert found["is"] == 1 / 2
+
+
+def test_a_verified_interest_that_is_unmapped_alone_recalls_nothing():
+    assert scores(judged(None, YES, 2, 2)) == {
+        "ig_p": 1.0,
+        "ig_r": 0.0,
+        "ig_f1": 0.0,
+        "is": 0.0,
+        "hm": 0.0,
+    }
+
+
+def test_no_interest_and_nothing_verified_are_zero_everywhere():
+    zero = dict.fromkeys(COLUMNS, 0.0)
+
+    assert scores(oracle={31}) == zero
+    assert scores() == zero
+    assert scores(judged(31, NO, 2, 2), oracle={31}) == zero
+    assert scores(judged(31, NO, None, None), oracle={31}) == zero
+
+
+def test_an_empty_oracle_recalls_nothing_and_leaves_precision_and_specificity():
+    found = scores(judged(31, YES, 1, 2), oracle=())
+
+    assert (found["ig_p"], found["ig_r"], found["ig_f1"], found["is"]) == (1.0, 0.0, 0.0, 0.5)
+
+
+def test_a_category_that_the_oracle_does_not_have_adds_nothing_to_recall():
+    found = scores(judged(31, YES), judged(5, YES), oracle={31})
+
+    assert (found["ig_p"], found["ig_r"]) == (1.0, 1.0)
+
+
+def test_without_an_oracle_recall_is_of_the_own_verified_categories():
+    found = scores(judged(31, YES), judged(31, NO), judged(5, YES), judged(7, NO))
+
+    assert found["ig_r"] == 3 / 4
+
+
+def test_an_interest_without_a_verdict_on_its_evidence_is_left_out_of_its_category():
+    found = scores(judged(31, YES), unweighed(31), unweighed(5), judged(7, NO), oracle={31, 5})
+
+    # 31 is 1 of 1, 5 falls out, 7 is 0 of 1
+    assert (found["ig_p"], found["ig_r"]) == (1 / 2, 1 / 2)
+
+
+def test_what_the_judge_found_of_it_counts_in_specificity_all_the_same():
+    found = scores(judged(31, YES, 2, 2), unweighed(31, 0, 2))
+    of_verified = scores(judged(31, YES, 2, 2), unweighed(31, 0, 2), options=SUMS_OF_VERIFIED)
+
+    assert (found["is"], of_verified["is"]) == (1 / 2, 1.0)
+
+
+def test_a_user_for_whom_no_verdict_is_left_has_no_score_and_the_most_frequent_cause():
+    interests = (unweighed(31), unweighed(5, cause="no_json"), unweighed(7))
+
+    assert scores(*interests, oracle={31}) == dict.fromkeys(COLUMNS, Missing("verify/timeout"))
+
+
+def test_where_only_unmapped_interests_have_a_verdict_there_is_precision_alone():
+    found = scores(unweighed(31), judged(None, YES), oracle={31})
+
+    assert found["ig_p"] == 1.0
+    assert found["ig_r"] == found["ig_f1"] == found["is"] == Missing("verify/timeout")
+
+
+def test_a_retrieval_without_a_verdict_is_left_out_of_both_sums():
+    assert scores(judged(31, YES, 1, 3), unfound(31))["is"] == 1 / 3
+
+
+def test_a_category_without_any_retrieval_falls_out_of_specificity():
+    assert scores(unfound(31), judged(5, YES, 1, 4))["is"] == 1 / 4
+
+
+def test_a_user_without_any_retrieval_has_no_specificity_and_says_why():
+    found = scores(unfound(31), unfound(5))
+
+    assert found["is"] == found["hm"] == Missing("specificity/no_json")
+    assert found["ig_f1"] == 1.0
+
+
+def test_what_was_never_asked_about_a_verified_category_is_missing_and_no_zero():
+    found = scores(judged(31, YES, 2, 2), unasked(5), judged(7, NO, None, None))
+
+    assert found["is"] == Missing("specificity/not_asked")
+    assert found["ig_f1"] == 4 / 5
+
+
+def test_what_does_not_count_need_not_have_been_asked():
+    assert scores(judged(31, YES, 2, 2), unasked(31, NO), options=SUMS_OF_VERIFIED)["is"] == 1.0
+    assert scores(judged(31, YES, 1, 2), unasked(None, YES))["is"] == 1 / 2
+
+
+def test_an_interest_that_cites_nothing_adds_nothing_to_sums_and_a_zero_to_ratios():
+    nothing = Judged(name="", cited=0, category=31, counts=Counts(), correct=0, backing=0)
+
+    assert scores(judged(31, YES, 2, 2), nothing)["is"] == 1.0
+    assert scores(judged(31, YES, 2, 2), nothing, options=RATIOS)["is"] == 1 / 2
+    assert scores(unfound(31), nothing, options=RATIOS)["is"] == Missing("specificity/no_json")
+
+
+def test_at_worst_what_failed_is_unverified_and_found_nothing():
+    worst = columns(
+        at_worst(profile(judged(31, YES, 2, 2), unweighed(31), unfound(31), unweighed(5))),
+        SUMS,
+        {31},
+    )
+
+    # 31 is 2 of 3 and finds 2 of 2 + 2 + 2; 5 is 0 of 1
+    assert worst["ig_p"] == pytest.approx(1 / 3)
+    assert worst["ig_r"] == pytest.approx(2 / 3)
+    assert worst["is"] == pytest.approx(1 / 3)
+
+
+def test_at_worst_everything_cited_backs_what_was_not_asked_about():
+    worst = columns(at_worst(profile(judged(31, YES, 2, 2), unasked(31))), SUMS, {31})
+
+    assert worst["is"] == pytest.approx(2 / 6)
+
+
+def test_the_verified_categories_are_given_once_each_and_ascending():
+    ada = profile(
+        judged(110, YES), judged(31, YES), judged(31, YES), judged(5, NO), judged(None, YES)
+    )
+
+    assert verified_categories(ada, Verification()) == (31, 110)
+    assert verified_categories(ada, Verification(min_explicit_positive=1)) == (5, 31, 110)
+
+
+INTERESTS = st.lists(
+    st.builds(
+        lambda category, counts, backing, share, failure: judged(
+            category,
+            None if failure == "verify" else counts,
+            None if failure in ("find", "ask") else int(backing * share),
+            None if failure == "ask" else backing,
+            evidence_failure="verify/timeout" if failure == "verify" else None,
+            retrieval_failure="specificity/timeout" if failure == "find" else None,
+        ),
+        st.sampled_from([None, 1, 2, 3, 4]),
+        st.sampled_from([YES, NO, Counts()]),
+        st.integers(1, 5),
+        st.floats(0, 1),
+        st.sampled_from(["", "", "", "verify", "find", "ask"]),
+    ),
+    max_size=8,
+)
+ORACLES = st.none() | st.sets(st.integers(1, 6))
+OPTIONS = st.sampled_from([SUMS, RATIOS, SUMS_OF_VERIFIED, RATIOS_OF_VERIFIED])
+
+
+@given(INTERESTS, ORACLES, OPTIONS)
+def test_every_score_is_a_share_and_no_better_than_missing_parts_at_worst(
+    interests, oracle, options
+):
+    found = scores(*interests, oracle=oracle, options=options)
+    worst = columns(at_worst(profile(*interests)), options, oracle)
+
+    for name, number in worst.items():
+        assert 0 <= number <= 1 + 1e-12
+        if not isinstance(found[name], Missing):
+            assert number <= found[name] + 1e-12
+            assert found[name] <= 1 + 1e-12
+
+
+@given(INTERESTS, ORACLES, OPTIONS, st.randoms())
+def test_the_order_of_interests_changes_nothing(interests, oracle, options, rng):
+    mixed = list(interests)
+    rng.shuffle(mixed)
+
+    assert scores(*mixed, oracle=oracle, options=options) == scores(
+        *interests, oracle=oracle, options=options
+    )
+
+
+# ada's history and interests are those of the paper's walkthrough
+NBA = ("vid_12", LIKED), ("vid_34", WATCHED), ("vid_56", WATCHED), ("vid_78", LIKED)
+ITALIAN = ("vid_91", WATCHED), ("vid_23", SKIPPED), ("vid_45", SKIPPED), ("vid_67", WATCHED)
+HISTORY = NBA + ITALIAN
+
+
+def window(user="ada", number=1, history=HISTORY):
+    return Window(
+        id=f"{user}/{number}",
+        user=user,
+        number=number,
+        of=1,
+        signals=(LIKED, WATCHED, SKIPPED),
+        lines=tuple(
+            Line(place, name, signal, name) for place, (name, signal) in enumerate(history, 1)
+        ),
+    )
+
+
+def prediction(interests, **happened):
+    cited = tuple(Cited(name, numbers) for name, numbers in interests.items())
+    return Prediction(interests=cited, **happened)
+
+
+def claim(number, evidence, user="ada"):
+    return Claim(
+        id=f"{user}/{number}/1",
+        user=user,
+        interest="",
+        number=number,
+        part=1,
+        evidence=tuple(Evidence(name, name, (signal,)) for name, signal in evidence),
+    )
+
+
+def hidden(number, backing, size=50, user="ada"):
+    return Hidden(
+        id=f"{user}/{number}",
+        user=user,
+        interest="",
+        number=number,
+        objects=tuple(PoolObject(str(place), "") for place in range(size)),
+        backing=backing,
+    )
+
+
+def batch(*interests, number=1):
+    return Batch(
+        id=str(number), user="*", interests=interests, categories=(Category(31, "Basketball"),)
+    )
+
+
+def neighbours(*keys, user="ada"):
+    return Neighbours(id=f"{user}/1", user=user, interests=("jazz",), keys=keys, options=keys)
+
+
+@pytest.fixture
+def run(recorded):
+    """The records of a run from pairs of item and value, by stage."""
+
+    def make(**stages):
+        names = ("predict", "verify", "taxonomy", "overlap", "specificity")
+        return {name: recorded(stages.get(name, ())) for name in names}
+
+    return make
+
+
+WALK = {
+    "predict": [
+        (
+            window(),
+            prediction(
+                {
+                    "NBA Basketball Highlights": (1, 2, 3, 4),
+                    "Italian Cooking Recipes": (5, 6, 7, 8),
+                }
+            ),
+        )
+    ],
+    "verify": [
+        (claim(1, NBA), Kept(positions=(0, 1, 2, 3))),
+        (claim(2, ITALIAN), Kept(positions=(0, 1, 2, 3))),
+    ],
+    "taxonomy": [
+        (
+            batch("nba basketball highlights", "italian cooking recipes"),
+            Mapped(categories={"nba basketball highlights": 31, "italian cooking recipes": 110}),
+        )
+    ],
+    "specificity": [(hidden(1, (3, 17, 20, 44)), Found(positions=(17, 44, 3, 5)))],
+}
+
+
+def test_the_paper_s_walkthrough_comes_out_as_printed(run):
+    (ada,) = score(run(**WALK), Options())
+
+    assert ada.details.interests == (
+        Judged(
+            name="NBA Basketball Highlights",
+            cited=4,
+            category=31,
+            counts=Counts(explicit_positive=2, implicit_positive=2),
+            correct=3,
+            backing=4,
+        ),
+        Judged(
+            name="Italian Cooking Recipes",
+            cited=4,
+            category=110,
+            counts=Counts(implicit_positive=2, implicit_negative=2),
+        ),
+    )
+    assert ada.details.verified == (31,)
+    assert ada.values["is"] == 3 / 4
+    assert (ada.values["ig_p"], ada.values["ig_r"]) == (1 / 2, 1.0)
+    assert (ada.missing, ada.worst) == ({}, {})
+    assert ada.counts == {"windows": 1, "interests": 2}
+
+
+def test_other_thresholds_score_the_same_verdicts_anew(run):
+    rules = Verification(min_explicit_positive=3, mixed_implicit_positive=3)
+
+    (ada,) = score(run(**WALK), Options(verification=rules))
+
+    assert ada.values == dict.fromkeys(COLUMNS, 0.0)
+    assert ada.details.verified == ()
+    assert ada.counts["users without a category in the oracle"] == 1
+
+
+def test_looser_thresholds_do_not_make_up_a_retrieval_that_was_not_asked(run):
+    (ada,) = score(run(**WALK), Options(verification=Verification(min_implicit_positive=2)))
+
+    assert ada.details.verified == (31, 110)
+    assert ada.missing == dict.fromkeys(("is", "hm"), "specificity/not_asked")
+    assert ada.values == {"ig_p": 1.0, "ig_r": 1.0, "ig_f1": 1.0}
+    assert ada.worst["is"] == (3 / 4 + 0 / 4) / 2
+
+
+def test_a_user_whose_windows_cannot_be_read_is_missing_and_counted(run):
+    records = run(predict=[(window(number=number), Unreadable("no_json")) for number in (1, 2)])
+
+    (ada,) = score(records, Options())
+
+    assert (ada.values, ada.details) == ({}, None)
+    assert ada.missing == dict.fromkeys(COLUMNS, "predict/no_json")
+    assert ada.counts == {
+        "windows": 2,
+        "windows that could not be read": 2,
+        "users without a readable window": 1,
+    }
+
+
+def test_a_readable_answer_without_an_interest_is_zero_and_counted(run):
+    (ada,) = score(run(predict=[(window(), prediction({}))]), Options())
+
+    assert ada.values == dict.fromkeys(COLUMNS, 0.0)
+    assert ada.counts == {
+        "windows": 1,
+        "users without an interest in a readable answer": 1,
+        "users without a category in the oracle": 1,
+    }
+
+
+def test_a_failure_lowers_the_second_column_alone(run):
+    verify = [WALK["verify"][0], (claim(2, ITALIAN), NoVerdict("schema"))]
+
+    (ada,) = score(run(**{**WALK, "verify": verify}), Options())
+
+    assert (ada.values["ig_p"], ada.worst["ig_p"]) == (1.0, 1 / 2)
+    assert ada.worst.keys() == {"ig_p", "ig_f1", "hm"}
+    assert ada.counts["interests without a verdict on their evidence"] == 1
+
+
+def test_everything_that_was_put_up_with_is_counted(run):
+    first = prediction(
+        {"Jazz": (1, 2), "Golf": ()},
+        truncated=True,
+        malformed=8,
+        surplus=3,
+        fabricated=4,
+        overused=5,
+    )
+    records = run(
+        predict=[
+            (window(), first),
+            (window(number=2, history=NBA), prediction({}, truncated=True, fabricated=1)),
+            (window(number=3, history=NBA), Unreadable("empty")),
+        ],
+        verify=[(claim(1, NBA[:2]), Kept(positions=(0,), cut=2, unknown=3, repeated=4))],
+        specificity=[
+            (hidden(1, (0, 1)), Found(positions=(0, 1), unknown=5, repeated=6, surplus=7))
+        ],
+    )
+
+    (ada,) = score(records, Options())
+
+    assert ada.counts == {
+        "windows": 3,
+        "windows that could not be read": 1,
+        "answers cut at the token limit and read all the same": 2,
+        "entries of answers that are no interest with citations": 8,
+        "interests": 2,
+        "interests beyond the most that are read": 3,
+        "interests that cite nothing that exists": 1,
+        "interests that could not be mapped": 2,
+        "citations of lines that are not in the window": 5,
+        "objects cited for more than two interests of a window": 5,
+        "texts cut for the evidence judge": 2,
+        "labels of the evidence judge that do not exist": 3,
+        "labels that the evidence judge repeated": 4,
+        "labels of the retrieval judge that do not exist": 5,
+        "labels that the retrieval judge repeated": 6,
+        "labels of the retrieval judge beyond the number asked for": 7,
+        "users without a category in the oracle": 1,
+    }
+
+
+def test_a_retrieval_without_a_verdict_is_counted(run):
+    records = run(**{**WALK, "specificity": [(hidden(1, (0, 1)), NoVerdict("schema"))]})
+
+    (ada,) = score(records, Options())
+
+    assert ada.missing == dict.fromkeys(("is", "hm"), "specificity/schema")
+    assert ada.worst == {"is": 0.0, "hm": 0.0}
+    assert ada.counts["interests without a verdict on their retrieval"] == 1
+
+
+def test_the_run_as_a_whole_tells_of_its_interests_its_pool_and_its_test_sets(run):
+    records = run(
+        taxonomy=[
+            (
+                batch("jazz", "golf", "x"),
+                Mapped(categories={"jazz": 146, "golf": 123}, remembered=1),
+            ),
+            (batch("chess", number=2), NoVerdict("timeout")),
+        ],
+        overlap=[
+            (neighbours("p1", "p2"), Overlapping(keys=("p1",), unknown=2)),
+            (neighbours("p2", "p3", user="ben"), Overlapping(keys=(), repeated=1)),
+            (neighbours("p3", user="cem"), NoVerdict("no_json")),
+        ],
+        specificity=[
+            (hidden(1, (0,)), Found(positions=(0,))),
+            (hidden(2, (0,), size=49), NoVerdict("no_json")),
+        ],
+    )
+
+    assert run_counts(records, Options()) == {
+        "distinct interests": 4,
+        "distinct interests mapped before this run": 1,
+        "distinct interests without a category": 2,
+        "pool objects whose recorded interests were compared": 3,
+        "overlap questions without a verdict": 1,
+        "labels of the overlap judge that do not exist": 2,
+        "labels that the overlap judge repeated": 1,
+        "test sets with fewer objects than wanted": 1,
+    }
+
+
+def test_a_run_without_anything_to_tell_tells_nothing(run):
+    assert run_counts(run(), Options()) == {}
+
+
+def test_medians_and_means_are_taken_of_the_same_columns():
+    users = {"ada": (YES,), "ben": (YES, NO, NO, NO), "cem": (NO,)}
+    interests = {
+        user: [judged(place, counts) for place, counts in enumerate(verdicts)]
+        for user, verdicts in users.items()
+    }
+
+    results = summarise(
+        (Score(id=user, user=user, values=scores(*own)) for user, own in interests.items()),
+        METRICS,
+        interval=IntervalSpec(),
+        seed=1,
+        task="gist",
+    )
+
+    assert results["ig_p"].value == 1 / 4
+    assert results["mean_ig_p"].value == pytest.approx((1 + 1 / 4 + 0) / 3)
+    assert {METRICS[name].of or name for name in METRICS} == set(COLUMNS)
+
+
+def test_each_metric_that_changes_with_the_oracle_says_so():
+    noted = {name for name, metric in METRICS.items() if metric.note}
+
+    assert noted == {"ig_f1", "ig_r", "hm", "mean_ig_f1", "mean_ig_r"}
+
+
+def test_the_options_that_scores_read_are_options():
+    assert set(SCORED_WITH) <= set(Options.__struct_fields__)

@@ -1,0 +1,226 @@
+"""What runs verified together, in memory and in files."""
+
+import gzip
+import json
+import os
+from pathlib import Path
+
+import pytest
+from harness_gistbench.metrics import METRICS
+from harness_gistbench.oracle import ORACLE, Categories, gather, read, rescore, write
+from harness_gistbench.records import SIGNALS, Counts, Judged, Options, Profile
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness import DataError, Score
+
+EMPTY = "users without a category in the oracle"
+
+
+def score(user, *verified, unverified=(), **more):
+    """The score of a user with one interest in each category, one of two objects found."""
+    counts = {True: Counts(explicit_positive=2), False: Counts()}
+    interests = tuple(
+        Judged(name="", cited=2, category=id, counts=counts[id in verified], correct=1, backing=2)
+        for id in (*verified, *unverified)
+    )
+    details = Profile(
+        signals=SIGNALS, windows=1, unreadable=0, interests=interests, verified=verified
+    )
+    return Score(id=user, user=user, details=details, **more)
+
+
+def test_the_runs_verify_together_what_any_of_them_verified():
+    found = gather([score("ada", 31, 5), score("ben", 7), score("ada", 5, 110)])
+
+    assert found == Categories({"ada": frozenset({31, 5, 110}), "ben": frozenset({7})})
+
+
+def test_a_user_for_whom_nothing_was_verified_or_scored_adds_nothing():
+    missing = Score(id="cem", user="cem", missing={"ig_r": "predict/no_json"})
+
+    assert gather([score("ben", unverified=(3,)), missing]) == Categories({})
+
+
+def test_a_file_and_the_runs_are_united_its_users_first_and_the_new_ones_in_natural_order():
+    known = Categories({"9": frozenset({1}), "2": frozenset()}, {"dataset": "toy"})
+
+    found = gather([score(user, 325) for user in ("user 10", "10", "user 9", "9", "1")], known)
+
+    assert found.others == {"dataset": "toy"}
+    assert list(found.users) == ["9", "2", "1", "10", "user 9", "user 10"]
+    assert found.users["9"] == {1, 325}
+    assert known.users["9"] == {1}
+
+
+def test_recall_falls_as_the_oracle_grows_and_nothing_else_changes():
+    ada = score("ada", 31, 5, unverified=(7,))
+
+    alone, together = (
+        rescore(ada, Categories({"ada": frozenset(ids)}), Options())
+        for ids in ({31, 5}, {31, 5, 110, 200, 7})
+    )
+
+    # precision is 2/3; recall 1 and then 2/5; their harmonic means 4/5 and 1/2; "is" is 1/2
+    assert alone.values == pytest.approx(
+        {"ig_p": 2 / 3, "ig_r": 1.0, "ig_f1": 4 / 5, "is": 1 / 2, "hm": 8 / 13}
+    )
+    assert together.values == pytest.approx(
+        {"ig_p": 2 / 3, "ig_r": 2 / 5, "ig_f1": 1 / 2, "is": 1 / 2, "hm": 1 / 2}
+    )
+
+
+def test_a_user_whom_the_oracle_does_not_have_recalls_nothing_and_is_counted():
+    ada = rescore(score("ada", 31, counts={"windows": 3}), Categories({}), Options())
+
+    assert (ada.values["ig_p"], ada.values["ig_r"], ada.values["ig_f1"]) == (1.0, 0.0, 0.0)
+    assert ada.counts == {"windows": 3, EMPTY: 1}
+
+
+def test_a_user_who_comes_into_the_oracle_is_counted_no_more():
+    ada = score("ada", unverified=(31,), counts={"windows": 3, EMPTY: 1})
+
+    assert rescore(ada, Categories({"ada": frozenset({31})}), Options()).counts == {"windows": 3}
+
+
+def test_a_user_without_a_profile_stays_missing():
+    missing = Score(id="cem", user="cem", missing={"ig_r": "predict/no_json"})
+
+    assert rescore(missing, Categories({"cem": frozenset({31})}), Options()) == missing
+
+
+def test_the_second_column_is_scored_against_the_oracle_too():
+    ada = score("ada", 31)
+    failed = Judged(name="", cited=2, category=31, evidence_failure="verify/timeout")
+    details = Profile(
+        signals=SIGNALS,
+        windows=1,
+        unreadable=0,
+        interests=(*ada.details.interests, failed),
+        verified=(31,),
+    )
+
+    found = rescore(
+        Score(id="ada", user="ada", details=details),
+        Categories({"ada": frozenset({31, 5})}),
+        Options(verified_only=True),
+    )
+
+    assert (found.values["ig_r"], found.worst["ig_r"]) == (1 / 2, 1 / 4)
+
+
+def test_the_metrics_that_change_with_the_oracle_are_metrics():
+    assert set(ORACLE.metrics) <= set(METRICS)
+    assert {METRICS[name].of or name for name in ORACLE.metrics} == {"ig_f1", "ig_r", "hm"}
+
+
+def test_a_file_is_written_as_it_was_read_with_keys_that_mean_nothing_here():
+    text = b"""{
+  "dataset": "toy",
+  "made": {"by": ["hand", 1.5, null]},
+  "oracle": {
+    "9": [1, 31, 325],
+    "2": [],
+    "\\u00e4da": [5]
+  }
+}
+"""
+
+    oracle = read(text)
+
+    assert oracle.users == {"9": {1, 31, 325}, "2": set(), "äda": {5}}
+    assert oracle.others == {"dataset": "toy", "made": {"by": ["hand", 1.5, None]}}
+    assert write(oracle) == text
+
+
+def test_ids_are_written_in_ascending_order():
+    assert json.loads(write(Categories({"ada": frozenset({300, 4, 25})}))) == {
+        "oracle": {"ada": [4, 25, 300]}
+    }
+
+
+def test_an_oracle_of_nobody_can_be_written_and_read():
+    assert read(write(Categories({}))) == Categories({})
+
+
+@given(
+    st.dictionaries(st.text(), st.frozensets(st.integers(1, 325)), max_size=5),
+    st.dictionaries(
+        st.text().filter(lambda key: key != "oracle"), st.integers() | st.text(), max_size=3
+    ),
+)
+def test_whatever_was_gathered_is_read_as_it_was_written(users, others):
+    oracle = Categories(users, others)
+
+    again = read(write(oracle))
+
+    assert (again, list(again.users)) == (oracle, list(users))
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "no JSON"),
+        ("{", "no JSON"),
+        ("[" * 100_000, "no JSON"),
+        ('{"made": NaN, "oracle": {}}', "NaN"),
+        ('{"oracle": {"1": [3], "1": [4]}}', "'1' stands twice"),
+        ("[1]", "no oracle"),
+        ('{"dataset": "toy"}', "dataset"),
+        ('{"oracle": [1]}', "no oracle"),
+        ('{"oracle": {"7": 5}}', "user '7'"),
+        ('{"oracle": {"7": null}}', "user '7'"),
+        ('{"oracle": {"1": [2], "7": [4, 0]}}', "user '7'"),
+        ('{"oracle": {"7": [326]}}', "326"),
+        ('{"oracle": {"7": [2.0]}}', "2.0"),
+        ('{"oracle": {"7": [true]}}', "true"),
+        ('{"oracle": {"7": ["31"]}}', '"31"'),
+        ('{"oracle": {"7": [31, 5, 31]}}', "named twice"),
+    ],
+)
+def test_a_file_that_is_no_oracle_is_refused_and_says_where(text, says):
+    with pytest.raises(DataError) as refused:
+        read(text.encode())
+
+    assert says in str(refused.value)
+    assert refused.value.expected
+
+
+def test_bytes_that_are_no_text_are_refused():
+    with pytest.raises(DataError, match="no JSON"):
+        read(b'{"oracle": {"\xff\xfe": [1]}}')
+
+
+@pytest.fixture
+def published():
+    """The folder of the published files."""
+    root = Path(__file__).parents[3]
+    folder = root / os.environ.get("HARNESS_REAL_DATA", "../shared/data") / "gistbench"
+    if not folder.is_dir():
+        pytest.skip(f"no published data in {folder}")
+    return folder
+
+
+@pytest.mark.real_data
+def test_the_published_toy_oracle_is_read_and_written_whole(published):
+    text = (published / "mock_oracle.json").read_bytes()
+
+    oracle = read(text)
+
+    assert {user: len(ids) for user, ids in oracle.users.items()} == {"1": 7, "2": 5, "3": 4}
+    assert set(oracle.others) == {"dataset", "description"}
+    assert json.loads(write(oracle)) == json.loads(text)
+    assert list(json.loads(write(oracle))) == ["dataset", "description", "oracle"]
+
+
+@pytest.mark.real_data
+def test_the_published_oracle_holds_91_054_pairs_of_997_users_and_is_written_whole(published):
+    text = gzip.decompress((published / "oracle_synthetic.json.gz").read_bytes())
+
+    oracle = read(text)
+
+    assert len(oracle.users) == 997
+    assert sum(len(ids) for ids in oracle.users.values()) == 91_054
+    assert set().union(*oracle.users.values()) <= set(range(1, 326))
+    assert json.loads(write(oracle)) == json.loads(text)
+    assert list(read(write(oracle)).users) == list(json.loads(text)["oracle"])

@@ -1,0 +1,262 @@
+"""From records to profiles: what was counted, what was not asked, what failed."""
+
+import pytest
+from harness_gistbench.profiles import Missing, chapters, profile_of, taxonomy_of
+from harness_gistbench.records import (
+    Batch,
+    Category,
+    Cited,
+    Claim,
+    Counts,
+    Evidence,
+    Found,
+    Judged,
+    Kept,
+    Line,
+    Mapped,
+    PoolObject,
+    Prediction,
+    Profile,
+    Window,
+)
+from harness_gistbench.records import TestSet as Hidden
+
+from harness.outcomes import Broken, CallFailed, NoVerdict, Unreadable
+
+LIKED, WATCHED, SKIPPED = "explicit_positive", "implicit_positive", "implicit_negative"
+LINES = (
+    Line(1, "a", LIKED, "jazz a"),
+    Line(2, "b", LIKED, "jazz b"),
+    Line(3, "c", WATCHED, "jazz c"),
+    Line(4, "d", SKIPPED, "golf d"),
+)
+
+
+def window(number=1, lines=LINES, user="ada"):
+    return Window(
+        id=f"{user}/{number}",
+        user=user,
+        number=number,
+        of=2,
+        signals=(LIKED, WATCHED, SKIPPED),
+        lines=lines,
+    )
+
+
+def prediction(**interests):
+    return Prediction(interests=tuple(Cited(name, cited) for name, cited in interests.items()))
+
+
+def claim(number, *evidence, part=1, user="ada"):
+    return Claim(
+        id=f"{user}/{number}/{part}",
+        user=user,
+        interest="",
+        number=number,
+        part=part,
+        evidence=tuple(Evidence(name, name, signals) for name, *signals in evidence),
+    )
+
+
+def hidden(number, backing, size=50, user="ada"):
+    objects = tuple(PoolObject(str(position), "") for position in range(size))
+    return Hidden(
+        id=f"{user}/{number}",
+        user=user,
+        interest="",
+        number=number,
+        objects=objects,
+        backing=backing,
+    )
+
+
+@pytest.fixture
+def profile(recorded):
+    def make(predict, verify=(), specificity=(), taxonomy=None):
+        chapter = {
+            "predict": recorded(predict),
+            "verify": recorded(verify),
+            "specificity": recorded(specificity),
+        }
+        return profile_of(chapter, taxonomy or {})
+
+    return make
+
+
+def test_an_interest_is_made_of_the_judge_s_verdicts_and_its_category(profile):
+    ada = profile(
+        predict=[(window(), prediction(Jazz=(1, 2, 3)))],
+        verify=[(claim(1, ("a", LIKED), ("b", LIKED), ("c", WATCHED)), Kept(positions=(0, 2)))],
+        specificity=[(hidden(1, (4, 9, 30)), Found(positions=(9, 5, 30)))],
+        taxonomy={"jazz": 146},
+    )
+
+    counts = Counts(explicit_positive=1, implicit_positive=1)
+    assert ada == Profile(
+        signals=(LIKED, WATCHED, SKIPPED),
+        windows=1,
+        unreadable=0,
+        interests=(
+            Judged(name="Jazz", cited=3, category=146, counts=counts, correct=2, backing=3),
+        ),
+    )
+
+
+def test_the_parts_of_an_interest_s_evidence_are_counted_together(profile):
+    ada = profile(
+        predict=[(window(), prediction(Golf=(), Jazz=(1, 2, 3)))],
+        verify=[
+            (claim(2, ("a", LIKED), ("b", LIKED), part=1), Kept(positions=(1,))),
+            (claim(2, ("c", WATCHED), ("b", LIKED), part=2), Kept(positions=(0, 1))),
+        ],
+    )
+
+    assert ada.interests[1].counts == Counts(explicit_positive=1, implicit_positive=1)
+
+
+def test_an_interest_that_cites_nothing_needs_no_judge_and_is_known_to_have_nothing(profile):
+    ada = profile(predict=[(window(), prediction(Jazz=()))])
+
+    assert ada.interests == (Judged(name="Jazz", cited=0, counts=Counts(), correct=0, backing=0),)
+
+
+def test_one_part_without_a_verdict_leaves_the_interest_s_evidence_without_one(profile):
+    ada = profile(
+        predict=[(window(), prediction(Jazz=(1, 2)))],
+        verify=[
+            (claim(1, ("a", LIKED), part=1), Kept(positions=(0,))),
+            (claim(1, ("b", LIKED), part=2), NoVerdict("no_json")),
+        ],
+    )
+
+    (jazz,) = ada.interests
+    assert (jazz.counts, jazz.evidence_failure) == (None, "verify/no_json")
+
+
+def test_evidence_that_no_judge_has_seen_is_no_zero(profile):
+    ada = profile(predict=[(window(), prediction(Jazz=(1, 2)))])
+
+    (jazz,) = ada.interests
+    assert (jazz.counts, jazz.evidence_failure) == (None, "verify/not_done")
+
+
+def test_a_retrieval_without_a_verdict_says_why_and_of_how_many(profile):
+    ada = profile(
+        predict=[(window(), prediction(Jazz=(1, 2)))],
+        verify=[(claim(1, ("a", LIKED), ("b", LIKED)), Kept(positions=(0, 1)))],
+        specificity=[(hidden(1, (0, 1)), CallFailed("timeout"))],
+    )
+
+    (jazz,) = ada.interests
+    assert (jazz.correct, jazz.backing, jazz.retrieval_failure) == (
+        None,
+        2,
+        "specificity/timeout",
+    )
+
+
+def test_a_retrieval_that_was_not_asked_has_neither_numbers_nor_a_failure(profile):
+    ada = profile(
+        predict=[(window(), prediction(Jazz=(1,)))],
+        verify=[(claim(1, ("a", LIKED)), Kept(positions=()))],
+    )
+
+    (jazz,) = ada.interests
+    assert (jazz.correct, jazz.backing, jazz.retrieval_failure) == (None, None, None)
+    assert jazz.counts == Counts()
+
+
+@pytest.mark.parametrize(("positions", "correct"), [((7, 3, 8), 1), ((7, 7, 8), 2)])
+def test_only_the_first_distinct_positions_as_many_as_back_the_interest_count(
+    profile, positions, correct
+):
+    ada = profile(
+        predict=[(window(), prediction(Jazz=(1, 2)))],
+        verify=[(claim(1, ("a", LIKED), ("b", LIKED)), Kept(positions=(0, 1)))],
+        specificity=[(hidden(1, (7, 8)), Found(positions=positions))],
+    )
+
+    assert ada.interests[0].correct == correct
+
+
+def test_the_same_name_in_two_windows_is_one_interest(profile):
+    later = (Line(101, "b", WATCHED, "jazz b"), Line(102, "z", WATCHED, "jazz z"))
+    ada = profile(
+        predict=[
+            (window(1), prediction(**{"Cool  Jazz": (1, 2)})),
+            (window(2, later), prediction(**{"cool jazz": (101, 102)})),
+        ],
+        taxonomy={"cool jazz": 29},
+    )
+
+    assert [(one.cited, one.category) for one in ada.interests] == [(3, 29)]
+    assert ada.windows == 2
+
+
+def test_a_window_that_cannot_be_read_is_dropped_and_counted(profile):
+    ada = profile(predict=[(window(1), Unreadable("no_json")), (window(2), prediction(Jazz=()))])
+
+    assert (ada.windows, ada.unreadable, len(ada.interests)) == (2, 1, 1)
+
+
+def test_a_user_without_a_readable_window_has_the_most_frequent_cause_and_no_profile(profile):
+    three = [
+        (window(1), CallFailed("timeout")),
+        (window(2), Unreadable("no_json")),
+        (window(3), Unreadable("no_json")),
+    ]
+
+    assert profile(predict=three) == Missing("predict/no_json")
+    assert profile(predict=three[:2]) == Missing("predict/no_json")
+    assert profile(predict=[(window(1), Broken("KeyError"))]) == Missing("predict/KeyError")
+
+
+def test_interests_are_found_in_the_taxonomy_by_their_folded_names(recorded):
+    batch = Batch(
+        id="1", user="", interests=("jazz", "golf"), categories=(Category(31, "Basketball"),)
+    )
+    other = Batch(id="2", user="", interests=("chess",), categories=batch.categories)
+    records = recorded(
+        [
+            (batch, Mapped(categories={"Cool  Jazz": 146}, unmapped=("golf",))),
+            (other, NoVerdict("schema")),
+        ]
+    )
+
+    assert taxonomy_of(records) == {"cool jazz": 146}
+
+
+def test_each_user_comes_with_the_own_records_of_all_stages(recorded):
+    users = [f"user {number}" for number in range(8)]
+    quiet = {"user 3", "user 7"}
+    records = {
+        "predict": recorded((window(user=user), prediction()) for user in users),
+        "verify": recorded(
+            (claim(number, user=user), Kept(positions=()))
+            for user in users
+            if user not in quiet
+            for number in (1, 2)
+        ),
+        "specificity": recorded([(hidden(1, (0,), user="user 3"), Found(positions=()))]),
+    }
+
+    seen = {
+        user: (len(chapter["predict"]), len(chapter["verify"]), len(chapter["specificity"]))
+        for user, chapter in chapters(records, "predict", "verify", "specificity")
+    }
+
+    assert seen == {
+        **dict.fromkeys(users, (1, 2, 0)),
+        "user 3": (1, 0, 1),
+        "user 7": (1, 0, 0),
+    }
+
+
+def test_records_of_a_user_whom_nobody_asked_about_are_an_error_and_not_dropped(recorded):
+    records = {
+        "predict": recorded([(window(user="ada"), prediction())]),
+        "verify": recorded([(claim(1, user="ben"), Kept(positions=()))]),
+    }
+
+    with pytest.raises(ValueError, match="verify"):
+        list(chapters(records, "predict", "verify"))

@@ -1,0 +1,144 @@
+"""The thresholds at their edges, and what the prompt is told of them."""
+
+import itertools
+
+import pytest
+from harness_gistbench.records import SIGNALS, Counts, Evidence, Verification
+from harness_gistbench.verification import (
+    Conditions,
+    conditions,
+    count,
+    shortcomings,
+    verified,
+)
+
+LIKED, WATCHED, SKIPPED, DISLIKED = SIGNALS
+POSITIVE = {
+    (LIKED, WATCHED): {(2, 0), (2, 1), (2, 2), (2, 3), (1, 2), (1, 3), (0, 3)},
+    (LIKED,): {(2, 0), (2, 1), (2, 2), (2, 3)},
+    (WATCHED,): {(0, 3), (1, 3), (2, 3)},
+    (): set(),
+}
+"""The pairs of explicit and implicit positives that are enough, by the signals there are."""
+
+NEGATIVE = {
+    (SKIPPED, DISLIKED): {(3, 2)},
+    (SKIPPED,): {(3, 2), (3, 3)},
+    (DISLIKED,): {(3, 2), (4, 2)},
+    (): {(3, 2), (3, 3), (4, 2), (4, 3)},
+}
+"""The pairs of implicit and explicit negatives that are borne, by the signals there are."""
+
+
+@pytest.mark.parametrize("negative", NEGATIVE)
+@pytest.mark.parametrize("positive", POSITIVE)
+def test_the_thresholds_hold_at_their_edges_whatever_signals_the_dataset_has(positive, negative):
+    for explicit, implicit in itertools.product((2, 1, 0), (3, 2, 1, 0)):
+        for skipped, disliked in itertools.product((3, 4), (2, 3)):
+            counts = Counts(
+                explicit_positive=explicit,
+                implicit_positive=implicit,
+                implicit_negative=skipped,
+                explicit_negative=disliked,
+            )
+            enough = (explicit, implicit) in POSITIVE[positive]
+            borne = (skipped, disliked) in NEGATIVE[negative]
+            assert verified(counts, Verification(), (*positive, *negative)) == (enough and borne), (
+                counts
+            )
+
+
+@pytest.mark.parametrize(
+    ("setting", "passes", "fails"),
+    [
+        ({"min_explicit_positive": 4}, (4, 1, 0, 0), (3, 1, 0, 0)),
+        ({"min_implicit_positive": 5}, (0, 5, 0, 0), (0, 4, 0, 0)),
+        ({"mixed_explicit_positive": 2, "min_explicit_positive": 9}, (2, 2, 0, 0), (1, 2, 0, 0)),
+        ({"mixed_implicit_positive": 1}, (1, 1, 0, 0), (1, 0, 0, 0)),
+        ({"max_implicit_negative": 0}, (2, 0, 0, 2), (2, 0, 1, 2)),
+        ({"max_explicit_negative": 5}, (2, 0, 3, 5), (2, 0, 3, 6)),
+    ],
+)
+def test_each_number_is_a_setting(setting, passes, fails):
+    rules = Verification(**setting)
+
+    for (explicit, implicit, skipped, disliked), expected in ((passes, True), (fails, False)):
+        counts = Counts(
+            explicit_positive=explicit,
+            implicit_positive=implicit,
+            implicit_negative=skipped,
+            explicit_negative=disliked,
+        )
+        assert verified(counts, rules, SIGNALS) is expected
+
+
+def test_the_prompt_is_told_the_conditions_that_hold_and_no_others():
+    rules = Verification(
+        min_explicit_positive=4,
+        min_implicit_positive=6,
+        mixed_explicit_positive=2,
+        mixed_implicit_positive=3,
+        max_implicit_negative=7,
+        max_explicit_negative=0,
+    )
+
+    assert conditions(rules, SIGNALS) == Conditions(
+        positive=((4, 0), (0, 6), (2, 3)), negative=((SKIPPED, 7), (DISLIKED, 0))
+    )
+    assert conditions(rules, (LIKED, SKIPPED)) == Conditions(
+        positive=((4, 0),), negative=((SKIPPED, 7),)
+    )
+    assert conditions(rules, (WATCHED, DISLIKED)) == Conditions(
+        positive=((0, 6),), negative=((DISLIKED, 0),)
+    )
+    assert conditions(rules, ()) == Conditions(positive=(), negative=())
+
+
+def test_an_object_counts_once_under_each_of_its_signals():
+    kept = (
+        Evidence("a", "song", (LIKED, SKIPPED)),
+        Evidence("b", "song", (WATCHED,)),
+        Evidence("c", "tune", (WATCHED,)),
+        Evidence("b", "song", (WATCHED, SKIPPED)),
+    )
+
+    assert count(kept) == Counts(explicit_positive=1, implicit_positive=2, implicit_negative=2)
+    assert count(()) == Counts()
+
+
+@pytest.mark.parametrize(
+    ("counts", "signals", "expected"),
+    [
+        ((1, 1, 0, 0), SIGNALS, ("short_of_implicit", "short_of_explicit")),
+        ((1, 1, 4, 0), SIGNALS, ("short_of_implicit", "short_of_explicit", "too_negative")),
+        ((2, 0, 4, 0), SIGNALS, ("short_of_implicit", "too_negative")),
+        ((0, 3, 0, 3), SIGNALS, ("short_of_explicit", "too_negative")),
+        ((2, 3, 3, 3), SIGNALS, ("too_negative",)),
+        ((1, 0, 0, 0), (LIKED, SKIPPED), ("short_of_explicit",)),
+        ((0, 2, 0, 0), (WATCHED,), ("short_of_implicit",)),
+        ((2, 0, 4, 0), (LIKED, DISLIKED), ()),
+    ],
+)
+def test_an_unverified_interest_says_what_it_lacks(counts, signals, expected):
+    explicit, implicit, skipped, disliked = counts
+
+    found = shortcomings(
+        Counts(
+            explicit_positive=explicit,
+            implicit_positive=implicit,
+            implicit_negative=skipped,
+            explicit_negative=disliked,
+        ),
+        Verification(),
+        signals,
+    )
+
+    assert found == expected
+
+
+def test_where_both_positives_exist_each_unverified_interest_is_short_of_one_or_too_negative():
+    for numbers in itertools.product(range(4), range(5), range(6), range(5)):
+        counts = Counts(**dict(zip(SIGNALS, numbers, strict=True)))
+        for signals in ((LIKED, WATCHED), (LIKED, WATCHED, SKIPPED), SIGNALS):
+            if not verified(counts, Verification(), signals):
+                assert shortcomings(counts, Verification(), signals)

@@ -1,0 +1,26 @@
+"""The benchmark, put together."""
+
+from __future__ import annotations
+
+from harness import Benchmark
+from harness_gistbench.metrics import METRICS, SCORED_WITH, run_counts, score
+from harness_gistbench.oracle import ORACLE
+from harness_gistbench.records import Options, Profile
+from harness_gistbench.sources import load
+from harness_gistbench.stages import STAGES
+
+GISTBENCH = Benchmark(
+    name="gistbench",
+    version=1,
+    description="Name a user's interests from long histories, and ground them in evidence.",
+    paper="https://arxiv.org/abs/2603.29112",
+    stages=STAGES,
+    options=Options,
+    load=load,
+    score=score,
+    metrics=METRICS,
+    scored_with=SCORED_WITH,
+    details=Profile,
+    oracle=ORACLE,
+    counts=run_counts,
+)

@@ -1,0 +1,180 @@
+"""Stage 4, second half: can the judge tell an interest's evidence from what others engaged with?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from harness import FAILURES, Done, Failure, Select, Selected, Stage
+from harness.hashing import drawn, stable_int
+from harness_gistbench.interests import claimed, folded, test_id
+from harness_gistbench.profiles import by_number, taxonomy_of
+from harness_gistbench.records import Evidence, Found, Interest, Options, PoolObject, TestSet
+from harness_gistbench.stages.overlap import recorded_for
+from harness_gistbench.stages.shown import one_line
+from harness_gistbench.verification import Conditions, conditions, count, meets
+
+if TYPE_CHECKING:
+    from harness import Desk, Record, Records
+    from harness_gistbench.histories import Histories
+
+
+def retrievals(
+    upstreams: Mapping[str, Records[Any, Any]], data: Histories, options: Options
+) -> Iterator[TestSet]:
+    """A test set for each interest that cites anything and whose answer can count.
+
+    What is drawn depends on the seed of the task, the user and the interest alone.
+    """
+    taxonomy = taxonomy_of(upstreams["taxonomy"])
+    rules = conditions(options.verification, data.signals)
+    removed = Removed(upstreams, data, options)
+    for user, claims in upstreams["verify"].by_user():
+        interests = [one for one in claimed(claims) if one.evidence]
+        asked = interests
+        if not options.ask_all:
+            asked = in_verified_categories(interests, claims, taxonomy=taxonomy, rules=rules)
+        if asked:
+            others = removed.from_pool(user, {folded(one.name) for one in interests})
+            for interest in asked:
+                yield draw_test_set(user, interest, others, data.seed, options)
+
+
+def in_verified_categories(
+    interests: list[Interest],
+    claims: list[Record[Any, Any]],
+    *,
+    taxonomy: Mapping[str, int],
+    rules: Conditions,
+) -> list[Interest]:
+    """The interests of the categories in which at least one is verified."""
+    category = {one.number: taxonomy.get(folded(one.name)) for one in interests}
+    good = {
+        category[number]
+        for number, parts in by_number(claims).items()
+        if (kept := kept_of(parts)) is not None and meets(count(kept), rules)
+    }
+    return [one for one in interests if category[one.number] in good - {None}]
+
+
+def kept_of(parts: Iterable[Record[Any, Any]]) -> list[Evidence] | None:
+    """The evidence that the judge kept of an interest, None where a part has no verdict."""
+    kept = []
+    for record in parts:
+        if not isinstance(record.outcome, Done):
+            return None
+        kept += [record.item.evidence[position] for position in record.outcome.value.positions]
+    return kept
+
+
+class Removed:
+    """Knows for each user what of the pool may be a distractor, by what the judge said of overlap.
+
+    Where the judge failed on any question that concerns the user, only the user's own objects are
+    taken out.
+    """
+
+    def __init__(
+        self, upstreams: Mapping[str, Records[Any, Any]], data: Histories, options: Options
+    ) -> None:
+        self._data = data
+        self._way = options.overlap
+        self._said: dict[str, set[str]] = {}
+        self._failed: set[str] = set()
+        for record in upstreams["overlap"]:
+            about = record.id.rpartition("/")[0] if self._way == "interests" else record.user
+            if isinstance(record.outcome, FAILURES):
+                self._failed.add(about)
+            else:
+                self._said.setdefault(about, set()).update(record.outcome.value.keys)
+        self._recorded = recorded_for(
+            upstreams["verify"], frozenset(one.object for one in data.pool)
+        )
+
+    def from_pool(self, user: str, interests: set[str]) -> list[PoolObject]:
+        """The objects of the pool, in its order, that may be distractors for a user."""
+        own = self._data.own_of_pool(user)
+        overlapping = self._overlapping(user, interests)
+        return [
+            one
+            for one in self._data.pool
+            if one.object not in own and one.object not in overlapping
+        ]
+
+    def _overlapping(self, user: str, interests: set[str]) -> set[str]:
+        about = sorted(interests) if self._way == "interests" else [user]
+        if not self._failed.isdisjoint(about):
+            return set()
+        said = {key for one in about for key in self._said.get(one, ())}
+        if self._way == "texts":
+            return said
+        if self._way == "users":
+            return said | self._that_carry(interests)
+        return self._that_carry(said | interests)
+
+    def _that_carry(self, interests: set[str]) -> set[str]:
+        return {name for name, found in self._recorded.items() if not found.isdisjoint(interests)}
+
+
+def draw_test_set(
+    user: str, interest: Interest, others: list[PoolObject], seed: int, options: Options
+) -> TestSet:
+    """Some of the evidence among distractors; smaller than wished where there are too few."""
+    rng = Random(stable_int("test set", seed, user, folded(interest.name)))
+    evidence = [PoolObject(one.object, one.text) for one in interest.evidence]
+    backing = drawn(evidence, min(options.max_backing, options.test_set), rng)
+    distractors = drawn(others, options.test_set - len(backing), rng)
+    everything = [*backing, *distractors]
+    objects = drawn(everything, len(everything), rng)
+    names = {one.object for one in backing}
+    return TestSet(
+        id=test_id(user, interest.number),
+        user=user,
+        interest=interest.name,
+        number=interest.number,
+        objects=tuple(objects),
+        backing=tuple(place for place, one in enumerate(objects) if one.object in names),
+    )
+
+
+async def retrieve(item: TestSet, desk: Desk) -> Found | Failure:
+    """The objects that the judge takes for the interest's own, as many as back it."""
+    question = Select(
+        prompt="specificity",
+        subject=item.interest,
+        options=tuple(one_line(one.text) for one in item.objects),
+        labels=tuple(f"item_{place}" for place in range(len(item.objects))),
+        at_most=len(item.backing),
+        variables={"thing": desk.options.thing, "things": desk.options.things},
+    )
+    verdict = await desk.judge(question, role="retrieval_judge")
+    if not isinstance(verdict, Selected):
+        return verdict
+    return Found(
+        positions=verdict.chosen,
+        unknown=verdict.unknown,
+        repeated=verdict.repeated,
+        surplus=verdict.surplus,
+    )
+
+
+SPECIFICITY = Stage(
+    name="specificity",
+    version=1,
+    item=TestSet,
+    value=Found,
+    items=retrievals,
+    work=retrieve,
+    judges=("retrieval_judge",),
+    options=(
+        "verification",
+        "test_set",
+        "max_backing",
+        "overlap",
+        "ask_all",
+        "thing",
+        "things",
+    ),
+    after=("verify", "taxonomy", "overlap"),
+)

@@ -1,0 +1,85 @@
+"""The categories that interests are mapped to: the bundled ones, or those of a file."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+from harness import DataError
+from harness.hashing import digest
+from harness_gistbench.records import Category
+
+BUNDLED = Path(__file__).parent / "categories.csv"
+COLUMNS = ["category_id", "category_name"]
+
+
+def categories(path: str | None) -> tuple[Category, ...]:
+    """The categories of a file, of the bundled one where none is named, in the file's order."""
+    file = BUNDLED if path is None else Path(path).expanduser()
+    rows = csv.reader(io.StringIO(text_of(file), newline=""), strict=True)
+    try:
+        header = next(rows, [])
+        if header != COLUMNS:
+            raise problem(file, 1, ",".join(header), f"the header {','.join(COLUMNS)}")
+        found = tuple(category(row, file, rows.line_num) for row in rows if row)
+    except csv.Error as error:
+        raise problem(file, rows.line_num, str(error), "a CSV file") from error
+    refuse_repeated([str(one.id) for one in found], "category_id", file)
+    refuse_repeated([" ".join(one.name.casefold().split()) for one in found], "category_name", file)
+    if not found:
+        raise problem(file, 1, "no category", "at least one")
+    return found
+
+
+def taxonomy_digest(taxonomy: tuple[Category, ...]) -> str:
+    """A key that stands for ids, names and their order."""
+    return digest([[one.id, one.name] for one in taxonomy])
+
+
+def text_of(file: Path) -> str:
+    """The text of a taxonomy file."""
+    try:
+        return file.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise DataError(
+            "the taxonomy cannot be read",
+            where=str(file),
+            found=error.strerror or str(error),
+            expected=f"a CSV file with the columns {','.join(COLUMNS)}",
+            hint="the option `taxonomy` names it",
+        ) from error
+    except UnicodeDecodeError as error:
+        raise DataError("the taxonomy is no UTF-8 text", where=str(file), found=str(error)) from (
+            error
+        )
+
+
+def category(row: list[str], file: Path, line: int) -> Category:
+    """The category in a row."""
+    if len(row) != 2 or not row[1].strip():
+        raise problem(file, line, ",".join(row), "an id and a name")
+    if not row[0].isascii() or not row[0].isdecimal() or len(row[0]) > 9 or int(row[0]) < 1:
+        raise problem(file, line, row[0], "a category_id that is a whole number from 1 on")
+    return Category(int(row[0]), row[1].strip())
+
+
+def refuse_repeated(values: list[str], column: str, file: Path) -> None:
+    """Raise DataError where a value stands twice."""
+    seen: set[str] = set()
+    for value in values:
+        if value in seen:
+            raise DataError(
+                f"two categories of the taxonomy share a {column}",
+                where=str(file),
+                found=value,
+                expected="each id and each name once",
+            )
+        seen.add(value)
+
+
+def problem(file: Path, line: int, found: str, expected: str) -> DataError:
+    """The error for a line that is no category."""
+    return DataError(
+        "the taxonomy cannot be used", where=f"{file}:{line}", found=found, expected=expected
+    )

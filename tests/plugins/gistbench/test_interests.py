@@ -1,0 +1,128 @@
+"""Interests of a user, merged out of the answers to all windows."""
+
+from harness_gistbench import interests
+from harness_gistbench.records import (
+    Cited,
+    Claim,
+    Evidence,
+    Interest,
+    Kept,
+    Line,
+    Prediction,
+    Window,
+)
+
+from harness.outcomes import NoVerdict, Unreadable
+
+LIKED, WATCHED, SKIPPED = "explicit_positive", "implicit_positive", "implicit_negative"
+
+
+def window(number, *lines):
+    return Window(
+        id=f"ada/{number}", user="ada", number=number, of=2, signals=(LIKED, SKIPPED), lines=lines
+    )
+
+
+def said(**cited):
+    named = (Cited(name.replace("_", " "), numbers) for name, numbers in cited.items())
+    return Prediction(interests=tuple(named))
+
+
+FIRST = window(
+    1, Line(1, "dunk", LIKED, "the dunk"), Line(2, "dunk", WATCHED, "the dunk"),
+    Line(3, "pasta", SKIPPED, "fresh pasta"),
+)  # fmt: skip
+SECOND = window(2, Line(4, "dunk", SKIPPED, "a dunk, seen again"), Line(5, "final", LIKED, "game"))
+
+
+def test_names_that_differ_in_case_and_spaces_are_one():
+    assert interests.folded("  NBA   Highlights\n") == interests.folded("nba highlights")
+    assert interests.folded("nba highlights") != interests.folded("nbahighlights")
+
+
+def test_the_same_interest_of_two_windows_is_merged_and_its_citations_united(recorded):
+    records = recorded(
+        [(SECOND, said(nba_HIGHLIGHTS=(5,))), (FIRST, said(Cooking=(3,), NBA_highlights=(1,)))]
+    )
+
+    assert interests.merged(records) == (
+        Interest(
+            number=1,
+            name="Cooking",
+            evidence=(Evidence("pasta", "fresh pasta", (SKIPPED,)),),
+        ),
+        Interest(
+            number=2,
+            name="NBA highlights",
+            evidence=(
+                Evidence("dunk", "the dunk", (LIKED, WATCHED, SKIPPED)),
+                Evidence("final", "game", (LIKED,)),
+            ),
+        ),
+    )
+
+
+def test_two_lines_of_an_object_are_one_object(recorded):
+    [interest] = interests.merged(recorded([(FIRST, said(Basketball=(2, 1)))]))
+
+    assert interest.evidence == (Evidence("dunk", "the dunk", (LIKED, WATCHED)),)
+
+
+def test_signals_are_those_of_every_engagement_even_of_a_window_that_nobody_could_read(recorded):
+    records = recorded([(FIRST, said(Basketball=(1,))), (SECOND, Unreadable("no_json"))])
+
+    [interest] = interests.merged(records)
+
+    assert interest.evidence == (Evidence("dunk", "the dunk", (LIKED, WATCHED, SKIPPED)),)
+
+
+def test_an_interest_repeated_within_one_answer_is_one(recorded):
+    answer = Prediction(interests=(Cited("Jazz", (1,)), Cited("jazz ", (3,)), Cited("Jazz", ())))
+
+    [interest] = interests.merged(recorded([(FIRST, answer)]))
+
+    assert (interest.name, [one.object for one in interest.evidence]) == ("Jazz", ["dunk", "pasta"])
+
+
+def test_windows_follow_each_other_by_number_and_not_by_the_letters_of_their_ids(recorded):
+    tenth = Window(
+        id="ada/10", user="ada", number=10, of=10, signals=(LIKED,),
+        lines=(Line(901, "opera", LIKED, "opera"),),
+    )  # fmt: skip
+    records = recorded([(tenth, said(Opera=(901,))), (SECOND, said(Basketball=(5,)))])
+
+    assert [one.name for one in interests.merged(records)] == ["Basketball", "Opera"]
+
+
+def test_an_interest_without_a_citation_stays_and_has_no_evidence(recorded):
+    assert interests.merged(recorded([(FIRST, said(Opera=()))])) == (
+        Interest(number=1, name="Opera", evidence=()),
+    )
+
+
+def test_ids_name_user_interest_and_part():
+    assert interests.claim_id("u/1", 3, 2) == "u/1/3/2"
+    assert interests.test_id("u/1", 3) == "u/1/3"
+
+
+def test_interests_are_told_again_from_the_claims_made_of_them(recorded):
+    pasta, dunk = Evidence("pasta", "fresh pasta", (SKIPPED,)), Evidence("dunk", "dunk", (LIKED,))
+
+    def claim(number, part, name, *evidence):
+        id = interests.claim_id("ada", number, part)
+        return Claim(
+            id=id, user="ada", interest=name, number=number, part=part, evidence=evidence
+        )  # fmt: skip
+
+    records = recorded(
+        [
+            (claim(10, 1, "Opera"), Kept(positions=())),
+            (claim(2, 10, "Cooking", dunk), NoVerdict("timeout")),
+            (claim(2, 9, "Cooking", pasta), Kept(positions=())),
+        ]
+    )
+
+    assert interests.claimed(records) == (
+        Interest(number=2, name="Cooking", evidence=(pasta, dunk)),
+        Interest(number=10, name="Opera", evidence=()),
+    )

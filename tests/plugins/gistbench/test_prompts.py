@@ -1,0 +1,166 @@
+"""The prompts, as they are sent."""
+
+import itertools
+from pathlib import Path
+
+import pytest
+from harness_gistbench.records import SIGNALS, Verification, Window
+from harness_gistbench.stages.predict import predict
+from harness_gistbench.taxonomy import categories
+
+from harness.prompting import Templates
+
+PROMPTS = Path(__file__).resolve().parents[3] / "prompts"
+WORDING = {"thing": "song", "things": "songs"}
+
+
+@pytest.fixture
+def shown():
+    """A prompt as one text."""
+    templates = Templates([PROMPTS])
+
+    def show(prompt, role, **variables):
+        if "options" in variables:
+            choices = zip(variables["labels"], variables["options"], strict=True)
+            variables["choices"] = list(choices)
+        messages = templates.need("gistbench", prompt, role).render({**WORDING, **variables})
+        return "\n".join(message.content for message in messages)
+
+    return show
+
+
+@pytest.fixture
+def predicted(shown, desk):
+    """What the candidate is shown under some thresholds, for a dataset with some signals."""
+
+    async def show(verification=None, signals=SIGNALS, **options):
+        settings = {
+            "window": 100,
+            "object_ids": False,
+            "truncated": "read",
+            "max_interests": 200,
+            "verification": verification or Verification(),
+            **WORDING,
+            **options,
+        }
+        scripted = desk("[]", **settings)
+        item = Window(id="a/1", user="a", number=1, of=1, signals=signals, lines=())
+        await predict(item, scripted)
+        return shown("predict", "candidate", **scripted.asked[0][2])
+
+    return show
+
+
+async def test_the_candidate_is_told_the_thresholds_of_verification(predicted):
+    text = await predicted()
+
+    assert "- at least 2 different songs with an explicit positive engagement\n" in text
+    assert "- at least 3 different songs with an implicit positive engagement\n" in text
+    assert (
+        "- at least 1 different song with an explicit positive engagement together with at least "
+        "2 different songs with an implicit positive engagement\n"
+    ) in text
+    assert "- at most 3 different songs with an implicit negative engagement\n" in text
+    assert "- at most 2 different songs with an explicit negative engagement\n" in text
+
+
+async def test_other_thresholds_are_told_instead(predicted):
+    numbers = Verification(
+        min_explicit_positive=11, min_implicit_positive=12, mixed_explicit_positive=13,
+        mixed_implicit_positive=14, max_implicit_negative=15, max_explicit_negative=16,
+    )  # fmt: skip
+
+    text = await predicted(numbers)
+
+    for number in range(11, 15):
+        assert text.count(f"at least {number} different songs") == 1
+    assert "at most 15 different songs with an implicit negative" in text
+    assert "at most 16 different songs with an explicit negative" in text
+    assert "at least 2 " not in text
+
+
+async def test_signals_that_a_dataset_lacks_are_not_spoken_of(predicted):
+    words = {signal: signal.replace("_", " ") for signal in SIGNALS}
+    for many in range(1, 4):
+        for signals in itertools.combinations(SIGNALS, many):
+            text = await predicted(signals=signals)
+            assert {one for one in SIGNALS if words[one] in text} == set(signals)
+
+
+async def test_one_condition_alone_is_no_choice(predicted):
+    only = await predicted(signals=("explicit_positive", "explicit_negative"))
+
+    assert "This is required:\n- at least 2 different songs" in only
+    assert "One of these is enough" in await predicted()
+
+
+async def test_the_form_of_the_answer_is_one_that_is_read(predicted):
+    from harness_gistbench.parsing import read_interests
+
+    form = (await predicted()).splitlines()[-1]
+
+    answer = read_interests(form.replace("ID", "7")).value
+    assert [(one.name, one.ids) for one in answer.interests] == [("two to five words", ("7",))]
+
+
+async def test_lines_show_identifier_kind_and_text(shown):
+    lines = [("101", "implicit negative", "Late night jazz")]
+
+    text = shown(
+        "predict", "candidate", lines=lines, signals=["implicit_negative"], positive=[],
+        negative=[["implicit_negative", 1]], most_interests=2,
+    )  # fmt: skip
+
+    assert "\n[101] (implicit negative) Late night jazz\n" in text
+    assert "- at most 1 different song with an implicit negative engagement\n" in text
+    assert "Use each song for at most 2 interests." in text
+
+
+def test_the_evidence_judge_sees_numbered_texts(shown):
+    text = shown("verify", "judge", subject="Modal Jazz", options=["So What", "Pasta"],
+                 labels=["1", "2"], at_most=None)  # fmt: skip
+
+    assert "The interest: Modal Jazz\n" in text
+    assert "\n1. So What\n2. Pasta\n" in text
+
+
+def test_the_taxonomist_sees_every_category_and_numbered_interests(shown):
+    names = [one.name for one in categories(None)]
+
+    text = shown("taxonomy", "taxonomist", texts=["rye bread", "oolong"], labels=names)
+
+    assert all(f"\n{name}\n" in text for name in names)
+    assert "\n1. rye bread\n2. oolong\n" in text
+    assert 'from "1" to "2"' in text
+
+
+def test_the_taxonomists_form_is_one_that_is_read(shown):
+    from harness_judges.classes import ClassReader
+
+    form = shown("taxonomy", "taxonomist", texts=["rye", "oolong"], labels=["Bread", "Tea"])
+    answer = form.splitlines()[-1]
+    for blank, name in (("name of a category", "Bread"), ("name of a category", "Tea")):
+        answer = answer.replace(blank, name, 1)
+
+    assert ClassReader(labels=("Bread", "Tea"), count=2)(answer).value.labels == ("Bread", "Tea")
+
+
+@pytest.mark.parametrize(("texts", "words"), [(True, "about soccer"), (False, "semicolons")])
+def test_the_overlap_judge_sees_interests_and_numbered_options(shown, texts, words):
+    text = shown("overlap", "overlap_judge", subject="", interests=["Jazz", "Tea"], texts=texts,
+                 options=["bebop", "rye; oats"], labels=["1", "2"], at_most=None)  # fmt: skip
+
+    assert "\n- Jazz\n- Tea\n" in text
+    assert "\n1. bebop\n2. rye; oats\n" in text
+    assert words in text
+
+
+def test_the_retrieval_judge_is_told_how_many_to_name(shown):
+    labels = ["item_0", "item_1", "item_2"]
+
+    text = shown("specificity", "retrieval_judge", subject="Modal Jazz",
+                 options=["a", "b", "c"], labels=labels, at_most=2)  # fmt: skip
+
+    assert "\nitem_0: a\nitem_1: b\nitem_2: c\n" in text
+    assert "exactly 2 of the following 3 songs" in text
+    assert "Name exactly 2" in text

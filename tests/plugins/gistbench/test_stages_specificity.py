@@ -1,0 +1,282 @@
+"""Stage 4, second half: test sets, and what the judge finds in them."""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from harness_gistbench.records import (
+    Batch,
+    Claim,
+    Evidence,
+    Found,
+    Kept,
+    Mapped,
+    Neighbours,
+    Options,
+    Overlapping,
+    PoolObject,
+)
+from harness_gistbench.stages import specificity
+
+from harness.judging import Select, Selected
+from harness.outcomes import NoVerdict
+
+LIKED = "explicit_positive"
+WORDING = {"thing": "video", "things": "videos"}
+POOL = tuple(PoolObject(f"p{n}", f"pool text {n}") for n in range(1, 101))
+
+
+def claim(user, number, interest, *evidence, part=1):
+    objects, kept = evidence
+    item = Claim(
+        id=f"{user}/{number}/{part}", user=user, interest=interest, number=number, part=part,
+        evidence=tuple(Evidence(one, f"text of {one}", (LIKED,)) for one in objects),
+    )  # fmt: skip
+    return item, kept if isinstance(kept, NoVerdict) else Kept(positions=kept)
+
+
+def mapped(**categories):
+    names = {name.replace("_", " "): id for name, id in categories.items()}
+    return Batch(id="1", user="*", interests=tuple(names), categories=()), Mapped(categories=names)
+
+
+def overlapping(user, keys, name=None):
+    item = Neighbours(id=f"{name or user}/1", user=user, interests=(), keys=(), options=())
+    return item, keys if isinstance(keys, NoVerdict) else Overlapping(keys=tuple(keys))
+
+
+@pytest.fixture
+def drawn(recorded, written_histories):
+    """The test sets of some claims, by id."""
+
+    def draw(claims, taxonomy, overlap=(), *, own=(), pool=POOL, seed=0, way="users", **options):
+        data = written_histories(
+            {"ada": [(one, one, LIKED) for one in own]}, pool=pool, seed=seed, signals=(LIKED,)
+        )
+        upstreams = {
+            "verify": recorded(claims),
+            "taxonomy": recorded([taxonomy]),
+            "overlap": recorded(overlap),
+        }
+        found = specificity.retrievals(upstreams, data, Options(overlap=way, **options))
+        return {one.id: one for one in found}
+
+    return draw
+
+
+TEA = claim("ada", 1, "Green Tea", "abcdefg", (0, 1))
+
+
+def test_five_objects_of_the_evidence_stand_among_distractors_fifty_in_all(drawn):
+    [item] = drawn([TEA], mapped(green_tea=1), own="abcdefg").values()
+
+    objects = [one.object for one in item.objects]
+    backing = {objects[place] for place in item.backing}
+    assert (item.id, item.interest, item.number) == ("ada/1", "Green Tea", 1)
+    assert (len(objects), len(set(objects)), len(backing)) == (50, 50, 5)
+    assert backing <= set("abcdefg")
+    assert item.backing != (0, 1, 2, 3, 4)
+    assert set(objects) - backing <= {one.object for one in POOL}
+    assert {one.text for one in item.objects if one.object in backing} == {
+        f"text of {one}" for one in backing
+    }
+
+
+def test_fewer_citations_than_five_are_all_in_the_test_set(drawn):
+    few = claim("ada", 1, "Green Tea", "ab", (0, 1))
+
+    [item] = drawn([few], mapped(green_tea=1)).values()
+
+    assert {item.objects[place].object for place in item.backing} == {"a", "b"}
+    assert len(item.objects) == 50
+
+
+def test_citations_that_the_evidence_judge_refused_back_the_interest_as_well(drawn):
+    parts = [
+        claim("ada", 1, "Green Tea", "abc", (0, 1), part=1),
+        claim("ada", 1, "Green Tea", "d", (), part=2),
+    ]
+
+    [item] = drawn(parts, mapped(green_tea=1)).values()
+
+    assert {item.objects[place].object for place in item.backing} == set("abcd")
+
+
+def test_no_distractor_is_of_the_users_own_history(drawn):
+    own = [f"p{n}" for n in range(1, 91, 2)]
+
+    [item] = drawn([TEA], mapped(green_tea=1), own=own).values()
+
+    assert not {one.object for one in item.objects} & set(own)
+
+
+def test_a_short_pool_gives_a_shorter_test_set(drawn):
+    [item] = drawn([TEA], mapped(green_tea=1), own=["p1"], pool=POOL[:4]).values()
+
+    assert sorted(one.object for one in item.objects if one in POOL) == ["p2", "p3", "p4"]
+    assert len(item.objects) == 8
+
+
+def test_objects_that_overlap_are_no_distractors(drawn):
+    gone = [f"p{n}" for n in range(1, 98)]
+
+    [item] = drawn([TEA], mapped(green_tea=1), overlap=[overlapping("ada", gone)]).values()
+
+    assert {one.object for one in item.objects if one in POOL} == {"p98", "p99", "p100"}
+
+
+def test_objects_with_the_very_same_interest_are_no_distractors(drawn):
+    others = [claim("ben", 1, "green  TEA", ["p1"], (0,)), claim("ben", 2, "Rye", ["p2"], (0,))]
+
+    items = drawn([TEA, *others], mapped(green_tea=1), pool=POOL[:2])
+
+    assert [one.object for one in items["ada/1"].objects if one in POOL] == ["p2"]
+
+
+def test_where_the_overlap_judge_failed_only_the_users_own_objects_are_taken_out(drawn):
+    others = [claim("ben", 1, "green tea", ["p1"], ())]
+    said = [
+        overlapping("ada", NoVerdict("schema")),
+        (Neighbours(id="ada/2", user="ada", interests=(), keys=(), options=()),
+         Overlapping(keys=("p3",))),
+    ]  # fmt: skip
+
+    items = drawn(
+        [TEA, *others], mapped(green_tea=1), overlap=said, own=["p2"], pool=POOL[:4]
+    )  # fmt: skip
+
+    assert {one.object for one in items["ada/1"].objects if one in POOL} == {"p1", "p3", "p4"}
+
+
+def test_overlap_that_was_asked_by_interest_holds_for_everybody_who_has_it(drawn):
+    claims = [
+        TEA,
+        claim("ben", 1, "Tea Houses", ["p1"], ()),
+        claim("ben", 2, "Rye", ["p2"], ()),
+        claim("ben", 3, "Green tea", ["p3"], ()),
+    ]
+    said = [overlapping("*", ["tea houses"], name="green tea")]
+
+    items = drawn(claims, mapped(green_tea=1), said, pool=POOL[:4], way="interests")
+
+    assert {one.object for one in items["ada/1"].objects if one in POOL} == {"p2", "p4"}
+
+
+def test_interests_of_categories_without_a_verified_one_are_not_asked(drawn):
+    claims = [
+        TEA,
+        claim("ada", 2, "Tea Houses", "h", ()),
+        claim("ada", 3, "Rye", "ij", (0,)),
+        claim("ada", 4, "Unmapped", "kl", (0, 1)),
+        claim("ada", 5, "White Tea", "mn", NoVerdict("timeout")),
+    ]
+    taxonomy = mapped(green_tea=1, tea_houses=1, rye=2, white_tea=1)
+
+    assert set(drawn(claims, taxonomy)) == {"ada/1", "ada/2", "ada/5"}
+    assert set(drawn(claims, taxonomy, ask_all=True)) == {f"ada/{n}" for n in range(1, 6)}
+
+
+def test_an_interest_draws_the_same_whatever_else_the_user_has(drawn):
+    other = claim("ada", 1, "Rye", "ab", (0, 1))
+    later = claim("ada", 2, "green  tea", "abcdefg", (0, 1))
+
+    alone = drawn([TEA], mapped(green_tea=1))["ada/1"]
+    beside = drawn([other, later], mapped(green_tea=1, rye=2))["ada/2"]
+
+    assert (alone.objects, alone.backing) == (beside.objects, beside.backing)
+
+
+def test_another_seed_draws_other_objects(drawn):
+    first, second = (drawn([TEA], mapped(green_tea=1), seed=n)["ada/1"] for n in (0, 1))
+
+    assert first.objects != second.objects
+
+
+DRAW = """
+import sys
+from harness_gistbench.records import Evidence, Interest, Options, PoolObject
+from harness_gistbench.stages.specificity import draw_test_set
+import msgspec, hashlib
+evidence = tuple(Evidence(one, one, ()) for one in "abcdefg")
+interest = Interest(number=1, name="Green Tea", evidence=evidence)
+pool = [PoolObject(f"p{n}", f"pool text {n}") for n in range(1, 101)]
+item = draw_test_set("ada", interest, pool, 7, Options())
+sys.stdout.write(hashlib.sha256(msgspec.json.encode(item)).hexdigest())
+"""
+
+
+def test_the_bytes_of_a_test_set_are_the_same_in_every_process():
+    digests = {
+        subprocess.run(
+            [sys.executable, "-c", DRAW], capture_output=True, text=True, check=True,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+        ).stdout
+        for seed in ("1", "2", "3")
+    }  # fmt: skip
+
+    assert len(digests) == 1
+    assert len(digests.pop()) == len(hashlib.sha256().hexdigest())
+
+
+async def test_the_judge_gets_the_interest_how_many_and_labelled_texts(desk, drawn):
+    [item] = drawn([claim("ada", 1, "Green Tea", "ab", (0, 1))], mapped(green_tea=1),
+                   pool=POOL[:1]).values()  # fmt: skip
+    scripted = desk(
+        Selected(chosen=(2, 0), rung="text", unknown=1, repeated=2, surplus=3), **WORDING
+    )
+
+    assert await specificity.retrieve(item, scripted) == Found(
+        positions=(2, 0), unknown=1, repeated=2, surplus=3
+    )
+    assert scripted.asked == [
+        (
+            "retrieval_judge",
+            Select(
+                prompt="specificity",
+                subject="Green Tea",
+                options=tuple(one.text for one in item.objects),
+                labels=("item_0", "item_1", "item_2"),
+                at_most=2,
+                variables=WORDING,
+            ),
+        )
+    ]
+
+
+async def test_a_judge_that_fails_is_no_verdict(desk, drawn):
+    [item] = drawn([TEA], mapped(green_tea=1)).values()
+    failure = NoVerdict("schema")
+
+    assert await specificity.retrieve(item, desk(failure, **WORDING)) is failure
+
+
+def test_runs_on_the_same_engagements_in_another_order_draw_the_same(tmp_path):
+    rows = [
+        f"{user},{user}{n % 130},#topic{n % 7} #salsa thing {user} {n % 130},{signal},{n}"
+        for user in ("ada", "ben", "cem")
+        for n, signal in enumerate(["explicit_positive", "implicit_positive"] * 75)
+    ]
+    sets = []
+    for seed, lines in (("1", rows), ("2", sorted(rows, key=lambda row: row[::-1]))):
+        folder = tmp_path / seed
+        folder.mkdir()
+        file = folder / "engagements.csv"
+        header = "user_id,object_id,object_text,interaction_type,interaction_time"
+        file.write_text("\n".join([header, *lines]) + "\n")
+        subprocess.run(
+            [
+                sys.executable, "-m", "harness", "--model", "baseline", "--judge", "lexical",
+                "--tasks", "gist_synthetic", "--data", str(file), "--no_store",
+                "--set", "gistbench.ask_all=true", "--output_path", str(folder / "runs"),
+            ],
+            check=True, capture_output=True, env={**os.environ, "PYTHONHASHSEED": seed},
+        )  # fmt: skip
+        [journal] = folder.glob("runs/*/gist_synthetic/5-specificity.jsonl")
+        items = [json.dumps(json.loads(line)["item"]) for line in journal.open()]
+        sets.append(sorted(items))
+
+    assert len(sets[0]) > 3
+    assert sets[0] == sets[1]

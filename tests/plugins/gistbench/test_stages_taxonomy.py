@@ -1,0 +1,135 @@
+"""Stage 3: distinct interests, each put into one category once for all runs."""
+
+import pytest
+from harness_gistbench.records import Batch, Category, Claim, Kept, Mapped, Options
+from harness_gistbench.stages.taxonomy import batches, map_interests
+
+from harness.judging import Classified, Classify
+from harness.outcomes import NoVerdict
+
+TEA, BREAD = Category(4, "Tea"), Category(9, "Bread")
+
+
+def claimed(recorded, people):
+    """The records of claims, some without a verdict."""
+    claims = [
+        Claim(id=f"{user}/{n}/1", user=user, interest=name, number=n, part=1, evidence=())
+        for user, names in people.items()
+        for n, name in enumerate(names, start=1)
+    ]
+    verdicts = (Kept(positions=()), NoVerdict("schema"))
+    return recorded((claim, verdicts[n % 2]) for n, claim in enumerate(claims))
+
+
+def test_each_distinct_interest_of_all_users_is_in_one_batch(recorded):
+    people = {
+        "ada": ["Green tea", "Rye  Bread"],
+        "ben": ["green TEA", "Black tea"],
+    }
+
+    first, second = batches(
+        {"verify": claimed(recorded, people)}, None, Options(interests_a_question=2)
+    )
+
+    assert sorted(first.interests + second.interests) == ["black tea", "green tea", "rye bread"]
+    assert (len(first.interests), first.id, second.id) == (2, "1", "2")
+    assert first.user == second.user == "*"
+    assert len(first.categories) == 325
+
+
+def test_batches_depend_on_the_interests_alone(recorded):
+    names = [f"interest {n}" for n in range(40)]
+    one = {"ada": names[:25], "ben": names[20:]}
+    other = {"cem": [name.upper() for name in reversed(names)]}
+
+    made = [list(batches({"verify": claimed(recorded, who)}, None, Options())) for who in
+            (one, other)]  # fmt: skip
+
+    assert made[0] == made[1]
+    assert made[0][0].interests != tuple(sorted(names)[:25])
+
+
+def batch(*interests):
+    return Batch(id="1", user="*", interests=interests, categories=(TEA, BREAD))
+
+
+def labelled(*labels):
+    return Classified(labels=labels, rung="strict")
+
+
+async def test_interests_are_mapped_with_the_whole_list_as_context(desk):
+    scripted = desk(labelled("Bread", "Tea"))
+
+    assert await map_interests(batch("rye", "oolong"), scripted) == Mapped(
+        categories={"rye": 9, "oolong": 4}
+    )
+    assert scripted.asked == [
+        (
+            "taxonomist",
+            Classify(prompt="taxonomy", texts=("rye", "oolong"), labels=("Tea", "Bread")),
+        )
+    ]
+    assert scripted.memory == {"rye": "9", "oolong": "4"}
+
+
+async def test_what_is_remembered_is_not_asked(desk):
+    memory = {"rye": "4"}
+    scripted = desk(labelled("Tea"), memory=memory)
+
+    mapped = await map_interests(batch("rye", "oolong"), scripted)
+
+    assert mapped == Mapped(categories={"rye": 4, "oolong": 4}, remembered=1)
+    assert [question.texts for _, question in scripted.asked] == [("oolong",)]
+    assert await map_interests(batch("rye", "oolong"), desk(memory=memory)) == Mapped(
+        categories={"rye": 4, "oolong": 4}, remembered=2
+    )
+
+
+async def test_the_first_mapping_that_was_written_holds(desk):
+    scripted = desk(labelled("Tea"))
+    scripted.memo = lambda name: type(
+        "Raced", (), {"get": lambda self, key: None, "put": lambda self, key, value: "9"}
+    )()
+
+    assert (await map_interests(batch("rye"), scripted)).categories == {"rye": 9}
+
+
+async def test_another_taxonomy_has_another_memory(desk):
+    first, second = desk(labelled("Tea")), desk(labelled("Tea"))
+    await map_interests(batch("rye"), first)
+    await map_interests(
+        Batch(id="1", user="*", interests=("rye",), categories=(TEA, Category(8, "Bread"))), second
+    )
+
+    assert first.memos != second.memos
+
+
+async def test_what_got_no_category_is_asked_again_up_to_three_times(desk):
+    scripted = desk(
+        labelled(None, "Tea", None), labelled(None, "Bread"), labelled(None), labelled("Tea")
+    )
+
+    mapped = await map_interests(batch("x", "oolong", "rye"), scripted)
+
+    assert mapped == Mapped(categories={"oolong": 4, "rye": 9}, unmapped=("x",))
+    assert [question.texts for _, question in scripted.asked] == [
+        ("x", "oolong", "rye"), ("x", "rye"), ("x",),
+    ]  # fmt: skip
+    assert "x" not in scripted.memory
+
+
+@pytest.mark.parametrize("cause", ["no_json", "schema", "empty", "truncated", "refused"])
+async def test_an_answer_that_cannot_be_read_leaves_interests_unmapped(desk, cause):
+    scripted = desk(labelled("Tea", None), NoVerdict(cause))
+
+    assert await map_interests(batch("oolong", "x"), scripted) == Mapped(
+        categories={"oolong": 4}, unmapped=("x",)
+    )
+
+
+@pytest.mark.parametrize("cause", ["timeout", "overflow", "server_error"])
+async def test_a_call_that_fails_is_a_failure_and_no_mapping(desk, cause):
+    scripted = desk(labelled("Tea", None), NoVerdict(cause))
+
+    assert await map_interests(batch("oolong", "x"), scripted) == NoVerdict(cause)
+    assert scripted.memory == {"oolong": "4"}

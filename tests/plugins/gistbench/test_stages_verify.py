@@ -1,0 +1,98 @@
+"""Stage 2: claims out of interests, and the judge's verdict on their evidence."""
+
+from harness_gistbench.records import (
+    Cited,
+    Claim,
+    Evidence,
+    Kept,
+    Line,
+    Options,
+    Prediction,
+    Window,
+)
+from harness_gistbench.stages.verify import claims, verify
+
+from harness.judging import Select, Selected
+from harness.outcomes import NoVerdict, Unreadable
+
+LIKED = "explicit_positive"
+WORDING = {"thing": "video", "things": "videos"}
+
+
+def window(user, objects):
+    lines = tuple(Line(n, one, LIKED, f"text of {one}") for n, one in enumerate(objects, start=1))
+    return Window(id=f"{user}/1", user=user, number=1, of=1, signals=(LIKED,), lines=lines)
+
+
+def test_every_interest_is_a_claim_with_its_evidence(recorded):
+    said = Prediction(interests=(Cited("Opera", ()), Cited("Jazz", (2, 1))))
+    upstreams = {"predict": recorded([(window("ada", "ab"), said)])}
+
+    assert list(claims(upstreams, None, Options())) == [
+        Claim(id="ada/1/1", user="ada", interest="Opera", number=1, part=1, evidence=()),
+        Claim(
+            id="ada/2/1", user="ada", interest="Jazz", number=2, part=1,
+            evidence=(Evidence("b", "text of b", (LIKED,)), Evidence("a", "text of a", (LIKED,))),
+        )
+    ]  # fmt: skip
+
+
+def test_much_evidence_is_split_in_its_order(recorded):
+    said = Prediction(interests=(Cited("Jazz", (1, 2, 3, 4, 5)),))
+    upstreams = {"predict": recorded([(window("ada", "abcde"), said)])}
+
+    found = list(claims(upstreams, None, Options(evidence_a_question=2)))
+
+    assert [one.id for one in found] == ["ada/1/1", "ada/1/2", "ada/1/3"]
+    assert [[e.object for e in one.evidence] for one in found] == [["a", "b"], ["c", "d"], ["e"]]
+
+
+def test_a_user_whose_answers_cannot_be_read_makes_no_claim(recorded):
+    upstreams = {"predict": recorded([(window("ada", "a"), Unreadable("no_json"))])}
+
+    assert list(claims(upstreams, None, Options())) == []
+
+
+CLAIM = Claim(
+    id="ada/1/1", user="ada", interest="Jazz", number=1, part=1,
+    evidence=(Evidence("a", "a long\n title", (LIKED,)), Evidence("b", "short", (LIKED,))),
+)  # fmt: skip
+
+
+async def test_the_judge_sees_the_interest_and_the_texts_alone(desk):
+    scripted = desk(Selected(chosen=(1,), rung="text", unknown=2, repeated=1), text_limit=None,
+                    **WORDING)  # fmt: skip
+
+    assert await verify(CLAIM, scripted) == Kept(positions=(1,), unknown=2, repeated=1)
+    assert scripted.asked == [
+        (
+            "judge",
+            Select(
+                prompt="verify",
+                subject="Jazz",
+                options=("a long title", "short"),
+                variables=WORDING,
+            ),
+        )
+    ]
+
+
+async def test_texts_beyond_the_limit_are_cut_and_counted(desk):
+    scripted = desk(Selected(chosen=(), rung="text"), text_limit=6, **WORDING)
+
+    assert await verify(CLAIM, scripted) == Kept(positions=(), cut=1)
+    assert scripted.asked[0][1].options == ("a long", "short")
+
+
+async def test_a_judge_that_fails_is_no_verdict(desk):
+    failure = NoVerdict("schema")
+
+    assert await verify(CLAIM, desk(failure, text_limit=None, **WORDING)) is failure
+
+
+async def test_a_claim_without_evidence_needs_no_judge(desk):
+    nothing = Claim(id="ada/1/1", user="ada", interest="Opera", number=1, part=1, evidence=())
+    scripted = desk(text_limit=None, **WORDING)
+
+    assert await verify(nothing, scripted) == Kept(positions=())
+    assert scripted.asked == []

@@ -1,0 +1,128 @@
+"""The categories, bundled and from a file."""
+
+import csv
+import os
+from pathlib import Path
+
+import pytest
+from harness_gistbench.records import Category
+from harness_gistbench.taxonomy import categories, taxonomy_digest
+
+from harness import DataError
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def test_the_bundled_taxonomy_holds_325_categories_with_the_ids_in_their_order():
+    taxonomy = categories(None)
+
+    assert [one.id for one in taxonomy] == list(range(1, 326))
+    assert len({one.name for one in taxonomy}) == 325
+
+
+def test_the_bundled_names_stand_in_the_order_of_their_code_points():
+    names = [one.name for one in categories(None)]
+
+    assert names == sorted(names)
+    assert names[-1] == "eSports"
+
+
+@pytest.mark.parametrize(
+    ("number", "name"),
+    [
+        (1, "A.I. Art"),
+        (8, "American Football"),
+        (55, "Children’s Books"),
+        (66, "Comics, Manga & Graphic Novels"),
+        (89, "Ecology / Climatology"),
+        (93, "Entrepreneurship & Small Business"),
+        (113, "Furniture, Home Appliances & Goods"),
+        (165, "Live Streaming"),
+        (166, "Local, Regional or National Cuisine"),
+        (324, "Yoga & Pilates"),
+        (325, "eSports"),
+    ],
+)
+def test_ids_and_names_are_those_of_the_papers_lists(number, name):
+    assert categories(None)[number - 1] == Category(number, name)
+
+
+def test_a_judge_can_tell_all_bundled_names_apart():
+    from harness_judges.labels import clean
+
+    assert len({clean(one.name) for one in categories(None)}) == 325
+
+
+@pytest.mark.real_data
+def test_the_authors_file_has_the_same_ids_and_four_other_spellings():
+    folder = Path(os.environ.get("HARNESS_REAL_DATA", ROOT / "../shared/data"))
+    file = folder / "gistbench" / "categories.csv"
+    if not file.is_file():
+        pytest.skip(f"no real data at {file}")
+    with file.open(encoding="utf-8", newline="") as rows:
+        authors = {int(row["category_id"]): row["category_name"] for row in csv.DictReader(rows)}
+    ours = {one.id: one.name for one in categories(None)}
+
+    assert authors.keys() == ours.keys()
+    assert [id for id in ours if ours[id] != authors[id]] == [55, 89, 93, 113]
+    assert {one.id: one.name for one in categories(str(file))} == authors
+
+
+def test_a_file_takes_the_place_of_the_bundled_categories(tmp_path):
+    file = tmp_path / "mine.csv"
+    file.write_text('\ufeffcategory_id,category_name\n7,"Tea, Coffee"\n3,Bread\n', encoding="utf-8")
+
+    assert categories(str(file)) == (Category(7, "Tea, Coffee"), Category(3, "Bread"))
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "found"),
+    [
+        ("id,name\n1,Bread\n", 1, "id,name"),
+        ("", 1, ""),
+        ("category_id,category_name\n", 1, "no category"),
+        ("category_id,category_name\n1,Bread\nx,Tea\n", 3, "x"),
+        ("category_id,category_name\n0,Bread\n", 2, "0"),
+        ("category_id,category_name\n1,\n", 2, "1,"),
+        ("category_id,category_name\n1,Bread,white\n", 2, "1,Bread,white"),
+    ],
+)
+def test_a_file_that_is_no_taxonomy_is_refused_with_its_line(tmp_path, text, line, found):
+    file = tmp_path / "mine.csv"
+    file.write_text(text, encoding="utf-8")
+
+    with pytest.raises(DataError) as error:
+        categories(str(file))
+
+    assert (error.value.where, error.value.found) == (f"{file}:{line}", found)
+
+
+@pytest.mark.parametrize(
+    ("rows", "found"), [("1,Bread\n1,Tea\n", "1"), ("1,Bread\n2,bread\n", "bread")]
+)
+def test_an_id_or_a_name_that_stands_twice_is_refused(tmp_path, rows, found):
+    file = tmp_path / "mine.csv"
+    file.write_text("category_id,category_name\n" + rows, encoding="utf-8")
+
+    with pytest.raises(DataError) as error:
+        categories(str(file))
+
+    assert error.value.found == found
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(DataError) as error:
+        categories(str(tmp_path / "none.csv"))
+
+    assert error.value.where == str(tmp_path / "none.csv")
+
+
+def test_the_digest_stands_for_ids_names_and_order():
+    tea, bread = Category(1, "Tea"), Category(2, "Bread")
+    digests = {
+        taxonomy_digest(one)
+        for one in [(tea, bread), (bread, tea), (tea,), (Category(1, "Bread"), Category(2, "Tea"))]
+    }
+
+    assert len(digests) == 4
+    assert taxonomy_digest((tea, bread)) == taxonomy_digest((Category(1, "Tea"), bread))

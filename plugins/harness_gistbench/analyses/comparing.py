@@ -1,0 +1,231 @@
+"""Stored runs side by side: the runs of each dataset, and their scores against what all found."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+
+from harness import Metric, Score
+from harness.errors import UsageError
+from harness.results.report import Sheet
+from harness_gistbench.formulas import columns, verified_categories
+from harness_gistbench.profiles import Missing
+
+if TYPE_CHECKING:
+    from harness import KeptTask
+    from harness.results.summary import MetricResult
+    from harness_gistbench.records import Options, Profile
+
+TITLES = {"ig_f1": "IG F1", "is": "IS", "ig_p": "IG P", "ig_r": "IG R"}
+"""What tables call the columns of a score."""
+
+ENOUGH = 3
+"""Runs below which an oracle says little."""
+
+
+class ComparisonOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What may be asked of an analysis that compares runs."""
+
+    force: Annotated[
+        bool, msgspec.Meta(description="take in runs that were not asked or judged as the others")
+    ] = False
+
+
+class TableOptions(ComparisonOptions, frozen=True, kw_only=True):
+    """What may be asked of an analysis that the paper has a table for."""
+
+    published: Annotated[bool, msgspec.Meta(description="show the paper's numbers below")] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """One run of one dataset, called by its model; by its label where a model has several."""
+
+    model: str
+    dataset: str
+    task: KeptTask
+    options: Options
+    scores: Callable[[], Iterable[Score[Profile]]]
+
+    def profiles(self) -> Iterator[tuple[str, Profile]]:
+        """Each user with a readable answer, and what the run found of them."""
+        for score in self.scores():
+            if score.details is not None:
+                yield score.user, score.details
+
+
+def runs_of(tasks: Sequence[KeptTask]) -> list[Run]:
+    """Each task as a run of its dataset, in the order in which they were named."""
+    times = Counter((task.task.name, task.summary.model) for task in tasks)
+    return [
+        Run(
+            model=model if times[task.task.name, model] == 1 else task.label,
+            dataset=task.task.name.removeprefix("gist_").replace("_", " "),
+            task=task,
+            options=task.options,
+            scores=task.scores,
+        )
+        for task in tasks
+        for model in [task.summary.model]
+    ]
+
+
+def comparable(
+    tasks: Sequence[KeptTask], options: ComparisonOptions
+) -> tuple[list[Run], tuple[str, ...]]:
+    """The runs of each dataset that may be compared, and a line for each that may not."""
+    from harness.results.comparable import comparison_set
+
+    datasets: dict[str, list[KeptTask]] = defaultdict(list)
+    for task in tasks:
+        datasets[task.task.name].append(task)
+    members: list[KeptTask] = []
+    notes: list[str] = []
+    for name, together in datasets.items():
+        found = comparison_set(together, force=options.force)
+        members += found.members
+        notes += [
+            f"{name}: {one.label} is left out: {'; '.join(one.because)}" for one in found.refused
+        ]
+        notes += [
+            f"{name}: {task.label} is taken in by force: {'; '.join(found.marks[task.run])}"
+            for task in found.members
+            if found.marks[task.run]
+        ]
+    if not members:
+        raise UsageError(
+            "no run is left to analyse",
+            found="; ".join(notes),
+            expected="a run whose candidate is not its judge",
+            hint="--force takes runs in all the same",
+        )
+    return runs_of(members), tuple(notes)
+
+
+def by_dataset(runs: Iterable[Run]) -> dict[str, list[Run]]:
+    """The runs of each dataset, both in the order in which they came."""
+    groups = defaultdict(list)
+    for run in runs:
+        groups[run.dataset].append(run)
+    return groups
+
+
+def by_model(runs: Iterable[Run]) -> dict[str, list[Run]]:
+    """The runs of each model, both in the order in which they came."""
+    groups = defaultdict(list)
+    for run in runs:
+        groups[run.model].append(run)
+    return groups
+
+
+def oracle_of(runs: Iterable[Run]) -> dict[str, set[int]]:
+    """The categories of each user that any of the runs verified."""
+    oracle: dict[str, set[int]] = defaultdict(set)
+    for run in runs:
+        for user, profile in run.profiles():
+            oracle[user].update(verified_categories(profile, run.options.verification))
+    return oracle
+
+
+def rescored(runs: Sequence[Run]) -> Iterator[tuple[Run, Iterator[Score[Any]]]]:
+    """Each run with its users' scores against what all these runs verified together."""
+    oracle = oracle_of(runs)
+    for run in runs:
+        yield run, (against(oracle, score, run.options) for score in run.scores())
+
+
+def against(oracle: Mapping[str, set[int]], score: Score[Profile], options: Options) -> Score[Any]:
+    """A user's scores with recall of the oracle; a user without a profile stays as they are."""
+    if score.details is None:
+        return score
+    found = columns(score.details, options, oracle.get(score.user, ()))
+    return Score(
+        id=score.id,
+        user=score.user,
+        values={name: number for name, number in found.items() if not isinstance(number, Missing)},
+        missing={
+            name: number.cause for name, number in found.items() if isinstance(number, Missing)
+        },
+    )
+
+
+def results(
+    run: Run, scores: Iterable[Score[Any]], *, statistic: str = "median", draws: int = 0
+) -> dict[str, MetricResult]:
+    """The four scores of a run over its users; none is shown where the task says too few have it.
+
+    There are intervals where `draws` are asked for.
+    """
+    from harness.results.summarise import Columns, sound
+    from harness.tasks.task import IntervalSpec
+
+    metrics = {
+        name: Metric(description=title, statistic=statistic)  # type: ignore[arg-type]
+        for name, title in TITLES.items()
+    }
+    filled = Columns(metrics)
+    for score in scores:
+        filled.add(sound(score))
+    task = run.task.task
+    return filled.results(
+        interval=IntervalSpec(draws=draws, confidence=task.interval.confidence),
+        seed=run.task.manifest.seed,
+        task=task.name,
+        least_scored=task.least_scored,
+    )
+
+
+def percent(value: float | None) -> float | None:
+    """A share as tables show it."""
+    return None if value is None else 100 * value
+
+
+def share(part: int, whole: int) -> float | None:
+    """The percentage that a part is of a whole; None of nothing."""
+    return 100 * part / whole if whole else None
+
+
+def people(runs: Iterable[Run]) -> Sheet:
+    """The users of each run: how many have scores, and why the others have none."""
+    rows = []
+    for run in runs:
+        users = grounded = specific = 0
+        causes: Counter[str] = Counter()
+        for score in run.scores():
+            users += 1
+            grounded += "ig_f1" in score.values
+            specific += "is" in score.values
+            causes.update({cause for name in ("ig_f1", "is") if (cause := score.missing.get(name))})
+        why = ", ".join(f"{cause} {count:,}" for cause, count in sorted(causes.items()))
+        rows.append((run.dataset, run.model, users, grounded, specific, why or None))
+    return Sheet(
+        title="Users counted",
+        columns=("dataset", "model", "users", "with IG", "with IS", "why not"),
+        rows=tuple(rows),
+    )
+
+
+def withheld(run: Run, found: Mapping[str, MetricResult]) -> tuple[str, ...]:
+    """A line for each score of a run that is not shown, with the reason."""
+    return tuple(
+        f"{run.model} on {run.dataset}: no {TITLES[name]}, for {result.undefined}"
+        for name, result in found.items()
+        if result.undefined is not None
+    )
+
+
+def oracle_notes(runs: Iterable[Run]) -> tuple[str, ...]:
+    """What a reader must know of the runs that recall is measured against."""
+    notes = []
+    for dataset, together in by_dataset(runs).items():
+        count = len(together)
+        those = "this run" if count == 1 else f"these {count} runs"
+        line = f"{dataset}: IG R and IG F1 are against what {those} verified"
+        if count < ENOUGH:
+            line += f"; below {ENOUGH} runs there is little to miss"
+        notes.append(line)
+    return tuple(notes)

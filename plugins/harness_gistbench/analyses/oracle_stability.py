@@ -1,0 +1,79 @@
+"""How much of the oracle hangs on each model: agreement, sole providers, leave-one-out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+from harness.results.report import Report, Sheet
+from harness_gistbench.analyses.comparing import (
+    Run,
+    TableOptions,
+    by_dataset,
+    comparable,
+    people,
+    share,
+)
+from harness_gistbench.formulas import verified_categories
+from harness_gistbench.published import published_sheet, rows
+
+if TYPE_CHECKING:
+    from harness import KeptTask
+
+Options = TableOptions
+
+Pair: TypeAlias = tuple[str, int]
+"""A user and a category."""
+
+
+def run(tasks: Sequence[KeptTask], options: Options) -> Report:
+    """For each dataset, pairs by the number of models that verify them, and by model."""
+    runs, notes = comparable(tasks, options)
+    sheets = [
+        sheet
+        for dataset, group in by_dataset(runs).items()
+        for sheet in stability(dataset, {one.model: verified_pairs(one) for one in group})
+    ]
+    if options.published:
+        sheets += [published_sheet(rows.OracleAgreement), published_sheet(rows.OracleByModel)]
+    return Report(sheets=(*sheets, people(runs)), notes=notes)
+
+
+def verified_pairs(run: Run) -> set[Pair]:
+    """The user and category of everything that a run verified."""
+    return {
+        (user, category)
+        for user, profile in run.profiles()
+        for category in verified_categories(profile, run.options.verification)
+    }
+
+
+def stability(dataset: str, pairs: dict[str, set[Pair]]) -> tuple[Sheet, Sheet]:
+    """The two tables of one dataset."""
+    verifiers: Counter[Pair] = Counter()
+    for of_model in pairs.values():
+        verifiers.update(of_model)
+    sizes = Counter(verifiers.values())
+    counts = range(1, len(pairs) + 1)
+    total = len(verifiers)
+    by_number = Sheet(
+        title=f"{dataset}: oracle pairs by the number of models that verify them",
+        columns=("models verifying", "pairs", "%"),
+        rows=(
+            *((count, sizes[count], share(sizes[count], total)) for count in counts),
+            ("total", total, share(total, total)),
+        ),
+        notes=(f"a pair is a user and a category; {len(pairs)} runs",),
+    )
+    by_model = Sheet(
+        title=f"{dataset}: what the oracle would lose without a model",
+        columns=("model", "verified", "sole provider", "% of the oracle"),
+        rows=tuple(
+            (model, len(of_model), sole, share(sole, total))
+            for model, of_model in sorted(pairs.items(), key=lambda one: -len(one[1]))
+            for sole in [sum(verifiers[pair] == 1 for pair in of_model)]
+        ),
+        notes=("sole provider: pairs that no other run verifies, lost if it is left out",),
+    )
+    return by_number, by_model

@@ -1,0 +1,219 @@
+"""Scores and ranks under other thresholds, from stored verdicts alone: no model is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+
+import msgspec
+
+from harness.results.report import Axis, Figure, Line, Report, Sheet
+from harness_gistbench.analyses.comparing import (
+    TITLES,
+    ComparisonOptions,
+    Run,
+    by_dataset,
+    comparable,
+    oracle_notes,
+    people,
+    percent,
+    rescored,
+    results,
+)
+from harness_gistbench.formulas import NOT_ASKED
+from harness_gistbench.records import Signal
+
+if TYPE_CHECKING:
+    from harness import KeptTask
+    from harness.results.summary import MetricResult
+    from harness_gistbench.records import Options as Settings
+
+Threshold: TypeAlias = Literal[
+    "min_explicit_positive",
+    "min_implicit_positive",
+    "mixed_explicit_positive",
+    "mixed_implicit_positive",
+    "max_implicit_negative",
+    "max_explicit_negative",
+]
+Found: TypeAlias = "Mapping[str, Mapping[str, MetricResult]]"
+"""The scores of each model."""
+
+NEEDS: dict[Threshold, frozenset[Signal]] = {
+    "min_explicit_positive": frozenset({"explicit_positive"}),
+    "min_implicit_positive": frozenset({"implicit_positive"}),
+    "mixed_explicit_positive": frozenset({"explicit_positive", "implicit_positive"}),
+    "mixed_implicit_positive": frozenset({"explicit_positive", "implicit_positive"}),
+    "max_implicit_negative": frozenset({"implicit_negative"}),
+    "max_explicit_negative": frozenset({"explicit_negative"}),
+}
+"""The six numbers, each with the signals that a dataset must have for it to matter."""
+
+SCORES = ("ig_f1", "is")
+NOT_ASKED_TITLE = "users without IS, for the retrieval was not asked"
+STATED = (
+    "the prompts stated the numbers that were asked with: had they stated others, the models might "
+    "have answered otherwise"
+)
+NOTES = (
+    "one number is varied at a time, and the oracle made anew each time",
+    "rank 1 is best, equal scores share a rank",
+)
+NOT_ASKED_NOTE = (
+    "where looser numbers verify a category of which the run asked no retrieval, the user has no "
+    "IS, which is not an IS of 0; runs made with `ask_all` have none of these"
+)
+
+
+class Options(ComparisonOptions, frozen=True, kw_only=True):
+    """What may be asked of the analysis."""
+
+    steps: Annotated[
+        int, msgspec.Meta(ge=1, le=10, description="how far to go to either side of a number")
+    ] = 2
+    threshold: Annotated[
+        tuple[Threshold, ...], msgspec.Meta(description="vary this number and no other")
+    ] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """One number changed, and what the models' scores are under it."""
+
+    threshold: Threshold
+    value: int
+    stated: bool
+    found: Found
+
+    def scores(self, name: str) -> dict[str, float | None]:
+        """Each model's median in %; None where it is not shown."""
+        return {model: percent(of[name].value) for model, of in self.found.items()}
+
+    def ranks(self, name: str) -> dict[str, int | None]:
+        """Each model's rank by that score."""
+        scores = self.scores(name)
+        known = [score for score in scores.values() if score is not None]
+        return {
+            model: None if score is None else 1 + sum(other > score for other in known)
+            for model, score in scores.items()
+        }
+
+    def not_asked(self) -> dict[str, int]:
+        """How many users of each model have no IS because the retrieval was not asked."""
+        return {model: of["is"].missing.get(NOT_ASKED, 0) for model, of in self.found.items()}
+
+
+def run(tasks: Sequence[KeptTask], options: Options) -> Report:
+    """Each number varied alone, for every dataset."""
+    runs, left_out = comparable(tasks, options)
+    sheets: list[Sheet] = []
+    figures: list[Figure] = []
+    notes = [STATED, *oracle_notes(runs), *left_out]
+    for dataset, together in by_dataset(runs).items():
+        held = [replace(one, scores=list(one.scores()).copy) for one in together]
+        signals = {one for run in held for _, profile in run.profiles() for one in profile.signals}
+        settings = []
+        found = found_of(held)
+        for name in options.threshold or NEEDS:
+            if NEEDS[name] <= signals:
+                varied = list(vary(held, name, options.steps, as_stated=found))
+                settings += varied
+                figures += curves(dataset, varied)
+            else:
+                notes.append(f"{dataset}: {name} does nothing, for the data has no such signal")
+        sheets += tables(dataset, settings)
+    return Report(sheets=(*sheets, people(runs)), figures=tuple(figures), notes=tuple(notes))
+
+
+def found_of(runs: Sequence[Run]) -> Found:
+    """The scores of each model against what the runs verified together."""
+    return {one.model: results(one, scores) for one, scores in rescored(runs)}
+
+
+def vary(
+    runs: Sequence[Run], name: Threshold, steps: int, *, as_stated: Found
+) -> Iterator[Setting]:
+    """All runs under each value of one number, the others as they were stated."""
+    stated = {getattr(one.options.verification, name) for one in runs}
+    least = 0 if name.startswith("max") else 1
+    for value in range(max(least, min(stated) - steps), max(stated) + steps + 1):
+        changed = [replace(one, options=changed_to(one.options, name, value)) for one in runs]
+        yield Setting(
+            threshold=name,
+            value=value,
+            stated=value in stated,
+            found=as_stated if stated == {value} else found_of(changed),
+        )
+
+
+def changed_to(options: Settings, name: Threshold, value: int) -> Settings:
+    """The options with one threshold changed."""
+    verification = msgspec.structs.replace(options.verification, **{name: value})
+    return msgspec.structs.replace(options, verification=verification)
+
+
+def tables(dataset: str, settings: Sequence[Setting]) -> list[Sheet]:
+    """Scores, ranks and missing retrievals: a row a setting, a column a model."""
+    models = list(settings[0].found) if settings else []
+
+    def table(title: str, cells: Sequence[Mapping[str, float | None]], *notes: str) -> Sheet:
+        return Sheet(
+            title=f"{dataset}: {title}",
+            columns=("threshold", "asked with", *models),
+            rows=tuple(
+                (f"{one.threshold} {one.value}", "yes" if one.stated else "", *of_models.values())
+                for one, of_models in zip(settings, cells, strict=True)
+            ),
+            notes=notes,
+        )
+
+    return [
+        *(
+            table(f"{TITLES[name]}, medians in %", [one.scores(name) for one in settings], *NOTES)
+            for name in SCORES
+        ),
+        *(
+            table(f"ranks by {TITLES[name]}", [one.ranks(name) for one in settings])
+            for name in SCORES
+        ),
+        table(NOT_ASKED_TITLE, [one.not_asked() for one in settings], NOT_ASKED_NOTE),
+    ]
+
+
+def curves(dataset: str, settings: Sequence[Setting]) -> list[Figure]:
+    """Scores and ranks over the values of one number, a curve a model; rank 1 is at the top."""
+    threshold = settings[0].threshold
+    values = [one.value for one in settings]
+    last = len(settings[0].found) + 0.5
+    figures = []
+    for name in SCORES:
+        score = Axis(label=f"{TITLES[name]} (median), %")
+        rank = Axis(label=f"rank by {TITLES[name]}", low=last, high=0.5)
+        scores = [one.scores(name) for one in settings]
+        ranks = [one.ranks(name) for one in settings]
+        figures += [
+            Figure(
+                title=f"{dataset}: {axis.label} by {threshold}",
+                x=Axis(label=threshold),
+                y=axis,
+                marks=tuple(lines(values, cells)),
+                note=STATED,
+            )
+            for axis, cells in ((score, scores), (rank, ranks))
+        ]
+    return figures
+
+
+def lines(values: Sequence[int], cells: Sequence[Mapping[str, float | None]]) -> Iterator[Line]:
+    """A curve a model; values under which it has no number are left out."""
+    for model in cells[0]:
+        points = [
+            (float(value), float(number))
+            for value, of_models in zip(values, cells, strict=True)
+            for number in [of_models[model]]
+            if number is not None
+        ]
+        if points:
+            x, y = zip(*points, strict=True)
+            yield Line(label=model, x=x, y=y)

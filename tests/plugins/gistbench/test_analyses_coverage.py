@@ -1,0 +1,131 @@
+"""How much of the taxonomy is reached, and how unevenly."""
+
+import pytest
+from harness_gistbench.analyses import concentration, coverage
+from harness_gistbench.records import Options as Settings
+
+from harness import HarnessError
+from harness.results.report import Bars, Rule
+
+
+@pytest.fixture
+def taxonomy(tmp_path):
+    """Options with a taxonomy of eight categories."""
+    path = tmp_path / "categories.csv"
+    rows = (f"{number},category {number}" for number in range(1, 9))
+    path.write_text("category_id,category_name\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    return Settings(taxonomy=str(path))
+
+
+@pytest.fixture
+def runs(kept, judged, taxonomy):
+    """`wide` reaches 1, 2, 3 of the videos and 5 of the news; `narrow` 4 and 1 of the videos."""
+    wide_videos = {
+        "u1": (judged("Trains", 1), judged("owls", 2, liked=2)),
+        "u2": (judged("trains ", 1), judged("jazz", 3), judged("odd", None)),
+    }
+    return [
+        kept("wide", wide_videos, options=taxonomy),
+        kept("wide", {"u1": (judged("chess", 5),)}, dataset="gist_mind", options=taxonomy),
+        kept("narrow", {"u1": (judged("pots", 4), judged("Trains", 1))}, options=taxonomy),
+    ]
+
+
+def test_models_are_counted_over_all_datasets_in_distinct_interests(runs):
+    sheet = coverage.run(runs, coverage.Options()).sheets[0]
+    assert sheet.columns == (
+        *("model", "distinct interests", "categories", "% of 8", "unmapped interests"),
+    )
+    assert sheet.rows == (("wide", 4, 4, 50.0, 1), ("narrow", 2, 2, 25.0, 0))
+
+
+def test_one_model_is_held_against_all_by_dataset(runs):
+    sheet = coverage.run(runs, coverage.Options()).sheets[1]
+    assert sheet.title == "Categories by dataset: wide and all models"
+    assert sheet.columns == ("dataset", "alone", "alone % of 8", "all", "all % of 8", "gain")
+    assert sheet.rows == (("synthetic", 3, 37.5, 4, 50.0, 1), ("mind", 1, 12.5, 1, 12.5, 0))
+
+
+def test_the_model_held_against_all_may_be_chosen(runs):
+    sheet = coverage.run(runs, coverage.Options(model="narrow")).sheets[1]
+    assert sheet.rows == (
+        ("synthetic", 2, 25.0, 4, 50.0, 2),
+        ("mind", None, None, 1, 12.5, None),
+    )
+
+
+def test_a_model_that_is_not_there_is_told_with_those_that_are(runs):
+    with pytest.raises(HarnessError) as error:
+        coverage.run(runs, coverage.Options(model="narow"))
+    assert "wide, narrow" in str(error.value)
+    assert "did you mean 'narrow'?" in str(error.value)
+
+
+def test_bars_stand_under_the_line_of_the_whole_taxonomy(runs):
+    models, alone, together = coverage.run(runs, coverage.Options()).figures
+    assert models.marks == (
+        Bars(label="categories", names=("wide", "narrow"), values=(4.0, 2.0)),
+        Rule(label="all 8", at=8.0),
+    )
+    assert (alone.marks[0].names, alone.marks[0].values) == (("synthetic", "mind"), (3.0, 1.0))
+    assert together.marks[0].values == (4.0, 1.0)
+
+
+def test_runs_of_different_taxonomies_are_no_table(kept, taxonomy):
+    tasks = [
+        kept("first", {"u1": ()}, options=taxonomy),
+        kept("first", {"u1": ()}, dataset="gist_mind"),
+    ]
+    with pytest.raises(HarnessError, match="different taxonomies"):
+        coverage.run(tasks, coverage.Options())
+
+
+def test_the_bundled_taxonomy_has_325_categories(kept, judged):
+    sheet = coverage.run([kept("first", {"u1": (judged("x", 7),)})], coverage.Options()).sheets[0]
+    assert sheet.columns[3] == "% of 325"
+    assert sheet.rows == (("first", 1, 1, pytest.approx(100 / 325), 0),)
+
+
+def test_the_share_of_categories_that_hold_most_interests(kept, judged, taxonomy):
+    # Ten interests in four of eight categories: 5, 3, 1, 1.
+    counts = {1: 5, 2: 3, 3: 1, 4: 1}
+    named = tuple(judged(f"{id} {n}", id) for id, many in counts.items() for n in range(many))
+    sheet = concentration.run(
+        [kept("first", {"u1": (*named, judged("odd", None))}, options=taxonomy)],
+        concentration.Options(),
+    ).sheets[0]
+    assert sheet.columns == (
+        *("model", "interests", "% holding 50 %", "% holding 80 %", "% holding 90 %", "Gini"),
+    )
+    # One category holds 5 of 10, two hold 8, three hold 9. Ascending 0,0,0,0,1,1,3,5:
+    # Gini = 2 (5·1 + 6·1 + 7·3 + 8·5) / (8·10) − 9/8 = 144/80 − 9/8 = 0.675.
+    assert sheet.rows == (("first", 10, 12.5, 25.0, 37.5, pytest.approx(0.675)),)
+
+
+@pytest.mark.parametrize(
+    ("counts", "size", "gini"),
+    [((4, 3, 2, 1), 4, 0.25), ((4,), 4, 0.75), ((2, 2, 2, 2), 4, 0.0), ((3, 1), 2, 0.25)],
+)
+def test_gini_coefficients(counts, size, gini):
+    assert concentration.gini(counts, size) == pytest.approx(gini)
+
+
+def test_the_curve_is_cumulated_from_the_largest_category(kept, judged, taxonomy):
+    named = (judged("a", 1), judged("b", 1), judged("c", 1), judged("d", 2))
+    [figure] = concentration.run(
+        [kept("first", {"u1": named}, options=taxonomy)], concentration.Options()
+    ).figures
+    [curve] = figure.marks
+    assert (curve.x, curve.y) == ((0.0, 12.5, 25.0), (0.0, 75.0, 100.0))
+
+
+def test_all_models_together_are_a_row_of_their_own(runs):
+    rows = concentration.run(runs, concentration.Options()).sheets[0].rows
+    assert [(row[0], row[1]) for row in rows] == [("wide", 5), ("narrow", 2), ("all models", 7)]
+
+
+def test_nothing_named_has_no_concentration(kept, taxonomy):
+    [sheet, _] = concentration.run(
+        [kept("first", {"u1": ()}, options=taxonomy)], concentration.Options()
+    ).sheets
+    assert sheet.rows == (("first", 0, None, None, None, None),)

@@ -1,0 +1,97 @@
+"""Why interests were not verified."""
+
+from harness_gistbench.analyses.comparing import Run
+from harness_gistbench.analyses.failure_modes import Options, row, run, tally
+from harness_gistbench.records import SIGNALS, Counts, Judged, Profile, Verification
+from harness_gistbench.records import Options as Settings
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness import Score
+
+
+def test_each_mode_is_a_share_of_all_unverified_interests(kept, judged):
+    found = {
+        "u1": (
+            judged("trains", 1, liked=2),  # verified
+            judged("owls", 2, liked=1, watched=1),  # short of both
+            judged("jazz", 3, liked=2, skipped=4),  # short of implicit, too negative
+            judged("lakes", 4, watched=3, skipped=4),  # short of explicit, too negative
+            judged("looms", 5, liked=2, watched=3, skipped=4),  # too negative alone
+        ),
+        "u2": (
+            Judged(name="chess", cited=1, category=6, evidence_failure="verify/no_label"),
+            judged("pots", None),  # short of both
+        ),
+    }
+    sheet, people = run([kept("first", found)], Options()).sheets
+    assert sheet.columns == (
+        "model",
+        "interests",
+        "no verdict",
+        "unverified",
+        "short of imp+ %",
+        "short of exp+ %",
+        "too negative %",
+    )
+    assert sheet.rows == (("first", 7, 1, 5, 60.0, 60.0, 60.0),)
+    # Category 1 of u1 is verified and was not asked about; all that is mapped of u2 has no verdict.
+    assert people.rows == (
+        ("synthetic", "first", 2, 1, 0, "specificity/not_asked 1, verify/no_label 1"),
+    )
+
+
+def test_a_dataset_without_a_signal_is_not_short_of_it(kept, judged):
+    news = {"u1": (judged("trains", 1, liked=1), judged("owls", 2, liked=2, skipped=4))}
+    videos = {
+        "u1": (judged("trains", 1, liked=1), judged("owls", 2, liked=1, watched=3, skipped=5))
+    }
+    tasks = [
+        kept(
+            "first", news, dataset="gist_mind", signals=("explicit_positive", "implicit_negative")
+        ),
+        kept("first", videos, dataset="gist_synthetic"),
+    ]
+    pooled, mind, synthetic, _ = run(tasks, Options()).sheets
+    assert pooled.rows == (("first", 4, 0, 4, 25.0, 75.0, 50.0),)
+    assert mind.title == "Failure modes, mind"
+    assert mind.rows == (("first", 2, 0, 2, None, 50.0, 50.0),)
+    assert synthetic.rows == (("first", 2, 0, 2, 50.0, 100.0, 50.0),)
+
+
+def test_the_thresholds_of_the_run_decide(kept, judged):
+    found = {"u1": (judged("trains", 1, liked=2, watched=4),)}
+    strict = Settings(verification=Verification(min_explicit_positive=3, min_implicit_positive=5,
+                                                mixed_implicit_positive=5))  # fmt: skip
+    as_usual, stricter = (
+        run([kept("first", found, options=options)], Options()).sheets[0]
+        for options in (Settings(), strict)
+    )
+    assert as_usual.rows == (("first", 1, 0, 0, None, None, None),)
+    assert stricter.rows == (("first", 1, 0, 1, 100.0, 100.0, 0.0),)
+
+
+@given(st.lists(st.tuples(*(st.integers(0, 5) for _ in SIGNALS)), min_size=1, max_size=12))
+def test_short_of_a_positive_or_too_negative_is_every_unverified_interest(numbers):
+    interests = tuple(
+        Judged(name="x", cited=1, counts=Counts(**dict(zip(SIGNALS, each, strict=True))))
+        for each in numbers
+    )
+    profile = Profile(signals=SIGNALS, windows=1, unreadable=0, interests=interests)
+    scores = [Score(id="u1", user="u1", details=profile)]
+    counted = tally(Run(model="", dataset="", task=None, options=Settings(), scores=lambda: scores))
+    _, _, unverified, implicit, explicit, negative = row(counted)
+    if unverified:
+        assert implicit + negative >= 100 - 1e-9
+        assert explicit + negative >= 100 - 1e-9
+
+
+def test_the_published_table_stands_below(kept):
+    *_, published, _ = run([kept("first", {"u1": ()})], Options(published=True)).sheets
+    assert published.rows[0] == ("DeepSeek-R1", 86.7, 99.4, 1.8)
+
+
+def test_users_who_cannot_be_read_are_in_no_share_and_named(kept):
+    sheet, people = run([kept("first", {"u1": "predict/no_json"})], Options()).sheets
+    assert sheet.rows == (("first", 0, 0, 0, None, None, None),)
+    assert people.rows == (("synthetic", "first", 1, 0, 0, "predict/no_json 1"),)

@@ -1,0 +1,72 @@
+"""How much of the oracle hangs on each model."""
+
+import pytest
+from harness_gistbench.analyses.oracle_stability import Options, run
+
+
+@pytest.fixture
+def runs(kept, judged):
+    """Three models; seven pairs in all.
+
+    a: u1 1, 2, 3; u2 1, 5     b: u1 1, 2; u2 7     c: u1 1; u2 6
+    """
+
+    def verified(*categories):
+        return tuple(judged(f"{id}", id, liked=2) for id in categories)
+
+    return [
+        kept("c", {"u1": verified(1), "u2": verified(6)}),
+        kept("a", {"u1": verified(1, 2, 3), "u2": (*verified(1, 5), judged("x", 9, liked=1))}),
+        kept("b", {"u1": verified(1, 2), "u2": (*verified(7), judged("y", None, liked=2))}),
+    ]
+
+
+def test_pairs_are_counted_by_how_many_models_verify_them(runs):
+    sheet = run(runs, Options()).sheets[0]
+    assert sheet.columns == ("models verifying", "pairs", "%")
+    assert sheet.rows == (
+        (1, 5, pytest.approx(500 / 7)),
+        (2, 1, pytest.approx(100 / 7)),
+        (3, 1, pytest.approx(100 / 7)),
+        ("total", 7, 100.0),
+    )
+
+
+def test_what_would_be_lost_without_each_model(runs):
+    sheet = run(runs, Options()).sheets[1]
+    assert sheet.columns == ("model", "verified", "sole provider", "% of the oracle")
+    assert sheet.rows == (
+        ("a", 5, 3, pytest.approx(300 / 7)),
+        ("b", 3, 1, pytest.approx(100 / 7)),
+        ("c", 2, 1, pytest.approx(100 / 7)),
+    )
+
+
+def test_the_two_tables_add_up(runs):
+    agreement, models, _ = run(runs, Options()).sheets
+    *counted, total = agreement.rows
+    assert sum(row[1] for row in counted) == total[1]
+    assert sum(row[0] * row[1] for row in counted) == sum(row[1] for row in models.rows)
+    assert counted[0][1] == sum(row[2] for row in models.rows)
+
+
+def test_datasets_have_oracles_of_their_own(runs, kept, judged):
+    other = kept("a", {"u1": (judged("x", 1, liked=2),)}, dataset="gist_mind")
+    sheets = run([*runs, other], Options()).sheets
+    assert [sheet.title.partition(":")[0] for sheet in sheets[:4]] == (
+        ["synthetic", "synthetic", "mind", "mind"]
+    )
+    assert sheets[0].rows[-1][1] == 7
+    assert sheets[3].rows == (("a", 1, 1, 100.0),)
+
+
+def test_nothing_verified_is_an_empty_oracle(kept):
+    agreement, models, _ = run([kept("a", {"u1": ()})], Options()).sheets
+    assert agreement.rows == ((1, 0, None), ("total", 0, None))
+    assert models.rows == (("a", 0, 0, None),)
+
+
+def test_the_published_tables_stand_below(kept):
+    sheets = run([kept("a", {"u1": ()})], Options(published=True)).sheets
+    assert sheets[2].rows[0] == (1, 37672, 41.4)
+    assert sheets[3].rows[0] == ("GPT-OSS-120B", 60971, 16065, 17.6)

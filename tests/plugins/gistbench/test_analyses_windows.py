@@ -1,0 +1,82 @@
+"""Scores by the number of engagements in a prompt."""
+
+import pytest
+from harness_gistbench.analyses.window_size import Options, run
+from harness_gistbench.records import Options as Settings
+
+from harness.results.report import Line
+
+
+@pytest.fixture
+def sizes(kept, judged):
+    """One model at 50 and 100 engagements a prompt; named as runs that were not given in order."""
+    trains = judged("trains", 1, liked=2, found=(1, 2))
+    owls = judged("owls", 2, watched=3, found=(2, 2))
+    weak = judged("looms", 3, liked=1)
+    return [
+        kept("m", {"u1": (trains, owls)}, run="large", options=Settings(window=100)),
+        kept("m", {"u1": (trains, weak, weak)}, run="small", options=Settings(window=50)),
+    ]
+
+
+def test_sizes_stand_side_by_side_with_an_oracle_of_their_own(sizes):
+    report = run(sizes, Options())
+    [note] = report.notes
+    assert "an oracle of its own" in note
+    sheet = report.sheets[0]
+    assert sheet.title == "synthetic: m by window size"
+    assert sheet.columns == ("engagements a prompt", "50", "100")
+    # At 50: P (1 + 0) / 2, R 1 of the categories 1 and 2 that the two sizes verified, IS 1/2.
+    # At 100: P 1, R 1, IS (1/2 + 1) / 2.
+    assert sheet.rows == (
+        ("IG P %", 50.0, 100.0),
+        ("IG R %", 50.0, 100.0),
+        ("IG F1 %", 50.0, 100.0),
+        ("IS %", 50.0, 75.0),
+        ("interests a user", 3.0, 2.0),
+        ("users with IG", 1, 1),
+        ("users with IS", 1, 1),
+    )
+
+
+def test_another_model_does_not_enter_the_oracle(sizes, kept, judged):
+    other = kept("n", {"u1": (judged("chess", 9, liked=2),)}, options=Settings(window=100))
+    alone, among = run(sizes, Options()), run([*sizes, other], Options())
+    assert among.sheets[0] == alone.sheets[0]
+    assert among.sheets[1].title == "synthetic: n by window size"
+
+
+def test_every_score_is_a_curve_over_the_sizes(sizes):
+    [figure] = run(sizes, Options()).figures
+    assert "an oracle of its own" in figure.note
+    assert figure.marks == (
+        Line(label="IG P", x=(50.0, 100.0), y=(50.0, 100.0)),
+        Line(label="IG R", x=(50.0, 100.0), y=(50.0, 100.0)),
+        Line(label="IG F1", x=(50.0, 100.0), y=(50.0, 100.0)),
+        Line(label="IS", x=(50.0, 100.0), y=(50.0, 75.0)),
+    )
+
+
+def test_what_differs_beside_the_window_is_named(sizes, kept):
+    third = kept("m", {"u1": ()}, run="third", options=Settings(window=150), judge="another")
+    [note] = [note for note in run([*sizes, third], Options()).sheets[0].notes if "third" in note]
+    assert note == "third differs from small also in: roles.judge.name another against judge-70b"
+
+
+def test_runs_of_one_size_are_told_apart_by_their_names(sizes, kept):
+    again = kept("m", {"u1": ()}, run="again", options=Settings(window=50))
+    sheet = run([*sizes, again], Options()).sheets[0]
+    assert sheet.columns == ("engagements a prompt", "50 (small)", "50 (again)", "100")
+
+
+def test_a_size_that_too_few_can_be_read_at_has_no_score(sizes, kept):
+    mute = kept("m", {"u1": "predict/no_json"}, run="mute", options=Settings(window=200))
+    report = run([*sizes, mute], Options())
+    assert [row[3] for row in report.sheets[0].rows] == [None, None, None, None, None, 0, 0]
+    assert report.figures[0].marks[0].x == (50.0, 100.0)
+
+
+def test_the_published_table_stands_below(sizes):
+    published = run(sizes, Options(published=True)).sheets[1]
+    assert published.rows[1] == (100, 80.9, 91.0, 85.6, 72.4, 92)
+    assert "must not be compared" in published.notes[0]

@@ -1,0 +1,130 @@
+"""What is told of a log, counted by hand."""
+
+import os
+from pathlib import Path
+
+import pytest
+from harness_gistbench.synthesis import make_describe
+from harness_gistbench.synthesis.describe import Options, run
+
+from harness.errors import DataError, UsageError
+
+ROWS = """user_id,object_id,object_text,interaction_type,interaction_time
+ann,1,one two three,explicit_positive,1
+ann,2,four five,implicit_negative,2
+ann,2,four five,implicit_positive,3
+ben,1,another text of the first,explicit_positive,4
+ben,3,six,implicit_positive,
+"""
+
+
+@pytest.fixture
+def plain(tmp_path):
+    file = tmp_path / "log.csv"
+    file.write_text(ROWS)
+    return file
+
+
+def test_users_objects_and_engagements_are_counted(plain):
+    overview, *_ = run(Options(data=str(plain))).sheets
+    assert dict(overview.rows) == {
+        "users": 2,
+        "engagements": 5,
+        "objects": 3,
+        "objects of more than one user": 1,
+        "users with fewer than 100 engagements": 2,
+        "users with fewer than 100 engagements, %": 100.0,
+        "engagements without a time": 1,
+        "left out: engagements without a rating": 0,
+        "left out: engagements with objects without a text": 0,
+        "left out: users without any other engagement": 0,
+    }
+
+
+def test_each_type_has_its_number_and_share(plain):
+    _, signals, _ = run(Options(data=str(plain))).sheets
+    assert signals.rows == (
+        ("explicit positive", 2, 40.0, 2, 1.0),
+        ("implicit positive", 2, 40.0, 2, 1.0),
+        ("implicit negative", 1, 20.0, 1, 0.5),
+    )
+
+
+def test_lengths_are_of_users_objects_and_of_the_first_text_of_each_object(plain):
+    _, _, lengths = run(Options(data=str(plain))).sheets
+    of_all = {row[0]: row[1:] for row in lengths.rows}
+    assert lengths.columns[1:] == (
+        "of",
+        "mean",
+        "least",
+        "5%",
+        "25%",
+        "median",
+        "75%",
+        "95%",
+        "most",
+    )
+    assert of_all["engagements a user"][:3] == (2, 2.5, 2.0)
+    assert of_all["users an object"] == (3, pytest.approx(4 / 3), 1.0, 1.0, 1.0, 1.0, 1.5, 1.9, 2.0)
+    assert of_all["characters a text"][1:3] == (pytest.approx((13 + 9 + 3) / 3), 3.0)
+    assert (of_all["words a text"][1], of_all["words a text"][-1]) == (2.0, 3.0)
+
+
+def test_types_and_lengths_are_drawn(plain):
+    bars, histories, texts = run(Options(data=str(plain))).figures
+    assert bars.marks[0].values == (2.0, 2.0, 1.0)
+    assert bars.marks[0].texts == ("2", "2", "1")
+    assert [sum(figure.marks[0].y) for figure in (histories, texts)] == pytest.approx([100, 100])
+
+
+def test_a_layout_of_several_tables_is_described_under_its_task(tmp_path):
+    (tmp_path / "behaviors.tsv").write_text(
+        "1\tU1\t11/11/2019 9:05:58 AM\tN9\tN1-1 N2-0\n"
+        "2\tU2\t11/12/2019 9:05:58 AM\t\tN1-0 N3-1\n"
+        "3\tU3\t11/12/2019 9:05:58 AM\t\tN3-1\n"
+    )
+    news = "{}\tnews\tworld\t{}\tabstract\thttps://a\t[]\t[]\n"
+    (tmp_path / "news.tsv").write_text(news.format("N1", "First") + news.format("N2", "Second"))
+    overview, signals, _ = run(Options(data=str(tmp_path), task="gist_mind")).sheets
+    told = dict(overview.rows)
+    assert (told["users"], told["engagements"], told["objects"]) == (2, 3, 2)
+    assert told["left out: engagements with objects without a text"] == 2
+    assert told["left out: users without any other engagement"] == 1
+    assert [row[:2] for row in signals.rows] == [("explicit positive", 1), ("implicit negative", 2)]
+
+
+def test_data_of_which_nothing_is_left_is_refused(tmp_path):
+    (tmp_path / "behaviors.tsv").write_text("1\tU1\t11/11/2019 9:05:58 AM\t\tN7-1\n")
+    (tmp_path / "news.tsv").write_text("N1\tnews\tworld\tFirst\tabstract\thttps://a\t[]\t[]\n")
+    with pytest.raises(DataError, match="no engagement is left") as error:
+        run(Options(data=str(tmp_path), task="gist_mind"))
+    assert error.value.found == "0 without a rating, 1 with objects without a text"
+
+
+def test_only_a_task_of_this_benchmark_is_taken(plain):
+    for task in ("interests", "gist"):
+        with pytest.raises(UsageError, match="not one task of GISTBench"):
+            run(Options(data=str(plain), task=task))
+
+
+def test_the_tool_describes_the_bundled_sample():
+    tool = make_describe()
+    overview, *_ = tool.run(tool.options(data="sample")).sheets
+    assert dict(overview.rows)["users"] == 40
+    assert dict(overview.rows)["users with fewer than 100 engagements"] == 0
+
+
+@pytest.mark.real_data
+def test_the_authors_toy_set_is_described():
+    root = Path(__file__).parents[3]
+    file = Path(os.environ.get("HARNESS_REAL_DATA", root / "../shared/data"))
+    file = file / "gistbench" / "mock_dataset.json"
+    if not file.exists():
+        pytest.skip(f"real data is not here: {file}")
+    overview, signals, _ = run(Options(data=str(file))).sheets
+    assert dict(overview.rows)["users"] == 3
+    assert [row[:2] for row in signals.rows] == [
+        ("explicit positive", 15),
+        ("implicit positive", 7),
+        ("implicit negative", 3),
+    ]

@@ -1,0 +1,347 @@
+import csv
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from harness_gistbench import records
+from harness_gistbench.analyses import export_labels, judge_validation
+from harness_gistbench.analyses.export_labels import even, spread
+from harness_gistbench.records import (
+    Claim,
+    Counts,
+    Evidence,
+    Found,
+    Judged,
+    Kept,
+    PoolObject,
+)
+
+from harness.errors import DataError, UsageError
+from harness.outcomes import NoVerdict
+from harness.results.journal import JournalWriter
+from harness.results.manifest import StageEntry
+from harness.results.records import Done, JournalLine
+
+LABELS = {
+    # Item: what the raters A1 to A4 said of it, and the judge.
+    "i1": ("yyyy", "y"),
+    "i2": ("yyyn", "n"),
+    "i3": ("nnnn", "n"),
+    "i4": ("ynyn", "y"),
+    "i5": ("nnny", ""),
+    "i6": ("y", ""),
+}
+MEANING = {"y": "yes", "n": "no"}
+
+
+def labels_file(folder: Path, *more: str) -> str:
+    rows = [
+        f"evidence,{item},A{number},{MEANING[mark]}"
+        for item, (marks, _) in LABELS.items()
+        for number, mark in enumerate(marks, 1)
+    ]
+    return written(folder, "labels.csv", "task,item,rater,label", *rows, *more)
+
+
+def key_file(folder: Path) -> str:
+    rows = [f"evidence,{item},{MEANING[mark]}" for item, (_, mark) in LABELS.items() if mark]
+    return written(folder, "key.csv", "task,item,label", *rows)
+
+
+def written(folder: Path, name: str, *lines: str) -> str:
+    path = folder / name
+    path.write_text("\n".join(lines) + "\n")
+    return str(path)
+
+
+def validated(folder: Path, *more: str) -> Any:
+    options = judge_validation.Options(labels=(labels_file(folder, *more),), key=key_file(folder))
+    return judge_validation.run([], options)
+
+
+def test_kappas_of_pairs_by_hand(tmp_path):
+    # On five items A1 and A3 say yynyn, A2 yynnn, A4 ynnny. A1 with A2: they agree on 4/5, by
+    # chance 3/5·2/5 + 2/5·3/5 = .48, so .32/.52. With A4 2/5: -.08/.52. A2 with A4: .08/.48.
+    sheet = validated(tmp_path).sheets[0]
+    assert sheet.columns == ("rater", "A1", "A2", "A3", "A4", "judge")
+    upper = {row[0]: row[1:] for row in sheet.rows}
+    assert upper["A1"][:4] == (None, *(pytest.approx(k) for k in (0.32 / 0.52, 1, -0.08 / 0.52)))
+    assert upper["A2"][:4] == (None, None, pytest.approx(0.32 / 0.52), pytest.approx(0.08 / 0.48))
+    assert upper["A3"][:4] == (None, None, None, pytest.approx(-0.08 / 0.52))
+    # (8/13 + 1 - 2/13 + 8/13 + 1/6 - 2/13) / 6 = .348
+    assert sheet.notes[0] == "mean κ of people: 0.35; pairs: 6, items of each: 5"
+
+
+def test_the_judge_is_one_more_rater(tmp_path):
+    # Of i1 to i4 the judge says ynny, as A1 does of three: by chance 1/2, so 1/2 again.
+    rows = {row[0]: row[5] for row in validated(tmp_path).sheets[0].rows}
+    assert rows["A1"] == pytest.approx(0.5)
+
+
+def test_agreement_with_the_majority_by_hand(tmp_path):
+    # The majority says y y n . n of i1, i2, i3 and i5; i4 is a tie and i6 not labelled by all.
+    sheet = validated(tmp_path).sheets[1]
+    rows = {row[1]: row[2:] for row in sheet.rows}
+    assert rows["A1"] == (6, pytest.approx(400 / 6), 4, 100.0, 1.0, 1.0)
+    # A4 says y n n y: half right, as by chance; one yes of two right, one of two found.
+    assert rows["A4"] == (5, 40.0, 4, 50.0, 0.0, 0.5)
+    # The judge says y n n of the first three: by chance 1/3·2/3 + 2/3·1/3 = 4/9, (6/9-4/9)/(5/9).
+    assert rows["judge"] == (
+        4, 50.0, 3, pytest.approx(200 / 3), pytest.approx(0.4), pytest.approx(2 / 3),
+    )  # fmt: skip
+    assert sheet.notes == (
+        "evidence: 4 items have a majority; left out: 1 tied, 1 not labelled by all",
+    )
+
+
+def test_splits_are_counted_over_items_that_all_labelled(tmp_path):
+    sheet = validated(tmp_path).sheets[2]
+    assert sheet.rows == (
+        ("evidence", "4–0", 2, 40.0),
+        ("evidence", "3–1", 2, 40.0),
+        ("evidence", "2–2", 1, 20.0),
+    )
+
+
+def test_what_nobody_labelled_and_what_the_judge_never_said_is_counted(tmp_path):
+    report = validated(tmp_path, "evidence,i7,A1,", "evidence,i7,,")
+    assert report.notes == (
+        "evidence: raters 4, items 6; rows without a label: 2; "
+        "items of which it is not known what the judge said: 2",
+    )
+
+
+def test_raters_of_one_word_have_no_kappa_and_it_is_said(tmp_path):
+    labels = written(
+        tmp_path, "l.csv", "task,item,rater,label", "retrieval,i,A,1", "retrieval,i,B,True"
+    )
+    key = written(tmp_path, "k.csv", "task,item,label", "retrieval,i,no")
+    options = judge_validation.Options(labels=(labels,), key=key)
+    sheet = judge_validation.run([], options).sheets[0]
+    assert sheet.rows[0] == ("A", None, None, 0.0)
+    assert "A and B: no κ: both gave one label alone, and the same" in sheet.notes
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ("evidence,i1,A1,no", "one label of each item by 'A1'"),
+        ("evidence,i9,A1,maybe", "yes or no"),
+        ("evidence,i9,judge,yes", "a name, other than 'judge'"),
+        ("evidence,i9,,yes", "a name, other than 'judge'"),
+        ("overlap,i9,A1,yes", "one of: evidence, retrieval"),
+    ],
+)
+def test_labels_that_cannot_be_used_name_their_row(tmp_path, row, said):
+    with pytest.raises(DataError) as told:
+        validated(tmp_path, row)
+    assert "row 22 (line 23)" in str(told.value)
+    assert said in str(told.value)
+
+
+def test_a_file_that_nobody_filled_in_is_refused(tmp_path):
+    labels = written(tmp_path, "labels.csv", "task,item,rater,label", "evidence,i1,,")
+    with pytest.raises(UsageError, match="nobody has labelled anything"):
+        judge_validation.run([], judge_validation.Options(labels=(labels,)))
+
+
+def test_the_published_agreement_is_shown_beside_where_asked(tmp_path):
+    options = judge_validation.Options(
+        labels=(labels_file(tmp_path),), key=key_file(tmp_path), published=True
+    )
+    titles = [sheet.title for sheet in judge_validation.run([], options).sheets[-3:]]
+    assert [title[:19] for title in titles] == [
+        "Published, Table 17", "Published, Table 18", "Published, Table 19",
+    ]  # fmt: skip
+
+
+USERS = ("ann", "bob", "cid")
+CATEGORIES = {"Jazz": 10, "Chess": 20}
+
+
+@pytest.fixture
+def judged_run(kept):
+    """A stored run: three users with two interests each, of four objects and of ten to find.
+
+    The judge keeps the first two objects of each interest, and finds the first of the ten.
+    """
+
+    def make(model: str, *, judge: str = "llama") -> Any:
+        interests = [
+            Judged(name=name, cited=4, category=number, counts=Counts())
+            for name, number in CATEGORIES.items()
+        ]
+        task = kept(model, dict.fromkeys(USERS, interests))
+        stages = (
+            StageEntry(name="verify", key="v" * 32, file="2-verify.jsonl", items=7),
+            StageEntry(name="specificity", key="s" * 32, file="5-specificity.jsonl", items=6),
+        )
+        entry = msgspec.structs.replace(task.entry, stages=stages)
+        roles = {"judge": judge, "retrieval_judge": judge}
+        summary = msgspec.structs.replace(task.summary, roles=roles)
+        for stage, lines in ((stages[0], verified()), (stages[1], retrieved())):
+            with JournalWriter(task.path / entry.folder / stage.file) as journal:
+                for number, (item, outcome) in enumerate(lines):
+                    journal.append(
+                        JournalLine(
+                            key=f"{number:032x}", stage=stage.key, user=item.user, id=item.id,
+                            item=item, outcome=outcome,
+                        )
+                    )  # fmt: skip
+        return dataclasses.replace(task, entry=entry, summary=summary)
+
+    return make
+
+
+def verified() -> list[tuple[Claim, Any]]:
+    lines: list[tuple[Claim, Any]] = []
+    for user in USERS:
+        for number, name in enumerate(CATEGORIES, 1):
+            evidence = tuple(
+                Evidence(f"{name}-{user}-{n}", f"{name}, take {n}", ("explicit_positive",))
+                for n in range(4)
+            )
+            claim = Claim(
+                id=f"{user}/{number}/1", user=user, interest=name, number=number, part=1,
+                evidence=evidence,
+            )  # fmt: skip
+            lines.append((claim, Done(Kept(positions=(0, 1)))))
+    unanswered = Evidence("x", "never judged", ("implicit_negative",))
+    claim = Claim(
+        id="ann/1/2", user="ann", interest="Jazz", number=1, part=2, evidence=(unanswered,)
+    )
+    return [*lines, (claim, NoVerdict("no_json"))]
+
+
+def retrieved() -> list[tuple[records.TestSet, Any]]:
+    return [
+        (
+            records.TestSet(
+                id=f"{user}/{number}", user=user, interest=name, number=number,
+                objects=tuple(PoolObject(f"{name}-{n}", f'"{name}", no. {n}') for n in range(10)),
+                backing=(0, 3),
+            ),
+            Done(Found(positions=(0,))),
+        )
+        for user in USERS
+        for number, name in enumerate(CATEGORIES, 1)
+    ]  # fmt: skip
+
+
+def rows_in(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def export(tasks: list[Any], folder: Path, **options: Any) -> Any:
+    return export_labels.run(tasks, export_labels.Options(out=str(folder), **options))
+
+
+def test_raters_see_the_items_and_not_where_they_come_from(judged_run, tmp_path):
+    out = tmp_path / "items"
+    export([judged_run("a"), judged_run("b")], out, items=6)
+    evidence, retrieval = rows_in(out / "evidence.csv"), rows_in(out / "retrieval.csv")
+    assert list(evidence[0]) == [
+        "task", "item", "interest", "engagement", "text", "rater", "label",
+    ]  # fmt: skip
+    assert list(retrieval[0]) == ["task", "item", "interest", "text", "rater", "label"]
+    assert {row["engagement"] for row in evidence} == {"explicit positive"}
+    assert {(row["rater"], row["label"]) for row in evidence + retrieval} == {("", "")}
+    assert all(row["interest"] in row["text"] for row in evidence + retrieval)
+
+
+def test_the_key_says_what_the_judge_said_of_each_item(judged_run, tmp_path):
+    out = tmp_path / "items"
+    export([judged_run("a")], out)
+    key = {row["item"]: row for row in rows_in(out / "key.csv")}
+    evidence, retrieval = rows_in(out / "evidence.csv"), rows_in(out / "retrieval.csv")
+    assert (len(evidence), len(retrieval), len(key)) == (24, 60, 84)
+    for row in evidence:
+        kept = row["text"].endswith(("take 0", "take 1"))
+        assert key[row["item"]]["label"] == ("yes" if kept else "no")
+    for row in retrieval:
+        found = row["text"].endswith("no. 0")
+        assert key[row["item"]]["label"] == ("yes" if found else "no")
+    some = key[evidence[0]["item"]]
+    assert (some["judge"], some["run"], some["dataset"], some["model"]) == (
+        "llama", "run-of-a", "synthetic", "a",
+    )  # fmt: skip
+    assert some["category"] == str(CATEGORIES[evidence[0]["interest"]])
+
+
+def test_items_are_spread_over_models_categories_and_users(judged_run, tmp_path):
+    out = tmp_path / "items"
+    report = export([judged_run("a"), judged_run("b")], out, items=12)
+    key = [row for row in rows_in(out / "key.csv") if row["task"] == "evidence"]
+    # Two models, two categories, three users: each of the twelve has one item.
+    origins = {(row["model"], row["category"], row["user"]) for row in key}
+    assert (len(key), len(origins)) == (12, 12)
+    assert report.sheets[0].rows[0][:6] == ("evidence", 12, 2, 1, 2, 3)
+
+
+def test_fewer_items_than_asked_for_are_said(judged_run, tmp_path):
+    report = export([judged_run("a")], tmp_path / "items", items=30)
+    assert report.sheets[0].rows[0][1] == 24
+    assert report.sheets[0].notes == ("evidence: 24 items are all there are; 30 were asked for",)
+
+
+def test_the_same_seed_draws_the_same_bytes_and_another_one_others(judged_run, tmp_path):
+    tasks = [judged_run("a"), judged_run("b")]
+    for name, seed in (("one", 0), ("two", 0), ("three", 1)):
+        export(tasks, tmp_path / name, items=10, seed=seed)
+    drawn = {
+        name: (tmp_path / name / "evidence.csv").read_bytes() for name in ("one", "two", "three")
+    }
+    assert drawn["one"] == drawn["two"] != drawn["three"]
+
+
+def test_what_is_labelled_already_is_not_written_over(judged_run, tmp_path):
+    task = judged_run("a")
+    written(tmp_path, "retrieval.csv", "work of days")
+    with pytest.raises(UsageError) as told:
+        export([task], tmp_path)
+    assert "found:    retrieval.csv" in str(told.value)
+    assert (tmp_path / "retrieval.csv").read_text() == "work of days\n"
+
+
+def test_runs_of_different_judges_are_not_mixed(judged_run, tmp_path):
+    with pytest.raises(UsageError) as told:
+        export([judged_run("a"), judged_run("b", judge="qwen")], tmp_path / "items")
+    assert "llama in run-of-a, qwen in run-of-b" in str(told.value)
+
+
+@pytest.mark.parametrize("with_key", [True, False])
+def test_exported_items_come_back_labelled(judged_run, tmp_path, with_key):
+    task, out = judged_run("a"), tmp_path / "items"
+    export([task], out, items=10)
+    key = {row["item"]: row["label"] for row in rows_in(out / "key.csv")}
+    for question in ("evidence", "retrieval"):
+        rows = rows_in(out / f"{question}.csv")
+        with (out / f"{question}-labelled.csv").open("w", newline="") as file:
+            writer = csv.DictWriter(file, rows[0])
+            writer.writeheader()
+            for row in rows:
+                writer.writerow(row | {"rater": "Zoe", "label": key[row["item"]]})
+    labels = tuple(str(out / f"{question}-labelled.csv") for question in ("evidence", "retrieval"))
+    options = judge_validation.Options(labels=labels, key=str(out / "key.csv") if with_key else "")
+    report = judge_validation.run([task], options)
+    assert report.notes == (
+        "evidence: raters 1, items 10",
+        "retrieval: raters 1, items 10",
+    )
+    rows = {(row[0], row[1]): row[4:6] for row in report.sheets[2].rows}
+    assert rows["evidence", "judge"] == rows["retrieval", "judge"] == (10, 100.0)
+
+
+def test_shares_are_as_alike_as_sizes_allow():
+    assert even({"a": 1, "b": 10, "c": 10}, 9, 0) == {"a": 1, "b": 4, "c": 4}
+    assert even({"a": 2, "b": 3}, 99, 0) == {"a": 2, "b": 3}
+    assert sum(even({"a": 5, "b": 5, "c": 5}, 4, 0).values()) == 4
+    assert even({}, 4, 0) == {}
+
+
+def test_a_model_of_many_categories_gets_no_more_than_another():
+    sizes = {("a", 1): 50, ("b", 1): 50, ("b", 2): 50, ("b", None): 2}
+    assert spread(sizes, 20, 0) == {("a", 1): 10, ("b", 1): 4, ("b", 2): 4, ("b", None): 2}

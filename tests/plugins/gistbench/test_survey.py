@@ -1,0 +1,240 @@
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from harness_gistbench.analyses import outside, survey
+from harness_gistbench.records import Counts, Judged
+
+from harness.errors import DataError, UsageError
+
+ANIME, BASEBALL, BASKETBALL, CHRISTMAS = 10, 30, 31, 56
+LIKED = Counts(explicit_positive=2)
+
+
+def interest(name: str, category: int | None, correct: int | None = None, of: int = 4) -> Judged:
+    """Verified where it was asked how many of its objects are found again."""
+    if correct is None:
+        return Judged(name=name, cited=2, category=category, counts=Counts())
+    return Judged(name=name, cited=2, category=category, counts=LIKED, correct=correct, backing=of)
+
+
+UNREADABLE = "predict/no_json"
+
+
+def written(folder: Path, name: str, *lines: str) -> str:
+    path = folder / name
+    path.write_text("\n".join(lines) + "\n")
+    return str(path)
+
+
+@pytest.fixture
+def tasks(kept: Any) -> list[Any]:
+    return [
+        kept(
+            "a",
+            {
+                "u1": [interest("NBA", BASKETBALL, 3), interest("Santa", CHRISTMAS)],
+                "u2": [interest("Hoops", BASKETBALL, 1), interest("?", None)],
+                "u9": [interest("Manga", ANIME, 4)],
+            },
+        ),
+        kept("b", {"u1": [interest("Manga", ANIME, 4, of=5)], "u2": []}),
+        kept("c", {"u1": UNREADABLE, "u2": [interest("Pitchers", BASEBALL, 5, of=5)]}),
+    ]
+
+
+@pytest.fixture
+def stated(tmp_path: Path) -> str:
+    return written(
+        tmp_path,
+        "stated.csv",
+        "user,interest",
+        "u1,basketball",
+        "u1,10",
+        "u2, hoops",
+        "u2,Knitting of quanta",
+        "u3,Anime",
+        "u4,Sleep",
+    )
+
+
+def rows_of(sheet: Any) -> dict[Any, Any]:
+    return {row[1]: dict(zip(sheet.columns, row, strict=True)) for row in sheet.rows}
+
+
+def test_precision_and_recall_of_stated_interests_by_hand(tasks, stated):
+    # u1 stated basketball and anime, u2 basketball (the runs' own word). Model a named basketball
+    # and Christmas for u1 (1/2, 1/2), basketball for u2 (1, 1; what is unmapped does not count).
+    # Model b: anime for u1 (1, 1/2), nothing for u2 (0, 0). Model c: baseball for u2 (0, 0).
+    # All three verified {basketball, anime} of u1 and {basketball, baseball} of u2.
+    report = survey.run(tasks, survey.Options(stated=stated))
+    found = rows_of(report.sheets[1])
+    a, b, c = found["a"], found["b"], found["c"]
+    assert (a["users"], a["read"]) == (2, 2)
+    assert (a["S-Prec"], a["S-Rec"], a["survey F1"]) == (75.0, 75.0, 75.0)
+    assert (b["S-Prec"], b["S-Rec"]) == (50.0, 25.0)
+    assert b["survey F1"] == pytest.approx(100 / 3)
+    assert (c["users"], c["read"], c["n IS"]) == (2, 1, 1)
+    assert (c["S-Prec"], c["S-Rec"], c["survey F1"]) == (0.0, 0.0, 0.0)
+
+
+def test_scores_beside_them_are_of_the_same_users_and_the_common_oracle(tasks, stated):
+    report = survey.run(tasks, survey.Options(stated=stated))
+    b, c = (rows_of(report.sheets[1])[model] for model in "bc")
+    # b, u1: precision 1, recall 1/2, F1 2/3, IS 4/5; u2: nothing, 0 and 0.
+    assert b["IG F1"] == pytest.approx(100 / 3)
+    assert b["IS"] == pytest.approx(40)
+    assert b["√(IG F1 · IS)"] == pytest.approx(100 * math.sqrt(0.4 / 3))
+    # c, u2: precision 1, recall 1/2, F1 2/3, IS 1.
+    assert c["√(IG F1 · IS)"] == pytest.approx(100 * math.sqrt(2 / 3))
+
+
+def test_ranks_of_models_are_correlated(tasks, stated):
+    # Survey F1 ranks a, b, c; √(IG F1 · IS) ranks c .82, a .54 or so, b .37: 1 - 6 · 6 / 24.
+    sheet = survey.run(tasks, survey.Options(stated=stated)).sheets[3]
+    assert [(row[:3], pytest.approx(row[3])) for row in sheet.rows] == [
+        (("synthetic", "medians", 3), -0.5),
+        (("synthetic", "means", 3), -0.5),
+    ]
+
+
+def test_how_stated_interests_found_their_categories_is_told(tasks, stated):
+    sheet = survey.run(tasks, survey.Options(stated=stated)).sheets[0]
+    assert sheet.columns[1:] == (
+        "users", "with a category", "the mapping file", "the taxonomy", "the runs' mapping",
+        "nothing",
+    )  # fmt: skip
+    assert sheet.rows == (("synthetic", 4, 3, 0, 3, 1, 2),)
+    assert "matching is ours" in sheet.notes[0]
+    assert sheet.notes[1] == "synthetic: 2 without a category, such as Knitting of quanta, Sleep"
+
+
+def test_a_mapping_file_goes_before_names(tasks, stated, tmp_path):
+    mapping = written(
+        tmp_path, "map.csv", "interest,category", "basketball,Anime", "Knitting  of Quanta,10"
+    )
+    report = survey.run(tasks, survey.Options(stated=stated, mapping=mapping))
+    assert report.sheets[0].rows == (("synthetic", 4, 3, 2, 2, 1, 1),)
+    # u1 stated anime alone now: a (0, 0) there; u2 basketball and anime: a (1, 1/2).
+    a = rows_of(report.sheets[1])["a"]
+    assert (a["S-Prec"], a["S-Rec"]) == (50.0, 25.0)
+
+
+def test_a_mapping_to_no_category_names_its_row(tasks, stated, tmp_path):
+    mapping = written(tmp_path, "map.csv", "interest,category", "basketball,Anime", "x,Quidditch")
+    with pytest.raises(DataError) as told:
+        survey.run(tasks, survey.Options(stated=stated, mapping=mapping))
+    assert "map.csv, row 2 (line 3), column 'category'" in str(told.value)
+    assert "'Quidditch'" in str(told.value)
+
+
+def test_one_interest_in_two_categories_is_refused(tasks, stated, tmp_path):
+    mapping = written(tmp_path, "map.csv", "interest,category", "go,Anime", "Go,31")
+    with pytest.raises(DataError, match="one category an interest"):
+        survey.run(tasks, survey.Options(stated=stated, mapping=mapping))
+
+
+def test_a_model_that_could_hardly_be_read_has_no_number_and_no_rank(tasks, stated, kept):
+    silent = kept("d", {"u1": UNREADABLE, "u2": UNREADABLE})
+    report = survey.run([*tasks, silent], survey.Options(stated=stated))
+    d = rows_of(report.sheets[1])["d"]
+    assert (d["read"], d["S-Prec"], d["survey F1"], d["IS"]) == (0, None, None, None)
+    assert any("d on synthetic: no S-Prec" in note for note in report.sheets[1].notes)
+    assert report.sheets[3].rows[0][2] == 3
+
+
+def test_one_model_has_no_correlation(tasks, stated):
+    sheet = survey.run(tasks[:1], survey.Options(stated=stated)).sheets[3]
+    assert sheet.rows[0] == ("synthetic", "medians", 1, None)
+    assert sheet.notes[0] == "synthetic, medians: no ρ: fewer than two pairs"
+
+
+def test_the_figure_of_the_survey_has_a_dot_a_model(tasks, stated):
+    [figure] = survey.run(tasks, survey.Options(stated=stated)).figures
+    assert [mark.label for mark in figure.marks] == ["a", "b", "c"]
+    assert figure.marks[0].x == (75.0,)
+
+
+def test_the_published_survey_is_shown_beside_where_asked(tasks, stated):
+    report = survey.run(tasks, survey.Options(stated=stated, published=True))
+    assert report.sheets[-1].title.startswith("Published, Table 5")
+
+
+@pytest.fixture
+def ranked(kept: Any) -> list[Any]:
+    """Models of IG F1 1, 2/3, 1/2 and 2/5: one verified category, and 0 to 3 that are not."""
+    return [
+        kept(
+            f"vllm:org/Model-{extra}",
+            {
+                "u": [
+                    interest("NBA", BASKETBALL, 4),
+                    *(interest(f"guess {number}", number) for number in range(1, extra + 1)),
+                ]
+            },
+        )
+        for extra in range(4)
+    ]
+
+
+FIGURES = (
+    "model,Elo,size",
+    "org/model-0,1300,1",
+    "Model-1,1400,1",
+    "vllm:org/Model-2,1200,1",
+    "Model-3,,1",
+    "Elsewhere,1500,1",
+)
+
+
+def test_outside_figures_are_matched_and_correlated(ranked, tmp_path):
+    figures = written(tmp_path, "elo.csv", *FIGURES)
+    options = outside.Options(figures=figures, column="Elo", above=1200)
+    models, correlations = outside.run(ranked, options).sheets
+    assert [row[1:3] for row in models.rows] == [(f"vllm:org/Model-{n}", 1) for n in range(4)]
+    assert [row[3] for row in models.rows] == pytest.approx([100, 200 / 3, 50, 40])
+    assert [row[4] for row in models.rows] == [1300, 1400, 1200, None]
+    assert "left out of the correlation: vllm:org/Model-3" in models.notes[-1]
+    # Ranks 3 2 1 against 2 3 1: 1 - 6 · 2 / 24. Above 1200 there are two, the other way round.
+    assert [row[:3] for row in correlations.rows] == [
+        ("synthetic", "all", 3),
+        ("synthetic", "Elo above 1200", 2),
+    ]
+    assert [row[3] for row in correlations.rows] == pytest.approx([0.5, -1.0])
+
+
+def test_without_a_cut_all_models_are_correlated_once(ranked, tmp_path):
+    figures = written(tmp_path, "elo.csv", *FIGURES)
+    report = outside.run(ranked, outside.Options(figures=figures, column="Elo"))
+    assert [row[1] for row in report.sheets[1].rows] == ["all"]
+    assert len(report.figures[0].marks) == 3
+
+
+def test_a_column_of_one_value_has_no_correlation(ranked, tmp_path):
+    figures = written(tmp_path, "elo.csv", *FIGURES)
+    sheet = outside.run(ranked, outside.Options(figures=figures, column="size")).sheets[1]
+    assert sheet.rows == (("synthetic", "all", 4, None),)
+    assert "all values of one side are the same" in sheet.notes[0]
+
+
+def test_figures_of_none_of_the_models_are_refused(ranked, tmp_path):
+    figures = written(tmp_path, "elo.csv", "model,Elo", "gpt,1300")
+    with pytest.raises(UsageError) as told:
+        outside.run(ranked, outside.Options(figures=figures, column="Elo"))
+    assert "found:    gpt" in str(told.value)
+    assert "vllm:org/Model-0" in str(told.value)
+
+
+def test_a_model_with_two_figures_is_refused(ranked, tmp_path):
+    figures = written(tmp_path, "elo.csv", "model,Elo", "Model-0,1300", "model-0,1200")
+    with pytest.raises(DataError, match="each model once"):
+        outside.run(ranked, outside.Options(figures=figures, column="Elo"))
+
+
+def test_a_missing_column_of_figures_is_named(ranked, tmp_path):
+    figures = written(tmp_path, "elo.csv", "model,elo", "Model-0,1300")
+    with pytest.raises(UsageError) as told:
+        outside.run(ranked, outside.Options(figures=figures, column="ELO rating"))
+    assert "no row has a figure in a column 'ELO rating'" in str(told.value)
+    assert "columns model, elo" in str(told.value)

@@ -1,0 +1,263 @@
+"""Synthetic users of a whole log, as the command makes them."""
+
+import csv
+import json
+import subprocess
+import sys
+from collections import defaultdict
+
+import pytest
+from harness_gistbench.synthesis.settings import Settings
+from harness_gistbench.synthesis.synthesize import run
+
+from harness.errors import DataError, UsageError
+
+HEADER = ["user_id", "object_id", "object_text", "interaction_type", "interaction_time", "topic"]
+GROUPS = {"bakers": [f"bread{n}" for n in range(10)], "sailors": [f"boat{n}" for n in range(10)]}
+"""Of two groups of a dozen people each the ten topics that they like."""
+WORDS = {"bread": "oven crust flour dough", "boat": "sail harbour wave rope"}
+
+
+def real_rows():
+    """Everybody watches two things of each own topic, likes one and skips one of the others'."""
+    for group, liked in GROUPS.items():
+        others = next(topics for name, topics in GROUPS.items() if name != group)
+        for person in range(12):
+            user = f"real-{group}-{person}"
+            time = 1_700_000_000 + 1000 * person
+            for place, topic in enumerate(liked):
+                for copy in range(2):
+                    kind = "explicit_positive" if place == copy == 0 else "implicit_positive"
+                    yield thing(user, topic, copy, kind, time + place)
+            for place, topic in enumerate(others):
+                yield thing(user, topic, 0, "implicit_negative", time + place)
+
+
+def thing(user, topic, copy, kind, time):
+    word = topic.rstrip("0123456789")
+    text = f"#{word} {WORDS[word]} {topic} {topic}x{copy}"
+    return (user, f"real-object-{topic}-{copy}", text, kind, str(time), topic)
+
+
+def write_log(file, rows):
+    with file.open("w", encoding="utf-8", newline="") as stream:
+        csv.writer(stream).writerows([HEADER, *rows])
+    return file
+
+
+@pytest.fixture
+def log(tmp_path):
+    return write_log(tmp_path / "log.csv", real_rows())
+
+
+def settings(log, out, **changed):
+    return Settings(log=log, out=out, **{"clusters_column": "topic", **changed})
+
+
+def written(folder):
+    with (folder / "engagements.csv").open(encoding="utf-8", newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def bytes_in(folder):
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+def test_each_cohort_gives_one_user_in_the_published_layout(log, tmp_path):
+    run(settings(log, tmp_path / "out"))
+    users = defaultdict(list)
+    for row in written(tmp_path / "out"):
+        assert list(row) == HEADER[:-1]
+        users[row["user_id"]].append(row)
+    assert list(users) == ["1", "2"]
+    for rows, own in zip(users.values(), ("boat", "bread"), strict=True):
+        assert len(rows) == 60, "twice the thirty engagements that everybody has"
+        kinds = defaultdict(set)
+        for row in rows:
+            kinds[row["interaction_type"]].add(row["object_text"].split()[0])
+        assert kinds["implicit_positive"] == {f"#{own}"}
+        assert kinds["implicit_negative"] == {"#boat" if own == "bread" else "#bread"}
+
+
+def test_the_account_tells_what_was_done(log, tmp_path):
+    run(settings(log, tmp_path / "out"))
+    told = json.loads((tmp_path / "out" / "synthesis.json").read_bytes())
+    assert told["log"]["files"][0]["file"] == "log.csv"
+    assert (told["log"]["engagements"], told["log"]["people_in_window"]) == (720, 24)
+    assert told["clusters"] == {"method": "the column topic", "number": 20, "libraries": {}}
+    assert told["settings"]["least_people"] == 10
+    assert told["synthetic_users"][0] == {
+        "user_id": "1",
+        "people": 12,
+        "clusters": GROUPS["sailors"],
+        "pooled": 360,
+        "wanted": 60,
+        "drawn": 60,
+    }
+    assert told["filter"] == {"rows": 120, "dropped": 0, "replaced": 0}
+
+
+def test_no_real_user_object_or_time_is_in_anything_that_is_written(log, tmp_path):
+    run(settings(log, tmp_path / "out"))
+    for name, content in bytes_in(tmp_path / "out").items():
+        assert b"real-" not in content, name
+        assert b"17000" not in content, name
+        assert str(tmp_path).encode() not in content, name
+
+
+def test_the_report_compares_the_users_with_the_people_behind_them(log, tmp_path):
+    report = run(settings(log, tmp_path / "out"))
+    summary, tested, shares, lengths = report.sheets
+    assert dict(summary.rows)["cohorts, one synthetic user each"] == 2
+    assert dict(summary.rows)["people in cohorts"] == 24
+    assert dict(summary.rows)["engagements pooled"] == 720
+    assert dict(summary.rows)["engagements written"] == 120
+    assert [(row[0], row[4]) for row in tested.rows] == [
+        ("implicit positive", 19.0),
+        ("implicit negative", 10.0),
+        ("explicit positive", 1.0),
+    ]
+    assert [row[3] for row in shares.rows] == pytest.approx([63.33, 33.33, 3.33], abs=0.01)
+    assert [row[:3] for row in lengths.rows] == [("synthetic", 2, 60.0), ("real", 24, 30.0)]
+    assert [figure.title for figure in report.figures] == [
+        "Lengths of histories",
+        "Engagements a person by type",
+    ]
+
+
+def test_the_same_log_in_another_order_gives_the_same_bytes(log, tmp_path):
+    run(settings(log, tmp_path / "one"))
+    write_log(log, list(real_rows())[::-1])
+    run(settings(log, tmp_path / "two"))
+    one, two = bytes_in(tmp_path / "one"), bytes_in(tmp_path / "two")
+    assert one["engagements.csv"] == two["engagements.csv"]
+
+
+def test_two_processes_with_other_hash_seeds_give_the_same_bytes(log, tmp_path):
+    code = (
+        "import sys; from harness_gistbench.synthesis.settings import Settings;"
+        "from harness_gistbench.synthesis.synthesize import run;"
+        "run(Settings(log=sys.argv[1], out=__import__('pathlib').Path(sys.argv[2]), clusters=12,"
+        " least_people=5, clusters_together=4))"
+    )
+    for seed in ("1", "2"):
+        subprocess.run(
+            [sys.executable, "-c", code, log, tmp_path / seed],
+            env={"PYTHONHASHSEED": seed, "PATH": ""},
+            check=True,
+            capture_output=True,
+        )
+    assert bytes_in(tmp_path / "1") == bytes_in(tmp_path / "2")
+
+
+def test_another_seed_gives_other_users(log, tmp_path):
+    run(settings(log, tmp_path / "one"))
+    run(settings(log, tmp_path / "two", seed=1))
+    assert written(tmp_path / "one") != written(tmp_path / "two")
+
+
+def test_parquet_holds_the_same_rows(log, tmp_path):
+    import pyarrow.parquet as pq
+
+    run(settings(log, tmp_path / "one"))
+    run(settings(log, tmp_path / "two", format="parquet"))
+    table = pq.read_table(tmp_path / "two" / "engagements.parquet")
+    assert str(table.schema.field("user_id").type) == "int64"
+    rows = [{name: str(value) for name, value in row.items()} for row in table.to_pylist()]
+    assert rows == written(tmp_path / "one")
+
+
+def test_a_filter_drops_and_replaces_and_the_counts_are_told(log, tmp_path, monkeypatch):
+    (tmp_path / "filter_of_a_whole_log.py").write_text(
+        "def tidy(row):\n"
+        "    if row['interaction_type'] == 'implicit_negative':\n"
+        "        return None\n"
+        "    return row | {'object_text': row['object_text'].replace('bread0', 'bun')}\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    report = run(settings(log, tmp_path / "out", filter="filter_of_a_whole_log:tidy"))
+    rows = written(tmp_path / "out")
+    dropped = 120 - len(rows)
+    replaced = sum("bun" in row["object_text"] for row in rows)
+    assert {row["interaction_type"] for row in rows} == {"implicit_positive", "explicit_positive"}
+    assert not any("bread0" in row["object_text"] for row in rows)
+    told = dict(report.sheets[0].rows)
+    assert told["engagements dropped by the filter"] == dropped > 0
+    assert told["engagements replaced by the filter"] == replaced > 0
+    assert told["engagements written"] == len(rows)
+
+
+def test_too_few_people_are_refused_with_what_there_is(log, tmp_path):
+    with pytest.raises(DataError, match="no 13 people share 10 clusters") as error:
+        run(settings(log, tmp_path / "out", least_people=13))
+    assert "20 clusters; 24 of 24 people" in error.value.found
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_that_holds_data_is_left_as_it_is(log, tmp_path):
+    out = tmp_path / "out"
+    run(settings(log, out))
+    before = bytes_in(out)
+    with pytest.raises(UsageError, match="cannot be written there"):
+        run(settings(log, out, seed=1))
+    assert bytes_in(out) == before
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "engagements.jsonl.gz").write_bytes(b"")
+    with pytest.raises(UsageError, match="cannot be written there"):
+        run(settings(log, other))
+
+
+def test_a_column_that_is_not_there_or_names_two_clusters_for_one_object_is_refused(log, tmp_path):
+    with pytest.raises(DataError, match="names no cluster in the column 'subject'"):
+        run(settings(log, tmp_path / "out", clusters_column="subject"))
+    rows = [list(row) for row in real_rows()]
+    rows[50][-1] = "another"
+    write_log(log, rows)
+    with pytest.raises(DataError, match="cannot be used") as error:
+        run(settings(log, tmp_path / "out"))
+    assert "row 51" in error.value.where
+    assert "'topic'" in error.value.where
+
+
+def test_without_a_column_like_texts_are_clusters(log, tmp_path):
+    chosen = {"clusters_column": None, "clusters": 2, "clusters_together": 1}
+    run(settings(log, tmp_path / "out", **chosen))
+    told = json.loads((tmp_path / "out" / "synthesis.json").read_bytes())
+    assert told["clusters"]["number"] == 2
+    assert set(told["clusters"]["libraries"]) == {"numpy", "scipy", "scikit-learn"}
+    assert [one["people"] for one in told["synthetic_users"]] == [12, 12]
+
+
+def test_what_is_written_can_be_run_on(log, tmp_path):
+    import harness
+
+    run(settings(log, tmp_path / "out", factor=5.0))
+    result = harness.evaluate(
+        "gist_synthetic",
+        model="baseline",
+        judge="lexical",
+        data=str(tmp_path / "out"),
+        output_path=tmp_path / "runs",
+        store=tmp_path / "calls.sqlite",
+    )
+    assert result.summaries[0].metrics["ig_f1"].n == 2
+
+
+def test_the_command_takes_the_tools_options_and_prints_its_report(log, tmp_path, capsys):
+    from harness.cli.main import main
+
+    out = str(tmp_path / "out")
+    given = ["--from", str(log), "--out", out, "--clusters-column", "topic", "--most_people", "11"]
+    assert main(["data", "synthesize", *given, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    sizes = dict(told["report"]["sheets"][0]["rows"])
+    assert sizes["people of a cohort, most"] == 11
+    assert main(["data", "describe", "--data", out, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert dict(told["report"]["sheets"][0]["rows"])["users"] == 2
+
+
+def test_at_most_fewer_people_than_at_least_is_refused(log, tmp_path):
+    with pytest.raises(ValueError, match="at most 3 people a cohort, and at least 10"):
+        settings(log, tmp_path, most_people=3)

@@ -1,0 +1,333 @@
+"""The steps on the way to synthetic users, each on a few rows worked out by hand."""
+
+import sys
+
+import numpy as np
+import pytest
+from harness_gistbench.log import CODES, Engagements, Log, Texts
+from harness_gistbench.synthesis import validation
+from harness_gistbench.synthesis.clusters import NONE, Clusters, by_k_means
+from harness_gistbench.synthesis.cohorts import Cohort, cohorts, form, membership
+from harness_gistbench.synthesis.drawing import Row, draw, rows_of
+from harness_gistbench.synthesis.filtering import Filter
+from harness_gistbench.synthesis.hooks import named_function
+from harness_gistbench.synthesis.reading import Real, read, texts_of
+from harness_gistbench.synthesis.settings import Settings
+
+from harness.errors import DataError, UsageError
+
+LIKE, WATCH, SKIP = (
+    CODES["explicit_positive"],
+    CODES["implicit_positive"],
+    CODES["implicit_negative"],
+)
+
+
+def settings(**changed):
+    return Settings(log="log.csv", out="out", **changed)
+
+
+def log(rows, texts=()):
+    """A log of one batch from (user, object, code, time or None)."""
+    users, objects, codes, times = zip(*rows, strict=True)
+    batch = Engagements(
+        users=list(users),
+        objects=list(objects),
+        signals=np.array(codes, dtype=np.uint8),
+        times=np.array([time or 0 for time in times], dtype=np.int64),
+        timed=np.array([time is not None for time in times]),
+    )
+    things, words = zip(*texts, strict=True) if texts else ((), ())
+    return Log(
+        engagements=lambda: iter([batch]),
+        texts=lambda: iter([Texts(objects=list(things), texts=list(words))]),
+        joined=False,
+    )
+
+
+def real(*histories):
+    """Real people from words: each letter an object that was liked, capital ones skipped."""
+    objects = tuple(sorted({letter.lower() for history in histories for letter in history}))
+    return Real(
+        users=tuple(f"p{number}" for number in range(len(histories))),
+        objects=objects,
+        starts=np.cumsum([0, *map(len, histories)]),
+        object=np.array([objects.index(one.lower()) for h in histories for one in h]),
+        signal=np.array([SKIP if one.isupper() else LIKE for h in histories for one in h]),
+        total=sum(map(len, histories)),
+        untimed=0,
+        unit="seconds",
+    )
+
+
+def test_the_window_ends_at_the_latest_time_and_leaves_out_what_is_older():
+    day = 86_400
+    rows = [("b", "x", LIKE, 10 + day), ("a", "y", SKIP, 11), ("a", "x", WATCH, 10)]
+    found = read(log(rows), days=1, unit="auto")
+    assert found.unit == "seconds"
+    assert found.total == 3
+    assert found.users == ("a", "b")
+    assert found.user.tolist() == [0, 1]
+    assert [found.objects[one] for one in found.object] == ["y", "x"]
+    assert found.signal.tolist() == [SKIP, LIKE]
+
+
+@pytest.mark.parametrize(
+    ("latest", "unit"),
+    [
+        (1_700_000_000, "seconds"),
+        (1_700_000_000_000, "milliseconds"),
+        (1_700_000_000_000_000, "microseconds"),
+    ],
+)
+def test_the_unit_of_times_shows_in_their_size(latest, unit):
+    assert read(log([("a", "x", LIKE, latest)]), days=1, unit="auto").unit == unit
+
+
+def test_without_times_the_whole_log_is_read_and_a_missing_time_among_others_is_left_out():
+    untimed = read(log([("a", "x", LIKE, None), ("a", "y", LIKE, None)]), days=1, unit="auto")
+    assert (len(untimed.signal), untimed.unit) == (2, None)
+    partly = read(log([("a", "x", LIKE, None), ("a", "y", LIKE, 5)]), days=1, unit="auto")
+    assert (len(partly.signal), partly.untimed) == (1, 1)
+
+
+def test_of_several_texts_the_first_by_letters_is_taken():
+    texts = [("x", "pear"), ("x", "apple"), ("y", "plum"), ("z", "fig")]
+    given = log([("a", "x", LIKE, 1)], texts)
+    assert texts_of(given, ["x", "y"]) == {"x": "apple", "y": "plum"}
+
+
+def test_texts_without_a_word_in_common_are_apart():
+    texts = ["red apple", "green apple pie", "fast train", "slow train ride", "red apple"]
+    found = by_k_means(texts, many=2, seed=0)
+    assert found.names == ("1", "2")
+    assert found.of_object.tolist() == [1, 1, 0, 0, 1]
+
+
+def test_an_embedding_of_the_users_own_decides_the_clusters():
+    found = by_k_means(
+        ["a", "bb", "c", "dd"], many=2, seed=0, embed=lambda texts: [[len(one)] for one in texts]
+    )
+    assert found.of_object.tolist() == [0, 1, 0, 1]
+    with pytest.raises(UsageError, match="gives no embedding"):
+        by_k_means(["a", "bb"], many=2, seed=0, embed=lambda texts: [[1.0]])
+
+
+def test_more_clusters_than_texts_are_refused():
+    with pytest.raises(DataError, match="too few texts for 3 clusters") as error:
+        by_k_means(["a", "b", "a"], many=3, seed=0)
+    assert error.value.found == "2 distinct texts"
+
+
+def test_people_belong_to_the_clusters_that_they_liked_something_of():
+    people = real("aB", "ab", "Ab", "c")
+    clusters = Clusters(names=("one", "two"), of_object=np.array([0, 1, NONE]), method="")
+    found = membership(people, clusters, settings(clusters_together=1, least_people=2))
+    assert found.people.tolist() == [0, 1, 2]
+    assert found.clusters.tolist() == [0, 1]
+    assert found.table.tolist() == [[True, False], [True, True], [False, True]]
+    both = settings(clusters_together=2, least_people=2)
+    assert membership(people, clusters, both).people.tolist() == [1]
+
+
+def table(*rows):
+    return np.array([[mark == "x" for mark in row] for row in rows])
+
+
+def test_the_largest_cohort_comes_first_and_everybody_is_in_one_at_most():
+    belongs = table(
+        "..xx",
+        "..xx",
+        "xx..",
+        "xx..",
+        "xxx.",
+        "x..x",
+    )
+    found = form(belongs, settings(clusters_together=2, least_people=2))
+    assert found == [
+        Cohort(people=(2, 3, 4), clusters=(0, 1)),
+        Cohort(people=(0, 1), clusters=(2, 3)),
+    ]
+
+
+def test_a_common_cluster_that_leads_nowhere_does_not_hide_a_cohort():
+    belongs = table(
+        "xx......",
+        "x.x.....",
+        "x..x....",
+        "x...x...",
+        ".....xx.",
+        ".....xx.",
+        ".....xxx",
+    )
+    found = form(belongs, settings(clusters_together=2, least_people=3))
+    assert found == [Cohort(people=(4, 5, 6), clusters=(5, 6))]
+
+
+def test_a_cohort_has_at_least_ten_people_and_there_are_a_thousand_unless_said():
+    ten = table(*["x" * 10] * 10)
+    assert len(form(ten, settings())[0].people) == 10
+    assert form(ten[:9], settings()) == []
+    assert form(ten[:, :9], settings()) == []
+    assert settings().cohorts == 1000
+
+
+def test_the_people_above_the_most_are_left_to_later_cohorts():
+    belongs = table(*["xx"] * 7)
+    found = form(belongs, settings(clusters_together=2, least_people=2, most_people=3))
+    assert [len(one.people) for one in found] == [3, 3]
+    assert len({person for one in found for person in one.people}) == 6
+    one = form(belongs, settings(clusters_together=2, least_people=2, most_people=3, cohorts=1))
+    assert one == found[:1]
+
+
+def test_cohorts_are_told_by_the_numbers_of_the_log():
+    people = real("c", "ab", "ab", "ab")
+    clusters = Clusters(names=("z", "a", "b"), of_object=np.array([1, 2, 0]), method="")
+    found = cohorts(
+        membership(people, clusters, settings(clusters_together=2, least_people=2)),
+        settings(clusters_together=2, least_people=2),
+    )
+    assert found == [Cohort(people=(1, 2, 3), clusters=(1, 2))]
+
+
+def test_a_draw_is_as_long_as_one_history_times_the_factor_and_takes_nothing_twice():
+    people = real("abc", "ABC", "zzzzzzzz")
+    cohort = Cohort(people=(0, 1), clusters=())
+    one = draw(people, cohort, settings(factor=1.5), number=1)
+    assert (one.wanted, one.pooled, len(one.rows)) == (4, 6, 4)
+    assert len(set(one.rows)) == 4
+    assert set(one.rows) <= set(range(6))
+    all_of_it = draw(people, cohort, settings(factor=3.0), number=1)
+    assert (all_of_it.wanted, sorted(all_of_it.rows)) == (9, list(range(6)))
+    assert all_of_it.rows != sorted(all_of_it.rows)
+
+
+def test_rows_have_new_ids_and_times_within_the_window():
+    people = real("ab", "aC")
+    cohort = Cohort(people=(0, 1), clusters=())
+    chosen = settings(factor=2.0, days=2)
+    draws = [draw(people, cohort, chosen, number=number) for number in (1, 2)]
+    texts = {"a": "apples", "b": "birds", "c": "cats"}
+    first, second = rows_of(draws, people, texts, chosen)
+    assert [row.user for row in first + second] == [1] * 4 + [2] * 4
+    for rows in (first, second):
+        assert sorted(row.text for row in rows) == ["apples", "apples", "birds", "cats"]
+        assert [row.time for row in rows] == sorted(row.time for row in rows)
+        assert all(0 <= row.time < 2 * 86_400 for row in rows)
+        assert {row.text: row.signal for row in rows}["cats"] == "implicit_negative"
+    assert {row.object for row in first} == {1, 2, 3}
+    assert {row.text: row.object for row in first} == {row.text: row.object for row in second}
+    assert first[0].object == 1
+
+
+ROW = Row(user=1, object=2, text="Ann bakes", signal="implicit_positive", time=3)
+
+
+def test_a_filter_drops_keeps_and_replaces_and_is_counted():
+    def function(row):
+        if row["object_text"] == "secret":
+            return None
+        return {**row, "object_text": row["object_text"].replace("Ann", "somebody")}
+
+    chosen = Filter(function=function)
+    others = [
+        Row(user=1, object=3, text=text, signal=ROW.signal, time=4) for text in ("secret", "tea")
+    ]
+    left = chosen.through([ROW, *others])
+    assert [row.text for row in left] == ["somebody bakes", "tea"]
+    assert left[0].time == 3
+    assert (chosen.rows, chosen.dropped, chosen.replaced) == (3, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ("text", "the type"),
+        ({"object_text": "x"}, "object_text"),
+        ({"object_text": " "}, "the object_text ' '"),
+        ({"interaction_type": "like"}, "the interaction_type 'like'"),
+        ({"user_id": "7"}, "another user_id: '7'"),
+    ],
+)
+def test_a_filter_that_gives_anything_else_is_refused(answer, said):
+    def function(row):
+        partial = isinstance(answer, dict) and answer != {"object_text": "x"}
+        return {**row, **answer} if partial else answer
+
+    with pytest.raises(UsageError, match="what cannot be written") as error:
+        Filter(function=function).through([ROW])
+    assert said in error.value.found
+
+
+def test_a_function_is_found_in_the_current_folder(tmp_path, monkeypatch):
+    (tmp_path / "own_filter_of_a_test.py").write_text("def keep(row):\n    return row\n")
+    monkeypatch.chdir(tmp_path)
+    before = list(sys.path)
+    assert named_function("own_filter_of_a_test:keep", option="filter")(1) == 1
+    assert sys.path == before
+    for wrong in ("own_filter_of_a_test", "own_filter_of_a_test:drop", "no_such_module_here:f"):
+        with pytest.raises(UsageError, match="--filter"):
+            named_function(wrong, option="filter")
+
+
+def compared(synthetic, real):
+    """A comparison of people who only watch, from their numbers."""
+    columns = [[0, one, 0, 0] for one in synthetic], [[0, one, 0, 0] for one in real]
+    return validation.Comparison(synthetic=np.array(columns[0]), real=np.array(columns[1]))
+
+
+def test_the_test_is_welchs_two_sided_one():
+    # t = (4 - 2) / sqrt(4/3 + 1/3), with 50/17 degrees of freedom; p by numerical integration.
+    [row] = validation.tests(compared([2, 4, 6], [1, 2, 3])).rows
+    kind, t, p, synthetic, real_mean, ratio = row
+    assert kind == "implicit positive"
+    assert t == pytest.approx(1.5491933384829668)
+    assert p == "2.21e-01"
+    assert (synthetic, real_mean, ratio) == (4.0, 2.0, 2.0)
+
+
+@pytest.mark.parametrize(("synthetic", "real_ones"), [([3], [1, 2]), ([2, 2], [2, 2])])
+def test_where_nothing_can_be_tested_there_is_no_number(synthetic, real_ones):
+    [row] = validation.tests(compared(synthetic, real_ones)).rows
+    assert row[1:3] == (None, None)
+
+
+def test_shares_are_told_with_their_order():
+    sheet = validation.shares(
+        validation.Comparison(
+            synthetic=np.array([[1, 6, 3, 0], [0, 6, 4, 0]]), real=np.array([[2, 5, 3, 0]])
+        )
+    )
+    assert sheet.rows == (
+        ("implicit positive", 60.0, 1, 50.0, 1),
+        ("implicit negative", 35.0, 2, 30.0, 2),
+        ("explicit positive", 5.0, 3, 20.0, 3),
+    )
+    assert sheet.notes == ("the order of the types is the same in both",)
+    other = validation.shares(
+        validation.Comparison(synthetic=np.array([[1, 2, 3, 0]]), real=np.array([[1, 3, 2, 0]]))
+    )
+    assert other.notes == ("the order of the types is NOT the same in both",)
+
+
+def test_both_distributions_are_drawn():
+    lengths, boxes = validation.figures(
+        validation.Comparison(synthetic=np.array([[1, 6, 3, 0]]), real=np.array([[1, 2, 1, 0]] * 2))
+    )
+    assert [(line.label, sum(line.y)) for line in lengths.marks] == [
+        ("synthetic", pytest.approx(100)),
+        ("real", pytest.approx(100)),
+    ]
+    assert [(box.label, box.names, box.values) for box in boxes.marks] == [
+        (
+            "synthetic",
+            ("implicit positive", "explicit positive", "implicit negative"),
+            ((6.0,), (1.0,), (3.0,)),
+        ),
+        (
+            "real",
+            ("implicit positive", "explicit positive", "implicit negative"),
+            ((2.0, 2.0), (1.0, 1.0), (1.0, 1.0)),
+        ),
+    ]

@@ -26,19 +26,17 @@ class DeclaredOptions:
     def __init__(self, options: msgspec.Struct, stage: Stage) -> None:
         self._stage = stage
         self._values = {name: getattr(options, name) for name in stage.options}
+        self.__dict__.update(self._values)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        try:
-            return self._values[name]
-        except KeyError:
-            raise PluginError(
-                f"stage {self._stage.name!r} reads an option it does not declare",
-                found=name,
-                expected=", ".join(self._stage.options) or "no option",
-                hint="add it to the stage's `options`: only declared ones enter its key",
-            ) from None
+        raise PluginError(
+            f"stage {self._stage.name!r} reads an option it does not declare",
+            found=name,
+            expected=", ".join(self._stage.options) or "no option",
+            hint="add it to the stage's `options`: only declared ones enter its key",
+        )
 
     def as_json(self) -> dict[str, Any]:
         """The declared options as JSON values."""

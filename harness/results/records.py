@@ -85,6 +85,13 @@ class Records(Protocol[ItemT_co, ValueT_co]):
         """Item and value of every record that has one."""
         ...
 
+    def with_items(self, kind: type[Any]) -> Records[Any, ValueT_co]:
+        """The same records with their items read as a type that has only some of the fields.
+
+        What is left out is not decoded: scores of long items cost a fraction so.
+        """
+        ...
+
     def by_user(self) -> Iterator[tuple[str, list[Record[Any, Any]]]]:
         """Each user with that user's records."""
         ...

@@ -7,7 +7,7 @@ from array import array
 from collections.abc import Callable, Iterator
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args
 
 import msgspec
 
@@ -150,6 +150,16 @@ class JournalRecords(Generic[ItemT, ValueT]):
         for record in self:
             if isinstance(record.outcome, Done):
                 yield record.item, record.outcome.value
+
+    def with_items(self, kind: type[Any]) -> JournalRecords[Any, ValueT]:
+        """The same records with their items read as a type that has only some of the fields."""
+        _, value = get_args(self._decoder.type)
+        return JournalRecords(
+            self._index.path,
+            "",
+            Record[kind, value],  # type: ignore[valid-type]
+            index=self._index,
+        )
 
     def by_user(self) -> Iterator[tuple[str, list[Record[ItemT, ValueT]]]]:
         """Each user with that user's records."""

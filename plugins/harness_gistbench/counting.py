@@ -41,8 +41,8 @@ OVERLAPPING = {
 }
 
 
-def user_counts(chapter: Chapter, profile: Profile | Missing) -> dict[str, int]:
-    """What happened with one user, from the user's records and profile."""
+def user_counts(chapter: Chapter, profile: Profile | Missing, *, test_set: int) -> dict[str, int]:
+    """What happened with one user, whose test sets should hold so many objects."""
     counts = Counter(
         summed(chapter["predict"], PREDICTED)
         | summed(chapter["verify"], KEPT)
@@ -53,6 +53,9 @@ def user_counts(chapter: Chapter, profile: Profile | Missing) -> dict[str, int]:
     if isinstance(profile, Missing):
         counts["users without a readable window"] = 1
         return told(counts)
+    counts["test sets with fewer objects than wanted"] = sum(
+        len(record.item.objects) < test_set for record in chapter["specificity"]
+    )
     interests = profile.interests
     counts["interests"] = len(interests)
     counts["users without an interest in a readable answer"] = not interests
@@ -94,12 +97,6 @@ def overlap_counts(questions: Iterable[Record[Any, Any]], options: Options) -> d
         counts.update(summed([record], OVERLAPPING))
     counts[compared[options.overlap]] = len(keys)
     return counts
-
-
-def short_test_sets(test_sets: Iterable[Record[Any, Any]], options: Options) -> dict[str, int]:
-    """How many interests had to be found again among fewer objects than the task wants."""
-    short = sum(len(record.item.objects) < options.test_set for record in test_sets)
-    return {"test sets with fewer objects than wanted": short}
 
 
 def summed(records: Iterable[Record[Any, Any]], fields: Mapping[str, str]) -> dict[str, int]:

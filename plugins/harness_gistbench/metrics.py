@@ -11,7 +11,6 @@ from harness import Metric, Score
 from harness_gistbench.counting import (
     EMPTY_ORACLE,
     overlap_counts,
-    short_test_sets,
     taxonomy_counts,
     told,
     user_counts,
@@ -60,9 +59,9 @@ METRICS = {
 def score(records: Mapping[str, Records[Any, Any]], options: Options) -> Iterator[Score[Profile]]:
     """One score a user, recall being of the categories that this run verified itself."""
     taxonomy = taxonomy_of(records["taxonomy"])
-    for user, chapter in chapters(records, "predict", "verify", "specificity"):
+    for user, chapter in chapters(records):
         profile = profile_of(chapter, taxonomy)
-        counts = user_counts(chapter, profile)
+        counts = user_counts(chapter, profile, test_set=options.test_set)
         if isinstance(profile, Missing):
             missing = dict.fromkeys(COLUMNS, profile.cause)
             yield Score(id=user, user=user, missing=missing, counts=counts)
@@ -103,11 +102,10 @@ def scored_against(
 
 
 def run_counts(records: Mapping[str, Records[Any, Any]], options: Options) -> dict[str, int]:
-    """What happened in the run as a whole: with its distinct interests, its pool, its test sets."""
+    """What happened in the run as a whole: with its distinct interests and its pool."""
     return told(
         {
             **taxonomy_counts(records["taxonomy"]),
             **overlap_counts(records["overlap"], options),
-            **short_test_sets(records["specificity"], options),
         }
     )

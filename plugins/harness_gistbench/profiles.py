@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import msgspec
 
 from harness import Done
-from harness_gistbench.interests import folded, merged
-from harness_gistbench.records import Counts, Evidence, Interest, Judged, Profile
+from harness_gistbench.interests import claimed, folded
+from harness_gistbench.records import Counts, Evidence, Interest, Judged, Profile, Signal
 from harness_gistbench.verification import count
 
 if TYPE_CHECKING:
@@ -20,23 +20,39 @@ Chapter: TypeAlias = dict[str, list["Record[Any, Any]"]]
 """The records of one user by stage; a stage that has none of the user's is empty."""
 
 
+class WindowHead(msgspec.Struct, frozen=True):
+    """What scores need of a window: the signals that the dataset has."""
+
+    signals: tuple[Signal, ...]
+
+
+class TestSetHead(msgspec.Struct, frozen=True):
+    """What scores need of a test set: how large it is, and which places back the interest."""
+
+    number: int
+    objects: tuple[msgspec.Raw, ...]
+    backing: tuple[int, ...]
+
+
 class Missing(msgspec.Struct, frozen=True):
     """Why there is no number or no profile: the stage and the cause of its failure."""
 
     cause: str
 
 
-def chapters(
-    records: Mapping[str, Records[Any, Any]], first: str, *others: str
-) -> Iterator[tuple[str, Chapter]]:
-    """Each user of the first stage with the user's records of it and of the others, as a stream.
+def chapters(records: Mapping[str, Records[Any, Any]]) -> Iterator[tuple[str, Chapter]]:
+    """Each user with the user's records of the stages that scores are made of, as a stream.
 
     All stages give their users in one order, so one user's records are all that is held.
     """
-    streams = {stage: records[stage].by_user() for stage in others}
+    windows = records["predict"].with_items(WindowHead)
+    streams = {
+        "verify": records["verify"].by_user(),
+        "specificity": records["specificity"].with_items(TestSetHead).by_user(),
+    }
     heads = {stage: next(stream, None) for stage, stream in streams.items()}
-    for user, own in records[first].by_user():
-        chapter = {first: own}
+    for user, own in windows.by_user():
+        chapter = {"predict": own}
         for stage, head in heads.items():
             chapter[stage] = []
             if head is not None and head[0] == user:
@@ -45,7 +61,7 @@ def chapters(
         yield user, chapter
     left = [stage for stage, head in heads.items() if head is not None]
     if left:
-        raise ValueError(f"{left} hold users that {first!r} does not have, or in another order")
+        raise ValueError(f"{left} hold users that 'predict' does not have, or in another order")
 
 
 def taxonomy_of(records: Records[Any, Any]) -> dict[str, int]:
@@ -74,10 +90,10 @@ def profile_of(chapter: Chapter, taxonomy: Mapping[str, int]) -> Profile | Missi
                 name=interest.name,
                 cited=len(interest.evidence),
                 category=taxonomy.get(folded(interest.name)),
-                **weighed(interest, claims.get(interest.number, [])),
+                **weighed(interest, claims[interest.number]),
                 **retrieved(interest, test_sets.get(interest.number)),
             )
-            for interest in merged(windows)
+            for interest in claimed(chapter["verify"])
         ),
     )
 
@@ -90,8 +106,6 @@ def weighed(interest: Interest, claims: list[Record[Any, Any]]) -> dict[str, Any
     """
     if not interest.evidence:
         return {"counts": Counts()}
-    if not claims:
-        return {"evidence_failure": "verify/not_done"}
     kept: list[Evidence] = []
     for record in claims:
         if not isinstance(record.outcome, Done):

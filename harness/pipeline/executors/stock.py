@@ -7,6 +7,7 @@ import traceback
 from array import array
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,18 +22,17 @@ from harness.results.files import storage_error
 Breathe = Callable[[], Awaitable[None]]
 """Lets timers, signals and other stages have their turn, now and then."""
 
+BUFFER = 1 << 20
+
 MANY = 256
 """Items made between two breaths."""
 
-IN_MEMORY = 1 << 23
-"""Bytes of items that are held; more of them lie in a file without a name beside the journal."""
-
 
 class Stock:
-    """Keys and items in the order in which they were made, read once."""
+    """Keys and items in the order in which they were made, in a file without a name."""
 
     def __init__(self, folder: Path, kind: Any) -> None:
-        self._file = tempfile.SpooledTemporaryFile(IN_MEMORY, dir=str(folder))  # noqa: SIM115
+        self._file = tempfile.TemporaryFile(buffering=BUFFER, dir=folder)  # noqa: SIM115
         self._folder = folder
         self._sizes = array("I")
         self._encode = msgspec.json.Encoder().encode
@@ -44,12 +44,15 @@ class Stock:
     def add(self, key: bytes, item: Item) -> None:
         """Keep an item; ValueError where no file can hold it, StorageError where no room is."""
         data = self._encode(item)
-        try:
+        with self._room():
             self._file.write(key)
             self._file.write(data)
-        except OSError as error:
-            raise storage_error(self._folder, error) from error
         self._sizes.append(len(data))
+
+    def seal(self) -> None:
+        """End the adding; StorageError where what was added finds no room after all."""
+        with self._room():
+            self._file.flush()
 
     def take(self) -> Iterator[tuple[bytes, Callable[[], Item]]]:
         """Each key with a function that gives its item, since many keys are only looked at."""
@@ -62,6 +65,13 @@ class Stock:
     def close(self) -> None:
         """Give the room back."""
         self._file.close()
+
+    @contextmanager
+    def _room(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise storage_error(self._folder, error) from error
 
 
 async def fill(run: StageRun, breathe: Breathe) -> Stock:
@@ -77,6 +87,7 @@ async def fill(run: StageRun, breathe: Breathe) -> Stock:
         ids.append(hash(item.id))
         if len(ids) % MANY == 0:
             await breathe()
+    stock.seal()
     if len(np.unique(np.frombuffer(ids, dtype=np.int64))) < len(ids):
         times = Counter(item().id for _, item in stock.take())
         repeated = [name for name, count in times.items() if count > 1]

@@ -26,6 +26,14 @@ class WrittenRecords(list[Record[Any, Any]]):
             if isinstance(record.outcome, Done):
                 yield record.item, record.outcome.value
 
+    def with_items(self, kind: Any) -> "WrittenRecords":
+        return WrittenRecords(
+            msgspec.structs.replace(
+                one, item=msgspec.json.decode(msgspec.json.encode(one.item), type=kind)
+            )
+            for one in self
+        )
+
     def by_user(self) -> Iterator[tuple[str, list[Record[Any, Any]]]]:
         for user, records in groupby(self, key=lambda record: record.user):
             yield user, list(records)

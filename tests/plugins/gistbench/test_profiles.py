@@ -47,11 +47,11 @@ def prediction(**interests):
     return Prediction(interests=tuple(Cited(name, cited) for name, cited in interests.items()))
 
 
-def claim(number, *evidence, part=1, user="ada"):
+def claim(number, *evidence, part=1, user="ada", name="Jazz"):
     return Claim(
         id=f"{user}/{number}/{part}",
         user=user,
-        interest="",
+        interest=name,
         number=number,
         part=part,
         evidence=tuple(Evidence(name, name, signals) for name, *signals in evidence),
@@ -106,6 +106,7 @@ def test_the_parts_of_an_interest_s_evidence_are_counted_together(profile):
     ada = profile(
         predict=[(window(), prediction(Golf=(), Jazz=(1, 2, 3)))],
         verify=[
+            (claim(1, name="Golf"), Kept(positions=())),
             (claim(2, ("a", LIKED), ("b", LIKED), part=1), Kept(positions=(1,))),
             (claim(2, ("c", WATCHED), ("b", LIKED), part=2), Kept(positions=(0, 1))),
         ],
@@ -115,7 +116,9 @@ def test_the_parts_of_an_interest_s_evidence_are_counted_together(profile):
 
 
 def test_an_interest_that_cites_nothing_needs_no_judge_and_is_known_to_have_nothing(profile):
-    ada = profile(predict=[(window(), prediction(Jazz=()))])
+    ada = profile(
+        predict=[(window(), prediction(Jazz=()))], verify=[(claim(1), Kept(positions=()))]
+    )
 
     assert ada.interests == (Judged(name="Jazz", cited=0, counts=Counts(), correct=0, backing=0),)
 
@@ -131,13 +134,6 @@ def test_one_part_without_a_verdict_leaves_the_interest_s_evidence_without_one(p
 
     (jazz,) = ada.interests
     assert (jazz.counts, jazz.evidence_failure) == (None, "verify/no_json")
-
-
-def test_evidence_that_no_judge_has_seen_is_no_zero(profile):
-    ada = profile(predict=[(window(), prediction(Jazz=(1, 2)))])
-
-    (jazz,) = ada.interests
-    assert (jazz.counts, jazz.evidence_failure) == (None, "verify/not_done")
 
 
 def test_a_retrieval_without_a_verdict_says_why_and_of_how_many(profile):
@@ -179,22 +175,11 @@ def test_only_the_first_distinct_positions_as_many_as_back_the_interest_count(
     assert ada.interests[0].correct == correct
 
 
-def test_the_same_name_in_two_windows_is_one_interest(profile):
-    later = (Line(101, "b", WATCHED, "jazz b"), Line(102, "z", WATCHED, "jazz z"))
-    ada = profile(
-        predict=[
-            (window(1), prediction(**{"Cool  Jazz": (1, 2)})),
-            (window(2, later), prediction(**{"cool jazz": (101, 102)})),
-        ],
-        taxonomy={"cool jazz": 29},
-    )
-
-    assert [(one.cited, one.category) for one in ada.interests] == [(3, 29)]
-    assert ada.windows == 2
-
-
 def test_a_window_that_cannot_be_read_is_dropped_and_counted(profile):
-    ada = profile(predict=[(window(1), Unreadable("no_json")), (window(2), prediction(Jazz=()))])
+    ada = profile(
+        predict=[(window(1), Unreadable("no_json")), (window(2), prediction(Jazz=()))],
+        verify=[(claim(1), Kept(positions=()))],
+    )
 
     assert (ada.windows, ada.unreadable, len(ada.interests)) == (2, 1, 1)
 
@@ -242,7 +227,7 @@ def test_each_user_comes_with_the_own_records_of_all_stages(recorded):
 
     seen = {
         user: (len(chapter["predict"]), len(chapter["verify"]), len(chapter["specificity"]))
-        for user, chapter in chapters(records, "predict", "verify", "specificity")
+        for user, chapter in chapters(records)
     }
 
     assert seen == {
@@ -256,7 +241,8 @@ def test_records_of_a_user_whom_nobody_asked_about_are_an_error_and_not_dropped(
     records = {
         "predict": recorded([(window(user="ada"), prediction())]),
         "verify": recorded([(claim(1, user="ben"), Kept(positions=()))]),
+        "specificity": recorded(),
     }
 
     with pytest.raises(ValueError, match="verify"):
-        list(chapters(records, "predict", "verify"))
+        list(chapters(records))

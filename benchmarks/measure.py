@@ -60,9 +60,13 @@ def median_cost(costs: Sequence[Cost]) -> Cost:
 
 
 @contextmanager
-def chat_server(latency: float = 0.0) -> Iterator[str]:
-    """The base URL of the loopback server, in a process of its own while the block runs."""
+def chat_server(latency: float = 0.0, *, by_rule: bool = False) -> Iterator[str]:
+    """The base URL of the loopback server, in a process of its own while the block runs.
+
+    `by_rule` has it answer what GISTBench can use, instead of one fixed answer.
+    """
     command = [sys.executable, str(HERE / "server.py"), "--latency", str(latency)]
+    command += ["--by-rule"] if by_rule else []
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin is not None
         assert process.stdout is not None

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import histories
 import messages
 import table
 from measure import HERE, ContenderFailed, Cost, chat_server, run_measured
@@ -23,6 +24,9 @@ PLUGIN = {"PYTHONPATH": str(HERE / "plugin")}
 AT_ONCE = 64
 LATENCY = 0.2
 AT_ONCE_WITH_LATENCY = 256
+GIST_AT_ONCE = 32
+GIST_ONE_BY_ONE = 20
+"""Users whom the contender asks about that makes one call at a time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,6 +142,41 @@ def chats(
     return contenders
 
 
+def gist(name: str, *, data: Path, count: int, more: Sequence[str] = ()) -> Contender:
+    """GISTBench whole; `count` is how many calls it makes."""
+    script = str(HERE / "contenders" / "harness_gist.py")
+    return Contender(
+        name=name,
+        count=count,
+        command=lambda folder: [
+            sys.executable, script, "--data", str(data), "--folder", str(folder), *more,
+        ],
+    )  # fmt: skip
+
+
+def gist_for_nothing(users: int, scratch: Path) -> list[Contender]:
+    """So many users with 4,200 engagements each, through a model and judge that cost nothing."""
+    data = histories.write(scratch / "full.parquet", users=users, engagements=4200)
+    calls = sum(histories.calls(users=users, engagements=4200).values())
+    return [gist(f"harness gist {users} users", data=data, count=calls)]
+
+
+def gist_with_latency(users: int, url: str, scratch: Path) -> list[Contender]:
+    """Short histories against the loopback server: many calls at once, and one at a time."""
+    data = histories.write(scratch / "short.parquet", users=users, engagements=400)
+    few = min(users, GIST_ONE_BY_ONE)
+    one = ["--url", url, "--concurrency", "1", "--limit", str(few)]
+    many = ["--url", url, "--concurrency", str(GIST_AT_ONCE)]
+
+    def calls(users: int) -> int:
+        return sum(histories.calls(users=users, engagements=400).values())
+
+    return [
+        gist(f"harness gist {GIST_AT_ONCE} at once", data=data, count=calls(users), more=many),
+        gist("harness gist 1 at a time", data=data, count=calls(few), more=one),
+    ]
+
+
 def run(arguments: argparse.Namespace, scratch: Path) -> dict[str, list[Result]]:
     """Every part that was asked for, by name."""
     found: dict[str, list[Result]] = {}
@@ -155,6 +194,16 @@ def run(arguments: argparse.Namespace, scratch: Path) -> dict[str, list[Result]]
         with chat_server(LATENCY) as url:
             contenders = chats(url, scratch, arguments, at_once=AT_ONCE_WITH_LATENCY, peers=False)
             found["latency"] = measure(contenders, rounds, scratch / "latency")
+    if "gist" in arguments.only:
+        folder = scratch / "gist"
+        folder.mkdir()
+        found["gist"] = measure(gist_for_nothing(arguments.gist_users, folder), rounds, folder)
+    if "gist-latency" in arguments.only:
+        folder = scratch / "gist-latency"
+        folder.mkdir()
+        with chat_server(LATENCY, by_rule=True) as url:
+            contenders = gist_with_latency(arguments.gist_latency_users, url, folder)
+            found["gist-latency"] = measure(contenders, 1, folder)
     return found
 
 
@@ -178,6 +227,13 @@ def main() -> None:
         for result in results
     ]
     promises = table.promises(lines, latency=LATENCY, at_once=AT_ONCE_WITH_LATENCY)
+    promises += table.gist_promises(
+        lines,
+        allowed=LATENCY
+        * histories.rounds(
+            users=arguments.gist_latency_users, engagements=400, at_once=GIST_AT_ONCE
+        ),
+    )
     print(table.render(lines, promises))
     kept = {
         "time": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
@@ -202,13 +258,15 @@ def main() -> None:
 
 def parser() -> argparse.ArgumentParser:
     """The options of `make bench BENCH="…"`."""
-    parts = ("startup", "items", "chat", "latency")
+    parts = ("startup", "items", "chat", "latency", "gist", "gist-latency")
     parsed = argparse.ArgumentParser(description=__doc__)
     add = parsed.add_argument
     add("--rounds", type=int, default=5)
     add("--only", nargs="+", choices=parts, default=parts, metavar="PART", help=", ".join(parts))
     add("--items", nargs="+", type=int, default=[100_000, 1_000_000])
     add("--requests", type=int, default=10_000)
+    add("--gist-users", type=int, default=1000)
+    add("--gist-latency-users", type=int, default=200)
     add("--inspect-requests", type=int, default=3_000, help="it is slow; rates are compared")
     add("--peers-python", default=os.environ.get("BENCH_PEERS_PYTHON"), metavar="PATH",
         help="a Python with lm_eval[api] and inspect_ai; without it they are left out")  # fmt: skip

@@ -1,4 +1,4 @@
-"""A chat server that costs next to nothing: one fixed answer, after a fixed time.
+"""A chat server that costs next to nothing: a fixed answer, or one by rule, after a fixed time.
 
 Speaks just enough HTTP/1.1 for clients that send a Content-Length. Prints its port, then serves
 until its standard input ends.
@@ -10,23 +10,12 @@ import argparse
 import asyncio
 import json
 import sys
+from collections.abc import Callable
+from pathlib import Path
 
-ANSWER = json.dumps(
-    {
-        "id": "chatcmpl-1",
-        "object": "chat.completion",
-        "created": 1,
-        "model": "bench",
-        "choices": [
-            {
-                "index": 0,
-                "message": {"role": "assistant", "content": "ok"},
-                "finish_reason": "stop",
-            }
-        ],
-        "usage": {"prompt_tokens": 500, "completion_tokens": 1, "total_tokens": 501},
-    }
-).encode()
+sys.path.insert(0, str(Path(__file__).parent / "plugin"))
+from speed_of_harness.answers import answer
+
 MODELS = json.dumps({"object": "list", "data": [{"id": "bench", "object": "model"}]}).encode()
 
 
@@ -36,15 +25,46 @@ def response(body: bytes) -> bytes:
     return head.encode() + b"\r\n" + body
 
 
-CHAT_RESPONSE = response(ANSWER)
+def chat_response(text: str) -> bytes:
+    """A whole HTTP response with one answer."""
+    answer = {
+        "id": "chatcmpl-1",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "bench",
+        "choices": [
+            {
+                "index": 0,
+                "message": {"role": "assistant", "content": text},
+                "finish_reason": "stop",
+            }
+        ],
+        "usage": {"prompt_tokens": 500, "completion_tokens": 1, "total_tokens": 501},
+    }
+    return response(json.dumps(answer).encode())
+
+
+CHAT_RESPONSE = chat_response("ok")
 MODELS_RESPONSE = response(MODELS)
+
+
+def fixed(request: bytes) -> bytes:
+    """The response that costs nothing to make."""
+    return CHAT_RESPONSE
+
+
+def by_rule(request: bytes) -> bytes:
+    """A response that GISTBench can use."""
+    body = json.loads(request[request.find(b"\r\n\r\n") :])
+    return chat_response(answer(body["messages"][-1]["content"]))
 
 
 class Connection(asyncio.Protocol):
     """Answers the requests of one connection, each `latency` seconds after it came."""
 
-    def __init__(self, latency: float) -> None:
+    def __init__(self, latency: float, respond: Callable[[bytes], bytes]) -> None:
         self._latency = latency
+        self._respond = respond
         self._buffer = bytearray()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -53,7 +73,8 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         self._buffer += data
         while (size := self._request_size()) is not None:
-            answer = MODELS_RESPONSE if self._buffer.startswith(b"GET ") else CHAT_RESPONSE
+            models = self._buffer.startswith(b"GET ")
+            answer = MODELS_RESPONSE if models else self._respond(bytes(self._buffer[:size]))
             del self._buffer[:size]
             if self._latency:
                 asyncio.get_running_loop().call_later(self._latency, self._send, answer)
@@ -76,10 +97,12 @@ class Connection(asyncio.Protocol):
             self._transport.write(answer)
 
 
-async def serve(latency: float) -> None:
+async def serve(latency: float, respond: Callable[[bytes], bytes]) -> None:
     """Serve on a free port of 127.0.0.1 until standard input ends."""
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: Connection(latency), "127.0.0.1", 0, backlog=1024)
+    server = await loop.create_server(
+        lambda: Connection(latency, respond), "127.0.0.1", 0, backlog=1024
+    )
     print(server.sockets[0].getsockname()[1], flush=True)
     async with server:
         await loop.run_in_executor(None, sys.stdin.read)
@@ -88,4 +111,6 @@ async def serve(latency: float) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--latency", type=float, default=0.0)
-    asyncio.run(serve(parser.parse_args().latency))
+    parser.add_argument("--by-rule", action="store_true", help="answers that GISTBench can use")
+    arguments = parser.parse_args()
+    asyncio.run(serve(arguments.latency, by_rule if arguments.by_rule else fixed))

@@ -104,6 +104,37 @@ def _latency(
         )
 
 
+def gist_promises(lines: Sequence[Line], *, allowed: float) -> list[Promise]:
+    """What is promised of GISTBench; `allowed` is the time that the latency alone takes."""
+    found = []
+    for line in lines:
+        if line.part == "gist":
+            found += [
+                Promise(
+                    what=f"CPU of {line.name}, ms a call, reading included",
+                    promised=0.5,
+                    measured=line.cpu_each,
+                    at_least=False,
+                ),
+                Promise(
+                    what=f"peak of {line.name}, MiB",
+                    promised=600,
+                    measured=line.memory,
+                    at_least=False,
+                ),
+            ]
+        elif line.part == "gist-latency" and "at once" in line.name:
+            found.append(
+                Promise(
+                    what=f"time of {line.name}, times what the latency takes",
+                    promised=1.15,
+                    measured=line.wall / allowed,
+                    at_least=False,
+                )
+            )
+    return found
+
+
 def render(lines: Sequence[Line], kept: Sequence[Promise]) -> str:
     """Both tables as text."""
     titles = ("part", "contender", "n", "wall s", "n/s", "asking n/s", "CPU ms each", "peak MiB")

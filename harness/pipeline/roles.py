@@ -190,7 +190,7 @@ class RoleBinder:
             return self._spec_of(wanted.same_as, task, seen=(*seen, role))
         if wanted is not None and wanted.default is not None:
             return self._default_spec(wanted.default)
-        option = "--judge SPEC" if role == "judge" else f"--role {role}=SPEC"
+        option = _option(role)
         raise UsageError(
             f"task {task.name} has a role {role!r} that nothing is bound to",
             expected=f"{option}, as in {option.replace('SPEC', 'openai:model=NAME,base_url=URL')}",
@@ -225,7 +225,13 @@ class RoleBinder:
             except PluginError as error:
                 error.where = error.where or f"role {role}"
                 raise
-            self._models[key] = made(spec.kind, lambda: registration.factory(settings))
+            try:
+                self._models[key] = made(spec.kind, lambda: registration.factory(settings))
+            except UsageError as error:
+                if role != CANDIDATE:
+                    error.where = error.where or f"role {role}, as {spec.label}"
+                    error.hint = error.hint or f"{_option(role)} binds it to something else"
+                raise
         return self._models[key]
 
     def _refuse_self_judging(self, judge: Binding, task: Task) -> None:
@@ -240,6 +246,11 @@ class RoleBinder:
                 expected="another model as judge, or revision= of both where they differ",
                 hint="--allow_self_judging lets it, and every table says so",
             )
+
+
+def _option(role: str) -> str:
+    """The option that binds a role."""
+    return "--judge SPEC" if role == "judge" else f"--role {role}=SPEC"
 
 
 def made(name: str, factory: Callable[[], T]) -> T:

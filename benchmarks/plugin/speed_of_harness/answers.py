@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-CITED = 5
+CITED = {"explicit": 3, "implicit": 2}
 WINDOW = 100
 NAMES_A_USER = 40
 POSITIVE = re.compile(r"^\[(\d+)\] \((explicit|implicit) positive\) Clip (\d+) ", re.M)
@@ -29,12 +29,17 @@ def answer(prompt: str) -> str:
 
 def interests(prompt: str) -> str:
     """One interest for a window, which cites enough to be verified; 40 names a user in all."""
-    lines = POSITIVE.findall(prompt)
-    explicit = [line for line in lines if line[1] == "explicit"][:3]
-    implicit = [line for line in lines if line[1] == "implicit"][: CITED - len(explicit)]
-    line, clip = int(lines[0][0]), int(lines[0][2])
+    first = None
+    cited: dict[str, list[int]] = {kind: [] for kind in CITED}
+    for line in POSITIVE.finditer(prompt):
+        first = first or line
+        if len(cited[line[2]]) < CITED[line[2]]:
+            cited[line[2]].append(int(line[1]))
+        elif all(len(cited[kind]) == many for kind, many in CITED.items()):
+            break
+    assert first is not None, prompt
+    place, clip = int(first[1]), int(first[3])
     # Lines run backwards through a user's clips: their sum tells one user from the next.
-    name = f"taste {line + clip} {(line - 1) // WINDOW % NAMES_A_USER}"
-    return json.dumps(
-        [{"interest": name, "evidence": [int(line[0]) for line in (*explicit, *implicit)]}]
-    )
+    name = f"taste {place + clip} {(place - 1) // WINDOW % NAMES_A_USER}"
+    evidence = [*cited["explicit"], *cited["implicit"]]
+    return json.dumps([{"interest": name, "evidence": evidence}])

@@ -145,6 +145,22 @@ def test_a_default_without_a_kind_opens_as_the_candidate_does():
     assert bound["judge"].model.identity == Identity(kind="fake", name="org/Judge-70B")
 
 
+def test_a_default_that_the_candidates_kind_cannot_open_names_role_and_option():
+    class Narrow(FakePlugins):
+        def model(self, name):
+            def make(settings):
+                if settings.args:
+                    raise UsageError("no such argument", found="model")
+
+            return SimpleNamespace(factory=make)
+
+    binder = RoleBinder(RunSettings(tasks=("t",), model="fake"), Narrow())
+    with pytest.raises(UsageError) as caught:
+        binder.bind(task(judge=RoleSpec(default="org/Judge-70B")), NAMED_THEN_JUDGED)
+    assert caught.value.where == "role judge, as fake:org/Judge-70B"
+    assert caught.value.hint == "--judge SPEC binds it to something else"
+
+
 def test_the_option_beats_the_tasks_default():
     bound = bind(settings(roles={"judge": "words"}), task(judge=RoleSpec(default="other:big")))
     assert bound["judge"].judge.name == "words"

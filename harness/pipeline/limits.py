@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from harness.errors import TooManyFailures
 from harness.outcomes import FAMILIES
 from harness.pipeline.settings import FailureLimits
+from harness.tasks.task import Task
 
 FEWEST = 2
 """One bad item never ends a run, whatever its share."""
 
 FEWEST_TO_STOP_EARLY = 20
 """Below this many a stage is worked to its end before it is judged."""
+
+
+def limits_of(task: Task, given: Mapping[str, float]) -> FailureLimits:
+    """The limits for a task: those given with the command, then its own, then the usual ones."""
+    return FailureLimits(**{**task.max_failures, **given})
 
 
 @dataclass(kw_only=True)

@@ -220,7 +220,7 @@ def _cast(
 
 async def _run(runs: Sequence[StageRun]) -> None:
     client = Client(store=None, run_id="rehearsal")
-    everything = FailureLimits(calls=1.0, parsing=1.0, judging=1.0, errors=1.0)
+    everything = dict.fromkeys(FailureLimits.__struct_fields__, 1.0)
     executor = LocalExecutor(
         plan=Plan(runs=runs, resource=lambda model: None),
         client=client,

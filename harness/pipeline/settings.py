@@ -14,7 +14,10 @@ from harness.pipeline.roles import parse_args, parse_spec
 
 
 class FailureLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """The largest share of items that may fall out, by family, before the run counts as failed."""
+    """The largest share of items that may fall out, by family, before the run counts as failed.
+
+    What the command says goes before what a task says, and that before these.
+    """
 
     calls: float = 0.1
     parsing: float = 0.5
@@ -49,7 +52,7 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
     one_engine_at_a_time: bool = False
     patience: Patience = Patience()
     budget: Budget = Budget()
-    max_failures: FailureLimits = FailureLimits()
+    max_failures: dict[str, float] = {}
     store: Path | None = None
     use_store: bool = True
 

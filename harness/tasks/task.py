@@ -84,7 +84,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
 
     `stages` maps a stage to each role's sampling there. Where a smaller share of the units than
     `least_scored` has a score, no value is shown, for it would speak of too few. `bases` are the
-    files that `file` was merged over, later ones over earlier.
+    files that `file` was merged over, later ones over earlier. `max_failures` are shares of items
+    that may fall out before the task is given up, where the usual ones do not fit.
     """
 
     name: str
@@ -99,6 +100,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     stages: dict[str, dict[str, dict[str, Any]]] = {}
     interval: IntervalSpec = IntervalSpec()
     least_scored: float = 0.0
+    max_failures: dict[str, float] = {}
     file: Path | None = None
     bases: tuple[Path, ...] = ()
 

@@ -6,7 +6,7 @@ import asyncio
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,9 +27,8 @@ from harness.pipeline.benchmark import Item
 from harness.pipeline.desk import Desk, Memo
 from harness.pipeline.executors.feed import Feed, Job
 from harness.pipeline.executors.stock import fill
-from harness.pipeline.limits import FailureWatch
+from harness.pipeline.limits import FailureWatch, limits_of
 from harness.pipeline.plan import Plan, StageRun, State
-from harness.pipeline.settings import FailureLimits
 from harness.results.journal import JournalWriter, recorded
 from harness.results.records import CallRecord, Done, JournalLine
 
@@ -58,9 +57,12 @@ class _Lane:
 
 @dataclass(frozen=True, kw_only=True)
 class LocalSettings:
-    """How a plan is carried out. `retry_failures` asks failed items again, past the store."""
+    """How a plan is carried out. `retry_failures` asks failed items again, past the store.
 
-    limits: FailureLimits
+    `limits` are the shares of failures that were given, by family.
+    """
+
+    limits: Mapping[str, float]
     retry_failures: bool = False
 
 
@@ -159,7 +161,10 @@ class LocalExecutor:
             stock=stock,
             recorded=recorded(run.journal, run.context.key),
             writer=JournalWriter(run.journal),
-            watch=FailureWatch(limits=self._settings.limits, total=run.progress.total),
+            watch=FailureWatch(
+                limits=limits_of(run.context.task, self._settings.limits),
+                total=run.progress.total,
+            ),
             retry_failures=self._settings.retry_failures,
             breathe=self._breathe,
         )

@@ -10,7 +10,9 @@ from harness.calls.policy import Budget, Patience
 from harness.cli.main import main, parser_for, with_underscores
 from harness.cli.run import settings_from
 from harness.errors import UsageError
+from harness.pipeline.limits import limits_of
 from harness.pipeline.settings import FailureLimits, RunSettings
+from harness.tasks.task import DataSpec, Task
 
 LEAST = ("--model", "baseline", "--tasks", "interests")
 SHOWN_ONLY = {"help", "dry_run", "quiet", "json", "version", "rescore_only"}
@@ -63,7 +65,7 @@ OPTIONS = {
     "max_failures": (
         ("--max_failures", "calls=0.3"),
         "max_failures",
-        FailureLimits(calls=0.3, parsing=0.5, judging=0.2, errors=0.05),
+        {"calls": 0.3},
     ),
     "store": (("--store", "calls.sqlite"), "store", Path("calls.sqlite")),
     "no_store": (("--no_store",), "use_store", False),
@@ -162,7 +164,9 @@ def test_a_model_may_be_a_spec_and_its_arguments_win(model, args, kind, wanted):
     ],
 )
 def test_failures_are_bounded_for_all_families_or_for_some(text, calls, parsing, judging, errors):
-    assert settings("--max_failures", text).max_failures == FailureLimits(
+    given = settings("--max_failures", text).max_failures
+    task = Task(name="t", version=1, benchmark="b", data=DataSpec(tables={}), metrics=())
+    assert limits_of(task, given) == FailureLimits(
         calls=calls, parsing=parsing, judging=judging, errors=errors
     )
 

@@ -20,7 +20,6 @@ from harness.pipeline.executors.local import LocalExecutor, LocalSettings
 from harness.pipeline.memory import Memory
 from harness.pipeline.plan import Plan
 from harness.pipeline.roles import Binding
-from harness.pipeline.settings import FailureLimits
 from harness.pipeline.stages import stage_runs
 from harness.prompting import Templates
 from harness.results.records import JournalLine
@@ -28,7 +27,7 @@ from harness.results.stored import JournalRecords
 from harness.tasks.task import DataSpec, Task
 
 UNBOUNDED = Budget()
-ANY_NUMBER = FailureLimits(calls=1, parsing=1, judging=1, errors=1)
+ANY_NUMBER = dict.fromkeys(("calls", "parsing", "judging", "errors"), 1.0)
 
 
 @dataclass(eq=False)

@@ -11,7 +11,6 @@ from harness.models import CallError
 from harness.outcomes import Broken, CallFailed, Parsed
 from harness.parsing import JsonReader, TextReader
 from harness.pipeline.benchmark import Item, Stage
-from harness.pipeline.settings import FailureLimits
 from harness.results.records import Done, Record
 
 SAY = {"say.candidate": "say {{ word }}"}
@@ -140,9 +139,9 @@ async def test_failures_of_an_earlier_session_count_when_a_run_goes_on(house, sc
     def refuse(request):
         raise CallError("bad_request", "no")
 
-    strict = FailureLimits(calls=0.5)
+    strict = {"calls": 0.5}
     few = [stage(words("a", "b"))]
-    await house.run(few, {"candidate": scripted("m", refuse)}, limits=FailureLimits(calls=1))
+    await house.run(few, {"candidate": scripted("m", refuse)}, limits={"calls": 1.0})
     await house.run(few, {"candidate": scripted("m", refuse)}, limits=strict)
     assert house.progress["say"].failures == {"bad_request": 2}
     assert "2 of 2 by calls" in str(house.halted[0])

@@ -1,8 +1,9 @@
 """When too many items fell out."""
 
 from harness.outcomes import Broken, CallFailed, Unreadable, tag_of
-from harness.pipeline.limits import FailureWatch
+from harness.pipeline.limits import FailureWatch, limits_of
 from harness.pipeline.settings import FailureLimits
+from harness.tasks.task import DataSpec, Task
 
 
 def watch(total, failures, **limits):
@@ -48,3 +49,13 @@ def test_the_first_detail_of_the_family_is_told():
     watched.failed("broken", "KeyError", "Traceback …\nKeyError: 'other'\n")
     text = str(watched.error("t/s"))
     assert "2 of 2 by errors (KeyError 2); the first: KeyError: 'shelf'" in text
+
+
+def test_the_command_goes_before_the_task_and_the_task_before_what_is_usual():
+    lenient = Task(
+        name="t", version=1, benchmark="b", data=DataSpec(tables={}), metrics=(),
+        max_failures={"parsing": 1.0, "judging": 0.9},
+    )  # fmt: skip
+    assert limits_of(lenient, {"judging": 0.0}) == FailureLimits(
+        calls=0.1, parsing=1.0, judging=0.0, errors=0.05
+    )

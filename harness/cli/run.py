@@ -129,6 +129,7 @@ def _run(settings: RunSettings, *, quiet: bool, json: bool) -> int:
     import asyncio
     import sys
 
+    from harness.cli.analyse import print_group
     from harness.pipeline.run import arun
     from harness.reporting.display import make_display
     from harness.reporting.tables import print_summaries
@@ -139,6 +140,8 @@ def _run(settings: RunSettings, *, quiet: bool, json: bool) -> int:
         sys.stdout.write(result.to_json())
     elif result.summaries:
         print_summaries(result.summaries)
+        for group in result.groups:
+            print_group(group, result.folder)
     for error in result.errors:
         print_error(error)
     if not json:

@@ -32,6 +32,7 @@ from harness.plugin_manager import Plugins, load_plugins
 from harness.results.manifest import Status, session_ended, stage_finished
 from harness.results.scoring import score_task
 from harness.results.summary import TaskSummary
+from harness.tasks.task import Group
 
 EXIT_CODES: dict[Status, int] = {
     "done": 0, "failed": 1, "too_many_failures": 3, "interrupted": 130,
@@ -39,13 +40,17 @@ EXIT_CODES: dict[Status, int] = {
 
 
 class RunResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run came to: its folder, the summaries of all finished tasks, and what went wrong."""
+    """What a run came to: its folder, the summaries of all finished tasks, and what went wrong.
+
+    `groups` are those that were asked for.
+    """
 
     folder: Path
     status: Status
     exit_code: int
     summaries: tuple[TaskSummary, ...]
     errors: tuple[HarnessError, ...] = ()
+    groups: tuple[Group, ...] = ()
 
     def to_json(self) -> str:
         """The result as one JSON document."""
@@ -150,6 +155,7 @@ async def _carry_out(run: _Run, runs: list[StageRun], *, handle_signals: bool) -
         exit_code=code,
         summaries=tuple(summaries),
         errors=tuple(errors),
+        groups=run.prepared.groups,
     )
 
 

@@ -160,6 +160,7 @@ class Catalogue:
             members=tuple(member.name for member in self.members(document)),
             description=values.get("description", ""),
             tags=tuple(values.get("tags", ())),
+            analysis=values.get("analysis"),
             file=document.file,
         )
 

@@ -106,10 +106,11 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):
-    """A name for several tasks or groups."""
+    """A name for several tasks or groups; `analysis` is printed over a run of its tasks."""
 
     name: str
     members: tuple[str, ...]
     description: str = ""
     tags: tuple[str, ...] = ()
+    analysis: str | None = None
     file: Path | None = None

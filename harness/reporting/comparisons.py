@@ -162,6 +162,8 @@ def _runs(many: int) -> str:
 
 
 def _signed(value: float) -> str:
+    # The same numbers added in another order differ by their last digits, and are no difference.
+    value = round(value, 12) + 0.0
     return number(value) if value <= 0 else f"+{number(value)}"
 
 

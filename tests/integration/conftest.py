@@ -1,4 +1,4 @@
-"""A real harness process against a real, faulty server."""
+"""A real harness process against a real, faulty server, and a small world for GISTBench."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -116,9 +117,164 @@ class Harness:
         return [json.loads(line) for line in journal.read_text().splitlines()]
 
 
+TOPICS = {
+    "astronomy": "Astronomy & Space Exploration",
+    "basketball": "Basketball",
+    "camping": "Camping",
+    "gardening": "Gardening & Planting",
+    "hiking": "Hiking",
+    "knitting": "Knitting & Sewing",
+    "photography": "Photography",
+    "trains": "Trains",
+}
+"""What clips are about, and the category of an interest in it."""
+
+ENGAGEMENTS = ("eeei", "ee", "ei", "iiinnnn", "iii", "n", "n", "n")
+"""What a person did with clips of one topic after the other, from the person's own topic on.
+
+e and i are explicit and implicit positive, n is implicit negative. As the thresholds usually stand,
+what was liked proves an interest in each of the first five topics but the third; the fourth is
+disproved by what was passed over, where that is cited as well.
+"""
+
+SIGNAL = {"e": "explicit_positive", "i": "implicit_positive", "n": "implicit_negative"}
+CLIP = re.compile(r"^\[(\d+)\] \((\w+) (\w+)\) Clip \d+ about (\w+)$", re.MULTILINE)
+LABEL = re.compile(r"^(\d+|item_\d+)[.:] (.+)$", re.MULTILINE)
+PROMPTS = {
+    "predict": "Name the interests of this user",
+    "verify": "are cited as evidence of it",
+    "taxonomy": "Put each of these interests",
+    "overlap": "overlaps in meaning with an interest of this user",
+    "specificity": "most likely led to this interest",
+}
+"""What the prompt of each stage holds and no other does."""
+
+
+def topics_of(model: str) -> set[str]:
+    """The topics that a candidate has an eye for."""
+    names = list(TOPICS)
+    parts = {"alpha": names[:4], "beta": names[1:6], "gamma": names[5:]}
+    return set(parts.get(model, names))
+
+
+def gist_answer(body: dict[str, Any]) -> str:
+    """What a model says to a prompt of GISTBench: judges know the topics, candidates some of them.
+
+    A candidate cites the clips of a topic that were liked, and the others as well when it is asked
+    for three. The judge of the retrieval sees every other clip that fits, and guesses the rest.
+    """
+    prompt = body["messages"][1]["content"]
+    stage = Gist.stage_of(body)
+    if stage == "predict":
+        return json.dumps(gist_interests(prompt, topics_of(body["model"])))
+    labels = LABEL.findall(prompt)
+    if stage == "taxonomy":
+        return json.dumps({number: TOPICS[name.split()[0]] for number, name in labels})
+    said = prompt[: prompt.index("\n1. ")] if stage != "specificity" else prompt.split("\n")[0]
+    about = [topic for topic in TOPICS if topic in said.casefold()]
+    fitting = [label for label, text in labels if any(topic in text.casefold() for topic in about)]
+    if stage == "specificity":
+        wanted = int(re.search(r"exactly (\d+) of the following", prompt)[1])
+        guessed = dict.fromkeys([*fitting[::2], *(label for label, _ in labels)])
+        fitting = list(guessed)[:wanted]
+    return ", ".join(fitting) or "NONE"
+
+
+def gist_interests(prompt: str, topics: set[str]) -> list[dict[str, Any]]:
+    """An interest for each of the topics that something in the prompt was liked of."""
+    strict = "at least 3 different videos with an explicit" in prompt
+    found: dict[str, list[int]] = {}
+    liked = set()
+    for number, _, sign, topic in CLIP.findall(prompt):
+        if topic in topics and (strict or sign == "positive"):
+            found.setdefault(topic, []).append(int(number))
+        if sign == "positive":
+            liked.add(topic)
+    return [
+        {"interest": f"{topic.title()} clips", "evidence": found[topic]}
+        for topic in sorted(liked & found.keys())
+    ]
+
+
+@dataclass
+class Gist(Harness):
+    """Runs GISTBench on eight people with 21 engagements each, in windows of twelve."""
+
+    PEOPLE = 8
+    WINDOWS = 16
+
+    @property
+    def data(self) -> Path:
+        """The log, written when it is first wanted."""
+        file = self.folder / "log.csv"
+        if not file.exists():
+            names = list(TOPICS)
+            rows = ["user_id,object_id,object_text,interaction_type,interaction_time"]
+            for person in range(self.PEOPLE):
+                did = [
+                    (names[(person + place) % len(names)], clip, SIGNAL[signal])
+                    for place, signals in enumerate(ENGAGEMENTS)
+                    for clip, signal in enumerate(signals, start=2 * person + place)
+                ]
+                for row, (topic, clip, signal) in enumerate(did):
+                    about = f"{topic}-{clip % 12},Clip {clip % 12} about {topic}"
+                    rows.append(f"user{person},{about},{signal},{row * 8 % len(did)}")
+            file.write_text("\n".join(rows) + "\n")
+        return file
+
+    def arguments(self, *more: str, model: str = "alpha", judge: str = "judge") -> list[str]:
+        return [
+            sys.executable, "-m", "harness", "--tasks", "gist_synthetic", "--data", str(self.data),
+            "--model", "openai", "--model_args", f"base_url={self.url},model={model},revision=1",
+            "--judge", f"openai:base_url={self.url},model={judge},revision=1",
+            "--set", "window=12", "--set", "min_engagements=1", "--set", "test_set=12",
+            "--json", *more,
+        ]  # fmt: skip
+
+    @staticmethod
+    def answer(body: dict[str, Any]) -> str:
+        return gist_answer(body)
+
+    @staticmethod
+    def stage_of(body: dict[str, Any]) -> str:
+        """The stage that a request belongs to, retries as well."""
+        prompt = body["messages"][1]["content"]
+        (stage,) = (name for name, words in PROMPTS.items() if words in prompt)
+        return stage
+
+    @staticmethod
+    def by_stage(server: FaultyServer) -> dict[str, int]:
+        """How many requests of each stage reached a server."""
+        return dict(Counter(Gist.stage_of(body) for body in server.requests))
+
+    def command_of(self, *words: str, **environment: str) -> Ended:
+        """What another command of the harness says."""
+        return self.command([sys.executable, "-m", "harness", *words], **environment)
+
+    @staticmethod
+    def files(folder: Path) -> dict[str, bytes]:
+        """Every file below a folder with its content."""
+        return {
+            str(path.relative_to(folder)): path.read_bytes()
+            for path in sorted(folder.rglob("*"))
+            if path.is_file()
+        }
+
+
 @pytest.fixture
 def harness(tmp_path: Path) -> Harness:
     return Harness(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def gists() -> type[Gist]:
+    """Makes a harness for GISTBench in a folder, for fixtures that outlive a test."""
+    return Gist
+
+
+@pytest.fixture
+def gist(tmp_path: Path) -> Gist:
+    return Gist(tmp_path)
 
 
 @pytest.fixture

@@ -128,6 +128,25 @@ def test_runs_stand_below_one_another_metric_after_metric():
     ]
 
 
+def test_what_only_rounding_tells_apart_is_no_difference():
+    (difference,) = COMPARISON.differences
+    lost = replace(difference, value=-1.1e-16, interval=(-2.2e-16, 1.1e-16))
+    lines = printed(replace(COMPARISON, differences=(lost,)), width=80)
+
+    assert lines[-2].split() == [
+        "f1",
+        "gpt",
+        "−",
+        "llama",
+        "*",
+        "0.000",
+        "0.000",
+        "to",
+        "0.000",
+        "38",
+    ]
+
+
 def test_a_run_alone_has_nothing_in_common():
     lines = printed(replace(COMPARISON, runs=(FIRST,), refused=(), differences=()), width=80)
 

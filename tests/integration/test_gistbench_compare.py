@@ -1,0 +1,226 @@
+"""Several runs of GISTBench beside each other: the oracle they make, and the analyses of them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.cli.main import main
+from harness.testing import FaultyServer
+
+MODELS = ("alpha", "beta", "gamma")
+TASK = "gist_synthetic"
+
+
+@dataclass
+class Three:
+    """Three runs in one folder, the server that answered them, and what was found after each."""
+
+    gist: Any
+    server: FaultyServer
+    runs: list[str]
+    alone: list[dict[str, Any]]
+    compared: list[dict[str, Any]]
+    asked_by_scoring: int
+
+
+@pytest.fixture(scope="module")
+def three(tmp_path_factory, gists):
+    """Three models run one after the other, all runs scored anew after each; one is no set."""
+    gist = gists(tmp_path_factory.mktemp("three"))
+    with FaultyServer(gist.answer) as server:
+        gist.url = server.url
+        alone, compared, asked, runs = [], [], 0, []
+        for model in MODELS:
+            done = gist.run(model=model)
+            assert done.code == 0, done.err
+            alone.append(done.summary(TASK))
+            runs.append(str(Path("runs", Path(done.json["folder"]).name)))
+            before = server.count
+            scored = gist.command_of("score", *runs, "--json")
+            assert scored.code == 0, scored.err
+            compared += scored.json["comparisons"]
+            asked += server.count - before
+        yield Three(gist, server, runs, alone, compared, asked)
+
+
+@pytest.fixture
+def analyse(three, capsys, monkeypatch, tmp_path):
+    """What an analysis of the three runs prints."""
+    monkeypatch.chdir(three.gist.folder)
+
+    def analyse(name: str, *more: str, runs: list[str] | None = None) -> str:
+        code = main(["analyse", name, *(three.runs if runs is None else runs), *more])
+        out, err = capsys.readouterr()
+        assert code == 0, err
+        return out
+
+    return analyse
+
+
+def values(comparison: dict[str, Any], metric: str) -> dict[str, float]:
+    return {
+        run["label"].removeprefix("openai:"): run["metrics"][metric]["value"]
+        for run in comparison["runs"]
+    }
+
+
+def test_a_run_alone_is_scored_against_itself(three):
+    recall = [one["metrics"]["mean_ig_r"]["value"] for one in three.alone]
+    # One of eight people has nothing of what the third model has an eye for.
+    assert recall == [1.0, 1.0, 0.875]
+    assert three.alone[2]["counts"]["users without a category in the oracle"] == 1
+
+
+def test_recall_of_all_runs_changes_as_the_oracle_grows_and_no_model_is_asked(three):
+    first = three.alone[0]["metrics"]
+    two, all_three = three.compared
+    assert first["ig_r"]["value"] == 1.0
+    # What two and what three models verify of the four proven topics of each of eight people:
+    # 3/4, 2/4, 2/3, 1/2, 1/3, 2/3, 1, 1 for the first against two, and so on.
+    assert values(two, "ig_r") == pytest.approx({"alpha": 2 / 3, "beta": 7 / 8})
+    assert values(two, "mean_ig_r") == pytest.approx({"alpha": 65 / 96, "beta": 27 / 32})
+    assert values(all_three, "mean_ig_r") == pytest.approx(
+        {"alpha": 16 / 32, "beta": 20 / 32, "gamma": 12 / 32}
+    )
+    # Medians of 2·P·R / (P + R): with recall 1, then with the oracle of all three.
+    assert first["ig_f1"]["value"] == pytest.approx((6 / 7 + 1) / 2)
+    assert values(all_three, "ig_f1")["alpha"] == pytest.approx((4 / 7 + 2 / 3) / 2)
+    for model, found in zip(MODELS, three.alone, strict=True):
+        for metric in ("ig_r", "ig_f1"):
+            assert values(all_three, metric)[model] < found["metrics"][metric]["value"]
+        assert values(all_three, "ig_p")[model] == found["metrics"]["ig_p"]["value"]
+        assert values(all_three, "is")[model] == found["metrics"]["is"]["value"]
+    assert three.asked_by_scoring == 0
+
+
+def test_an_oracle_of_few_runs_is_warned_of(three):
+    few, enough = (one["oracle"]["warning"] for one in three.compared)
+    assert "the oracle is of 2 runs, and should be of 3 or more" in few
+    assert enough is None
+    assert (
+        "against the categories that this run verified itself"
+        in (three.alone[0]["metrics"]["ig_r"]["note"])
+    )
+
+
+def test_an_oracle_is_written_and_read_and_united(three, tmp_path):
+    gist = three.gist
+    file, united = tmp_path / "oracle.json", tmp_path / "united.json"
+    done = gist.command_of("score", *three.runs, "--export_oracle", str(file))
+    assert done.code == 0, done.err
+    oracle = json.loads(file.read_text())
+    assert oracle.keys() == {"oracle"}
+    # The four topics of a person that clips prove, by the numbers of their categories.
+    assert oracle["oracle"]["user0"] == [18, 31, 119, 133]
+    assert {len(ids) for ids in oracle["oracle"].values()} == {4}
+    assert list(oracle["oracle"]) == [f"user{person}" for person in range(8)]
+
+    oracle["oracle"]["user0"] = [1, 2]
+    oracle["oracle"]["stranger"] = [325]
+    file.write_text(json.dumps({"made by": {"hand": True}, **oracle}))
+    done = gist.command_of(
+        "score", three.runs[0], "--oracle", str(file), "--export_oracle", str(united), "--json"
+    )
+    assert done.code == 0, done.err
+    (comparison,) = done.json["comparisons"]
+    assert comparison["oracle"]["file"] == str(file)
+    assert comparison["oracle"]["warning"] is None
+    # Three of five for the first person, who has two more now, and for the others as before.
+    assert values(comparison, "mean_ig_r")["alpha"] == pytest.approx((3 / 5 + 13 / 4) / 8)
+    written = json.loads(united.read_text())
+    assert written["made by"] == {"hand": True}
+    assert written["oracle"]["stranger"] == [325]
+    assert written["oracle"]["user0"] == [1, 2, 18, 31, 119]
+
+
+FIGURES = {
+    "gist-scores": False,
+    "gist-failure-modes": False,
+    "gist-precision-recall": True,
+    "gist-users": True,
+    "gist-forest": True,
+    "gist-boxes": True,
+    "gist-coverage": True,
+    "gist-concentration": True,
+    "gist-window-size": True,
+    "gist-oracle-stability": False,
+    "gist-thresholds": True,
+    "gist-survey": True,
+    "gist-outside": True,
+    "gist-judge-validation": False,
+    "gist-export-labels": False,
+}
+"""Every analysis there is, and whether it draws."""
+
+
+@pytest.fixture
+def own_options(three, analyse, tmp_path) -> dict[str, list[str]]:
+    """What analyses are given beside the runs: files that people would bring."""
+    stated = tmp_path / "stated.csv"
+    stated.write_text("user,interest\nuser0,Trains\nuser0,Basketball\nuser1,Camping\n")
+    figures = tmp_path / "figures.csv"
+    figures.write_text("model,arena\nalpha,1200\nbeta,1300\ngamma,1100\n")
+    return {
+        "gist-survey": ["--stated", str(stated)],
+        "gist-outside": ["--figures", str(figures), "--column", "arena"],
+        "gist-export-labels": ["--out", str(tmp_path / "labels"), "--items", "12"],
+        "gist-thresholds": ["--steps", "1", "--threshold", "min_explicit_positive"],
+    }
+
+
+def test_these_are_all_the_analyses_there_are(capsys):
+    assert main(["analyse", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)["analyses"]
+    of_gist = [one["name"] for one in listed if one["benchmark"] == "gistbench"]
+    assert sorted(of_gist) == sorted(FIGURES)
+
+
+@pytest.mark.parametrize("name", [name for name in FIGURES if name != "gist-judge-validation"])
+def test_an_analysis_tells_of_stored_runs_and_asks_no_model(
+    name, three, analyse, own_options, tmp_path
+):
+    asked = three.server.count
+    options = own_options.get(name, [])
+    shown = analyse(name, *options)
+    # Where somebody may be labelling already, nothing is exported again.
+    options = [one.replace("labels", "again") for one in options]
+    drawing = ["--plot", str(tmp_path / "figure.svg")] if FIGURES[name] else []
+    document = json.loads(analyse(name, *options, "--json", *drawing))
+    report = document["report"]
+    assert document["analysis"] == name
+    assert report["sheets"]
+    for sheet in report["sheets"]:
+        assert sheet["title"] in " ".join(shown.split())
+    assert bool(report["figures"]) is FIGURES[name]
+    assert len(document["drawn"]) == len(report["figures"])
+    assert all("<svg" in Path(file).read_text() for file in document["drawn"])
+    assert three.server.count == asked
+
+
+def test_the_judge_is_one_more_rater_of_items_that_were_exported(analyse, tmp_path):
+    folder = tmp_path / "labels"
+    analyse("gist-export-labels", "--out", str(folder), "--items", "12")
+    files = []
+    for file in (folder / "evidence.csv", folder / "retrieval.csv"):
+        lines = file.read_text().splitlines()
+        assert len(lines) == 13
+        assert lines[0].endswith(",rater,label")
+        for rater in ("ann", "bob", "cid", "dee"):
+            labelled = folder / f"{rater}-{file.name}"
+            own = [
+                line.removesuffix(",,") + f",{rater},{'yes' if number % 3 else 'no'}"
+                for number, line in enumerate(lines[1:])
+            ]
+            labelled.write_text("\n".join([lines[0], *own]) + "\n")
+            files += ["--labels", str(labelled)]
+    report = json.loads(analyse("gist-judge-validation", *files, "--json"))["report"]
+    notes = " ".join(report["notes"])
+    assert "evidence: raters 4, items 12" in notes
+    assert "retrieval: raters 4, items 12" in notes
+    assert "not known what the judge said" not in notes
+    assert "judge" in analyse("gist-judge-validation", *files)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,10 @@ from harness.errors import UsageError
 
 if TYPE_CHECKING:
     from harness.pipeline.settings import RunSettings
+
+
+_DATA_OF_TASK = re.compile(r"(?P<task>[\w.-]+)=(?P<place>.*)")
+"""What `--data` says of one task; a path with `=` in it is told apart by its first `/`."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -31,7 +36,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     what.add_argument(
         "--role", metavar="NAME=SPEC", action="append", default=[], help="who answers for a role"
     )
-    what.add_argument("--data", metavar="DIR|FILE|sample", help="local data, or the bundled sample")
+    what.add_argument(
+        "--data", metavar="DIR|FILE|sample", action="append", default=[],
+        help="local data, or the bundled sample; TASK=DIR for one task alone",
+    )  # fmt: skip
     what.add_argument("--limit", metavar="N", type=int, help="at most N users or samples a task")
     what.add_argument(
         "--set", metavar="KEY=VALUE", action="append", default=[], dest="changes",
@@ -163,7 +171,7 @@ def settings_from(args: argparse.Namespace) -> RunSettings:
         "model": args.model,
         "model_args": args.model_args,
         "roles": _roles(args),
-        "data": args.data,
+        "data": _data(args.data),
         "limit": args.limit,
         "seed": args.seed,
         "changes": changes_from(args),
@@ -199,6 +207,26 @@ def _unrepeated(option: str, given: list[tuple[str, Any]]) -> dict[str, Any]:
         twice = next(name for name in found if names.count(name) > 1)
         raise UsageError(f"{option} gives {twice!r} twice")
     return found
+
+
+def _data(given: Sequence[str]) -> str | dict[str, str] | None:
+    """The place of all data, or places by task, as settings have them."""
+    from harness.pipeline.settings import ALL_OTHERS
+
+    named = []
+    for text in given:
+        of_task = _DATA_OF_TASK.fullmatch(text)
+        if of_task and not of_task["place"]:
+            raise UsageError("no place to read from", found=text, expected="--data TASK=DIR")
+        named.append((of_task["task"], of_task["place"]) if of_task else (ALL_OTHERS, text))
+    if [task for task, _ in named].count(ALL_OTHERS) > 1:
+        raise UsageError(
+            "--data is given twice",
+            found=", ".join(given),
+            expected="one place for all tasks, or TASK=DIR for each of some",
+        )
+    places = _unrepeated("--data", named)
+    return places if places.keys() - {ALL_OTHERS} else places.get(ALL_OTHERS)
 
 
 def _roles(args: argparse.Namespace) -> dict[str, str]:

@@ -38,6 +38,8 @@ def checked_whole(array: pa.Array, column: Column) -> list[Any] | None:
     if pa.types.is_dictionary(kind):
         array = array.dictionary_decode()
         kind = array.type
+    if column.one_of and pa.types.is_nested(kind):
+        return None
     values: list[Any]
     if column.type == "string" and (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
         values = array.to_pylist()

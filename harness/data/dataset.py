@@ -24,7 +24,10 @@ SAMPLE = "sample"
 
 @dataclass(kw_only=True)
 class Dataset:
-    """What a benchmark's `load` is given. State: which ids were chosen, and hashes once made."""
+    """What a benchmark's `load` is given.
+
+    State: which ids were chosen, what was noted, and hashes once made.
+    """
 
     origin: Origin
     task: str
@@ -36,6 +39,7 @@ class Dataset:
     limit: int | None
     seed: int
     chosen: dict[str, dict[str, int]] = field(default_factory=dict)
+    notes: dict[str, int] = field(default_factory=dict)
     _hashes: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @property
@@ -80,10 +84,24 @@ class Dataset:
             raise DataError(
                 f"the data of task '{self.task}' leaves no {of} to choose from",
                 where=listed(source.label for t in self.tables.values() for source in t.sources),
+                found="; ".join(self.noted) or None,
                 expected=f"at least one of the {of}",
             )
         self.chosen[of] = {"chosen": len(ids_kept), "of": there}
         return ids_kept
+
+    def note(self, fact: str, number: int) -> None:
+        """Has a reader of the scores know of this many: rows left out, users without enough, …
+
+        Said at the start of a run, and kept in its manifest, summaries and tables. The same fact
+        told again has the new number; no key and no fingerprint depends on it.
+        """
+        self.notes[fact] = number
+
+    @property
+    def noted(self) -> tuple[str, ...]:
+        """What was noted, a line a fact."""
+        return tuple(f"{fact}: {number:,}" for fact, number in self.notes.items())
 
     def describe(self) -> dict[str, Any]:
         """What was read, as JSON values for the manifest: origin, revision, files, fingerprints.
@@ -104,6 +122,7 @@ class Dataset:
             "limit": self.limit,
             "seed": self.seed,
             "chosen": self.chosen,
+            "notes": self.notes,
         }
 
     def _described(self, name: str) -> dict[str, Any]:

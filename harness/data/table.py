@@ -39,7 +39,7 @@ class Table:
         """
         number = 0
         for source in self.sources:
-            for values in self._values(source):
+            for values in self._values(source, self.columns):
                 number += 1
                 yield number, values
         if number == 0:
@@ -48,12 +48,14 @@ class Table:
     def batches(self, *names: str) -> Iterator[Batch]:
         """The same rows as columns, many at a time: the named ones of the declared columns, or all.
 
-        Only what is asked for is checked. Sources that are stored in columns, Parquet and splits of
-        the hub, are read many times faster than by rows.
+        Only what is asked for is checked. With no columns declared a batch has all that any of its
+        rows has, and None where a row has it not. Sources that are stored in columns, Parquet and
+        splits of the hub, are read many times faster than by rows.
         """
         number = 0
         for source in self.sources:
-            for columns in self._columns(source, names or tuple(self.columns)):
+            parts = self._columns(source, names) if self.columns else _as_is(source, names)
+            for columns in parts:
                 batch = Batch(first=number + 1, columns=columns)
                 yield batch
                 number += len(batch)
@@ -91,16 +93,15 @@ class Table:
         )
 
     def _columns(self, source: Source, names: Collection[str]) -> Iterator[dict[str, list[Any]]]:
+        names = names or self.columns
         header = source.columns()
         fields: list[_Field] = []
         if header is not None:
-            fields = _fields(self.columns, header, text=source.text, where=source.label)
-            fields = [field for field in fields if field.name in names]
+            fields = self._fields(header, names, text=source.text, where=source.label)
         wanted = {field.key for field in fields if field.key}
         batches = source.batches(wanted, rows=BATCH_ROWS) if wanted else None
         if batches is None:
-            rows = self._values(source)
-            while part := list(itertools.islice(rows, BATCH_ROWS)):
+            for part in _parts(self._values(source, names)):
                 yield {name: [row[name] for row in part] for name in names}
             return
         before = 0
@@ -124,21 +125,21 @@ class Table:
             values.append(field.checked(cell, source=source, row=row, line=None))
         return values
 
-    def _values(self, source: Source) -> Iterator[dict[str, Any]]:
+    def _values(self, source: Source, names: Collection[str]) -> Iterator[dict[str, Any]]:
         if not self.columns:
             yield from (dict(cells) for _, cells in source.rows(None))
             return
         header = source.columns()
         fields: Sequence[_Field] = ()
         if header is not None:
-            fields = _fields(self.columns, header, text=source.text, where=source.label)
+            fields = self._fields(header, names, text=source.text, where=source.label)
         wanted = None if header is None else {field.key for field in fields if field.key}
         keys: KeysView[str] | None = None
         for row, (line, cells) in enumerate(source.rows(wanted), 1):
             if header is None and cells.keys() != keys:
                 keys = cells.keys()
                 where = place(source.label, row=row, line=line)
-                fields = _fields(self.columns, tuple(keys), text=source.text, where=where)
+                fields = self._fields(tuple(keys), names, text=source.text, where=where)
             yield {
                 field.name: field.checked(
                     None if field.key is None else cells[field.key],
@@ -148,6 +149,12 @@ class Table:
                 )
                 for field in fields
             }
+
+    def _fields(
+        self, present: Sequence[str], names: Collection[str], *, text: bool, where: str
+    ) -> list[_Field]:
+        fields = _fields(self.columns, present, text=text, where=where)
+        return [field for field in fields if field.name in names]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -179,6 +186,18 @@ class _Field:
                 expected=unfit.expected,
                 hint=unfit.hint,
             ) from None
+
+
+def _parts(rows: Iterator[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
+    while part := list(itertools.islice(rows, BATCH_ROWS)):
+        yield part
+
+
+def _as_is(source: Source, names: Collection[str]) -> Iterator[dict[str, list[Any]]]:
+    """Rows without declared columns: JSON's need not all have the same."""
+    for part in _parts(cells for _, cells in source.rows(None)):
+        wanted = names or dict.fromkeys(name for row in part for name in row)
+        yield {name: [row.get(name) for row in part] for name in wanted}
 
 
 def _fields(

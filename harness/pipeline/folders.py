@@ -88,6 +88,7 @@ def take_folder(settings: RunSettings, prepared: Prepared, *, display: Display) 
     """
     run_key = digest(settings.asked())
     found = _folder_to_resume(settings, run_key)
+    _tell_of_data(prepared, display)
     if found is not None:
         found.lock()
         manifest = found.manifest()
@@ -109,6 +110,14 @@ def take_folder(settings: RunSettings, prepared: Prepared, *, display: Display) 
         tasks={},
     )
     return TakenFolder(folder=folder, manifest=manifest, resumed=False)
+
+
+def _tell_of_data(prepared: Prepared, display: Display) -> None:
+    """Say once of each dataset what its benchmark noted."""
+    datasets = {id(each.dataset): each.dataset for each in prepared.tasks}
+    for dataset in datasets.values():
+        for fact in dataset.noted:
+            display.tell(f"{dataset.task}: {fact}")
 
 
 def _folder_to_resume(settings: RunSettings, run_key: str) -> RunFolder | None:
@@ -158,7 +167,7 @@ def _last_written(path: Path) -> datetime:
 def _task_entry(
     prepared: PreparedTask, contexts: Sequence[StageContext], folder: RunFolder
 ) -> TaskEntry:
-    name = prepared.task.name
+    name, contents = prepared.task.name, prepared.benchmark.contents
     return TaskEntry(
         folder=folder.task(name).name,
         definition=task_definition(prepared.task),
@@ -174,6 +183,7 @@ def _task_entry(
         ),
         templates=prepared.templates.digests(prepared.benchmark.name),
         data=prepared.dataset.describe(),
+        contents=dict(contents(prepared.options)) if contents else {},
         comparable=not prepared.not_comparable_because,
         not_comparable_because=prepared.not_comparable_because,
     )

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from harness.data import Dataset, open_dataset
-from harness.errors import PromptError
+from harness.errors import PromptError, UsageError, did_you_mean
 from harness.hashing import digest
 from harness.pipeline.benchmark import Benchmark
 from harness.pipeline.context import ContextInputs, StageContext, stage_context
 from harness.pipeline.roles import Binding, RoleBinder
-from harness.pipeline.settings import RunSettings
+from harness.pipeline.settings import ALL_OTHERS, RunSettings
 from harness.prompting import Templates
 from harness.tasks.catalogue import Catalogue
 from harness.tasks.changes import apply_changes
@@ -97,6 +98,7 @@ def prepare(settings: RunSettings, plugins: Plugins) -> Prepared:
     """Everything that a run of these settings needs, loaded and checked."""
     selection = Catalogue(plugins).select(settings.tasks)
     tasks = apply_changes(selection.tasks, settings.changes, benchmark=plugins.benchmark)
+    places = data_places(settings.data, [task.name for task in tasks])
     templates = Templates(prompt_folders(plugins))
     binder = RoleBinder(settings, plugins)
     bound = []
@@ -111,7 +113,7 @@ def prepare(settings: RunSettings, plugins: Plugins) -> Prepared:
     loader = _Loader(settings, plugins)
     prepared = []
     for task, benchmark, options, bindings in bound:
-        dataset, data = loader.load(task, benchmark, options)
+        dataset, data = loader.load(task, benchmark, options, place=places[task.name])
         prepared.append(
             PreparedTask(
                 task=task,
@@ -146,6 +148,22 @@ def check_prompts(benchmark: Benchmark, bindings: dict[str, Binding], templates:
                 )
 
 
+def data_places(
+    data: str | Mapping[str, str] | None, tasks: Sequence[str]
+) -> dict[str, str | None]:
+    """Where the data of each of these tasks is; None for the hub."""
+    given = data if isinstance(data, Mapping) else {ALL_OTHERS: data}
+    for name in given:
+        if name not in (*tasks, ALL_OTHERS):
+            raise UsageError(
+                f"--data names a task that is not run: {name!r}",
+                expected=f"TASK=PLACE with one of: {', '.join(tasks)}",
+                hint=did_you_mean(name, tasks)
+                or f"a path with = in its name is given as --data ./{name}=…",
+            )
+    return {name: given.get(name, given.get(ALL_OTHERS)) for name in tasks}
+
+
 class _Loader:
     """Loads each distinct data set once for all tasks that share it."""
 
@@ -155,19 +173,20 @@ class _Loader:
         self._loaded: dict[str, tuple[Dataset, Any]] = {}
 
     def load(
-        self, task: Task, benchmark: Benchmark, options: msgspec.Struct
+        self, task: Task, benchmark: Benchmark, options: msgspec.Struct, *, place: str | None
     ) -> tuple[Dataset, Any]:
         key = digest(
             {
                 "benchmark": benchmark.name,
                 "data": msgspec.to_builtins(task.data),
+                "place": place,
                 "options": msgspec.to_builtins(options),
             }
         )
         if key not in self._loaded:
             dataset = open_dataset(
                 task.data,
-                data=self._settings.data,
+                data=place,
                 limit=self._settings.limit,
                 seed=self._settings.seed,
                 package=self._plugins.package_of(benchmark.name),

@@ -12,6 +12,9 @@ from harness.calls.policy import Budget, Patience
 from harness.errors import UsageError, did_you_mean
 from harness.pipeline.roles import parse_args, parse_spec
 
+ALL_OTHERS = "*"
+"""What stands for the tasks that `data` does not name."""
+
 
 class FailureLimits(msgspec.Struct, frozen=True, kw_only=True):
     """The largest share of items that may fall out, by family, before the run counts as failed.
@@ -29,14 +32,14 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Everything a run was asked.
 
     `asked` are those that decide results, and so which unfinished run the same command takes up
-    again.
+    again. `data` is one place for all tasks, or a place by task, with that of all others under `*`.
     """
 
     tasks: tuple[str, ...]
     model: str
     model_args: dict[str, str] = {}
     roles: dict[str, str] = {}
-    data: str | None = None
+    data: str | dict[str, str] | None = None
     limit: int | None = None
     seed: int = 0
     changes: dict[str, Any] = {}

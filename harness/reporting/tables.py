@@ -55,6 +55,10 @@ def task_report(summary: TaskSummary) -> Group:
         if role != "candidate"
     ]
     others.append(Text(f"data: {clean_text(data_name(summary.data))}", style="dim"))
+    others += [
+        Text(f"  {clean_text(fact)}: {number:,}", style="dim")
+        for fact, number in summary.data.get("notes", {}).items()
+    ]
     stamps = [] if summary.comparable else [stamp(summary.not_comparable_because)]
     parts: list[RenderableType] = [title, *others, *stamps, Text()]
     parts += [metric_table(summary), *metric_notes(summary.metrics), Text()]

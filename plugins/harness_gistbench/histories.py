@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
     from harness.data import Dataset
     from harness_gistbench.log import Log
     from harness_gistbench.records import Options
-
-_log = logging.getLogger("harness.gistbench")
 
 
 class Engagement(msgspec.Struct, frozen=True, gc=False):
@@ -86,7 +83,7 @@ def gather(log: Log, dataset: Dataset, options: Options) -> Histories:
     seen = survey(log, seed=dataset.seed, pool=options.pool)
     counts = dict(zip(seen.users, seen.counts.tolist(), strict=True))
     enough = [user for user, count in counts.items() if count >= options.min_engagements]
-    _tell(dataset, seen, few=len(counts) - len(enough), least=options.min_engagements)
+    _note(dataset, seen, few=len(counts) - len(enough), least=options.min_engagements)
     users = dataset.choose(enough)
     rows = _rows_of(users, seen)
     order = _order(rows)
@@ -102,7 +99,9 @@ def gather(log: Log, dataset: Dataset, options: Options) -> Histories:
     texts = TextIndex(objects, seen.pool)
     numbers = texts.numbers(objects)
     del objects
-    texts.fill(log, seed=dataset.seed)
+    # Hashing millions of objects again is a good part of reading them.
+    same_rows = not log.joined and not seen.unrated
+    texts.fill(log, seed=dataset.seed, hashed=seen.rows if same_rows else None)
     pooled = texts.numbers(seen.pool)
     return Histories(
         users=tuple(users),
@@ -150,19 +149,16 @@ def _order(rows: Rows) -> np.ndarray:
     return np.lexsort((rows.times, rows.timed, rows.users))
 
 
-def _tell(dataset: Dataset, seen: Survey, *, few: int, least: int) -> None:
-    """Says once what a reader of the scores should know of the data."""
-    rows, users = int(seen.counts.sum()), len(seen.users)
-    facts = []
-    if seen.unrated:
-        facts.append(f"engagements left out for want of a rating: {seen.unrated}")
-    if seen.unknown:
-        facts.append(f"engagements left out as their object has no text: {seen.unknown}")
-    if rows and seen.untimed == rows:
-        facts.append("no engagement has a time, so histories are in the order of the data")
-    elif seen.untimed:
-        facts.append(f"engagements without a time, taken as the oldest: {seen.untimed} of {rows}")
-    if few:
-        facts.append(f"users left out with fewer than {least} engagements: {few} of {users}")
-    for fact in facts:
-        _log.warning("%s: %s", dataset.task, fact)
+def _note(dataset: Dataset, seen: Survey, *, few: int, least: int) -> None:
+    """Notes what a reader of the scores should know of the data."""
+    ordered = "engagements in the order of the data, as none has a time"
+    oldest = "engagements without a time, taken as the oldest"
+    facts = {
+        "engagements left out for want of a rating": seen.unrated,
+        "engagements left out as their object has no text": seen.unknown,
+        ordered if seen.untimed == seen.counts.sum() else oldest: seen.untimed,
+        f"users left out with fewer than {least} engagements": few,
+    }
+    for fact, number in facts.items():
+        if number:
+            dataset.note(fact, number)

@@ -46,8 +46,8 @@ class Log:
     """What a source gives: rows of people's engagements, and the texts of their objects.
 
     Both read from the start each time they are called. `joined` says that texts come from a table
-    of their own, in which an object may be absent. `signals` are those that the source can give at
-    all, None where the rows must show it.
+    of their own, in which an object may be absent; else both are of the same rows. `signals` are
+    those that the source can give at all, None where the rows must show it.
     """
 
     engagements: Callable[[], Iterator[Engagements]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -69,10 +70,11 @@ class Survey:
 
 
 class RowsFile:
-    """Rows in a temporary file without a name, to be read again without reading the log again."""
+    """Rows in temporary files without a name, to be read again without reading the log again."""
 
     def __init__(self) -> None:
         self._file: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (closed below)
+        self._objects: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (open as long as its owner lives)
         self._parts: list[tuple[int, Any]] = []
 
     @property
@@ -84,8 +86,9 @@ class RowsFile:
 
     def add(self, rows: Rows) -> None:
         """Keeps some rows."""
-        for array in (rows.users, rows.objects, rows.signals, rows.timed, rows.times):
+        for array in (rows.users, rows.signals, rows.timed, rows.times):
             self._file.write(array.tobytes())
+        self._objects.write(rows.objects.tobytes())
         self._parts.append((len(rows.users), rows.times.dtype))
 
     def read(self) -> Iterator[Rows]:
@@ -98,15 +101,26 @@ class RowsFile:
             size = count * np.dtype(kind).itemsize
             return np.frombuffer(self._file.read(size), dtype=kind)
 
+        first = 0
         with self._file:
             for count, kind in self._parts:
                 yield Rows(
                     users=array(count, np.int32),
-                    objects=array(count, np.uint64),
+                    objects=self.objects(first, count),
                     signals=array(count, np.uint8),
                     timed=array(count, np.bool_),
                     times=array(count, kind),
                 )
+                first += count
+
+    def objects(self, first: int, count: int) -> np.ndarray:
+        """The objects' hashes of so many rows, from one on; unlike rows they are read at will."""
+        import numpy as np
+
+        self._objects.flush()
+        size = np.dtype(np.uint64).itemsize
+        data = os.pread(self._objects.fileno(), count * size, first * size)
+        return np.frombuffer(data, dtype=np.uint64)
 
 
 def survey(log: Log, *, seed: int, pool: int) -> Survey:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from harness_gistbench.log import Log
+    from harness_gistbench.survey import RowsFile
 
 _TOGETHER = 1 << 18
 
@@ -41,13 +42,18 @@ class TextIndex:
             found[start + order] = np.searchsorted(self._hashes, part[order])
         return found
 
-    def fill(self, log: Log, *, seed: int) -> None:
-        """Takes the texts from a log, once."""
+    def fill(self, log: Log, *, seed: int, hashed: RowsFile | None = None) -> None:
+        """Takes the texts from a log, once; of the same rows `hashed` knows the objects already."""
         import numpy as np
 
-        end = 0
+        first = end = 0
         for part in log.texts():
-            hashes = ranks(part.objects, seed=seed)
+            hashes = (
+                ranks(part.objects, seed=seed)
+                if hashed is None
+                else hashed.objects(first, len(part.objects))
+            )
+            first += len(part.objects)
             numbers = np.minimum(self.numbers(hashes), len(self._hashes) - 1)
             new = (self._hashes[numbers] == hashes) & (self._starts[numbers] < 0)
             if "" in part.texts:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from harness_gistbench.log import CODES, Engagements, Log, Texts
+from harness_gistbench.sources.ids import ids
 from harness_gistbench.sources.times import Clock
 from harness_gistbench.sources.wording import described
 
@@ -50,10 +51,15 @@ def _engagements(table: Table) -> Iterator[Engagements]:
     clock = Clock(table=table, column="timestamp")
     for batch in table.batches("user_id", "video_id", "watch_ratio", "timestamp"):
         times, timed = clock.read(batch.columns["timestamp"], first=batch.first)
-        signals = [signal_code(ratio) for ratio in batch.columns["watch_ratio"]]
+        ratios = batch.columns["watch_ratio"]
+        if min(ratios) < 0:
+            place = next(place for place, ratio in enumerate(ratios) if ratio < 0)
+            expected = "a share that was watched, 0 or more"
+            raise table.bad(batch.first + place, "watch_ratio", ratios[place], expected)
+        signals = [signal_code(ratio) for ratio in ratios]
         yield Engagements(
-            users=batch.columns["user_id"],
-            objects=batch.columns["video_id"],
+            users=ids(table, batch, "user_id"),
+            objects=ids(table, batch, "video_id"),
             signals=np.array(signals, dtype=np.uint8),
             times=times,
             timed=timed,

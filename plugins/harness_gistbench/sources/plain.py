@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from harness_gistbench.log import CODES, Engagements, Log, Texts
+from harness_gistbench.sources.ids import ids
 from harness_gistbench.sources.times import Clock
 
 if TYPE_CHECKING:
@@ -31,8 +32,8 @@ def _engagements(table: Table) -> Iterator[Engagements]:
         columns = batch.columns
         times, timed = clock.read(columns["interaction_time"], first=batch.first)
         yield Engagements(
-            users=columns["user_id"],
-            objects=columns["object_id"],
+            users=ids(table, batch, "user_id"),
+            objects=ids(table, batch, "object_id"),
             signals=np.array([CODES[one] for one in columns["interaction_type"]], dtype=np.uint8),
             times=times,
             timed=timed,

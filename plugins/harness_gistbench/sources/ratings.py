@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from harness_gistbench.log import CODES, NO_SIGNAL, Engagements
 from harness_gistbench.records import Signal
+from harness_gistbench.sources.ids import ids
 from harness_gistbench.sources.times import Clock
 
 if TYPE_CHECKING:
@@ -59,8 +60,8 @@ def rated(
             else clock.read(batch.columns[time], first=batch.first)
         )
         yield Engagements(
-            users=batch.columns[user],
-            objects=batch.columns[thing],
+            users=ids(table, batch, user),
+            objects=ids(table, batch, thing),
             signals=np.array(signals, dtype=np.uint8),
             times=times,
             timed=timed,

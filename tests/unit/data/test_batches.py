@@ -151,3 +151,51 @@ def test_a_table_without_rows_is_refused(tmp_path: Path) -> None:
     )
     with pytest.raises(DataError, match="has no rows"):
         list(table(path).batches())
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_only_what_is_asked_for_is_checked_in_every_format(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"a.{ending}"
+    if ending == "parquet":
+        parquet(path, {"user": ["u", "v"], "kind": ["liked", None], "stars": ["five", "six"]})
+    elif ending == "csv":
+        path.write_text("user,kind,stars\nu,liked,five\nv,,six\n")
+    else:
+        path.write_text(
+            '{"user": "u", "kind": "liked", "stars": "five"}\n'
+            '{"user": "v", "kind": null, "stars": "six"}\n'
+        )
+    [batch] = table(path).batches("user")
+    assert batch.columns == {"user": ["u", "v"]}
+    [absent] = table(path).batches("when")
+    assert absent.columns == {"when": [None, None]}
+    with pytest.raises(DataError, match="column 'kind'"):
+        list(table(path).batches("user", "kind"))
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_without_declared_columns_batches_have_what_the_rows_have(
+    tmp_path: Path, ending: str
+) -> None:
+    path = tmp_path / f"a.{ending}"
+    if ending == "parquet":
+        parquet(path, {"x": ["1", "2"], "y": [None, "3"]})
+    elif ending == "csv":
+        path.write_text("x,y\n1,\n2,3\n")
+    else:
+        path.write_text('{"x": "1"}\n{"x": "2", "y": "3"}\n')
+    [batch] = table(path, columns={}).batches()
+    assert (batch.first, len(batch)) == (1, 2)
+    assert batch.columns == {"x": ["1", "2"], "y": ["" if ending == "csv" else None, "3"]}
+    assert [one.columns for one in table(path, columns={}).batches("x")] == [{"x": ["1", "2"]}]
+
+
+def test_a_list_where_a_task_knows_the_values_is_told_as_by_rows(tmp_path: Path) -> None:
+    path = parquet(tmp_path / "a.parquet", {"tags": [["a"], ["b"]]})
+    tagged = table(path, columns={"tags": Column(type="any", one_of=("a", "b"))})
+    with pytest.raises(DataError) as by_columns:
+        list(tagged.batches())
+    with pytest.raises(DataError) as by_rows:
+        list(tagged.rows())
+    assert by_columns.value.where == f"{path}, row 1, column 'tags'"
+    assert str(by_columns.value) == str(by_rows.value)

@@ -151,6 +151,23 @@ def test_size_and_limit_bound_the_choice_and_both_are_told(tmp_path: Path) -> No
         ten.choose([], of="windows")
 
 
+def test_what_a_benchmark_notes_is_described_and_changes_no_fingerprint(tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_text(CSV)
+    data = opened(ONE, tmp_path / "mine.csv")
+    before = data.describe()
+    assert before["notes"] == {}
+    data.note("rows left out for want of a name", 1)
+    data.note("rows left out for want of a name", 1204)
+    data.note("users left out", 2)
+    after = data.describe()
+    assert after["notes"] == {"rows left out for want of a name": 1204, "users left out": 2}
+    assert after["fingerprint"] == before["fingerprint"]
+    assert data.noted == ("rows left out for want of a name: 1,204", "users left out: 2")
+    with pytest.raises(DataError) as caught:
+        data.choose([])
+    assert caught.value.found == "rows left out for want of a name: 1,204; users left out: 2"
+
+
 def test_what_was_read_is_described_by_its_bytes(tmp_path: Path) -> None:
     (tmp_path / "mine.csv").write_text(CSV)
     described = opened(ONE, tmp_path / "mine.csv", limit=5, seed=3).describe()

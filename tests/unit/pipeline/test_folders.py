@@ -7,6 +7,7 @@ import time
 import msgspec
 import pytest
 
+from harness.data import open_dataset
 from harness.errors import HarnessError, UsageError
 from harness.pipeline import folders
 from harness.pipeline.folders import take_folder
@@ -70,6 +71,36 @@ def test_a_run_begins_in_a_new_folder_and_says_what_it_is_made_of(take):
     ]  # fmt: skip
     assert [stage["components"]["seed"] for stage in entry["stages"]] == [5, 5]
     assert entry["not_comparable_because"] == ["bundled sample data", "--limit 2"]
+
+
+def test_what_options_only_point_to_is_kept_by_its_content(take, tmp_path):
+    file = tmp_path / "few.csv"
+    given = {"tasks": "gist_synthetic", "changes": {"taxonomy": str(file)}}
+
+    def contents(name):
+        file.write_text(f"category_id,category_name\n1,{name}\n")
+        taken = take(**given)
+        left(taken, "done")
+        return taken.manifest.tasks["gist_synthetic"].contents
+
+    before, same, edited = contents("Tea"), contents("Tea"), contents("Coffee")
+
+    assert before == same != edited
+    assert [*before] == ["taxonomy"]
+    assert take().manifest.tasks["interests"].contents == {}
+
+
+def test_what_was_noted_of_data_is_said_once_for_all_tasks_that_share_it(take, monkeypatch):
+    def noting(*args, **options):
+        dataset = open_dataset(*args, **options)
+        dataset.note("rows left out", 1204)
+        return dataset
+
+    monkeypatch.setattr("harness.pipeline.preparation.open_dataset", noting)
+    taken = take(tasks="interests,interests_strict", changes={"min_support": 3})
+    assert take.told == ["interests: rows left out: 1,204"]
+    for entry in taken.manifest.tasks.values():
+        assert entry.data["notes"] == {"rows left out": 1204}
 
 
 @pytest.mark.parametrize("status", ["running", "interrupted", "failed", "too_many_failures"])

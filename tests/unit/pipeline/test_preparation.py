@@ -8,7 +8,7 @@ from harness.data import Dataset
 from harness.errors import DataError, PromptError, TaskError, UsageError
 from harness.pipeline import preparation
 from harness.pipeline.benchmark import Item, Stage
-from harness.pipeline.preparation import check_prompts, prepare
+from harness.pipeline.preparation import check_prompts, data_places, prepare
 from harness.pipeline.roles import Binding
 from harness.pipeline.settings import make_settings
 from harness.plugin_manager import load_plugins
@@ -105,6 +105,50 @@ def test_data_that_tasks_share_are_opened_once(monkeypatch):
     tasks = prepared(tasks=("interests", "interests_strict"), changes={"min_support": 3}).tasks
     assert opened == ["interests"]
     assert tasks[0].data is tasks[1].data
+
+
+PLACES = {"interests": "one.csv", "interests_short": "two.csv", "*": "rest.csv"}
+
+
+@pytest.mark.parametrize(
+    ("data", "places"),
+    [
+        ("sample", ["sample", "sample", "sample"]),
+        (PLACES, ["one.csv", "two.csv", "rest.csv"]),
+        ({"interests_short": "two.csv", "*": "sample"}, ["sample", "two.csv", "sample"]),
+        ({"*": "sample"}, ["sample", "sample", "sample"]),
+    ],
+    ids=str,
+)
+def test_a_task_reads_from_its_own_place_or_that_of_the_rest(tmp_path, monkeypatch, data, places):
+    monkeypatch.chdir(tmp_path)
+    for name in PLACES.values():
+        (tmp_path / name).write_text("user,title,action\n" + f"{name},a title,liked\n" * 9)
+    tasks = prepared(tasks=("interests", "interests_short", "interests_strict"), data=data).tasks
+    described = [task.dataset.describe() for task in tasks]
+    assert [about.get("path", about.get("sample")) for about in described] == places
+    assert [task.not_comparable_because for task in tasks] == [
+        ("bundled sample data",) if place == "sample" else () for place in places
+    ]
+
+
+def test_a_task_without_a_place_reads_the_hub():
+    assert data_places({"here": "x"}, ["here", "there"]) == {"here": "x", "there": None}
+    assert data_places(None, ["there"]) == {"there": None}
+
+
+def test_a_place_for_a_task_that_is_not_run_is_refused():
+    with pytest.raises(UsageError) as caught:
+        prepared(data={"interest": "x.csv"})
+    assert caught.value.hint == "did you mean 'interests'?"
+    with pytest.raises(UsageError) as caught:
+        prepared(data={"date": "2024/log.csv"})
+    assert caught.value.hint == "a path with = in its name is given as --data ./date=…"
+
+
+def test_one_place_for_all_is_asked_for_as_it_always_was():
+    """The same command as before finds the run that it left."""
+    assert make_settings(BASELINE).asked()["data"] == "sample"
 
 
 @pytest.mark.parametrize(

@@ -95,6 +95,17 @@ def printed(*summaries, width):
     return [line.rstrip() for line in console.file.getvalue().splitlines()]
 
 
+def test_what_was_noted_of_the_data_stands_below_it(summary):
+    noted = {"rows left out for want of a rating": 1204, "users left out": 2}
+    lines = printed(replace(summary, data={**summary.data, "notes": noted}), width=80)
+    assert lines[2:6] == [
+        "data: people.csv",
+        "  rows left out for want of a rating: 1,204",
+        "  users left out: 2",
+        "",
+    ]
+
+
 def test_one_task_in_eighty_columns(summary):
     assert printed(summary, width=80) == [
         "interests  version 1, openai:gpt",

@@ -42,7 +42,8 @@ class Stage:
     """One step of a method: where its items come from and what is done with each.
 
     `items` sees the records of the stages in `after`, the data and the declared options. `work`
-    turns one item into one value, or into the failure that kept it from one. `roles` are asked
+    turns one item into one value, or into the failure that kept it from one. Items wait in a JSON
+    file, so each must be an `item` itself and equal to what JSON gives back. `roles` are asked
     with `desk.ask`, `judges` with `desk.judge`; `prompts` are the templates it may use, its own
     name unless said otherwise. `options` are the fields of the benchmark's options that `items`
     and `work` may read: nothing else enters its key. Raise `version` when the code changes what
@@ -92,16 +93,19 @@ class Oracle:
     """What a set of runs found together, and how each run is scored against it.
 
     `gather` unites what the runs' scores hold, with what a file held where one was given.
-    `rescore` is a unit's score against all of it. `metrics` are those that change with the set;
-    below `enough` runs, and without a file, they carry a warning.
+    `rescore` is a unit's score against all of it. `read` gets a file's bytes and the options of the
+    runs, and raises DataError where it holds no oracle of theirs. `metrics` are those that change
+    with the set; below `enough` runs, and without a file, they carry a warning. `doubts` tells from
+    the scores of all runs what speaks against putting them side by side.
     """
 
     gather: Callable[[Iterable[Score[Any]], Any | None], Any]
     rescore: Callable[[Score[Any], Any, Any], Score[Any]]
-    read: Callable[[bytes], Any]
+    read: Callable[[bytes, Any], Any]
     write: Callable[[Any], bytes]
     metrics: tuple[str, ...]
     enough: int = 3
+    doubts: Callable[[Iterable[Score[Any]]], Iterable[str]] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,7 +117,8 @@ class Benchmark:
     options but those in `scored_with`: they can be changed without asking anybody again. `details`
     is the type of a score's details. `oracle` is for scores that depend on a set of runs.
     `counts` tells from the same records what happened in the run as a whole, beside what its units
-    count.
+    count. `contents` names what its options only point to, by digest: runs are compared where it
+    was the same.
     """
 
     name: str
@@ -127,6 +132,7 @@ class Benchmark:
     details: Any = None
     oracle: Oracle | None = None
     counts: Callable[[Mapping[str, Records[Any, Any]], Any], Mapping[str, int]] | None = None
+    contents: Callable[[Any], Mapping[str, str]] | None = None
     description: str = ""
     paper: str = ""
     licence: str = ""

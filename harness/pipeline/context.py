@@ -19,6 +19,9 @@ from harness.pipeline.roles import CANDIDATE, Binding
 from harness.prompting import Template, Templates
 from harness.tasks.task import Task
 
+MEMO_PARTS = ("benchmark", "stage", "version", "prompts", "roles", "fresh")
+"""What of a stage's key its memos depend on."""
+
 
 class DeclaredOptions:
     """The options that a stage declares, as attributes; any other name raises."""
@@ -67,8 +70,8 @@ class StageContext:
 
     @functools.cached_property
     def memo_key(self) -> str:
-        """A key for what all runs of this stage agree on, whatever their seed is."""
-        return digest({name: part for name, part in self.components.items() if name != "seed"})
+        """A key for who is asked what: the same for runs of other options and of another seed."""
+        return digest({name: self.components[name] for name in MEMO_PARTS})
 
     @functools.cached_property
     def models(self) -> tuple[Model, ...]:

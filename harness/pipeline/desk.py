@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from typing import Any, Literal, Protocol, TypeVar, overload
 
@@ -22,6 +22,9 @@ from harness.pipeline.context import StageContext
 from harness.results.records import CallRecord
 
 T = TypeVar("T")
+
+QUOTED = 2000
+"""Characters of an unreadable answer that a correction shows: its beginning and its end."""
 
 
 class Memo(Protocol):
@@ -69,9 +72,10 @@ class Desk:
         return logging.getLogger(f"harness.{self._context.benchmark}.{self._context.stage.name}")
 
     def memo(self, name: str) -> Memo:
-        """A table shared by all runs of this very stage: same prompts, options and models.
+        """A table shared by runs of this very stage: same version, prompts, models and sampling.
 
-        Runs of another seed share it too: what it keeps is a convention, not a sample.
+        Runs of other options and of another seed share it too: what it keeps is a convention, not a
+        sample. Whatever else it depends on belongs in its name.
         """
         return self._memo(f"{self._context.memo_key}:{name}")
 
@@ -131,7 +135,7 @@ class Desk:
             if not isinstance(outcome, Unreadable):
                 break
             if corrected and answer.reply is not None:
-                messages = (*asked, *_correction(answer.reply, outcome))
+                messages = (*asked, *_correction(asked, answer.reply, outcome))
                 request = msgspec.structs.replace(request, messages=messages)
         return outcome
 
@@ -174,11 +178,17 @@ class Desk:
         return outcome
 
 
-def _correction(reply: Reply, failure: Unreadable) -> tuple[Message, ...]:
-    """What is said after an answer that could not be read; nothing after an empty one."""
+def _correction(asked: Sequence[Message], reply: Reply, failure: Unreadable) -> tuple[Message, ...]:
+    """What is said after an answer that could not be read; nothing where the same is to be asked.
+
+    That is after an empty answer, after one that was refused or cut, which was no slip of form, and
+    where the prompt begins the answer, which no turn can follow.
+    """
     text, _ = split_reasoning(reply.text)
-    if not text.strip():
+    if not text.strip() or reply.finish in ("refused", "length") or asked[-1].role == "assistant":
         return ()
+    if len(text) > QUOTED:
+        text = f"{text[: QUOTED // 2]}\n…\n{text[-QUOTED // 2 :]}"
     wrong = ": ".join(part for part in (failure.cause, failure.detail) if part)
     again = "Answer again, in the form asked for and with nothing else."
     return Message("assistant", text), Message("user", f"That cannot be used ({wrong}). {again}")

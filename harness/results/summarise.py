@@ -88,7 +88,8 @@ class Columns:
         missing = self._missing[name]
         value = _number(statistic_of(values, metric.statistic))
         undefined = _why_undefined(value, len(values))
-        if value is not None and len(values) < least_scored * (len(values) + missing.total()):
+        # Shares and not numbers of units: 0.07 * 100 is more than 7.
+        if value is not None and len(values) / (len(values) + missing.total()) < least_scored:
             undefined = _too_few(value, len(values), missing.total(), least_scored)
             value = None
         drawn: Interval | NoInterval = NoInterval("there is no value to draw an interval for")
@@ -133,29 +134,37 @@ def summarise(
 
 
 def sound(score: Score[Any]) -> Score[Any]:
-    """The score with plain finite numbers only; what is none of them is missing, with a cause."""
+    """The score with plain finite numbers only; what is none of them is missing, with a cause.
+
+    What counts at worst is kept for units that have a value or a cause.
+    """
     plain = all(type(value) is float and math.isfinite(value) for value in score.values.values())
-    if plain and not (score.missing and score.missing.keys() & score.values.keys()):
+    if plain and not (score.missing or score.worst):
         return score
-    values: dict[str, float] = {}
+    values, worst = _floats(score, score.values), _floats(score, score.worst)
     missing = dict(score.missing)
-    for name, given in score.values.items():
+    for name, value in values.items():
+        if not (math.isfinite(value) and math.isfinite(worst.get(name, 0.0))):
+            missing.setdefault(name, NOT_FINITE)
+    values = {name: value for name, value in values.items() if name not in missing}
+    known = values.keys() | missing.keys()
+    worst = {n: value for n, value in worst.items() if n in known and math.isfinite(value)}
+    return msgspec.structs.replace(score, values=values, missing=missing, worst=worst)
+
+
+def _floats(score: Score[Any], given: Mapping[str, Any]) -> dict[str, float]:
+    floats = {}
+    for name, number in given.items():
         try:
-            value = float(given)
-        except (TypeError, ValueError) as error:
+            floats[name] = float(number)
+        except (TypeError, ValueError, OverflowError) as error:
             raise PluginError(
                 f"the score of {score.id!r} is no number",
                 where=f"metric {name!r}",
-                found=repr(given),
+                found=repr(number),
                 expected="a number, or a cause under `missing`",
             ) from error
-        if name in missing:
-            continue
-        if math.isfinite(value):
-            values[name] = value
-        else:
-            missing[name] = NOT_FINITE
-    return msgspec.structs.replace(score, values=values, missing=missing)
+    return floats
 
 
 def _number(value: float) -> float | None:

@@ -147,14 +147,17 @@ class LocalExecutor:
     async def _start_ready_stages(self) -> None:
         while not self._over and (admitted := self._plan.admit()):
             for run in admitted:
-                await self._start(run)
+                if not self._over:
+                    await self._start(run)
             for lane in self._lanes.values():
                 self._man(lane)
 
     async def _start(self, run: StageRun) -> None:
         run.progress.started = time.monotonic()
         self._on_stage_start(run)
-        stock = await fill(run, self._breathe)
+        stock = await fill(run, self._breathe, lambda: self._over)
+        if stock is None:
+            return
         run.progress.total = len(stock)
         self._feeds[id(run)] = feed = Feed(
             run=run,

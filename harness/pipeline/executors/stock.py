@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 import tempfile
 import traceback
 from array import array
@@ -23,16 +24,15 @@ Breathe = Callable[[], Awaitable[None]]
 """Lets timers, signals and other stages have their turn, now and then."""
 
 BUFFER = 1 << 20
-
-MANY = 256
-"""Items made between two breaths."""
+HELD = 1 << 23
+"""Bytes of items that are held in memory; more of them go into a file without a name."""
 
 
 class Stock:
-    """Keys and items in the order in which they were made, in a file without a name."""
+    """Keys and items in the order in which they were made."""
 
     def __init__(self, folder: Path, kind: Any) -> None:
-        self._file = tempfile.TemporaryFile(buffering=BUFFER, dir=folder)  # noqa: SIM115
+        self._file = tempfile.SpooledTemporaryFile(HELD, buffering=BUFFER, dir=str(folder))  # noqa: SIM115
         self._folder = folder
         self._sizes = array("I")
         self._encode = msgspec.json.Encoder().encode
@@ -42,8 +42,10 @@ class Stock:
         return len(self._sizes)
 
     def add(self, key: bytes, item: Item) -> None:
-        """Keep an item; ValueError where no file can hold it, StorageError where no room is."""
+        """Keep an item; ValueError where it would not come back, StorageError where no room is."""
         data = self._encode(item)
+        if (read := self._decode(data)) != item:
+            raise ValueError(_difference(item, read))
         with self._room():
             self._file.write(key)
             self._file.write(data)
@@ -74,8 +76,11 @@ class Stock:
             raise storage_error(self._folder, error) from error
 
 
-async def fill(run: StageRun, breathe: Breathe) -> Stock:
-    """All items of a stage; raises PluginError where they cannot be made or two have one id."""
+async def fill(run: StageRun, breathe: Breathe, over: Callable[[], bool]) -> Stock | None:
+    """All items of a stage; None where the run was over before the last was made.
+
+    Raises PluginError where they cannot be made or kept, or two have one id.
+    """
     import numpy as np
 
     folder = run.journal.parent
@@ -85,8 +90,10 @@ async def fill(run: StageRun, breathe: Breathe) -> Stock:
     for item in _made(run):
         _keep(stock, run, item)
         ids.append(hash(item.id))
-        if len(ids) % MANY == 0:
-            await breathe()
+        await breathe()
+        if over():
+            stock.close()
+            return None
     stock.seal()
     if len(np.unique(np.frombuffer(ids, dtype=np.int64))) < len(ids):
         times = Counter(item().id for _, item in stock.take())
@@ -103,7 +110,8 @@ async def fill(run: StageRun, breathe: Breathe) -> Stock:
 
 def record_key(stage_key: str, item: Item) -> str:
     """The key of an item's record: the stage's key with the item's content."""
-    return digest_bytes(stage_key.encode("ascii") + canonical(msgspec.to_builtins(item)))
+    content = canonical(msgspec.to_builtins(item, order="deterministic"))
+    return digest_bytes(stage_key.encode("ascii") + content)
 
 
 def _made(run: StageRun) -> Iterator[Item]:
@@ -122,10 +130,22 @@ def _made(run: StageRun) -> Iterator[Item]:
 def _keep(stock: Stock, run: StageRun, item: Item) -> None:
     try:
         stock.add(bytes.fromhex(record_key(run.context.key, item)), item)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise PluginError(
             f"an item of stage {run.context.stage.name!r} cannot be kept",
-            where=f"task {run.task}, item {item.id!r}",
+            where=f"task {run.task}, item {getattr(item, 'id', None)!r}",
             found=str(error),
-            expected="text and numbers that JSON files can hold: no NaN, no infinity",
+            expected=f"an item that JSON gives back as it was: {run.context.stage.item.__name__} "
+            "itself, every field of its declared type, no NaN, no infinity",
         ) from error
+
+
+def _difference(item: Any, read: Any) -> str:
+    """What came back from JSON otherwise than it went there."""
+    if type(read) is not type(item):
+        return f"{type(item).__name__} comes back as {type(read).__name__}"
+    for name in item.__struct_fields__:
+        before, after = getattr(item, name), getattr(read, name)
+        if before != after:
+            return f"`$.{name}`: {reprlib.repr(before)} comes back as {reprlib.repr(after)}"
+    return f"{type(item).__name__} never equals another"

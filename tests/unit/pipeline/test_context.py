@@ -1,6 +1,6 @@
 """What a stage's key is made of, what it is not made of, and what a stage may reach."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 import pytest
@@ -162,6 +162,25 @@ def test_a_new_version_of_a_stage_is_another_stage(made):
     )  # fmt: skip
     assert made(stages=(raised, WEIGH))[0].key != made()[0].key
     assert made(stages=(raised, WEIGH))[1].key == made()[1].key
+
+
+@pytest.mark.parametrize(
+    ("change", "shared"),
+    [
+        ({"seed": 8}, True),
+        ({"structured": True}, True),
+        ({"options": Options(window=4)}, True),
+        ({"prompts": {"ask.candidate": "say it twice"}}, False),
+        ({"candidate": Identity(kind="fake", name="huge")}, False),
+        ({"sampling": {"temperature": 0.5}}, False),
+        ({"fresh": True}, False),
+        ({"stages": (replace(ASK, version=5), WEIGH)}, False),
+        ({"stages": (replace(ASK, name="beg", prompts=("ask",)), WEIGH)}, False),
+    ],
+    ids=str,
+)
+def test_memos_depend_on_who_is_asked_what_and_not_on_options(made, change, shared):
+    assert (made()[0].memo_key == made(**change)[0].memo_key) == shared
 
 
 def test_a_new_ladder_is_another_stage(made, monkeypatch):

@@ -179,3 +179,45 @@ def test_what_units_count_is_summed_up() -> None:
     columns.add(Score(id="1", user="ann", counts={"typos": 2}))
     columns.add(Score(id="2", user="bob", counts={"typos": 1, "repeats": 4}))
     assert columns.counts == {"typos": 3, "repeats": 4}
+
+
+def test_a_value_over_just_enough_is_shown() -> None:
+    columns = Columns({"right": Metric(description="")})
+    for number in range(100):
+        scored = {"values": {"right": 0.5}} if number < 7 else {"missing": {"right": "no_json"}}
+        columns.add(Score(id=str(number), user="ann", **scored))  # type: ignore[arg-type]
+    found = columns.results(interval=INTERVAL, seed=0, task="t", least_scored=0.07)["right"]
+    assert (found.value, found.n, found.undefined) == (0.5, 7, None)
+
+
+def test_what_counts_at_worst_is_checked_as_values_are() -> None:
+    score = Score(
+        id="1",
+        user="u",
+        values={"a": 0.5, "b": 0.5, "d": 0.5},
+        missing={"c": "refused"},
+        worst={"a": float("nan"), "b": np.float64(0.25), "c": np.inf, "e": 0.0, "f": np.nan},
+    )
+    found = sound(score)
+    assert found.values == {"b": 0.5, "d": 0.5}
+    assert found.missing == {"a": "not_finite", "c": "refused"}
+    assert found.worst == {"b": 0.25}
+    assert type(found.worst["b"]) is float
+
+
+def test_a_worst_that_is_no_number_names_unit_and_metric() -> None:
+    score = Score(id="s7", user="u", values={"m": 1.0}, worst={"m": "low"})  # type: ignore[dict-item]
+    with pytest.raises(PluginError, match="'s7' is no number") as caught:
+        sound(score)
+    assert "metric 'm'" in str(caught.value)
+
+
+def test_only_units_of_a_metric_count_at_worst() -> None:
+    found = results(
+        {"right": Metric(description="")},
+        Score(id="1", user="ann", values={"right": 1.0}),
+        Score(id="2", user="bob", worst={"right": 0.0}),
+        Score(id="3", user="cid", values={"right": 0.5}, worst={"right": float("nan")}),
+    )["right"]
+    assert (found.value, found.missing) == (1.0, {"not_finite": 1})
+    assert found.counted_as_worst == 0.5

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import msgspec
 
 from harness import JsonReader, Parsed, Unreadable
+from harness.parsing.decode import whole_characters
 from harness.parsing.extract import outermost
+from harness.parsing.repair import mend
 
-NAME, EVIDENCE = "interest", "evidence"
+NAME, EVIDENCE, LIST = "interest", "evidence", "interests"
 
 LONGEST_NAME = 200
 """Characters; what is longer is no name of an interest."""
@@ -30,15 +34,21 @@ SCHEMA = {
 
 # The possessive quantifiers keep the time linear on whatever a model sends.
 BULLET = re.compile(r"(?:[-*•+]|\(?\d{1,4}[.)])\s++(?=\S)")
-LEAD = re.compile(r"(?:\s*+(?:supporting|supported|evidence|by|ids?|items?|objects?|numbers?)\b)*+")
-LAST_LEAD = re.compile(
-    r"[(\[:,–—-]\s*+(?:supporting\s++)?(?:evidence|ids?|items?|objects?|numbers?)$"
-)
-ID = r"#?(?=[^\s,;]*\d)[^\s,;()\[\]{}:]++"
-IDS = re.compile(rf"\s*+{ID}(?:\s*+(?:[,;&]|\band\b)\s*+{ID})*+\s*+")
-OPENINGS = ":([–—"
+KIND = r"(?:ids?|items?|objects?|numbers?|lines?)"
+LEAD = re.compile(rf"(?:\s*+(?:supporting|supported|evidence|by|{KIND})\b)*+[\s:.]*+", re.I)
+LAST_LEAD = re.compile(rf"[(\[:,–—-]\s*+(?:supporting\s++)?(?:evidence|{KIND})$", re.I)
+RANGE = re.compile(r"(\d{1,9})\s*+(?:[-–—]|to)\s*+(\d{1,9})")
+ID = rf"(?:{RANGE.pattern}(?![^\s,;&()\[\]])|#?(?=[^\s,;()\[\]{{}}:]*\d)[^\s,;()\[\]{{}}:]++)"
+ONE = rf"[\[(]?\s*+{ID}\s*+[\])]?"
+SEPARATOR = r"(?:\s*+(?:[,;&]|\band\b)\s*+|(?<=\])\s*+(?=\[))"
+IDS = re.compile(rf"{ONE}(?:{SEPARATOR}{ONE})*+\s*+")
+BETWEEN_IDS = re.compile(rf"{SEPARATOR}|(?<=\d)\s++(?=\d)")
+OPENING = re.compile(r"[:(\[–—]")
+MOST_OPENINGS = 8
+CITATION = re.compile(r"\[[#\d\s,;]++\]")
 CLOSINGS = " \t)]."
 DRESSING = " \t*_`\"'“”:-–—(["
+ID_DRESSING = " #[](){}\"'“”‘’`"
 LONGEST_LINE = 4_000
 
 
@@ -77,35 +87,81 @@ class InterestReader:
 
     def __call__(self, text: str) -> Parsed[Answer] | Unreadable:
         """The interests of an answer, or why it has none that can be read."""
+        text = whole_characters(text)
         outcome = JSON(text)
         if isinstance(outcome, Parsed) and outcome.value.single:
-            interests = [
-                one
-                for span in outermost(text)
-                if span.kind == "object" and (one := named(span.value)) is not None
-            ]
-            if len(interests) > 1:
-                return Parsed(Answer(interests=tuple(interests)), outcome.rung)
+            return one_after_another(text, outcome)
         return outcome
 
 
+def one_after_another(text: str, single: Parsed[Answer]) -> Parsed[Answer]:
+    """The interests of all objects in a text, the last one mended where it was cut.
+
+    `single` is what was read of one of them, and all there is where none of the others can be.
+    """
+    spans = [span for span in outermost(text) if span.kind == "object"]
+    interests: list[Named] = []
+    malformed = 0
+    for span in spans:
+        try:
+            is_cut = span.error is not None and span is spans[-1]
+            answer = from_json(mend(span.text) if is_cut else span.value)
+        except ValueError:
+            malformed += 1
+        else:
+            interests += answer.interests
+            malformed += answer.malformed
+    if len(spans) < 2 or not interests:
+        return single
+    rung = single.rung if spans[-1].error is None else "repaired"
+    return Parsed(Answer(interests=tuple(interests), malformed=malformed), rung)
+
+
 def from_json(value: Any) -> Answer:
-    """The answer in a JSON value; ValueError where it holds no list of interests."""
-    if isinstance(value, dict):
-        alone = named(value)
-        if alone is not None:
-            return Answer(interests=(alone,), single=True)
-        lists = [one for one in value.values() if isinstance(one, list)]
-        if len(lists) != 1:
-            raise ValueError(f"an object with {len(lists)} lists, where one would be the interests")
-        value = lists[0]
-    if not isinstance(value, list):
+    """The answer in a JSON value; ValueError where it holds no list of interests.
+
+    An object is a single interest only where a key says so. Any other is its list: the one named
+    `interests`, its only one, or the only one with interests in it. Lists and objects around the
+    answer alone are taken off.
+    """
+    if isinstance(value, list):
+        around = len(value) == 1 and (
+            isinstance(value[0], list) or (isinstance(value[0], dict) and LIST in value[0])
+        )
+        return from_json(value[0]) if around else from_entries(value)
+    if not isinstance(value, dict):
         raise ValueError(f"{type(value).__name__} where a list of interests should be")
-    entries = [named(one) for one in value]
-    interests = tuple(one for one in entries if one is not None)
-    if value and not interests:
-        raise ValueError(f"none of its {len(value)} entries is an interest with its evidence")
-    return Answer(interests=interests, malformed=len(value) - len(interests))
+    if LIST in value:
+        return from_json(value[LIST])
+    if NAME in value or EVIDENCE in value:
+        return msgspec.structs.replace(from_entries([value]), single=True)
+    inside = [one for one in value.values() if isinstance(one, list | dict)]
+    if len(inside) == 1:
+        return from_json(inside[0])
+    full = [answer for answer in readable(inside) if answer.interests]
+    if len(full) != 1:
+        raise ValueError(f"an object with {len(full)} lists of interests, where one should be")
+    return full[0]
+
+
+def readable(values: Iterable[Any]) -> list[Answer]:
+    """The answers of those JSON values that hold one."""
+    answers = []
+    for value in values:
+        try:
+            answers.append(from_json(value))
+        except ValueError:
+            continue
+    return answers
+
+
+def from_entries(entries: list[Any]) -> Answer:
+    """The interests of a list; ValueError where it has entries and none of them is an interest."""
+    found = [named(one) for one in entries]
+    interests = tuple(one for one in found if one is not None)
+    if entries and not interests:
+        raise ValueError(f"none of its {len(entries)} entries is an interest with its evidence")
+    return Answer(interests=interests, malformed=len(entries) - len(interests))
 
 
 def named(entry: Any) -> Named | None:
@@ -114,10 +170,10 @@ def named(entry: Any) -> Named | None:
     A key of another name will do where nothing else can be meant: the only text beside the only
     list of identifiers.
     """
-    if not isinstance(entry, dict):
+    if not isinstance(entry, dict) or LIST in entry:
         return None
-    name = entry.get(NAME, only(entry, str))
-    ids = entry.get(EVIDENCE, only(entry, list))
+    name = entry.get(NAME, only(entry, str, but=EVIDENCE))
+    ids = entry.get(EVIDENCE, only(entry, list, but=NAME))
     if isinstance(ids, int | str) and not isinstance(ids, bool):
         ids = [ids]
     if not isinstance(name, str) or not isinstance(ids, list):
@@ -128,17 +184,38 @@ def named(entry: Any) -> Named | None:
     return Named(plain, tuple(dict.fromkeys(as_id(one) for one in ids)))
 
 
-def only(entry: dict[str, Any], kind: type) -> Any:
-    """The only value of a kind in an entry, None where there is not just one."""
-    found = [one for one in entry.values() if isinstance(one, kind)]
+def only(entry: dict[str, Any], kind: type, *, but: str) -> Any:
+    """The only value of a kind beside one key of an entry, None where there is not just one."""
+    found = [one for key, one in entry.items() if isinstance(one, kind) and key != but]
     return found[0] if len(found) == 1 else None
 
 
 def as_id(value: Any) -> str:
-    """An identifier as text: 7, 7.0, "7" and " #7" are one."""
+    """An identifier as text on one line: 7, 7.0, "7", "[7]" and " #7 " are one."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    return str(value).strip().removeprefix("#")
+    plain = " ".join(str(value).split())
+    return plain.strip(ID_DRESSING) or plain
+
+
+def meant(text: str, known: Collection[str], *, are_numbers: bool) -> Iterator[str]:
+    """The known identifiers that a citation means; a part of it that means none as it stands.
+
+    "ID 1, [2] and 003" means three. A range means all the numbers in it where both its ends are
+    known, and nothing else does: known numbers run through.
+    """
+    if text in known:
+        yield text
+        return
+    for part in [one for one in BETWEEN_IDS.split(text) if as_id(one)] or [text]:
+        bare = as_id(LEAD.sub("", part, count=1))
+        spellings = (as_id(part), bare, bare.lstrip("0"))
+        span = RANGE.fullmatch(bare) if are_numbers else None
+        first, last = (int(span[1]), int(span[2])) if span else (0, 0)
+        if span and first <= last and str(first) in known and str(last) in known:
+            yield from map(str, range(first, last + 1))
+        else:
+            yield next((one for one in spellings if one in known), as_id(part))
 
 
 def from_lines(text: str) -> list[dict[str, Any]] | None:
@@ -160,13 +237,15 @@ def from_line(line: str) -> dict[str, Any] | None:
     if len(line) > LONGEST_LINE:
         return None
     plain = BULLET.sub("", line, count=1).rstrip(CLOSINGS)
-    place = max(plain.rfind(one) for one in OPENINGS)
-    tail = plain[place + 1 :]
-    tail = tail[LEAD.match(tail).end() :]  # type: ignore[union-attr]
-    name = LAST_LEAD.sub("", plain[: max(place, 0)].strip(DRESSING)).strip(DRESSING)
-    if not name or IDS.fullmatch(tail) is None:
-        return None
-    return {NAME: name, EVIDENCE: re.findall(ID, tail)}
+    for opening in islice(OPENING.finditer(plain), MOST_OPENINGS):
+        start = LEAD.match(plain, opening.end()).end()  # type: ignore[union-attr]
+        if IDS.fullmatch(plain, start) is None:
+            continue
+        name = LAST_LEAD.sub("", plain[: opening.start()].strip(DRESSING)).strip(DRESSING)
+        if not name or CITATION.search(name):
+            return None
+        return {NAME: name, EVIDENCE: [match[0] for match in re.finditer(ID, plain[start:])]}
+    return None
 
 
 JSON: JsonReader[Answer] = JsonReader(convert=from_json, fallback=from_lines, kind="any")

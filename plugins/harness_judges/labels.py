@@ -57,28 +57,45 @@ class Labels:
         stems = {match[1] if (match := STEMMED.fullmatch(label)) else "" for label in self.places}
         return stems.pop() if len(stems) == 1 else ""
 
+    @functools.cached_property
+    def between(self) -> re.Pattern[str] | None:
+        """The spaces between two labels with the same stem, None where they have none."""
+        word = re.escape(self.stem.rstrip("_"))
+        return re.compile(rf"(?<=\d)\s++(?={word}[_ ]?\d)", re.I) if self.stem else None
+
     def exact(self, name: str) -> int | None:
         """The position of the option that a name means which holds nothing but the name.
 
-        Case, brackets, quotes, "#", words such as "item" and leading zeros do not matter. An
-        option's whole text counts as its name.
+        Case, brackets, quotes, "#", words such as "item", leading zeros and a space for an
+        underscore do not matter. An option's whole text counts as its name.
         """
         plain = clean(name)
-        for key in (plain, clean(KIND_OF_THING.sub("", plain, count=1)), plain.lstrip("0")):
+        kindless = clean(KIND_OF_THING.sub("", plain, count=1))
+        for key in (plain, kindless, plain.lstrip("0"), underscored(plain)):
             if key in self.places:
                 return self.places[key]
         return self.titles.get(" ".join(name.casefold().split()).strip("\"'“”*`"))
 
+    def by_number(self, name: str) -> int | None:
+        """The position of the label that a bare number is the rest of, as 3 of item_3."""
+        plain = clean(name)
+        return self.places.get(self.stem + plain) if plain.isdecimal() else None
+
     def find(self, name: str) -> int | None:
         """The position of the option that one entry of a JSON list means, None when it means none.
 
-        "3: Night trains" is understood as well; a text behind a number beats the number, since
-        models number what they list.
+        "3: Night trains" and a bare number are understood as well; a text behind a number beats
+        the number, and so does a label that is no number itself, since models number what they
+        list.
         """
         place = self.exact(name)
         numbered = NUMBERED.fullmatch(name.strip())
-        if place is not None or numbered is None:
+        if place is not None:
             return place
+        if numbered is None:
+            return self.by_number(name)
+        if not self.are_numbers and (label := self.exact(numbered[2])) is not None:
+            return label
         behind = " ".join(numbered[2].casefold().split()).strip("\"'“”*`")
         return self.titles.get(behind, self.places.get(numbered[1].casefold()))
 
@@ -110,6 +127,11 @@ def make_labels(labels: Sequence[str], options: Sequence[str]) -> Labels:
 def clean(name: str) -> str:
     """A name without case, brackets, quotes and punctuation around it."""
     return name.strip(WRAPPING).casefold()
+
+
+def underscored(name: str) -> str:
+    """A name with underscores for its spaces."""
+    return "_".join(name.split())
 
 
 def selected(names: Sequence[str], labels: Labels, *, at_most: int | None, rung: str) -> Selected:

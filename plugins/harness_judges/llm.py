@@ -24,7 +24,7 @@ class LlmJudge:
 
     model: Model
     name: str = "llm"
-    version: int = 3
+    version: int = 4
 
     async def judge(self, question: Question, ask: Ask) -> Verdict | NoVerdict:
         """What the model decided, or the cause for which the last try brought no verdict."""

@@ -7,9 +7,13 @@ from __future__ import annotations
 
 import re
 
-from harness_judges.labels import RANGE, Labels, NoAnswer, clean, is_none
+from harness_judges.labels import RANGE, Labels, NoAnswer, clean, is_none, underscored
 
 BULLET = re.compile(r"^[-*•]\s++")
+COUNT = re.compile(
+    r"[*_`]{0,3}[\[(]?(\d{1,3})[*_`]{0,3}(?:[\])]?[.:)]|\]|\s++[-–—])[*_`]{0,3}\s++(?=\S)"
+)
+BETWEEN_NUMBERS = re.compile(r"[\s,;]++")
 LEAD = re.compile(r"[^\d:]{0,120}?(?::|\b(?:is|are)\b)\s*+", re.I)
 ANSWER = re.compile(r"\b(?:answer|final|selected|selection|chosen|supporting)\b", re.I)
 NEGATION = re.compile(
@@ -35,7 +39,8 @@ YES, NO = frozenset({"yes", "true", "✓", "✔", "✅"}), frozenset({"no", "fal
 def names_in(text: str, labels: Labels) -> tuple[list[str], str]:
     """The names that an answer gives, and the rung: "text" when it holds nothing else.
 
-    Read are, in this order: labels alone, in one line or one a line; what stands in `<answer>` or
+    Read are, in this order: labels alone, in one line or one a line, or numbers alone where each
+    is the rest of a label; what stands in `<answer>` or
     `\\boxed`; a list with a label at the start of each line, or with a yes or no for each; the
     lines that hold labels alone among lines of prose, when they agree or the last is marked as the
     answer; the head of the first line, before its explanation. NoAnswer for anything else: a label
@@ -44,8 +49,11 @@ def names_in(text: str, labels: Labels) -> tuple[list[str], str]:
     plain = text.split(",")
     if all(clean(name) in labels.places for name in plain):
         return plain, "text"
+    numbers = BETWEEN_NUMBERS.split(text.strip().removesuffix("."))
+    if all(labels.by_number(number) is not None for number in numbers):
+        return numbers, "text"
     lines = [
-        BULLET.sub("", stripped, count=1)
+        _unlisted(stripped, labels)
         for line in text.splitlines()
         if (stripped := line.strip()) and not stripped.startswith("```")
     ]
@@ -64,7 +72,6 @@ def _names_around(text: str, lines: list[str], labels: Labels) -> list[str]:
         if names is None:
             raise NoAnswer("what it marks as its answer is no label")
         return names
-    items = [ITEM.fullmatch(line) for line in lines]
     listed = _listed(lines, labels)
     if listed is not None:
         return listed
@@ -75,11 +82,20 @@ def _names_around(text: str, lines: list[str], labels: Labels) -> list[str]:
     ]
     if marked:
         return _agreed(marked, labels)
-    if not any(item and labels.exact(item["label"]) is not None for item in items[1:]):
+    if not any(_begins_with_label(line, labels) for line in lines[1:]):
         head = _head(lines[0], labels)
         if head is not None:
             return head
     raise NoAnswer("no line of it holds labels alone")
+
+
+def _unlisted(line: str, labels: Labels) -> str:
+    """A line of a list without its bullet, and without its number where no label is a number."""
+    plain = BULLET.sub("", line, count=1)
+    count = COUNT.match(plain)
+    if count is None or labels.are_numbers or count[1] in labels.places:
+        return plain
+    return plain if labels.exact(plain) is not None else plain[count.end() :]
 
 
 def _bare(line: str, labels: Labels) -> list[str] | None:
@@ -103,6 +119,8 @@ def _split(part: str, labels: Labels) -> list[str]:
         words = stripped.replace("][", "] [").split()
         if all(clean(word).replace("-", "").isdecimal() for word in words):
             return words
+    if labels.exact(stripped) is None and labels.between is not None:
+        return labels.between.split(stripped)
     return [stripped]
 
 
@@ -114,7 +132,7 @@ def _is_label(name: str, labels: Labels) -> bool:
         return True
     if labels.exact(name) is not None:
         return True
-    plain = clean(name)
+    plain = underscored(clean(name))
     if labels.stem and plain.startswith(labels.stem) and plain[len(labels.stem) :].isdecimal():
         return True
     letters = all(len(label) == 1 for label in labels.places)
@@ -174,6 +192,13 @@ def _agreed(marked: list[tuple[str, list[str]]], labels: Labels) -> list[str]:
     if all(one == meant[-1] for one in meant) or ANSWER.search(last_line):
         return last
     raise NoAnswer("several of its lines hold labels, and they differ")
+
+
+def _begins_with_label(line: str, labels: Labels) -> bool:
+    item, end = ITEM.fullmatch(line), HEAD_ENDS.search(line)
+    return (item is not None and labels.exact(item["label"]) is not None) or (
+        end is not None and _bare(line[: end.start()], labels) is not None
+    )
 
 
 def _head(line: str, labels: Labels) -> list[str] | None:

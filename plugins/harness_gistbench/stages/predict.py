@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from harness import Calls, Failure, Parsed, Stage
+from harness import Calls, DataError, Failure, Parsed, Stage
 from harness_gistbench.interests import folded
-from harness_gistbench.parsing import Answer, read_interests
+from harness_gistbench.parsing import Answer, as_id, meant, read_interests
 from harness_gistbench.records import Cited, Line, Options, Prediction, Window
 from harness_gistbench.stages.shown import one_line
 from harness_gistbench.verification import conditions
@@ -31,7 +31,7 @@ def windows(
         starts = range(0, len(history), options.window)
         for number, start in enumerate(starts, start=1):
             part = history[start : start + options.window]
-            yield Window(
+            window = Window(
                 id=f"{user}/{number}",
                 user=user,
                 number=number,
@@ -41,6 +41,23 @@ def windows(
                     Line(place, one.object, one.signal, one.text)
                     for place, one in enumerate(part, start=start + 1)
                 ),
+            )
+            if options.object_ids:
+                refuse_alike(window)
+            yield window
+
+
+def refuse_alike(window: Window) -> None:
+    """DataError where a citation could not tell two objects of a window apart."""
+    objects: dict[str, str] = {}
+    for line in window.lines:
+        other = objects.setdefault(as_id(line.object), line.object)
+        if other != line.object:
+            raise DataError(
+                f"two objects of user {window.user!r} are cited alike",
+                found=f"{other!r} and {line.object!r}",
+                expected="ids that differ in more than spaces, brackets, quotes and #",
+                hint="rename one of them, or leave out the option object_ids",
             )
 
 
@@ -74,9 +91,9 @@ async def predict(item: Window, desk: Desk) -> Prediction | Failure:
 
 
 def identifiers(window: Window, options: Any) -> list[str]:
-    """What each line is cited by: its number, or the object's own id."""
+    """What each line is cited by: its number, or the object's own id as citations are read."""
     if options.object_ids:
-        return [line.object.strip() for line in window.lines]
+        return [as_id(line.object) for line in window.lines]
     return [str(line.number) for line in window.lines]
 
 
@@ -89,15 +106,20 @@ def prediction_of(answer: Answer, window: Window, options: Any) -> Prediction:
     for identifier, line in zip(identifiers(window, options), window.lines, strict=True):
         places.setdefault(identifier, []).append(line.number)
     read = answer.interests[: options.max_interests]
-    interests = tuple(
-        Cited(one.name, tuple(number for id in one.ids for number in places.get(id, ())))
+    are_numbers = not options.object_ids
+    cited = [
+        dict.fromkeys(id for text in one.ids for id in meant(text, places, are_numbers=are_numbers))
         for one in read
+    ]
+    interests = tuple(
+        Cited(one.name, tuple(number for id in ids for number in places.get(id, ())))
+        for one, ids in zip(read, cited, strict=True)
     )
     return Prediction(
         interests=interests,
         surplus=len(answer.interests) - len(read),
         malformed=answer.malformed,
-        fabricated=sum(id not in places for one in read for id in one.ids),
+        fabricated=sum(id not in places for ids in cited for id in ids),
         overused=overused(interests, window),
     )
 
@@ -117,7 +139,7 @@ def overused(interests: tuple[Cited, ...], window: Window) -> int:
 
 PREDICT = Stage(
     name="predict",
-    version=1,
+    version=2,
     item=Window,
     value=Prediction,
     items=windows,

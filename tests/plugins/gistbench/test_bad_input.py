@@ -22,8 +22,8 @@ GOOD = {
 
 
 def stage_of(body):
-    """Which stage asks."""
-    text = body["messages"][-1]["content"]
+    """Which stage asks, for the first time or again with what was wrong."""
+    text = "\n".join(one["content"] for one in body["messages"])
     marks = {
         "Name the interests of this user": "predict",
         "are cited as evidence": "verify",
@@ -93,6 +93,20 @@ def test_an_object_instead_of_a_list_is_read(counted):
     summary, _ = counted(predict=first_window('{"interest": "Jazz", "evidence": [1, 2, 3]}'))
 
     assert summary.counts["interests"] == 1
+
+
+def test_a_citation_may_repeat_the_brackets_of_the_prompt(counted):
+    summary, _ = counted(predict=first_window(entries(Jazz=["[1]", "2, ID 3"])))
+
+    assert summary.counts.get("citations of lines that are not in the window", 0) == 0
+    assert summary.counts["interests"] == 1
+
+
+def test_a_reason_beside_an_empty_list_is_no_interest(counted):
+    said = '{"reasoning": "No interest meets the conditions.", "interests": []}'
+    summary, failures = counted(predict=first_window(said))
+
+    assert (summary.counts.get("interests", 0), failures) == (0, {})
 
 
 def test_of_ten_thousand_interests_two_hundred_are_read(counted):

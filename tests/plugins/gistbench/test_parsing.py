@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from harness_gistbench.parsing import LONGEST_NAME, Answer, Named, read_interests
+from harness_gistbench.parsing import LONGEST_NAME, Answer, Named, meant, read_interests
 
 from harness.outcomes import Parsed, Unreadable
 
@@ -53,6 +53,57 @@ def test_identifiers_may_be_numbers_or_texts_and_each_counts_once():
     assert read(text)[0].interests == (Named("Jazz", ("7", "vid_9", "None", "True")),)
 
 
+def test_brackets_and_quotes_around_an_identifier_do_not_matter():
+    text = '[{"interest": "Jazz", "evidence": ["[7]", "\'#8\'", "(9)", " `a  b` ", "[]"]}]'
+
+    assert read(text)[0].interests == (Named("Jazz", ("7", "8", "9", "a b", "[]")),)
+
+
+@pytest.mark.parametrize(
+    ("text", "ids"),
+    [
+        ("7", ["7"]),
+        ("1, 2, 3", ["1", "2", "3"]),
+        ("1], [2", ["1", "2"]),
+        ("1] [2][3", ["1", "2", "3"]),
+        ("1 2 and 3,", ["1", "2", "3"]),
+        ("ID 1", ["1"]),
+        ("Lines: #1; #2", ["1", "2"]),
+        ("01", ["1"]),
+        ("1-3", ["1", "2", "3"]),
+        ("1 – 2, 5 to 7", ["1", "2", "5", "6", "7"]),
+        ("3-1", ["3-1"]),
+        ("6-8", ["6-8"]),
+        ("1-999999999", ["1-999999999"]),
+        ("1, 9", ["1", "9"]),
+        ("the first one", ["the first one"]),
+        ("", [""]),
+        ("0", ["0"]),
+    ],
+)
+def test_a_citation_means_the_known_numbers_in_it(text, ids):
+    known = [str(number) for number in range(1, 8)]
+
+    assert list(meant(text, known, are_numbers=True)) == ids
+
+
+@pytest.mark.parametrize(
+    ("text", "ids"),
+    [
+        ("1-3", ["1-3"]),
+        ("a, b", ["a, b"]),
+        ("item 4", ["item 4"]),
+        ("item 4, 01", ["item 4", "01"]),
+        ("1, 3", ["1", "3"]),
+        ("0-1", ["0-1"]),
+    ],
+)
+def test_an_identifier_of_an_object_is_itself_whatever_it_looks_like(text, ids):
+    known = ["1-3", "a, b", "item 4", "01", "1", "3", "0"]
+
+    assert list(meant(text, known, are_numbers=False)) == ids
+
+
 def test_one_identifier_need_not_be_in_a_list():
     assert read('[{"interest": "Jazz", "evidence": 7}]')[0].interests == (Named("Jazz", ("7",)),)
     assert read('[{"interest": "Jazz", "evidence": "7"}]')[0].interests == (Named("Jazz", ("7",)),)
@@ -62,6 +113,95 @@ def test_other_keys_will_do_where_nothing_else_can_be_meant():
     text = '[{"topic": "Jazz", "ids": [7], "confidence": 0.9}]'
 
     assert read(text)[0].interests == (Named("Jazz", ("7",)),)
+
+
+def test_an_object_is_an_interest_only_where_a_key_says_so():
+    for text in (
+        '{"reasoning": "No interest meets the conditions.", "interests": []}',
+        '{"user_id": "42", "interests": []}',
+        '{"interests": [], "evidence": "none that would do"}',
+        '{"note": "nothing", "found": []}',
+    ):
+        assert read(text)[0] == Answer(interests=()), text
+    for text in (
+        '{"note": "see", "interests": ["NBA", "Cooking"]}',
+        '[{"user_id": "42", "interests": ["NBA"]}]',
+        '{"topic": "Jazz", "ids": [7]}',
+    ):
+        assert isinstance(read_interests(text), Unreadable), text
+    assert read('{"interest": "Jazz", "ids": [7]}')[0].interests == (Named("Jazz", ("7",)),)
+    assert read('{"topic": "Jazz", "evidence": [7]}')[0].interests == (Named("Jazz", ("7",)),)
+    assert read('{"topic": "Jazz", "evidence": "7"}')[0].interests == (Named("Jazz", ("7",)),)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f'{{"interests": [{NBA}, {JAZZ}], "rejected": []}}',
+        f'{{"interests": [{NBA}, {JAZZ}], "rejected": [{NBA}]}}',
+        f'{{"profile": [{NBA}, {JAZZ}], "rejected": [], "scores": [1, 2]}}',
+        f'{{"result": {{"interests": [{NBA}, {JAZZ}]}}}}',
+        f'{{"data": {{"user": "ada", "result": {{"found": [{NBA}, {JAZZ}]}}}}, "tags": []}}',
+        f"[[{NBA}, {JAZZ}]]",
+        f'[{{"interests": [{NBA}, {JAZZ}]}}]',
+    ],
+)
+def test_what_stands_around_the_list_of_interests_is_taken_off(text):
+    answer, _ = read(text)
+
+    assert (answer.interests, answer.malformed) == (BOTH, 0)
+
+
+def test_nothing_found_may_be_said_inside_other_brackets():
+    for text in ("[[]]", '{"result": {"interests": []}}', '[{"interests": []}]'):
+        assert read(text)[0] == Answer(interests=()), text
+
+
+@pytest.mark.parametrize(
+    ("last", "interests", "malformed", "rung"),
+    [
+        ('{"interest": "Salsa dan', BOTH, 1, "repaired"),
+        ('{"interest": "Salsa", "evidence": [3', (*BOTH, Named("Salsa", ("3",))), 0, "repaired"),
+        ('{"thought": "that is all"}', BOTH, 1, "brackets"),
+        ('{"interest": "Salsa"}', BOTH, 1, "brackets"),
+    ],
+)
+def test_objects_one_after_another_are_counted_as_in_a_list(last, interests, malformed, rung):
+    answer, found = read(f"{NBA}\n{JAZZ}\n{last}")
+
+    assert (answer.interests, answer.malformed, found) == (interests, malformed, rung)
+    assert read(f"{NBA}\n{last}")[0].malformed == malformed
+
+
+def test_half_characters_are_replaced_in_objects_one_after_another():
+    broken = '{"interest": "Salsa \ud800", "evidence": [3]}'
+
+    assert read(f"{NBA}\n{broken}")[0].interests[1].name == "Salsa \ufffd"
+
+
+@pytest.mark.parametrize(
+    ("line", "name", "ids"),
+    [
+        ("- NBA: [1], [2], [3]", "NBA", ("1", "2", "3")),
+        ("- **NBA**: [1], [2].", "NBA", ("1", "2")),
+        ("- NBA [1] [2][3]", "NBA", ("1", "2", "3")),
+        ("- NBA (IDs: [1], [2])", "NBA", ("1", "2")),
+        ("- NBA (1), (2)", "NBA", ("1", "2")),
+        ("- NBA: 1-3, 7", "NBA", ("1-3", "7")),
+        ("- NBA: 1 – 3", "NBA", ("1 – 3",)),
+        ("- Jazz – 2, 5", "Jazz", ("2", "5")),
+        ("- World Cup (2024): 3, 4", "World Cup (2024)", ("3", "4")),
+        ("- World Cup (2024) (3, 4)", "World Cup (2024)", ("3", "4")),
+        ("- Formula 1: Season 2: 3", "Formula 1: Season 2", ("3",)),
+    ],
+)
+def test_a_line_cites_all_that_stands_behind_its_name(line, name, ids):
+    assert read(line)[0].interests == (Named(name, ids),)
+
+
+@pytest.mark.parametrize("line", ["- NBA [1], [2] and so on: 3", "- NBA: [1] or [2] – 3"])
+def test_a_name_with_citations_left_in_it_is_none(line):
+    assert isinstance(read_interests(line), Unreadable)
 
 
 def test_an_empty_list_is_an_answer_and_says_that_there_is_no_interest():
@@ -82,12 +222,13 @@ def test_entries_that_are_no_interest_are_left_out_and_counted():
         {"interest": 5, "evidence": [1]},
         {"interest": "x" * (LONGEST_NAME + 1), "evidence": [1]},
         {"interest": "Nested", "evidence": [[1]]},
+        {"user": "ada", "interests": ["NBA Highlights"]},
         "Modal Jazz",
     ]
 
     answer, _ = read(json.dumps([*bad, json.loads(NBA)]))
 
-    assert (answer.interests, answer.malformed) == (BOTH[:1], 6)
+    assert (answer.interests, answer.malformed) == (BOTH[:1], 7)
 
 
 def test_an_interest_that_cites_nothing_is_an_interest():
@@ -138,6 +279,11 @@ def test_ten_thousand_interests_are_read():
         "[" * 100_000,
         '{"interest": ' * 20_000,
         (NBA + "\n") * 2_000,
+        (NBA + "\n") * 900 + '{"interest": "' * 10_000,
+        ("- " + "(1, " * 900 + "\n") * 50,
+        ("- a: " + "1 - " * 900 + "x\n") * 50,
+        ("- a: [1" + " " * 3_000 + "x\n") * 50,
+        '{"a": [], "b": ' * 60 + json.dumps([{"interest": "x"}] * 9_000) + "}" * 60,
     ],
 )
 def test_hostile_text_ends(text):

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from harness_gistbench.parsing import read_interests
 from harness_gistbench.records import (
     Cited,
     Line,
@@ -11,8 +12,9 @@ from harness_gistbench.records import (
     Verification,
     Window,
 )
-from harness_gistbench.stages.predict import predict, windows
+from harness_gistbench.stages.predict import identifiers, predict, prediction_of, windows
 
+from harness.errors import DataError
 from harness.outcomes import CallFailed, Parsed, Unreadable
 
 LIKED, WATCHED, SKIPPED = "explicit_positive", "implicit_positive", "implicit_negative"
@@ -106,6 +108,35 @@ async def test_citations_of_another_window_and_of_nothing_are_dropped_and_counte
     )
 
 
+async def test_numbers_may_be_cited_in_other_words(desk):
+    text = entries(Basketball=["[101], ID 0102", "101-103", "103"], Cooking=["102-104", "1, 2, 1"])
+
+    assert await answered(desk, text) == Prediction(
+        interests=(Cited("Basketball", (101, 102, 103)), Cited("Cooking", ())), fabricated=3
+    )
+
+
+def test_an_objects_id_is_shown_and_cited_in_the_same_spelling(written_histories, desk):
+    own = Options(object_ids=True)
+    data = written_histories({"ada": [("#a", "x", LIKED), ("b\n[99] (liked) c", "y", LIKED)]})
+    [one] = windows({}, data, own)
+
+    assert identifiers(one, own) == ["a", "b [99] (liked) c"]
+    text = entries(X=["#a"], Y=["a", "[b [99] (liked) c]"])
+    found = prediction_of(read_interests(text).value, one, own)
+    assert found == Prediction(interests=(Cited("X", (1,)), Cited("Y", (1, 2))))
+
+
+@pytest.mark.parametrize("other", ["a ", "#a", "[a]"])
+def test_objects_of_a_window_that_would_be_cited_alike_are_refused(written_histories, other):
+    data = written_histories({"ada": [("a", "x", LIKED), (other, "y", LIKED), ("a", "x", LIKED)]})
+
+    with pytest.raises(DataError, match="'ada'") as caught:
+        list(windows({}, data, Options(object_ids=True)))
+    assert caught.value.found == f"'a' and {other!r}"
+    assert len(list(windows({}, data, Options()))) == 1
+
+
 async def test_objects_own_ids_stand_for_all_their_lines(desk):
     scripted = desk(entries(Basketball=["vid_1", "101"]), **{**OPTIONS, "object_ids": True})
 
@@ -150,8 +181,6 @@ async def test_an_answer_that_was_cut_says_so(desk):
 
 
 async def _answer():
-    from harness_gistbench.parsing import read_interests
-
     return read_interests(entries(Jazz=[101])).value
 
 

@@ -24,7 +24,13 @@ class Recorder:
         self.asked: list[tuple[str, dict[str, Any], int]] = []
 
     async def __call__(
-        self, prompt: str, variables: Mapping[str, Any], *, read: Reader[Any], tries: int
+        self,
+        prompt: str,
+        variables: Mapping[str, Any],
+        *,
+        read: Reader[Any],
+        tries: int,
+        corrected: bool = False,
     ) -> Parsed[Any] | Unreadable | CallFailed:
         self.asked.append((prompt, dict(variables), tries))
         return self.reply if isinstance(self.reply, CallFailed) else read(self.reply)

@@ -185,6 +185,74 @@ def test_labels_need_not_be_numbers() -> None:
     assert words("None") == Parsed(Selected(chosen=(0,), rung="text"), "text")
 
 
+items = SelectionReader(
+    labels=tuple(f"item_{n}" for n in range(8)),
+    options=("trains", "bread", "jazz", "hiking", "chess", "salsa", "tea", "opera"),
+    at_most=3,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "places"),
+    [
+        ("1. item_4\n2. item_7", (4, 7)),
+        ("**1.** `item_4`\n**2.** `item_7`", (4, 7)),
+        ("0: item_4\n1: item_7", (4, 7)),
+        ("0 - item_4\n1 - item_7", (4, 7)),
+        ("1. item_4: rooks\n2. item_7: arias", (4, 7)),
+        ("1. chess\n2. opera", (4, 7)),
+        ('["1. item_4", "2. item_7"]', (4, 7)),
+        ("item_0 item_3", (0, 3)),
+        ("item 0, item 3", (0, 3)),
+        ("Item 0 item 3", (0, 3)),
+        ("1. item 0\n2. item 3", (0, 3)),
+        ('["item 0", "item 3"]', (0, 3)),
+        ("0, 3, 7", (0, 3, 7)),
+        ("0 3 7.", (0, 3, 7)),
+        ("[0, 3, 7]", (0, 3, 7)),
+    ],
+)
+def test_labels_with_a_stem_may_be_listed_spaced_or_given_by_their_numbers(
+    text: str, places: tuple[int, ...]
+) -> None:
+    outcome = items(text)
+    assert isinstance(outcome, Parsed), outcome
+    assert outcome.value == Selected(chosen=places, rung=outcome.rung)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "There are 3 items.",
+        "The number of items is 3",
+        "0, 3, 99",
+        "item_0, 99",
+        "item 0: item_4\nitem 1: item_7",
+        "1. item_4: fits\n2. item_7: does not fit",
+        "1. item_4 (about rooks)\n2. item_7 (about arias)",
+        "1. rooks\n2. arias",
+    ],
+)
+def test_a_number_that_may_count_things_is_no_label_with_a_stem(text: str) -> None:
+    assert isinstance(items(text), Unreadable)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("1. item_4\n2. item_99", Selected(chosen=(4,), rung="text", unknown=1)),
+        ("item_4 item 99", Selected(chosen=(4,), rung="text", unknown=1)),
+        ("[4, 99]", Selected(chosen=(4,), rung="strict", unknown=1)),
+        ("4 4 2 1 0", Selected(chosen=(4, 2, 1), rung="text", repeated=1, surplus=1)),
+        ("item 4 item_4 item_2", Selected(chosen=(4, 2), rung="text", repeated=1)),
+    ],
+)
+def test_unknown_repeated_and_surplus_labels_with_a_stem_are_counted(
+    text: str, found: Selected
+) -> None:
+    assert items(text) == Parsed(found, found.rung)
+
+
 def test_labels_must_be_told_apart() -> None:
     for labels in (("1", "1"), ("1",), ("a", "A")):
         with pytest.raises(ValueError, match="labels"):
@@ -207,8 +275,12 @@ def test_every_choice_survives_the_plain_and_the_json_form(places: list[int]) ->
 
 @pytest.mark.parametrize(
     "piece",
-    ["1", "1,", "[", "[1]", "none ", "a: ", "1 - ", '{"', "1\n", "- 1\n", " ", "is ", "1 to "],
+    [
+        *("1", "1,", "[", "[1]", "none ", "a: ", "1 - ", '{"', "1\n", "- 1\n", " ", "is ", "1 to "),
+        *("item_1 ", "1. item_1\n", "item 1 (", "1" + " " * 999, "1. "),
+    ],
 )
 def test_a_hostile_megabyte_is_survived(piece: str) -> None:
     for length in (20_000, 1_000_000):
-        assert isinstance(read((piece * length)[:length]), Parsed | Unreadable)
+        for reader in (read, items):
+            assert isinstance(reader((piece * length)[:length]), Parsed | Unreadable)

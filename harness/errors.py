@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+INSTALL_ANALYSIS = "pip install 'user-understanding-harness[analysis]'"
+"""The hint where figures or agreement need a package that is not installed."""
+
 
 class HarnessError(Exception):
     """A failure with a cause that its reader can mend; printed without a traceback."""

@@ -8,29 +8,32 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from harness.cli.errors import print_error
+from harness.cli.reports import add_named_parser
 from harness.errors import DataError, HarnessError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from harness.pipeline.benchmark import Benchmark
     from harness.pipeline.tools import Analysis
     from harness.plugin_manager import AnalysisRegistration, Plugins
     from harness.results.folder import RunFolder
     from harness.results.kept import KeptTask
     from harness.results.manifest import Manifest
+    from harness.tasks.task import Group
 
 
 def add_parser(subparsers: Any) -> None:
-    """Add the command to the parser. What follows a name is read once its options are known."""
-    parser = subparsers.add_parser(
+    """Add the command to the parser."""
+    parser = add_named_parser(
+        subparsers,
         "analyse",
+        an="an analysis",
         help="what stored runs tell beyond their scores",
         usage="harness analyse [--json] | NAME RUN… [OPTION…]",
         description="Analyse stored runs, asking no model. Without a name, the analyses there "
         "are; `harness analyse NAME --help` shows the options of one.",
     )
-    parser.add_argument("name", metavar="NAME", nargs="?", help="an analysis")
-    parser.add_argument("rest", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
-    parser.add_argument("--json", action="store_true", help="as one JSON document")
     parser.set_defaults(func=run)
 
 
@@ -42,6 +45,33 @@ def run(args: argparse.Namespace) -> int:
     if args.name is None:
         return _list(plugins, json=args.json)
     return _analyse(plugins, plugins.analysis(args.name), args)
+
+
+def print_group(group: Group, folder: Path) -> None:
+    """Print the analysis of a group over those of its tasks that a run has finished."""
+    from harness.cli.reports import made, ran
+    from harness.plugin_manager import load_plugins
+    from harness.reporting.sheets import print_report
+    from harness.results.folder import RunFolder
+
+    if group.analysis is None:
+        return
+    plugins = load_plugins()
+    try:
+        registration = plugins.analysis(group.analysis)
+        benchmark = plugins.benchmark(registration.benchmark)
+        run_folder = RunFolder(folder)
+        manifest = run_folder.manifest()
+        tasks = [
+            _kept(run_folder, manifest, name, benchmark)
+            for name in _names(manifest, registration.benchmark)
+            if name in group.members and run_folder.summary(name).exists()
+        ]
+        if tasks:
+            analysis = made(registration)
+            print_report(ran(registration, lambda: analysis.run(tasks, analysis.options())))
+    except HarnessError as error:
+        print_error(error)
 
 
 def _list(plugins: Plugins, *, json: bool) -> int:
@@ -143,10 +173,13 @@ def _found(
 
 
 def _runs(names: list[str], found: _Found) -> Iterator[tuple[RunFolder, Manifest]]:
-    """Each run once; one that cannot be opened does not keep the others from being analysed."""
+    """Each run once; one that cannot be opened does not keep the others from being analysed.
+
+    A folder named twice is passed over, a copy in another folder is told.
+    """
     from harness.cli.kept_runs import open_run
 
-    seen = set()
+    seen: dict[str, Path] = {}
     for named in names:
         try:
             folder, manifest = open_run(named)
@@ -155,9 +188,14 @@ def _runs(names: list[str], found: _Found) -> Iterator[tuple[RunFolder, Manifest
             found.exit_code = error.exit_code
             continue
         place = folder.path.resolve()
-        if place not in seen:
-            seen.add(place)
+        if manifest.run_id not in seen:
+            seen[manifest.run_id] = place
             yield folder, manifest
+        elif place != seen[manifest.run_id]:
+            first = seen[manifest.run_id]
+            found.left_out.append(
+                DataError(f"this run is left out: it is a copy of {first}", where=str(folder.path))
+            )
 
 
 def _names(manifest: Manifest, benchmark: str) -> list[str]:

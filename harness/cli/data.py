@@ -5,23 +5,24 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from harness.cli.reports import add_named_parser
+
 if TYPE_CHECKING:
     from harness.hookspecs import DataToolFactory
     from harness.plugin_manager import Plugins, Registration
 
 
 def add_parser(subparsers: Any) -> None:
-    """Add the command to the parser. What follows a name is read once its options are known."""
-    parser = subparsers.add_parser(
+    """Add the command to the parser."""
+    parser = add_named_parser(
+        subparsers,
         "data",
+        an="a tool",
         help="tools that make data or tell what it holds",
         usage="harness data [--json] | NAME [OPTION…]",
         description="Use a tool for data. Without a name, the tools there are; "
         "`harness data NAME --help` shows the options of one.",
     )
-    parser.add_argument("name", metavar="NAME", nargs="?", help="a tool")
-    parser.add_argument("rest", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
-    parser.add_argument("--json", action="store_true", help="as one JSON document")
     parser.set_defaults(func=run)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from harness.errors import HarnessError, PluginError
+from harness.errors import INSTALL_ANALYSIS, DataError, HarnessError, PluginError
 
 if TYPE_CHECKING:
     from harness.plugin_manager import Plugins, Registration, Registry
@@ -22,7 +22,19 @@ R = TypeVar("R", bound="Registration[Any]")
 EXTRA = {"matplotlib", "sklearn"}
 """What the extra `analysis` installs."""
 
-INSTALL = "pip install 'user-understanding-harness[analysis]'"
+
+def add_named_parser(
+    subparsers: Any, command: str, *, an: str, **texts: str
+) -> argparse.ArgumentParser:
+    """The parser of a command that takes the name of something, and lists what there is without.
+
+    What follows the name is read once its options are known.
+    """
+    parser: argparse.ArgumentParser = subparsers.add_parser(command, **texts)
+    parser.add_argument("name", metavar="NAME", nargs="?", help=an)
+    parser.add_argument("rest", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    parser.add_argument("--json", action="store_true", help="as one JSON document")
+    return parser
 
 
 def add_report_options(parser: argparse.ArgumentParser) -> None:
@@ -45,11 +57,12 @@ def ran(registration: Registration[Any], run: Callable[[], Report]) -> Report:
 
 
 def show(report: Report, args: argparse.Namespace, document: dict[str, Any]) -> None:
-    """Draw the figures that are asked for, and print the report, as JSON within the document."""
-    from harness.reporting.text import clean_text
+    """Draw the figures that are asked for, and print the report, as JSON within the document.
 
+    DataError after it where figures are asked for and the report has none.
+    """
     drawn: list[Path] = []
-    if args.plot is not None:
+    if args.plot is not None and report.figures:
         from harness.reporting.plots import write_figures
 
         drawn = write_figures(report.figures, args.plot)
@@ -57,8 +70,15 @@ def show(report: Report, args: argparse.Namespace, document: dict[str, Any]) -> 
         from harness.cli.json_output import print_json
 
         print_json({**document, "drawn": [str(path) for path in drawn], "report": report})
-        return
+    else:
+        _print(report, drawn)
+    if args.plot is not None and not report.figures:
+        raise DataError("there is no figure to draw", found="a report of tables alone")
+
+
+def _print(report: Report, drawn: list[Path]) -> None:
     from harness.reporting.sheets import print_report
+    from harness.reporting.text import clean_text
 
     print_report(report)
     sys.stdout.flush()
@@ -111,5 +131,5 @@ def _guarded(registration: Registration[Any], problem: str, call: Callable[[], T
             f"{registration.name!r} {problem}",
             where=str(registration.origin),
             found=f"the package {absent} is not installed" if extra else trace,
-            hint=INSTALL if extra else None,
+            hint=INSTALL_ANALYSIS if extra else None,
         ) from error

@@ -65,6 +65,8 @@ def _find(
             others.append(f"{folder.path.name}: {'; '.join(told(different))}")
         elif manifest.status != "done":
             others.append(f"{folder.path.name}: not finished ({manifest.status})")
+        elif absent := [task.name for task in wanted if task.name not in manifest.tasks]:
+            others.append(f"{folder.path.name}: this run does not hold task {', '.join(absent)}")
         else:
             try:
                 return folder, manifest, _ways(manifest, wanted, plugins)

@@ -254,7 +254,7 @@ def _compared(
     args: argparse.Namespace, runs: Sequence[NamedRun]
 ) -> tuple[list[Comparison], list[HarnessError]]:
     """The comparison of each task that there is one of; with `--output`, in its file as well."""
-    from harness.results.comparison import compare, read_oracle, write_comparisons
+    from harness.results.comparison import compare, write_comparisons
     from harness.results.files import atomic_write
 
     by_name: dict[str, list[KeptTask]] = {}
@@ -269,10 +269,9 @@ def _compared(
         if oracle is None or (len(tasks) < 2 and not wanted):
             continue
         try:
-            file = read_oracle(args.oracle, oracle) if args.oracle is not None else None
-            comparison, united = compare(tasks, file=file, force=args.force)
+            comparison, united = compare(tasks, file=args.oracle, force=args.force)
             if args.export_oracle is not None:
-                atomic_write(args.export_oracle, oracle.write(united))
+                atomic_write(args.export_oracle, oracle.write(united), option="--export_oracle")
             comparisons.append(comparison)
         except HarnessError as error:
             errors.append(error)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,6 +20,16 @@ GIVEN = "option."
 """What the places of these options in the parsed arguments begin with."""
 
 _SEVERAL = (inspect.ListType, inspect.SetType, inspect.FrozenSetType, inspect.VarTupleType)
+_NOT_A_WORD = (
+    *_SEVERAL,
+    inspect.TupleType,
+    inspect.DictType,
+    inspect.StructType,
+    inspect.TypedDictType,
+    inspect.DataclassType,
+    inspect.NamedTupleType,
+)
+"""What no single word on a command line can be."""
 
 
 def add_struct_options(parser: argparse.ArgumentParser, kind: type[msgspec.Struct]) -> None:
@@ -28,6 +39,7 @@ def add_struct_options(parser: argparse.ArgumentParser, kind: type[msgspec.Struc
     """
     group = parser.add_argument_group("its own options")
     for field, shape, help_text in _fields(kind):
+        _refuse_what_no_word_gives(kind, field, shape)
         try:
             _add(group, field, shape, help_text)
         except argparse.ArgumentError as error:
@@ -47,7 +59,7 @@ def struct_from(args: argparse.Namespace, kind: type[S]) -> S:
             values[field.name] = _converted(field, shape, given)
     try:
         return kind(**values)
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         raise UsageError("these options cannot go together", found=str(error)) from error
 
 
@@ -63,6 +75,19 @@ def _fields(kind: type[msgspec.Struct]) -> Iterator[tuple[FieldInfo, inspect.Typ
             others = [one for one in shape.types if not isinstance(one, inspect.NoneType)]
             shape = others[0] if len(others) == 1 else shape
         yield field, shape, help_text
+
+
+def _refuse_what_no_word_gives(
+    kind: type[msgspec.Struct], field: FieldInfo, shape: inspect.Type
+) -> None:
+    inner = _inner(shape)
+    path = isinstance(inner, inspect.CustomType) and inner.cls is Path
+    if isinstance(inner, _NOT_A_WORD) or (isinstance(inner, inspect.CustomType) and not path):
+        raise PluginError(
+            f"the field {field.name!r} of {kind.__name__} cannot be an option",
+            found=f"the type {field.type}",
+            expected="a bool, number, text, Path, Literal or Enum, or a list of one of these",
+        )
 
 
 def _add(group: Any, field: FieldInfo, shape: inspect.Type, help_text: str) -> None:
@@ -91,14 +116,22 @@ def _add(group: Any, field: FieldInfo, shape: inspect.Type, help_text: str) -> N
 
 def _converted(field: FieldInfo, shape: inspect.Type, given: Any) -> Any:
     try:
-        return msgspec.convert(given, field.type, strict=False, dec_hook=_as_path)
-    except msgspec.ValidationError as error:
+        value = msgspec.convert(given, field.type, strict=False, dec_hook=_as_path)
+        _refuse_infinite(value)
+    except ValueError as error:
         raise UsageError(
             f"the option --{_option(field)} cannot be used",
             found=", ".join(map(str, given)) if isinstance(given, list) else str(given),
             expected=_expected(shape, str(error)),
             hint=_nearest(shape, given),
         ) from error
+    return value
+
+
+def _refuse_infinite(value: Any) -> None:
+    for one in value if isinstance(value, (list, tuple, set, frozenset)) else (value,):
+        if isinstance(one, float) and not math.isfinite(one):
+            raise ValueError("a finite number")
 
 
 def _as_path(kind: type, value: Any) -> Any:
@@ -123,14 +156,21 @@ def _nearest(shape: inspect.Type, given: Any) -> str | None:
 
 
 def _choices(shape: inspect.Type) -> list[str]:
-    inner = getattr(shape, "item_type", shape)
+    inner = _inner(shape)
+    if isinstance(inner, inspect.EnumType):
+        return [str(one.value) for one in inner.cls]
     return [str(value) for value in inner.values] if isinstance(inner, inspect.LiteralType) else []
 
 
+def _inner(shape: inspect.Type) -> inspect.Type:
+    """The type of what is given each time: of a list that of its items."""
+    inner: inspect.Type = shape.item_type if isinstance(shape, _SEVERAL) else shape
+    return inner.type if isinstance(inner, inspect.Metadata) else inner
+
+
 def _metavar(shape: inspect.Type) -> str:
-    inner = getattr(shape, "item_type", shape)
-    inner = inner.type if isinstance(inner, inspect.Metadata) else inner
-    if choices := _choices(inner):
+    inner = _inner(shape)
+    if choices := _choices(shape):
         return "|".join(choices)
     if isinstance(inner, inspect.CustomType):
         return "FILE"
@@ -145,8 +185,8 @@ def _default(field: FieldInfo) -> str:
     if field.required or field.default in (None, "", (), msgspec.NODEFAULT):
         return ""
     value = field.default
-    shown = ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
-    return f"default: {shown}"
+    values = value if isinstance(value, tuple) else (value,)
+    return f"default: {', '.join(str(getattr(one, 'value', one)) for one in values)}"
 
 
 def _percent(text: str) -> str:

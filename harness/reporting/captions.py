@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harness.reporting.marks import REFERENCE, area, largest_size
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 SIDES = ((1, 0), (-1, 0), (0, 1), (0, -1), (0.8, 0.8), (-0.8, 0.8), (0.8, -0.8), (-0.8, -0.8))
 """Where a name may stand, seen from its dot: what comes first is tried first."""
 
+MOST = 200
+"""How many names are written: more could not be read, and each looks for its place among all."""
+
 GAP = 3.0
 """Points between a dot and its name."""
 
@@ -29,15 +32,14 @@ def write_captions(figure: Figure, axes: Axes, renderer: Any) -> None:
     taken = _label_references(figure, axes, renderer)
     dots = list(_dots(figure))
     taken += [_around(dot, axes) for dot in dots]
-    for dot in dots:
-        if dot.name:
-            text = axes.annotate(
-                clean_text(dot.name), (dot.x, dot.y), xytext=(0, 0), textcoords="offset points",
-                fontsize=8, zorder=4, annotation_clip=False,
-            )  # fmt: skip
-            text.set_bbox({"facecolor": "white", "edgecolor": "none", "pad": 0.5, "alpha": 0.6})
-            text.set_in_layout(False)
-            taken.append(_place(text, dot, taken, axes.bbox, renderer))
+    for dot in [dot for dot in dots if dot.name][:MOST]:
+        text = axes.annotate(
+            clean_text(dot.name), (dot.x, dot.y), xytext=(0, 0), textcoords="offset points",
+            fontsize=8, zorder=4, annotation_clip=False,
+        )  # fmt: skip
+        text.set_bbox({"facecolor": "white", "edgecolor": "none", "pad": 0.5, "alpha": 0.6})
+        text.set_in_layout(False)
+        taken.append(_place(text, dot, taken, axes.bbox, renderer))
 
 
 class _Dot(NamedTuple):
@@ -81,13 +83,17 @@ def _put(text: Any, side: tuple[float, float], size: float) -> None:
 
 def _hidden(box: Bbox, taken: list[Bbox], inside: Bbox) -> float:
     """How much a box hides of others, and how much of it would stand outside."""
-    from matplotlib.transforms import Bbox as Boxed
-
-    overlaps = (Boxed.intersection(box, other) for other in taken)
-    hidden = sum(one.width * one.height for one in overlaps if one is not None)
-    within = Boxed.intersection(box, inside)
-    shown = within.width * within.height if within is not None else 0.0
+    hidden = sum(_overlap(box.extents, other.extents) for other in taken)
+    shown = _overlap(box.extents, inside.extents)
     return float(hidden + max(box.width * box.height - shown - 1e-6, 0.0))
+
+
+def _overlap(one: Sequence[float], other: Sequence[float]) -> float:
+    """The area that two boxes share, each from its left and lower end to its right and upper."""
+    left, low, right, high = one
+    across = min(right, other[2]) - max(left, other[0])
+    up = min(high, other[3]) - max(low, other[1])
+    return across * up if across > 0 and up > 0 else 0.0
 
 
 def _around(dot: _Dot, axes: Axes) -> Bbox:

@@ -130,6 +130,7 @@ def _head(comparison: Comparison, names: Mapping[str, str]) -> list[RenderableTy
         for run in comparison.runs
         if run.marks
     ]
+    lines += [clean_text(doubt) for doubt in comparison.doubts]
     return [*parts, *indented(lines, "red")]
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from harness.errors import DataError, UsageError
+from harness.errors import INSTALL_ANALYSIS, UsageError
 from harness.reporting.captions import write_captions
 from harness.reporting.marks import draw_marks, handle_of, labels_of, legend_of, names_of
 from harness.reporting.text import clean_text
@@ -88,23 +88,18 @@ def check_drawable(path: Path) -> None:
         raise UsageError(
             "drawing figures needs matplotlib",
             found=str(error),
-            hint="pip install 'user-understanding-harness[analysis]'",
+            hint=INSTALL_ANALYSIS,
         ) from error
 
 
 def write_figures(figures: Sequence[Figure], path: Path) -> list[Path]:
     """Draw the first figure into the file, each further one beside it: FILE-2, FILE-3, …"""
     check_drawable(path)
-    if not figures:
-        raise DataError(
-            "there is no figure to draw",
-            found="a report of tables alone",
-            hint="give the command again without --plot",
-        )
     written = []
     for number, figure in enumerate(figures, 1):
         place = path if number == 1 else path.with_stem(f"{path.stem}-{number}")
-        atomic_write(place, drawn(figure, path.suffix.lower().removeprefix(".")))
+        data = drawn(figure, path.suffix.lower().removeprefix("."))
+        atomic_write(place, data, option="--plot")
         written.append(place)
     return written
 

@@ -94,9 +94,14 @@ def _unix(text: str) -> str:
 
 
 def _visible(char: str) -> str:
-    if char in _WANTED or unicodedata.category(char) not in _HIDDEN:
-        return char
     code = ord(char)
+    if char in _WANTED or (unicodedata.category(char) not in _HIDDEN and not _is_none(code)):
+        return char
     if code < 0x100:
         return f"\\x{code:02x}"
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def _is_none(code: int) -> bool:
+    """Whether Unicode keeps a number from ever being a character; XML forbids some of these."""
+    return 0xFDD0 <= code <= 0xFDEF or code & 0xFFFE == 0xFFFE

@@ -16,25 +16,32 @@ from harness.errors import DataError, StorageError
 
 T = TypeVar("T")
 
+RUNS = "--output_path"
+"""The option that says where runs are kept."""
 
-def storage_error(path: Path, error: OSError) -> StorageError:
-    """The error for a file that could not be written, with what to do about it."""
+
+def storage_error(path: Path, error: OSError, *, option: str = RUNS) -> StorageError:
+    """The error for a file that could not be written, with what to do about it.
+
+    `option` is the one that chose the place.
+    """
     full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-    hint = (
-        "free some space, then give the same command again: it goes on where it stopped"
-        if full
-        else "make the folder writable, or choose another with --output_path"
-    )
+    if full:
+        goes_on = ": it goes on where it stopped" if option == RUNS else ""
+        hint = f"free some space, then give the same command again{goes_on}"
+    else:
+        hint = f"make the folder writable, or choose another with {option}"
     return StorageError(
         "cannot write", where=str(path), found=error.strerror or str(error), hint=hint
     )
 
 
 @contextmanager
-def atomic_writer(path: Path) -> Iterator[BinaryIO]:
+def atomic_writer(path: Path, *, option: str = RUNS) -> Iterator[BinaryIO]:
     """A binary file that takes the place of `path` when the block ends well, and else vanishes.
 
     It is written beside `path`, so that the last step is a rename within one file system.
+    `option` is the one that chose the place, for the error.
     """
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
     try:
@@ -46,15 +53,15 @@ def atomic_writer(path: Path) -> Iterator[BinaryIO]:
         sync_folder(path.parent)
     except OSError as error:
         temporary.unlink(missing_ok=True)
-        raise storage_error(path, error) from error
+        raise storage_error(path, error, option=option) from error
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
 
 
-def atomic_write(path: Path, data: bytes) -> None:
+def atomic_write(path: Path, data: bytes, *, option: str = RUNS) -> None:
     """Put `data` in the place of whatever `path` holds, at once and for good."""
-    with atomic_writer(path) as file:
+    with atomic_writer(path, option=option) as file:
         file.write(data)
 
 

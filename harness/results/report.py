@@ -10,6 +10,9 @@ import msgspec
 
 Cell: TypeAlias = str | int | float | None
 
+LARGEST = 1e100
+"""What figures can be drawn of: the differences and squares of far larger numbers are none."""
+
 
 class Sheet(msgspec.Struct, frozen=True, kw_only=True):
     """One table. A cell that is None is shown as `—`, so NaN is refused.
@@ -25,6 +28,8 @@ class Sheet(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         what = f"the sheet {self.title!r}"
+        if not self.columns:
+            raise ValueError(f"{what} has no columns")
         for row in self.rows:
             _same_length(f"{what}: columns and cells of a row", self.columns, row)
             _finite(what, (cell for cell in row if isinstance(cell, float)))
@@ -39,6 +44,13 @@ class Axis(msgspec.Struct, frozen=True, kw_only=True):
     low: float | None = None
     high: float | None = None
     log: bool = False
+
+    def __post_init__(self) -> None:
+        what = f"the axis {self.label!r}"
+        ends = [end for end in (self.low, self.high) if end is not None]
+        _drawable(what, ends)
+        if self.log and any(end <= 0 for end in ends):
+            raise ValueError(f"{what} is logarithmic, and its ends {ends} are not all above 0")
 
 
 class Points(msgspec.Struct, frozen=True, kw_only=True, tag="points"):
@@ -60,7 +72,7 @@ class Points(msgspec.Struct, frozen=True, kw_only=True, tag="points"):
         _same_length(f"{what}: x and y", self.x, self.y)
         _same_length(f"{what}: x and sizes", self.x, self.sizes or self.x)
         _same_length(f"{what}: x and names", self.x, self.names or self.x)
-        _finite(what, (*self.x, *self.y, *self.sizes))
+        _drawable(what, (*self.x, *self.y, *self.sizes))
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True, tag="line"):
@@ -74,7 +86,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True, tag="line"):
     def __post_init__(self) -> None:
         what = f"the line {self.label!r}"
         _same_length(f"{what}: x and y", self.x, self.y)
-        _finite(what, (*self.x, *self.y))
+        _drawable(what, (*self.x, *self.y))
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True, tag="rule"):
@@ -85,7 +97,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, tag="rule"):
     of: Literal["x", "y"] = "y"
 
     def __post_init__(self) -> None:
-        _finite(f"the rule {self.label!r}", (self.at,))
+        _drawable(f"the rule {self.label!r}", (self.at,))
 
 
 class Bars(msgspec.Struct, frozen=True, kw_only=True, tag="bars"):
@@ -103,7 +115,7 @@ class Bars(msgspec.Struct, frozen=True, kw_only=True, tag="bars"):
         what = f"the bars {self.label!r}"
         _same_length(f"{what}: names and values", self.names, self.values)
         _same_length(f"{what}: names and texts", self.names, self.texts or self.names)
-        _finite(what, self.values)
+        _drawable(what, self.values)
 
 
 class Boxes(msgspec.Struct, frozen=True, kw_only=True, tag="boxes"):
@@ -116,7 +128,7 @@ class Boxes(msgspec.Struct, frozen=True, kw_only=True, tag="boxes"):
     def __post_init__(self) -> None:
         what = f"the boxes {self.label!r}"
         _same_length(f"{what}: names and values", self.names, self.values)
-        _finite(what, (value for values in self.values for value in values))
+        _drawable(what, (value for values in self.values for value in values))
 
 
 class Spans(msgspec.Struct, frozen=True, kw_only=True, tag="spans"):
@@ -132,7 +144,7 @@ class Spans(msgspec.Struct, frozen=True, kw_only=True, tag="spans"):
         what = f"the spans {self.label!r}"
         for each in (self.low, self.value, self.high):
             _same_length(f"{what}: names and values", self.names, each)
-        _finite(what, (*self.low, *self.value, *self.high))
+        _drawable(what, (*self.low, *self.value, *self.high))
 
 
 Mark: TypeAlias = Points | Line | Rule | Bars | Boxes | Spans
@@ -174,3 +186,11 @@ def _finite(what: str, values: Iterable[float]) -> None:
     for value in values:
         if not math.isfinite(value):
             raise ValueError(f"{what} holds {value}, which is no value: leave it out, or None")
+
+
+def _drawable(what: str, values: Iterable[float]) -> None:
+    found = tuple(values)
+    _finite(what, found)
+    for value in found:
+        if abs(value) > LARGEST:
+            raise ValueError(f"{what} holds {value}, which is too large to be drawn")

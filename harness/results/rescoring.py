@@ -1,4 +1,4 @@
-"""Stored records scored under other options than the run was asked with; no model is asked."""
+"""Stored records scored otherwise than the run was asked to; no model is asked."""
 
 from __future__ import annotations
 
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from harness.pipeline.benchmark import Benchmark
 
 
+SCORING = ("metrics", "interval", "least_scored")
+"""The parts of any task that scoring alone reads."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Rescoring:
     """A kept task as it is to be scored now; `changed` are lines as `window 50 → 100`."""
@@ -35,12 +39,12 @@ class Rescoring:
 def rescoring(asked: Task, wanted: Task, benchmark: Benchmark) -> Rescoring:
     """How a task that was asked so is scored as wanted.
 
-    UsageError where they differ in more than the options that scoring alone reads.
+    UsageError where they differ in more than what scoring alone reads.
     """
     before = _shaping(asked, task_options(asked, benchmark))
     after = _shaping(wanted, typed_options(wanted, benchmark.options))
     different = unlike(before, after)
-    free = tuple(f"options.{name}" for name in benchmark.scored_with)
+    free = (*(f"options.{name}" for name in benchmark.scored_with), *SCORING)
     fixed = {
         path: sides
         for path, sides in different.items()
@@ -50,11 +54,12 @@ def rescoring(asked: Task, wanted: Task, benchmark: Benchmark) -> Rescoring:
         raise UsageError(
             f"task {asked.name!r} cannot be scored so without asking again",
             found="; ".join(_arrows(fixed)),
-            expected="changes of "
-            + (", ".join(_paths(benchmark)) or "nothing: all of its options decide what is asked"),
+            expected=f"changes of {', '.join((*_paths(benchmark), *SCORING))}",
             hint="a run with these changes asks for what is new, and takes the rest from the store",
         )
-    task = msgspec.structs.replace(asked, options=wanted.options)
+    task = msgspec.structs.replace(
+        asked, options=wanted.options, **{name: getattr(wanted, name) for name in SCORING}
+    )
     return Rescoring(task=task, benchmark=benchmark, changed=_arrows(different))
 
 
@@ -63,8 +68,11 @@ def rescore(
 ) -> KeptTask:
     """The task of a run scored so, its scores in the file `into`; nothing of the run is changed."""
     summary = score_into(into, folder, manifest, how.task, how.benchmark)
+    options = task_options(how.task, how.benchmark)
     if how.changed:
-        reason = f"scored with {'; '.join(how.changed)}: the prompts were asked with the old values"
+        reason = f"scored with {'; '.join(how.changed)}"
+        if options != task_options(manifest.tasks[how.task.name].task(), how.benchmark):
+            reason += ": the prompts were asked with the old values"
         summary = msgspec.structs.replace(
             summary,
             comparable=False,
@@ -77,7 +85,7 @@ def rescore(
         entry=manifest.tasks[how.task.name],
         task=how.task,
         benchmark=how.benchmark,
-        options=task_options(how.task, how.benchmark),
+        options=options,
         summary=summary,
         scores_file=into,
     )

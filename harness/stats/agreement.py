@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from harness.errors import UsageError
+from harness.errors import INSTALL_ANALYSIS, UsageError
 
 
 @dataclass(frozen=True)
@@ -62,6 +62,6 @@ def _sklearn_metrics() -> Any:
     except ImportError as error:
         raise UsageError(
             "agreement between labels needs scikit-learn, which is not installed",
-            hint="pip install 'user-understanding-harness[analysis]'",
+            hint=INSTALL_ANALYSIS,
         ) from error
     return sklearn.metrics

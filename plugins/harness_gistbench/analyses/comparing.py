@@ -154,9 +154,14 @@ def against(oracle: Mapping[str, set[int]], score: Score[Profile], options: Opti
 
 
 def results(
-    run: Run, scores: Iterable[Score[Any]], *, statistic: str = "median", draws: int = 0
+    run: Run,
+    scores: Iterable[Score[Any]],
+    *,
+    titles: Mapping[str, str] = TITLES,
+    statistic: str = "median",
+    draws: int = 0,
 ) -> dict[str, MetricResult]:
-    """The four scores of a run over its users; none is shown where the task says too few have it.
+    """The scores of a run over its users; none is shown where the task says too few have it.
 
     There are intervals where `draws` are asked for.
     """
@@ -165,7 +170,7 @@ def results(
 
     metrics = {
         name: Metric(description=title, statistic=statistic)  # type: ignore[arg-type]
-        for name, title in TITLES.items()
+        for name, title in titles.items()
     }
     filled = Columns(metrics)
     for score in scores:
@@ -209,10 +214,12 @@ def people(runs: Iterable[Run]) -> Sheet:
     )
 
 
-def withheld(run: Run, found: Mapping[str, MetricResult]) -> tuple[str, ...]:
+def withheld(
+    run: Run, found: Mapping[str, MetricResult], titles: Mapping[str, str] = TITLES
+) -> tuple[str, ...]:
     """A line for each score of a run that is not shown, with the reason."""
     return tuple(
-        f"{run.model} on {run.dataset}: no {TITLES[name]}, for {result.undefined}"
+        f"{run.model} on {run.dataset}: no {titles[name]}, for {result.undefined}"
         for name, result in found.items()
         if result.undefined is not None
     )

@@ -15,6 +15,7 @@ import msgspec
 
 from harness.errors import UsageError
 from harness.hashing import stable_int
+from harness.reporting.text import clean_text
 from harness.results.files import atomic_write, storage_error
 from harness.results.report import Report, Sheet
 from harness_gistbench.analyses.comparing import Run, runs_of
@@ -195,13 +196,13 @@ def write(folder: Path, runs: Sequence[Run], drawn: Mapping[Question, Sequence[D
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise storage_error(folder, error) from error
+        raise storage_error(folder, error, option="--out") from error
     for question, items in drawn.items():
         columns = ITEM_COLUMNS[question]
         rows = [{"task": question, **shown(one.pair)} for one in items]
-        atomic_write(folder / f"{question}.csv", as_csv(columns, rows))
+        atomic_write(folder / f"{question}.csv", as_csv(columns, rows), option="--out")
     key = [key_row(question, one) for question, items in drawn.items() for one in items]
-    atomic_write(folder / "key.csv", as_csv(KEY_COLUMNS, key))
+    atomic_write(folder / "key.csv", as_csv(KEY_COLUMNS, key), option="--out")
 
 
 def shown(pair: Pair) -> dict[str, str]:
@@ -234,8 +235,14 @@ def key_row(question: Question, one: Drawn) -> dict[str, str]:
 
 def as_csv(columns: Sequence[str], rows: Iterable[Mapping[str, str]]) -> bytes:
     """Rows of those columns as a CSV file."""
-    text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, columns, extrasaction="ignore", lineterminator="\n")
+    file = io.StringIO(newline="")
+    writer = csv.DictWriter(file, columns, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue().encode()
+    writer.writerows({name: cell(text) for name, text in row.items()} for row in rows)
+    return file.getvalue().encode()
+
+
+def cell(text: str) -> str:
+    """A text as a spreadsheet shows it and does not take for a formula."""
+    shown = clean_text(text)
+    return f"'{shown}" if shown.lstrip().startswith(("=", "+", "-", "@")) else shown

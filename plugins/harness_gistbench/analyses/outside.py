@@ -11,13 +11,14 @@ from harness.errors import UsageError
 from harness.results.report import Axis, Figure, Points, Report, Sheet
 from harness_gistbench.analyses.beside import table
 from harness_gistbench.analyses.comparing import (
+    ComparisonOptions,
     Run,
     by_dataset,
+    comparable,
     oracle_notes,
     percent,
     rescored,
     results,
-    runs_of,
     withheld,
 )
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from harness.results.report import Cell
 
 
-class Options(msgspec.Struct, frozen=True, kw_only=True):
+class Options(ComparisonOptions, frozen=True, kw_only=True):
     """Where the figures are, and which of them count."""
 
     figures: Annotated[str, msgspec.Meta(description="table with a row a model")]
@@ -53,7 +54,7 @@ def run(tasks: Sequence[KeptTask], options: Options) -> Report:
     """Spearman's ρ over models of median IG F1 and the figures, all of them and above a cut."""
     from harness_gistbench.published import published_sheet, rows
 
-    runs = runs_of(tasks)
+    runs, left_out = comparable(tasks, options)
     figures = read_figures(options)
     pairs: list[Pair] = []
     notes: list[str] = []
@@ -84,7 +85,7 @@ def run(tasks: Sequence[KeptTask], options: Options) -> Report:
     return Report(
         sheets=tuple(sheets),
         figures=tuple(drawn(pairs, options.column)),
-        notes=tuple(oracle_notes(runs)),
+        notes=(*oracle_notes(runs), *left_out),
     )
 
 

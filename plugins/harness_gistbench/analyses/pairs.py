@@ -45,9 +45,11 @@ def pairs_in(run: Run, question: Question, record: Record[Any, Any]) -> Iterator
     """The pairs of one question; none where it has no answer."""
     if not isinstance(record.outcome, Done):
         return
+    evidence = question == "evidence"
+    if not evidence and not record.outcome.value.asked:
+        return
     asked = record.item
     chosen = frozenset(record.outcome.value.positions)
-    evidence = question == "evidence"
     for position, one in enumerate(asked.evidence if evidence else asked.objects):
         signals = one.signals if evidence else ()
         yield Pair(

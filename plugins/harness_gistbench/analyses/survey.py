@@ -5,18 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
-from harness import Score
 from harness.results.report import Axis, Figure, Points, Report, Sheet
 from harness_gistbench.analyses.comparing import (
+    ComparisonOptions,
     Run,
     by_dataset,
+    comparable,
     oracle_notes,
     percent,
-    runs_of,
+    rescored,
+    results,
+    withheld,
 )
 from harness_gistbench.analyses.stated import (
     MAPPING,
@@ -30,10 +33,9 @@ from harness_gistbench.analyses.stated import (
     read_mapping,
     read_stated,
 )
-from harness_gistbench.oracle import ORACLE
 
 if TYPE_CHECKING:
-    from harness import KeptTask
+    from harness import KeptTask, Score
     from harness.results.report import Cell
     from harness_gistbench.records import Profile
 
@@ -50,7 +52,7 @@ SHOWN = 10
 """How many stated interests without a category are named."""
 
 
-class Options(msgspec.Struct, frozen=True, kw_only=True):
+class Options(ComparisonOptions, frozen=True, kw_only=True):
     """What is laid beside the runs."""
 
     stated: Annotated[
@@ -97,7 +99,7 @@ def run(tasks: Sequence[KeptTask], options: Options) -> Report:
     """S-Prec and S-Rec of each model, and how survey F1 and √(IG F1 · IS) correlate."""
     from harness_gistbench.published import published_sheet, rows
 
-    runs = runs_of(tasks)
+    runs, left_out = comparable(tasks, options)
     users = read_stated(options.stated)
     matching: list[tuple[Cell, ...]] = []
     notes: list[str] = []
@@ -116,7 +118,9 @@ def run(tasks: Sequence[KeptTask], options: Options) -> Report:
     if options.published:
         sheets.append(published_sheet(rows.Survey))
     return Report(
-        sheets=tuple(sheets), figures=tuple(figures(lines)), notes=tuple(oracle_notes(runs))
+        sheets=tuple(sheets),
+        figures=tuple(figures(lines)),
+        notes=(*oracle_notes(runs), *left_out),
     )
 
 
@@ -135,24 +139,23 @@ def categories_of(
 
 def compared(runs: Sequence[Run], stated: Stated) -> Iterator[Line]:
     """The lines of the runs of one dataset, scored against what they all verified."""
-    oracle = ORACLE.gather((score for run in runs for score in run.scores()), None)
-    for run in runs:
-        scores = [
-            surveyed(ORACLE.rescore(score, oracle, run.options), stated.categories[score.user])
-            for score in run.scores()
+    for run, scores in rescored(runs):
+        chosen = [
+            surveyed(score, own.details, stated.categories[score.user])
+            for score, own in zip(scores, run.scores(), strict=True)
             if score.user in stated.categories
         ]
         for statistic in STATISTICS:
-            yield line(run, scores, statistic)
+            yield line(run, chosen, statistic)
 
 
-def surveyed(score: Score[Profile], stated: frozenset[int]) -> Score[Profile]:
+def surveyed(score: Score[Any], profile: Profile | None, stated: frozenset[int]) -> Score[Any]:
     """A user's score with S-Prec and S-Rec among its values; 0 where nothing was named."""
-    if score.details is None:
+    if profile is None:
         cause = score.missing.get("ig_p", "no profile")
         missing = {**score.missing, "s_prec": cause, "s_rec": cause}
         return msgspec.structs.replace(score, missing=missing)
-    named = {one.category for one in score.details.interests if one.category is not None}
+    named = {one.category for one in profile.interests if one.category is not None}
     met = len(named & stated)
     values = {
         **score.values,
@@ -162,34 +165,16 @@ def surveyed(score: Score[Profile], stated: frozenset[int]) -> Score[Profile]:
     return msgspec.structs.replace(score, values=values)
 
 
-def line(run: Run, scores: Sequence[Score[Profile]], statistic: Literal["median", "mean"]) -> Line:
+def line(run: Run, scores: Sequence[Score[Any]], statistic: Literal["median", "mean"]) -> Line:
     """One statistic of a run over the users who stated something."""
-    from harness import Metric
-    from harness.results.summarise import Columns, sound
-    from harness.tasks.task import IntervalSpec
-
-    columns = Columns(
-        {name: Metric(description=title, statistic=statistic) for name, title in TITLES.items()}
-    )
-    for score in scores:
-        columns.add(sound(score))
-    found = columns.results(
-        interval=IntervalSpec(draws=0),
-        seed=run.task.manifest.seed,
-        task=run.task.task.name,
-        least_scored=run.task.task.least_scored,
-    )
+    found = results(run, scores, titles=TITLES, statistic=statistic)
     return Line(
         run=run,
         statistic=statistic,
         users=len(scores),
         counted={name: result.n for name, result in found.items()},
         values={name: result.value for name, result in found.items()},
-        withheld=tuple(
-            f"{run.model} on {run.dataset}: no {TITLES[name]}: {result.undefined}"
-            for name, result in found.items()
-            if result.undefined is not None
-        ),
+        withheld=withheld(run, found, TITLES),
     )
 
 

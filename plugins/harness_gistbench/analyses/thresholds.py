@@ -115,7 +115,7 @@ def run(tasks: Sequence[KeptTask], options: Options) -> Report:
         signals = {one for run in held for _, profile in run.profiles() for one in profile.signals}
         settings = []
         found = found_of(held)
-        for name in options.threshold or NEEDS:
+        for name in dict.fromkeys(options.threshold or NEEDS):
             if NEEDS[name] <= signals:
                 varied = list(vary(held, name, options.steps, as_stated=found))
                 settings += varied

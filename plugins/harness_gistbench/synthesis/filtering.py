@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,13 +19,27 @@ OPEN = ("object_text", "interaction_type")
 class Filter:
     """Gives a function each row, as the mapping that would be written. State: its counts.
 
-    The function gives the row back, changed or not, or None to have it left out.
+    The function gives the row back, changed or not, or None to have it left out. `name` is what
+    --filter calls it.
     """
 
     function: Callable[[dict[str, str]], Any] | None
+    name: str = ""
     rows: int = 0
     dropped: int = 0
     replaced: int = 0
+
+    def through_all(self, users: Iterable[list[Row]]) -> Iterator[list[Row]]:
+        """What is left of the rows of each user; UsageError at the end where that is nothing."""
+        for rows in users:
+            yield self.through(rows)
+        if self.dropped and self.dropped == self.rows:
+            raise UsageError(
+                "the function that --filter names leaves nothing to write",
+                where=self.name,
+                found=f"None for each of {self.rows:,} rows",
+                expected="rows that it gives back",
+            )
 
     def through(self, rows: list[Row]) -> list[Row]:
         """The rows that are left of these."""
@@ -34,14 +49,37 @@ class Filter:
     def _kept(self, rows: list[Row], function: Callable[[dict[str, str]], Any]) -> Iterator[Row]:
         for row in rows:
             given = fields(row)
-            answer = function(dict(given))
+            answer = self._answer(function, given)
             if answer is None:
                 self.dropped += 1
             elif answer == given:
                 yield row
             else:
                 self.replaced += 1
-                yield _changed(row, given, answer)
+                yield self._changed(row, given, answer)
+
+    def _answer(self, function: Callable[[dict[str, str]], Any], given: dict[str, str]) -> Any:
+        try:
+            return function(dict(given))
+        except Exception as error:
+            raise UsageError(
+                "the function that --filter names failed",
+                where=f"{self.name}, given {given}",
+                found=traceback.format_exc(limit=-4).strip(),
+                expected="the row, changed or not, or None",
+            ) from error
+
+    def _changed(self, row: Row, given: Mapping[str, str], answer: Any) -> Row:
+        """The row with what may be changed as the filter gave it."""
+        if wrong := _wrong(given, answer):
+            found, expected = wrong
+            raise UsageError(
+                "the function that --filter names gives what cannot be written",
+                where=f"{self.name}, given {given}",
+                found=found,
+                expected=expected,
+            )
+        return replace(row, text=answer["object_text"], signal=answer["interaction_type"])
 
 
 def fields(row: Row) -> dict[str, str]:
@@ -55,28 +93,20 @@ def fields(row: Row) -> dict[str, str]:
     }
 
 
-def _changed(row: Row, given: Mapping[str, str], answer: Any) -> Row:
-    """The row with what may be changed as the filter gave it."""
+def _wrong(given: Mapping[str, str], answer: Any) -> tuple[str, str] | None:
+    """What of an answer cannot be written, and what could be."""
     if not isinstance(answer, dict) or answer.keys() != given.keys():
-        raise _refused(f"a value with {_keys(answer)}", f"the row's own fields: {_keys(given)}")
+        return f"a value with {_keys(answer)}", f"the row's own fields: {_keys(given)}"
     closed = [name for name in given if name not in OPEN and answer[name] != given[name]]
     if closed:
-        raise _refused(f"another {closed[0]}: {answer[closed[0]]!r}", f"changes of {OPEN} alone")
+        return f"another {closed[0]}: {answer[closed[0]]!r}", f"changes of {OPEN} alone"
     text, signal = answer["object_text"], answer["interaction_type"]
     if not isinstance(text, str) or not text.strip():
-        raise _refused(f"the object_text {text!r}", "a text, or None in place of the row")
+        return f"the object_text {text!r}", "a text, or None in place of the row"
     if signal not in SIGNALS:
-        raise _refused(f"the interaction_type {signal!r}", f"one of {', '.join(SIGNALS)}")
-    return replace(row, text=text, signal=signal)
+        return f"the interaction_type {signal!r}", f"one of {', '.join(SIGNALS)}"
+    return None
 
 
 def _keys(value: Any) -> str:
     return ", ".join(map(str, value)) if isinstance(value, dict) else f"the type {type(value)}"
-
-
-def _refused(found: str, expected: str) -> UsageError:
-    return UsageError(
-        "the function that --filter names gives what cannot be written",
-        found=found,
-        expected=expected,
-    )

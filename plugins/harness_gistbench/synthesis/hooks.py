@@ -22,8 +22,9 @@ def named_function(reference: str, *, option: str) -> Callable[[Any], Any]:
             function: Callable[[Any], Any] | None = getattr(
                 importlib.import_module(module), name, None
             )
-        except ImportError as error:
-            raise _unusable(option, found=f"{reference}: {error}") from error
+        except Exception as error:
+            told = f"{type(error).__name__}: {error}"
+            raise _unusable(option, found=f"{reference}: {told}") from error
     if function is None or not callable(function):
         raise _unusable(option, found=f"{reference}: {module} has no function of that name")
     return function

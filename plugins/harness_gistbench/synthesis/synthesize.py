@@ -47,12 +47,12 @@ def run(settings: Settings) -> Report:
         clusters=clusters,
         cohorts=formed,
         draws=draws,
-        filtered=Filter(function=function),
+        filtered=Filter(function=function, name=settings.filter or ""),
     )
     drawn_objects = {thing for one in draws for thing in real.object[one.rows].tolist()}
     texts = texts_of(log, (real.objects[thing] for thing in drawn_objects))
     counts: list[list[int]] = []
-    users = (made.filtered.through(rows) for rows in rows_of(draws, real, texts, settings))
+    users = made.filtered.through_all(rows_of(draws, real, texts, settings))
     file = data_file(settings.out, settings.format)
     write(file, counted(users, counts))
     record = msgspec.json.format(msgspec.json.encode(account(made, dataset, settings)), indent=2)

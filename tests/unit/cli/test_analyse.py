@@ -178,6 +178,19 @@ def test_runs_of_one_model_are_told_apart_by_their_names(scored_run, capsys):
     assert [task["label"] for task in document["tasks"]] == ["m-1 r", "m-1 run-2", "m-3"]
 
 
+def test_a_copy_of_a_run_is_left_out_and_said(scored_run, capsys):
+    copy = scored_run.path.with_name("copy")
+    shutil.copytree(scored_run.path, copy)
+    command = ["analyse", "toy-long", str(scored_run.path), str(copy), "--task", "toy", "--json"]
+    assert main(command) == 0
+    out, err = capsys.readouterr()
+    document = json.loads(out)
+    assert [task["run"] for task in document["tasks"]] == ["r"]
+    said = f"{copy}: this run is left out: it is a copy of {scored_run.path.resolve()}"
+    assert document["left_out"] == [said]
+    assert said in err
+
+
 def test_a_run_that_is_none_does_not_keep_the_others_from_it_but_is_an_error(
     scored_run, tmp_path, capsys
 ):
@@ -223,9 +236,15 @@ def test_figures_are_drawn_where_asked(scored_run, tmp_path, capsys):
     assert ">People</text>" in file.read_text("utf-8")
 
 
-def test_plotting_an_analysis_without_a_figure_is_an_error(scored_run, tmp_path, capsys):
+def test_plotting_an_analysis_without_a_figure_is_an_error_after_its_report(
+    scored_run, tmp_path, capsys
+):
     pytest.importorskip("matplotlib")
     plot = ["--plot", str(tmp_path / "a.svg"), "--no-picture", "--task", "toy"]
     assert main(["analyse", "toy-long", str(scored_run.path), *plot]) == 1
-    assert "there is no figure to draw" in capsys.readouterr().err
+    said = capsys.readouterr()
+    assert "m-1    toy        1" in said.out
+    assert "there is no figure to draw" in said.err
     assert not (tmp_path / "a.svg").exists()
+    assert main(["analyse", "toy-long", str(scored_run.path), *plot, "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["report"]["sheets"][0]["title"] == "Long lists"

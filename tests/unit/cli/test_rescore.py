@@ -102,3 +102,34 @@ def test_a_run_that_is_not_finished_is_passed_over(
     code, _, err = ran(capsys, tmp_path, "--limit", "2", "--rescore-only")
     assert code == 1
     assert f"{run.name}: not finished (failed)" in err
+
+
+def test_a_run_that_does_not_hold_a_task_of_the_file_is_told_among_the_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "own.yaml"
+    file.write_text("task: foo\nextends: interests\n")
+    asked = ("--tasks", str(file), "--limit", "2")
+    assert ran(capsys, tmp_path / "runs", *asked)[0] == 0
+    [run] = (tmp_path / "runs").iterdir()
+    file.write_text("task: bar\nextends: interests\n")
+    code, out, err = ran(capsys, tmp_path / "runs", *asked, "--rescore-only")
+    assert (code, out) == (1, None)
+    assert f"{run.name}: this run does not hold task bar" in err
+
+
+def test_what_scoring_alone_reads_of_any_task_may_be_changed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    limit = ("--limit", "2")
+    assert ran(capsys, tmp_path, *limit)[0] == 0
+    changes = ("--set", "least_scored=0.9", "--set", "interval.draws=10", "--set",
+               "metrics=[grounded]")  # fmt: skip
+    code, rescored, _ = ran(capsys, tmp_path, *limit, *changes, "--rescore-only")
+    assert code == 0
+    [summary] = rescored["runs"][0]["summaries"]
+    assert list(summary["metrics"]) == ["grounded"]
+    reason = summary["not_comparable_because"][-1]
+    assert reason.startswith("scored with ")
+    assert "least_scored 0.0 → 0.9" in reason
+    assert "prompts" not in reason

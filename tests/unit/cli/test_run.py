@@ -138,6 +138,22 @@ def test_dashes_in_values_stay():
 
 
 @pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        ([], None),
+        (["rows.csv"], "rows.csv"),
+        (["here/date=2024/rows.csv"], "here/date=2024/rows.csv"),
+        (["./date=2024"], "./date=2024"),
+        (["a=one"], {"a": "one"}),
+        (["a=one", "b-2=~/x=1"], {"a": "one", "b-2": "~/x=1"}),
+        (["a=one", "sample"], {"a": "one", "*": "sample"}),
+    ],
+)
+def test_data_are_in_one_place_or_in_a_place_a_task(given, wanted):
+    assert settings(*(f"--data={text}" for text in given)).data == wanted
+
+
+@pytest.mark.parametrize(
     ("model", "args", "kind", "wanted"),
     [
         ("openai:gpt", "", "openai", {"model": "gpt"}),
@@ -202,6 +218,9 @@ def test_seconds_that_never_end_or_never_begin_are_refused(name, value, capsys):
         (["--judge", "lexical", "--role", "judge=openai:m"], "the judge is given twice"),
         (["--role", "judge"], "--role NAME=SPEC"),
         (["--role", "judge="], "--role NAME=SPEC"),
+        (["--data", "a", "--data", "b"], "--data is given twice"),
+        (["--data", "a=x", "--data", "a=y"], "--data gives 'a' twice"),
+        (["--data", "a="], "--data TASK=DIR"),
         (["--gen_kwargs", "temperature"], "name=value"),
         (["--gen_kwargs", "seed=1,seed=2"], "'seed' is given twice"),
         (["--model_args", "gpt"], "name=value"),

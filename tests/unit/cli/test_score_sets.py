@@ -58,8 +58,15 @@ def rescore(one, united, options):
     return msgspec.structs.replace(one, values={**one.values, "found": share})
 
 
+def doubts(scores):
+    wild = sum(n > 900 for one in scores for n in one.details)
+    if wild:
+        yield f"{wild} finds above 900"
+
+
 ORACLE = Oracle(
-    gather=gather, rescore=rescore, metrics=("found",), read=json.loads,
+    gather=gather, rescore=rescore, metrics=("found",),
+    read=lambda data, options: json.loads(data), doubts=doubts,
     write=lambda united: json.dumps({u: sorted(ids) for u, ids in united.items()}).encode(),
 )
 
@@ -213,6 +220,16 @@ def test_an_oracle_is_read_united_and_exported_into_the_same_file(
     comparison = comparison_in(capsys.readouterr().out)
     assert shares(comparison) == {"one": pytest.approx((2 / 3 + 1) / 2)}
     assert comparison["oracle"]["warning"] is None
+
+
+def test_what_speaks_against_a_comparison_is_printed_with_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = [a_run(tmp_path, name, {"ann": [1, 999]}, items=1) for name in ("one", "two")]
+    assert scored(*runs) == 0
+    assert "2 finds above 900" in capsys.readouterr().out
+    assert scored(*runs, "--json") == 0
+    assert comparison_in(capsys.readouterr().out)["doubts"] == ["2 finds above 900"]
 
 
 def test_an_oracle_without_a_task_that_has_one_is_refused(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -144,3 +145,67 @@ def test_a_field_with_the_name_of_the_commands_own_option_is_the_plugins_error()
     parser.add_argument("--min_users")
     with pytest.raises(PluginError, match="the field 'min_users' of Options has the name"):
         add_struct_options(parser, Options)
+
+
+class Size(Enum):
+    SMALL = "small"
+    LARGE = "large"
+
+
+class Sized(msgspec.Struct, frozen=True, kw_only=True):
+    size: Size = Size.SMALL
+    sizes: tuple[Size, ...] = (Size.LARGE,)
+
+
+def test_an_enum_is_given_and_told_by_its_values():
+    assert read(Sized, "--size", "large", "--sizes", "small") == Sized(
+        size=Size.LARGE, sizes=(Size.SMALL,)
+    )
+    assert refused(Sized, "--size", "larg") == (
+        "the option --size cannot be used\n  found:    larg\n"
+        "  expected: one of small, large\n  to do:    did you mean 'large'?"
+    )
+    parser = Parser(prog="harness data tool")
+    add_struct_options(parser, Sized)
+    words = " ".join(parser.format_help().split())
+    assert "--size small|large default: small" in words
+    assert "--sizes small|large may be given several times; default: large" in words
+
+
+@pytest.mark.parametrize("number", ["inf", "-inf", "nan"])
+@pytest.mark.parametrize("option", ["--share", "--above"])
+def test_a_number_without_a_value_is_refused(option, number):
+    assert refused(Options, f"{option}={number}") == (
+        f"the option {option} cannot be used\n  found:    {number}\n  expected: a finite number"
+    )
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        tuple[int, str],
+        dict[str, int],
+        Paired,
+        Paired | None,
+        list[list[int]],
+        list[Annotated[dict[str, int], msgspec.Meta(description="counts")]],
+        complex,
+    ],
+)
+def test_a_field_that_no_word_can_give_is_the_plugins_error(kind):
+    made = msgspec.defstruct("Made", [("field", kind, None)], kw_only=True)
+    with pytest.raises(PluginError, match="the field 'field' of Made cannot be an option"):
+        add_struct_options(Parser(prog="harness data tool"), made)
+
+
+class Divided(msgspec.Struct, frozen=True, kw_only=True):
+    high: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.high is not None:
+            raise TypeError("high is of the wrong kind")
+
+
+def test_a_type_error_of_the_struct_is_told_as_it_says_it():
+    said = refused(Divided, "--high", "2")
+    assert said == "these options cannot go together\n  found:    high is of the wrong kind"

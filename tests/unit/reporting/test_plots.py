@@ -7,10 +7,11 @@ from xml.etree import ElementTree
 
 import pytest
 
-from harness.errors import DataError, UsageError
+from harness.errors import StorageError, UsageError
+from harness.reporting.captions import MOST
 from harness.reporting.marks import COLOURS, colours_of, draw_marks, legend_of
 from harness.reporting.plots import check_drawable, drawn, write_figures
-from harness.results.report import Axis, Bars, Boxes, Figure, Line, Points, Rule, Spans
+from harness.results.report import LARGEST, Axis, Bars, Boxes, Figure, Line, Points, Rule, Spans
 
 pytest.importorskip("matplotlib")
 
@@ -190,9 +191,27 @@ def test_a_file_that_cannot_be_is_refused(tmp_path, name, said):
     assert said in str(caught.value)
 
 
-def test_a_report_without_figures_cannot_be_drawn(tmp_path):
-    with pytest.raises(DataError, match="there is no figure to draw"):
-        write_figures([], tmp_path / "plot.svg")
+def test_a_place_that_cannot_be_written_is_told_with_the_option_that_chose_it(tmp_path):
+    place = tmp_path / "plot.svg"
+    (place / "full").mkdir(parents=True)
+    with pytest.raises(StorageError) as caught:
+        write_figures([figure(Bars(label="a", names=("x",), values=(1.0,)))], place)
+    assert caught.value.hint == "make the folder writable, or choose another with --plot"
+
+
+def test_of_very_many_named_dots_the_first_have_their_names():
+    many = range(MOST + 5)
+    names = tuple(f"dot {number}" for number in many)
+    written = texts(drawn(figure(Points(label="a", x=tuple(many), y=tuple(many), names=names))))
+    assert [text for text in written if text.startswith("dot")] == list(names[:MOST])
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_largest_numbers_that_are_taken_can_be_drawn():
+    ends = Axis(label="", low=-LARGEST, high=LARGEST)
+    dots = Points(label="a", x=(-LARGEST, LARGEST), y=(0, LARGEST), names=("p", "q"))
+    for axis in (PLAIN, ends):
+        assert "p" in texts(drawn(figure(dots, x=axis, y=axis)))
 
 
 def test_without_matplotlib_the_extra_is_named(tmp_path, monkeypatch):
@@ -208,6 +227,11 @@ def test_without_matplotlib_the_extra_is_named(tmp_path, monkeypatch):
         lambda: Points(label="a", x=(1, 2), y=(1,)),
         lambda: Points(label="a", x=(1,), y=(float("nan"),)),
         lambda: Points(label="a", x=(1,), y=(1,), names=("a", "b")),
+        lambda: Points(label="a", x=(1e308,), y=(1,)),
+        lambda: Axis(label="a", low=-1e308, high=1e308),
+        lambda: Axis(label="a", low=float("nan")),
+        lambda: Axis(label="a", low=0, high=1, log=True),
+        lambda: Axis(label="a", high=-1, log=True),
         lambda: Line(label="a", x=(1,), y=()),
         lambda: Rule(label="a", at=float("inf")),
         lambda: Bars(label="a", names=("x",), values=()),
@@ -221,5 +245,7 @@ def test_without_matplotlib_the_extra_is_named(tmp_path, monkeypatch):
     ],
 )
 def test_marks_that_cannot_be_drawn_are_refused_when_they_are_made(make):
-    with pytest.raises(ValueError, match=r"differ in number|no value|spans among"):
+    with pytest.raises(
+        ValueError, match=r"differ in number|no value|spans among|too large|above 0"
+    ):
         make()

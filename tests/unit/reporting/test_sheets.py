@@ -146,3 +146,8 @@ def test_a_failure_is_no_number_of_a_sheet(cell):
 def test_a_row_has_a_cell_for_each_column():
     with pytest.raises(ValueError, match="differ in number: 2 and 1"):
         Sheet(title="T", columns=("a", "b"), rows=((1,),))
+
+
+def test_a_sheet_without_columns_is_refused():
+    with pytest.raises(ValueError, match="the sheet 'T' has no columns"):
+        Sheet(title="T", columns=(), rows=())

@@ -85,6 +85,7 @@ def settings_of(task: KeptTask) -> dict[str, Any]:
         "benchmark": asked.benchmark,
         "version": asked.version,
         "options": msgspec.to_builtins(task_options(asked, task.benchmark)),
+        "contents": entry.contents,
         "data": entry.data.get("fingerprint"),
         **(users or {"limit": task.manifest.limit}),
         "seed": task.manifest.seed,

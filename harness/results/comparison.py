@@ -75,7 +75,10 @@ class OracleUse(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
-    """Runs of one task, scored against their common oracle. A run's own summary stays its own."""
+    """Runs of one task, scored against their common oracle. A run's own summary stays its own.
+
+    `doubts` are what the scores themselves say against putting the runs side by side.
+    """
 
     task: str
     version: int
@@ -88,6 +91,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     refused: tuple[Refused, ...]
     oracle: OracleUse
     differences: tuple[Difference, ...]
+    doubts: tuple[str, ...] = ()
 
 
 class ComparisonDocument(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,14 +102,6 @@ class ComparisonDocument(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class OracleFile:
-    """An oracle that was read from a file."""
-
-    path: Path
-    held: Any
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class _Rescored:
     """A run's scores against the oracle, without their details, and the counts that changed."""
 
@@ -113,8 +109,17 @@ class _Rescored:
     counts: dict[str, int]
 
 
-def read_oracle(path: Path, oracle: Oracle) -> OracleFile:
-    """The oracle in a file; DataError with its path where it holds none."""
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Together:
+    """What all runs and the file found, each run against it, and what speaks against that."""
+
+    united: Any
+    rescored: dict[str, _Rescored]
+    doubts: tuple[str, ...]
+
+
+def read_oracle(path: Path, oracle: Oracle, options: Any) -> Any:
+    """The oracle in a file, for runs of these options; DataError with its path where it is none."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -122,16 +127,16 @@ def read_oracle(path: Path, oracle: Oracle) -> OracleFile:
             "the oracle cannot be read", where=str(path), found=error.strerror or str(error)
         ) from error
     try:
-        return OracleFile(path=path, held=oracle.read(data))
+        return oracle.read(data, options)
     except HarnessError as error:
         error.where = f"{path}, {error.where}" if error.where else str(path)
         raise
 
 
 def compare(
-    tasks: Sequence[KeptTask], *, file: OracleFile | None = None, force: bool = False
+    tasks: Sequence[KeptTask], *, file: Path | None = None, force: bool = False
 ) -> tuple[Comparison, Any]:
-    """The comparison of runs of one task, and the oracle that they and the file make together."""
+    """The comparison of runs of one task, and the oracle that they and a file make together."""
     runs = comparison_set(tasks, force=force)
     oracle = runs.reference.benchmark.oracle
     if oracle is None:
@@ -142,8 +147,9 @@ def compare(
             found="; ".join(f"{each.run}: {', '.join(each.because)}" for each in runs.refused),
             hint="--force compares and marks them",
         )
-    united, rescored = _against_oracle(runs, oracle, file)
-    scores = {run: each.scores for run, each in rescored.items()}
+    held = None if file is None else read_oracle(file, oracle, runs.reference.options)
+    together = _against_oracle(runs, oracle, held)
+    scores = {run: each.scores for run, each in together.rescored.items()}
     metrics, use = _metrics(runs, oracle, file)
     own = {task.run: _results(task, scores[task.run], metrics) for task in runs.members}
     shown = {run: {name for name, each in found.items() if each.value is not None}
@@ -167,7 +173,7 @@ def compare(
                 model=task.manifest.model,
                 marks=runs.marks[task.run],
                 units=len(scores[task.run]),
-                counts=rescored[task.run].counts,
+                counts=together.rescored[task.run].counts,
                 metrics=own[task.run],
                 common=common[task.run],
             )
@@ -176,21 +182,23 @@ def compare(
         refused=runs.refused,
         oracle=use,
         differences=tuple(_differences(runs, scores, metrics, shown)),
+        doubts=together.doubts,
     )
-    return comparison, united
+    return comparison, together.united
 
 
-def _against_oracle(
-    runs: ComparisonSet, oracle: Oracle, file: OracleFile | None
-) -> tuple[Any, dict[str, _Rescored]]:
+def _against_oracle(runs: ComparisonSet, oracle: Oracle, held: Any) -> _Together:
     """The oracle of all runs, and the scores of each against it.
 
-    The kept scores are read twice, a unit at a time: details of all runs at once may be much.
+    The kept scores are read anew each time, a unit at a time: details of all runs may be much.
     """
     try:
-        every = (score for task in runs.members for score in task.scores())
-        united = oracle.gather(every, file.held if file else None)
-        return united, {task.run: _rescored(task, oracle, united) for task in runs.members}
+        united = oracle.gather(_scores(runs), held)
+        return _Together(
+            united=united,
+            rescored={task.run: _rescored(task, oracle, united) for task in runs.members},
+            doubts=tuple(oracle.doubts(_scores(runs))) if oracle.doubts else (),
+        )
     except HarnessError:
         raise
     except Exception as error:
@@ -199,6 +207,10 @@ def _against_oracle(
             found=traceback.format_exc(limit=-4).strip(),
             hint="the scores are kept: mend the benchmark, then `harness score`",
         ) from error
+
+
+def _scores(runs: ComparisonSet) -> Iterator[Score[Any]]:
+    return (score for task in runs.members for score in task.scores())
 
 
 def _rescored(task: KeptTask, oracle: Oracle, united: Any) -> _Rescored:
@@ -216,7 +228,7 @@ def _rescored(task: KeptTask, oracle: Oracle, united: Any) -> _Rescored:
 
 
 def _metrics(
-    runs: ComparisonSet, oracle: Oracle, file: OracleFile | None
+    runs: ComparisonSet, oracle: Oracle, file: Path | None
 ) -> tuple[dict[str, Metric], OracleUse]:
     """The task's metrics, those of the oracle with what is to be known of this one."""
     metrics = chosen_metrics(runs.reference.task, runs.reference.benchmark)
@@ -234,7 +246,7 @@ def _metrics(
     }
     use = OracleUse(
         runs=many,
-        file=str(file.path) if file else None,
+        file=str(file) if file else None,
         metrics=tuple(name for name in metrics if name in moved),
         warning=warning,
     )
@@ -350,4 +362,5 @@ def write_comparisons(path: Path, comparisons: Sequence[Comparison]) -> None:
     """Put comparisons in a file, atomically and without secrets."""
     document = ComparisonDocument(comparisons=tuple(comparisons))
     values = without_key_material(msgspec.to_builtins(document))
-    atomic_write(path, msgspec.json.format(msgspec.json.encode(values), indent=2) + b"\n")
+    data = msgspec.json.format(msgspec.json.encode(values), indent=2) + b"\n"
+    atomic_write(path, data, option="--output")

@@ -33,7 +33,10 @@ class StageEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TaskEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """One task: its resolved definition, so that it is scored as it was run, and its stages."""
+    """One task: its resolved definition, so that it is scored as it was run, and its stages.
+
+    `contents` are digests of what its options only point to.
+    """
 
     folder: str
     definition: dict[str, Any]
@@ -41,6 +44,7 @@ class TaskEntry(msgspec.Struct, frozen=True, kw_only=True):
     stages: tuple[StageEntry, ...]
     templates: dict[str, str] = {}
     data: dict[str, Any] = {}
+    contents: dict[str, str] = {}
     comparable: bool = True
     not_comparable_because: tuple[str, ...] = ()
 

@@ -8,6 +8,7 @@ from harness_gistbench.oracle import ORACLE
 from harness_gistbench.records import Options, Profile
 from harness_gistbench.sources import load
 from harness_gistbench.stages import STAGES
+from harness_gistbench.taxonomy import contents
 
 GISTBENCH = Benchmark(
     name="gistbench",
@@ -23,4 +24,5 @@ GISTBENCH = Benchmark(
     details=Profile,
     oracle=ORACLE,
     counts=run_counts,
+    contents=contents,
 )

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 EMPTY_ORACLE = "users without a category in the oracle"
 
+TOGETHER = "evidence questions about several objects at once"
+"""The paper has each object judged by itself."""
+
 PREDICTED = {
     "surplus": "interests beyond the most that are read",
     "malformed": "entries of answers that are no interest with citations",
@@ -39,6 +42,11 @@ OVERLAPPING = {
     "unknown": "labels of the overlap judge that do not exist",
     "repeated": "labels that the overlap judge repeated",
 }
+POOL = {
+    "objects": "objects of the pool",
+    "recorded": "objects of the pool with a recorded interest",
+}
+"""Told even where they are zero: how much there was to filter by is part of the method."""
 
 
 def user_counts(chapter: Chapter, profile: Profile | Missing, *, test_set: int) -> dict[str, int]:
@@ -57,10 +65,16 @@ def user_counts(chapter: Chapter, profile: Profile | Missing, *, test_set: int) 
         len(record.item.objects) < test_set for record in chapter["specificity"]
     )
     interests = profile.interests
+    counts[TOGETHER] = sum(len(record.item.evidence) > 1 for record in chapter["verify"])
     counts["interests"] = len(interests)
     counts["users without an interest in a readable answer"] = not interests
     counts["interests that cite nothing that exists"] = sum(one.cited == 0 for one in interests)
-    counts["interests that could not be mapped"] = sum(one.category is None for one in interests)
+    counts["interests that could not be mapped"] = sum(
+        one.category is None and one.mapping_failure is None for one in interests
+    )
+    counts["interests without a verdict on their category"] = sum(
+        one.mapping_failure is not None for one in interests
+    )
     counts["interests without a verdict on their evidence"] = sum(
         one.evidence_failure is not None for one in interests
     )
@@ -71,31 +85,36 @@ def user_counts(chapter: Chapter, profile: Profile | Missing, *, test_set: int) 
 
 
 def taxonomy_counts(batches: Iterable[Record[Any, Any]]) -> dict[str, int]:
-    """How many distinct interests there are, known from before, and without a category."""
+    """How many distinct interests there are, known from before, and without a category.
+
+    Those that nobody could be asked about are told apart from those that fit no category.
+    """
     counts: Counter[str] = Counter()
     for record in batches:
-        known = len(record.outcome.value.categories) if isinstance(record.outcome, Done) else 0
-        remembered = record.outcome.value.remembered if isinstance(record.outcome, Done) else 0
         counts["distinct interests"] += len(record.item.interests)
-        counts["distinct interests mapped before this run"] += remembered
-        counts["distinct interests without a category"] += len(record.item.interests) - known
+        if isinstance(record.outcome, Done):
+            mapped = record.outcome.value
+            counts["distinct interests mapped before this run"] += mapped.remembered
+            counts["distinct interests without a category"] += len(mapped.unmapped)
+        else:
+            undecided = "distinct interests without a verdict on their category"
+            counts[undecided] += len(record.item.interests)
     return counts
 
 
 def overlap_counts(questions: Iterable[Record[Any, Any]], options: Options) -> dict[str, int]:
-    """What the overlap filter had to compare with, and where it has no verdict."""
-    compared = {
-        "users": "pool objects whose recorded interests were compared",
-        "interests": "distinct recorded interests of pool objects that were compared",
-        "texts": "pool objects whose texts were compared",
-    }
+    """What there was to filter the pool by, what was compared, and where there is no verdict."""
+    texts = options.overlap == "texts"
+    compared = "objects of the pool" if texts else "distinct recorded interests"
     counts: Counter[str] = Counter()
     keys: set[str] = set()
     for record in questions:
+        if record.item.pool is not None:
+            counts.update({POOL[of]: getattr(record.item.pool, of) for of in POOL})
         keys.update(record.item.keys)
         counts["overlap questions without a verdict"] += failed([record])
         counts.update(summed([record], OVERLAPPING))
-    counts[compared[options.overlap]] = len(keys)
+    counts[f"{compared} that were compared"] = len(keys)
     return counts
 
 
@@ -115,5 +134,6 @@ def failed(records: Iterable[Record[Any, Any]]) -> int:
 
 
 def told(counts: Mapping[str, int]) -> dict[str, int]:
-    """The counts without those of what did not happen."""
-    return {words: int(number) for words, number in counts.items() if number}
+    """The counts without those of what did not happen; the pool is told of in any case."""
+    always = POOL.values()
+    return {words: int(n) for words, n in counts.items() if n or words in always}

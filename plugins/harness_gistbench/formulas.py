@@ -3,7 +3,9 @@
 Interests that could not be mapped are one category of their own, which counts in the precision of
 groundedness alone: never in the oracle, in recall or in specificity. An interest whose evidence has
 no verdict is left out of its category's groundedness, one whose retrieval has none of its
-specificity; a category left with nothing falls out. Where nothing is left of any there is no score.
+specificity, one whose category has none of everything; a category left with nothing falls out.
+Where nothing is left of any there is no score, nor recall and specificity where all that is
+verified has no category because asking for it failed.
 """
 
 from __future__ import annotations
@@ -22,20 +24,26 @@ from harness_gistbench.verification import conditions, meets
 
 Number: TypeAlias = float | Missing
 NOT_ASKED = "specificity/not_asked"
+NOWHERE = 0
+"""The id of a category that no taxonomy has."""
 
 
 @dataclass(frozen=True)
 class Graded:
-    """One category of a user: its interests, and whether each is verified; None is no verdict."""
+    """One category of a user: its interests, and whether each is verified; None is no verdict.
+
+    Interests whose mapping failed stand together as one that is `lost`.
+    """
 
     id: int | None
+    lost: bool
     interests: tuple[Judged, ...]
     verdicts: tuple[bool | None, ...]
 
     @property
     def share(self) -> float | None:
-        """The share of verified interests, among those with a verdict."""
-        known = [verdict for verdict in self.verdicts if verdict is not None]
+        """The share of verified interests, among those with a verdict; None of a lost one."""
+        known = [verdict for verdict in self.verdicts if verdict is not None and not self.lost]
         return sum(known) / len(known) if known else None
 
     @property
@@ -49,16 +57,17 @@ def graded(profile: Profile, verification: Verification) -> tuple[Graded, ...]:
     rules = conditions(verification, profile.signals)
     together = defaultdict(list)
     for interest in profile.interests:
-        together[interest.category].append(interest)
+        together[interest.category, interest.mapping_failure is not None].append(interest)
     return tuple(
         Graded(
             id=category,
+            lost=lost,
             interests=tuple(interests),
             verdicts=tuple(
                 None if one.counts is None else meets(one.counts, rules) for one in interests
             ),
         )
-        for category, interests in together.items()
+        for (category, lost), interests in together.items()
     )
 
 
@@ -98,7 +107,7 @@ def ig_precision(categories: tuple[Graded, ...]) -> Number:
 
 def ig_recall(categories: tuple[Graded, ...], oracle: Collection[int]) -> Number:
     """The shares of the categories that the oracle has too, over the size of the oracle."""
-    shares = _shares(_mapped(categories))
+    shares = _mapped_shares(categories)
     if isinstance(shares, Missing):
         return shares
     return _ratio(fsum(share for id, share in shares.items() if id in oracle), len(oracle))
@@ -109,10 +118,11 @@ def mean_specificity(categories: tuple[Graded, ...], options: Options) -> Number
 
     Missing where an interest that counts was not asked about.
     """
-    shares = _shares(_mapped(categories))
+    shares = _mapped_shares(categories)
     if isinstance(shares, Missing):
         return shares
-    asked = [_asked(one, options.verified_only) for one in _mapped(categories) if one.verified]
+    verified = [one for one in categories if one.verified and one.id is not None]
+    asked = [_asked(one, verified_only=options.verified_only) for one in verified]
     counting = [one for interests in asked for one in interests]
     if any(one.backing is None for one in counting):
         return Missing(NOT_ASKED)
@@ -149,8 +159,8 @@ def harmonic_mean(one: Number, other: Number) -> Number:
 def at_worst(profile: Profile) -> Profile:
     """The profile with each failure as the worst that it could hide: unverified, nothing found.
 
-    Of an interest that was not asked about all cited objects count as backing, which can only be
-    too many.
+    Interests whose mapping failed are one unverified category that no oracle has. Of an interest
+    that was not asked about all cited objects count as backing, which can only be too many.
     """
     return msgspec.structs.replace(
         profile, interests=tuple(_at_worst(interest) for interest in profile.interests)
@@ -158,29 +168,39 @@ def at_worst(profile: Profile) -> Profile:
 
 
 def _at_worst(interest: Judged) -> Judged:
+    lost = interest.mapping_failure is not None
     return msgspec.structs.replace(
         interest,
-        counts=Counts() if interest.counts is None else interest.counts,
+        category=NOWHERE if lost else interest.category,
+        mapping_failure=None,
+        counts=Counts() if lost or interest.counts is None else interest.counts,
         correct=interest.correct or 0,
         backing=interest.cited if interest.backing is None else interest.backing,
     )
 
 
-def _mapped(categories: tuple[Graded, ...]) -> tuple[Graded, ...]:
-    return tuple(one for one in categories if one.id is not None)
+def _mapped_shares(categories: tuple[Graded, ...]) -> dict[int | None, float] | Missing:
+    """The shares of mapped categories; Missing too where all that is verified is lost."""
+    mapped = tuple(one for one in categories if one.lost or one.id is not None)
+    verified = [one for one in mapped if one.verified]
+    if verified and all(one.lost for one in verified):
+        asked = (interest for one in verified for interest in _asked(one, verified_only=True))
+        return Missing(commonest(filter(None, (one.mapping_failure for one in asked))))
+    everything = _shares(categories)
+    return everything if isinstance(everything, Missing) else _shares(mapped)
 
 
 def _shares(categories: tuple[Graded, ...]) -> dict[int | None, float] | Missing:
     """The share of each category that has one; Missing where failures left none of them any."""
-    shares = {one.id: one.share for one in categories}
-    kept = {id: share for id, share in shares.items() if share is not None}
+    kept = {one.id: share for one in categories if (share := one.share) is not None}
     if categories and not kept:
-        causes = (interest.evidence_failure for one in categories for interest in one.interests)
+        interests = (interest for one in categories for interest in one.interests)
+        causes = (one.mapping_failure or one.evidence_failure for one in interests)
         return Missing(commonest(filter(None, causes)))
     return kept
 
 
-def _asked(category: Graded, verified_only: bool) -> tuple[Judged, ...]:
+def _asked(category: Graded, *, verified_only: bool) -> tuple[Judged, ...]:
     """The interests of a category that count in its specificity."""
     pairs = zip(category.interests, category.verdicts, strict=True)
     return tuple(one for one, verdict in pairs if verdict or not verified_only)

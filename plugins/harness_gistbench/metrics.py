@@ -16,7 +16,13 @@ from harness_gistbench.counting import (
     user_counts,
 )
 from harness_gistbench.formulas import at_worst, columns, verified_categories
-from harness_gistbench.profiles import Missing, chapters, profile_of, taxonomy_of
+from harness_gistbench.profiles import (
+    Missing,
+    chapters,
+    mapping_failures,
+    profile_of,
+    taxonomy_of,
+)
 from harness_gistbench.records import Options, Profile
 
 if TYPE_CHECKING:
@@ -59,8 +65,9 @@ METRICS = {
 def score(records: Mapping[str, Records[Any, Any]], options: Options) -> Iterator[Score[Profile]]:
     """One score a user, recall being of the categories that this run verified itself."""
     taxonomy = taxonomy_of(records["taxonomy"])
+    failures = mapping_failures(records["taxonomy"])
     for user, chapter in chapters(records):
-        profile = profile_of(chapter, taxonomy)
+        profile = profile_of(chapter, taxonomy, failures)
         counts = user_counts(chapter, profile, test_set=options.test_set)
         if isinstance(profile, Missing):
             missing = dict.fromkeys(COLUMNS, profile.cause)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
 
 from harness import DataError, Oracle, Score
+from harness_gistbench.interests import folded
 from harness_gistbench.metrics import scored_against
 from harness_gistbench.records import Options, Profile
+from harness_gistbench.taxonomy import categories
 
-LAST_CATEGORY = 325
 FORMAT = '{"oracle": {"user": [category ids]}}'
 
 
@@ -45,8 +46,27 @@ def rescore(score: Score[Profile], oracle: Categories, options: Options) -> Scor
     return scored_against(score, oracle.users.get(score.user, frozenset()), options)
 
 
-def read(data: bytes) -> Categories:
-    """The oracle that a file holds; DataError where it is none."""
+def doubts(scores: Iterable[Score[Profile]]) -> Iterator[str]:
+    """That runs put the same interest into different categories, if they do.
+
+    In one run it is in one. Recall is wrong then: what one run found another seems to have missed.
+    """
+    mapped: dict[str, set[int]] = {}
+    for score in scores:
+        for one in score.details.interests if score.details is not None else ():
+            if one.category is not None:
+                mapped.setdefault(folded(one.name), set()).add(one.category)
+    torn = sorted(name for name, ids in mapped.items() if len(ids) > 1)
+    if torn:
+        ids = " and ".join(str(id) for id in sorted(mapped[torn[0]]))
+        yield (
+            f"{len(torn):,} of {len(mapped):,} distinct interests are in different categories in "
+            f"different runs, such as {torn[0]!r} in {ids}: recall is wrong by them"
+        )
+
+
+def read(data: bytes, options: Options) -> Categories:
+    """The oracle that a file holds, of the taxonomy that the options name; else DataError."""
     try:
         content = json.loads(data, object_pairs_hook=_unique, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
@@ -54,8 +74,9 @@ def read(data: bytes) -> Categories:
     if not isinstance(content, dict) or not isinstance(content.get("oracle"), dict):
         found = sorted(content) if isinstance(content, dict) else type(content).__name__
         raise DataError("the file holds no oracle", found=f"{found}", expected=FORMAT)
+    known = frozenset(one.id for one in categories(options.taxonomy))
     return Categories(
-        {user: _ids(user, ids) for user, ids in content["oracle"].items()},
+        {user: _ids(user, ids, known) for user, ids in content["oracle"].items()},
         {key: value for key, value in content.items() if key != "oracle"},
     )
 
@@ -77,27 +98,28 @@ def natural(name: str) -> tuple[Any, ...]:
     return tuple(parts), name
 
 
-def _ids(user: str, ids: Any) -> frozenset[int]:
-    """The category ids of one user, checked."""
+def _ids(user: str, ids: Any, known: frozenset[int]) -> frozenset[int]:
+    """The category ids of one user, checked against those of the taxonomy."""
     if not isinstance(ids, list):
-        raise _refused("no list of categories", user, ids)
+        raise _refused("no list of categories", user, ids, known)
     seen: set[int] = set()
     for id in ids:
-        if type(id) is not int or not 1 <= id <= LAST_CATEGORY:
-            raise _refused("no id of a category", user, id)
+        if type(id) is not int or id not in known:
+            raise _refused("no id of a category", user, id, known)
         if id in seen:
-            raise _refused("a category is named twice", user, id)
+            raise _refused("a category is named twice", user, id, known)
         seen.add(id)
     return frozenset(seen)
 
 
-def _refused(problem: str, user: str, found: Any) -> DataError:
+def _refused(problem: str, user: str, found: Any, known: frozenset[int]) -> DataError:
     return DataError(
         problem,
         where=f"oracle of user {user!r}",
         found=json.dumps(found)[:200],
-        expected=f"a list of different whole numbers from 1 to {LAST_CATEGORY}",
-        hint="name categories by their numbers in the taxonomy",
+        expected=f"a list of different ids of the taxonomy's {len(known)} categories, whole "
+        f"numbers from {min(known)} to {max(known)}",
+        hint="the option `taxonomy` of the runs names the file with the ids",
     )
 
 
@@ -123,5 +145,6 @@ ORACLE = Oracle(
     rescore=rescore,
     read=read,
     write=write,
+    doubts=doubts,
     metrics=("ig_f1", "ig_r", "hm", "mean_ig_f1", "mean_ig_r"),
 )

@@ -20,6 +20,9 @@ Chapter: TypeAlias = dict[str, list["Record[Any, Any]"]]
 """The records of one user by stage; a stage that has none of the user's is empty."""
 
 
+TOO_FEW_DISTRACTORS = "specificity/too_few_distractors"
+
+
 class WindowHead(msgspec.Struct, frozen=True):
     """What scores need of a window: the signals that the dataset has."""
 
@@ -73,8 +76,23 @@ def taxonomy_of(records: Records[Any, Any]) -> dict[str, int]:
     }
 
 
-def profile_of(chapter: Chapter, taxonomy: Mapping[str, int]) -> Profile | Missing:
-    """What a user's score is made of; Missing where no window's answer could be read."""
+def mapping_failures(records: Records[Any, Any]) -> dict[str, str]:
+    """Why nobody could say the category of some interests, by their folded names."""
+    return {
+        name: f"taxonomy/{record.outcome.cause}"
+        for record in records
+        if not isinstance(record.outcome, Done)
+        for name in record.item.interests
+    }
+
+
+def profile_of(
+    chapter: Chapter, taxonomy: Mapping[str, int], failures: Mapping[str, str]
+) -> Profile | Missing:
+    """What a user's score is made of; Missing where no window's answer could be read.
+
+    `taxonomy` holds the categories of interests by folded name, `failures` why some have none.
+    """
     windows = chapter["predict"]
     causes = [one.outcome.cause for one in windows if not isinstance(one.outcome, Done)]
     if len(causes) == len(windows):
@@ -90,6 +108,7 @@ def profile_of(chapter: Chapter, taxonomy: Mapping[str, int]) -> Profile | Missi
                 name=interest.name,
                 cited=len(interest.evidence),
                 category=taxonomy.get(folded(interest.name)),
+                mapping_failure=failures.get(folded(interest.name)),
                 **weighed(interest, claims[interest.number]),
                 **retrieved(interest, test_sets.get(interest.number)),
             )
@@ -116,7 +135,11 @@ def weighed(interest: Interest, claims: list[Record[Any, Any]]) -> dict[str, Any
 
 
 def retrieved(interest: Interest, test_set: Record[Any, Any] | None) -> dict[str, Any]:
-    """How many backing objects the judge found and of how many, or why that is not known."""
+    """How many backing objects the judge found and of how many, or why that is not known.
+
+    A test set that had too few distractors to be asked about is known no better than one on which
+    the judge failed.
+    """
     if not interest.evidence:
         return {"correct": 0, "backing": 0}
     if test_set is None:
@@ -125,6 +148,8 @@ def retrieved(interest: Interest, test_set: Record[Any, Any] | None) -> dict[str
     if not isinstance(test_set.outcome, Done):
         cause = f"specificity/{test_set.outcome.cause}"
         return {"backing": len(backing), "retrieval_failure": cause}
+    if not test_set.outcome.value.asked:
+        return {"backing": len(backing), "retrieval_failure": TOO_FEW_DISTRACTORS}
     named = dict.fromkeys(test_set.outcome.value.positions)
     counted = list(named)[: len(backing)]
     return {"correct": len(set(counted) & set(backing)), "backing": len(backing)}

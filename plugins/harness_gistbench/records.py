@@ -61,6 +61,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     pool: AtLeastOne = 1000
     test_set: AtLeastOne = 50
     max_backing: AtLeastOne = 5
+    min_distractors: Count = 20
     overlap: Literal["users", "interests", "texts"] = "users"
     overlap_text_limit: AtLeastOne = 200
     ask_all: bool = False
@@ -182,15 +183,24 @@ class PoolObject(msgspec.Struct, frozen=True, array_like=True, gc=False):
     text: str
 
 
+class PoolSize(msgspec.Struct, frozen=True, kw_only=True):
+    """How many objects the pool holds, and how many of them have a recorded interest."""
+
+    objects: int
+    recorded: int
+
+
 class Neighbours(Item, frozen=True, kw_only=True):
     """Item of the stage "overlap": interests, and what of the pool may overlap with them.
 
-    `keys` name the options: objects of the pool, or recorded interests where each is asked once.
+    `keys` are recorded interests, which are shown themselves, or objects of the pool, whose texts
+    `options` holds. One item of the stage has the size of the pool and nothing to ask about.
     """
 
-    interests: tuple[str, ...]
-    keys: tuple[str, ...]
-    options: tuple[str, ...]
+    interests: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+    pool: PoolSize | None = None
 
 
 class Overlapping(msgspec.Struct, frozen=True, kw_only=True):
@@ -211,9 +221,13 @@ class TestSet(Item, frozen=True, kw_only=True):
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
-    """The positions that the judge named, the first as many as back the interest."""
+    """The positions that the judge named, the first as many as back the interest.
+
+    Not `asked` is a test set with too few distractors to tell anything.
+    """
 
     positions: tuple[int, ...]
+    asked: bool = True
     unknown: int = 0
     repeated: int = 0
     surplus: int = 0
@@ -234,12 +248,13 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     `counts` is None where the evidence has no verdict, `correct` where the retrieval has none,
     `backing` too where it was not asked; `evidence_failure` and `retrieval_failure` say why. An
     interest that cites nothing was not asked about and has zeros. `category` is None where the
-    interest could not be mapped.
+    interest could not be mapped, and where asking for it failed, as `mapping_failure` says.
     """
 
     name: str
     cited: int
     category: int | None = None
+    mapping_failure: str | None = None
     counts: Counts | None = None
     evidence_failure: str | None = None
     correct: int | None = None

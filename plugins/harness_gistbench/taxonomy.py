@@ -8,7 +8,7 @@ from pathlib import Path
 
 from harness import DataError
 from harness.hashing import digest
-from harness_gistbench.records import Category
+from harness_gistbench.records import Category, Options
 
 BUNDLED = Path(__file__).parent / "categories.csv"
 COLUMNS = ["category_id", "category_name"]
@@ -35,6 +35,11 @@ def categories(path: str | None) -> tuple[Category, ...]:
 def taxonomy_digest(taxonomy: tuple[Category, ...]) -> str:
     """A key that stands for ids, names and their order."""
     return digest([[one.id, one.name] for one in taxonomy])
+
+
+def contents(options: Options) -> dict[str, str]:
+    """What must be the same for the numbers of categories to mean the same."""
+    return {"taxonomy": taxonomy_digest(categories(options.taxonomy))}
 
 
 def text_of(file: Path) -> str:

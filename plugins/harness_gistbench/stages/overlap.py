@@ -2,11 +2,12 @@
 
 Such an object is no distractor. Three ways to find out, by the option `overlap`:
 
-`users` asks for each user which objects of the pool have a recorded interest that overlaps with the
-user's; an interest is recorded for an object when it cites it, whosever interest it is. Objects
-without any need no question, nor do those that carry one of the user's interests word for word.
-`interests` asks for each distinct interest which other recorded interests overlap with it, so that
-an answer serves every user who has it. `texts` asks for each user about the texts of the objects.
+`users` asks for each user which interests that are recorded for objects of the pool overlap with
+the user's; an interest is recorded for an object when it cites it, whosever interest it is. Each is
+offered once, however many objects it is recorded for, and objects that carry one of the user's
+interests word for word need no question. `interests` asks the same for each distinct interest by
+itself, so that an answer serves every user who has it. `texts` asks for each user about the texts
+of the objects.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from harness import Calls, Failure, Select, Selected, Stage
 from harness.hashing import stable_int
 from harness_gistbench.interests import claimed, folded
-from harness_gistbench.records import Neighbours, Options, Overlapping
+from harness_gistbench.records import Neighbours, Options, Overlapping, PoolSize
 from harness_gistbench.stages.shown import cut
 from harness_gistbench.stages.taxonomy import EVERYBODY
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from harness_gistbench.histories import Histories
 
 OPTIONS_A_QUESTION = 1000
+CHARACTERS_A_QUESTION = 60_000
+"""Of the options together: in any script they fit a context of 100,000 tokens then."""
 
 Recorded: TypeAlias = dict[str, set[str]]
 """By object of the pool the folded names of the interests that cite it."""
@@ -45,9 +48,10 @@ class Person(NamedTuple):
 def neighbours(
     upstreams: Mapping[str, Records[Any, Any]], data: Histories, options: Options
 ) -> Iterator[Neighbours]:
-    """The questions of the chosen way."""
-    pool = [one.object for one in data.pool]
-    recorded = recorded_for(upstreams["verify"], frozenset(pool))
+    """The size of the pool, and the questions of the chosen way."""
+    recorded = recorded_for(upstreams["verify"], frozenset(one.object for one in data.pool))
+    size = PoolSize(objects=len(data.pool), recorded=len(recorded))
+    yield Neighbours(id="pool", user=EVERYBODY, pool=size)
     people = [
         Person(
             user,
@@ -56,14 +60,15 @@ def neighbours(
         )
         for user, claims in upstreams["verify"].by_user()
     ]
+    names = in_order({name for found in recorded.values() for name in found})
     if options.overlap == "interests":
-        yield from by_interest(people, recorded)
+        yield from by_interest(people, names)
     elif options.overlap == "texts":
         limit = options.overlap_text_limit
         texts = {one.object: cut(one.text, limit) for one in data.pool}
-        yield from by_user(people, lambda _: texts)
+        yield from by_user(people, lambda person: others(texts, person))
     else:
-        yield from by_user(people, lambda person: undecided(person, pool, recorded))
+        yield from by_user(people, lambda person: undecided(person, names, recorded))
 
 
 def recorded_for(claims: Records[Any, Any], pool: frozenset[str]) -> Recorded:
@@ -76,31 +81,38 @@ def recorded_for(claims: Records[Any, Any], pool: frozenset[str]) -> Recorded:
     return recorded
 
 
-def undecided(person: Person, pool: list[str], recorded: Recorded) -> dict[str, str]:
-    """The recorded interests of each object that has some, none of them the person's own."""
-    return {
-        name: "; ".join(sorted(found))
-        for name in pool
-        if (found := recorded.get(name)) and found.isdisjoint(person.interests)
-    }
+def undecided(person: Person, names: list[str], recorded: Recorded) -> dict[str, str]:
+    """Those of the names that decide about an object.
+
+    The person's own objects are out anyway, and so are those that carry one of their interests.
+    """
+    deciding: set[str] = set()
+    for name, found in recorded.items():
+        if name not in person.own and found.isdisjoint(person.interests):
+            deciding |= found
+    return {name: name for name in names if name in deciding}
+
+
+def others(texts: Mapping[str, str], person: Person) -> dict[str, str]:
+    """The texts of the objects that are not the person's own."""
+    return {name: text for name, text in texts.items() if name not in person.own}
 
 
 def by_user(
     people: list[Person], options: Callable[[Person], Mapping[str, str]]
 ) -> Iterator[Neighbours]:
-    """A user's interests against what may overlap with them, the user's own objects left out."""
+    """A user's interests against what may overlap with them."""
     for person in people:
         if person.interests:
-            others = {key: text for key, text in options(person).items() if key not in person.own}
-            yield from parts(person.user, person.user, tuple(person.interests.values()), others)
+            interests = tuple(person.interests.values())
+            yield from parts(person.user, person.user, interests, options(person))
 
 
-def by_interest(people: list[Person], recorded: Recorded) -> Iterator[Neighbours]:
+def by_interest(people: list[Person], names: list[str]) -> Iterator[Neighbours]:
     """Each distinct interest against every other one that is recorded."""
-    options = in_order({name for found in recorded.values() for name in found})
     for name in in_order({name for person in people for name in person.interests}):
-        others = {other: other for other in options if other != name}
-        yield from parts(name, EVERYBODY, (name,), others)
+        options = {other: other for other in names if other != name}
+        yield from parts(name, EVERYBODY, (name,), options)
 
 
 def in_order(names: set[str]) -> list[str]:
@@ -111,25 +123,44 @@ def in_order(names: set[str]) -> list[str]:
 def parts(
     name: str, user: str, interests: tuple[str, ...], options: Mapping[str, str]
 ) -> Iterator[Neighbours]:
-    """The question about these options, in parts where they are many; none where there is none."""
-    keys, texts = tuple(options), tuple(options.values())
-    for part, start in enumerate(range(0, len(keys), OPTIONS_A_QUESTION), start=1):
-        stop = start + OPTIONS_A_QUESTION
+    """The question about these options, in parts where they are much; none where there is none.
+
+    Options that are shown as they are named stand in an item once.
+    """
+    for part, keys in enumerate(portions(options), start=1):
+        texts = tuple(options[key] for key in keys)
         yield Neighbours(
             id=f"{name}/{part}",
             user=user,
             interests=interests,
-            keys=keys[start:stop],
-            options=texts[start:stop],
+            keys=keys,
+            options=() if texts == keys else texts,
         )
+
+
+def portions(options: Mapping[str, str]) -> Iterator[tuple[str, ...]]:
+    """The keys of as many options at a time as go into one question."""
+    portion: list[str] = []
+    size = 0
+    for key, text in options.items():
+        full = len(portion) == OPTIONS_A_QUESTION or size + len(text) > CHARACTERS_A_QUESTION
+        if portion and full:
+            yield tuple(portion)
+            portion, size = [], 0
+        portion.append(key)
+        size += len(text)
+    if portion:
+        yield tuple(portion)
 
 
 async def find_overlap(item: Neighbours, desk: Desk) -> Overlapping | Failure:
     """The keys of the options that the judge finds to overlap with the interests."""
+    if not item.keys:
+        return Overlapping(keys=())
     question = Select(
         prompt="overlap",
         subject="; ".join(item.interests),
-        options=item.options,
+        options=item.options or item.keys,
         variables={
             "interests": list(item.interests),
             "texts": desk.options.overlap == "texts",
@@ -149,7 +180,7 @@ async def find_overlap(item: Neighbours, desk: Desk) -> Overlapping | Failure:
 
 OVERLAP = Stage(
     name="overlap",
-    version=1,
+    version=2,
     item=Neighbours,
     value=Overlapping,
     items=neighbours,
@@ -157,5 +188,5 @@ OVERLAP = Stage(
     judges=("overlap_judge",),
     options=("overlap", "overlap_text_limit", "thing", "things"),
     after=("verify",),
-    calls=Calls(least=1, most=1),
+    calls=Calls(least=0, most=1),
 )

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from harness import FAILURES, Done, Failure, Select, Selected, Stage
+from harness import FAILURES, Calls, Done, Failure, Select, Selected, Stage
 from harness.hashing import drawn, stable_int
 from harness_gistbench.interests import claimed, folded, test_id
 from harness_gistbench.profiles import by_number, taxonomy_of
@@ -109,8 +109,6 @@ class Removed:
         said = {key for one in about for key in self._said.get(one, ())}
         if self._way == "texts":
             return said
-        if self._way == "users":
-            return said | self._that_carry(interests)
         return self._that_carry(said | interests)
 
     def _that_carry(self, interests: set[str]) -> set[str]:
@@ -139,13 +137,21 @@ def draw_test_set(
 
 
 async def retrieve(item: TestSet, desk: Desk) -> Found | Failure:
-    """The objects that the judge takes for the interest's own, as many as back it."""
+    """The objects that the judge takes for the interest's own, as many as back it.
+
+    Among a handful of distractors anything is found again: it is not asked then. A test set that
+    is meant to be small has to be whole.
+    """
+    backing = len(item.backing)
+    least = min(desk.options.min_distractors, desk.options.test_set - backing)
+    if len(item.objects) - backing < least:
+        return Found(positions=(), asked=False)
     question = Select(
         prompt="specificity",
         subject=item.interest,
         options=tuple(one_line(one.text) for one in item.objects),
         labels=tuple(f"item_{place}" for place in range(len(item.objects))),
-        at_most=len(item.backing),
+        at_most=backing,
         variables={"thing": desk.options.thing, "things": desk.options.things},
     )
     verdict = await desk.judge(question, role="retrieval_judge")
@@ -161,7 +167,7 @@ async def retrieve(item: TestSet, desk: Desk) -> Found | Failure:
 
 SPECIFICITY = Stage(
     name="specificity",
-    version=1,
+    version=2,
     item=TestSet,
     value=Found,
     items=retrievals,
@@ -171,10 +177,12 @@ SPECIFICITY = Stage(
         "verification",
         "test_set",
         "max_backing",
+        "min_distractors",
         "overlap",
         "ask_all",
         "thing",
         "things",
     ),
     after=("verify", "taxonomy", "overlap"),
+    calls=Calls(least=0, most=1),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ EVERYBODY = "*"
 """Whom an item is about that serves all users."""
 
 TRIES = 3
-"""Questions that an interest may be in before it is given up."""
+"""Questions that an interest may be left out of, among others that were mapped."""
 
 MISREAD = frozenset({"no_json", "schema", "empty", "truncated", "refused"})
 """Why an answer that came is no verdict: asked again it would hardly be one. Every other cause is
@@ -44,23 +45,32 @@ def batches(
 
 
 async def map_interests(item: Batch, desk: Desk) -> Mapped | Failure:
-    """The category of each interest: as it was remembered, or as the taxonomist says now."""
+    """The category of each interest: as it was remembered, or as the taxonomist says now.
+
+    One interest can spoil the answer for all that it is asked with, so those of an answer without
+    any category are asked in halves, down to one. Every question maps an interest, halves them or
+    gives one up: there are fewer than twice as many as interests.
+    """
     memo = desk.memo(taxonomy_digest(item.categories))
     known = {name: int(id) for name in item.interests if (id := memo.get(name)) is not None}
     remembered = len(known)
     ids = {one.name: one.id for one in item.categories}
-    for _ in range(TRIES):
-        left = tuple(name for name in item.interests if name not in known)
-        if not left:
-            break
-        question = Classify(prompt="taxonomy", texts=left, labels=tuple(ids))
+    waiting = deque([(tuple(name for name in item.interests if name not in known), 1)])
+    while waiting:
+        asked, tried = waiting.popleft()
+        if not asked:
+            continue
+        question = Classify(prompt="taxonomy", texts=asked, labels=tuple(ids))
         verdict = await desk.judge(question, role="taxonomist")
         if isinstance(verdict, NoVerdict) and verdict.cause not in MISREAD:
             return verdict
-        new = named(left, verdict)
+        new = named(asked, verdict)
         known.update({name: int(memo.put(name, str(ids[label]))) for name, label in new.items()})
-        if not new:
-            break
+        if new and tried < TRIES:
+            waiting.append((tuple(name for name in asked if name not in new), tried + 1))
+        elif not new and len(asked) > 1:
+            half = len(asked) // 2
+            waiting.extend([(asked[:half], tried), (asked[half:], tried)])
     return Mapped(
         categories={name: known[name] for name in item.interests if name in known},
         unmapped=tuple(name for name in item.interests if name not in known),
@@ -78,7 +88,7 @@ def named(interests: tuple[str, ...], verdict: Classified | NoVerdict) -> dict[s
 
 TAXONOMY = Stage(
     name="taxonomy",
-    version=1,
+    version=2,
     item=Batch,
     value=Mapped,
     items=batches,

@@ -249,7 +249,8 @@ def judged():
 def load_histories():
     """Loads the histories of a task from files, as the task describes its data and options.
 
-    Everybody is kept, however short their history, unless `min_engagements` says otherwise.
+    Everybody is kept, however short their history, unless `min_engagements` says otherwise. What
+    was noted of the data loaded last stands in `load_histories.notes`.
     """
     from pathlib import Path
 
@@ -273,6 +274,7 @@ def load_histories():
             package=None,
             task=task,
         )
+        read.notes = dataset.notes
         asked = {**written["options"], "min_engagements": 1, **options}
         return load(dataset, msgspec.convert(asked, Options))
 

@@ -115,3 +115,8 @@ def test_nothing_that_could_be_varied_is_said(kept):
     assert report.figures == ()
     assert sheets(report)["IG F1, medians in %"].rows == ()
     assert len([note for note in report.notes if "does nothing" in note]) == 6
+
+
+def test_a_threshold_named_twice_is_varied_once(runs):
+    twice = run(runs, Options(threshold=("min_explicit_positive",) * 2, steps=1))
+    assert twice == explicit(runs)

@@ -15,6 +15,7 @@ import pytest
 from harness_gistbench.histories import Engagement
 from harness_gistbench.records import PoolObject
 
+from harness.cli.main import main
 from harness.errors import DataError
 
 LIKED, WATCHED, SKIPPED = "explicit_positive", "implicit_positive", "implicit_negative"
@@ -35,6 +36,13 @@ def plain(load_histories, tmp_path):
         return load_histories("gist_synthetic", file, **settings)
 
     return read
+
+
+@pytest.fixture(params=["whole", "in parts"])
+def read_at_once(request, monkeypatch):
+    """The data is read in one go, and again three rows at a time."""
+    if request.param == "in parts":
+        monkeypatch.setattr("harness.data.table.BATCH_ROWS", 3)
 
 
 def objects(found, user):
@@ -63,30 +71,26 @@ def test_equal_times_keep_the_order_of_the_file(plain):
     assert objects(found, "u") == ["b", "d", "a", "c", "e"]
 
 
-def test_without_times_the_order_of_the_file_holds_and_is_said_once(plain, caplog):
+def test_without_times_the_order_of_the_file_holds_and_is_noted(plain, load_histories):
     found = plain(
         ("u", "a", LIKED), ("v", "x", LIKED, ""), ("u", "b", LIKED, None), ("u", "c", LIKED, " ")
     )
     assert objects(found, "u") == ["a", "b", "c"]
-    assert caplog.messages == [
-        "gist_synthetic: no engagement has a time, so histories are in the order of the data"
-    ]
+    assert load_histories.notes == {"engagements in the order of the data, as none has a time": 4}
 
 
-def test_engagements_without_a_time_count_as_the_oldest(plain, caplog):
+def test_engagements_without_a_time_count_as_the_oldest(plain, load_histories):
     found = plain(
         ("u", "none-1", LIKED), ("u", "a", LIKED, -5), ("u", "none-2", LIKED, ""),
         ("u", "b", LIKED, 3),
     )  # fmt: skip
     assert objects(found, "u") == ["b", "a", "none-1", "none-2"]
-    assert caplog.messages == [
-        "gist_synthetic: engagements without a time, taken as the oldest: 2 of 4"
-    ]
+    assert load_histories.notes == {"engagements without a time, taken as the oldest": 2}
 
 
-def test_times_need_no_word_where_all_are_there(plain, caplog):
+def test_times_need_no_word_where_all_are_there(plain, load_histories):
     plain(("u", "a", LIKED, 1))
-    assert caplog.messages == []
+    assert load_histories.notes == {}
 
 
 def test_dates_compare_as_moments(plain):
@@ -124,6 +128,43 @@ def test_large_whole_numbers_are_not_rounded(plain):
     assert objects(found, "u") == ["b", "a"]
 
 
+def test_whole_numbers_written_as_fractions_are_not_rounded_either(plain):
+    times = (f"{2**60 + 1}.0", 2**60 + 2, f"{2**60 + 3}", "0.5e1")
+    found = plain(*((("u", name, LIKED, when)) for name, when in zip("abcd", times, strict=True)))
+    assert objects(found, "u") == ["c", "b", "a", "d"]
+
+
+@pytest.mark.usefixtures("read_at_once")
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        (2**53 + 1, 0.5, "a whole number, as others are above 2^53 and would be rounded"),
+        (0.5, 2**53 + 1, "a number up to 2^53, as others have fractions and it would be rounded"),
+        (
+            "1.5",
+            f"{2**60}",
+            "a number up to 2^53, as others have fractions and it would be rounded",
+        ),
+    ],
+)
+def test_fractions_beside_numbers_that_they_would_round_are_refused_with_both_rows(
+    plain, tmp_path, first, second, expected
+):
+    rows = [("u", f"o{n}", LIKED, 2**53) for n in range(3)]
+    with pytest.raises(DataError) as caught:
+        plain(("u", "a", LIKED, first), *rows, ("u", "b", LIKED, second))
+    place = f"{tmp_path / 'log.jsonl'}, row 5 (line 5), column 'interaction_time'"
+    assert caught.value.where == place
+    assert str(second) in caught.value.found
+    assert caught.value.expected == f"{expected}, as in row 1: {first!r}"
+
+
+@pytest.mark.parametrize("value", [f"{2**60}.5", 2**63, "-1e30"])
+def test_a_time_that_cannot_be_held_exactly_is_refused(plain, value):
+    with pytest.raises(DataError, match="2\\^"):
+        plain(("u", "a", LIKED, value))
+
+
 def test_dates_among_numbers_are_refused_with_both_rows(plain, tmp_path):
     with pytest.raises(DataError) as caught:
         plain(("u", "a", LIKED, 17), ("u", "b", LIKED, ""), ("u", "c", LIKED, "2024-05-31"))
@@ -146,22 +187,14 @@ def test_every_engagement_is_there_however_many(plain, many):
     assert objects(found, "u") == [f"o{when}" for when in reversed(range(many))]
 
 
-def test_people_with_too_few_engagements_are_left_out_before_the_choice(plain, caplog):
+def test_people_with_too_few_engagements_are_left_out_before_the_choice(plain, load_histories):
     rows = [("few", "a", LIKED, 1), ("many", "a", LIKED, 1), ("many", "b", LIKED, 2)]
     found = plain(*rows, min_engagements=2)
     assert list(found.users) == ["many"]
-    assert caplog.messages == [
-        "gist_synthetic: users left out with fewer than 2 engagements: 1 of 2"
-    ]
-    with pytest.raises(DataError, match="leaves no users to choose from"):
+    assert load_histories.notes == {"users left out with fewer than 2 engagements": 1}
+    with pytest.raises(DataError, match="leaves no users to choose from") as caught:
         plain(*rows, min_engagements=3)
-
-
-@pytest.fixture(params=["whole", "in parts"])
-def read_at_once(request, monkeypatch):
-    """The data is read in one go, and again three rows at a time."""
-    if request.param == "in parts":
-        monkeypatch.setattr("harness.data.table.BATCH_ROWS", 3)
+    assert caught.value.found == "users left out with fewer than 3 engagements: 2"
 
 
 @pytest.mark.usefixtures("read_at_once")
@@ -237,6 +270,17 @@ def test_rows_of_many_people_in_any_order_are_told_apart(plain):
         assert objects(found, user) == people[user][::-1]
 
 
+@pytest.mark.usefixtures("read_at_once")
+def test_texts_go_to_their_objects_without_hashing_these_again(plain, monkeypatch):
+    def hashed(*args, **settings):
+        raise AssertionError("the first reading knows the hashes")
+
+    monkeypatch.setattr("harness_gistbench.texts.ranks", hashed)
+    found = plain(*((f"u{n % 3}", f"o{n}", LIKED, n) for n in range(20)), limit=2)
+    for user in found.users:
+        assert all(one.text == f"about {one.object}" for one in found.history(user))
+
+
 SCRIPT = """
 import sys, msgspec, yaml
 from harness.data import open_dataset
@@ -283,3 +327,37 @@ def test_no_file_is_left_behind_where_temporary_files_go(plain, tmp_path, monkey
     found = plain(("u", "a", LIKED, 1))
     assert list(folder.iterdir()) == []
     assert objects(found, "u") == ["a"]
+
+
+def test_what_was_noted_of_the_data_stays_with_the_run(tmp_path, capsys, monkeypatch):
+    """At its start, in the manifest, summary and table, after going on and scoring anew."""
+    monkeypatch.chdir(tmp_path)
+    rows = [f"u,o{n},about {n},{LIKED},{n or ''}" for n in range(5)] + [f"v,o1,x,{LIKED},7"]
+    header = "user_id,object_id,object_text,interaction_type,interaction_time"
+    Path("log.csv").write_text("\n".join([header, *rows]) + "\n")
+    command = [
+        "--model", "baseline", "--judge", "lexical", "--tasks", "gist_synthetic", "--data",
+        "log.csv", "--set", "min_engagements=2", "--store", "calls.sqlite",
+    ]  # fmt: skip
+    noted = {
+        "engagements without a time, taken as the oldest": 1,
+        "users left out with fewer than 2 engagements": 1,
+    }
+    lines = [f"{fact}: 1" for fact in noted]
+
+    def told(*arguments):
+        assert main(arguments) == 0
+        shown = capsys.readouterr()
+        [folder] = Path("runs").iterdir()
+        assert all(f"  {line}\n" in shown.out for line in lines)
+        summary = json.loads((folder / "gist_synthetic" / "summary.json").read_text())
+        manifest = json.loads((folder / "manifest.json").read_text())
+        assert summary["data"]["notes"] == noted
+        assert manifest["tasks"]["gist_synthetic"]["data"]["notes"] == noted
+        return str(folder), [line for line in shown.err.splitlines() if "gist_synthetic: " in line]
+
+    folder, said = told(*command)
+    assert said == [f"gist_synthetic: {line}" for line in lines]
+    assert told(*command, "--resume", folder)[1] == said
+    assert told(*command, "--resume", folder, "--quiet")[1] == []
+    assert told("score", folder)[1] == []

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from harness_gistbench import records
 from harness_gistbench.analyses import export_labels, judge_validation
-from harness_gistbench.analyses.export_labels import even, spread
+from harness_gistbench.analyses.export_labels import as_csv, even, spread
 from harness_gistbench.records import (
     Claim,
     Counts,
@@ -18,7 +18,7 @@ from harness_gistbench.records import (
     PoolObject,
 )
 
-from harness.errors import DataError, UsageError
+from harness.errors import DataError, StorageError, UsageError
 from harness.outcomes import NoVerdict
 from harness.results.journal import JournalWriter
 from harness.results.manifest import StageEntry
@@ -345,3 +345,28 @@ def test_shares_are_as_alike_as_sizes_allow():
 def test_a_model_of_many_categories_gets_no_more_than_another():
     sizes = {("a", 1): 50, ("b", 1): 50, ("b", 2): 50, ("b", None): 2}
     assert spread(sizes, 20, 0) == {("a", 1): 10, ("b", 1): 4, ("b", 2): 4, ("b", None): 2}
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("=HYPERLINK(1)", "'=HYPERLINK(1)"),
+        ("+1", "'+1"),
+        ("-1", "'-1"),
+        ("@SUM(A1)", "'@SUM(A1)"),
+        ("\t=1", "' =1"),
+        ("a\x00b\x1b[2J", "a\\x00b\\x1b[2J"),
+        ("1 = 1", "1 = 1"),
+    ],
+)
+def test_no_cell_is_a_formula_or_steers_a_terminal(text, written):
+    assert as_csv(["text"], [{"text": text}]) == f"text\n{written}\n".encode()
+
+
+def test_a_folder_that_cannot_be_written_is_told_with_the_option_that_chose_it(
+    judged_run, tmp_path
+):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StorageError) as told:
+        export([judged_run("a")], tmp_path / "file" / "items")
+    assert told.value.hint == "make the folder writable, or choose another with --out"

@@ -1,6 +1,8 @@
 """Scores worked out by hand."""
 
 import pytest
+from harness_gistbench.counting import EMPTY_ORACLE as EMPTY
+from harness_gistbench.counting import TOGETHER
 from harness_gistbench.formulas import at_worst, columns, verified_categories
 from harness_gistbench.metrics import COLUMNS, METRICS, SCORED_WITH, run_counts, score
 from harness_gistbench.profiles import Missing
@@ -21,6 +23,7 @@ from harness_gistbench.records import (
     Options,
     Overlapping,
     PoolObject,
+    PoolSize,
     Prediction,
     Profile,
     Verification,
@@ -63,6 +66,10 @@ def unweighed(category, correct=0, backing=2, cause="timeout"):
 
 def unfound(category, counts=YES, cause="no_json"):
     return judged(category, counts, None, 2, retrieval_failure=f"specificity/{cause}")
+
+
+def lost(counts=YES, cause="timeout", **failures):
+    return judged(None, counts, None, None, mapping_failure=f"taxonomy/{cause}", **failures)
 
 
 def unasked(category, counts=YES):
@@ -184,6 +191,10 @@ def test_a_user_for_whom_no_verdict_is_left_has_no_score_and_the_most_frequent_c
     assert scores(*interests, oracle={31}) == dict.fromkeys(COLUMNS, Missing("verify/timeout"))
 
 
+def test_failures_that_leave_nothing_of_unmapped_interests_make_no_zero_either():
+    assert scores(unweighed(None), oracle={31}) == dict.fromkeys(COLUMNS, Missing("verify/timeout"))
+
+
 def test_where_only_unmapped_interests_have_a_verdict_there_is_precision_alone():
     found = scores(unweighed(31), judged(None, YES), oracle={31})
 
@@ -239,6 +250,42 @@ def test_at_worst_what_failed_is_unverified_and_found_nothing():
     assert worst["is"] == pytest.approx(1 / 3)
 
 
+def test_an_interest_whose_mapping_failed_is_left_out_of_everything():
+    found = scores(judged(31, YES, 1, 2), lost(), judged(5, NO), lost(NO), oracle={31, 7})
+
+    assert found == scores(judged(31, YES, 1, 2), judged(5, NO), oracle={31, 7})
+    assert (found["ig_p"], found["ig_r"], found["is"]) == (1 / 2, 1 / 2, 1 / 2)
+
+
+def test_it_is_not_one_of_those_that_fit_no_category():
+    assert scores(judged(None, NO), lost(), judged(31, YES))["ig_p"] == 1 / 2
+    assert scores(lost(), judged(None, NO), judged(31, YES))["ig_p"] == 1 / 2
+
+
+def test_a_user_of_whom_nothing_else_is_left_has_no_score_and_says_why():
+    interests = (lost(), lost(NO, cause="http"), lost(cause="http"), unweighed(5))
+
+    assert scores(*interests, oracle={31}) == dict.fromkeys(COLUMNS, Missing("taxonomy/http"))
+    assert scores(lost(None, evidence_failure="verify/empty")) == dict.fromkeys(
+        COLUMNS, Missing("taxonomy/timeout")
+    )
+
+
+def test_where_all_that_is_verified_lost_its_category_recall_and_specificity_are_missing():
+    found = scores(judged(7, NO), lost(), judged(None, YES), oracle={31})
+
+    assert found["ig_p"] == 1 / 2
+    assert found["ig_r"] == found["ig_f1"] == Missing("taxonomy/timeout")
+    assert found["is"] == found["hm"] == Missing("taxonomy/timeout")
+
+
+def test_at_worst_what_lost_its_category_is_one_more_that_is_not_verified():
+    ada = profile(judged(31, YES, 1, 2), lost(), lost(), judged(None, YES))
+    worst = columns(at_worst(ada), SUMS, {31})
+
+    assert (worst["ig_p"], worst["ig_r"], worst["is"]) == (pytest.approx(2 / 3), 1.0, 1 / 2)
+
+
 def test_at_worst_everything_cited_backs_what_was_not_asked_about():
     worst = columns(at_worst(profile(judged(31, YES, 2, 2), unasked(31))), SUMS, {31})
 
@@ -256,19 +303,23 @@ def test_the_verified_categories_are_given_once_each_and_ascending():
 
 INTERESTS = st.lists(
     st.builds(
-        lambda category, counts, backing, share, failure: judged(
-            category,
-            None if failure == "verify" else counts,
-            None if failure in ("find", "ask") else int(backing * share),
-            None if failure == "ask" else backing,
-            evidence_failure="verify/timeout" if failure == "verify" else None,
-            retrieval_failure="specificity/timeout" if failure == "find" else None,
+        lambda category, counts, backing, share, failure: (
+            judged(
+                category,
+                None if failure == "verify" else counts,
+                None if failure in ("find", "ask") else int(backing * share),
+                None if failure == "ask" else backing,
+                evidence_failure="verify/timeout" if failure == "verify" else None,
+                retrieval_failure="specificity/timeout" if failure == "find" else None,
+            )
+            if failure != "map"
+            else lost(counts)
         ),
         st.sampled_from([None, 1, 2, 3, 4]),
         st.sampled_from([YES, NO, Counts()]),
         st.integers(1, 5),
         st.floats(0, 1),
-        st.sampled_from(["", "", "", "verify", "find", "ask"]),
+        st.sampled_from(["", "", "", "verify", "find", "ask", "map"]),
     ),
     max_size=8,
 )
@@ -288,6 +339,22 @@ def test_every_score_is_a_share_and_no_better_than_missing_parts_at_worst(
         if not isinstance(found[name], Missing):
             assert number <= found[name] + 1e-12
             assert found[name] <= 1 + 1e-12
+
+
+@given(INTERESTS, OPTIONS)
+def test_no_failure_makes_a_zero_of_what_is_verified(interests, options):
+    found = scores(*interests, options=options)
+    known = [one for one in interests if one.counts == YES]
+
+    mapped = any(one.category is not None for one in known)
+    unlucky = any(one.mapping_failure for one in known)
+
+    if mapped or unlucky:
+        assert isinstance(found["ig_r"], Missing) or found["ig_r"] > 0
+    if unlucky and not mapped:
+        assert isinstance(found["is"], Missing)
+    if all(one.counts is None or one.mapping_failure for one in interests) and interests:
+        assert all(isinstance(number, Missing) for number in found.values())
 
 
 @given(INTERESTS, ORACLES, OPTIONS, st.randoms())
@@ -417,7 +484,7 @@ def test_the_paper_s_walkthrough_comes_out_as_printed(run):
     assert ada.values["is"] == 3 / 4
     assert (ada.values["ig_p"], ada.values["ig_r"]) == (1 / 2, 1.0)
     assert (ada.missing, ada.worst) == ({}, {})
-    assert ada.counts == {"windows": 1, "interests": 2}
+    assert ada.counts == {"windows": 1, "interests": 2, TOGETHER: 2}
 
 
 def test_other_thresholds_score_the_same_verdicts_anew(run):
@@ -474,6 +541,23 @@ def test_a_failure_lowers_the_second_column_alone(run):
     assert ada.counts["interests without a verdict on their evidence"] == 1
 
 
+def test_a_mapping_that_failed_lowers_the_second_column_and_is_counted_apart(run):
+    batches = [
+        (batch("nba basketball highlights"), NoVerdict("timeout")),
+        (batch("italian cooking recipes", number=2), Mapped(categories={}, unmapped=("x",))),
+    ]
+
+    (ada,) = score(run(**{**WALK, "taxonomy": batches, "specificity": []}), Options())
+
+    # what is verified has no category because of the failure; what has none of its own is not
+    assert ada.values == {"ig_p": 0.0}
+    assert ada.missing == dict.fromkeys(("ig_r", "ig_f1", "is", "hm"), "taxonomy/timeout")
+    assert ada.worst == dict.fromkeys(("ig_r", "ig_f1", "is", "hm"), 0.0)
+    assert ada.counts["interests without a verdict on their category"] == 1
+    assert ada.counts["interests that could not be mapped"] == 1
+    assert EMPTY not in ada.counts
+
+
 def test_everything_that_was_put_up_with_is_counted(run):
     first = prediction(
         {"Jazz": (1, 2), "Golf": ()},
@@ -514,6 +598,7 @@ def test_everything_that_was_put_up_with_is_counted(run):
         "interests that could not be mapped": 2,
         "citations of lines that are not in the window": 5,
         "objects cited for more than two interests of a window": 5,
+        "evidence questions about several objects at once": 1,
         "texts cut for the evidence judge": 2,
         "labels of the evidence judge that do not exist": 3,
         "labels that the evidence judge repeated": 4,
@@ -540,7 +625,7 @@ def test_the_run_as_a_whole_tells_of_its_interests_and_its_pool(run):
         taxonomy=[
             (
                 batch("jazz", "golf", "x"),
-                Mapped(categories={"jazz": 146, "golf": 123}, remembered=1),
+                Mapped(categories={"jazz": 146, "golf": 123}, unmapped=("x",), remembered=1),
             ),
             (batch("chess", number=2), NoVerdict("timeout")),
         ],
@@ -548,14 +633,21 @@ def test_the_run_as_a_whole_tells_of_its_interests_and_its_pool(run):
             (neighbours("p1", "p2"), Overlapping(keys=("p1",), unknown=2)),
             (neighbours("p2", "p3", user="ben"), Overlapping(keys=(), repeated=1)),
             (neighbours("p3", user="cem"), NoVerdict("no_json")),
+            (
+                Neighbours(id="pool", user="*", pool=PoolSize(objects=7, recorded=0)),
+                Overlapping(keys=()),
+            ),
         ],
     )
 
     assert run_counts(records, Options()) == {
         "distinct interests": 4,
         "distinct interests mapped before this run": 1,
-        "distinct interests without a category": 2,
-        "pool objects whose recorded interests were compared": 3,
+        "distinct interests without a category": 1,
+        "distinct interests without a verdict on their category": 1,
+        "objects of the pool": 7,
+        "objects of the pool with a recorded interest": 0,
+        "distinct recorded interests that were compared": 3,
         "overlap questions without a verdict": 1,
         "labels of the overlap judge that do not exist": 2,
         "labels that the overlap judge repeated": 1,

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 from harness_gistbench.metrics import METRICS
-from harness_gistbench.oracle import ORACLE, Categories, gather, read, rescore, write
+from harness_gistbench.oracle import ORACLE, Categories, doubts, gather, rescore, write
+from harness_gistbench.oracle import read as read_bytes
 from harness_gistbench.records import SIGNALS, Counts, Judged, Options, Profile
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,6 +16,11 @@ from hypothesis import strategies as st
 from harness import DataError, Score
 
 EMPTY = "users without a category in the oracle"
+
+
+def read(data, options=Options()):  # noqa: B008 — frozen
+    """The oracle in a file of the bundled taxonomy, unless options name another."""
+    return read_bytes(data, options)
 
 
 def score(user, *verified, unverified=(), **more):
@@ -184,6 +190,48 @@ def test_a_file_that_is_no_oracle_is_refused_and_says_where(text, says):
 
     assert says in str(refused.value)
     assert refused.value.expected
+
+
+@pytest.fixture
+def few(tmp_path):
+    """Options with a taxonomy of two categories of ones own."""
+    file = tmp_path / "few.csv"
+    file.write_text("category_id,category_name\n401,Tea\n7,Bread\n")
+    return Options(taxonomy=str(file))
+
+
+def test_the_ids_of_a_taxonomy_of_ones_own_are_written_and_read_back(few):
+    oracle = gather([score("ada", 401)])
+
+    assert read(write(oracle), few) == oracle
+    with pytest.raises(DataError, match="from 1 to 325"):
+        read(write(oracle))
+
+
+def test_an_id_that_a_taxonomy_of_ones_own_does_not_have_is_refused(few):
+    with pytest.raises(DataError, match="2 categories, whole numbers from 7 to 401") as refused:
+        read(b'{"oracle": {"7": [401, 8]}}', few)
+
+    assert refused.value.found == "8"
+
+
+def test_interests_that_runs_put_into_different_categories_are_told_with_an_example():
+    def named(user, **categories):
+        interests = tuple(
+            Judged(name=name, cited=2, category=id) for name, id in categories.items()
+        )
+        details = Profile(signals=SIGNALS, windows=1, unreadable=0, interests=interests)
+        return Score(id=user, user=user, details=details)
+
+    missing = Score(id="cem", user="cem", missing={"ig_r": "predict/no_json"})
+    first = [named("ada", Jazz=31, Tea=5), named("ben", Golf=None), missing]
+    second = [named("ada", JAZZ=110, Rye=7, Tea=5), named("ben", Golf=9)]
+
+    assert list(doubts([*first, *second])) == [
+        "1 of 4 distinct interests are in different categories in different runs, such as 'jazz' "
+        "in 31 and 110: recall is wrong by them"
+    ]
+    assert list(doubts(first)) == list(doubts(second)) == []
 
 
 def test_bytes_that_are_no_text_are_refused():

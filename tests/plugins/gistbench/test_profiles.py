@@ -1,7 +1,13 @@
 """From records to profiles: what was counted, what was not asked, what failed."""
 
 import pytest
-from harness_gistbench.profiles import Missing, chapters, profile_of, taxonomy_of
+from harness_gistbench.profiles import (
+    Missing,
+    chapters,
+    mapping_failures,
+    profile_of,
+    taxonomy_of,
+)
 from harness_gistbench.records import (
     Batch,
     Category,
@@ -72,13 +78,13 @@ def hidden(number, backing, size=50, user="ada"):
 
 @pytest.fixture
 def profile(recorded):
-    def make(predict, verify=(), specificity=(), taxonomy=None):
+    def make(predict, verify=(), specificity=(), taxonomy=None, failures=None):
         chapter = {
             "predict": recorded(predict),
             "verify": recorded(verify),
             "specificity": recorded(specificity),
         }
-        return profile_of(chapter, taxonomy or {})
+        return profile_of(chapter, taxonomy or {}, failures or {})
 
     return make
 
@@ -209,6 +215,22 @@ def test_interests_are_found_in_the_taxonomy_by_their_folded_names(recorded):
     )
 
     assert taxonomy_of(records) == {"cool jazz": 146}
+    assert mapping_failures(records) == {"chess": "taxonomy/schema"}
+
+
+def test_an_interest_whose_mapping_failed_says_so_and_one_that_fits_nowhere_does_not(profile):
+    ada = profile(
+        predict=[(window(), prediction(Jazz=(), Golf=()))],
+        verify=[
+            (claim(1), Kept(positions=())),
+            (claim(2, name="Golf"), Kept(positions=())),
+        ],
+        failures={"jazz": "taxonomy/timeout"},
+    )
+
+    assert [(one.category, one.mapping_failure) for one in ada.interests] == [
+        (None, "taxonomy/timeout"), (None, None),
+    ]  # fmt: skip
 
 
 def test_each_user_comes_with_the_own_records_of_all_stages(recorded):

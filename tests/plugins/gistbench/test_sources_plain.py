@@ -99,3 +99,14 @@ def test_an_empty_file_is_refused(refused, tmp_path, text):
     error = refused(text)
     assert str(tmp_path / "log.csv") in str(error)
     assert error.expected == "at least one row"
+
+
+@pytest.mark.parametrize("column", ["user_id", "object_id"])
+@pytest.mark.parametrize("blank", ["", " "])
+def test_a_blank_id_is_named_with_its_row(load_histories, tmp_path, column, blank):
+    file = tmp_path / "log.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in [*ROWS, {**ROWS[0], column: blank}]))
+    with pytest.raises(DataError) as caught:
+        load_histories("gist_synthetic", file)
+    assert caught.value.where == f"{file}, row 3 (line 3), column '{column}'"
+    assert (caught.value.found, caught.value.expected) == (repr(blank), "an id that is not blank")

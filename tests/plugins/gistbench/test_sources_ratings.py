@@ -41,9 +41,7 @@ def test_amazon_stars_are_signals(load_histories, tmp_path, stars, signal):
     assert found.signals == (LOVED, FINE, BAD)
 
 
-def test_amazon_texts_are_the_products_and_rows_without_one_are_counted(
-    load_histories, tmp_path, caplog
-):
+def test_amazon_texts_are_the_products_and_rows_without_one_are_counted(load_histories, tmp_path):
     lines(
         tmp_path / "Digital_Music.jsonl",
         [
@@ -70,9 +68,7 @@ def test_amazon_texts_are_the_products_and_rows_without_one_are_counted(
         Engagement("a", "Blue | Joni Mitchell | Her fourth. | A classic", LOVED),
     ]
     assert {one.object for one in found.pool} == {"a", "b"}
-    assert caplog.messages == [
-        "gist_amazon_music: engagements left out as their object has no text: 2"
-    ]
+    assert load_histories.notes == {"engagements left out as their object has no text": 2}
 
 
 def test_amazon_ratings_without_reviews_will_do(load_histories, tmp_path):
@@ -123,7 +119,7 @@ def book(number, title, description=""):
 
 
 def test_goodreads_books_are_joined_by_their_list_and_unrated_ones_counted(
-    load_histories, tmp_path, caplog
+    load_histories, tmp_path
 ):
     goodreads(
         tmp_path,
@@ -137,11 +133,12 @@ def test_goodreads_books_are_joined_by_their_list_and_unrated_ones_counted(
         Engagement("1000", "Persuasion | A novel.", FINE),
         Engagement("949", "Ulysses", BAD),
     ]
-    assert caplog.messages[:3] == [
-        "gist_goodreads: engagements left out for want of a rating: 2",
-        "gist_goodreads: engagements left out as their object has no text: 1",
-        "gist_goodreads: no engagement has a time, so histories are in the order of the data",
-    ]
+    assert load_histories.notes == {
+        "engagements left out for want of a rating": 2,
+        "engagements left out as their object has no text": 1,
+        "engagements in the order of the data, as none has a time": 3,
+        "users left out with fewer than 1 engagements": 1,
+    }
 
 
 def test_yelp_texts_are_the_businesses(load_histories, tmp_path):
@@ -175,3 +172,16 @@ def test_yelp_texts_are_the_businesses(load_histories, tmp_path):
         Engagement("b1", turning_point, BAD),
         Engagement("b1", turning_point, LOVED),
     ]
+
+
+@pytest.mark.parametrize("column", ["user_id", "parent_asin"])
+def test_a_rating_by_nobody_or_of_nothing_is_refused(load_histories, tmp_path, column):
+    lines(
+        tmp_path / "Digital_Music.jsonl",
+        [review("u", "a", 5.0, 1), {**review("u", "a", 5.0, 1), column: " "}],
+    )
+    lines(tmp_path / "meta_Digital_Music.jsonl", [product("a", "Blue")])
+    with pytest.raises(DataError) as caught:
+        load_histories("gist_amazon_music", tmp_path)
+    place = f"{tmp_path / 'Digital_Music.jsonl'}, row 2 (line 2), column '{column}'"
+    assert (caught.value.where, caught.value.found) == (place, "' '")

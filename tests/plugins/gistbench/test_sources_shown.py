@@ -1,5 +1,7 @@
 """KuaiRec and MIND: what was watched or opened, and what was passed over."""
 
+import json
+
 import pytest
 from harness_gistbench.histories import Engagement
 
@@ -36,7 +38,7 @@ def test_watch_ratios_are_signals(load_histories, tmp_path, ratio, signal):
     assert found.signals == (LIKED, WATCHED, SKIPPED)
 
 
-def test_captions_with_bare_returns_keep_their_rows(load_histories, tmp_path, caplog):
+def test_captions_with_bare_returns_keep_their_rows(load_histories, tmp_path):
     (tmp_path / "small_matrix.csv").write_text(
         MATRIX + watched(1, 1) + watched(2, 0.5, "1593878904.0") + watched(3, 1, "") + watched(4, 1)
     )
@@ -51,10 +53,20 @@ def test_captions_with_bare_returns_keep_their_rows(load_histories, tmp_path, ca
         Engagement("1", "So long | Cover | [a,b] | Nature | Rain", LIKED),
         Engagement("3", "End | Nature", LIKED),
     ]
-    assert caplog.messages == [
-        "gist_kuairec: engagements left out as their object has no text: 2",
-        "gist_kuairec: engagements without a time, taken as the oldest: 1 of 2",
-    ]
+    assert load_histories.notes == {
+        "engagements left out as their object has no text": 2,
+        "engagements without a time, taken as the oldest": 1,
+    }
+
+
+def test_a_negative_watch_ratio_is_refused(load_histories, tmp_path):
+    (tmp_path / "small_matrix.csv").write_text(MATRIX + watched(1, 0.5) + watched(2, -0.5))
+    (tmp_path / "kuairec_caption_category.csv").write_text(f"{CAPTIONS}1,,Rain,[],1,A,2,B,3,C\n")
+    with pytest.raises(DataError) as caught:
+        load_histories("gist_kuairec", tmp_path)
+    place = f"{tmp_path / 'small_matrix.csv'}, row 2 (line 3), column 'watch_ratio'"
+    assert (caught.value.where, caught.value.found) == (place, "-0.5 (number)")
+    assert caught.value.expected == "a share that was watched, 0 or more"
 
 
 def test_the_small_matrix_is_read_where_both_are_there(load_histories, tmp_path):
@@ -96,7 +108,7 @@ def mind(load_histories, tmp_path):
     return read
 
 
-def test_clicks_are_explicit_and_what_was_passed_over_implicit(mind, caplog):
+def test_clicks_are_explicit_and_what_was_passed_over_implicit(mind, load_histories):
     found = mind()
     assert found.history("U1") == [
         Engagement("N1", '"Home run, he said | It went far.', SKIPPED),
@@ -106,16 +118,50 @@ def test_clicks_are_explicit_and_what_was_passed_over_implicit(mind, caplog):
     ]
     assert [one.object for one in found.history("U2")] == ["N1"]
     assert found.signals == (LIKED, SKIPPED)
-    assert caplog.messages == ["gist_mind: engagements left out as their object has no text: 1"]
+    assert load_histories.notes == {"engagements left out as their object has no text": 1}
 
 
 def test_the_history_comes_once_and_as_the_oldest_where_it_is_asked_for(mind):
-    found = mind(untimed_history=True)
-    assert [(one.object, one.signal) for one in found.history("U1")[4:]] == [
-        ("N2", LIKED),
-        ("N3", LIKED),
-    ]
+    rows = (
+        "1\tU1\t11/12/2019 2:14:46 PM\tN3 N2\tN1-0 N2-0\n"
+        "2\tU1\t11/9/2019 12:05:00 AM\tN3 N2\tN1-1\n"
+        "3\tU2\t11/12/2019 9:00:00 AM\t\tN1-1 N9-0\n"
+    )
+    found = mind(rows, untimed_history=True)
+    assert [(one.object, one.signal) for one in found.history("U1")] == [
+        ("N1", SKIPPED), ("N2", SKIPPED), ("N1", LIKED), ("N2", LIKED), ("N3", LIKED),
+    ]  # fmt: skip
     assert found.count("U2") == 1
+
+
+def test_of_two_files_the_history_of_the_earliest_impression_holds(load_histories, tmp_path):
+    """The later file's history holds what was opened in the earlier file's impressions."""
+    files = {
+        "dev": (
+            "1\tU1\t11/15/2019 8:00:00 AM\tN1 N2 N3\tN2-0\n2\tU2\t11/15/2019 8:00:00 AM\tN2\tN1-1\n"
+        ),
+        "train": (
+            "1\tU1\t11/10/2019 9:00:00 AM\tN1 N2\tN3-1\n2\tU1\t11/9/2019 9:00:00 AM\tN1 N2\tN1-1\n"
+        ),
+    }
+    for name, rows in files.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "behaviors.tsv").write_text(rows)
+        (tmp_path / name / "news.tsv").write_text(NEWS)
+    found = load_histories("gist_mind", tmp_path, untimed_history=True)
+    assert [(one.object, one.signal) for one in found.history("U1")] == [
+        ("N2", SKIPPED), ("N3", LIKED), ("N1", LIKED), ("N2", LIKED),
+    ]  # fmt: skip
+    assert [one.object for one in found.history("U2")] == ["N1", "N2"]
+    few = load_histories("gist_mind", tmp_path, untimed_history=True, min_engagements=4)
+    assert list(few.users) == ["U1"]
+    with pytest.raises(DataError, match="leaves no users"):
+        load_histories("gist_mind", tmp_path, untimed_history=True, min_engagements=5)
+
+
+def test_histories_are_taken_where_nothing_was_opened(mind):
+    found = mind("1\tU1\t11/12/2019 9:00:00 AM\tN1 N2\tN3-0\n", untimed_history=True)
+    assert [one.object for one in found.history("U1")] == ["N3", "N2", "N1"]
 
 
 @pytest.mark.parametrize("shown", ["N1", "N1-2", "-1"])
@@ -132,3 +178,21 @@ def test_a_time_in_another_form_is_refused(mind, tmp_path):
     with pytest.raises(DataError) as caught:
         mind("1\tU1\t2019-11-12 14:14:46\t\tN1-1\n")
     assert caught.value.where == f"{tmp_path / 'behaviors.tsv'}, row 1 (line 1), column 'time'"
+
+
+@pytest.mark.parametrize("user", ["", " "])
+def test_a_watch_or_an_impression_of_nobody_is_refused(load_histories, mind, tmp_path, user):
+    rows = [
+        {"user_id": 14, "video_id": 1, "watch_ratio": 1.0},
+        {"user_id": user, "video_id": 1, "watch_ratio": 1.0},
+    ]
+    (tmp_path / "watched.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "kuairec_caption_category.csv").write_text(f"{CAPTIONS}1,,Rain,[],1,A,2,B,3,C\n")
+    with pytest.raises(DataError) as caught:
+        load_histories(
+            "gist_kuairec", tmp_path, tables={"interactions": {"files": ["watched.jsonl"]}}
+        )
+    assert caught.value.where == f"{tmp_path / 'watched.jsonl'}, row 2 (line 2), column 'user_id'"
+    assert caught.value.found == repr(user)
+    with pytest.raises(DataError, match="column 'user_id'"):
+        mind(f"1\t{user}\t11/12/2019 2:14:46 PM\t\tN1-1\n")

@@ -9,6 +9,7 @@ from harness_gistbench.records import (
     Options,
     Overlapping,
     PoolObject,
+    PoolSize,
 )
 from harness_gistbench.stages import overlap
 from harness_gistbench.stages.overlap import find_overlap, neighbours
@@ -48,14 +49,21 @@ PEOPLE = {
 }
 
 
-def asked(recorded, written_histories, people=PEOPLE, **options):
+SIZE = "pool"
+
+
+def found(recorded, written_histories, people=PEOPLE, **options):
     seen = {user: [(one, one, LIKED) for one in objects] for user, (objects, _) in people.items()}
     data = written_histories(seen, pool=POOL)
-    found = neighbours({"verify": claimed(recorded, people)}, data, Options(**options))
-    return {one.id: one for one in found}
+    items = neighbours({"verify": claimed(recorded, people)}, data, Options(**options))
+    return {one.id: one for one in items}
 
 
-def test_a_user_is_asked_about_the_recorded_interests_of_others_objects_in_one_question(
+def asked(*args, **options):
+    return {id: one for id, one in found(*args, **options).items() if id != SIZE}
+
+
+def test_a_user_is_asked_once_about_each_interest_that_is_recorded_for_others_objects(
     recorded, written_histories
 ):
     items = asked(recorded, written_histories)
@@ -63,16 +71,15 @@ def test_a_user_is_asked_about_the_recorded_interests_of_others_objects_in_one_q
     assert items == {
         # b and c carry Ada's own interest, and a and b are hers.
         "ada/1": Neighbours(
-            id="ada/1", user="ada", interests=("Tea Houses",), keys=("d",), options=("rye bread",)
+            id="ada/1", user="ada", interests=("Tea Houses",), keys=("rye bread",)
         ),
         # a carries Ben's interest in tea houses.
         "ben/1": Neighbours(
-            id="ben/1", user="ben", interests=("Green Tea", "TEA houses"), keys=("d",),
-            options=("rye bread",),
+            id="ben/1", user="ben", interests=("Green Tea", "TEA houses"), keys=("rye bread",)
         ),
         "cem/1": Neighbours(
-            id="cem/1", user="cem", interests=("Rye Bread",), keys=("c", "b", "a"),
-            options=("green tea; tea houses", "green tea; tea houses", "tea houses"),
+            # Each is recorded for two objects.
+            id="cem/1", user="cem", interests=("Rye Bread",), keys=("tea houses", "green tea")
         ),
     }  # fmt: skip
 
@@ -81,6 +88,25 @@ def test_without_a_recorded_interest_in_the_pool_nothing_is_asked(recorded, writ
     people = {"ada": ("qr", {"Tea": "q"}), "ben": ("a", {})}
 
     assert asked(recorded, written_histories, people) == {}
+
+
+@pytest.mark.parametrize("way", ["users", "interests", "texts"])
+@pytest.mark.parametrize(
+    ("people", "many"),
+    [
+        (PEOPLE, 4),
+        ({"ada": ("a", {"Tea": "a"})}, 1),
+        ({"ada": ("q", {"Tea": "q"}), "ben": ("a", {})}, 0),
+    ],
+)
+def test_the_size_of_the_pool_is_recorded_with_how_many_of_it_have_a_recorded_interest(
+    recorded, written_histories, way, people, many
+):
+    items = found(recorded, written_histories, people, overlap=way)
+
+    assert items[SIZE] == Neighbours(
+        id=SIZE, user="*", pool=PoolSize(objects=len(POOL), recorded=many)
+    )
 
 
 def test_each_distinct_interest_is_asked_once_for_all_who_have_it(recorded, written_histories):
@@ -92,7 +118,7 @@ def test_each_distinct_interest_is_asked_once_for_all_who_have_it(recorded, writ
         "rye bread/1": {"tea houses", "green tea"},
     }
     assert {one.user for one in items.values()} == {"*"}
-    assert all(one.keys == one.options for one in items.values())
+    assert not any(one.options for one in items.values())
 
 
 def test_texts_of_objects_are_cut_and_the_users_own_left_out(recorded, written_histories):
@@ -111,18 +137,65 @@ def test_many_options_are_asked_in_parts(recorded, written_histories, monkeypatc
     assert [items[f"cem/{n}"].keys for n in (1, 2, 3)] == [("c", "b"), ("a", "x"), ("y",)]
 
 
-ITEM = Neighbours(
+def test_long_options_are_asked_in_parts(recorded, written_histories, monkeypatch):
+    monkeypatch.setattr(overlap, "CHARACTERS_A_QUESTION", len("a text about c") * 2)
+    people = {**PEOPLE, "eda": ("f", {"Long " * 20: "x", "Salt": "x", "Rye": "x"})}
+
+    texts = asked(recorded, written_histories, overlap="texts")
+    names = asked(recorded, written_histories, people, overlap="users")
+
+    assert [texts[f"cem/{n}"].keys for n in (1, 2, 3)] == [("c", "b"), ("a", "x"), ("y",)]
+    # An option that is too long by itself is asked about by itself.
+    long = " ".join(["long"] * 20)
+    assert [
+        one.keys for id, one in names.items() if id.startswith("cem/") and long in one.keys
+    ] == [(long,)]
+
+
+def test_options_that_are_all_too_long_are_asked_about_one_by_one(
+    recorded, written_histories, monkeypatch
+):
+    monkeypatch.setattr(overlap, "CHARACTERS_A_QUESTION", 1)
+
+    items = asked(recorded, written_histories, overlap="texts")
+
+    assert [items[f"cem/{n}"].keys for n in range(1, 6)] == [("c",), ("b",), ("a",), ("x",), ("y",)]
+
+
+def test_the_largest_question_is_bounded_however_many_interests_are_recorded(
+    recorded, written_histories
+):
+    people = {
+        f"user of {thing}": ("", {f"{pad} interest of {thing}, {n}": thing for n in range(1500)})
+        for thing, pad in zip("abcde", ["", "", "", *["long " * 20] * 2], strict=True)
+    }
+
+    items = asked(recorded, written_histories, people)
+
+    assert max(len(one.keys) for one in items.values()) == 1000
+    assert 59_000 < max(sum(map(len, one.keys)) for one in items.values()) <= 60_000
+    # The 1,500 interests of each of the four others, once.
+    names = [key for one in items.values() if one.user == "user of a" for key in one.keys]
+    assert (len(names), len(set(names))) == (6000, 6000)
+
+
+RECORDED = Neighbours(
+    id="cem/1", user="cem", interests=("Rye Bread", "Salsa"), keys=("green tea", "salsa dancing")
+)
+TEXTS = Neighbours(
     id="cem/1", user="cem", interests=("Rye Bread", "Salsa"), keys=("c", "b"),
     options=("green tea", "salsa dancing"),
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("way", ["users", "texts"])
-async def test_the_judge_names_options_and_their_keys_are_kept(desk, way):
+@pytest.mark.parametrize(
+    ("way", "item", "key"), [("users", RECORDED, "salsa dancing"), ("texts", TEXTS, "b")]
+)
+async def test_the_judge_names_options_and_their_keys_are_kept(desk, way, item, key):
     scripted = desk(Selected(chosen=(1,), rung="text", unknown=1, repeated=2), overlap=way,
                     **WORDING)  # fmt: skip
 
-    assert await find_overlap(ITEM, scripted) == Overlapping(keys=("b",), unknown=1, repeated=2)
+    assert await find_overlap(item, scripted) == Overlapping(keys=(key,), unknown=1, repeated=2)
     assert scripted.asked == [
         (
             "overlap_judge",
@@ -143,4 +216,12 @@ async def test_the_judge_names_options_and_their_keys_are_kept(desk, way):
 async def test_a_judge_that_fails_is_no_verdict(desk):
     failure = NoVerdict("truncated")
 
-    assert await find_overlap(ITEM, desk(failure, overlap="users", **WORDING)) is failure
+    assert await find_overlap(RECORDED, desk(failure, overlap="users", **WORDING)) is failure
+
+
+async def test_of_the_size_of_the_pool_no_judge_is_asked(desk):
+    size = Neighbours(id=SIZE, user="*", pool=PoolSize(objects=7, recorded=0))
+    scripted = desk(overlap="users", **WORDING)
+
+    assert await find_overlap(size, scripted) == Overlapping(keys=())
+    assert scripted.asked == []

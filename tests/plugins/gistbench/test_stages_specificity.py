@@ -5,8 +5,10 @@ import json
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
+from harness_gistbench.analyses.pairs import pairs_in
 from harness_gistbench.records import (
     Batch,
     Claim,
@@ -21,11 +23,13 @@ from harness_gistbench.records import (
 )
 from harness_gistbench.stages import specificity
 
+import harness
 from harness.judging import Select, Selected
 from harness.outcomes import NoVerdict
 
 LIKED = "explicit_positive"
 WORDING = {"thing": "video", "things": "videos"}
+ASKING = {**WORDING, "test_set": 50, "min_distractors": 0}
 POOL = tuple(PoolObject(f"p{n}", f"pool text {n}") for n in range(1, 101))
 
 
@@ -121,9 +125,10 @@ def test_a_short_pool_gives_a_shorter_test_set(drawn):
 
 
 def test_objects_that_overlap_are_no_distractors(drawn):
-    gone = [f"p{n}" for n in range(1, 98)]
+    others = [claim("ben", 1, "Tea Houses", [f"p{n}" for n in range(1, 98)], ())]
+    said = [overlapping("ada", ["tea houses"])]
 
-    [item] = drawn([TEA], mapped(green_tea=1), overlap=[overlapping("ada", gone)]).values()
+    item = drawn([TEA, *others], mapped(green_tea=1), overlap=said)["ada/1"]
 
     assert {one.object for one in item.objects if one in POOL} == {"p98", "p99", "p100"}
 
@@ -137,11 +142,11 @@ def test_objects_with_the_very_same_interest_are_no_distractors(drawn):
 
 
 def test_where_the_overlap_judge_failed_only_the_users_own_objects_are_taken_out(drawn):
-    others = [claim("ben", 1, "green tea", ["p1"], ())]
+    others = [claim("ben", 1, "green tea", ["p1"], ()), claim("ben", 2, "Rye", ["p3"], ())]
     said = [
         overlapping("ada", NoVerdict("schema")),
         (Neighbours(id="ada/2", user="ada", interests=(), keys=(), options=()),
-         Overlapping(keys=("p3",))),
+         Overlapping(keys=("rye",))),
     ]  # fmt: skip
 
     items = drawn(
@@ -149,6 +154,28 @@ def test_where_the_overlap_judge_failed_only_the_users_own_objects_are_taken_out
     )  # fmt: skip
 
     assert {one.object for one in items["ada/1"].objects if one in POOL} == {"p1", "p3", "p4"}
+
+
+@pytest.mark.parametrize("way", ["users", "interests"])
+def test_an_object_is_no_distractor_if_any_interest_recorded_for_it_was_named(drawn, way):
+    others = [
+        claim("ben", 1, "Tea Houses", ["p1", "p2"], ()),
+        claim("cem", 1, "Rye", ["p2", "p3"], ()),
+    ]
+    about = {"users": ("ada", None), "interests": ("*", "green tea")}[way]
+    said = [overlapping(about[0], ["tea houses"], name=about[1])]
+
+    items = drawn([TEA, *others], mapped(green_tea=1), said, pool=POOL[:4], way=way)
+
+    assert {one.object for one in items["ada/1"].objects if one in POOL} == {"p3", "p4"}
+
+
+def test_objects_named_by_their_texts_are_no_distractors(drawn):
+    said = [overlapping("ada", ["p1"])]
+
+    items = drawn([TEA], mapped(green_tea=1), said, pool=POOL[:3], way="texts")
+
+    assert {one.object for one in items["ada/1"].objects if one in POOL} == {"p2", "p3"}
 
 
 def test_overlap_that_was_asked_by_interest_holds_for_everybody_who_has_it(drawn):
@@ -225,7 +252,7 @@ async def test_the_judge_gets_the_interest_how_many_and_labelled_texts(desk, dra
     [item] = drawn([claim("ada", 1, "Green Tea", "ab", (0, 1))], mapped(green_tea=1),
                    pool=POOL[:1]).values()  # fmt: skip
     scripted = desk(
-        Selected(chosen=(2, 0), rung="text", unknown=1, repeated=2, surplus=3), **WORDING
+        Selected(chosen=(2, 0), rung="text", unknown=1, repeated=2, surplus=3), **ASKING
     )
 
     assert await specificity.retrieve(item, scripted) == Found(
@@ -250,7 +277,69 @@ async def test_a_judge_that_fails_is_no_verdict(desk, drawn):
     [item] = drawn([TEA], mapped(green_tea=1)).values()
     failure = NoVerdict("schema")
 
-    assert await specificity.retrieve(item, desk(failure, **WORDING)) is failure
+    assert await specificity.retrieve(item, desk(failure, **ASKING)) is failure
+
+
+@pytest.mark.parametrize(
+    ("pool", "options", "asked"),
+    [
+        (19, {}, False),
+        (20, {}, True),
+        (0, {}, False),
+        (3, {"min_distractors": 4}, False),
+        (4, {"min_distractors": 4}, True),
+        (0, {"min_distractors": 0}, True),
+        # A test set of ten has five distractors, and needs no more.
+        (5, {"test_set": 10}, True),
+        (4, {"test_set": 10}, False),
+    ],
+)
+async def test_among_too_few_distractors_the_judge_is_not_asked(desk, drawn, pool, options, asked):
+    [item] = drawn([TEA], mapped(green_tea=1), pool=POOL[:pool], **options).values()
+    settings = Options(**options)
+    named = Selected(chosen=(0,), rung="text")
+    scripted = desk(
+        *([named] if asked else []), **WORDING,
+        test_set=settings.test_set, min_distractors=settings.min_distractors,
+    )  # fmt: skip
+
+    found = await specificity.retrieve(item, scripted)
+
+    assert found == (Found(positions=(0,)) if asked else Found(positions=(), asked=False))
+    assert len(scripted.asked) == asked
+
+
+def test_what_no_judge_was_asked_is_no_label_of_the_judge(drawn, recorded):
+    [item] = drawn([TEA], mapped(green_tea=1), pool=POOL[:3]).values()
+    run = SimpleNamespace(task=SimpleNamespace(run="r", task=SimpleNamespace(name="t")))
+    unasked, asked = recorded(
+        [(item, Found(positions=(), asked=False)), (item, Found(positions=()))]
+    )
+
+    assert list(pairs_in(run, "retrieval", unasked)) == []
+    assert len(list(pairs_in(run, "retrieval", asked))) == 8
+
+
+DENSE = "user_id,object_id,object_text,interaction_type,interaction_time\n" + "".join(
+    f"{user},v{n},#trains number {n},explicit_positive,{n}\n" for user in "ab" for n in range(110)
+)
+
+
+@pytest.mark.parametrize(("options", "value"), [({}, None), ({"min_distractors": 0}, 1.0)])
+def test_where_everybody_saw_everything_there_is_no_specificity(tmp_path, options, value):
+    file = tmp_path / "engagements.csv"
+    file.write_text(DENSE)
+
+    result = harness.evaluate(
+        "gist_synthetic", model="baseline", judge="lexical", data=str(file), changes=options,
+        use_store=False, output_path=tmp_path / "runs",
+    )  # fmt: skip
+
+    [summary] = result.summaries
+    assert summary.metrics["is"].value == value
+    causes = {"specificity/too_few_distractors": 2} if value is None else {}
+    assert summary.metrics["is"].missing == causes
+    assert summary.stages["specificity"].failures == {}
 
 
 def test_runs_on_the_same_engagements_in_another_order_draw_the_same(tmp_path):

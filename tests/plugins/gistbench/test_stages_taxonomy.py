@@ -118,6 +118,54 @@ async def test_what_got_no_category_is_asked_again_up_to_three_times(desk):
     assert "x" not in scripted.memory
 
 
+async def test_what_three_answers_left_out_is_not_asked_a_fourth_time(desk):
+    scripted = desk(
+        labelled("Tea", None, None, None), labelled("Tea", None, None), labelled("Tea", None)
+    )
+
+    assert (await map_interests(batch("a", "b", "c", "d"), scripted)).unmapped == ("d",)
+
+
+class Spoiled:
+    """A taxonomist that sees tea everywhere, and gives no verdict where it is asked about bombs."""
+
+    def __init__(self, cause, *bombs):
+        self.cause, self.bombs, self.asked = cause, set(bombs), []
+
+    async def judge(self, question, *, role):
+        self.asked.append(question.texts)
+        if self.bombs.isdisjoint(question.texts):
+            return labelled(*["Tea"] * len(question.texts))
+        return NoVerdict(self.cause)
+
+    def memo(self, name):
+        known = {}
+        return type("Memo", (), {"get": known.get, "put": known.setdefault})
+
+
+@pytest.mark.parametrize("cause", ["no_json", "schema", "empty", "truncated", "refused"])
+async def test_one_name_that_spoils_an_answer_costs_the_others_nothing(cause):
+    names = tuple(f"tea {n}" for n in range(24))
+    taxonomist = Spoiled(cause, "bomb")
+
+    mapped = await map_interests(batch(*names[:11], "bomb", *names[11:]), taxonomist)
+
+    assert mapped == Mapped(categories=dict.fromkeys(names, 4), unmapped=("bomb",))
+    # 25 in one, then halves of what is spoiled: 12 or 13, 6, 3, 1 or 2, 1
+    assert len(taxonomist.asked) <= 11
+    assert ("bomb",) in taxonomist.asked
+
+
+async def test_a_taxonomist_that_answers_nothing_is_asked_less_than_twice_a_name():
+    names = tuple(f"bomb {n}" for n in range(25))
+    taxonomist = Spoiled("no_json", *names)
+
+    mapped = await map_interests(batch(*names), taxonomist)
+
+    assert mapped == Mapped(categories={}, unmapped=names)
+    assert len(taxonomist.asked) == len(set(taxonomist.asked)) == 49
+
+
 @pytest.mark.parametrize("cause", ["no_json", "schema", "empty", "truncated", "refused"])
 async def test_an_answer_that_cannot_be_read_leaves_interests_unmapped(desk, cause):
     scripted = desk(labelled("Tea", None), NoVerdict(cause))

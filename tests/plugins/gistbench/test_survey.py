@@ -1,7 +1,9 @@
+import dataclasses
 import math
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from harness_gistbench.analyses import outside, survey
 from harness_gistbench.records import Counts, Judged
@@ -238,3 +240,31 @@ def test_a_missing_column_of_figures_is_named(ranked, tmp_path):
         outside.run(ranked, outside.Options(figures=figures, column="ELO rating"))
     assert "no row has a figure in a column 'ELO rating'" in str(told.value)
     assert "columns model, elo" in str(told.value)
+
+
+def seeded(task: Any, seed: int) -> Any:
+    """The same run as if it had been asked with another seed."""
+    return dataclasses.replace(task, manifest=msgspec.structs.replace(task.manifest, seed=seed))
+
+
+def test_a_run_that_was_asked_otherwise_enters_no_survey_unless_forced(tasks, stated, kept):
+    odd = seeded(kept("odd", {"u1": [interest("Manga", ANIME, 4)]}), 7)
+    report = survey.run([*tasks, odd], survey.Options(stated=stated))
+    assert list(rows_of(report.sheets[1])) == ["a", "b", "c"]
+    assert report.notes[-1] == "gist_synthetic: odd is left out: seed 7 against 0"
+    forced = survey.run([*tasks, odd], survey.Options(stated=stated, force=True))
+    assert list(rows_of(forced.sheets[1])) == ["a", "b", "c", "odd"]
+    assert "odd is taken in by force: seed 7 against 0" in forced.notes[-1]
+
+
+def test_runs_asked_otherwise_and_copies_are_not_correlated(ranked, kept, tmp_path):
+    figures = written(tmp_path, "elo.csv", *FIGURES)
+    options = outside.Options(figures=figures, column="Elo")
+    found = {"u": [interest("NBA", BASKETBALL, 4), interest("Manga", ANIME, 4)]}
+    odd = kept("odd", found, judge="another-judge")
+    models, _ = outside.run([*ranked, odd, ranked[0]], options).sheets
+    # The odd run would have added anime to the oracle, and halved the recall of all the others.
+    assert [row[3] for row in models.rows] == pytest.approx([100, 200 / 3, 50, 40])
+    notes = outside.run([*ranked, odd, ranked[0]], options).notes
+    assert "odd is left out: roles.judge.name another-judge against judge-70b" in notes[-1]
+    assert any("vllm:org/Model-0 is left out: it is a copy of" in note for note in notes)

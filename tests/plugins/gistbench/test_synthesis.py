@@ -187,6 +187,15 @@ def test_a_filter_drops_and_replaces_and_the_counts_are_told(log, tmp_path, monk
     assert told["engagements written"] == len(rows)
 
 
+def test_a_filter_that_drops_everything_leaves_no_file(log, tmp_path, monkeypatch):
+    (tmp_path / "filter_of_nothing.py").write_text("def drop(row):\n    return None\n")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match="leaves nothing to write") as error:
+        run(settings(log, tmp_path / "out", filter="filter_of_nothing:drop"))
+    assert error.value.where == "filter_of_nothing:drop"
+    assert list((tmp_path / "out").iterdir()) == []
+
+
 def test_too_few_people_are_refused_with_what_there_is(log, tmp_path):
     with pytest.raises(DataError, match="no 13 people share 10 clusters") as error:
         run(settings(log, tmp_path / "out", least_people=13))

@@ -9,7 +9,7 @@ from harness_gistbench.synthesis import validation
 from harness_gistbench.synthesis.clusters import NONE, Clusters, by_k_means
 from harness_gistbench.synthesis.cohorts import Cohort, cohorts, form, membership
 from harness_gistbench.synthesis.drawing import Row, draw, rows_of
-from harness_gistbench.synthesis.filtering import Filter
+from harness_gistbench.synthesis.filtering import Filter, fields
 from harness_gistbench.synthesis.hooks import named_function
 from harness_gistbench.synthesis.reading import Real, read, texts_of
 from harness_gistbench.synthesis.settings import Settings
@@ -258,6 +258,34 @@ def test_a_filter_that_gives_anything_else_is_refused(answer, said):
     with pytest.raises(UsageError, match="what cannot be written") as error:
         Filter(function=function).through([ROW])
     assert said in error.value.found
+
+
+def test_an_error_in_a_filter_is_told_with_its_name_and_the_row():
+    with pytest.raises(UsageError, match="that --filter names failed") as error:
+        Filter(function=lambda row: row["text"], name="own:keep").through([ROW])
+    assert error.value.where == f"own:keep, given {fields(ROW)}"
+    assert error.value.found.endswith("KeyError: 'text'")
+
+
+def test_what_a_filter_gives_wrongly_is_told_with_its_name_and_the_row():
+    with pytest.raises(UsageError) as error:
+        Filter(function=lambda row: "text", name="own:keep").through([ROW])
+    assert error.value.where == f"own:keep, given {fields(ROW)}"
+
+
+def test_a_filter_that_leaves_nothing_is_refused():
+    chosen = Filter(function=lambda row: None, name="own:none")
+    with pytest.raises(UsageError, match="leaves nothing to write") as error:
+        list(chosen.through_all([[ROW], [ROW]]))
+    assert (error.value.where, error.value.found) == ("own:none", "None for each of 2 rows")
+
+
+def test_a_module_that_cannot_be_imported_is_told_with_the_option(tmp_path, monkeypatch):
+    (tmp_path / "broken_filter_of_a_test.py").write_text("1 / 0\n")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match="--filter") as error:
+        named_function("broken_filter_of_a_test:keep", option="filter")
+    assert error.value.found == "broken_filter_of_a_test:keep: ZeroDivisionError: division by zero"
 
 
 def test_a_function_is_found_in_the_current_folder(tmp_path, monkeypatch):

@@ -21,7 +21,6 @@ import pytest
 from harness.errors import DataError, PluginError, UsageError
 from harness.pipeline.benchmark import Benchmark, Item, Metric, Oracle, Stage
 from harness.results.comparison import (
-    OracleFile,
     compare,
     read_oracle,
     write_comparisons,
@@ -75,9 +74,10 @@ def rescore(score: Score[Found], united: Mapping[str, set[int]], options: Any) -
     return msgspec.structs.replace(score, values={**score.values, "found": share}, counts=counts)
 
 
-def read(data: bytes) -> dict[str, list[int]]:
+def read(data: bytes, options: Options) -> dict[str, list[int]]:
     try:
-        return msgspec.json.decode(data, type=dict[str, list[int]])
+        found = msgspec.json.decode(data, type=dict[str, list[int]])
+        return {user: [id for id in ids if id <= options.window] for user, ids in found.items()}
     except msgspec.DecodeError as error:
         raise DataError("no oracle", found=str(error)) from error
 
@@ -128,6 +128,7 @@ def a_run(
     seed: int = 0,
     prompt: str = "d" * 32,
     chosen: int = 2,
+    words: str = "a" * 32,
     started: str = "2026-01-01T00:00:00Z",
     metrics: tuple[str, ...] = ("found", "middle", "many"),
     least_scored: float = 0.0,
@@ -148,6 +149,7 @@ def a_run(
         content="c",
         stages=(StageEntry(name="find", key="k", file="f", components=components, items=2),),
         templates={"find.judge": prompt},
+        contents={"words": words},
         data={"fingerprint": "f" * 32, "chosen": {"users": {"chosen": chosen, "of": 9}}},
     )
     asked = {"kind": "openai", "name": candidate or name, "details": {}, "run": name}
@@ -218,7 +220,8 @@ def test_few_runs_are_warned_of_on_the_metrics_of_the_oracle_alone(tmp_path: Pat
 
 
 def test_a_file_is_united_with_the_runs_and_spares_the_warning(tmp_path: Path) -> None:
-    file = OracleFile(path=tmp_path / "o.json", held={"ann": [7, 8], "zoe": [1]})
+    file = tmp_path / "o.json"
+    file.write_text('{"ann": [7, 8, 500], "zoe": [1]}')  # 500 is beyond the window of the runs
     comparison, united = compare([a_run(tmp_path, "one", ONE)], file=file)
     assert united == {"ann": {1, 2, 7, 8}, "bob": {1}, "zoe": {1}}
     assert values(comparison, "found") == {"one": 0.75}
@@ -232,6 +235,7 @@ def test_a_file_is_united_with_the_runs_and_spares_the_warning(tmp_path: Path) -
         ({"options": {"limits": {"least": 3}}}, "options.limits.least 3 against 2"),
         ({"options": {"window": 50}}, "options.window 50 against 100"),
         ({"seed": 1}, "seed 1 against 0"),
+        ({"words": "b" * 32}, "contents.words bbbbbbbb against aaaaaaaa"),
         ({"chosen": 5}, "chosen users 5 against 2"),
         ({"prompt": "e" * 32}, "prompts.find.judge eeeeeeee against dddddddd"),
         ({"judge": {**LLAMA, "name": "gpt"}}, "roles.judge.model.name gpt against llama"),
@@ -368,10 +372,23 @@ def test_an_oracle_file_that_holds_none_is_named(tmp_path: Path) -> None:
     bad = tmp_path / "bad.json"
     bad.write_text("[]")
     with pytest.raises(DataError) as caught:
-        read_oracle(bad, ORACLE)
+        read_oracle(bad, ORACLE, Options())
     assert str(bad) in str(caught.value)
     with pytest.raises(DataError, match="cannot be read"):
-        read_oracle(tmp_path / "none.json", ORACLE)
+        read_oracle(tmp_path / "none.json", ORACLE, Options())
+
+
+def test_what_the_scores_say_against_comparing_is_told(tmp_path: Path) -> None:
+    def doubts(scores: Iterable[Score[Found]]) -> Iterable[str]:
+        everything = [id for score in scores if score.details for id in score.details.ids]
+        yield f"{len(everything)} finds, {len(set(everything))} of them distinct"
+
+    runs = [a_run(tmp_path, "one", ONE), a_run(tmp_path, "two", TWO)]
+    doubting = replace(BENCHMARK, oracle=replace(ORACLE, doubts=doubts))
+    assert compare(runs)[0].doubts == ()
+    assert compare([replace(run, benchmark=doubting) for run in runs])[0].doubts == (
+        "5 finds, 3 of them distinct",
+    )
 
 
 def test_a_benchmark_that_fails_to_compare_is_named(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from harness.results.folder import RunFolder
     from harness.results.kept import KeptTask
     from harness.results.manifest import Manifest
+    from harness.results.report import Report
     from harness.tasks.task import Group
 
 
@@ -69,9 +70,21 @@ def print_group(group: Group, folder: Path) -> None:
         ]
         if tasks:
             analysis = made(registration)
-            print_report(ran(registration, lambda: analysis.run(tasks, analysis.options())))
+            report = ran(registration, lambda: analysis.run(tasks, analysis.options()))
+            print_report(stamped(report, tasks))
     except HarnessError as error:
         print_error(error)
+
+
+def stamped(report: Report, tasks: Sequence[KeptTask]) -> Report:
+    """The report with a note in front where results must not stand beside published ones."""
+    import msgspec
+
+    reasons = [why for task in tasks for why in task.summary.not_comparable_because]
+    if not reasons:
+        return report
+    note = f"NOT COMPARABLE with published results: {', '.join(dict.fromkeys(reasons))}"
+    return msgspec.structs.replace(report, notes=(note, *report.notes))
 
 
 def _list(plugins: Plugins, *, json: bool) -> int:
@@ -106,7 +119,7 @@ def _analyse(plugins: Plugins, registration: AnalysisRegistration, args: argpars
     if not found.tasks:
         raise _nothing(found, registration)
     tasks = _labelled(found.tasks)
-    report = ran(registration, lambda: analysis.run(tasks, options))
+    report = stamped(ran(registration, lambda: analysis.run(tasks, options)), tasks)
     show(report, chosen, {
         "analysis": registration.name,
         "tasks": [

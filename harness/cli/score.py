@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -102,7 +103,9 @@ def print_run(run: NamedRun) -> None:
     from harness.reporting.tables import print_summaries
     from harness.reporting.text import clean_text
 
-    print(f"run {clean_text(run.named)}: {len(run.kept)} tasks scored\n", flush=True)
+    many = len(run.kept)
+    scored = f"{many} {'task' if many == 1 else 'tasks'} scored"
+    print(f"run {clean_text(run.named)}: {scored}\n", flush=True)
     print_summaries([task.summary for task in run.kept])
 
 
@@ -272,6 +275,7 @@ def _compared(
             comparison, united = compare(tasks, file=args.oracle, force=args.force)
             if args.export_oracle is not None:
                 atomic_write(args.export_oracle, oracle.write(united), option="--export_oracle")
+                print(f"oracle written: {args.export_oracle}", file=sys.stderr)
             comparisons.append(comparison)
         except HarnessError as error:
             errors.append(error)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -94,8 +94,9 @@ class Oracle:
 
     `gather` unites what the runs' scores hold, with what a file held where one was given.
     `rescore` is a unit's score against all of it. `read` gets a file's bytes and the options of the
-    runs, and raises DataError where it holds no oracle of theirs. `metrics` are those that change
-    with the set; below `enough` runs, and without a file, they carry a warning. `doubts` tells from
+    runs, and raises DataError where it holds no oracle of theirs; `users` are whom it holds.
+    `metrics` are those that change with the set; below `enough` runs without a file, and with a
+    file that does not hold all users, they carry a warning. `doubts` tells from
     the scores of all runs what speaks against putting them side by side.
     """
 
@@ -104,6 +105,7 @@ class Oracle:
     read: Callable[[bytes, Any], Any]
     write: Callable[[Any], bytes]
     metrics: tuple[str, ...]
+    users: Callable[[Any], Collection[str]] | None = None
     enough: int = 3
     doubts: Callable[[Iterable[Score[Any]]], Iterable[str]] | None = None
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import platform
+import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import PackageNotFoundError, version
@@ -54,6 +56,16 @@ class TakenFolder:
     def save(self) -> None:
         """Write the manifest as it is now."""
         self.folder.write_manifest(self.manifest)
+
+    @contextmanager
+    def nothing_left_behind(self) -> Iterator[None]:
+        """Remove the folder, if it is a new one, where what is done meanwhile fails."""
+        try:
+            yield
+        except BaseException:
+            if not self.resumed:
+                shutil.rmtree(self.folder.path, ignore_errors=True)
+            raise
 
     def begin(self, prepared: Prepared, contexts: Mapping[str, Sequence[StageContext]]) -> None:
         """Write what the run is made of, and that it is at work.

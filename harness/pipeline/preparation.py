@@ -82,6 +82,12 @@ class PreparedTask:
             reasons.append("changed by --gen_kwargs")
         if self.settings.allow_self_judging:
             reasons.append("the candidate may judge itself")
+        by_rule = {
+            binding.label
+            for binding in self.bindings.values()
+            if binding.judge is not None and binding.model is None
+        }
+        reasons += [f"judged by rule: {label}" for label in sorted(by_rule)]
         return tuple(reasons)
 
 

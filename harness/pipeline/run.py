@@ -93,8 +93,9 @@ async def arun(
     prepared = prepare(settings, plugins)
     taken = take_folder(settings, prepared, display=display)
     try:
-        contexts = {each.task.name: each.contexts(taken.run_id) for each in prepared.tasks}
-        taken.begin(prepared, contexts)
+        with taken.nothing_left_behind():
+            contexts = {each.task.name: each.contexts(taken.run_id) for each in prepared.tasks}
+            taken.begin(prepared, contexts)
         runs = [
             stage_run
             for each in prepared.tasks

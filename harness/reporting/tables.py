@@ -224,7 +224,7 @@ def _role_notes(summary: TaskSummary) -> list[Padding]:
             if tokens
         ]
         if rungs:
-            notes.append(f"{name}: answers read as {rungs}")
+            notes.append(f"{name}: {total:,} of {use.calls:,} answers read: {rungs}")
         if use.asked_schema:
             asked, met = f"{use.asked_schema:,}", f"{use.met_schema:,}"
             notes.append(f"{name}: asked for a schema {asked}, met it {met}")

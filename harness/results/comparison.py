@@ -150,7 +150,7 @@ def compare(
     held = None if file is None else read_oracle(file, oracle, runs.reference.options)
     together = _against_oracle(runs, oracle, held)
     scores = {run: each.scores for run, each in together.rescored.items()}
-    metrics, use = _metrics(runs, oracle, file)
+    metrics, use = _metrics(runs, oracle, file, absent=_absent(oracle, held, scores))
     own = {task.run: _results(task, scores[task.run], metrics) for task in runs.members}
     shown = {run: {name for name, each in found.items() if each.value is not None}
              for run, found in own.items()}  # fmt: skip
@@ -227,10 +227,23 @@ def _rescored(task: KeptTask, oracle: Oracle, united: Any) -> _Rescored:
     return _Rescored(scores=scores, counts=counts)
 
 
+def _absent(
+    oracle: Oracle, held: Any, scores: Mapping[str, Sequence[Score[Any]]]
+) -> tuple[int, int]:
+    """How many of the runs' users a file does not hold, and of how many; nobody without a file."""
+    everybody = {score.user for of_run in scores.values() for score in of_run}
+    if held is None or oracle.users is None:
+        return 0, len(everybody)
+    return len(everybody.difference(oracle.users(held))), len(everybody)
+
+
 def _metrics(
-    runs: ComparisonSet, oracle: Oracle, file: Path | None
+    runs: ComparisonSet, oracle: Oracle, file: Path | None, *, absent: tuple[int, int]
 ) -> tuple[dict[str, Metric], OracleUse]:
-    """The task's metrics, those of the oracle with what is to be known of this one."""
+    """The task's metrics, those of the oracle with what is to be known of this one.
+
+    `absent` users of so many are not in the file.
+    """
     metrics = chosen_metrics(runs.reference.task, runs.reference.benchmark)
     moved = {name for name, each in metrics.items() if {name, each.of} & {*oracle.metrics}}
     many = len(runs.members)
@@ -239,6 +252,11 @@ def _metrics(
         warning = (
             f"the oracle is of {many} {'run' if many == 1 else 'runs'}, and should be of "
             f"{oracle.enough} or more: each run that is added may change much"
+        )
+    elif absent[0]:
+        warning = (
+            f"{file} does not hold {absent[0]:,} of {absent[1]:,} users: for them the oracle is of "
+            f"{many} {'run' if many == 1 else 'runs'} alone"
         )
     noted = {
         name: dataclasses.replace(each, note=warning or "") if name in moved else each

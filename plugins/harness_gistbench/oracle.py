@@ -146,5 +146,6 @@ ORACLE = Oracle(
     read=read,
     write=write,
     doubts=doubts,
+    users=lambda known: known.users,
     metrics=("ig_f1", "ig_r", "hm", "mean_ig_f1", "mean_ig_r"),
 )

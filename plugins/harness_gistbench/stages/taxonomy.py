@@ -20,7 +20,10 @@ EVERYBODY = "*"
 """Whom an item is about that serves all users."""
 
 TRIES = 3
-"""Questions that an interest may be left out of, among others that were mapped."""
+"""Questions that an interest may be left out of before it is given up."""
+
+WHOLE_AND_HALVES = 3
+"""Questions about a batch that are not answered, and no other that is, before it is given up."""
 
 MISREAD = frozenset({"no_json", "schema", "empty", "truncated", "refused"})
 """Why an answer that came is no verdict: asked again it would hardly be one. Every other cause is
@@ -47,30 +50,35 @@ def batches(
 async def map_interests(item: Batch, desk: Desk) -> Mapped | Failure:
     """The category of each interest: as it was remembered, or as the taxonomist says now.
 
-    One interest can spoil the answer for all that it is asked with, so those of an answer without
-    any category are asked in halves, down to one. Every question maps an interest, halves them or
-    gives one up: there are fewer than twice as many as interests.
+    One interest can make an answer unreadable for all that it is asked with, so these are asked in
+    halves, down to one. Where neither the whole nor a half of it is answered, the fault is the
+    taxonomist's, and the batch has no verdict; categories that do not exist are an answer.
     """
     memo = desk.memo(taxonomy_digest(item.categories))
     known = {name: int(id) for name in item.interests if (id := memo.get(name)) is not None}
     remembered = len(known)
     ids = {one.name: one.id for one in item.categories}
-    waiting = deque([(tuple(name for name in item.interests if name not in known), 1)])
+    left = tuple(name for name in item.interests if name not in known)
+    waiting = deque([(left, 1)] if left else [])
+    read, unanswered = 0, 0
     while waiting:
         asked, tried = waiting.popleft()
-        if not asked:
-            continue
         question = Classify(prompt="taxonomy", texts=asked, labels=tuple(ids))
         verdict = await desk.judge(question, role="taxonomist")
-        if isinstance(verdict, NoVerdict) and verdict.cause not in MISREAD:
-            return verdict
+        if isinstance(verdict, NoVerdict):
+            unanswered += verdict.cause != "schema"
+            silent = not read and unanswered == WHOLE_AND_HALVES
+            if silent or verdict.cause not in MISREAD:
+                return verdict
+            half = len(asked) // 2
+            waiting.extend((part, tried) for part in (asked[:half], asked[half:]) if half and part)
+            continue
+        read += 1
         new = named(asked, verdict)
         known.update({name: int(memo.put(name, str(ids[label]))) for name, label in new.items()})
-        if new and tried < TRIES:
-            waiting.append((tuple(name for name in asked if name not in new), tried + 1))
-        elif not new and len(asked) > 1:
-            half = len(asked) // 2
-            waiting.extend([(asked[:half], tried), (asked[half:], tried)])
+        left = tuple(name for name in asked if name not in new)
+        if left and tried < TRIES:
+            waiting.append((left, tried + 1))
     return Mapped(
         categories={name: known[name] for name in item.interests if name in known},
         unmapped=tuple(name for name in item.interests if name not in known),
@@ -78,17 +86,15 @@ async def map_interests(item: Batch, desk: Desk) -> Mapped | Failure:
     )
 
 
-def named(interests: tuple[str, ...], verdict: Classified | NoVerdict) -> dict[str, str]:
+def named(interests: tuple[str, ...], verdict: Classified) -> dict[str, str]:
     """The label of each interest that was given one."""
-    if isinstance(verdict, NoVerdict):
-        return {}
     pairs = zip(interests, verdict.labels, strict=True)
     return {interest: label for interest, label in pairs if label is not None}
 
 
 TAXONOMY = Stage(
     name="taxonomy",
-    version=2,
+    version=3,
     item=Batch,
     value=Mapped,
     items=batches,

@@ -156,14 +156,20 @@ async def test_one_name_that_spoils_an_answer_costs_the_others_nothing(cause):
     assert ("bomb",) in taxonomist.asked
 
 
-async def test_a_taxonomist_that_answers_nothing_is_asked_less_than_twice_a_name():
+async def test_a_taxonomist_who_cannot_be_read_of_whole_or_half_gives_no_verdict():
     names = tuple(f"bomb {n}" for n in range(25))
     taxonomist = Spoiled("no_json", *names)
 
-    mapped = await map_interests(batch(*names), taxonomist)
+    assert await map_interests(batch(*names), taxonomist) == NoVerdict("no_json")
+    assert [len(asked) for asked in taxonomist.asked] == [25, 12, 13]
 
-    assert mapped == Mapped(categories={}, unmapped=names)
-    assert len(taxonomist.asked) == len(set(taxonomist.asked)) == 49
+
+async def test_categories_that_do_not_exist_are_an_answer_and_leave_interests_unmapped():
+    taxonomist = Spoiled("schema", "bomb 1", "bomb 2")
+
+    assert await map_interests(batch("bomb 1", "bomb 2"), taxonomist) == Mapped(
+        categories={}, unmapped=("bomb 1", "bomb 2")
+    )
 
 
 @pytest.mark.parametrize("cause", ["no_json", "schema", "empty", "truncated", "refused"])

@@ -70,7 +70,11 @@ def test_a_run_begins_in_a_new_folder_and_says_what_it_is_made_of(take):
         ("name", "1-name.jsonl"), ("support", "2-support.jsonl"),
     ]  # fmt: skip
     assert [stage["components"]["seed"] for stage in entry["stages"]] == [5, 5]
-    assert entry["not_comparable_because"] == ["bundled sample data", "--limit 2"]
+    assert entry["not_comparable_because"] == [
+        "bundled sample data",
+        "--limit 2",
+        "judged by rule: lexical",
+    ]
 
 
 def test_what_options_only_point_to_is_kept_by_its_content(take, tmp_path):

@@ -50,14 +50,15 @@ def test_tasks_come_ready_with_all_they_need():
 )
 def test_why_scores_must_not_stand_beside_published_ones(given, reasons):
     (task,) = prepared(**given).tasks
-    assert task.not_comparable_because == reasons
+    assert task.not_comparable_because == (*reasons, "judged by rule: lexical")
 
 
-def test_whole_local_data_are_comparable(tmp_path):
+def test_whole_local_data_are_comparable_where_a_model_judges(tmp_path):
     (tmp_path / "engagements.csv").write_text(
         "user,title,action\n" + "".join(f"u{n // 9},title {n},liked\n" for n in range(27))
     )
-    (task,) = prepared(data=str(tmp_path)).tasks
+    judge = {"judge": "openai:model=m,base_url=http://127.0.0.1:9/v1"}
+    (task,) = prepared(data=str(tmp_path), roles=judge).tasks
     assert task.not_comparable_because == ()
 
 
@@ -128,7 +129,8 @@ def test_a_task_reads_from_its_own_place_or_that_of_the_rest(tmp_path, monkeypat
     described = [task.dataset.describe() for task in tasks]
     assert [about.get("path", about.get("sample")) for about in described] == places
     assert [task.not_comparable_because for task in tasks] == [
-        ("bundled sample data",) if place == "sample" else () for place in places
+        (*(["bundled sample data"] if place == "sample" else []), "judged by rule: lexical")
+        for place in places
     ]
 
 

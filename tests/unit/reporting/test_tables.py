@@ -128,9 +128,9 @@ def test_one_task_in_eighty_columns(summary):
         "─────────────────────────────────────────────────────────────",
         "name, candidate     44      0%       1      30.2k        6.1k",
         "support, judge     180     33%       0      30.2k         600",
-        "  name, candidate: answers read as strict 81%, fenced 16%, repaired 3%",
+        "  name, candidate: 37 of 44 answers read: strict 81%, fenced 16%, repaired 3%",
         "  name, candidate: 4.0k tokens reasoning",
-        "  support, judge: answers read as strict 100%",
+        "  support, judge: 179 of 180 answers read: strict 100%",
         "",
     ]
 
@@ -146,7 +146,7 @@ def test_how_schemas_were_met_is_told_where_one_was_asked_for(summary):
     print_summaries([replace(summary, stages={"name": stage})], console)
 
     assert lines[-3:] == [
-        "  name, candidate: answers read as strict 100%",
+        "  name, candidate: 40 of 1,040 answers read: strict 100%",
         "  name, candidate: asked for a schema 1,040, met it 38",
         "",
     ]

@@ -28,7 +28,11 @@ def test_evaluate_gives_typed_results(tmp_path):
     (summary,) = result.summaries
     assert summary.task == "interests"
     assert summary.metrics["support"].n == 5
-    assert summary.not_comparable_because == ("bundled sample data", "--limit 5")
+    assert summary.not_comparable_because == (
+        "bundled sample data",
+        "--limit 5",
+        "judged by rule: lexical",
+    )
     assert (result.folder / "interests" / "summary.json").exists()
 
 

@@ -1,8 +1,5 @@
 """What is told of a log, counted by hand."""
 
-import os
-from pathlib import Path
-
 import pytest
 from harness_gistbench.synthesis import make_describe
 from harness_gistbench.synthesis.describe import Options, run
@@ -115,12 +112,8 @@ def test_the_tool_describes_the_bundled_sample():
 
 
 @pytest.mark.real_data
-def test_the_authors_toy_set_is_described():
-    root = Path(__file__).parents[3]
-    file = Path(os.environ.get("HARNESS_REAL_DATA", root / "../shared/data"))
-    file = file / "gistbench" / "mock_dataset.json"
-    if not file.exists():
-        pytest.skip(f"real data is not here: {file}")
+def test_the_authors_toy_set_is_described(real_data):
+    file = real_data / "gistbench" / "mock_dataset.json"
     overview, signals, _ = run(Options(data=str(file))).sheets
     assert dict(overview.rows)["users"] == 3
     assert [row[:2] for row in signals.rows] == [

@@ -2,8 +2,6 @@
 
 import gzip
 import json
-import os
-from pathlib import Path
 
 import pytest
 from harness_gistbench.metrics import METRICS
@@ -239,19 +237,9 @@ def test_bytes_that_are_no_text_are_refused():
         read(b'{"oracle": {"\xff\xfe": [1]}}')
 
 
-@pytest.fixture
-def published():
-    """The folder of the published files."""
-    root = Path(__file__).parents[3]
-    folder = root / os.environ.get("HARNESS_REAL_DATA", "../shared/data") / "gistbench"
-    if not folder.is_dir():
-        pytest.skip(f"no published data in {folder}")
-    return folder
-
-
 @pytest.mark.real_data
-def test_the_published_toy_oracle_is_read_and_written_whole(published):
-    text = (published / "mock_oracle.json").read_bytes()
+def test_the_published_toy_oracle_is_read_and_written_whole(real_data):
+    text = (real_data / "gistbench/mock_oracle.json").read_bytes()
 
     oracle = read(text)
 
@@ -262,8 +250,8 @@ def test_the_published_toy_oracle_is_read_and_written_whole(published):
 
 
 @pytest.mark.real_data
-def test_the_published_oracle_holds_91_054_pairs_of_997_users_and_is_written_whole(published):
-    text = gzip.decompress((published / "oracle_synthetic.json.gz").read_bytes())
+def test_the_published_oracle_holds_91_054_pairs_of_997_users_and_is_written_whole(real_data):
+    text = gzip.decompress((real_data / "gistbench/oracle_synthetic.json.gz").read_bytes())
 
     oracle = read(text)
 

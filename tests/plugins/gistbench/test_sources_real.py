@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import os
 import shutil
 from collections import Counter
 from pathlib import Path
@@ -15,12 +14,8 @@ from harness.data import open_dataset
 from harness.tasks.task import DataSpec
 
 ROOT = Path(__file__).parents[3]
-DATA = Path(os.environ.get("HARNESS_REAL_DATA", ROOT.parent / "shared/data"))
 
-pytestmark = [
-    pytest.mark.real_data,
-    pytest.mark.skipif(not DATA.is_dir(), reason=f"no real data in {DATA}"),
-]
+pytestmark = pytest.mark.real_data
 
 
 def table(task, name, data):
@@ -31,13 +26,13 @@ def table(task, name, data):
     return open_dataset(spec, data=str(data), limit=None, seed=0, package=None, task=task).table()
 
 
-def test_the_captions_of_kuairec_are_one_row_a_video(load_histories, tmp_path):
-    rows = [row for _, row in table("gist_kuairec", "videos", DATA / "kuairec").rows()]
+def test_the_captions_of_kuairec_are_one_row_a_video(load_histories, tmp_path, real_data):
+    rows = [row for _, row in table("gist_kuairec", "videos", real_data / "kuairec").rows()]
     assert [row["video_id"] for row in rows] == [str(number) for number in range(10_728)]
     ending = {row["video_id"]: row["caption"] for row in rows if (row["caption"] or "")[-1:] == " "}
     assert {"1613", "5910", "6331"} <= set(ending)
     assert rows[1378]["caption"].endswith(" ！”")
-    for file in (DATA / "kuairec").iterdir():
+    for file in (real_data / "kuairec").iterdir():
         shutil.copy(file, tmp_path)
     matrix = "user_id,video_id,play_duration,video_duration,time,date,timestamp,watch_ratio\n"
     lines = (f"0,{number},1,1,,,,0.5\n" for number in range(10_728))
@@ -47,21 +42,21 @@ def test_the_captions_of_kuairec_are_one_row_a_video(load_histories, tmp_path):
     assert all(one.text and "UNKNOWN" not in one.text for one in found.history("0"))
 
 
-def test_mind_is_read_whole(load_histories):
-    news = [row for _, row in table("gist_mind", "news", DATA / "mind").rows()]
+def test_mind_is_read_whole(load_histories, real_data):
+    news = [row for _, row in table("gist_mind", "news", real_data / "mind").rows()]
     assert len(news) == 2000
     assert sum(row["abstract"] is None for row in news) == 99
-    behaviors = [row for _, row in table("gist_mind", "behaviors", DATA / "mind").rows()]
+    behaviors = [row for _, row in table("gist_mind", "behaviors", real_data / "mind").rows()]
     assert len(behaviors) == 5000
     met = {shown[:-2] for row in behaviors for shown in row["impressions"].split()}
     met |= {clicked for row in behaviors for clicked in (row["history"] or "").split()}
-    found = load_histories("gist_mind", DATA / "mind", untimed_history=True)
+    found = load_histories("gist_mind", real_data / "mind", untimed_history=True)
     assert len(found.pool) == len(met & {row["news_id"] for row in news})
     assert found.signals == ("explicit_positive", "implicit_negative")
 
 
-def test_goodreads_interactions_are_read_whole(load_histories, tmp_path):
-    with gzip.open(DATA / "goodreads/goodreads_interactions_first200k.csv.gz") as packed:
+def test_goodreads_interactions_are_read_whole(load_histories, tmp_path, real_data):
+    with gzip.open(real_data / "goodreads/goodreads_interactions_first200k.csv.gz") as packed:
         (tmp_path / "goodreads_interactions.csv").write_bytes(packed.read())
     rows = [row for _, row in table("gist_goodreads", "interactions", tmp_path).rows()]
     assert len(rows) == 200_000
@@ -80,17 +75,17 @@ def test_goodreads_interactions_are_read_whole(load_histories, tmp_path):
     assert found.history(user)[0].text == f"Book {first['book_id']}"
 
 
-def test_the_reviews_of_yelp_are_joined_with_their_businesses(load_histories):
-    found = load_histories("gist_yelp", DATA / "yelp")
+def test_the_reviews_of_yelp_are_joined_with_their_businesses(load_histories, real_data):
+    found = load_histories("gist_yelp", real_data / "yelp")
     assert sum(found.count(user) for user in found.users) == 77
 
 
-def test_a_small_category_of_amazon_is_read_whole(load_histories):
+def test_a_small_category_of_amazon_is_read_whole(load_histories, real_data):
     tables = {
         "reviews": {"files": ["All_Beauty.jsonl"]},
         "products": {"files": ["meta_All_Beauty.jsonl"]},
     }
-    raw = DATA / "amazon-2023/All_Beauty/raw"
+    raw = real_data / "amazon-2023/All_Beauty/raw"
     with gzip.open(raw / "All_Beauty.jsonl.gz", "rt") as lines:
         reviews = Counter(json.loads(line)["user_id"] for line in lines)
     found = load_histories("gist_amazon_music", raw, tables=tables)
@@ -98,10 +93,10 @@ def test_a_small_category_of_amazon_is_read_whole(load_histories):
     assert len(found.pool) == 356
 
 
-def test_the_authors_toy_set_is_a_plain_file(load_histories):
-    found = load_histories("gist_synthetic", DATA / "gistbench/mock_dataset.json")
+def test_the_authors_toy_set_is_a_plain_file(load_histories, real_data):
+    found = load_histories("gist_synthetic", real_data / "gistbench/mock_dataset.json")
     assert sorted(found.users) == ["1", "2", "3"]
-    rows = json.loads((DATA / "gistbench/mock_dataset.json").read_text())
+    rows = json.loads((real_data / "gistbench/mock_dataset.json").read_text())
     assert sum(found.count(user) for user in found.users) == len(rows)
     last = max(
         (row for row in rows if row["user_id"] == "1"), key=lambda r: int(r["interaction_time"])

@@ -1,7 +1,6 @@
 """The categories, bundled and from a file."""
 
 import csv
-import os
 from pathlib import Path
 
 import pytest
@@ -54,11 +53,8 @@ def test_a_judge_can_tell_all_bundled_names_apart():
 
 
 @pytest.mark.real_data
-def test_the_authors_file_has_the_same_ids_and_four_other_spellings():
-    folder = Path(os.environ.get("HARNESS_REAL_DATA", ROOT / "../shared/data"))
-    file = folder / "gistbench" / "categories.csv"
-    if not file.is_file():
-        pytest.skip(f"no real data at {file}")
+def test_the_authors_file_has_the_same_ids_and_four_other_spellings(real_data):
+    file = real_data / "gistbench" / "categories.csv"
     with file.open(encoding="utf-8", newline="") as rows:
         authors = {int(row["category_id"]): row["category_name"] for row in csv.DictReader(rows)}
     ours = {one.id: one.name for one in categories(None)}

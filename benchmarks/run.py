@@ -25,6 +25,8 @@ AT_ONCE = 64
 LATENCY = 0.2
 AT_ONCE_WITH_LATENCY = 256
 GIST_AT_ONCE = 32
+SHORT = 1200
+"""Engagements a user where every answer takes its time."""
 GIST_ONE_BY_ONE = 20
 """Users whom the contender asks about that makes one call at a time."""
 
@@ -163,13 +165,13 @@ def gist_for_nothing(users: int, scratch: Path) -> list[Contender]:
 
 def gist_with_latency(users: int, url: str, scratch: Path) -> list[Contender]:
     """Short histories against the loopback server: many calls at once, and one at a time."""
-    data = histories.write(scratch / "short.parquet", users=users, engagements=400)
+    data = histories.write(scratch / "short.parquet", users=users, engagements=SHORT)
     few = min(users, GIST_ONE_BY_ONE)
     one = ["--url", url, "--concurrency", "1", "--limit", str(few)]
     many = ["--url", url, "--concurrency", str(GIST_AT_ONCE)]
 
     def calls(users: int) -> int:
-        return sum(histories.calls(users=users, engagements=400).values())
+        return sum(histories.calls(users=users, engagements=SHORT).values())
 
     return [
         gist(f"harness gist {GIST_AT_ONCE} at once", data=data, count=calls(users), more=many),
@@ -231,7 +233,7 @@ def main() -> None:
         lines,
         allowed=LATENCY
         * histories.rounds(
-            users=arguments.gist_latency_users, engagements=400, at_once=GIST_AT_ONCE
+            users=arguments.gist_latency_users, engagements=SHORT, at_once=GIST_AT_ONCE
         ),
     )
     print(table.render(lines, promises))

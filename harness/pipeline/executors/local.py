@@ -35,6 +35,9 @@ from harness.results.records import CallRecord, Done, JournalLine
 BREATH = 0.02
 """Seconds of work without a pause after which timers and signals get their turn."""
 
+READY = 32
+"""Items at least that are made ready beyond those a model has in hand."""
+
 ROUND_SIZE = 100_000
 """Items in flight in a stage that goes in rounds: all of them, within memory."""
 
@@ -175,8 +178,9 @@ class LocalExecutor:
         models = run.context.models
         lane_key = id(run) if rounds else id(models[0]) if models else None
         width = ROUND_SIZE if rounds else max((m.concurrency for m in models), default=1)
-        # A few more than the model takes at once, so that it never waits for a record's making.
-        lane = self._lanes.setdefault(lane_key, _Lane(width=width + width // 8 + 1))
+        # More than the model takes at once: answers come in bursts, and none of its places may wait
+        # until a record and the next prompt are made.
+        lane = self._lanes.setdefault(lane_key, _Lane(width=width + max(width // 8, READY)))
         lane.feeds.append(feed)
 
     def _man(self, lane: _Lane) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import secrets
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
@@ -51,7 +52,8 @@ class TakenFolder:
     @property
     def run_id(self) -> str:
         """The name that stands for the run in keys of its own."""
-        return self.manifest.run_id
+        token = self.manifest.token
+        return f"{self.manifest.run_id}-{token}" if token else self.manifest.run_id
 
     def save(self) -> None:
         """Write the manifest as it is now."""
@@ -120,6 +122,7 @@ def take_folder(settings: RunSettings, prepared: Prepared, *, display: Display) 
         asked=settings.asked(),
         settings=settings.as_json(),
         tasks={},
+        token=secrets.token_hex(4),
     )
     return TakenFolder(folder=folder, manifest=manifest, resumed=False)
 

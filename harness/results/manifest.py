@@ -80,6 +80,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 
     `asked` are the settings that decide results, `settings` all of the last session; `groups` are
     the groups that were asked for, with their tasks; `problem` is why a run did not end well.
+    `token` tells runs apart that began in the same second in different places.
     """
 
     format: int = FORMAT
@@ -98,6 +99,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     groups: dict[str, tuple[str, ...]] = {}
     sessions: tuple[Session, ...] = ()
     problem: str | None = None
+    token: str = ""
 
 
 def task_definition(task: Task) -> dict[str, Any]:

@@ -60,7 +60,7 @@ def left(taken, status="interrupted"):
 def test_a_run_begins_in_a_new_folder_and_says_what_it_is_made_of(take):
     taken = take(seed=5)
     assert taken.resumed is False
-    assert taken.run_id == taken.folder.path.name
+    assert taken.run_id == f"{taken.folder.path.name}-{taken.manifest.token}"
     manifest = json.loads((taken.folder.path / "manifest.json").read_text())
     assert (manifest["status"], manifest["seed"], manifest["limit"]) == ("running", 5, 2)
     assert [session["status"] for session in manifest["sessions"]] == ["running"]
@@ -107,12 +107,18 @@ def test_what_was_noted_of_data_is_said_once_for_all_tasks_that_share_it(take, m
         assert entry.data["notes"] == {"rows left out": 1204}
 
 
+def test_runs_of_one_second_in_two_places_are_two(take, tmp_path):
+    one, two = (take(output_path=str(tmp_path / name)) for name in ("a", "b"))
+    assert one.run_id != two.run_id
+
+
 @pytest.mark.parametrize("status", ["running", "interrupted", "failed", "too_many_failures"])
 def test_what_was_left_unfinished_is_taken_up(take, status):
-    path = left(take(), status)
+    before = take()
+    path = left(before, status)
     taken = take()
     assert (taken.folder.path, taken.resumed) == (path, True)
-    assert taken.run_id == path.name
+    assert taken.run_id == before.run_id
     assert take.told == [f"going on in {path} ({status} before)"]
     assert [session.status for session in taken.manifest.sessions] == [status, "running"]
 

@@ -47,7 +47,8 @@ class Stage:
     with `desk.ask`, `judges` with `desk.judge`; `prompts` are the templates it may use, its own
     name unless said otherwise. `options` are the fields of the benchmark's options that `items`
     and `work` may read: nothing else enters its key. Raise `version` when the code changes what
-    it does.
+    it does. `when` says from the data and all options whether a task has the stage: without it
+    there are no records, and a role that no other stage asks needs nobody behind it.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Stage:
     options: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
     calls: Calls = Calls()
+    when: Callable[[Any, Any], bool] | None = None
 
     @property
     def templates(self) -> tuple[str, ...]:
@@ -75,9 +77,11 @@ class Metric:
     """How one column of scores becomes one number.
 
     `of` names the column, the metric's own name unless given, so that a column may have several
-    metrics. `worst` is what a missing unit counts in the second column. `statistic` is "mean",
+    metrics. `worst` is what a missing unit counts in the second column, or in the value itself
+    where `missing` are "counted"; the value without them then stands beside. `statistic` is "mean",
     "median" or a function from a numpy column to a float. `note` is what a reader must know before
-    the number is used.
+    the number is used. A `baseline` is what an answer without any model scores: shown with its
+    task, and not where tasks stand beside each other.
     """
 
     description: str
@@ -86,6 +90,8 @@ class Metric:
     statistic: Literal["mean", "median"] | Callable[[Any], float] = "mean"
     of: str = ""
     note: str = ""
+    missing: Literal["left_out", "counted"] = "left_out"
+    baseline: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,3 +148,12 @@ class Benchmark:
     def stage(self, name: str) -> Stage:
         """The stage of that name."""
         return next(stage for stage in self.stages if stage.name == name)
+
+    @property
+    def roles(self) -> frozenset[str]:
+        """Every role that a stage asks or has judge."""
+        return frozenset(role for each in self.stages for role in (*each.roles, *each.judges))
+
+    def stages_for(self, data: Any, options: msgspec.Struct) -> tuple[Stage, ...]:
+        """The stages that a task with this data and these options has."""
+        return tuple(each for each in self.stages if each.when is None or each.when(data, options))

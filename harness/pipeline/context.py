@@ -142,9 +142,8 @@ class ContextInputs:
     fresh: bool
 
 
-def stage_context(inputs: ContextInputs, number: int) -> StageContext:
+def stage_context(inputs: ContextInputs, stage: Stage) -> StageContext:
     """The context of a benchmark's stage, with its key."""
-    stage = inputs.benchmark.stages[number - 1]
     name = inputs.benchmark.name
     options = DeclaredOptions(inputs.options, stage)
     roles = (*stage.roles, *stage.judges)
@@ -179,7 +178,7 @@ def stage_context(inputs: ContextInputs, number: int) -> StageContext:
         task=inputs.task,
         benchmark=name,
         stage=stage,
-        number=number,
+        number=inputs.benchmark.stages.index(stage) + 1,
         options=options,
         bindings=inputs.bindings,
         templates=templates,

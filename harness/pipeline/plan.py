@@ -89,12 +89,14 @@ class Plan:
         return [run for run in self.runs if run.state is State.RUNNING]
 
     def _ready(self) -> list[StageRun]:
-        done = {(run.task, run.context.stage.name) for run in self.runs if run.state is State.DONE}
+        not_done = {
+            (run.task, run.context.stage.name) for run in self.runs if run.state is not State.DONE
+        }
         return [
             run
             for run in self.runs
             if run.state is State.WAITING
-            and all((run.task, name) in done for name in run.context.stage.after)
+            and not any((run.task, name) in not_done for name in run.context.stage.after)
         ]
 
     def _needs(self, run: StageRun) -> dict[str, frozenset[int]]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ import msgspec
 from harness.data import Dataset, open_dataset
 from harness.errors import PromptError, UsageError, did_you_mean
 from harness.hashing import digest
-from harness.pipeline.benchmark import Benchmark
+from harness.pipeline.benchmark import Benchmark, Stage
 from harness.pipeline.context import ContextInputs, StageContext, stage_context
 from harness.pipeline.roles import Binding, RoleBinder
 from harness.pipeline.settings import ALL_OTHERS, RunSettings
@@ -54,9 +55,12 @@ class PreparedTask:
             run_id=run_id,
             fresh=self.settings.fresh,
         )
-        return tuple(
-            stage_context(inputs, number) for number in range(1, len(self.benchmark.stages) + 1)
-        )
+        return tuple(stage_context(inputs, stage) for stage in self.stages)
+
+    @functools.cached_property
+    def stages(self) -> tuple[Stage, ...]:
+        """The stages that the task has with its data and options."""
+        return self.benchmark.stages_for(self.data, self.options)
 
     @property
     def content(self) -> str:
@@ -112,26 +116,31 @@ def prepare(settings: RunSettings, plugins: Plugins) -> Prepared:
         benchmark = plugins.benchmark(task.benchmark)
         options = typed_options(task, benchmark.options)
         check_against_benchmark(task, benchmark)
-        bindings = binder.bind(task, benchmark)
-        check_prompts(benchmark, bindings, templates)
+        always = [stage for stage in benchmark.stages if stage.when is None]
+        bindings = binder.bind(task, benchmark, always)
+        check_prompts(benchmark, always, bindings, templates)
         bound.append((task, benchmark, options, bindings))
-    binder.refuse_unused()
+    binder.refuse_unknown(benchmark for _, benchmark, _, _ in bound)
     loader = _Loader(settings, plugins)
     prepared = []
     for task, benchmark, options, bindings in bound:
         dataset, data = loader.load(task, benchmark, options, place=places[task.name])
+        stages = benchmark.stages_for(data, options)
+        all_bindings = bindings | binder.bind(task, benchmark, stages)
+        check_prompts(benchmark, stages, all_bindings, templates)
         prepared.append(
             PreparedTask(
                 task=task,
                 benchmark=benchmark,
                 options=options,
-                bindings=bindings,
+                bindings=all_bindings,
                 templates=templates,
                 dataset=dataset,
                 data=data,
                 settings=settings,
             )
         )
+    binder.refuse_unused()
     return Prepared(settings=settings, tasks=tuple(prepared), groups=selection.groups)
 
 
@@ -140,9 +149,14 @@ def prompt_folders(plugins: Plugins) -> list[Any]:
     return [bundle.prompts for bundle in plugins.bundles if bundle.prompts is not None]
 
 
-def check_prompts(benchmark: Benchmark, bindings: dict[str, Binding], templates: Templates) -> None:
+def check_prompts(
+    benchmark: Benchmark,
+    stages: Iterable[Stage],
+    bindings: Mapping[str, Binding],
+    templates: Templates,
+) -> None:
     """Raise PromptError where a role that asks a model has no template in a stage."""
-    for stage in benchmark.stages:
+    for stage in stages:
         for role in (*stage.roles, *stage.judges):
             if bindings[role].model is None:
                 continue

@@ -246,8 +246,8 @@ def _users(
     for context in contexts:
         stage = context.stage
         seen = frozenset(rehearsed[stage.name])
-        if stage.after:
-            before = [users[name] for name in stage.after]
+        before = [users[name] for name in stage.after if name in users]
+        if before:
             users[stage.name] = _Users.of_all(
                 [each for each in before if each.rehearsed & seen] or before
             )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -10,7 +10,7 @@ from harness.errors import HarnessError, PluginError, UsageError, did_you_mean
 from harness.hashing import digest
 from harness.judging import Judge
 from harness.models import Model, ModelSettings
-from harness.pipeline.benchmark import Benchmark
+from harness.pipeline.benchmark import Benchmark, Stage
 from harness.tasks.task import Task
 
 if TYPE_CHECKING:
@@ -104,11 +104,12 @@ class RoleBinder:
         self._models: dict[str, Model] = {}
         self._bound: set[str] = set()
 
-    def bind(self, task: Task, benchmark: Benchmark) -> dict[str, Binding]:
-        """Every role that the benchmark's stages name, bound; UsageError for one that cannot be."""
+    def bind(self, task: Task, benchmark: Benchmark, stages: Iterable[Stage]) -> dict[str, Binding]:
+        """Every role that these stages name, bound; UsageError for one that cannot be."""
         self._refuse_unknown_roles(task, benchmark)
-        judges = {role for stage in benchmark.stages for role in stage.judges}
-        asked = {role for stage in benchmark.stages for role in stage.roles}
+        stages = tuple(stages)
+        judges = {role for stage in stages for role in stage.judges}
+        asked = {role for stage in stages for role in stage.roles}
         bindings = {
             role: self._bind(role, task, as_judge=role in judges) for role in sorted(judges | asked)
         }
@@ -117,24 +118,34 @@ class RoleBinder:
         self._bound.update(bindings)
         return bindings
 
+    def refuse_unknown(self, benchmarks: Iterable[Benchmark]) -> None:
+        """Raise UsageError for a role that was given and that none of these benchmarks has."""
+        known = {role for benchmark in benchmarks for role in benchmark.roles}
+        for role, spec in self._settings.roles.items():
+            if role not in known:
+                raise UsageError(
+                    f"no chosen task has a role {role!r}",
+                    found=f"{role}={spec}",
+                    expected=", ".join(sorted(known)),
+                )
+
     def refuse_unused(self) -> None:
-        """Raise UsageError for a role that was given and that no task bound so far has."""
+        """Raise UsageError for a role that was given and that no task asks, as its data is."""
         for role, spec in self._settings.roles.items():
             if role not in self._bound:
                 raise UsageError(
-                    f"no chosen task has a role {role!r}",
+                    f"no chosen task asks a {role!r} with these options and this data",
                     found=f"{role}={spec}",
                     expected=", ".join(sorted(self._bound)),
                 )
 
     def _refuse_unknown_roles(self, task: Task, benchmark: Benchmark) -> None:
-        known = {role for stage in benchmark.stages for role in (*stage.roles, *stage.judges)}
         for role in task.roles:
-            if role not in known:
+            if role not in benchmark.roles:
                 raise UsageError(
                     f"task {task.name} speaks of a role its benchmark does not have",
                     found=role,
-                    expected=", ".join(sorted(known)),
+                    expected=", ".join(sorted(benchmark.roles)),
                 )
 
     def _bind(self, role: str, task: Task, *, as_judge: bool) -> Binding:

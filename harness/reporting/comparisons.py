@@ -16,7 +16,9 @@ from harness.reporting.tables import (
     known_notes,
     metric_name,
     open_notes,
+    other_policies,
     plain_table,
+    result_cells,
     result_console,
     stamp,
 )
@@ -52,22 +54,14 @@ def comparison_report(comparison: Comparison) -> Group:
 
 def run_table(comparison: Comparison, names: Mapping[str, str]) -> Table:
     """Every metric of every run, metric after metric."""
-    numbers = ("value", _interval_header(comparison), "n", "fell out", "counted as worst")
+    others = other_policies(each for run in comparison.runs for each in run.metrics.values())
+    numbers = ("value", _interval_header(comparison), "n", "fell out", *others)
     table = _by_metric("run", numbers=numbers)
     for metric in _metrics(comparison):
         shown = metric_name(metric, comparison.runs[0].metrics[metric])
         for run in comparison.runs:
-            result = run.metrics[metric]
-            lost = sum(result.missing.values())
-            table.add_row(
-                Text(shown),
-                Text(names[run.run]),
-                Text(number(result.value), style="bold"),
-                Text(interval_of(result)),
-                Text(f"{result.n:,}"),
-                Text(f"{lost:,}" if lost else NOTHING, style="yellow" if lost else "dim"),
-                Text(number(result.counted_as_worst) if lost else NOTHING),
-            )
+            cells = result_cells(run.metrics[metric], others)
+            table.add_row(Text(shown), Text(names[run.run]), *cells)
             shown = ""
     return table
 

@@ -20,6 +20,9 @@ PIPE_WIDTH = 120
 """The width of tables that go into a file or a pipe."""
 
 UNBOUNDED = 10_000
+WORST, LEFT_OUT = "counted as worst", "left out"
+"""The columns for the value by the policy that is not a metric's own."""
+
 WRAPPED_HEADER = 13
 """Columns with a header of this length or more may be squeezed; others keep their numbers whole."""
 
@@ -71,20 +74,41 @@ def task_report(summary: TaskSummary) -> Group:
 
 
 def metric_table(summary: TaskSummary) -> Table:
-    """Each metric with its interval, n, how many fell out, and the value that counts them."""
-    interval = interval_header(summary.metrics.values())
-    table = plain_table("metric", numbers=("value", interval, "n", "fell out", "counted as worst"))
-    for name, result in summary.metrics.items():
-        fell_out = sum(result.missing.values())
-        table.add_row(
-            Text(metric_name(name, result)),
-            Text(number(result.value), style="bold"),
-            Text(interval_of(result)),
-            Text(f"{result.n:,}"),
-            Text(f"{fell_out:,}" if fell_out else NOTHING, style="yellow" if fell_out else "dim"),
-            Text(number(result.counted_as_worst) if fell_out else NOTHING),
-        )
+    """Each metric with its interval, n, how many fell out, and the value by the other policy."""
+    others = other_policies(summary.metrics.values())
+    numbers = ("value", interval_header(summary.metrics.values()), "n", "fell out", *others)
+    table = plain_table("metric", numbers=numbers)
+    for title, wanted in (("", False), ("without any model", True)):
+        results = {n: each for n, each in summary.metrics.items() if each.baseline is wanted}
+        if title and results:
+            table.add_section()
+            table.add_row(Text(title, style="dim"))
+        for name, result in results.items():
+            table.add_row(Text(metric_name(name, result)), *result_cells(result, others))
     return table
+
+
+def other_policies(results: Iterable[MetricResult]) -> tuple[str, ...]:
+    """The headers of the columns that have the value by the policy that is not the metric's own."""
+    counted = {result.left_out is not None for result in results}
+    wanted = ((WORST, False in counted), (LEFT_OUT, True in counted))
+    return tuple(header for header, there in wanted if there)
+
+
+def result_cells(result: MetricResult, others: Sequence[str]) -> list[Text]:
+    """The cells of a metric: value, interval, n, fell out, and those of the other policies."""
+    lost = sum(result.missing.values())
+    cells = {
+        WORST: result.counted_as_worst if result.left_out is None and lost else None,
+        LEFT_OUT: result.left_out,
+    }
+    return [
+        Text(number(result.value), style="bold"),
+        Text(interval_of(result)),
+        Text(f"{result.n:,}"),
+        Text(f"{lost:,}" if lost else NOTHING, style="yellow" if lost else "dim"),
+        *(Text(number(cells[other])) for other in others),
+    ]
 
 
 def counts_table(summary: TaskSummary) -> Table:
@@ -126,7 +150,7 @@ def role_table(summary: TaskSummary) -> Table:
 
 def cross_table(summaries: Sequence[TaskSummary]) -> Table:
     """Tasks by metrics: the value, with the larger side of its interval."""
-    metrics = list(dict.fromkeys(name for summary in summaries for name in summary.metrics))
+    metrics = list(dict.fromkeys(name for each in summaries for name in own_metrics(each)))
     table = plain_table("task", numbers=tuple(clean_text(name) for name in metrics))
     for summary in summaries:
         cells = [_compact(summary.metrics.get(name)) for name in metrics]
@@ -141,10 +165,15 @@ def long_table(summaries: Sequence[TaskSummary]) -> Table:
     table.add_column("value", justify="right", no_wrap=True)
     for summary in summaries:
         task = _starred(summary)
-        for name, result in summary.metrics.items():
+        for name, result in own_metrics(summary).items():
             table.add_row(Text(task), Text(clean_text(name)), Text(_compact(result)))
             task = ""
     return table
+
+
+def own_metrics(summary: TaskSummary) -> dict[str, MetricResult]:
+    """The metrics that tell of the model, without the baselines."""
+    return {name: each for name, each in summary.metrics.items() if not each.baseline}
 
 
 def plain_table(name: str, *, numbers: Sequence[str]) -> Table:
@@ -194,7 +223,9 @@ def open_notes(metrics: Mapping[str, MetricResult], whose: str = "") -> list[Pad
     notes: dict[str, list[str]] = {}
     for name, result in metrics.items():
         if lost := sum(result.missing.values()):
-            fallen.setdefault(f"{lost:,} fell out ({reasons(result.missing)})", []).append(name)
+            counted = "" if result.left_out is None else "; the value counts them as worst"
+            told = f"{lost:,} fell out ({reasons(result.missing)}){counted}"
+            fallen.setdefault(told, []).append(name)
         if result.value is None and result.undefined:
             notes.setdefault(f"no value: {clean_text(result.undefined)}", []).append(name)
         elif result.interval is None and result.no_interval:

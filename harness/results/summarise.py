@@ -81,22 +81,25 @@ class Columns:
         column = np.frombuffer(self._values[name], dtype=np.float64)
         worst = np.frombuffer(self._worst[name], dtype=np.float64)
         scored = np.isfinite(column)
-        values = column[scored]
-        users, owners = np.unique(
-            np.frombuffer(self._users, dtype=np.uint64)[scored], return_inverse=True
-        )
+        users = np.frombuffer(self._users, dtype=np.uint64)
         missing = self._missing[name]
-        value = _number(statistic_of(values, metric.statistic))
-        undefined = _why_undefined(value, len(values))
+        n = int(scored.sum())
+        left_out = _number(statistic_of(column[scored], metric.statistic))
+        counted = _number(statistic_of(worst[np.isfinite(worst)], metric.statistic))
+        # Where nothing at all has a value, worst ones alone make none either.
+        counts = metric.missing == "counted" and n > 0
+        value = counted if counts else left_out
+        undefined = _why_undefined(value, n)
         # Shares and not numbers of units: 0.07 * 100 is more than 7.
-        if value is not None and len(values) / (len(values) + missing.total()) < least_scored:
-            undefined = _too_few(value, len(values), missing.total(), least_scored)
+        if value is not None and n / (n + missing.total()) < least_scored:
+            undefined = _too_few(value, n, missing.total(), least_scored)
             value = None
         drawn: Interval | NoInterval = NoInterval("there is no value to draw an interval for")
         if value is not None:
+            used = np.isfinite(worst) if counts else scored
             drawn = bootstrap_interval(
-                values,
-                owners,
+                (worst if counts else column)[used],
+                np.unique(users[used], return_inverse=True)[1],
                 seed=seed,
                 statistic=metric.statistic,
                 draws=interval.draws,
@@ -104,17 +107,19 @@ class Columns:
             )
         return MetricResult(
             value=value,
-            n=len(values),
-            users=len(users),
+            n=n,
+            users=len(np.unique(users[scored])),
             interval=(drawn.low, drawn.high) if isinstance(drawn, Interval) else None,
             confidence=interval.confidence,
             missing=dict(sorted(missing.items())),
-            counted_as_worst=_number(statistic_of(worst[np.isfinite(worst)], metric.statistic)),
+            counted_as_worst=counted,
             higher_is_better=metric.higher_is_better,
             description=metric.description,
             undefined=undefined,
             note=metric.note,
             no_interval=drawn.reason if isinstance(drawn, NoInterval) else None,
+            left_out=left_out if counts and missing else None,
+            baseline=metric.baseline,
         )
 
 

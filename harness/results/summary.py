@@ -10,8 +10,10 @@ import msgspec
 class MetricResult(msgspec.Struct, frozen=True, kw_only=True):
     """One metric under both policies: missing units left out, and counted as worst.
 
-    `value` is None where nothing was scored, or too little to show; `undefined` then says why.
-    `interval` is None where none can be drawn; `no_interval` then says why.
+    `value` leaves them out, unless `left_out` is there: then it counts them, and `left_out` is the
+    value without them. `value` is None where nothing was scored, or too little to show; `undefined`
+    then says why. `interval` is that of `value`, None where none can be drawn; `no_interval` then
+    says why. `n` units of so many `users` have a value.
     """
 
     value: float | None
@@ -26,6 +28,8 @@ class MetricResult(msgspec.Struct, frozen=True, kw_only=True):
     undefined: str | None = None
     note: str = ""
     no_interval: str | None = None
+    left_out: float | None = None
+    baseline: bool = False
 
 
 class RoleUse(msgspec.Struct, frozen=True, kw_only=True):

@@ -117,7 +117,7 @@ def test_the_key_of_a_stage(monkeypatch):
         run_id="run-1",
         fresh=False,
     )
-    key = context.stage_context(inputs, 1).key
+    key = context.stage_context(inputs, stage).key
     assert key == digest_bytes(STAGE.encode()) == "b6d62e63ec73fdee78e599c77f5d708a"
 
 

@@ -90,7 +90,7 @@ class House:
             templates=Templates([self.folder / "prompts"]), seed=self.seed, sampling={},
             structured=False, run_id="run", fresh=False,
         )  # fmt: skip
-        contexts = [stage_context(inputs, n) for n in range(1, len(stages) + 1)]
+        contexts = [stage_context(inputs, stage) for stage in stages]
         return benchmark, task, contexts
 
     def journal(self, number: int, stage: str) -> Path:

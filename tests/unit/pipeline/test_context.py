@@ -84,7 +84,7 @@ def made(tmp_path):
             "seed": 7, "sampling": {}, "structured": False, "run_id": "monday", "fresh": False,
         }  # fmt: skip
         inputs = ContextInputs(**{**given, **changes})
-        return [stage_context(inputs, number) for number in (1, 2)]
+        return [stage_context(inputs, stage) for stage in inputs.benchmark.stages]
 
     return make
 

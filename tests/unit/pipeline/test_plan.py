@@ -54,6 +54,16 @@ def test_one_gpu_holds_the_candidate_for_every_task_and_then_the_judge():
     assert order_of(runs) == [["a.name", "b.rank"], ["a.support", "b.check"]]
 
 
+def test_a_stage_does_not_wait_for_one_that_its_task_does_not_have():
+    candidate = FakeModel("candidate")
+    runs = [
+        stage_run("a", "profile", candidate),
+        stage_run("a", "rank", candidate, after=("profile",)),
+        stage_run("b", "rank", candidate, after=("profile",)),
+    ]
+    assert order_of(runs) == [["a.profile", "b.rank"], ["a.rank"]]
+
+
 def test_a_later_stage_of_the_open_engine_comes_before_another_engine_opens():
     candidate, judge = FakeModel("candidate"), FakeModel("judge")
     runs = [

@@ -174,14 +174,14 @@ def test_whatever_is_wrong_is_found_before_anything_is_asked(given, error, told)
 
 def test_a_role_without_a_prompt_is_found_unless_nobody_asks_it(tmp_path):
     stage = Stage("weigh", item=Item, value=str, items=None, work=None, judges=("judge",))
-    benchmark = SimpleNamespace(name="toy", stages=(stage,))
+    benchmark = SimpleNamespace(name="toy")
     asked = {"judge": Binding(role="judge", label="m", model=object(), judge=object())}
     by_rule = {"judge": Binding(role="judge", label="lexical", model=None, judge=object())}
     templates = Templates([tmp_path])
-    check_prompts(benchmark, by_rule, templates)
+    check_prompts(benchmark, [stage], by_rule, templates)
     with pytest.raises(PromptError, match="stage 'weigh' has no prompt") as caught:
-        check_prompts(benchmark, asked, templates)
+        check_prompts(benchmark, [stage], asked, templates)
     assert "prompts/toy/weigh.judge.j2" in str(caught.value)
     (tmp_path / "toy").mkdir()
     (tmp_path / "toy" / "weigh.judge.j2").write_text("right?")
-    check_prompts(benchmark, asked, Templates([tmp_path]))
+    check_prompts(benchmark, [stage], asked, Templates([tmp_path]))

@@ -7,6 +7,7 @@ import pytest
 
 from harness.errors import UsageError
 from harness.models import Identity
+from harness.pipeline.benchmark import Benchmark, Item, Stage
 from harness.pipeline.roles import RoleBinder, Spec, parse_args, parse_spec
 from harness.pipeline.settings import RunSettings
 from harness.tasks.task import DataSpec, RoleSpec, Task
@@ -78,10 +79,13 @@ class FakePlugins:
 
 
 def benchmark(*stages):
-    return SimpleNamespace(
-        name="toy",
-        stages=[SimpleNamespace(name=n, roles=r, judges=j) for n, r, j in stages],
-    )
+    return Benchmark(
+        name="toy", version=1, load=None, score=None, metrics={},
+        stages=tuple(
+            Stage(name, item=Item, value=str, items=None, work=None, roles=roles, judges=judges)
+            for name, roles, judges in stages
+        ),
+    )  # fmt: skip
 
 
 NAMED_THEN_JUDGED = benchmark(("name", ("candidate",), ()), ("support", (), ("judge",)))
@@ -94,7 +98,7 @@ def task(**roles):
 
 
 def bind(settings, wanted=None, bench=NAMED_THEN_JUDGED):
-    return RoleBinder(settings, FakePlugins()).bind(wanted or task(), bench)
+    return RoleBinder(settings, FakePlugins()).bind(wanted or task(), bench, bench.stages)
 
 
 def settings(**changes):
@@ -156,7 +160,8 @@ def test_a_default_that_the_candidates_kind_cannot_open_names_role_and_option():
 
     binder = RoleBinder(RunSettings(tasks=("t",), model="fake"), Narrow())
     with pytest.raises(UsageError) as caught:
-        binder.bind(task(judge=RoleSpec(default="org/Judge-70B")), NAMED_THEN_JUDGED)
+        wanted = task(judge=RoleSpec(default="org/Judge-70B"))
+        binder.bind(wanted, NAMED_THEN_JUDGED, NAMED_THEN_JUDGED.stages)
     assert caught.value.where == "role judge, as fake:org/Judge-70B"
     assert caught.value.hint == "--judge SPEC binds it to something else"
 
@@ -188,9 +193,17 @@ def test_a_role_that_the_benchmark_does_not_have_is_refused():
 
 
 def test_an_option_for_a_role_that_no_task_has_is_refused():
-    with pytest.raises(UsageError, match="taxonomist"):
-        binder = RoleBinder(
-            settings(roles={"judge": "words", "taxonomist": "other:x"}), FakePlugins()
-        )
-        binder.bind(task(), NAMED_THEN_JUDGED)
+    binder = RoleBinder(settings(roles={"judge": "words", "taxonomist": "other:x"}), FakePlugins())
+    with pytest.raises(UsageError, match="no chosen task has a role 'taxonomist'"):
+        binder.refuse_unknown([NAMED_THEN_JUDGED])
+
+
+def test_an_option_for_a_role_whose_stage_is_left_out_is_refused():
+    binder = RoleBinder(settings(roles={"judge": "words"}), FakePlugins())
+    binder.refuse_unknown([NAMED_THEN_JUDGED])
+    bound = binder.bind(task(), NAMED_THEN_JUDGED, NAMED_THEN_JUDGED.stages[:1])
+    assert set(bound) == {"candidate"}
+    with pytest.raises(UsageError, match="no chosen task asks a 'judge'"):
         binder.refuse_unused()
+    binder.bind(task(), NAMED_THEN_JUDGED, NAMED_THEN_JUDGED.stages)
+    binder.refuse_unused()

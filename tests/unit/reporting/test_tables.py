@@ -24,6 +24,8 @@ def metric(value, interval, n, missing, worst, **more):
         undefined=more.get("undefined"),
         note=more.get("note", ""),
         no_interval=more.get("no_interval"),
+        left_out=more.get("left_out"),
+        baseline=more.get("baseline", False),
     )
 
 
@@ -133,6 +135,34 @@ def test_one_task_in_eighty_columns(summary):
         "  support, judge: 179 of 180 answers read: strict 100%",
         "",
     ]
+
+
+def test_a_value_that_counts_what_fell_out_has_the_other_beside_it_and_baselines_below(summary):
+    metrics = {
+        "random": metric(0.01, (-0.1, 0.12), 40, {}, 0.01, baseline=True),
+        "tau": metric(0.25, (0.15, 0.3), 38, {"no_json": 2}, 0.25, left_out=0.263),
+        "exact": metric(0.5, (0.45, 0.56), 37, {"no_json": 3}, 0.4625),
+    }
+    lines = printed(replace(summary, metrics=metrics, stages={}), width=100)
+    assert lines[4:13] == [
+        "metric             value     95% interval   n  fell out  counted as worst  left out",
+        "───────────────────────────────────────────────────────────────────────────────────",
+        "tau                0.250   0.150 to 0.300  38         2                 –     0.263",
+        "exact              0.500   0.450 to 0.560  37         3             0.463         –",
+        "",
+        "without any model",
+        "random             0.010  -0.100 to 0.120  40         –                 –         –",
+        "  tau: 2 fell out (no_json 2); the value counts them as worst",
+        "  exact: 3 fell out (no_json 3)",
+    ]
+
+
+def test_baselines_do_not_stand_where_tasks_stand_beside_each_other(summary):
+    beside = {"random": metric(0.01, (-0.1, 0.12), 40, {}, 0.01, baseline=True)}
+    one = replace(summary, metrics={**summary.metrics, **beside})
+    lines = printed(one, replace(one, task="other"), width=80)
+    [header] = [line for line in lines if line.startswith("task ")]
+    assert header.split() == ["task", "support", "grounded", "coverage"]
 
 
 def test_how_schemas_were_met_is_told_where_one_was_asked_for(summary):

@@ -40,6 +40,41 @@ def test_both_policies_n_users_and_causes() -> None:
     assert (found.undefined, found.no_interval) == (None, None)
 
 
+def test_missing_units_may_count_in_the_value_with_the_other_figure_beside() -> None:
+    metrics = {
+        "tau": Metric(description="", worst=0.0, missing="counted"),
+        "whole": Metric(description="", of="sure", missing="counted", baseline=True),
+        "none": Metric(description="", missing="counted"),
+    }
+    found = results(
+        metrics,
+        Score(id="1", user="a", values={"tau": 1.0, "sure": 0.5}, missing={"none": "timeout"}),
+        Score(id="2", user="b", values={"tau": 0.5, "sure": 0.5}, missing={"none": "timeout"}),
+        Score(id="3", user="b", missing={"tau": "no_json", "none": "timeout"}),
+        Score(id="4", user="c"),
+    )
+    tau, whole, none = found["tau"], found["whole"], found["none"]
+    assert (tau.value, tau.left_out, tau.n, tau.missing) == (0.5, 0.75, 2, {"no_json": 1})
+    # Users a (1.0) and b (0.5 and 0.0): the draw of b alone is the lowest there is.
+    assert tau.interval == (0.25, 1.0)
+    assert (whole.value, whole.left_out, whole.n, whole.baseline) == (0.5, None, 2, True)
+    assert (none.value, none.undefined, none.left_out) == (None, "nothing was scored", None)
+
+
+def test_a_value_that_counts_missing_units_is_not_shown_of_too_few() -> None:
+    metrics = {"tau": Metric(description="", worst=0.0, missing="counted")}
+    columns = Columns(metrics)
+    for number in range(20):
+        given = {"values": {"tau": 1.0}} if number < 16 else {"missing": {"tau": "refused"}}
+        columns.add(Score(id=str(number), user=str(number), **given))
+    shown = columns.results(interval=INTERVAL, seed=0, task="t", least_scored=0.8)["tau"]
+    held = columns.results(interval=INTERVAL, seed=0, task="t", least_scored=0.85)["tau"]
+    assert (shown.value, shown.left_out) == (0.8, 1.0)
+    assert (held.value, held.interval) == (None, None)
+    assert held.undefined is not None
+    assert held.undefined.startswith("16 of 20 units have one")
+
+
 def test_median_and_a_statistic_of_ones_own() -> None:
     metrics = {
         "middle": Metric(description="", statistic="median"),

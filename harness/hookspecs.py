@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from harness.pipeline.tools import Analysis, DataTool
 
 PROJECT = "harness"
+DATA = "data"
+"""The command that tools belong to unless they name one of their own."""
 hookspec = pluggy.HookspecMarker(PROJECT)
 hookimpl = pluggy.HookimplMarker(PROJECT)
 
@@ -64,7 +66,9 @@ class RegisterAnalysis(Protocol):
 
 
 class RegisterDataTool(Protocol):
-    def __call__(self, name: str, factory: DataToolFactory, *, description: str = "") -> None: ...
+    def __call__(
+        self, name: str, factory: DataToolFactory, *, description: str = "", command: str = DATA
+    ) -> None: ...
 
 
 class RunStarted(msgspec.Struct, frozen=True, kw_only=True):
@@ -123,7 +127,7 @@ def register_analyses(register: RegisterAnalysis) -> None:
 
 @hookspec
 def register_data_tools(register: RegisterDataTool) -> None:
-    """Call `register(name, factory)` for each tool of `harness data`."""
+    """Call `register(name, factory)` for each tool of `harness data`, or of another `command`."""
 
 
 @hookspec

@@ -15,6 +15,7 @@ import pluggy
 from harness import hookspecs
 from harness.errors import HarnessError, PluginError, UnknownName, did_you_mean
 from harness.hookspecs import (
+    DATA,
     AnalysisFactory,
     BenchmarkFactory,
     DataToolFactory,
@@ -98,6 +99,13 @@ class AnalysisRegistration(Registration[AnalysisFactory]):
 
 
 @dataclass(frozen=True, kw_only=True)
+class DataToolRegistration(Registration[DataToolFactory]):
+    """A tool; `command` is the word after `harness` that its name follows."""
+
+    command: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class BrokenPlugin:
     """A plugin that could not be loaded, and why."""
 
@@ -139,6 +147,18 @@ class Registry(Mapping[K, R]):
         """Keep one registration."""
         self._given.setdefault(name, []).append(registration)
 
+    def everything(self) -> Iterator[R]:
+        """Every registration, those of a name that was given twice among them."""
+        return (registration for given in self._given.values() for registration in given)
+
+    def only(self, wanted: Callable[[R], bool]) -> Registry[K, R]:
+        """The registrations that are wanted, in a registry of their own."""
+        chosen: Registry[K, R] = Registry(self.kind)
+        for name, given in self._given.items():
+            for registration in filter(wanted, given):
+                chosen.add(name, registration)
+        return chosen
+
     def duplicates(self) -> list[str]:
         """One line for each name that was registered more than once."""
         return [self._twice(name) for name in self if len(self._given[name]) > 1]
@@ -167,8 +187,8 @@ class Registries:
     analyses: Registry[str, AnalysisRegistration] = field(
         default_factory=lambda: Registry("analysis")
     )
-    data_tools: Registry[str, Registration[DataToolFactory]] = field(
-        default_factory=lambda: Registry("data tool")
+    data_tools: Registry[str, DataToolRegistration] = field(
+        default_factory=lambda: Registry("tool")
     )
 
     def all(self) -> tuple[Registry[Any, Any], ...]:
@@ -251,9 +271,18 @@ class Plugins:
         """How to make the analysis of that name."""
         return self._registered(self.analyses, name)
 
-    def data_tool(self, name: str) -> Registration[DataToolFactory]:
-        """How to make the data tool of that name."""
-        return self._registered(self.data_tools, name)
+    def data_tool(self, name: str, command: str = DATA) -> DataToolRegistration:
+        """How to make the tool of that name of a command."""
+        return self._registered(self.tools_of(command), name)
+
+    @property
+    def commands(self) -> tuple[str, ...]:
+        """The commands that tools belong to, sorted."""
+        return tuple(sorted({tool.command for tool in self.data_tools.everything()}))
+
+    def tools_of(self, command: str) -> Registry[str, DataToolRegistration]:
+        """The tools of a command; none where no plugin has that command."""
+        return self.data_tools.only(lambda tool: tool.command == command)
 
     def respondent(
         self, benchmark: str, prompt: str, role: str, name: str = "default"
@@ -417,9 +446,11 @@ def _registered_by(
         )
         analyses.append((name, registration))
 
-    def add_data_tool(name: str, factory: DataToolFactory, *, description: str = "") -> None:
-        registration = Registration(
-            name=name, factory=factory, origin=origin, description=description
+    def add_data_tool(
+        name: str, factory: DataToolFactory, *, description: str = "", command: str = DATA
+    ) -> None:
+        registration = DataToolRegistration(
+            name=name, factory=factory, origin=origin, description=description, command=command
         )
         data_tools.append((name, registration))
 

@@ -30,6 +30,7 @@ commands:
   harness score RUN…              score stored records again, asking no model
   harness analyse [NAME RUN…]     what runs tell beyond their scores; the analyses there are
   harness data [NAME]             make data or see what it holds; the tools there are
+  harness COMMAND [NAME]          tools of a plugin's own command, as `harness perrec`
 
 exit codes: 0 done, 1 error, 2 usage, 3 too many failures, 130 interrupted
 """
@@ -77,7 +78,10 @@ def parser_for(arguments: Sequence[str]) -> argparse.ArgumentParser:
         COMMANDS[arguments[0]].add_parser(subparsers)
         return parser
     if arguments and not arguments[0].startswith("-"):
-        raise_unknown_command(arguments[0])
+        check_plugins_command(arguments[0])
+        parser = Parser(prog="harness")
+        data.add_parser(parser.add_subparsers(required=True), arguments[0])
+        return parser
     parser = Parser(
         prog="harness",
         description="Find out whether a language model understands people.",
@@ -90,12 +94,19 @@ def parser_for(arguments: Sequence[str]) -> argparse.ArgumentParser:
     return parser
 
 
-def raise_unknown_command(name: str) -> None:
-    """Raise the error for a first word that is no command."""
+def check_plugins_command(name: str) -> None:
+    """Raise UsageError for a first word that is no command, neither ours nor a plugin's."""
+    from harness.plugin_manager import load_plugins
+
+    plugins = load_plugins()
+    if plugins.tools_of(name):
+        return
+    known = [*COMMANDS, *(word for word in plugins.commands if word not in COMMANDS)]
     raise UsageError(
         f"no command {name!r}",
-        expected=", ".join(COMMANDS) + ", or options of a run, as --model",
-        hint=did_you_mean(name, COMMANDS),
+        found="; ".join(map(str, plugins.broken)) or None,
+        expected=", ".join(known) + ", or options of a run, as --model",
+        hint=did_you_mean(name, known),
     )
 
 

@@ -31,7 +31,7 @@ class Analysis:
 
 @dataclass(frozen=True, kw_only=True)
 class DataTool:
-    """A tool of `harness data`: reads data, may write some, and reports on it.
+    """A tool of `harness data`, or of a plugin's own command: may write files, and reports on it.
 
     The fields of `options` are the command's options, as in `Analysis`.
     """

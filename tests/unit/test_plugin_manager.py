@@ -116,7 +116,7 @@ def test_an_unknown_analysis_or_data_tool_is_told_with_the_nearest_known(site):
         "  expected: one of film-years\n"
         "  to do:    did you mean 'film-years'?"
     )
-    with pytest.raises(UnknownName, match="no plugin offers the data tool 'count_films'"):
+    with pytest.raises(UnknownName, match="no plugin offers the tool 'count_films'"):
         plugins.data_tool("count_films")
 
 

@@ -39,6 +39,8 @@ def register_data_tools(register):
     register("count", lambda: DataTool(name="count", description="Counts words.", run=count,
                                        options=Options), description="Counts words.")
     register("gone", lambda: 1 / 0, description="Cannot be made.")
+    register("weigh", lambda: DataTool(name="weigh", description="Weighs words.", run=count,
+                                       options=Options), description="Weighs.", command="words")
 """
 
 
@@ -128,3 +130,31 @@ def test_a_file_that_no_figure_can_be_drawn_into_is_refused_before_the_work(tmp_
     err = capsys.readouterr().err
     assert "figures cannot be drawn into such a file" in err
     assert "expected: a name that ends in .svg, .png, .pdf" in err
+
+
+def test_a_plugin_may_have_a_command_of_its_own(capsys):
+    assert main(["words"]) == 0
+    assert capsys.readouterr().out == "  weigh  Weighs.\n"
+    assert main(["words", "weigh", "--json", "--from", "tea", "--words", "tea"]) == 0
+    assert json.loads(capsys.readouterr().out)["tool"] == "weigh"
+    assert main(["words", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {
+        "words_tools": [{"name": "weigh", "description": "Weighs."}]
+    }
+
+
+def test_the_tools_of_one_command_are_none_of_another(capsys):
+    assert main(["data", "weigh", "--from", "tea"]) == 2
+    assert "no plugin offers the tool 'weigh'" in capsys.readouterr().err
+    assert main(["words", "count", "--from", "tea"]) == 2
+    assert "expected: one of weigh" in capsys.readouterr().err
+
+
+def test_a_word_that_is_nobodys_command_is_told_with_the_nearest(capsys):
+    assert main(["wrods"]) == 2
+    assert capsys.readouterr().err == (
+        "harness: no command 'wrods'\n"
+        "  expected: tasks, show, score, analyse, data, validate, words, or options of a run, as "
+        "--model\n"
+        "  to do:    did you mean 'words'?\n"
+    )

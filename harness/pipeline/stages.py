@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import PluginError
-from harness.pipeline.benchmark import Benchmark, Item, Stage
+from harness.pipeline.benchmark import Benchmark, Item
 from harness.pipeline.context import StageContext
 from harness.pipeline.plan import StageRun
 from harness.pipeline.preparation import PreparedTask
 from harness.pipeline.progress import StageProgress
 from harness.results.journal import JournalRecords
-from harness.results.records import Record
+from harness.results.records import record_type
 
 Journals = Callable[[int, str], Path]
 """The journal of a stage by its number and name."""
@@ -38,12 +38,8 @@ def stage_runs(
 def records_of(context: StageContext, journals: Journals) -> JournalRecords[Any, Any]:
     """The current records of a stage."""
     stage = context.stage
-    return JournalRecords(journals(context.number, stage.name), context.key, record_type(stage))
-
-
-def record_type(stage: Stage) -> Any:
-    """The type that a stage's journal lines decode to."""
-    return Record[stage.item, stage.value]  # type: ignore[name-defined]
+    kind = record_type(stage.item, stage.value)
+    return JournalRecords(journals(context.number, stage.name), context.key, kind)
 
 
 def check_order(benchmark: Benchmark) -> None:

@@ -13,7 +13,7 @@ import msgspec
 from harness.errors import DataError, PluginError
 from harness.results.folder import RunFolder
 from harness.results.manifest import Manifest, TaskEntry
-from harness.results.records import Record, Records, Score
+from harness.results.records import Records, Score, record_type
 from harness.results.scoring import Unfinished, read_summary, task_options
 from harness.results.stored import JournalRecords
 from harness.results.summary import TaskSummary
@@ -69,18 +69,16 @@ class KeptTask:
     def records(self, stage: str) -> Records[Any, Any]:
         """The records of one stage, typed, as the run's journal holds them."""
         kept = {entry.name: entry for entry in self.entry.stages}
-        own = {each.name: (each.item, each.value) for each in self.benchmark.stages}
-        if stage not in kept or stage not in own:
+        kinds = {each.name: record_type(each.item, each.value) for each in self.benchmark.stages}
+        if stage not in kept or stage not in kinds:
             raise PluginError(
                 f"no records of a stage {stage!r}",
                 where=f"{self.path}, task {self.task.name!r}",
                 found=f"stages {', '.join(kept)}",
                 hint="use the release of the plugin that the manifest names",
             )
-        item, value = own[stage]
-        kind = Record[item, value]  # type: ignore[valid-type]
         path = self.path / self.entry.folder / kept[stage].file
-        return JournalRecords(path, kept[stage].key, kind)
+        return JournalRecords(path, kept[stage].key, kinds[stage])
 
 
 def labels_of(manifests: Iterable[Manifest]) -> dict[str, str]:

@@ -70,6 +70,11 @@ class JournalLine(Record[ItemT, ValueT], Generic[ItemT, ValueT], frozen=True, kw
     calls: tuple[CallRecord, ...] = ()
 
 
+def record_type(item: Any, value: Any) -> Any:
+    """The type that the lines of a stage's journal decode to, from its types of item and value."""
+    return Record[item, value]
+
+
 class Records(Protocol[ItemT_co, ValueT_co]):
     """The current records of one stage, read as a stream.
 

@@ -16,7 +16,7 @@ from harness.redaction import without_key_material
 from harness.results.files import atomic_write, atomic_writer, decode_file
 from harness.results.folder import RunFolder
 from harness.results.manifest import Manifest, TaskEntry
-from harness.results.records import Record, Records
+from harness.results.records import Records, record_type
 from harness.results.stored import JournalIndex, JournalRecords
 from harness.results.summarise import Columns, sound
 from harness.results.summary import RoleUse, StageSummary, TaskSummary
@@ -182,7 +182,7 @@ def _typed(
             )
         stage = stages[kept.name]
         index = indexes[kept.name]
-        kind = Record[stage.item, stage.value]  # type: ignore[name-defined]
+        kind = record_type(stage.item, stage.value)
         records[kept.name] = JournalRecords(index.path, kept.key, kind, index=index)
     return records
 

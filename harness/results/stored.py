@@ -14,7 +14,7 @@ import msgspec
 from harness.errors import DataError
 from harness.hashing import stable_int
 from harness.results.lines import Head, line_number, scan
-from harness.results.records import Done, Record
+from harness.results.records import Done, Record, record_type
 
 if TYPE_CHECKING:
     import numpy as np
@@ -117,12 +117,12 @@ class JournalRecords(Generic[ItemT, ValueT]):
         self,
         path: Path,
         stage_key: str,
-        record_type: Any = Record[Any, Any],
+        kind: Any = Record[Any, Any],
         *,
         index: JournalIndex | None = None,
     ) -> None:
         self._index = JournalIndex(path, stage_key) if index is None else index
-        self._decoder = msgspec.json.Decoder(record_type)
+        self._decoder = msgspec.json.Decoder(kind)
 
     def __len__(self) -> int:
         return len(self._index)
@@ -154,12 +154,7 @@ class JournalRecords(Generic[ItemT, ValueT]):
     def with_items(self, kind: type[Any]) -> JournalRecords[Any, ValueT]:
         """The same records with their items read as a type that has only some of the fields."""
         _, value = get_args(self._decoder.type)
-        return JournalRecords(
-            self._index.path,
-            "",
-            Record[kind, value],  # type: ignore[valid-type]
-            index=self._index,
-        )
+        return JournalRecords(self._index.path, "", record_type(kind, value), index=self._index)
 
     def by_user(self) -> Iterator[tuple[str, list[Record[ItemT, ValueT]]]]:
         """Each user with that user's records."""

@@ -116,7 +116,10 @@ def _add(group: Any, field: FieldInfo, shape: inspect.Type, help_text: str) -> N
 
 def _converted(field: FieldInfo, shape: inspect.Type, given: Any) -> Any:
     try:
-        value = msgspec.convert(given, field.type, strict=False, dec_hook=_as_path)
+        # A Path is the one type of those let in that msgspec does not know.
+        value = msgspec.convert(
+            given, field.type, strict=False, dec_hook=lambda kind, value: kind(value)
+        )
         _refuse_infinite(value)
     except ValueError as error:
         raise UsageError(
@@ -132,12 +135,6 @@ def _refuse_infinite(value: Any) -> None:
     for one in value if isinstance(value, (list, tuple, set, frozenset)) else (value,):
         if isinstance(one, float) and not math.isfinite(one):
             raise ValueError("a finite number")
-
-
-def _as_path(kind: type, value: Any) -> Any:
-    if kind is Path:
-        return Path(value)
-    raise NotImplementedError(f"options of the type {kind.__name__} cannot be read")
 
 
 def _expected(shape: inspect.Type, message: str) -> str:

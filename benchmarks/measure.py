@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import statistics
 import subprocess
 import sys
 import time
@@ -48,15 +47,6 @@ def run_measured(
         tail = log.read_text("utf-8", "replace")[-2000:]
         raise ContenderFailed(f"{' '.join(command)} ended with {process.returncode}\n{tail}")
     return Cost(wall=wall, cpu=usage.ru_utime + usage.ru_stime, memory=usage.ru_maxrss / 1024)
-
-
-def median_cost(costs: Sequence[Cost]) -> Cost:
-    """The median of each figure by itself."""
-    return Cost(
-        wall=statistics.median(cost.wall for cost in costs),
-        cpu=statistics.median(cost.cpu for cost in costs),
-        memory=statistics.median(cost.memory for cost in costs),
-    )
 
 
 @contextmanager

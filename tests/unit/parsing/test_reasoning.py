@@ -42,6 +42,12 @@ def test_reasoning_in_front_never_changes_the_answer(thought: str, answer: str) 
         assert split_reasoning(f"<think>{thought}</think>{answer}")[0] == answer.strip()
 
 
-@pytest.mark.parametrize("piece", ["<think>", "</think>", "\t", "<", "x<think>", "[THINK]"])
+@pytest.mark.parametrize("piece", ["<think>", "<", "x<think>", "[THINK]"])
 def test_a_hostile_megabyte_is_survived(piece: str) -> None:
-    split_reasoning("<think>" + piece * (1_000_000 // len(piece)))
+    megabyte = piece * (1_000_000 // len(piece))
+    assert split_reasoning(f"<think>{megabyte}") == ("", megabyte)
+
+
+@pytest.mark.parametrize("piece", ["</think>", "\t"])
+def test_a_hostile_megabyte_without_a_thought_is_survived(piece: str) -> None:
+    assert split_reasoning("<think>" + piece * (1_000_000 // len(piece))) == ("", None)

@@ -1,6 +1,7 @@
 """Which display fits where, and the lines of those that write lines."""
 
 import io
+import threading
 from collections import Counter
 from pathlib import Path
 
@@ -145,16 +146,24 @@ def test_names_cannot_steer_the_terminal(clock, stage, progress):
 
 
 def test_stopping_twice_or_unstarted_is_harmless(clock, progress):
-    display = PlainDisplay(io.StringIO(), clock=clock)
+    stream, threads = io.StringIO(), set(threading.enumerate())
+    display = PlainDisplay(stream, clock=clock)
+
     display.stop()
     display.start(progress)
     display.stop()
     display.stop()
 
+    assert lines(stream) == ["openai:gpt: 1 stage in runs/x"]
+    assert set(threading.enumerate()) == threads
+
 
 def test_a_reader_who_went_away_does_not_end_the_run(clock, progress, stage):
+    tried, threads = [], set(threading.enumerate())
+
     class Gone(io.StringIO):
         def write(self, text):
+            tried.append(text)
             raise BrokenPipeError
 
     display = PlainDisplay(Gone(), clock=clock)
@@ -162,3 +171,6 @@ def test_a_reader_who_went_away_does_not_end_the_run(clock, progress, stage):
     display.start(progress)
     display.stage_started(stage)
     display.stop()
+
+    assert tried == ["openai:gpt: 1 stage in runs/x", "interests/name: started"]
+    assert set(threading.enumerate()) == threads

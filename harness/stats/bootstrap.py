@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -90,12 +91,37 @@ def bootstrap_interval(
         drawn = _medians(sample, draws, random)
     else:
         drawn = _any(sample, draws, random, statistic)
+    return interval_of(drawn, confidence, of="the statistic")
+
+
+def interval_of(drawn: Floats, confidence: float, *, of: str) -> Interval | NoInterval:
+    """The interval of what came of each draw; none where something in it has no value."""
     undefined = int(np.count_nonzero(~np.isfinite(drawn)))
     if undefined:
-        return NoInterval(f"the statistic has no value in {undefined} of {draws} draws")
+        return NoInterval(f"{of} has no value in {undefined} of {len(drawn)} draws")
     tail = (1.0 - confidence) / 2.0
     low, high = np.quantile(drawn, [tail, 1.0 - tail])
     return Interval(float(low), float(high))
+
+
+def blocks_of_draws(
+    count: int, draws: int, random: np.random.Generator, *, dtype: type[np.integer[Any]]
+) -> Iterator[Integers]:
+    """Draws of as many clusters as there are, a row each, in blocks of bounded size.
+
+    Each type of integer has its own stream of random numbers.
+    """
+    rows = max(1, _CELLS // count)
+    for first in range(0, draws, rows):
+        yield random.integers(0, count, size=(min(rows, draws - first), count), dtype=dtype)
+
+
+def units_of(drawn: Integers, starts: Integers, sizes: Integers) -> Integers:
+    """Where the units of the drawn clusters stand, one cluster after the other."""
+    many = sizes[drawn]
+    ends = np.cumsum(many)
+    units: Integers = np.repeat(starts[drawn] - (ends - many), many) + np.arange(ends[-1])
+    return units
 
 
 def _by_cluster(values: Floats, clusters: Integers) -> _Sample:
@@ -110,10 +136,7 @@ def _by_cluster(values: Floats, clusters: Integers) -> _Sample:
 
 def _draws_of_clusters(count: int, draws: int, random: np.random.Generator) -> Iterator[Integers]:
     """Draw after draw of as many clusters as there are."""
-    rows = max(1, _CELLS // count)
-    for first in range(0, draws, rows):
-        size = (min(rows, draws - first), count)
-        yield from random.integers(0, count, size=size)
+    return chain.from_iterable(blocks_of_draws(count, draws, random, dtype=np.int64))
 
 
 def _means(sample: _Sample, draws: int, random: np.random.Generator) -> Floats:
@@ -198,11 +221,6 @@ def _any(sample: _Sample, draws: int, random: np.random.Generator, statistic: St
     results = []
     one_each = len(sample.sizes) == len(sample.values)
     for drawn in _draws_of_clusters(len(sample.sizes), draws, random):
-        if one_each:
-            results.append(statistic_of(sample.values[drawn], statistic))
-            continue
-        sizes = sample.sizes[drawn]
-        ends = np.cumsum(sizes)
-        units = np.repeat(sample.starts[drawn] - (ends - sizes), sizes) + np.arange(ends[-1])
+        units = drawn if one_each else units_of(drawn, sample.starts, sample.sizes)
         results.append(statistic_of(sample.values[units], statistic))
     return np.asarray(results)

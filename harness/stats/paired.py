@@ -5,8 +5,6 @@ Imports numpy: import it where it is used.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from harness.stats.bootstrap import (
@@ -15,11 +13,11 @@ from harness.stats.bootstrap import (
     Interval,
     NoInterval,
     Statistic,
+    blocks_of_draws,
+    interval_of,
     statistic_of,
+    units_of,
 )
-
-_CELLS = 1 << 20
-"""Random numbers drawn at a time: bounds the memory whatever the number of users."""
 
 
 def paired_interval(
@@ -43,7 +41,8 @@ def paired_interval(
         return NoInterval("fewer than two users in common: there is nothing to draw from")
     order = np.argsort(clusters, kind="stable")
     first, second = first[order], second[order]
-    drawn = _draws(len(sizes), draws, np.random.Generator(np.random.PCG64(seed)))
+    random = np.random.Generator(np.random.PCG64(seed))
+    drawn = blocks_of_draws(len(sizes), draws, random, dtype=np.uint32)
     one_each = len(sizes) == len(first)
     if one_each and statistic == "mean":
         parts = [(first - second)[users].mean(axis=1) for users in drawn]
@@ -51,20 +50,7 @@ def paired_interval(
         parts = [_medians(first, users) - _medians(second, users) for users in drawn]
     else:
         parts = [_any(first, second, sizes, users, statistic) for users in drawn]
-    differences = np.concatenate(parts)
-    undefined = int(np.count_nonzero(~np.isfinite(differences)))
-    if undefined:
-        return NoInterval(f"the difference has no value in {undefined} of {draws} draws")
-    tail = (1.0 - confidence) / 2.0
-    low, high = np.quantile(differences, [tail, 1.0 - tail])
-    return Interval(float(low), float(high))
-
-
-def _draws(count: int, draws: int, random: np.random.Generator) -> Iterator[Integers]:
-    """Blocks of draws, a row each, of as many users as there are."""
-    rows = max(1, _CELLS // count)
-    for first in range(0, draws, rows):
-        yield random.integers(0, count, size=(min(rows, draws - first), count), dtype=np.uint32)
+    return interval_of(np.concatenate(parts), confidence, of="the difference")
 
 
 def _medians(values: Floats, drawn: Integers) -> Floats:
@@ -86,8 +72,6 @@ def _any(
     starts = np.cumsum(sizes) - sizes
     found = []
     for users in drawn:
-        many = sizes[users]
-        ends = np.cumsum(many)
-        units = np.repeat(starts[users] - (ends - many), many) + np.arange(ends[-1])
+        units = units_of(users, starts, sizes)
         found.append(statistic_of(first[units], statistic) - statistic_of(second[units], statistic))
     return np.asarray(found, dtype=np.float64)

@@ -11,7 +11,7 @@ verified has no category because asking for it failed.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from math import fsum
 from typing import TypeAlias
@@ -95,6 +95,13 @@ def columns(
         "ig_r": recall,
         "hm": harmonic_mean(groundedness, specificity),
     }
+
+
+def told_apart(numbers: Mapping[str, Number]) -> tuple[dict[str, float], dict[str, str]]:
+    """The columns that have a number, and those that have none with the cause."""
+    values = {name: one for name, one in numbers.items() if not isinstance(one, Missing)}
+    causes = {name: one.cause for name, one in numbers.items() if isinstance(one, Missing)}
+    return values, causes
 
 
 def ig_precision(categories: tuple[Graded, ...]) -> Number:

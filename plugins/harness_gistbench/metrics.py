@@ -15,7 +15,7 @@ from harness_gistbench.counting import (
     told,
     user_counts,
 )
-from harness_gistbench.formulas import at_worst, columns, verified_categories
+from harness_gistbench.formulas import at_worst, columns, told_apart, verified_categories
 from harness_gistbench.profiles import (
     Missing,
     chapters,
@@ -88,10 +88,8 @@ def scored_against(
     """
     if score.details is None:
         return score
-    numbers = columns(score.details, options, oracle)
-    values = {name: one for name, one in numbers.items() if not isinstance(one, Missing)}
-    missing = {name: one.cause for name, one in numbers.items() if isinstance(one, Missing)}
-    lowest = columns(at_worst(score.details), options, oracle)
+    values, missing = told_apart(columns(score.details, options, oracle))
+    lowest, _ = told_apart(columns(at_worst(score.details), options, oracle))
     counts = {words: number for words, number in score.counts.items() if words != EMPTY_ORACLE}
     if not oracle and "ig_r" in values:
         counts[EMPTY_ORACLE] = 1
@@ -99,11 +97,7 @@ def scored_against(
         score,
         values=values,
         missing=missing,
-        worst={
-            name: one
-            for name, one in lowest.items()
-            if not isinstance(one, Missing) and one != values.get(name)
-        },
+        worst={name: one for name, one in lowest.items() if one != values.get(name)},
         counts=counts,
     )
 

@@ -12,8 +12,8 @@ import msgspec
 from harness import Metric, Score
 from harness.errors import UsageError
 from harness.results.report import Sheet
-from harness_gistbench.formulas import columns, verified_categories
-from harness_gistbench.profiles import Missing
+from harness_gistbench.formulas import columns, told_apart, verified_categories
+from harness_gistbench.oracle import ORACLE
 
 if TYPE_CHECKING:
     from harness import KeptTask
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 
 TITLES = {"ig_f1": "IG F1", "is": "IS", "ig_p": "IG P", "ig_r": "IG R"}
 """What tables call the columns of a score."""
-
-ENOUGH = 3
-"""Runs below which an oracle says little."""
 
 
 class ComparisonOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -142,15 +139,8 @@ def against(oracle: Mapping[str, set[int]], score: Score[Profile], options: Opti
     """A user's scores with recall of the oracle; a user without a profile stays as they are."""
     if score.details is None:
         return score
-    found = columns(score.details, options, oracle.get(score.user, ()))
-    return Score(
-        id=score.id,
-        user=score.user,
-        values={name: number for name, number in found.items() if not isinstance(number, Missing)},
-        missing={
-            name: number.cause for name, number in found.items() if isinstance(number, Missing)
-        },
-    )
+    values, missing = told_apart(columns(score.details, options, oracle.get(score.user, ())))
+    return Score(id=score.id, user=score.user, values=values, missing=missing)
 
 
 def results(
@@ -232,7 +222,7 @@ def oracle_notes(runs: Iterable[Run]) -> tuple[str, ...]:
         count = len(together)
         those = "this run" if count == 1 else f"these {count} runs"
         line = f"{dataset}: IG R and IG F1 are against what {those} verified"
-        if count < ENOUGH:
-            line += f"; below {ENOUGH} runs there is little to miss"
+        if count < ORACLE.enough:
+            line += f"; below {ORACLE.enough} runs there is little to miss"
         notes.append(line)
     return tuple(notes)

@@ -6,6 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from harness.cli.errors import print_error
+from harness.errors import HarnessError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +20,8 @@ def add_parser(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "tasks",
         help="the tasks, groups and tags there are",
-        description="List tasks, groups and tags; name patterns or parts of names to see fewer.",
+        description="List tasks, groups and tags; name patterns or parts of names to see fewer. "
+        "A task that is named in full is shown with its benchmark.",
     )
     parser.add_argument("patterns", metavar="PATTERN", nargs="*", help="a name, part, glob or tag")
     parser.add_argument("--json", action="store_true", help="one JSON document")
@@ -36,16 +38,30 @@ def run(args: argparse.Namespace) -> int:
     plugins = load_plugins()
     catalogue = Catalogue(plugins)
     entries = [entry for entry in catalogue.matching(args.patterns) if not entry.abstract]
+    benchmarks = _benchmarks_of([one for one in entries if one.name in args.patterns], plugins)
     if args.json:
         import json
 
-        document = _document(entries, catalogue, plugins)
+        document = {**_document(entries, catalogue, plugins), "benchmarks": benchmarks}
         sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
         return 0
-    _print(entries)
+    _print(entries, benchmarks)
     for line in (*map(str, plugins.broken), *plugins.problems, *catalogue.problems):
         print_error(line)
     return 0
+
+
+def _benchmarks_of(tasks: Sequence[Entry], plugins: Plugins) -> list[dict[str, str]]:
+    """What the benchmarks of these tasks, which alone are loaded, tell about themselves."""
+    found, fields = [], ("name", "description", "paper", "licence")
+    for name in dict.fromkeys(task.benchmark or "" for task in tasks):
+        try:
+            if plugins.has_benchmark(name):
+                benchmark = plugins.benchmark(name)
+                found.append({field: getattr(benchmark, field) for field in fields})
+        except HarnessError as error:
+            print_error(error)
+    return found
 
 
 def _document(entries: Sequence[Entry], catalogue: Catalogue, plugins: Plugins) -> dict[str, Any]:
@@ -73,7 +89,7 @@ def _tags(entries: Sequence[Entry]) -> dict[str, list[str]]:
     return {tag: [entry.name for entry in entries if tag in entry.tags] for tag in tags}
 
 
-def _print(entries: Sequence[Entry]) -> None:
+def _print(entries: Sequence[Entry], benchmarks: Sequence[dict[str, str]]) -> None:
     tasks = [(entry.name, entry.description) for entry in entries if entry.members is None]
     groups = [
         (entry.name, f"{entry.description} ({', '.join(entry.members)})".lstrip())
@@ -81,11 +97,18 @@ def _print(entries: Sequence[Entry]) -> None:
         if entry.members is not None
     ]
     tags = [(tag, ", ".join(names)) for tag, names in _tags(entries).items()]
-    for title, rows in (("tasks", tasks), ("groups", groups), ("tags", tags)):
+    told = [(one["name"], text) for one in benchmarks if (text := _about(one))]
+    titles = ("tasks", "groups", "tags", "benchmarks")
+    for title, rows in zip(titles, (tasks, groups, tags, told), strict=True):
         if rows:
             print(f"{title}:")
             for line in aligned(rows):
                 print(line)
+
+
+def _about(benchmark: dict[str, str]) -> str:
+    named = [f"{word}: {benchmark[word]}" for word in ("paper", "licence") if benchmark[word]]
+    return "; ".join(filter(None, [benchmark["description"].rstrip("."), *named]))
 
 
 def aligned(rows: Sequence[tuple[str, str]]) -> list[str]:

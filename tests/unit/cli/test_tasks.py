@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from textwrap import dedent
 
 import pytest
 
@@ -41,6 +42,61 @@ def test_tasks_groups_and_tags_are_printed(books, capsys):
         "tags:\n"
         "  paper  books_one, books_two\n"
     )
+
+
+BENCHMARK = """
+    from harness import Benchmark, hookimpl
+
+    @hookimpl
+    def register_benchmarks(register):
+        register("books", make)
+
+    def make():
+        {made}
+"""
+TOLD = """return Benchmark(
+            name="books", version=1, stages=(), load=None, score=None, metrics={{}},
+            description="Foresee what is read.", {more}
+        )"""
+
+
+@pytest.mark.parametrize(
+    ("more", "about"),
+    [
+        ("", "Foresee what is read"),
+        ("paper='https://x.org/1',", "Foresee what is read; paper: https://x.org/1"),
+        ("paper='X 1', licence='CC0'", "Foresee what is read; paper: X 1; licence: CC0"),
+    ],
+)
+def test_a_task_named_in_full_is_shown_with_its_benchmark(books, capsys, more, about):
+    file = books.folder / "books_made_up/plugin.py"
+    file.write_text(dedent(BENCHMARK).format(made=TOLD.format(more=more)))
+    assert main(["tasks", "books_two"]) == 0
+    assert capsys.readouterr().out == (
+        "tasks:\n  books_two  Which book is next.\n"
+        "tags:\n  paper  books_two\n"
+        f"benchmarks:\n  books  {about}\n"
+    )
+
+
+def test_the_json_tells_of_the_benchmark_of_a_task_named_in_full(books, capsys):
+    file = books.folder / "books_made_up/plugin.py"
+    file.write_text(dedent(BENCHMARK).format(made=TOLD.format(more="paper='X 1'")))
+    assert main(["tasks", "books_one", "books_two", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["benchmarks"] == [
+        {"name": "books", "description": "Foresee what is read.", "paper": "X 1", "licence": ""}
+    ]
+
+
+def test_only_the_benchmarks_of_tasks_named_in_full_are_made(books, capsys):
+    file = books.folder / "books_made_up/plugin.py"
+    file.write_text(dedent(BENCHMARK).format(made="1 / 0"))
+    assert main(["tasks", "books_t", "books"]) == 0
+    assert capsys.readouterr().err == ""
+    assert main(["tasks", "books_two"]) == 0
+    said = capsys.readouterr()
+    assert said.out.startswith("tasks:\n  books_two  Which book is next.\n")
+    assert "ZeroDivisionError" in said.err
 
 
 def test_long_descriptions_are_wrapped(books, capsys, monkeypatch):

@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
-from random import Random
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import numpy as np
-
-T = TypeVar("T")
 
 KEY_BYTES = 16
 
@@ -41,19 +38,6 @@ def stable_int(*parts: str | int) -> int:
     """A 64-bit number drawn from the parts, for seeds, orders and samples."""
     data = "\x1f".join(str(part) for part in parts).encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "big")
-
-
-def drawn(items: Sequence[T], count: int, rng: Random) -> list[T]:
-    """At most `count` of the items in random order, each at most once.
-
-    The same under every version of Python, which `Random.sample` and `Random.shuffle` are not.
-    """
-    left = list(items)
-    most = min(count, len(left))
-    for place in range(most):
-        other = place + int(rng.random() * (len(left) - place))
-        left[place], left[other] = left[other], left[place]
-    return left[:most]
 
 
 def stable_ints(last: Iterable[str], *parts: str | int) -> np.ndarray:

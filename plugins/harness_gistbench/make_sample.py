@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
+from harness.chance import picked
 from harness_gistbench.records import Signal
 
 SAMPLE = Path(__file__).parent / "sample" / "engagements.csv"
@@ -146,11 +147,6 @@ class Person(NamedTuple):
     doubts: list[int]
 
 
-def pick(rng: Random, choices: Sequence[str]) -> str:
-    """One of the choices; only `random()` gives the same numbers in every version of Python."""
-    return choices[int(rng.random() * len(choices))]
-
-
 def catalogue(rng: Random) -> list[list[Clip]]:
     """The clips of every topic, and in the end those about nothing; ids tell nothing of topics."""
     texts = [topic_texts(rng, topic) for topic in range(len(TOPICS))]
@@ -173,7 +169,7 @@ def topic_texts(rng: Random, topic: int) -> list[str]:
     common, *rarer = tags.split()
     summaries: list[str] = []
     while len(summaries) < CLIPS_A_TOPIC:
-        summary = pick(rng, FRAMES).format(pick(rng, things.split("; ")))
+        summary = picked(rng, FRAMES).format(picked(rng, things.split("; ")))
         summary = summary[0].upper() + summary[1:]
         if summary not in summaries:
             summaries.append(summary)
@@ -184,19 +180,19 @@ def hashtags(rng: Random, common: str, rarer: list[str]) -> str:
     """The tags of a clip: most have the common one, all have one of the topic's."""
     tags = [common] if rng.random() < 0.7 else []
     if not tags or rng.random() < 0.5:
-        tags.append(pick(rng, rarer))
+        tags.append(picked(rng, rarer))
     if rng.random() < 0.45:
-        tags.append(pick(rng, LOOSE_TAGS))
+        tags.append(picked(rng, LOOSE_TAGS))
     if rng.random() < 0.1:
-        stray, _ = TOPICS[int(rng.random() * len(TOPICS))]
+        stray, _ = picked(rng, TOPICS)
         tags.append(stray.partition(" ")[0])
     return " ".join(f"#{tag}" for tag in dict.fromkeys(tags))
 
 
 def aside_text(rng: Random) -> str:
     """The text of a clip about nothing in particular."""
-    tags = dict.fromkeys(pick(rng, LOOSE_TAGS) for _ in range(3))
-    return " ".join(f"#{tag}" for tag in tags) + " " + pick(rng, ASIDE_FRAMES)
+    tags = dict.fromkeys(picked(rng, LOOSE_TAGS) for _ in range(3))
+    return " ".join(f"#{tag}" for tag in tags) + " " + picked(rng, ASIDE_FRAMES)
 
 
 def person(rng: Random) -> Person:
@@ -216,7 +212,7 @@ def shown(rng: Random, somebody: Person, clips: list[list[Clip]]) -> tuple[str, 
     if where < 0.56:
         why, topic = "taste", somebody.tastes[int(len(somebody.tastes) * rng.random() ** 1.4)]
     elif where < 0.7:
-        why, topic = "doubt", somebody.doubts[int(len(somebody.doubts) * rng.random())]
+        why, topic = "doubt", picked(rng, somebody.doubts)
     else:
         why, topic = "chance", int(len(clips) * rng.random())
     group = clips[topic]

@@ -6,9 +6,11 @@ Everybody and everything in it is invented.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from random import Random
+
+from harness.chance import picked
 
 SAMPLE = Path(__file__).parent / "sample" / "engagements.jsonl"
 SEED = 20
@@ -79,25 +81,20 @@ FRAMES = (
 )
 
 
-def pick(rng: Random, choices: Sequence[str]) -> str:
-    """One of the choices; only `random()` gives the same numbers in every version of Python."""
-    return choices[int(rng.random() * len(choices))]
-
-
 def engagements(rng: Random) -> Iterator[tuple[str, str]]:
     """One person's titles with what they did: mostly their tastes, mostly liked, some chance."""
     tastes: list[str] = []
     while len(tastes) < 2 + (rng.random() < 0.4):
-        taste = pick(rng, list(TASTES))
+        taste = picked(rng, list(TASTES))
         if taste not in tastes:
             tastes.append(taste)
     seen: set[str] = set()
     length = 12 + int(rng.random() * 9)
     while len(seen) < length:
         own = rng.random() < 0.7
-        topic = pick(rng, tastes if own else list(TASTES))
-        thing = pick(rng, TASTES[topic])
-        title = pick(rng, FRAMES).format(thing)
+        topic = picked(rng, tastes if own else list(TASTES))
+        thing = picked(rng, TASTES[topic])
+        title = picked(rng, FRAMES).format(thing)
         title = title[0].upper() + title[1:]
         liked = rng.random() < (0.85 if topic in tastes else 0.15)
         if title not in seen:

@@ -16,8 +16,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PLUGINS = sorted(path.name for path in (ROOT / "plugins").iterdir() if path.is_dir())
 
 RANKS = (
-    {"errors", "redaction", "outcomes", "hashing", "models", "parsing", "stats", "resources",
-     "hookspecs", "plugin_manager"},
+    {"errors", "redaction", "outcomes", "hashing", "chance", "models", "parsing", "stats",
+     "resources", "hookspecs", "plugin_manager"},
     {"calls", "judging", "prompting", "data", "tasks"},
     {"reporting", "results", "pipeline"},
     {"cli", "api"},

@@ -7,7 +7,8 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from harness import FAILURES, Calls, Done, Failure, Select, Selected, Stage
-from harness.hashing import drawn, stable_int
+from harness.chance import drawn, shuffled
+from harness.hashing import stable_int
 from harness_gistbench.interests import claimed, folded, test_id
 from harness_gistbench.profiles import by_number, taxonomy_of
 from harness_gistbench.records import Evidence, Found, Interest, Options, PoolObject, TestSet
@@ -121,17 +122,16 @@ def draw_test_set(
     """Some of the evidence among distractors; smaller than wished where there are too few."""
     rng = Random(stable_int("test set", seed, user, folded(interest.name)))
     evidence = [PoolObject(one.object, one.text) for one in interest.evidence]
-    backing = drawn(evidence, min(options.max_backing, options.test_set), rng)
-    distractors = drawn(others, options.test_set - len(backing), rng)
-    everything = [*backing, *distractors]
-    objects = drawn(everything, len(everything), rng)
+    backing = drawn(rng, evidence, min(options.max_backing, options.test_set))
+    distractors = drawn(rng, others, options.test_set - len(backing))
+    objects = shuffled(rng, [*backing, *distractors])
     names = {one.object for one in backing}
     return TestSet(
         id=test_id(user, interest.number),
         user=user,
         interest=interest.name,
         number=interest.number,
-        objects=tuple(objects),
+        objects=objects,
         backing=tuple(place for place, one in enumerate(objects) if one.object in names),
     )
 

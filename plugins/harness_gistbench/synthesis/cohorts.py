@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING
 
-from harness.hashing import drawn, stable_int
+from harness.chance import drawn
+from harness.hashing import stable_int
 from harness_gistbench.records import SIGNALS
 from harness_gistbench.synthesis.clusters import NONE
 
@@ -122,4 +123,4 @@ def _at_most(people: list[int], settings: Settings, *, number: int) -> tuple[int
     if settings.most_people is None:
         return tuple(people)
     rng = Random(stable_int("cohort", settings.seed, number))
-    return tuple(sorted(drawn(people, settings.most_people, rng)))
+    return tuple(sorted(drawn(rng, people, settings.most_people)))

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING
 
-from harness.hashing import drawn, stable_int
+from harness.chance import drawn, picked
+from harness.hashing import stable_int
 from harness_gistbench.records import SIGNALS, Signal
 from harness_gistbench.synthesis.reading import SECONDS_A_DAY
 
@@ -47,10 +48,10 @@ def draw(real: Real, cohort: Cohort, settings: Settings, *, number: int) -> Draw
     """
     rng = Random(stable_int("synthetic", settings.seed, number))
     spans = [(int(real.starts[one]), int(real.starts[one + 1])) for one in cohort.people]
-    first, last = spans[int(rng.random() * len(spans))]
+    first, last = picked(rng, spans)
     wanted = max(1, round((last - first) * settings.factor))
     pool = [row for start, end in spans for row in range(start, end)]
-    return Draw(rows=drawn(pool, wanted, rng), pooled=len(pool), wanted=wanted)
+    return Draw(rows=drawn(rng, pool, wanted), pooled=len(pool), wanted=wanted)
 
 
 def rows_of(

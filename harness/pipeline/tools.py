@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -40,3 +41,14 @@ class DataTool:
     description: str
     run: Callable[[Any], Report]
     options: type[msgspec.Struct] = NoOptions
+
+
+def analysis_in(module: str, *, name: str, description: str) -> Analysis:
+    """The analysis that a module makes: its `run` and, where it has some, its `Options`."""
+    found = importlib.import_module(module)
+    return Analysis(
+        name=name,
+        description=description,
+        run=found.run,
+        options=getattr(found, "Options", NoOptions),
+    )

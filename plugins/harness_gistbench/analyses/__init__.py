@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 from functools import partial
 from typing import TYPE_CHECKING
+
+from harness.pipeline.tools import analysis_in
 
 if TYPE_CHECKING:
     from harness import Analysis
@@ -37,15 +38,6 @@ def register(add: RegisterAnalysis) -> None:
 
 
 def analysis(name: str) -> Analysis:
-    """The analysis of that name: `run` and, where it has some, `Options` of its module."""
-    from harness import Analysis
-    from harness.pipeline.benchmark import NoOptions
-
+    """The analysis of that name."""
     module, description = ANALYSES[name]
-    found = importlib.import_module(f"{__name__}.{module}")
-    return Analysis(
-        name=name,
-        description=description,
-        run=found.run,
-        options=getattr(found, "Options", NoOptions),
-    )
+    return analysis_in(f"{__name__}.{module}", name=name, description=description)

@@ -1,16 +1,15 @@
 """The tables of the GISTBench paper as data: facts to hold one's own results against.
 
-Each file `<name>.json` says which table it is, in what unit its numbers are, and what a reader
-must know of it. Numbers that the paper does not give are null.
+Each file `<name>.json` holds one table.
 """
 
 from __future__ import annotations
 
-from importlib import resources
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 import msgspec
 
+from harness.results.published import Published, read_published
 from harness.results.report import Sheet
 from harness_gistbench.published import rows
 
@@ -38,31 +37,12 @@ TABLES: dict[str, type[msgspec.Struct]] = {
 """The type of the rows of each table, in the paper's order; numbers told in its text come last."""
 
 
-class Published(msgspec.Struct, Generic[RowT], frozen=True, kw_only=True):
-    """One table: where the paper has it, the unit of its numbers, and its rows."""
-
-    source: str
-    title: str
-    units: str
-    columns: tuple[str, ...]
-    rows: tuple[RowT, ...]
-    notes: tuple[str, ...] = ()
-
-
 def published(kind: type[RowT]) -> Published[RowT]:
     """The table whose rows are of that type."""
     name = next(name for name, each in TABLES.items() if each is kind)
-    data = resources.files(__package__).joinpath(f"{name}.json").read_bytes()
-    return msgspec.json.decode(data, type=Published[kind])  # type: ignore[valid-type]
+    return read_published(__name__, name, kind)
 
 
 def published_sheet(kind: type[msgspec.Struct], *, digits: int = 1) -> Sheet:
     """The same table as a report shows it."""
-    table = published(kind)
-    return Sheet(
-        title=f"Published, {table.source}: {table.title} ({table.units})",
-        columns=table.columns,
-        rows=tuple(msgspec.structs.astuple(row) for row in table.rows),
-        notes=table.notes,
-        digits=digits,
-    )
+    return published(kind).sheet(digits=digits)

@@ -120,6 +120,7 @@ class OpenAIModel:
             tokens_field=self._tokens_field,
             seeded=self._args.seed,
             structured=self._structured,
+            system_role=self._args.system_role,
         )
         try:
             return await self._send(self._session, body)

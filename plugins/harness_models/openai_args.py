@@ -22,7 +22,8 @@ class OpenAIArgs(msgspec.Struct, frozen=True, kw_only=True):
     """What `--model_args` may say of a served model.
 
     `revision` or `identity` tell what stands behind the name, `immutable` that the host never puts
-    other weights behind one: without any of them answers are reused inside one run only.
+    other weights behind one: without any of them answers are reused inside one run only. A model
+    without a `system_role` is told what the system says in its first user message.
     """
 
     model: str
@@ -34,6 +35,7 @@ class OpenAIArgs(msgspec.Struct, frozen=True, kw_only=True):
     concurrency: int | None = None
     max_tokens_field: str | None = None
     seed: bool = True
+    system_role: bool = True
 
 
 def read_args(settings: ModelSettings) -> OpenAIArgs:
@@ -77,6 +79,8 @@ def identity_of(args: OpenAIArgs, *, structured: bool) -> Identity:
         details["host"] = host_of(args)
     if not args.seed:
         details["seed"] = False
+    if not args.system_role:
+        details["system_role"] = False
     if structured:
         details["structured"] = True
     return Identity(
@@ -154,6 +158,7 @@ def _bad(name: str, text: str, expected: str) -> UsageError:
 _READERS: Mapping[str, Callable[[str, str], Any]] = {
     "immutable": _switch,
     "seed": _switch,
+    "system_role": _switch,
     "concurrency": _positive,
     "base_url": _address,
 }

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
 import msgspec
 
-from harness.models import CallError, Finish, Reply, Request, Usage
+from harness.models import CallError, Finish, Message, Reply, Request, Usage
 
 OVERFLOW = re.compile(
     r"maximum context length|context[ _]length|context window|context size|context limit"
@@ -40,13 +40,20 @@ LONGEST_DETAIL = 500
 
 
 def request_body(
-    request: Request, *, model: str, tokens_field: str, seeded: bool, structured: bool
+    request: Request,
+    *,
+    model: str,
+    tokens_field: str,
+    seeded: bool,
+    structured: bool,
+    system_role: bool = True,
 ) -> dict[str, Any]:
     """The JSON body of a request; a seed goes along only where chance plays a part."""
     sampling = request.sampling
+    messages = request.messages if system_role else without_system(request.messages)
     body: dict[str, Any] = {
         "model": model,
-        "messages": [{"role": turn.role, "content": turn.content} for turn in request.messages],
+        "messages": [{"role": turn.role, "content": turn.content} for turn in messages],
         "temperature": sampling.temperature,
         tokens_field: sampling.max_tokens,
     }
@@ -60,6 +67,22 @@ def request_body(
         shape = {"name": "answer", "schema": request.schema, "strict": is_strict(request.schema)}
         body["response_format"] = {"type": "json_schema", "json_schema": shape}
     return body
+
+
+def without_system(messages: Sequence[Message]) -> tuple[Message, ...]:
+    """The same, with what the system says in front of the first user message, a blank line between.
+
+    Where no user says anything, it is the first message of one.
+    """
+    said = [turn.content for turn in messages if turn.role == "system"]
+    others = [turn for turn in messages if turn.role != "system"]
+    if not said:
+        return tuple(others)
+    first = next((place for place, turn in enumerate(others) if turn.role == "user"), None)
+    if first is None:
+        return (Message("user", "\n\n".join(said)), *others)
+    others[first] = Message("user", "\n\n".join([*said, others[first].content]))
+    return tuple(others)
 
 
 def is_strict(schema: Any) -> bool:

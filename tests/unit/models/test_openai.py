@@ -73,6 +73,37 @@ async def test_the_reply_and_the_id_of_its_body(model, server):
     ]
 
 
+@pytest.mark.parametrize(
+    ("given", "sent"),
+    [
+        ("system: s; user: u", "user: s/u"),
+        ("system: s; user: u; assistant: a; user: v", "user: s/u; assistant: a; user: v"),
+        ("system: s; system: t; user: u", "user: s/t/u"),
+        ("assistant: a; system: s; user: u", "assistant: a; user: s/u"),
+        ("system: s", "user: s"),
+        ("user: u; assistant: a", "user: u; assistant: a"),
+    ],
+)
+async def test_a_model_without_a_system_role_is_told_by_its_user(server, given, sent):
+    def messages(text, between):
+        pairs = (part.split(": ") for part in text.split("; "))
+        return [(role, content.replace("/", between)) for role, content in pairs]
+
+    asked = Request(
+        messages=tuple(Message(role, content) for role, content in messages(given, "")),
+        sampling=Sampling(),
+        seed=0,
+    )
+    for system_role, expected in (("false", sent), ("true", given)):
+        args = {"model": "m", "base_url": server.url, "system_role": system_role}
+        model = make(ModelSettings(args=args))
+        await model.open()
+        await model.ask(asked)
+        await model.close()
+        said = [(one["role"], one["content"]) for one in server.requests[-1]["messages"]]
+        assert said == messages(expected, "\n\n")
+
+
 async def test_nothing_is_told_of_the_users_machine(model, server):
     await model.ask(REQUEST)
     assert not [name for name in server.asked[0].headers if name.startswith("x-stainless")]

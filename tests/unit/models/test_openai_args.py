@@ -23,6 +23,7 @@ def test_arguments_are_typed():
         immutable="True",
         concurrency="7",
         seed="off",
+        system_role="false",
         api_key_env="MY_KEY",
         max_tokens_field="max_tokens",
     ) == OpenAIArgs(
@@ -32,6 +33,7 @@ def test_arguments_are_typed():
         immutable=True,
         concurrency=7,
         seed=False,
+        system_role=False,
         api_key_env="MY_KEY",
         max_tokens_field="max_tokens",
     )
@@ -106,6 +108,11 @@ def test_an_unusable_value_says_what_was_expected(name, text, expected):
             {"immutable": "true", "base_url": "http://h:8000/v1", "revision": "abc"},
             False,
             Identity(kind="openai", name="m", details={"revision": "abc"}),
+        ),
+        (
+            {"system_role": "false", "revision": "abc"},
+            False,
+            Identity(kind="openai", name="m", details={"revision": "abc", "system_role": False}),
         ),
         (
             {"seed": "false"},

@@ -31,10 +31,14 @@ class NoOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, kw_only=True)
 class Calls:
-    """How many calls an item makes at least and at most, when every answer can be read."""
+    """How many calls an item makes at least and at most, when every answer can be read.
+
+    `times` names a declared option, a whole number, that both are multiplied by.
+    """
 
     least: int = 1
     most: int = 1
+    times: str = ""
 
 
 @dataclass(frozen=True)

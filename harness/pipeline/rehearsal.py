@@ -282,14 +282,16 @@ def _forecast(
             for role in (*stage.roles, *stage.judges)
             if full.bindings[role].model is not None
         )
+        calls = stage.calls
+        factor = items * (getattr(context.options, calls.times) if calls.times else 1)
         forecasts.append(
             StageForecast(
                 task=full.task.name,
                 stage=stage.name,
                 items=items,
                 exact=whom.items is not None,
-                least_calls=items * stage.calls.least if roles else 0,
-                most_calls=items * stage.calls.most if roles else 0,
+                least_calls=factor * calls.least if roles else 0,
+                most_calls=factor * calls.most if roles else 0,
                 roles=roles,
             )
         )

@@ -9,7 +9,13 @@ from harness.pipeline.settings import make_settings
 from harness.plugin_manager import load_plugins
 
 PLUGIN = """
+import msgspec
+
 from harness import Benchmark, Calls, Item, Metric, Parsed, Stage, TextReader, hookimpl
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    rounds: int = 1
 
 
 async def talk(item, desk):
@@ -55,7 +61,8 @@ STAGES = (
     ),
     Stage(
         "probe", item=Item, value=str, items=two_a_person, work=probe, roles=("candidate",),
-        calls=Calls(least=2, most=5), after=("setting", "talk"),
+        calls=Calls(least=2, most=5, times="rounds"), options=("rounds",),
+        after=("setting", "talk"),
     ),
 )
 
@@ -64,7 +71,7 @@ STAGES = (
 def register_benchmarks(register):
     register("talks", lambda: Benchmark(
         name="talks", version=1, stages=STAGES, load=load, score=lambda records, options: iter(()),
-        metrics={"right": Metric(description="")},
+        metrics={"right": Metric(description="")}, options=Options,
     ))
 
 
@@ -148,6 +155,13 @@ async def test_bounds_are_what_the_stage_says_of_an_item(forecast_of):
 
     assert (stages["talk"].least_calls, stages["talk"].most_calls) == (360, 1080)
     assert (stages["probe"].least_calls, stages["probe"].most_calls) == (480, 1200)
+
+
+async def test_bounds_are_multiplied_by_the_option_that_the_stage_names(forecast_of):
+    _, stages = await forecast_of(120, changes={"rounds": 3})
+
+    assert (stages["talk"].least_calls, stages["talk"].most_calls) == (360, 1080)
+    assert (stages["probe"].least_calls, stages["probe"].most_calls) == (1440, 3600)
 
 
 async def test_a_stage_that_asks_no_model_has_no_calls(forecast_of):

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from harness.tasks.catalogue import Catalogue, Entry
 
 
+MOST_LISTED = 12
+"""Tasks that one file makes are listed one by one up to so many, else as their pattern."""
+
+
 def add_parser(subparsers: Any) -> None:
     """Add the command to the parser of the whole."""
     parser = subparsers.add_parser(
@@ -45,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
         document = {**_document(entries, catalogue, plugins), "benchmarks": benchmarks}
         sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
         return 0
-    _print(entries, benchmarks)
+    _print(entries if args.patterns else folded(entries), benchmarks)
     for line in (*map(str, plugins.broken), *plugins.problems, *catalogue.problems):
         print_error(line)
     return 0
@@ -82,6 +86,26 @@ def _document(entries: Sequence[Entry], catalogue: Catalogue, plugins: Plugins) 
         ],
         "problems": [*plugins.problems, *catalogue.problems],
     }
+
+
+def folded(entries: Sequence[Entry]) -> list[Entry]:
+    """The entries with one in place of many that a file makes, in the place of the first."""
+    from collections import Counter
+    from dataclasses import replace
+
+    counts = Counter((entry.file, entry.pattern) for entry in entries)
+    shown: dict[object, Entry] = {}
+    for entry in entries:
+        family = (entry.file, entry.pattern)
+        many = counts[family]
+        if entry.pattern is None or many <= MOST_LISTED:
+            shown[entry.name] = entry
+            continue
+        known = shown.get(family, entry)
+        tags = tuple(dict.fromkeys((*known.tags, *entry.tags)))
+        about = f"{many} tasks: {entry.about}" if entry.about else f"{many} tasks"
+        shown[family] = replace(entry, name=entry.pattern, description=about, tags=tags)
+    return list(shown.values())
 
 
 def _tags(entries: Sequence[Entry]) -> dict[str, list[str]]:

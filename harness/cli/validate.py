@@ -45,6 +45,7 @@ def run(args: argparse.Namespace) -> int:
     plugins = load_plugins()
     checker = Checker(plugins, Catalogue(plugins))
     wrong = 0
+    told: set[str] = set()
     for target in args.targets:
         try:
             documents = checker.documents(target)
@@ -58,7 +59,10 @@ def run(args: argparse.Namespace) -> int:
             verdict = f"{len(found)} wrong" if found else "ok"
             print(f"{document.name}: {verdict} ({shown(document.file)})", flush=True)
             for one in found:
-                print_error(one)
+                # What a base or a matrix has wrong is wrong with many tasks.
+                if str(one) not in told:
+                    print_error(one)
+            told.update(map(str, found))
     return TaskError.exit_code if wrong else 0
 
 
@@ -106,9 +110,9 @@ class Checker:
         from harness.errors import TaskError
 
         for document in documents:
-            if document.file in self._seen:
+            if document.key in self._seen:
                 continue
-            self._seen.add(document.file)
+            self._seen.add(document.key)
             found.append(document)
             if document.is_group:
                 try:
@@ -123,6 +127,7 @@ class Checker:
         from harness.tasks.check import mismatches
         from harness.tasks.locate import locate
         from harness.tasks.options import typed_options
+        from harness.tasks.prompts import wrong_prompts
 
         try:
             benchmark = self._plugins.benchmark(task.benchmark)
@@ -135,6 +140,7 @@ class Checker:
         except HarnessError as error:
             errors.append(error)
         errors += prompt_errors(benchmark, self._templates)
+        errors += wrong_prompts(task, self._templates)
         errors += self._sample_errors(task)
         return errors
 
@@ -154,6 +160,8 @@ class Checker:
                 package=self._plugins.package_of(task.benchmark), task=task.name,
             )  # fmt: skip
             for name, table in task.data.tables.items():
+                if not dataset.has(name):
+                    continue
                 if table.columns:
                     for _ in islice(dataset.table(name).rows(), FIRST_ROWS):
                         pass

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from harness.data import sampling
-from harness.data.files import find_tables
+from harness.data.files import find_tables, patterns
 from harness.data.fingerprint import combined, sha256_of, stamp_of
 from harness.data.source import FileSource, Source
 from harness.data.table import Table
@@ -26,7 +26,8 @@ SAMPLE = "sample"
 class Dataset:
     """What a benchmark's `load` is given.
 
-    State: which ids were chosen, what was noted, and hashes once made.
+    `absent` are the tables that the task can do without and that this data lacks, each with what it
+    would have been. State: which ids were chosen, what was noted, and hashes once made.
     """
 
     origin: Origin
@@ -38,6 +39,7 @@ class Dataset:
     size: int | None
     limit: int | None
     seed: int
+    absent: Mapping[str, str] = field(default_factory=dict)
     chosen: dict[str, dict[str, int]] = field(default_factory=dict)
     notes: dict[str, int] = field(default_factory=dict)
     _hashes: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -46,6 +48,10 @@ class Dataset:
     def comparable(self) -> bool:
         """Whether results on this data may stand beside others: not on a bundled sample."""
         return self.origin != SAMPLE
+
+    def has(self, name: str) -> bool:
+        """Whether there is data for a table that the task need not have."""
+        return name not in self.absent and bool(self._name(name))
 
     def table(self, name: str | None = None) -> Table:
         """The table of that name; without one, the only table there is."""
@@ -145,16 +151,22 @@ class Dataset:
         return self._hashes[name]
 
     def _name(self, name: str | None) -> str:
-        if name is None and len(self.tables) == 1:
-            return next(iter(self.tables))
+        known = (*self.tables, *self.absent)
+        if name is None and len(known) == 1:
+            name = known[0]
+        if name is not None and name in self.absent:
+            raise DataError(
+                f"this data holds no table '{name}', which task '{self.task}' can do without",
+                expected=self.absent[name],
+            )
         if name is not None and name in self.tables:
             return name
-        near = nearest(name, self.tables) if name else None
+        near = nearest(name, known) if name else None
         raise DataError(
             f"task '{self.task}' has no table '{name}'"
             if name
             else f"task '{self.task}' has several tables, and none was named",
-            expected=f"one of: {listed(self.tables)}",
+            expected=f"one of: {listed(known)}",
             hint=f"'{near}' is the nearest name" if near else None,
         )
 
@@ -186,6 +198,11 @@ def open_dataset(
         about = {"sample": str(spec.sample)}
     found = find_tables(folder, spec.tables, task=task)
     files = {name: _file_sources(paths, spec.tables[name]) for name, paths in found.items()}
+    absent = {
+        name: f"{listed(patterns(name, table))} in {folder}"
+        for name, table in spec.tables.items()
+        if name not in found
+    }
     return Dataset(
         origin=origin,
         task=task,
@@ -196,6 +213,7 @@ def open_dataset(
         size=spec.size,
         limit=limit,
         seed=seed,
+        absent=absent,
     )
 
 
@@ -227,6 +245,10 @@ def _open_hub(spec: DataSpec, *, limit: int | None, seed: int, task: str) -> Dat
         size=spec.size,
         limit=limit,
         seed=seed,
+        absent=dict.fromkeys(
+            (name for name in spec.tables if name not in hub.tables),
+            f"`split` or `hub_files` in the task's table, for the hub's '{spec.hub.repo}'",
+        ),
     )
 
 
@@ -236,12 +258,16 @@ def _tables(
     return {
         name: Table(name=name, columns=table.columns, sources=sources[name])
         for name, table in specs.items()
+        if name in sources
     }
 
 
 def _file_sources(paths: Iterable[Path], table: TableSpec) -> tuple[FileSource, ...]:
     return tuple(
-        FileSource(path=path, stamp=stamp_of(path), delimited=table.delimited) for path in paths
+        FileSource(
+            path=path, stamp=stamp_of(path), delimited=table.delimited, entries=table.entries
+        )
+        for path in paths
     )
 
 

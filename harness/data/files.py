@@ -14,14 +14,20 @@ if TYPE_CHECKING:
     from harness.tasks.task import TableSpec
 
 SUFFIXES = ("", *PACKINGS)
+ENTRIES = (".json",)
+"""The endings of files that may be one JSON object."""
 
 
 def find_tables(
     place: Path, tables: Mapping[str, TableSpec], *, task: str
 ) -> dict[str, tuple[Path, ...]]:
-    """The files of each table in a folder; or, for a task with one table, the one file given."""
+    """The files of each table in a folder; or, for a task with one table, the one file given.
+
+    A table that is not required and has no file in the folder is left out.
+    """
     if place.is_dir():
-        return {name: files_of(place, name, table, task=task) for name, table in tables.items()}
+        found = {name: files_of(place, name, table, task=task) for name, table in tables.items()}
+        return {name: paths for name, paths in found.items() if paths}
     if not place.exists():
         raise _absent(place)
     if not place.is_file():
@@ -45,6 +51,7 @@ def files_of(folder: Path, name: str, table: TableSpec, *, task: str) -> tuple[P
     """The files that the first fitting pattern of a table finds, in the order of their names.
 
     A pattern also finds packed files, whose names go on with .gz or .zst, where no plain one is.
+    None is an error, but where the table is not required.
     """
     for pattern in patterns(name, table):
         if PurePosixPath(pattern).is_absolute() or ".." in PurePosixPath(pattern).parts:
@@ -60,6 +67,8 @@ def files_of(folder: Path, name: str, table: TableSpec, *, task: str) -> tuple[P
             )
             if found:
                 return tuple(found)
+    if not table.required:
+        return ()
     raise DataError(
         f"no file for table '{name}' of task '{task}'",
         where=str(folder),
@@ -71,7 +80,7 @@ def files_of(folder: Path, name: str, table: TableSpec, *, task: str) -> tuple[P
 
 def patterns(name: str, table: TableSpec) -> tuple[str, ...]:
     """The names and globs under which a table is looked for: its own, or its name in any format."""
-    return table.files or tuple(name + suffix for suffix in FORMATS)
+    return table.files or tuple(name + suffix for suffix in (ENTRIES if table.entries else FORMATS))
 
 
 def _counts(path: Path, folder: Path) -> bool:

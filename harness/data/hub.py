@@ -78,9 +78,13 @@ class OpenedHub:
 
 
 def open_hub(hub: HubSpec, tables: Mapping[str, TableSpec], *, task: str) -> OpenedHub:
-    """The tables of a task at one commit of a hub data set, fetched or found in the caches."""
+    """The tables of a task at one commit of a hub data set, fetched or found in the caches.
+
+    A table that is not required and has no place there is left out.
+    """
+    placed = {name: table for name, table in tables.items() if table.split or table.hub_files}
     for name, table in tables.items():
-        if table.split is None and not table.hub_files:
+        if table.required and name not in placed:
             raise DataError(
                 f"task '{task}' does not say where the hub's '{hub.repo}' holds table '{name}'",
                 expected="`split` or `hub_files` in the task's table",
@@ -89,7 +93,7 @@ def open_hub(hub: HubSpec, tables: Mapping[str, TableSpec], *, task: str) -> Ope
     revision = resolve(hub, task=task)
     builder: Any = None
     opened = {}
-    for name, table in tables.items():
+    for name, table in placed.items():
         if table.hub_files:
             opened[name] = _files(hub, table.hub_files, revision, name=name, task=task)
         else:

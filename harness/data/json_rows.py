@@ -86,8 +86,11 @@ def _lines_or_one_object(path: Path) -> Rows:
     return read_json_lines(path)
 
 
-class _Array:
-    """The walk over one array: what is read and not yet used, and how far into the file that is."""
+class Walk:
+    """The walk over one array or object: what is read and not yet used, and how far that is."""
+
+    whole = "array"
+    close = "]"
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -100,6 +103,7 @@ class _Array:
         self._ended = False
 
     def rows(self) -> Rows:
+        """Line and columns of each row, which is a value of the array or an entry of the object."""
         with unpacked(self._path) as stream:
             self._read(stream, CHUNK)
             self._text = self._text.removeprefix("\ufeff")
@@ -108,45 +112,59 @@ class _Array:
             row = 0
             while True:
                 mark = self._next_mark(stream, row)
-                if mark == "]" and row == 0:
+                if mark == self.close and row == 0:
                     break
                 row += 1
-                yield self._line, self._element(stream, row)
+                if mark == self.close:
+                    self._refuse(
+                        f"a comma before the closing {self.close}",
+                        "a comma between rows only",
+                        row=row,
+                    )
+                yield self._line, self._row(stream, row)
                 mark = self._next_mark(stream, row)
-                if mark not in (",", "]"):
-                    self._refuse(f"{mark!r} follows an element", "a comma or ]", row=row)
+                if mark not in (",", self.close):
+                    self._refuse(
+                        f"{mark!r} follows an element", f"a comma or {self.close}", row=row
+                    )
+                if mark == self.close:
+                    break
                 self._take(1)
-                if mark == "]":
-                    self._finish(stream, row)
-                    return
             self._take(1)
             self._finish(stream, row)
 
-    def _element(self, stream: IO[bytes], row: int) -> dict[str, Any]:
-        if self._text[self._used] == "]":
-            self._refuse("a comma before the closing ]", "a comma between rows only", row=row)
-        if self._text[self._used] != "{":
-            self._refuse(
-                f"an element that begins with {self._text[self._used]!r}", "an object", row=row
-            )
+    def _row(self, stream: IO[bytes], row: int) -> dict[str, Any]:
+        """The columns of the row that begins here."""
+        raise NotImplementedError
+
+    def _value(self, stream: IO[bytes], row: int, *, column: str | None = None) -> Any:
+        """The whole JSON value that begins here; `column` is its own where it is not a row."""
         grow = CHUNK
         while True:
             try:
                 _, end = self._scan(self._text, self._used)
-                break
+                # Half of a number is a number as well.
+                if (
+                    self._ended
+                    or self._text[self._used] in '{["'
+                    or end < len(self._text) - _MARGIN
+                ):
+                    break
             except json.JSONDecodeError as error:
                 cut = error.msg.startswith("Unterminated string")
                 if self._ended or not (cut or error.pos >= len(self._text) - _MARGIN):
-                    raise self._broken(error, row) from None
+                    raise self._broken(error, row, column) from None
             except RecursionError:
                 self._refuse("objects nested too deeply", "fewer levels", row=row)
             self._read(stream, grow)
             grow *= 2
         piece = self._text[self._used : end]
         try:
-            value: dict[str, Any] = msgspec.json.decode(piece)
+            value = msgspec.json.decode(piece)
         except _DECODE_FAILURES as error:
-            raise malformed(self._path, piece, error, row=row, line=self._line) from None
+            raise malformed(
+                self._path, piece, error, row=row, line=self._line, column=column
+            ) from None
         self._take(end - self._used)
         return value
 
@@ -154,10 +172,10 @@ class _Array:
         self._skip_space(stream)
         if self._used >= len(self._text):
             raise DataError(
-                "the array is never closed",
+                f"the {self.whole} is never closed",
                 where=place(str(self._path), row=row, line=self._line),
                 found=f"the end of the file after {row} whole rows",
-                expected="a ] after the last row",
+                expected=f"a {self.close} after the last row",
                 hint="the file may have been cut off: fetch or write it again",
             )
         return self._text[self._used]
@@ -165,7 +183,9 @@ class _Array:
     def _finish(self, stream: IO[bytes], row: int) -> None:
         self._skip_space(stream)
         if self._used < len(self._text):
-            self._refuse("something after the end of the array", "one array", row=row)
+            self._refuse(
+                f"something after the end of the {self.whole}", f"one {self.whole}", row=row
+            )
 
     def _skip_space(self, stream: IO[bytes]) -> None:
         while True:
@@ -200,13 +220,13 @@ class _Array:
         self._text = self._text[self._used :] + text
         self._used = 0
 
-    def _broken(self, error: json.JSONDecodeError, row: int) -> DataError:
+    def _broken(self, error: json.JSONDecodeError, row: int, column: str | None) -> DataError:
         line = self._line + self._text.count("\n", self._used, error.pos)
         return DataError(
             "malformed JSON",
-            where=place(str(self._path), row=row, line=line),
+            where=place(str(self._path), row=row, line=line, column=column),
             found=_said(error, self._text),
-            expected="a JSON object",
+            expected="a JSON object" if column is None else "a JSON value",
         )
 
     def _refuse(self, found: str, expected: str, *, row: int) -> NoReturn:
@@ -218,9 +238,23 @@ class _Array:
         )
 
 
-def malformed(path: Path, text: str, error: Exception, *, row: int, line: int) -> DataError:
-    """The error for a text that is not the strict JSON that rows must be, in words."""
-    column = None
+class _Array(Walk):
+    def _row(self, stream: IO[bytes], row: int) -> dict[str, Any]:
+        mark = self._text[self._used]
+        if mark != "{":
+            self._refuse(f"an element that begins with {mark!r}", "an object", row=row)
+        value: dict[str, Any] = self._value(stream, row)
+        return value
+
+
+def malformed(
+    path: Path, text: str, error: Exception, *, row: int, line: int, column: str | None = None
+) -> DataError:
+    """The error for a text that is not the strict JSON that rows must be, in words.
+
+    `column` is the one that the text stands in, where it is not a whole row.
+    """
+    expected = "a JSON object" if column is None else "a JSON value"
     try:
         value = json.loads(text)
     except json.JSONDecodeError as explained:
@@ -228,12 +262,16 @@ def malformed(path: Path, text: str, error: Exception, *, row: int, line: int) -
     except RecursionError:
         found = "objects nested too deeply"
     else:
-        column, found = _unwritable(value) or (None, str(error))
+        found = str(error)
+        unwritable = _unwritable(value, column)
+        if unwritable:
+            column, found = unwritable
+            expected = "a finite number, null or text in UTF-8"
     return DataError(
         "malformed JSON",
         where=place(str(path), row=row, line=line, column=column),
         found=found,
-        expected="a JSON object" if column is None else "a finite number, null or text in UTF-8",
+        expected=expected,
     )
 
 

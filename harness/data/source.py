@@ -57,11 +57,15 @@ class Source(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class FileSource:
-    """The rows of one file; reading a file that changed since `stamp` was taken is refused."""
+    """The rows of one file; reading a file that changed since `stamp` was taken is refused.
+
+    With `entries`, two names, the file is one JSON object, and each of its entries a row of these.
+    """
 
     path: Path
     stamp: Stamp
     delimited: DelimitedSpec | None = None
+    entries: tuple[str, str] | None = None
 
     @property
     def label(self) -> str:
@@ -72,6 +76,9 @@ class FileSource:
         return format_of(self.path) in _DELIMITERS
 
     def columns(self) -> tuple[str, ...] | None:
+        if self.entries:
+            self._refuse_unless_json()
+            return None
         kind = format_of(self.path)
         if kind == "parquet":
             from harness.data.parquet import read_names
@@ -87,6 +94,11 @@ class FileSource:
         self, wanted: Collection[str] | None
     ) -> Iterator[tuple[int | None, Mapping[str, Any]]]:
         check_unchanged(self.path, self.stamp)
+        if self.entries:
+            self._refuse_unless_json()
+            from harness.data.json_entries import read_entries
+
+            return read_entries(self.path, names=self.entries)
         kind = format_of(self.path)
         if kind == "parquet":
             from harness.data.parquet import read_parquet
@@ -112,6 +124,16 @@ class FileSource:
         from harness.data.parquet import read_batches
 
         return read_batches(self.path, wanted=wanted, rows=rows)
+
+    def _refuse_unless_json(self) -> None:
+        kind = format_of(self.path)
+        if kind != "json":
+            raise DataError(
+                "the rows of this table are the entries of one JSON object",
+                where=str(self.path),
+                found=f"a file of the format {kind}",
+                expected=f"a .json file, which may be packed ({' or '.join(PACKINGS)})",
+            )
 
 
 def format_of(path: Path) -> Format:

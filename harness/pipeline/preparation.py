@@ -22,6 +22,7 @@ from harness.tasks.changes import apply_changes
 from harness.tasks.check import check_against_benchmark
 from harness.tasks.identity import content_hash
 from harness.tasks.options import typed_options
+from harness.tasks.prompts import templates_of
 from harness.tasks.task import Group, Task
 
 if TYPE_CHECKING:
@@ -84,6 +85,8 @@ class PreparedTask:
             reasons.append("changed by --set")
         if self.settings.sampling:
             reasons.append("changed by --gen_kwargs")
+        if self.task.prompts:
+            reasons.append(f"own prompts: {', '.join(sorted(self.task.prompts))}")
         if self.settings.allow_self_judging:
             reasons.append("the candidate may judge itself")
         by_rule = {
@@ -117,24 +120,25 @@ def prepare(settings: RunSettings, plugins: Plugins) -> Prepared:
         options = typed_options(task, benchmark.options)
         check_against_benchmark(task, benchmark)
         always = [stage for stage in benchmark.stages if stage.when is None]
+        own = templates_of(task, templates)
         bindings = binder.bind(task, benchmark, always)
-        check_prompts(benchmark, always, bindings, templates)
-        bound.append((task, benchmark, options, bindings))
-    binder.refuse_unknown(benchmark for _, benchmark, _, _ in bound)
+        check_prompts(benchmark, always, bindings, own)
+        bound.append((task, benchmark, options, bindings, own))
+    binder.refuse_unknown(benchmark for _, benchmark, *_ in bound)
     loader = _Loader(settings, plugins)
     prepared = []
-    for task, benchmark, options, bindings in bound:
+    for task, benchmark, options, bindings, own in bound:
         dataset, data = loader.load(task, benchmark, options, place=places[task.name])
         stages = benchmark.stages_for(data, options)
         all_bindings = bindings | binder.bind(task, benchmark, stages)
-        check_prompts(benchmark, stages, all_bindings, templates)
+        check_prompts(benchmark, stages, all_bindings, own)
         prepared.append(
             PreparedTask(
                 task=task,
                 benchmark=benchmark,
                 options=options,
                 bindings=all_bindings,
-                templates=templates,
+                templates=own,
                 dataset=dataset,
                 data=data,
                 settings=settings,

@@ -48,6 +48,26 @@ class Templates:
         self._paths = tuple(Path(folder) for folder in folders)
         self._folders: dict[Path, Folder] = {}
         self._found: dict[str, Template | None] = {}
+        self._replaced: dict[str, Path] = {}
+
+    def replacing(self, benchmark: str, files: Mapping[str, Path]) -> Templates:
+        """These templates with other files for some prompts of a benchmark, by `<prompt>.<role>`.
+
+        Such a file includes what lies beside it, or, in one of the folders of prompts, what others
+        there include. PromptError for a name that the benchmark does not have.
+        """
+        known = self.names(benchmark)
+        for name in files:
+            if name not in known:
+                raise PromptError(
+                    f"the benchmark {benchmark!r} has no prompt {name!r} to replace",
+                    expected=f"one of {', '.join(known)}" if known else "none",
+                    hint=did_you_mean(name, known),
+                )
+        changed = Templates(self._paths)
+        changed._folders = self._folders
+        changed._replaced = {f"{benchmark}/{name}{ENDING}": file for name, file in files.items()}
+        return changed
 
     def get(self, benchmark: str, prompt: str, role: str) -> Template | None:
         """The template of a benchmark's prompt for a role, None when there is no such file."""
@@ -89,6 +109,8 @@ class Templates:
         return digests
 
     def _load(self, name: str) -> Template | None:
+        if name in self._replaced:
+            return self._from_elsewhere(name, self._replaced[name].resolve())
         holders = [path for path in self._paths if (path / name).is_file()]
         if not holders:
             return None
@@ -100,11 +122,22 @@ class Templates:
                 expected="one file for each prompt",
                 hint="give the benchmark of one of them another name, or remove one of the plugins",
             )
-        folder = self._folder(holders[0])
-        compiled = folder.compile(name)
+        return self._compiled(holders[0], name, called=name)
+
+    def _from_elsewhere(self, name: str, file: Path) -> Template:
+        if not file.is_file():
+            raise PromptError("no such template file", where=str(file), expected=f"one for {name}")
+        for path in self._paths:
+            if file.is_relative_to(path.resolve()):
+                part = file.relative_to(path.resolve()).as_posix()
+                return self._compiled(path, part, called=name)
+        return self._compiled(file.parent, file.name, called=name)
+
+    def _compiled(self, home: Path, part: str, *, called: str) -> Template:
+        compiled = self._folder(home).compile(part)
         return Template(
-            name=name,
-            file=holders[0] / name,
+            name=called,
+            file=home / part,
             digest=compiled.digest,
             variables=compiled.variables,
             _compiled=compiled,

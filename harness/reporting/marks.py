@@ -7,11 +7,14 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from harness.reporting.text import clean_text
-from harness.results.report import Bars, Boxes, Figure, Line, Mark, Points, Rule, Spans
+from harness.results.report import Bars, Boxes, Figure, Grid, Line, Mark, Points, Rule, Spans
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
+
+ABOVE, BELOW = "#0072b2", "#d55e00"
+"""The deepest colours of a grid, for what is above and below 0."""
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#595959")
 """Told apart by colour-blind people too, after Okabe and Ito.
@@ -19,6 +22,7 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#5
 Further labels get darker ones, then lighter ones."""
 
 REFERENCE = "#777777"
+EMPTY = "#f2f2f2"
 SHAPES = {"circle": "o", "diamond": "D", "square": "s", "triangle": "^"}
 
 DOT = 30.0
@@ -31,6 +35,12 @@ GROUP = 0.8
 
 MOST_DOTTED = 30
 """A line of more points is drawn without dots."""
+
+DARK = 0.6
+"""How deep a colour is that dark letters cannot be read on."""
+
+MOST_WRITTEN = 600
+"""In a grid of more places the values are not written."""
 
 MOST_TICKS = 60
 """Of more names only some stand at the axis."""
@@ -59,6 +69,11 @@ def labels_of(figure: Figure, *kinds: type[Bars | Boxes | Spans]) -> list[str]:
     return list(dict.fromkeys(mark.label for mark in figure.marks if isinstance(mark, kinds)))
 
 
+def grid_of(figure: Figure) -> Grid | None:
+    """The grid that a figure is, if it is one."""
+    return next((mark for mark in figure.marks if isinstance(mark, Grid)), None)
+
+
 def legend_of(figure: Figure) -> list[str]:
     """The labels a legend must explain: none where one says all, or names stand by the dots."""
     named: dict[str, bool] = {}
@@ -81,6 +96,8 @@ def draw_marks(figure: Figure, axes: Axes) -> None:
             _draw_points(mark, axes, colour, largest=largest, raster=faint > RASTER)
         elif isinstance(mark, Line):
             _draw_line(mark, axes, colour)
+        elif isinstance(mark, Grid):
+            _draw_grid(mark, axes)
         elif isinstance(mark, Rule):
             across = axes.axhline if mark.of == "y" else axes.axvline
             across(mark.at, color=REFERENCE, linewidth=1.0, linestyle=(0, (4, 3)), zorder=1.5)
@@ -145,6 +162,30 @@ def _draw_line(mark: Line, axes: Axes, colour: str) -> None:
     axes.plot(mark.x, mark.y, color=colour, linewidth=1.6, marker=dots, markersize=4, zorder=2.5)
 
 
+def _draw_grid(mark: Grid, axes: Axes) -> None:
+    known = [value for row in mark.values for value in row if value is not None]
+    ends = [end for end in (mark.low, mark.high) if end is not None]
+    deepest = max(map(abs, ends or known), default=0.0) or 1.0
+    depths = [
+        [None if value is None else max(min(value / deepest, 1.0), -1.0) for value in row]
+        for row in mark.values
+    ]
+    axes.pcolormesh(
+        [place - 0.5 for place in range(len(mark.across) + 1)],
+        [place - 0.5 for place in range(len(mark.down) + 1)],
+        [[_parts(_shade(depth)) for depth in row] for row in depths],
+        edgecolors="white", linewidth=1.5,
+    )  # fmt: skip
+    if len(mark.across) * len(mark.down) <= MOST_WRITTEN:
+        for down, (row, shades) in enumerate(zip(mark.values, depths, strict=True)):
+            for across, (value, depth) in enumerate(zip(row, shades, strict=True)):
+                if value is not None and depth is not None:
+                    axes.text(
+                        across, down, f"{value:z.{mark.digits}f}", ha="center", va="center",
+                        fontsize=8, color="white" if abs(depth) > DARK else "#222222",
+                    )  # fmt: skip
+
+
 def _draw_named(
     mark: Bars | Boxes | Spans, axes: Axes, colour: str, *, places: Sequence[float], width: float
 ) -> None:
@@ -196,7 +237,15 @@ def _places(mark: Bars | Boxes | Spans, names: Sequence[str], labels: Sequence[s
 
 
 def _name_ticks(figure: Figure, axes: Axes) -> None:
-    if names := names_of(figure, Spans):
+    if grid := grid_of(figure):
+        axes.set_xticks(*_ticks(grid.across))
+        axes.set_yticks(*_ticks(grid.down))
+        axes.set_xlim(-0.5, len(grid.across) - 0.5)
+        axes.set_ylim(len(grid.down) - 0.5, -0.5)
+        axes.grid(False)
+        axes.tick_params(length=0)
+        _turn_long(grid.across, axes)
+    elif names := names_of(figure, Spans):
         axes.set_yticks(*_ticks(names))
         axes.set_ylim(len(names) - 0.4, -0.6)
         axes.grid(False, axis="y")
@@ -206,10 +255,15 @@ def _name_ticks(figure: Figure, axes: Axes) -> None:
         axes.set_xlim(-0.6, len(names) - 0.4)
         axes.grid(False, axis="x")
         axes.tick_params(axis="x", length=0)
-        inches = axes.get_figure().get_figwidth() / len(names)  # type: ignore[union-attr]
-        if max(map(len, names)) * 0.08 > inches:
-            for tick in axes.get_xticklabels():
-                tick.set(rotation=35, ha="right", rotation_mode="anchor")
+        _turn_long(names, axes)
+
+
+def _turn_long(names: Sequence[str], axes: Axes) -> None:
+    """Slant the names at the x axis where they would run into one another."""
+    inches = axes.get_figure().get_figwidth() / len(names)  # type: ignore[union-attr]
+    if max(map(len, names)) * 0.08 > inches:
+        for tick in axes.get_xticklabels():
+            tick.set(rotation=35, ha="right", rotation_mode="anchor")
 
 
 def _ticks(names: Sequence[str]) -> tuple[list[int], list[str]]:
@@ -233,7 +287,19 @@ def _colour(number: int) -> str:
     return mixed(COLOURS[place], "#000000" if rounds % 2 else "#ffffff", 0.5)
 
 
+def _shade(depth: float | None) -> str:
+    """The colour of a place in a grid, from -1 for the deepest below 0 to 1 above."""
+    if depth is None:
+        return EMPTY
+    return mixed("#ffffff", ABOVE if depth > 0 else BELOW, abs(depth))
+
+
 def mixed(colour: str, other: str, share: float) -> str:
     """A colour with a share of another in it."""
-    pairs = [(int(colour[at : at + 2], 16), int(other[at : at + 2], 16)) for at in (1, 3, 5)]
-    return "#" + "".join(f"{round(one + (two - one) * share):02x}" for one, two in pairs)
+    pairs = zip(_parts(colour), _parts(other), strict=True)
+    return "#" + "".join(f"{round(255 * (one + (two - one) * share)):02x}" for one, two in pairs)
+
+
+def _parts(colour: str) -> list[float]:
+    """The red, green and blue of a colour, from 0 to 1."""
+    return [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]

@@ -16,7 +16,14 @@ from msgspec.structs import replace
 
 from harness.errors import INSTALL_ANALYSIS, UsageError
 from harness.reporting.captions import write_captions
-from harness.reporting.marks import draw_marks, handle_of, labels_of, legend_of, names_of
+from harness.reporting.marks import (
+    draw_marks,
+    grid_of,
+    handle_of,
+    labels_of,
+    legend_of,
+    names_of,
+)
 from harness.reporting.text import clean_text
 from harness.results.files import atomic_write
 from harness.results.report import Bars, Boxes, Figure, Spans
@@ -149,6 +156,8 @@ def _plain_number(value: float, _: float) -> str:
 
 def _set_limits(figure: Figure, axes: Axes) -> None:
     """The ends that the figure gives, but not those of an axis of names."""
+    if grid_of(figure):
+        return
     if not names_of(figure, Bars, Boxes):
         axes.set_xlim(figure.x.low, figure.x.high)
     if not names_of(figure, Spans):
@@ -168,6 +177,10 @@ def _add_around(figure: Figure, drawing: Drawing) -> None:
 def _size(figure: Figure) -> tuple[float, float]:
     """Width and height in inches: as many names as there are want room."""
     legend = max((len(label) for label in legend_of(figure)), default=-5) * 0.07 + 0.35
+    if grid := grid_of(figure):
+        beside = max(map(len, grid.down), default=0) * 0.07
+        across, down = 1.2 + 0.6 * len(grid.across), 1.2 + 0.4 * len(grid.down)
+        return min(max(across + beside, 4.0), 14.0), min(max(down, 2.5), 30.0)
     if rows := names_of(figure, Spans):
         beside = max(map(len, rows)) * 0.07
         each = 0.2 + 0.1 * len(labels_of(figure, Spans))

@@ -147,14 +147,40 @@ class Spans(msgspec.Struct, frozen=True, kw_only=True, tag="spans"):
         _drawable(what, (*self.low, *self.value, *self.high))
 
 
-Mark: TypeAlias = Points | Line | Rule | Bars | Boxes | Spans
+class Grid(msgspec.Struct, frozen=True, kw_only=True, tag="grid"):
+    """A heat map: a coloured square for each pair of names, with its value written in it.
+
+    `values` hold a row for each name of `down`, from the top; None leaves its place empty. The
+    deepest colours are for `low` and `high`, the ends of the values unless given; what is below 0
+    has another colour than what is above.
+    """
+
+    label: str
+    across: tuple[str, ...]
+    down: tuple[str, ...]
+    values: tuple[tuple[float | None, ...], ...]
+    low: float | None = None
+    high: float | None = None
+    digits: int = 2
+
+    def __post_init__(self) -> None:
+        what = f"the grid {self.label!r}"
+        _same_length(f"{what}: names down and rows", self.down, self.values)
+        for row in self.values:
+            _same_length(f"{what}: names across and values of a row", self.across, row)
+        ends = [end for end in (self.low, self.high) if end is not None]
+        _drawable(what, (*ends, *(one for row in self.values for one in row if one is not None)))
+
+
+Mark: TypeAlias = Points | Line | Rule | Bars | Boxes | Spans | Grid
 
 
 class Figure(msgspec.Struct, frozen=True, kw_only=True):
     """One figure. Marks of the same label share a colour; `note` stands below.
 
     The names of bars and boxes are on the x axis at 0, 1, 2 …, those of spans on the y axis from
-    the top down, so that neither can be with the other in one figure.
+    the top down, so that neither can be with the other in one figure. A grid has names on both and
+    stands alone.
     """
 
     title: str
@@ -167,6 +193,8 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
         kinds = {type(mark) for mark in self.marks}
         if Spans in kinds and kinds & {Bars, Boxes}:
             raise ValueError(f"the figure {self.title!r} has spans among bars or boxes")
+        if Grid in kinds and len(self.marks) > 1:
+            raise ValueError(f"the figure {self.title!r} has a grid among other marks")
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,9 +14,10 @@ import msgspec
 from harness.errors import TaskError, did_you_mean
 from harness.resources import FIRST_PARTY, Bundle
 from harness.tasks.load import Document, load_file, shown
+from harness.tasks.matrix import made_by
 from harness.tasks.resolve import OWN, Resolved, references, resolve
 from harness.tasks.schema import completeness_errors, document_errors, raise_first
-from harness.tasks.task import Group, Task
+from harness.tasks.task import Base, Group, Task
 
 if TYPE_CHECKING:
     from harness.plugin_manager import Plugins
@@ -34,7 +35,11 @@ class Selection:
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """What a list of tasks and groups shows of one of them; `members` are those of a group."""
+    """What a list of tasks and groups shows of one of them; `members` are those of a group.
+
+    `pattern` and `about` are name and description as the file writes them that makes the task with
+    others.
+    """
 
     name: str
     file: Path
@@ -45,6 +50,8 @@ class Entry:
     version: int | None = None
     abstract: bool = False
     members: tuple[str, ...] | None = None
+    pattern: str | None = None
+    about: str = ""
 
 
 class Catalogue:
@@ -52,7 +59,8 @@ class Catalogue:
 
     def __init__(self, plugins: Plugins) -> None:
         self._plugins = plugins
-        self._documents: dict[Path, Document] = {}
+        self._documents: dict[Path, tuple[Document, ...]] = {}
+        self._sound: set[tuple[Path, str]] = set()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -95,13 +103,15 @@ class Catalogue:
         return Selection(tasks=tuple(tasks.values()), groups=tuple(groups.values()))
 
     def find(self, spec: str) -> tuple[Document, ...]:
-        """The files that one part of `--tasks` means, unchecked."""
+        """The tasks and groups that one part of `--tasks` means, unchecked."""
         if spec.startswith("tag:"):
             return tuple(self._named(name) for name in self._tagged(spec.removeprefix("tag:")))
         if spec.endswith(SUFFIXES):
-            return (self._document(Path(spec)),)
+            return self._in_file(Path(spec))
         if spec in self._sources:
             return (self._named(spec),)
+        if spec in self._patterns:
+            return self._patterns[spec]
         if any(character in spec for character in "*?["):
             known = sorted({*self.names, *self.groups})
             matching = [name for name in known if fnmatchcase(name, spec)]
@@ -123,6 +133,7 @@ class Catalogue:
                 for entry in self.entries
                 if pattern in entry.name
                 or pattern in entry.tags
+                or pattern == entry.pattern
                 or fnmatchcase(entry.name, pattern)
             }
             if not found:
@@ -137,10 +148,10 @@ class Catalogue:
     def task(self, document: Document) -> Task:
         """The task that a file describes, checked against the schema."""
         self._refuse_broken(document)
-        raise_first(document_errors(document))
+        self._check(document)
         resolved = self.resolved(document)
         for base in resolved.documents:
-            raise_first(document_errors(base))
+            self._check(base)
         if resolved.values.get("abstract"):
             raise TaskError(
                 f"{document.name!r} is a base that others extend",
@@ -153,7 +164,7 @@ class Catalogue:
 
     def group(self, document: Document) -> Group:
         """The group that a file describes, checked against the schema; its members exist."""
-        raise_first(document_errors(document))
+        self._check(document)
         values = document.values
         return Group(
             name=document.name,
@@ -165,10 +176,11 @@ class Catalogue:
         )
 
     def members(self, document: Document) -> tuple[Document, ...]:
-        """The files of a group's members, unchecked."""
+        """A group's members, unchecked; a file that makes several tasks stands for all of them."""
         return tuple(
-            self._reference(reference, document, path)
+            member
             for path, reference in references(document, "tasks")
+            for member in self._referred(reference, document, path)
         )
 
     def _choose(
@@ -211,19 +223,33 @@ class Catalogue:
         for bundle in self._plugins.bundles:
             for file in _yaml_files(bundle.task_configs):
                 try:
-                    document = self._document(file)
+                    documents = self._in_file(file)
                 except TaskError as error:
                     problems.append(str(error))
                     continue
-                if isinstance(document.values.get("task", document.values.get("group")), str):
-                    sources.setdefault(document.name, []).append((document, bundle))
-                else:
-                    problems.extend(str(error) for error in document_errors(document))
+                for document in documents:
+                    if isinstance(document.values.get("task", document.values.get("group")), str):
+                        sources.setdefault(document.name, []).append((document, bundle))
+                    else:
+                        problems.extend(str(error) for error in document_errors(document))
         return {name: tuple(sources[name]) for name in sorted(sources)}, tuple(problems)
 
     @property
     def _sources(self) -> dict[str, tuple[tuple[Document, Bundle], ...]]:
         return self._read[0]
+
+    @functools.cached_property
+    def _patterns(self) -> Mapping[str, tuple[Document, ...]]:
+        """The tasks that a file makes by the name that it writes, as `film_{level}`."""
+        files: dict[str, dict[Path, None]] = {}
+        for given in self._sources.values():
+            for document, _ in given:
+                if document.pattern is not None:
+                    files.setdefault(document.pattern, {})[document.file] = None
+        return {
+            pattern: tuple(document for file in found for document in self._in_file(file))
+            for pattern, found in files.items()
+        }
 
     @functools.cached_property
     def _listed(self) -> tuple[tuple[Entry, ...], tuple[str, ...]]:
@@ -251,13 +277,22 @@ class Catalogue:
             version=_only(int, values.get("version")),
             abstract=values.get("abstract") is True,
             members=tuple(members) if document.is_group else None,
+            pattern=document.pattern,
+            about=str((document.written or {}).get("description") or ""),
         )
 
-    def _document(self, file: Path) -> Document:
+    def _in_file(self, file: Path) -> tuple[Document, ...]:
+        """The tasks that a file makes, or its one task or group."""
         path = file.resolve()
         if path not in self._documents:
-            self._documents[path] = load_file(path)
+            self._documents[path] = made_by(load_file(path))
         return self._documents[path]
+
+    def _check(self, document: Document) -> None:
+        """Raise the first breach of the schema, looked for once in each document."""
+        if document.key not in self._sound:
+            raise_first(document_errors(document))
+            self._sound.add(document.key)
 
     def _named(self, name: str) -> Document:
         given = self._sources[name]
@@ -272,18 +307,37 @@ class Catalogue:
         return given[0][0]
 
     def _reference(self, reference: str, source: Document, path: Sequence[str | int]) -> Document:
-        where = source.where(path)
+        """The one task that is meant."""
+        documents = self._referred(reference, source, path)
+        if len(documents) > 1:
+            raise TaskError(
+                f"{reference!r} makes {len(documents)} tasks, and a base is one",
+                where=source.where(path),
+                expected=f"the name of one of them, as {documents[0].name!r}",
+            )
+        return documents[0]
+
+    def _referred(
+        self, reference: str, source: Document, path: Sequence[str | int]
+    ) -> tuple[Document, ...]:
         if reference.endswith(SUFFIXES):
             file = source.file.parent / reference
             if not file.is_file():
-                raise TaskError("no such file", where=where, found=reference, expected=shown(file))
-            return self._document(file)
+                raise TaskError(
+                    "no such file",
+                    where=source.where(path),
+                    found=reference,
+                    expected=shown(file),
+                )
+            return self._in_file(file)
         try:
             if reference in self._sources:
-                return self._named(reference)
+                return (self._named(reference),)
+            if reference in self._patterns:
+                return self._patterns[reference]
             raise self._unknown(reference, self._sources)
         except TaskError as error:
-            error.where = where
+            error.where = source.where(path)
             raise
 
     def _tagged(self, tag: str) -> tuple[str, ...]:
@@ -326,7 +380,7 @@ class Catalogue:
         heirs = [
             name
             for name in self.names
-            if any(one.file == document.file for one in self.resolved(self._named(name)).documents)
+            if any(one.key == document.key for one in self.resolved(self._named(name)).documents)
         ]
         return f"it is the base of {', '.join(heirs)}" if heirs else None
 
@@ -350,7 +404,9 @@ def _task_of(resolved: Resolved) -> Task:
         raise TaskError(
             f"the task {own.name!r} cannot be used", where=own.where(["task"]), found=str(error)
         ) from error
-    return msgspec.structs.replace(task, file=own.file, bases=tuple(base.file for base in bases))
+    return msgspec.structs.replace(
+        task, file=own.file, bases=tuple(Base(base.file, base.name) for base in bases)
+    )
 
 
 def _only(kind: type, value: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 
@@ -22,6 +23,10 @@ SHAPING = (
 )
 """The fields that shape a result; name, description, tags and files do not."""
 
+SILENT: Mapping[str, Any] = {"required": True, "entries": None}
+"""Keys of a table that are left out at these values, so that a task that does not use them has the
+hash that it would have without them."""
+
 
 def content_hash(
     task: Task,
@@ -34,7 +39,11 @@ def content_hash(
 
     With `options`, the typed ones: what a task is silent about then counts at its default.
     """
-    parts = {name: msgspec.to_builtins(getattr(task, name)) for name in SHAPING}
+    parts: dict[str, Any] = {name: msgspec.to_builtins(getattr(task, name)) for name in SHAPING}
+    for table in parts["data"]["tables"].values():
+        for name, value in SILENT.items():
+            if table[name] == value:
+                del table[name]
     if options is not None:
         parts["options"] = msgspec.to_builtins(options)
     return digest(

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -44,17 +44,33 @@ for _kind, _pattern, _first in (
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Document:
-    """One YAML file: its values, and where each of them stands."""
+    """One YAML file, or one of the tasks that it makes: its values, and where each of them stands.
+
+    A made task has what its file writes in `written`, and in `moved` the paths of values that stand
+    elsewhere in the file.
+    """
 
     file: Path
     values: dict[str, Any]
     root: Any
+    written: Mapping[str, Any] | None = None
+    moved: Mapping[tuple[str | int, ...], tuple[str | int, ...]] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
         """What the file's task or group is called; the file's own name where it says nothing."""
         name = self.values.get("task", self.values.get("group"))
         return name if isinstance(name, str) else self.file.name
+
+    @property
+    def key(self) -> tuple[Path, str]:
+        """What tells it from every other: its file, and its name there."""
+        return self.file, self.name
+
+    @property
+    def pattern(self) -> str | None:
+        """The name of a made task as its file writes it, with {…} for what differs."""
+        return None if self.written is None else str(self.written["task"])
 
     @property
     def is_group(self) -> bool:
@@ -85,6 +101,9 @@ class Document:
     def where(self, path: Sequence[str | int], *, of_key: bool = False) -> str:
         """`file:line:column` of the value at a path, or of its key; of what is nearest above it."""
         node = key = self.root
+        moved = self.moved.get(tuple(path))
+        if moved is not None:
+            path = moved[:-1] if of_key else moved
         for part in path:
             if isinstance(part, str) and isinstance(node, yaml.MappingNode):
                 pair = _members(node, self.file).get(part)

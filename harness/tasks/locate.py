@@ -7,8 +7,9 @@ from typing import Any
 
 from harness.errors import TaskError
 from harness.tasks.load import Document, load_file
+from harness.tasks.matrix import made_by
 from harness.tasks.resolve import merge, where_in
-from harness.tasks.task import Task
+from harness.tasks.task import Base, Task
 
 
 def locate(
@@ -27,12 +28,17 @@ def locate(
 
 
 def _documents(task: Task) -> list[Document]:
-    files = [*task.bases, *([task.file] if task.file else [])]
+    sources = [*task.bases, *([Base(task.file, task.name)] if task.file else [])]
     try:
-        return [load_file(file) for file in files]
+        return [_document(source) for source in sources]
     except TaskError:
         # The files were read a moment ago; a place is no reason to fail if they are gone now.
         return []
+
+
+def _document(source: Base) -> Document:
+    written = load_file(source.file)
+    return next((one for one in made_by(written) if one.name == source.name), written)
 
 
 def _said(documents: Sequence[Document], path: Sequence[str | int]) -> Any:

@@ -50,12 +50,12 @@ def resolve(document: Document, find: Find) -> Resolved:
 
     A base reached in several ways counts once, before whatever extends it.
     """
-    documents: dict[Path, Document] = {}
+    documents: dict[tuple[Path, str], Document] = {}
     _visit(document, find, (), documents)
     values: dict[str, Any] = {}
     for one in documents.values():
-        inherited = one.values if one is document else _without_own(one.values)
-        values = merge(values, inherited)
+        own = _with_paths(one)
+        values = merge(values, own if one is document else _without_own(own))
     return Resolved(values=values, documents=tuple(documents.values()))
 
 
@@ -87,9 +87,9 @@ def _visit(
     document: Document,
     find: Find,
     above: tuple[Document, ...],
-    done: dict[Path, Document],
+    done: dict[tuple[Path, str], Document],
 ) -> None:
-    if document.file in done:
+    if document.key in done:
         return
     line = (*above, document)
     for path, reference in references(document, "extends"):
@@ -98,16 +98,28 @@ def _visit(
             raise TaskError(
                 f"{reference!r} is a group", where=document.where(path), expected="a task to extend"
             )
-        on_line = [one.file for one in line]
-        if base.file in on_line:
-            circle = [*line[on_line.index(base.file) :], base]
+        on_line = [one.key for one in line]
+        if base.key in on_line:
+            circle = [*line[on_line.index(base.key) :], base]
             raise TaskError(
                 "tasks extend each other in a circle",
                 where=document.where(path),
                 found=" -> ".join(one.name for one in circle),
             )
         _visit(base, find, line, done)
-    done[document.file] = document
+    done[document.key] = document
+
+
+def _with_paths(document: Document) -> Mapping[str, Any]:
+    """What a document says, its files of prompts found from where it stands, not from its heirs."""
+    prompts = document.values.get("prompts")
+    if not isinstance(prompts, dict):
+        return document.values
+    found = {
+        name: str(document.file.parent / file) if isinstance(file, str) else file
+        for name, file in prompts.items()
+    }
+    return {**document.values, "prompts": found}
 
 
 def _without_own(values: Mapping[str, Any]) -> dict[str, Any]:

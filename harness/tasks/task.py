@@ -34,7 +34,9 @@ class TableSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """One named table: the files that may hold it, and its columns.
 
     `files` are names or globs, tried in order in the folder that `--data` names and in the sample's
-    folder; `split` is its split on the hub, or `hub_files` its files there.
+    folder; `split` is its split on the hub, or `hub_files` its files there. A table that is not
+    `required` may be absent. `entries` name the two columns, key and value, of files that are one
+    JSON object with an entry a row.
     """
 
     files: tuple[str, ...] = ()
@@ -42,6 +44,8 @@ class TableSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     hub_files: tuple[str, ...] = ()
     delimited: DelimitedSpec = DelimitedSpec()
     columns: dict[str, Column] = {}
+    required: bool = True
+    entries: tuple[str, str] | None = None
 
 
 class HubSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -79,13 +83,21 @@ class IntervalSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     confidence: float = 0.95
 
 
+class Base(msgspec.Struct, frozen=True):
+    """A task that another one was merged over: its file, and its name there."""
+
+    file: Path
+    name: str
+
+
 class Task(msgspec.Struct, frozen=True, kw_only=True):
     """One runnable task.
 
-    `stages` maps a stage to each role's sampling there. Where a smaller share of the units than
+    `stages` maps a stage to each role's sampling there. `prompts` maps prompts of the benchmark, as
+    `<prompt>.<role>`, to the files that replace them. Where a smaller share of the units than
     `least_scored` has a score, no value is shown, for it would speak of too few. `bases` are the
-    files that `file` was merged over, later ones over earlier. `max_failures` are shares of items
-    that may fall out before the task is given up, where the usual ones do not fit.
+    tasks that it was merged over, later ones over earlier. `max_failures` are shares of items that
+    may fall out before the task is given up, where the usual ones do not fit.
     """
 
     name: str
@@ -98,11 +110,12 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     options: dict[str, Any] = {}
     roles: dict[str, RoleSpec] = {}
     stages: dict[str, dict[str, dict[str, Any]]] = {}
+    prompts: dict[str, str] = {}
     interval: IntervalSpec = IntervalSpec()
     least_scored: float = 0.0
     max_failures: dict[str, float] = {}
     file: Path | None = None
-    bases: tuple[Path, ...] = ()
+    bases: tuple[Base, ...] = ()
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):

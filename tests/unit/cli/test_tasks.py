@@ -160,6 +160,39 @@ def test_broken_plugins_and_files_are_named_beside_the_list(books, capsys):
     assert second == f"harness: {books.folder}/bad/task_configs/torn.yaml:1:10: not YAML"
 
 
+GRID = """
+task: books_{level}_{n}
+extends: books_one
+matrix: {level: [easy, hard], n: [1, 2, 3, 4, 5, 6, 7]}
+description: Which book is next, {level}.
+tags: [paper, grid]
+"""
+
+
+def test_many_tasks_of_one_file_are_one_line_until_they_are_asked_for(books, capsys):
+    file = books.folder / "books_made_up/task_configs/grid.yaml"
+    file.write_text(GRID)
+    main(["tasks"])
+    said = capsys.readouterr().out
+    assert "  books_{level}_{n}  14 tasks: Which book is next, {level}.\n" in said
+    assert "books_easy_1" not in said
+    assert "  grid     books_{level}_{n}\n" in said
+    assert "  paper    books_{level}_{n}, books_one, books_two\n" in said
+    for pattern in ("books_e*", "grid", "books_{level}_{n}"):
+        main(["tasks", pattern])
+        said = capsys.readouterr().out
+        assert "  books_easy_1  Which book is next, easy.\n" in said, pattern
+        assert "{n}" not in said
+    main(["tasks", "--json"])
+    listed = [one["name"] for one in json.loads(capsys.readouterr().out)["tasks"]]
+    assert len([name for name in listed if name.startswith(("books_easy", "books_hard"))]) == 14
+    file.write_text(GRID.replace("5, 6, 7", "5, 6"))
+    main(["tasks"])
+    said = capsys.readouterr().out
+    assert "books_easy_1" in said
+    assert "{n}" not in said
+
+
 def test_a_pattern_that_matches_nothing_is_a_usage_error(books, capsys):
     assert main(["tasks", "bokks_one"]) == 2
     assert "did you mean 'books_one'?" in capsys.readouterr().err

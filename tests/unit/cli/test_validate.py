@@ -153,6 +153,58 @@ def test_a_bad_row_of_the_sample_is_told(books, validated):
     assert error.startswith(f"task_configs/one.yaml:6:11: {books}/sample/read.csv")
 
 
+def test_a_table_that_need_not_be_there_is_not_missed(books, validated):
+    (books / "task_configs/one.yaml").write_text(TASK.lstrip() + "    more: {required: false}\n")
+    assert validated("one") == (0, ["one: ok (task_configs/one.yaml)"], [])
+    (books / "task_configs/one.yaml").write_text(TASK.lstrip() + "    more: {}\n")
+    assert validated("one")[0] == 2
+
+
+def test_every_task_of_a_matrix_is_checked_and_what_they_share_told_once(books, validated):
+    add(books, "grid", "task: g_{window}\nextends: one\nmetrics: [hitz]\nmatrix: {window: [1, x]}")
+    file = "task_configs/grid.yaml"
+    assert validated(file) == (
+        2,
+        [f"g_1: 1 wrong ({file})", f"g_x: 2 wrong ({file})"],
+        [
+            f"{file}:3:11: the benchmark 'books' has no metric 'hitz'",
+            f"{file}:4:22: the option `window` cannot be used",
+        ],
+    )
+
+
+def test_a_matrix_that_cannot_be_is_told(books, validated):
+    add(books, "grid", "task: g_{windw}\nextends: one\nmatrix: {window: [1]}")
+    assert validated("task_configs/grid.yaml") == (
+        2,
+        [],
+        ["task_configs/grid.yaml:1:7: `task` holds {windw}, which is no key of the matrix"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("said", "file", "error"),
+    [
+        ("guess.candidate: mine.j2", "Mine: {{ history }}", None),
+        ("guess.candidate: mine.j2", "Mine:\n{% if %}", "5:28: {folder}/mine.j2:2: the template"),
+        ("guess.candidate: gone.j2", "", "5:28: {folder}/gone.j2: no such template file"),
+        ("gues.candidate: mine.j2", "Mine", "5:11: the benchmark 'books' has no prompt 'gues.ca"),
+    ],
+)
+def test_prompts_of_a_tasks_own_are_checked(books, validated, said, file, error):
+    own = TASK.lstrip().replace("data:", f"prompts: {{{said}}}\ndata:")
+    add(books, "one", own)
+    (books / "task_configs/mine.j2").write_text(file)
+    code, verdicts, errors = validated("one")
+    if error is None:
+        assert (code, verdicts, errors) == (0, ["one: ok (task_configs/one.yaml)"], [])
+    else:
+        (told,) = errors
+        wanted = error.format(folder=books / "task_configs")
+        assert told.startswith(f"task_configs/one.yaml:{wanted}")
+        assert code == 2
+
+
 def test_a_group_is_checked_with_its_members(books, validated):
     add(books, "bad", "task: bad\nextends: one\nversion: 0")
     add(books, "all", "group: all\ntasks: [one, bad]")

@@ -129,6 +129,92 @@ def test_tables_are_named_or_the_only_one(tmp_path: Path) -> None:
         data.table("item")
 
 
+PROFILES = TableSpec(required=False, columns={"user": Column()})
+MAYBE = DataSpec(tables={"notes": NOTES, "profiles": PROFILES}, sample="sample_data")
+
+
+def test_a_table_that_is_not_required_may_be_absent(tmp_path: Path) -> None:
+    (tmp_path / "notes.jsonl").write_text('{"user": "j"}\n')
+    data = opened(MAYBE, tmp_path)
+    assert (data.has("notes"), data.has("profiles")) == (True, False)
+    assert set(data.tables) == {"notes"}
+    for ask in (data.table, data.path, data.paths):
+        with pytest.raises(DataError) as caught:
+            ask("profiles")
+        assert caught.value.problem == (
+            "this data holds no table 'profiles', which task 'interests' can do without"
+        )
+        assert str(caught.value.expected).startswith("profiles.jsonl, profiles.ndjson, ")
+        assert str(caught.value.expected).endswith(f" in {tmp_path}")
+    with pytest.raises(DataError, match="none was named"):
+        data.table()
+    with pytest.raises(DataError, match="'profiles' is the nearest name"):
+        data.has("profile")
+    (tmp_path / "profiles.csv").write_text("user\nj\n")
+    data = opened(MAYBE, tmp_path)
+    assert data.has("profiles")
+    assert [row for _, row in data.table("profiles").rows()] == [{"user": "j"}]
+
+
+def test_the_sample_may_be_without_it_too(tmp_path: Path) -> None:
+    (tmp_path / "sample_data").mkdir()
+    (tmp_path / "sample_data" / "notes.jsonl").write_text('{"user": "s"}\n')
+    assert not opened(MAYBE, "sample", package=tmp_path).has("profiles")
+
+
+def test_a_required_table_is_missed_although_another_need_not_be_there(tmp_path: Path) -> None:
+    (tmp_path / "profiles.csv").write_text("user\nj\n")
+    assert refused(MAYBE, tmp_path).problem == "no file for table 'notes' of task 'interests'"
+
+
+def test_one_file_is_refused_though_one_table_alone_is_required(tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_text(CSV)
+    assert "has 2 tables" in refused(MAYBE, tmp_path / "mine.csv").problem
+
+
+def test_an_absent_table_leaves_what_is_described_as_it_was(tmp_path: Path) -> None:
+    (tmp_path / "notes.jsonl").write_text('{"user": "j"}\n')
+    assert opened(MAYBE, tmp_path).describe() == opened(ONE, tmp_path).describe()
+
+
+def test_an_object_of_entries_is_found_and_checked_as_any_table(tmp_path: Path) -> None:
+    import zstandard
+
+    spec = DataSpec(
+        tables={
+            "people": TableSpec(
+                entries=("user", "history"),
+                columns={"user": Column(), "history": Column(type="list")},
+            )
+        }
+    )
+    packed = zstandard.compress(b'{"u1": [1, 2], "u2": []}')
+    (tmp_path / "people.json.zst").write_bytes(packed)
+    data = opened(spec, tmp_path)
+    rows = [{"user": "u1", "history": [1, 2]}, {"user": "u2", "history": []}]
+    assert [row for _, row in data.table().rows()] == rows
+    (batch,) = data.table().batches("history")
+    assert batch.columns == {"history": [[1, 2], []]}
+    (tmp_path / "people.json").write_text('{"u1": [1],\n "u2": {"a": 1}}')
+    with pytest.raises(DataError) as caught:
+        list(opened(spec, tmp_path).table().rows())
+    where = f"{tmp_path}/people.json, row 2 (line 2), column 'history'"
+    assert (caught.value.where, caught.value.problem) == (where, "not a list")
+    assert (
+        refused(spec, tmp_path / "..").expected == "people.json; each may be packed (.gz or .zst)"
+    )
+
+
+def test_entries_are_read_of_json_alone(tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text("user,history\nu1,[]\n")
+    columns = {"user": Column(), "history": Column(type="list")}
+    for declared in ({}, columns):
+        table = TableSpec(entries=("user", "history"), columns=declared)
+        spec = DataSpec(tables={"people": table})
+        with pytest.raises(DataError, match="a file of the format csv"):
+            list(opened(spec, tmp_path / "people.csv").table().rows())
+
+
 def test_a_table_in_several_files_has_no_one_path(tmp_path: Path) -> None:
     for name in ("part-1.csv", "part-2.csv"):
         (tmp_path / name).write_text(CSV)

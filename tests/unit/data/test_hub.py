@@ -228,6 +228,17 @@ def test_unknown_splits_columns_and_configurations_name_what_there_is(hub: Any, 
     assert "'default'" in load(config, endpoint=hub.url)["error"]
 
 
+def test_a_table_that_is_not_required_may_have_no_place_on_the_hub(hub: Any, load: Any) -> None:
+    asked = spec(hub_files=["train.jsonl"])
+    alone = load(asked, endpoint=hub.url)
+    asked["tables"]["profiles"] = {"required": False, "files": ["profiles.json"]}
+    result = load(asked, endpoint=hub.url)
+    assert set(result["tables"]) == {"notes"}, result
+    assert result["about"]["fingerprint"] == alone["about"]["fingerprint"]
+    asked["tables"]["profiles"]["hub_files"] = ["profiles.json"]
+    assert "fits 'profiles.json'" in load(asked, endpoint=hub.url)["error"]
+
+
 def test_a_table_without_a_place_on_the_hub_is_an_error_of_the_task(load: Any) -> None:
     result = load({"hub": {"repo": "a/b"}, "tables": {"notes": {}}}, endpoint=DEAD)
     assert "`split` or `hub_files`" in result["error"]

@@ -246,6 +246,63 @@ def test_a_missing_optional_include_that_appears_changes_the_digest(tmp_path: Pa
     assert digests(tmp_path) != before
 
 
+def replaced(root: Path, **files: Path) -> Templates:
+    names = {name.replace("__", "."): file for name, file in files.items()}
+    return Templates([root]).replacing("quiz", names)
+
+
+def test_a_file_from_elsewhere_replaces_a_prompt_and_no_other(tmp_path: Path) -> None:
+    root = folder(tmp_path / "prompts", ask__candidate="theirs", ask__judge="theirs")
+    mine = tmp_path / "mine.j2"
+    mine.write_text("mine {{ x }}")
+    templates = replaced(root, ask__candidate=mine)
+    template = templates.need("quiz", "ask", "candidate")
+    assert template.render({"x": 1}) == (Message("user", "mine 1"),)
+    assert (template.file, template.variables) == (mine, {"x"})
+    assert templates.need("quiz", "ask", "judge").render({}) == (Message("user", "theirs"),)
+    before, after = digests(root), templates.digests("quiz")
+    assert after["ask.candidate"] != before["ask.candidate"]
+    assert after["ask.judge"] == before["ask.judge"]
+    assert Templates([root]).need("quiz", "ask", "candidate").render({})[0].content == "theirs"
+
+
+def test_a_file_from_elsewhere_includes_what_lies_beside_it(tmp_path: Path) -> None:
+    root = folder(tmp_path / "prompts", ask__candidate="theirs", _part="their part")
+    mine = tmp_path / "own" / "mine.j2"
+    mine.parent.mkdir()
+    (mine.parent / "_part.j2").write_text("my part")
+    mine.write_text('{% include "_part.j2" %}')
+    template = replaced(root, ask__candidate=mine).need("quiz", "ask", "candidate")
+    assert template.render({})[0].content == "my part"
+    (mine.parent / "_part.j2").write_text("my other part")
+    assert replaced(root, ask__candidate=mine).digests("quiz") != {"ask.candidate": template.digest}
+    for outside in ("quiz/_part.j2", "../prompts/quiz/_part.j2"):
+        mine.write_text(f'{{% include "{outside}" %}}')
+        with pytest.raises(PromptError):
+            replaced(root, ask__candidate=mine).need("quiz", "ask", "candidate").render({})
+
+
+def test_a_file_of_the_folder_of_prompts_includes_as_others_there(tmp_path: Path) -> None:
+    root = folder(
+        tmp_path / "prompts",
+        ask__candidate="theirs",
+        other__candidate='{% include "quiz/_part.j2" %}',
+        _part="their part",
+    )
+    file = tmp_path / "prompts" / "quiz" / ".." / "quiz" / "other.candidate.j2"
+    template = replaced(root, ask__candidate=file).need("quiz", "ask", "candidate")
+    assert template.render({})[0].content == "their part"
+
+
+def test_what_replaces_nothing_is_told_with_the_nearest(tmp_path: Path) -> None:
+    root = folder(tmp_path / "prompts", ask__candidate="theirs")
+    with pytest.raises(PromptError) as caught:
+        replaced(root, aks__candidate=tmp_path / "mine.j2")
+    assert caught.value.hint == "did you mean 'ask.candidate'?"
+    with pytest.raises(PromptError, match="no such template file"):
+        replaced(root, ask__candidate=tmp_path / "gone.j2").get("quiz", "ask", "candidate")
+
+
 def test_the_variables_of_a_template_and_its_parts_are_known(tmp_path: Path) -> None:
     folder(
         tmp_path,

@@ -85,7 +85,9 @@ def test_a_task_is_what_its_files_say(catalogue):
     assert task.tags == ("quick",)
     assert task.file is not None
     assert task.file.name == "books.yaml"
-    assert [file.name for file in task.bases] == ["base.yaml", "short.yaml"]
+    assert [(base.file.name, base.name) for base in task.bases] == [
+        ("base.yaml", "base"), ("short.yaml", "film_short"),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

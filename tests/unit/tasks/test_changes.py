@@ -88,6 +88,8 @@ def test_a_path_reaches_into_every_part(tasks):
             "data.size": 7,
             "data.hub.repo": "o/n",
             "data.tables.seen.files": ["a.csv"],
+            "data.tables.seen.required": False,
+            "data.tables.seen.entries": ["user", "seen"],
             "one.roles.judge.default": "strict",
             "roles.judge.sampling.temperature": 1e-5,
             "stages.check.judge.max_tokens": 9,
@@ -99,6 +101,8 @@ def test_a_path_reaches_into_every_part(tasks):
     assert one.data.hub is not None
     assert (one.data.hub.repo, one.data.hub.config) == ("o/n", None)
     assert one.data.tables["seen"].files == ("a.csv",)
+    assert one.data.tables["seen"].required is False
+    assert one.data.tables["seen"].entries == ("user", "seen")
     assert one.roles["judge"].default == "strict"
     assert one.roles["judge"].sampling == {"temperature": 1e-5}
     assert one.stages == {"check": {"judge": {"max_tokens": 9}}}

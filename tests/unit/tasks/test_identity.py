@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from harness.tasks.identity import content_hash
-from harness.tasks.task import DataSpec, IntervalSpec, RoleSpec, TableSpec, Task
+from harness.tasks.task import Base, DataSpec, IntervalSpec, RoleSpec, TableSpec, Task
 
 TASK = Task(
     name="one",
@@ -53,8 +53,10 @@ def test_the_hash_is_the_same_on_every_machine():
         {"name": "two"},
         {"description": "Other words."},
         {"tags": ("t",)},
-        {"file": Path("elsewhere.yaml"), "bases": (Path("base.yaml"),)},
+        {"file": Path("elsewhere.yaml"), "bases": (Base(Path("base.yaml"), "base"),)},
         {"interval": IntervalSpec(draws=2000)},
+        {"data": DataSpec(tables={"seen": TableSpec(required=True, entries=None)})},
+        {"prompts": {"guess.candidate": "told by the digest of the template"}},
     ],
 )
 def test_what_shapes_no_result_changes_nothing(same):
@@ -67,6 +69,8 @@ def test_what_shapes_no_result_changes_nothing(same):
         {"version": 2},
         {"benchmark": "books"},
         {"data": DataSpec(tables={"seen": TableSpec(files=("a.csv",))})},
+        {"data": DataSpec(tables={"seen": TableSpec(required=False)})},
+        {"data": DataSpec(tables={"seen": TableSpec(entries=("id", "value"))})},
         {"metrics": ("hits", "misses")},
         {"options": {"rate": 2e-05, "big": 1e16}},
         {"roles": {"judge": RoleSpec(default="m")}},

@@ -30,6 +30,8 @@ data:
       files: ["*.csv"]
       split: train
       hub_files: [a.csv]
+      required: false
+      entries: [id, value]
       columns:
         id: {type: integer, required: false, aliases: [ID], one_of: ["1"]}
 options: {anything: [1]}
@@ -37,6 +39,7 @@ roles:
   candidate: {default: null, same_as: judge, sampling: {temperature: 1e-5, max_tokens: 1}}
 stages:
   guess: {candidate: {top_p: 0.9, stop: ["\\n"]}}
+prompts: {guess.candidate: mine.j2}
 metrics: [hits]
 interval: {draws: 100, confidence: 0.9}
 """
@@ -71,7 +74,7 @@ def test_the_schema_has_the_keys_of_the_types(definition, struct):
 
 def test_the_schema_has_the_keys_of_a_task():
     properties = schema()["$defs"]["task"]["properties"]
-    own = {"task", "extends", "abstract"}
+    own = {"task", "extends", "abstract", "matrix"}
     assert set(properties) - own == set(Task.__struct_fields__) - {"name", "file", "bases"}
     assert set(properties["interval"]["properties"]) == set(IntervalSpec.__struct_fields__)
     hub = schema()["$defs"]["data"]["properties"]["hub"]
@@ -85,6 +88,11 @@ def test_every_key_is_described():
         for key, rule in schema()["$defs"][name]["properties"].items():
             reference = rule.get("$ref", "").rpartition("/")[2]
             assert rule.get("description") or schema()["$defs"][reference]["description"], key
+
+
+def test_a_file_with_a_matrix_has_the_keys_of_a_task():
+    definitions = schema()["$defs"]
+    assert set(definitions["tasks"]["properties"]) == set(definitions["task"]["properties"])
 
 
 def test_the_defaults_of_the_types_are_valid():
@@ -143,6 +151,10 @@ def test_all_errors_are_told_in_the_order_of_their_lines():
             "one of string, integer, number, boolean, list, object, any",
         ),
         ("stages: {a: {judge: {temperature: -1}}}", "3:35", "at least 0"),
+        ("data: {tables: {a: {entries: [b]}}}", "3:30", "a list of 2"),
+        ("data: {tables: {a: {entries: [b, c, d]}}}", "3:30", "a list of 2"),
+        ("data: {tables: {a: {required: no}}}", "3:31", "true or false"),
+        ("prompts: {a.b: 3}", "3:16", "text"),
         ("roles: {judge: {sampling: {top_p: 2}}}", "3:35", "at most 1"),
     ],
 )
@@ -174,6 +186,13 @@ def test_a_group_without_members_is_told():
         ("task: a\nabstract: false", False),
         ("task: a\nversion: 1\nbenchmark: b\nmetrics: [m]\ndata: {tables: {t: {}}}", True),
         ("task: a\nversion: 1\nbenchmark: b\nmetrics: [m]\ndata: {sample: s}", False),
+        ("task: a_{b}\nextends: b\nmatrix: {b: [1, x, true]}\ntags: ['{b}']", True),
+        ("task: a_{b}\nmatrix: {b: [1]}", False),
+        ("task: a\nextends: b\nmatrix: {b: [1]}", False),
+        ("task: a_{b}\nextends: b\nmatrix: {b: [[1]]}", False),
+        ("task: a_{b}\nextends: b\nmatrix: {b: []}", False),
+        ("task: a_{b}\nextends: b", False),
+        ("task: a_{b}\nextends: b\nmatrix: {b: [1]}\nopions: {}", False),
         ("group: a\ntasks: [b]", True),
         ("group: a\nversion: 1", False),
     ],

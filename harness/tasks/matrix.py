@@ -1,0 +1,197 @@
+"""Task files that make several tasks: one of each combination of what their matrix lists.
+
+What is the same in all of them is shared, so that hundreds of tasks cost little more than one.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+from harness.errors import TaskError, did_you_mean
+from harness.tasks.load import Document
+from harness.tasks.schema import short
+
+KEY = "matrix"
+MOST = 5000
+"""How many tasks one file may make: a slip of the hand in a matrix soon makes millions."""
+
+PLACE = re.compile(r"\{([A-Za-z_]\w*)\}", re.ASCII)
+NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+
+Scalar: TypeAlias = "str | int | float | bool"
+Fill: TypeAlias = "Callable[[Mapping[str, str]], Any]"
+"""A value with the texts of a combination put into it."""
+
+
+def made_by(document: Document) -> tuple[Document, ...]:
+    """The tasks that a file makes, in the order in which its matrix is written; or its own alone.
+
+    Each is as if its file had been written out: the values of its combination among its options,
+    and in place of {key} in every text. TaskError where the matrix cannot be used.
+    """
+    if KEY not in document.values or document.is_group:
+        return (document,)
+    matrix = _matrix(document)
+    _check_options(document, matrix)
+    _check_name(document, matrix)
+    values = {name: value for name, value in document.values.items() if name != KEY}
+    fill = _filler(values, matrix) or (lambda texts: values)
+    made: dict[str, Document] = {}
+    for chosen in itertools.product(*(range(len(listed)) for listed in matrix.values())):
+        places = dict(zip(matrix, chosen, strict=True))
+        one = _made(document, fill, matrix, places)
+        if one.name in made:
+            raise TaskError(
+                "two tasks of the matrix have the same name",
+                where=document.where(["task"]),
+                found=one.name,
+                expected="something between the {…}, so that every combination has its own",
+            )
+        made[one.name] = one
+    return tuple(made.values())
+
+
+def _made(
+    document: Document,
+    fill: Fill,
+    matrix: Mapping[str, Sequence[Scalar]],
+    places: Mapping[str, int],
+) -> Document:
+    combination = {name: matrix[name][place] for name, place in places.items()}
+    values = dict(fill({name: text_of(value) for name, value in combination.items()}))
+    options = values.get("options", {})
+    # What is no mapping is left to the schema, which tells so.
+    if isinstance(options, dict):
+        values["options"] = {**options, **combination}
+    return replace(
+        document,
+        values=values,
+        written=document.values,
+        moved={("options", name): (KEY, name, place) for name, place in places.items()},
+    )
+
+
+def text_of(value: Scalar) -> str:
+    """A value of a matrix as it stands in names and texts."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _filler(value: Any, keys: Mapping[str, Any]) -> Fill | None:
+    """How a value differs between combinations; None where it is the same in all."""
+    if isinstance(value, str):
+        if not any(name in keys for name in PLACE.findall(value)):
+            return None
+        return lambda texts: PLACE.sub(lambda found: texts.get(found[1], found[0]), value)
+    if isinstance(value, dict):
+        inside = {name: fill for name, one in value.items() if (fill := _filler(one, keys))}
+        if not inside:
+            return None
+        return lambda texts: {**value, **{name: fill(texts) for name, fill in inside.items()}}
+    if isinstance(value, list):
+        fills = [_filler(one, keys) for one in value]
+        if not any(fills):
+            return None
+        return lambda texts: [
+            fill(texts) if fill else one for fill, one in zip(fills, value, strict=True)
+        ]
+    return None
+
+
+def _matrix(document: Document) -> dict[str, list[Scalar]]:
+    """The lists of the matrix, checked."""
+    matrix = document.values[KEY]
+    if not isinstance(matrix, dict) or not matrix:
+        raise TaskError(
+            f"`{KEY}` cannot be used",
+            where=document.where([KEY]),
+            found=short(matrix),
+            expected="options by name, each with a list of values: {level: [easy, hard]}",
+        )
+    for name, listed in matrix.items():
+        if not NAME.fullmatch(name):
+            raise TaskError(
+                f"a key of `{KEY}` that is no option",
+                where=document.where([KEY, name], of_key=True),
+                found=name,
+                expected="the name of an option: letters, digits and _",
+            )
+        _check_list(document, name, listed)
+    number = math.prod(len(listed) for listed in matrix.values())
+    if number > MOST:
+        raise TaskError(
+            f"`{KEY}` makes too many tasks",
+            where=document.where([KEY], of_key=True),
+            found=f"{number:,} combinations",
+            expected=f"{MOST:,} at most",
+        )
+    return matrix
+
+
+def _check_list(document: Document, name: str, listed: Any) -> None:
+    if not isinstance(listed, list) or not listed:
+        raise TaskError(
+            f"`{KEY}.{name}` cannot be used",
+            where=document.where([KEY, name]),
+            found=short(listed),
+            expected="a list of values that is not empty",
+        )
+    texts: set[str] = set()
+    for place, value in enumerate(listed):
+        where = document.where([KEY, name, place])
+        if not isinstance(value, (str, int, float)):
+            raise TaskError(
+                f"`{KEY}.{name}[{place}]` cannot be used",
+                where=where,
+                found=short(value),
+                expected="text, a number, true or false",
+            )
+        if text_of(value) in texts:
+            raise TaskError(
+                f"`{KEY}.{name}` lists a value twice",
+                where=where,
+                found=short(value),
+                expected="each value once",
+            )
+        texts.add(text_of(value))
+
+
+def _check_options(document: Document, matrix: Mapping[str, Any]) -> None:
+    for name in matrix:
+        if document.has(["options", name]):
+            raise TaskError(
+                f"the option `{name}` is given twice",
+                where=document.where(["options", name], of_key=True),
+                found=f"`options.{name}` and `{KEY}.{name}`",
+                expected="one of them",
+            )
+
+
+def _check_name(document: Document, matrix: Mapping[str, Any]) -> None:
+    """Raise TaskError unless the name of the task holds every key of the matrix and no other."""
+    name, where = document.values.get("task"), document.where(["task"])
+    if not isinstance(name, str):
+        raise TaskError("`task` cannot be used", where=where, found=short(name), expected="text")
+    named = PLACE.findall(name)
+    every = ", ".join(f"{{{key}}}" for key in matrix)
+    for one in named:
+        if one not in matrix:
+            raise TaskError(
+                f"`task` holds {{{one}}}, which is no key of the matrix",
+                where=where,
+                found=name,
+                expected=f"one of {every}",
+                hint=did_you_mean(one, matrix),
+            )
+    missing = [key for key in matrix if key not in named]
+    if missing:
+        raise TaskError(
+            "several tasks of the matrix would have the same name",
+            where=where,
+            found=name,
+            expected=f"a name that holds {', '.join(f'{{{key}}}' for key in missing)}",
+        )

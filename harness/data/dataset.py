@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from harness.data import sampling
 from harness.data.files import find_tables, patterns
@@ -14,9 +14,12 @@ from harness.data.source import FileSource, Source
 from harness.data.table import Table
 from harness.data.wording import listed, nearest
 from harness.errors import DataError, UsageError
+from harness.hashing import canonical
 
 if TYPE_CHECKING:
     from harness.tasks.task import DataSpec, TableSpec
+
+T = TypeVar("T")
 
 Origin = Literal["hub", "local", "sample"]
 SAMPLE = "sample"
@@ -27,7 +30,8 @@ class Dataset:
     """What a benchmark's `load` is given.
 
     `absent` are the tables that the task can do without and that this data lacks, each with what it
-    would have been. State: which ids were chosen, what was noted, and hashes once made.
+    would have been. State: which ids were chosen, what was noted, what was made of tables for all
+    tasks that `shared` is given to, and hashes once made.
     """
 
     origin: Origin
@@ -42,6 +46,7 @@ class Dataset:
     absent: Mapping[str, str] = field(default_factory=dict)
     chosen: dict[str, dict[str, int]] = field(default_factory=dict)
     notes: dict[str, int] = field(default_factory=dict)
+    shared: dict[Any, Any] = field(default_factory=dict)
     _hashes: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @property
@@ -56,6 +61,19 @@ class Dataset:
     def table(self, name: str | None = None) -> Table:
         """The table of that name; without one, the only table there is."""
         return self.tables[self._name(name)]
+
+    def once(self, name: str, make: Callable[[Table], T]) -> T:
+        """What `make` gives of a table: made once for all tasks of a run that read the same one.
+
+        It must not be changed, and depend on nothing but the table.
+        """
+        table = self.table(name)
+        source = canonical(self.pinned[name]) if name in self.pinned else self.files[name]
+        key = make, source, tuple(table.columns.items())
+        if key not in self.shared:
+            self.shared[key] = make(table)
+        made: T = self.shared[key]
+        return made
 
     def path(self, name: str | None = None) -> Path:
         """The one file that holds a table, for layouts that are no tables."""
@@ -179,16 +197,18 @@ def open_dataset(
     seed: int,
     package: Path | None,
     task: str,
+    shared: dict[Any, Any] | None = None,
 ) -> Dataset:
     """The data of a task, found and opened; no row is read yet.
 
     `data` is what `--data` said: nothing for the hub, "sample" for the sample in `package`, the
-    folder of the benchmark's code, else a file or folder.
+    folder of the benchmark's code, else a file or folder. Data sets that are given one `shared`
+    make only once what `Dataset.once` makes.
     """
     if limit is not None and limit < 1:
         raise UsageError("the limit keeps nothing", found=f"--limit {limit}", expected="1 or more")
     if data is None:
-        return _open_hub(spec, limit=limit, seed=seed, task=task)
+        return _open_hub(spec, limit=limit, seed=seed, task=task, shared=shared)
     origin: Origin = "local"
     about = {"path": data}
     folder = Path(data).expanduser()
@@ -213,11 +233,14 @@ def open_dataset(
         size=spec.size,
         limit=limit,
         seed=seed,
+        shared={} if shared is None else shared,
         absent=absent,
     )
 
 
-def _open_hub(spec: DataSpec, *, limit: int | None, seed: int, task: str) -> Dataset:
+def _open_hub(
+    spec: DataSpec, *, limit: int | None, seed: int, task: str, shared: dict[Any, Any] | None
+) -> Dataset:
     if spec.hub is None:
         ways = "--data FILE or --data DIR" if len(spec.tables) == 1 else "--data DIR"
         raise DataError(
@@ -245,6 +268,7 @@ def _open_hub(spec: DataSpec, *, limit: int | None, seed: int, task: str) -> Dat
         size=spec.size,
         limit=limit,
         seed=seed,
+        shared={} if shared is None else shared,
         absent=dict.fromkeys(
             (name for name in spec.tables if name not in hub.tables),
             f"`split` or `hub_files` in the task's table, for the hub's '{spec.hub.repo}'",

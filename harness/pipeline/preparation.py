@@ -195,6 +195,7 @@ class _Loader:
         self._settings = settings
         self._plugins = plugins
         self._loaded: dict[str, tuple[Dataset, Any]] = {}
+        self._shared: dict[Any, Any] = {}
 
     def load(
         self, task: Task, benchmark: Benchmark, options: msgspec.Struct, *, place: str | None
@@ -215,6 +216,7 @@ class _Loader:
                 seed=self._settings.seed,
                 package=self._plugins.package_of(benchmark.name),
                 task=task.name,
+                shared=self._shared,
             )
             self._loaded[key] = dataset, benchmark.load(dataset, options)
         return self._loaded[key]

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from harness.data import Dataset, open_dataset
+from harness.data import Dataset, Table, open_dataset
 from harness.errors import DataError, HarnessError, UsageError
 from harness.tasks.task import Column, DataSpec, TableSpec
 
@@ -302,3 +302,28 @@ def test_opening_csv_loads_no_heavy_library(tmp_path: Path) -> None:
         check=True,
     )
     assert done.stdout.strip() == "[]"
+
+
+def test_what_is_made_of_a_table_is_made_once_for_all_tasks_that_read_it(tmp_path: Path) -> None:
+    made: list[str] = []
+
+    def names(table: Table) -> list[str]:
+        made.append(table.name)
+        return [row["user"] for _, row in table.rows()]
+
+    def other(table: Table) -> int:
+        return len(list(table.rows()))
+
+    file = tmp_path / "notes.csv"
+    file.write_text(CSV)
+    shared: dict[Any, Any] = {}
+    spec = DataSpec(tables={"notes": TableSpec(columns={"user": Column()})})
+    first, second = (opened(spec, file, shared=shared) for _ in range(2))
+    assert first.once("notes", names) is second.once("notes", names)
+    assert (first.once("notes", other), made) == (2, ["notes"])
+    assert opened(spec, file).once("notes", names) == ["u1", "u2"]
+    wider = DataSpec(tables={"notes": TableSpec(columns={"user": Column(), "x": Column()})})
+    assert opened(wider, file, shared=shared).once("notes", names) == ["u1", "u2"]
+    file.write_text("user,x\nu3,1\n")
+    assert opened(spec, file, shared=shared).once("notes", names) == ["u3"]
+    assert len(made) == 4

@@ -6,6 +6,8 @@ import unicodedata
 from collections.abc import Mapping
 
 NOTHING = "–"
+ROUNDING = 1e-12
+"""Below this a value is what sums of floats leave of zero."""
 
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 _WANTED = frozenset("\u200c\u200d")
@@ -48,7 +50,9 @@ def number(value: float | None) -> str:
     size = abs(value)
     if size >= 1000:
         return f"{value:,.1f}"
-    if 0 < size < 0.0005:
+    if size < ROUNDING:
+        return "0.000"
+    if size < 0.0005:
         return f"{value:.1e}"
     return f"{value:.3f}"
 

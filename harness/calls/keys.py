@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.hashing import digest, stable_int
+from harness.hashing import canonical, canonical_plain, digest_bytes, stable_int
 from harness.models import Identity, Request
 
 LARGEST_SEED = 0x7FFF_FFFF
@@ -17,10 +17,12 @@ def call_key(
     `fresh` is the salt of a run that wants answers of its own.
     """
     sampling = request.sampling
-    return digest(
+    first = canonical({"fresh": fresh})
+    # The longest part is made by itself; its name stands between those of the others.
+    messages = canonical_plain([[one.role, one.content] for one in request.messages])
+    last = canonical(
         {
             "model": identity.key(run_id),
-            "messages": [[message.role, message.content] for message in request.messages],
             "sampling": {
                 "temperature": sampling.temperature,
                 "max_tokens": sampling.max_tokens,
@@ -30,9 +32,9 @@ def call_key(
             "seed": request.seed,
             "repeat": repeat,
             "schema": request.schema,
-            "fresh": fresh,
         }
     )
+    return digest_bytes(b'%b,"messages":%b,%b' % (first[:-1], messages, last[1:]))
 
 
 def call_seed(seed: int, repeat: int) -> int:

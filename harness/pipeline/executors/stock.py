@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from harness.errors import HarnessError, PluginError
-from harness.hashing import KEY_BYTES, canonical, digest_bytes
+from harness.hashing import KEY_BYTES, canonical_struct, digest_bytes
 from harness.pipeline.benchmark import Item
 from harness.pipeline.plan import StageRun
 from harness.results.files import storage_error
@@ -110,8 +110,7 @@ async def fill(run: StageRun, breathe: Breathe, over: Callable[[], bool]) -> Sto
 
 def record_key(stage_key: str, item: Item) -> str:
     """The key of an item's record: the stage's key with the item's content."""
-    content = canonical(msgspec.to_builtins(item, order="deterministic"))
-    return digest_bytes(stage_key.encode("ascii") + content)
+    return digest_bytes(stage_key.encode("ascii") + canonical_struct(item))
 
 
 def _made(run: StageRun) -> Iterator[Item]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 from harness.hashing import canonical, canonical_plain, digest_bytes, stable_int
 from harness.models import Identity, Request
 
@@ -17,10 +19,10 @@ def call_key(
     `fresh` is the salt of a run that wants answers of its own.
     """
     sampling = request.sampling
-    first = canonical({"fresh": fresh})
-    # The longest part is made by itself; its name stands between those of the others.
+    # The parts in the order of their names. The last of them holds fractions.
+    salt = canonical_plain(fresh)
     messages = canonical_plain([[one.role, one.content] for one in request.messages])
-    last = canonical(
+    rest = canonical(
         {
             "model": identity.key(run_id),
             "sampling": {
@@ -34,9 +36,10 @@ def call_key(
             "schema": request.schema,
         }
     )
-    return digest_bytes(b'%b,"messages":%b,%b' % (first[:-1], messages, last[1:]))
+    return digest_bytes(b'{"fresh":%b,"messages":%b,%b' % (salt, messages, rest[1:]))
 
 
+@functools.lru_cache
 def call_seed(seed: int, repeat: int) -> int:
     """The seed one call is drawn with: another for each repeat, the same in every run."""
     return stable_int("call", seed, repeat) & LARGEST_SEED

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from types import TracebackType
@@ -117,6 +117,10 @@ class PromptEnvironment(ImmutableSandboxedEnvironment):
         self.globals.pop("lipsum")
         self.filters.pop("random")
         self.filters["tojson"] = _tojson
+
+    def make_globals(self, d: MutableMapping[str, Any] | None) -> MutableMapping[str, Any]:
+        """What a template may use beside its variables, in one dict: each rendering copies it."""
+        return {**self.globals, **(d or {})}
 
 
 @dataclass(frozen=True)

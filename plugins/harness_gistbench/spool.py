@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    import numpy as np
 
 GAP = 1 << 15
 """Texts this near each other in the file are read together."""
+
+_encode = msgspec.json.Encoder().encode
+_decode_lines = msgspec.json.Decoder(tuple[str, str]).decode_lines
 
 
 class Spool:
@@ -21,41 +31,31 @@ class Spool:
 
     def add(self, objects: Sequence[str], texts: Sequence[str]) -> list[int]:
         """Keeps objects with their texts one after the other; how long each is in the file."""
-        records = [
-            f"{len(thing)}:{thing}{text}".encode()
-            for thing, text in zip(objects, texts, strict=True)
-        ]
-        self._file.write(b"".join(records))
-        return [len(record) for record in records]
+        lines = [_encode(pair) for pair in zip(objects, texts, strict=True)]
+        self._file.write(b"\n".join((*lines, b"")))
+        return [len(line) + 1 for line in lines]
 
     def seal(self) -> None:
         """Ends the adding; what was added can be read."""
         self._file.flush()
 
-    def read(self, starts: Sequence[int], sizes: Sequence[int]) -> list[tuple[str, str]]:
+    def read(self, starts: np.ndarray, sizes: np.ndarray) -> list[tuple[str, str]]:
         """Object and text at each of the places, in the order asked."""
-        found = [("", "")] * len(starts)
-        for run in _runs(starts, sizes):
-            first = starts[run[0]]
-            end = max(starts[place] + sizes[place] for place in run)
-            data = os.pread(self._file.fileno(), end - first, first)
-            for place in run:
-                begin = starts[place] - first
-                size, _, rest = data[begin : begin + sizes[place]].decode().partition(":")
-                cut = int(size)
-                found[place] = rest[:cut], rest[cut:]
-        return found
+        import numpy as np
 
-
-def _runs(starts: Sequence[int], sizes: Sequence[int]) -> Iterator[list[int]]:
-    """The places in groups without wide gaps, each from its first in the file on."""
-    run: list[int] = []
-    end = 0
-    for place in sorted(range(len(starts)), key=starts.__getitem__):
-        if run and starts[place] - end > GAP:
-            yield run
-            run = []
-        run.append(place)
-        end = starts[place] + sizes[place]
-    if run:
-        yield run
+        if not len(starts):
+            return []
+        order = np.argsort(starts)
+        begins, ends = starts[order], (starts + sizes)[order]
+        wide = np.flatnonzero(begins[1:] - ends[:-1] > GAP) + 1
+        found: list[tuple[str, str]] = []
+        for first, end in pairwise((0, *wide.tolist(), len(order))):
+            begin = int(begins[first])
+            data = os.pread(self._file.fileno(), int(ends[end - 1]) - begin, begin)
+            places = zip(
+                (begins[first:end] - begin).tolist(),
+                (ends[first:end] - begin).tolist(),
+                strict=True,
+            )
+            found += _decode_lines(b"".join([data[start:stop] for start, stop in places]))
+        return [found[place] for place in np.argsort(order).tolist()]

@@ -75,4 +75,4 @@ class TextIndex:
 
     def read(self, numbers: np.ndarray) -> list[tuple[str, str]]:
         """Object and text of each number."""
-        return self._spool.read(self._starts[numbers].tolist(), self._sizes[numbers].tolist())
+        return self._spool.read(self._starts[numbers], self._sizes[numbers])

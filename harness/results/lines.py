@@ -12,6 +12,8 @@ import msgspec
 from harness.errors import DataError
 
 _CHUNK = 1 << 16
+_ITEM = b',"item":'
+"""Stands behind a line's head and nowhere before, as quotes within strings are escaped."""
 
 
 class Head(msgspec.Struct, frozen=True, gc=False):
@@ -47,7 +49,8 @@ def scan(path: Path, head: type[HeadT]) -> Iterator[tuple[int, int, HeadT]]:
     """Offset, length and head of every whole line of a journal; nothing where there is no file.
 
     A torn end is passed over: its record was never finished. A damaged line with others after it
-    means that something was lost, and is an error.
+    means that something was lost, and is an error. Of such a line only as much is looked at as the
+    head needs: what `Head` leaves out is told to be damaged by whoever reads it.
     """
     decode = msgspec.json.Decoder(head).decode
     try:
@@ -61,14 +64,21 @@ def scan(path: Path, head: type[HeadT]) -> Iterator[tuple[int, int, HeadT]]:
         while offset < end:
             line = file.readline()
             number += 1
+            whole = head is not Head or offset + len(line) >= end
             try:
-                found = decode(line)
+                found = decode(line if whole else _start(line))
             except (msgspec.DecodeError, UnicodeDecodeError) as error:
                 if offset + len(line) >= end:
                     return
                 raise damaged(path, number, error) from error
             yield offset, len(line), found
             offset += len(line)
+
+
+def _start(line: bytes) -> bytes:
+    """A line without its item and what follows, which may be long; the whole of one without any."""
+    end = line.find(_ITEM)
+    return line if end < 0 else line[:end] + b"}"
 
 
 def damaged(path: Path, number: int, error: Exception) -> DataError:

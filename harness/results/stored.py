@@ -13,7 +13,7 @@ import msgspec
 
 from harness.errors import DataError
 from harness.hashing import stable_int
-from harness.results.lines import Head, line_number, scan
+from harness.results.lines import Head, damaged, line_number, scan
 from harness.results.records import Done, Record, record_type
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ class JournalRecords(Generic[ItemT, ValueT]):
         line = os.pread(descriptor, int(index.lengths[position]), offset)
         try:
             record: Record[ItemT, ValueT] = self._decoder.decode(line)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except msgspec.ValidationError as error:
             raise DataError(
                 "a record does not fit the types of its stage",
                 where=f"{index.path}:{line_number(index.path, offset)}",
@@ -186,6 +186,8 @@ class JournalRecords(Generic[ItemT, ValueT]):
                 hint="the benchmark's code changed since the run; raise its stage's version, or "
                 "use the release of the plugin that the manifest names",
             ) from error
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise damaged(index.path, line_number(index.path, offset), error) from error
         return record
 
 

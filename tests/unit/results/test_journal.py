@@ -181,12 +181,21 @@ def test_a_file_without_any_newline_is_cut_to_nothing(tmp_path: Path) -> None:
     assert read(tmp_path / "j") == [("u", "a", 1)]
 
 
-def test_a_damaged_line_in_the_middle_is_an_error_with_file_and_line(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "damage",
+    [
+        b'{"key":"0000',
+        msgspec.json.encode(record(3, "u", "c")).replace(b'"outcome"', b'"outc\xff'),
+        msgspec.json.encode(record(3, "u", "c")).replace(b',"outcome"', b",}"),
+    ],
+)
+def test_a_damaged_line_in_the_middle_is_an_error_with_file_and_line(
+    tmp_path: Path, damage: bytes
+) -> None:
     path = tmp_path / "j"
     write(path, record(1, "u", "a"))
     with path.open("ab") as file:
-        file.write(b'{"key":"0000\n')
-    with path.open("ab") as file:
+        file.write(damage + b"\n")
         file.write(msgspec.json.encode(record(2, "u", "b")) + b"\n")
     with pytest.raises(DataError, match="damaged record") as caught:
         read(path)

@@ -20,14 +20,15 @@ if TYPE_CHECKING:
 
 KEY_BYTES = 16
 
+_canonical = json.JSONEncoder(
+    sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
+).encode
 _sorted = msgspec.json.Encoder(order="sorted").encode
 
 
 def canonical(value: Any) -> bytes:
     """The one JSON text of a value: sorted keys, no spaces, ASCII; NaN and infinity refused."""
-    return json.dumps(
-        value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
-    ).encode("ascii")
+    return _canonical(value).encode("ascii")
 
 
 def canonical_struct(value: msgspec.Struct) -> bytes:

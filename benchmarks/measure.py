@@ -30,7 +30,12 @@ class ContenderFailed(Exception):
 def run_measured(
     command: Sequence[str], *, log: Path, environment: Mapping[str, str] | None = None
 ) -> Cost:
-    """Runs a command to its end; raises ContenderFailed unless it ends well."""
+    """Runs a command to its end; raises ContenderFailed unless it ends well.
+
+    Python may keep the bytecode of a checkout, as an installer keeps that of the peers' packages.
+    """
+    variables = {**os.environ, **(environment or {})}
+    variables.pop("PYTHONDONTWRITEBYTECODE", None)
     with log.open("wb") as output:
         started = time.perf_counter()
         process = subprocess.Popen(
@@ -38,7 +43,7 @@ def run_measured(
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
-            env={**os.environ, **(environment or {})},
+            env=variables,
         )
         _, status, usage = os.wait4(process.pid, 0)
         wall = time.perf_counter() - started

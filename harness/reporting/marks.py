@@ -163,27 +163,29 @@ def _draw_line(mark: Line, axes: Axes, colour: str) -> None:
 
 
 def _draw_grid(mark: Grid, axes: Axes) -> None:
-    known = [value for row in mark.values for value in row if value is not None]
-    ends = [end for end in (mark.low, mark.high) if end is not None]
-    deepest = max(map(abs, ends or known), default=0.0) or 1.0
-    depths = [
-        [None if value is None else max(min(value / deepest, 1.0), -1.0) for value in row]
-        for row in mark.values
-    ]
+    from matplotlib.colors import to_rgb
+
+    values = [value for row in mark.values for value in row if value is not None]
+    deepest = mark.deepest or max(map(abs, values), default=0.0) or 1.0
     axes.pcolormesh(
-        [place - 0.5 for place in range(len(mark.across) + 1)],
-        [place - 0.5 for place in range(len(mark.down) + 1)],
-        [[_parts(_shade(depth)) for depth in row] for row in depths],
+        _edges(mark.across), _edges(mark.down),
+        [[to_rgb(_shade(value, deepest)) for value in row] for row in mark.values],
         edgecolors="white", linewidth=1.5,
     )  # fmt: skip
-    if len(mark.across) * len(mark.down) <= MOST_WRITTEN:
-        for down, (row, shades) in enumerate(zip(mark.values, depths, strict=True)):
-            for across, (value, depth) in enumerate(zip(row, shades, strict=True)):
-                if value is not None and depth is not None:
-                    axes.text(
-                        across, down, f"{value:z.{mark.digits}f}", ha="center", va="center",
-                        fontsize=8, color="white" if abs(depth) > DARK else "#222222",
-                    )  # fmt: skip
+    if len(mark.across) * len(mark.down) > MOST_WRITTEN:
+        return
+    for down, row in enumerate(mark.values):
+        for across, value in enumerate(row):
+            if value is not None:
+                axes.text(
+                    across, down, f"{value:z.{mark.digits}f}", ha="center", va="center",
+                    fontsize=8, color="white" if abs(value) > DARK * deepest else "#222222",
+                )  # fmt: skip
+
+
+def _edges(names: Sequence[str]) -> list[float]:
+    """Where the squares of so many names begin and end, each around its number."""
+    return [place - 0.5 for place in range(len(names) + 1)]
 
 
 def _draw_named(
@@ -287,19 +289,14 @@ def _colour(number: int) -> str:
     return mixed(COLOURS[place], "#000000" if rounds % 2 else "#ffffff", 0.5)
 
 
-def _shade(depth: float | None) -> str:
-    """The colour of a place in a grid, from -1 for the deepest below 0 to 1 above."""
-    if depth is None:
+def _shade(value: float | None, deepest: float) -> str:
+    """The colour of a place in a grid."""
+    if value is None:
         return EMPTY
-    return mixed("#ffffff", ABOVE if depth > 0 else BELOW, abs(depth))
+    return mixed("#ffffff", ABOVE if value > 0 else BELOW, min(abs(value) / deepest, 1.0))
 
 
 def mixed(colour: str, other: str, share: float) -> str:
     """A colour with a share of another in it."""
-    pairs = zip(_parts(colour), _parts(other), strict=True)
-    return "#" + "".join(f"{round(255 * (one + (two - one) * share)):02x}" for one, two in pairs)
-
-
-def _parts(colour: str) -> list[float]:
-    """The red, green and blue of a colour, from 0 to 1."""
-    return [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    pairs = [(int(colour[at : at + 2], 16), int(other[at : at + 2], 16)) for at in (1, 3, 5)]
+    return "#" + "".join(f"{round(one + (two - one) * share):02x}" for one, two in pairs)

@@ -150,26 +150,29 @@ class Spans(msgspec.Struct, frozen=True, kw_only=True, tag="spans"):
 class Grid(msgspec.Struct, frozen=True, kw_only=True, tag="grid"):
     """A heat map: a coloured square for each pair of names, with its value written in it.
 
-    `values` hold a row for each name of `down`, from the top; None leaves its place empty. The
-    deepest colours are for `low` and `high`, the ends of the values unless given; what is below 0
-    has another colour than what is above.
+    `values` hold a row for each name of `down`, from the top; None leaves its place empty. What is
+    below 0 has another colour than what is above. Values as far from 0 as `deepest`, that of the
+    farthest unless given, have the deepest colour: with the same one, grids can be compared.
     """
 
     label: str
     across: tuple[str, ...]
     down: tuple[str, ...]
     values: tuple[tuple[float | None, ...], ...]
-    low: float | None = None
-    high: float | None = None
+    deepest: float | None = None
     digits: int = 2
 
     def __post_init__(self) -> None:
         what = f"the grid {self.label!r}"
+        if not (self.across and self.down):
+            raise ValueError(f"{what} has no places, and so nothing to draw")
         _same_length(f"{what}: names down and rows", self.down, self.values)
         for row in self.values:
             _same_length(f"{what}: names across and values of a row", self.across, row)
-        ends = [end for end in (self.low, self.high) if end is not None]
-        _drawable(what, (*ends, *(one for row in self.values for one in row if one is not None)))
+        every = (self.deepest, *(value for row in self.values for value in row))
+        _drawable(what, (value for value in every if value is not None))
+        if self.deepest is not None and self.deepest <= 0:
+            raise ValueError(f"{what} has {self.deepest} as its deepest, which is not above 0")
 
 
 Mark: TypeAlias = Points | Line | Rule | Bars | Boxes | Spans | Grid

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from harness_gistbench.analyses.beside import table
+from harness.results.beside import table
 from harness_gistbench.analyses.pairs import QUESTIONS, Question, pairs_of
 
 if TYPE_CHECKING:

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 
 from harness.errors import UsageError
+from harness.results.beside import names_of, read_figures
 from harness.results.report import Axis, Figure, Points, Report, Sheet
-from harness_gistbench.analyses.beside import table
 from harness_gistbench.analyses.comparing import (
     ComparisonOptions,
-    Run,
     by_dataset,
     comparable,
     oracle_notes,
@@ -55,20 +54,21 @@ def run(tasks: Sequence[KeptTask], options: Options) -> Report:
     from harness_gistbench.published import published_sheet, rows
 
     runs, left_out = comparable(tasks, options)
-    figures = read_figures(options)
+    figures = read_figures(options.figures, model=options.model, column=options.column)
     pairs: list[Pair] = []
     notes: list[str] = []
     for together in by_dataset(runs).values():
         for one, scores in rescored(together):
             found = results(one, scores)
             notes += withheld(one, found)
+            names = names_of(one.model, one.task.summary.model)
             pairs.append(
                 Pair(
                     dataset=one.dataset,
                     model=one.model,
                     users=found["ig_f1"].n,
                     ig_f1=percent(found["ig_f1"].value),
-                    figure=next((figures[name] for name in names_of(one) if name in figures), None),
+                    figure=next((figures[name] for name in names if name in figures), None),
                 )
             )
     if all(pair.figure is None for pair in pairs):
@@ -87,41 +87,6 @@ def run(tasks: Sequence[KeptTask], options: Options) -> Report:
         figures=tuple(drawn(pairs, options.column)),
         notes=(*oracle_notes(runs), *left_out),
     )
-
-
-def read_figures(options: Options) -> dict[str, float]:
-    """The figure of each model that has one, by the model's name in small letters."""
-    from harness.tasks.task import Column
-
-    columns = {options.model: Column(), options.column: Column(type="number", required=False)}
-    rows = table(options.figures, "figures", columns)
-    figures: dict[str, float] = {}
-    seen: set[str] = set()
-    for number, row in rows.rows():
-        name = row[options.model].strip().casefold()
-        if name in seen:
-            raise rows.bad(number, options.model, row[options.model], "each model once")
-        seen.add(name)
-        if row[options.column] is not None:
-            figures[name] = row[options.column]
-    if not figures:
-        raise UsageError(
-            f"no row has a figure in a column {options.column!r}",
-            where=options.figures,
-            found=f"columns {', '.join(rows.sources[0].columns() or ['that differ by row'])}",
-            expected="a column of numbers, one a model",
-            hint="name it with --column",
-        )
-    return figures
-
-
-def names_of(run: Run) -> Iterator[str]:
-    """What a table of figures may call a run's model, the most exact name first."""
-    for name in (run.model, run.task.summary.model):
-        yield name.casefold()
-        bare = name.partition(":")[2] or name
-        yield bare.casefold()
-        yield bare.rpartition("/")[2].casefold()
 
 
 def models_sheet(pairs: Sequence[Pair], column: str, notes: Sequence[str]) -> Sheet:

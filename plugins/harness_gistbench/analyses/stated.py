@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harness_gistbench.analyses.beside import table
+from harness.results.beside import table
 from harness_gistbench.interests import folded
 
 if TYPE_CHECKING:

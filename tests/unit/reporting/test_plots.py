@@ -11,9 +11,20 @@ from harness.errors import StorageError, UsageError
 from harness.reporting.captions import MOST
 from harness.reporting.marks import COLOURS, colours_of, draw_marks, legend_of
 from harness.reporting.plots import check_drawable, drawn, write_figures
-from harness.results.report import LARGEST, Axis, Bars, Boxes, Figure, Line, Points, Rule, Spans
+from harness.results.report import (
+    LARGEST,
+    Axis,
+    Bars,
+    Boxes,
+    Figure,
+    Grid,
+    Line,
+    Points,
+    Rule,
+    Spans,
+)
 
-pytest.importorskip("matplotlib")
+to_hex = pytest.importorskip("matplotlib.colors").to_hex
 
 PLAIN = Axis(label="")
 UNIT = Axis(label="share", low=0, high=1)
@@ -102,6 +113,46 @@ def test_a_box_is_drawn_from_all_its_values_and_one_without_is_said():
     [box] = axes.patches
     assert sorted({y for _, y in box.get_path().vertices.tolist()}) == [2.0, 4.0]
     assert [(text.get_text(), text.get_position()[0]) for text in axes.texts] == [("no values", 1)]
+
+
+def squares(axes):
+    """The colours of a grid, row by row from the top."""
+    return [list(map(to_hex, row)) for row in axes.collections[0].get_array()]
+
+
+def test_a_grid_has_a_colour_and_its_value_at_each_place():
+    grid = Grid(label="a", across=("p", "q"), down=("r", "s"), values=((0.4, -0.2), (None, 0)))
+    axes = axes_with(figure(grid))
+    # -0.2 is half as far from 0 as the farthest value: half of the colour below 0, half white.
+    assert squares(axes) == [["#0072b2", "#eaae80"], ["#f2f2f2", "#ffffff"]]
+    assert [(text.get_text(), text.get_position()) for text in axes.texts] == [
+        ("0.40", (0, 0)), ("-0.20", (1, 0)), ("0.00", (1, 1)),
+    ]  # fmt: skip
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["p", "q"]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["r", "s"]
+    assert axes.yaxis_inverted()
+
+
+def test_grids_with_the_same_deepest_value_can_be_compared():
+    def grid(value):
+        return Grid(label="a", across=("p",), down=("r",), values=((value,),), deepest=0.4)
+
+    colours = [squares(axes_with(figure(grid(value)))) for value in (0.2, 0.4, 0.9)]
+    assert colours == [[["#80b8d8"]], [["#0072b2"]], [["#0072b2"]]]
+
+
+def test_a_grid_keeps_its_squares_whatever_the_axes_say_and_has_no_image():
+    grid = Grid(label="a", across=("p",), down=("r",), values=((0.2,),), digits=1)
+    data = drawn(figure(grid, x=Axis(label="k", low=5, high=6), y=Axis(label="shots")))
+    assert {"p", "r", "0.2", "k", "shots"} <= set(texts(data))
+    assert b"<image" not in data
+
+
+def test_in_a_grid_of_very_many_places_no_values_are_written():
+    names = tuple(f"n{number}" for number in range(30))
+    values = (tuple(map(float, range(30))),) * 30
+    axes = axes_with(figure(Grid(label="a", across=names, down=names, values=values)))
+    assert not axes.texts
 
 
 def test_sizes_are_areas_in_relation_to_all_dots_of_the_figure():
@@ -238,6 +289,15 @@ def test_without_matplotlib_the_extra_is_named(tmp_path, monkeypatch):
         lambda: Bars(label="a", names=("x",), values=(1,), texts=("1", "2")),
         lambda: Boxes(label="a", names=("x",), values=((1.0, float("nan")),)),
         lambda: Spans(label="a", names=("x",), low=(1,), value=(1,), high=()),
+        lambda: Grid(label="a", across=("x", "y"), down=("z",), values=((1,),)),
+        lambda: Grid(label="a", across=("x",), down=("z",), values=()),
+        lambda: Grid(label="a", across=("x",), down=("z",), values=((float("inf"),),)),
+        lambda: Grid(label="a", across=("x",), down=("z",), values=((1,),), deepest=0),
+        lambda: Grid(label="a", across=(), down=(), values=()),
+        lambda: figure(
+            Grid(label="a", across=("x",), down=("z",), values=((1,),)),
+            Rule(label="r", at=1),
+        ),
         lambda: figure(
             Bars(label="a", names=("x",), values=(1,)),
             Spans(label="a", names=("x",), low=(1,), value=(1,), high=(1,)),
@@ -246,6 +306,7 @@ def test_without_matplotlib_the_extra_is_named(tmp_path, monkeypatch):
 )
 def test_marks_that_cannot_be_drawn_are_refused_when_they_are_made(make):
     with pytest.raises(
-        ValueError, match=r"differ in number|no value|spans among|too large|above 0"
+        ValueError,
+        match=r"differ in number|no value|spans among|too large|above 0|grid among|no places",
     ):
         make()

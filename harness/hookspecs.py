@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 PROJECT = "harness"
 DATA = "data"
 """The command that tools belong to unless they name one of their own."""
+
+TAKEN = ("tasks", "show", "score", "analyse", "validate")
+"""The commands of `harness` that no tool can belong to."""
+
 hookspec = pluggy.HookspecMarker(PROJECT)
 hookimpl = pluggy.HookimplMarker(PROJECT)
 

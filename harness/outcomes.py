@@ -60,6 +60,12 @@ FAMILIES = {
 """The family that failures of each tag count towards when a run has too many."""
 
 
+def problem_in(detail: str) -> str:
+    """The line of a failure's detail that says what was wrong: of a traceback the error's first."""
+    lines = reversed(detail.strip().splitlines())
+    return next((line for line in lines if not line[:1].isspace()), "")
+
+
 def tag_of(failure: Failure) -> str:
     """The tag that stands for the kind of a failure wherever it is written."""
     return str(type(failure).__struct_config__.tag)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 import traceback
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from harness import hookspecs
 from harness.errors import HarnessError, PluginError, UnknownName, did_you_mean
 from harness.hookspecs import (
     DATA,
+    TAKEN,
     AnalysisFactory,
     BenchmarkFactory,
     DataToolFactory,
@@ -38,12 +40,17 @@ REGISTERING = (
     "register_data_tools",
 )
 
+COMMAND = re.compile(r"[A-Za-z]\w*", re.ASCII)
+
 K = TypeVar("K", bound=Hashable)
 F = TypeVar("F")
 R = TypeVar("R", bound="Registration[Any]")
 
 RespondentKey = tuple[str, str, str, str]
 """Benchmark, prompt, role and the respondent's own name."""
+
+ToolKey = tuple[str, str]
+"""A command, and the name of a tool of it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,14 +158,6 @@ class Registry(Mapping[K, R]):
         """Every registration, those of a name that was given twice among them."""
         return (registration for given in self._given.values() for registration in given)
 
-    def only(self, wanted: Callable[[R], bool]) -> Registry[K, R]:
-        """The registrations that are wanted, in a registry of their own."""
-        chosen: Registry[K, R] = Registry(self.kind)
-        for name, given in self._given.items():
-            for registration in filter(wanted, given):
-                chosen.add(name, registration)
-        return chosen
-
     def duplicates(self) -> list[str]:
         """One line for each name that was registered more than once."""
         return [self._twice(name) for name in self if len(self._given[name]) > 1]
@@ -187,7 +186,7 @@ class Registries:
     analyses: Registry[str, AnalysisRegistration] = field(
         default_factory=lambda: Registry("analysis")
     )
-    data_tools: Registry[str, DataToolRegistration] = field(
+    data_tools: Registry[ToolKey, DataToolRegistration] = field(
         default_factory=lambda: Registry("tool")
     )
 
@@ -278,11 +277,15 @@ class Plugins:
     @property
     def commands(self) -> tuple[str, ...]:
         """The commands that tools belong to, sorted."""
-        return tuple(sorted({tool.command for tool in self.data_tools.everything()}))
+        return tuple(sorted({command for command, _ in self.data_tools}))
 
     def tools_of(self, command: str) -> Registry[str, DataToolRegistration]:
         """The tools of a command; none where no plugin has that command."""
-        return self.data_tools.only(lambda tool: tool.command == command)
+        tools: Registry[str, DataToolRegistration] = Registry(self.data_tools.kind)
+        for tool in self.data_tools.everything():
+            if tool.command == command:
+                tools.add(tool.name, tool)
+        return tools
 
     def respondent(
         self, benchmark: str, prompt: str, role: str, name: str = "default"
@@ -449,10 +452,11 @@ def _registered_by(
     def add_data_tool(
         name: str, factory: DataToolFactory, *, description: str = "", command: str = DATA
     ) -> None:
+        check_command(command, tool=name)
         registration = DataToolRegistration(
             name=name, factory=factory, origin=origin, description=description, command=command
         )
-        data_tools.append((name, registration))
+        data_tools.append(((command, name), registration))
 
     others = [one for one in manager.get_plugins() if one is not plugin]
     adders = (
@@ -461,6 +465,16 @@ def _registered_by(
     for hook_name, register in zip(REGISTERING, adders, strict=True):
         manager.subset_hook_caller(hook_name, others)(register=register)
     return benchmarks, models, judges, respondents, analyses, data_tools
+
+
+def check_command(command: str, *, tool: str) -> None:
+    """Raise PluginError for a word after `harness` that no tool can be found by."""
+    if command in TAKEN or not COMMAND.fullmatch(command):
+        taken = "a command of the harness itself, " if command in TAKEN else ""
+        raise PluginError(
+            f"the tool {tool!r} cannot belong to {taken}{command!r}",
+            expected=f"letters, digits and _, and none of {', '.join(TAKEN)}",
+        )
 
 
 def _misspelt(plugin: object, manager: pluggy.PluginManager, origin: Origin) -> list[str]:

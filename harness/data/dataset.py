@@ -65,7 +65,8 @@ class Dataset:
     def once(self, name: str, make: Callable[[Table], T]) -> T:
         """What `make` gives of a table: made once for all tasks of a run that read the same one.
 
-        It must not be changed, and depend on nothing but the table.
+        It must not be changed, and depend on nothing but the table. `make` is known by its
+        identity: a function of a module, not one made anew for each call.
         """
         table = self.table(name)
         source = canonical(self.pinned[name]) if name in self.pinned else self.files[name]

@@ -58,11 +58,11 @@ class _Entries(Walk):
                 expected="each key once",
             )
         self._met.add(key)
-        mark = self._next_mark(stream, row)
+        mark = self._next_mark(stream, row, inside=True)
         if mark != ":":
             self._refuse(f"{mark!r} follows a key", "a colon", row=row)
         self._take(1)
-        self._next_mark(stream, row)
+        self._next_mark(stream, row, inside=True)
         return {self._key: key, self._held: self._value(stream, row, column=self._held)}
 
 

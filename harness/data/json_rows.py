@@ -168,13 +168,14 @@ class Walk:
         self._take(end - self._used)
         return value
 
-    def _next_mark(self, stream: IO[bytes], row: int) -> str:
+    def _next_mark(self, stream: IO[bytes], row: int, *, inside: bool = False) -> str:
+        """The next character that is no space; `inside` says that the row is not over yet."""
         self._skip_space(stream)
         if self._used >= len(self._text):
             raise DataError(
                 f"the {self.whole} is never closed",
                 where=place(str(self._path), row=row, line=self._line),
-                found=f"the end of the file after {row} whole rows",
+                found=f"the end of the file after {row - inside} whole rows",
                 expected=f"a {self.close} after the last row",
                 hint="the file may have been cut off: fetch or write it again",
             )

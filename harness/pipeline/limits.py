@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from harness.errors import TooManyFailures
-from harness.outcomes import FAMILIES
+from harness.outcomes import FAMILIES, problem_in
 from harness.pipeline.settings import FailureLimits
 from harness.tasks.task import Task
 
@@ -38,7 +38,7 @@ class FailureWatch:
         self.families[FAMILIES[tag]] += 1
         self.causes[cause] += 1
         if detail:
-            self.first.setdefault(FAMILIES[tag], detail.strip().splitlines()[-1])
+            self.first.setdefault(FAMILIES[tag], problem_in(detail))
 
     def too_many(self) -> bool:
         """Whether a family's share of all items is over its limit."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -31,10 +30,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class PreparedTask:
-    """A task with all it needs to run but the run folder."""
+    """A task with all it needs to run but the run folder; `stages` are those that it has."""
 
     task: Task
     benchmark: Benchmark
+    stages: tuple[Stage, ...]
     options: msgspec.Struct
     bindings: dict[str, Binding]
     templates: Templates
@@ -57,11 +57,6 @@ class PreparedTask:
             fresh=self.settings.fresh,
         )
         return tuple(stage_context(inputs, stage) for stage in self.stages)
-
-    @functools.cached_property
-    def stages(self) -> tuple[Stage, ...]:
-        """The stages that the task has with its data and options."""
-        return self.benchmark.stages_for(self.data, self.options)
 
     @property
     def content(self) -> str:
@@ -136,6 +131,7 @@ def prepare(settings: RunSettings, plugins: Plugins) -> Prepared:
             PreparedTask(
                 task=task,
                 benchmark=benchmark,
+                stages=stages,
                 options=options,
                 bindings=all_bindings,
                 templates=own,
@@ -146,6 +142,18 @@ def prepare(settings: RunSettings, plugins: Plugins) -> Prepared:
         )
     binder.refuse_unused()
     return Prepared(settings=settings, tasks=tuple(prepared), groups=selection.groups)
+
+
+def with_data_of(prepared: Prepared, settings: RunSettings, plugins: Plugins) -> Prepared:
+    """The same tasks, with the stages and roles that they have, over the data of other settings."""
+    places = data_places(settings.data, [each.task.name for each in prepared.tasks])
+    loader = _Loader(settings, plugins)
+    tasks = []
+    for each in prepared.tasks:
+        place = places[each.task.name]
+        dataset, data = loader.load(each.task, each.benchmark, each.options, place=place)
+        tasks.append(replace(each, dataset=dataset, data=data, settings=settings))
+    return replace(prepared, settings=settings, tasks=tuple(tasks))
 
 
 def prompt_folders(plugins: Plugins) -> list[Any]:

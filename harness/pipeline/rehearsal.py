@@ -17,19 +17,19 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from harness.calls.client import Client
-from harness.errors import PluginError
+from harness.errors import PluginError, PromptError
 from harness.hashing import stable_int
 from harness.judging import Ask, Judge, Question, Verdict
 from harness.models import CallError, Identity, Message, Reply, Request
-from harness.outcomes import NoVerdict
+from harness.outcomes import Broken, NoVerdict, problem_in
 from harness.pipeline.context import StageContext
 from harness.pipeline.executors.local import LocalExecutor, LocalSettings
 from harness.pipeline.memory import Memory
 from harness.pipeline.plan import Plan, StageRun
-from harness.pipeline.preparation import PreparedTask, prepare
+from harness.pipeline.preparation import PreparedTask, prepare, with_data_of
 from harness.pipeline.roles import Binding
 from harness.pipeline.settings import FailureLimits, RunSettings
-from harness.pipeline.stages import records_of, stage_runs
+from harness.pipeline.stages import Journals, records_of, stage_runs
 
 if TYPE_CHECKING:
     from harness.plugin_manager import Plugins
@@ -163,7 +163,7 @@ async def rehearse(settings: RunSettings, plugins: Plugins) -> Forecast:
     """What a run of these settings would ask, task by task."""
     whole = prepare(settings, plugins)
     few = msgspec.structs.replace(settings, limit=min(REHEARSED, settings.limit or REHEARSED))
-    small = prepare(few, plugins)
+    small = with_data_of(whole, few, plugins)
     stages: list[StageForecast] = []
     rehearsed = 0
     for full, part in zip(whole.tasks, small.tasks, strict=True):
@@ -194,6 +194,8 @@ async def _rehearse_task(
             return Path(folder) / f"{number}-{name}"
 
         await _run(stage_runs(part, contexts, journals))
+        for context in contexts:
+            _raise_prompt_errors(context, journals)
         rehearsed = {
             context.stage.name: [record.user for record in records_of(context, journals)]
             for context in contexts
@@ -230,6 +232,18 @@ async def _run(runs: Sequence[StageRun]) -> None:
         on_stage_end=lambda run: None,
     )
     await executor.run()
+
+
+def _raise_prompt_errors(context: StageContext, journals: Journals) -> None:
+    """Raise PromptError where a prompt of the stage could not be made: it is what is looked for."""
+    for record in records_of(context, journals):
+        outcome = record.outcome
+        if isinstance(outcome, Broken) and outcome.cause == PromptError.__name__:
+            raise PromptError(
+                "a prompt of this stage cannot be made",
+                where=f"{context.task.name}/{context.stage.name}",
+                found=problem_in(outcome.detail),
+            )
 
 
 def _users(

@@ -115,7 +115,6 @@ class RoleBinder:
         }
         for role in judges:
             self._refuse_self_judging(bindings[role], task)
-        self._bound.update(bindings)
         return bindings
 
     def refuse_unknown(self, benchmarks: Iterable[Benchmark]) -> None:
@@ -192,6 +191,7 @@ class RoleBinder:
                 where=f"task {task.name}",
                 found=" -> ".join((*seen, role)),
             )
+        self._bound.add(role)
         if role in self._settings.roles:
             return parse_spec(self._settings.roles[role])
         if role == CANDIDATE:

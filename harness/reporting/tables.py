@@ -90,8 +90,11 @@ def metric_table(summary: TaskSummary) -> Table:
 
 def other_policies(results: Iterable[MetricResult]) -> tuple[str, ...]:
     """The headers of the columns that have the value by the policy that is not the metric's own."""
-    counted = {result.left_out is not None for result in results}
-    wanted = ((WORST, False in counted), (LEFT_OUT, True in counted))
+    results = tuple(results)
+    beside = any(result.left_out is not None for result in results)
+    lost = any(result.missing for result in results if result.left_out is None)
+    # Where nothing fell out of any metric, the one column says so.
+    wanted = ((WORST, lost or not beside), (LEFT_OUT, beside))
     return tuple(header for header, there in wanted if there)
 
 

@@ -12,7 +12,7 @@ from harness.hashing import digest
 from harness.models import Identity
 from harness.results.kept import KeptTask
 from harness.results.manifest import RoleEntry
-from harness.results.scoring import task_options
+from harness.results.scoring import role_entries, task_options
 from harness.results.unlike import told, unlike
 
 CANDIDATE = "candidate"
@@ -117,15 +117,11 @@ def _age(task: KeptTask) -> tuple[str, str]:
 
 def _others(task: KeptTask) -> dict[str, RoleEntry]:
     """Who plays each role but the candidate's."""
-    stages = task.benchmark.stages
-    names = dict.fromkeys(role for stage in stages for role in (*stage.roles, *stage.judges))
-    found = {role: _role(task, role) for role in names if role != CANDIDATE}
-    return {role: entry for role, entry in found.items() if entry is not None}
+    return {role: entry for role, entry in _roles(task).items() if role != CANDIDATE}
 
 
-def _role(task: KeptTask, role: str) -> RoleEntry | None:
-    roles = task.manifest.roles
-    return roles.get(f"{task.task.name}/{role}", roles.get(role))
+def _roles(task: KeptTask) -> dict[str, RoleEntry]:
+    return role_entries(task.manifest, task.task.name, task.benchmark)
 
 
 def _identity(entry: RoleEntry) -> dict[str, Any]:
@@ -149,7 +145,7 @@ def _stage(components: Mapping[str, Any]) -> dict[str, Any]:
 
 def _own_judge(task: KeptTask, reference: KeptTask) -> tuple[str, ...]:
     """Why a run may not be judged as the reference is: its candidate would judge itself."""
-    candidate = _model(_role(task, CANDIDATE))
+    candidate = _model(_roles(task).get(CANDIDATE))
     judging = {role for stage in task.benchmark.stages for role in stage.judges}
     judges: Iterable[tuple[str, RoleEntry]] = _others(reference).items()
     names = dict.fromkeys(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import math
 import traceback
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ from harness.results.files import atomic_write
 from harness.results.kept import KeptTask
 from harness.results.records import Score
 from harness.results.scoring import chosen_metrics
-from harness.results.summarise import Columns, sound
+from harness.results.summarise import Columns, at_worst, sound
 from harness.results.summary import MetricResult
 
 if TYPE_CHECKING:
@@ -295,21 +296,34 @@ def _common(
     metrics: Mapping[str, Metric],
     shown: Mapping[str, set[str]],
 ) -> dict[str, dict[str, MetricResult]]:
-    """The metrics of each run over the units that every run which has the metric has scored."""
+    """The metrics of each run over the units that count in it of every run which has the metric."""
     found: dict[str, dict[str, MetricResult]] = {task.run: {} for task in runs.members}
     for name, metric in metrics.items():
         column = metric.of or name
         having = [task for task in runs.members if name in shown[task.run]]
-        units = [{each.id for each in scores[task.run] if column in each.values} for task in having]
-        common = set.intersection(*units) if units else set()
+        values = {task.run: _values(scores[task.run], name, metric) for task in having}
+        common = set.intersection(*map(set, values.values())) if values else set()
         for task in having:
             kept: list[Score[Any]] = [
-                Score(id=each.id, user=each.user, values={column: each.values[column]})
-                for each in scores[task.run]
-                if each.id in common
+                Score(id=unit, user=user, values={column: value})
+                for unit, (user, value) in values[task.run].items()
+                if unit in common
             ]
             found[task.run] |= _results(task, kept, {name: metric}, least_scored=0.0)
     return found
+
+
+def _values(
+    scores: Iterable[Score[Any]], name: str, metric: Metric
+) -> dict[str, tuple[str, float]]:
+    """Each unit that counts in a metric's value, with its user and what it counts there."""
+    column = metric.of or name
+    if metric.missing == "left_out":
+        return {
+            each.id: (each.user, each.values[column]) for each in scores if column in each.values
+        }
+    counts = ((each, at_worst(each, column, metric)) for each in scores)
+    return {each.id: (each.user, value) for each, value in counts if math.isfinite(value)}
 
 
 def _differences(
@@ -319,13 +333,8 @@ def _differences(
     shown: Mapping[str, set[str]],
 ) -> Iterator[Difference]:
     for name, metric in metrics.items():
-        column = metric.of or name
         valued = {
-            task.run: {
-                each.id: (each.user, each.values[column])
-                for each in scores[task.run]
-                if column in each.values
-            }
+            task.run: _values(scores[task.run], name, metric)
             for task in runs.members
             if name in shown[task.run]
         }

@@ -15,7 +15,7 @@ from harness.models import Usage
 from harness.redaction import without_key_material
 from harness.results.files import atomic_write, atomic_writer, decode_file
 from harness.results.folder import RunFolder
-from harness.results.manifest import Manifest, TaskEntry
+from harness.results.manifest import Manifest, RoleEntry, TaskEntry
 from harness.results.records import Records, record_type
 from harness.results.stored import JournalIndex, JournalRecords
 from harness.results.summarise import Columns, sound
@@ -81,6 +81,7 @@ def score_into(
     options = task_options(task, benchmark)
     indexes = _open(folder, entry, task.name)
     records = _typed(entry, indexes, benchmark)
+    roles = role_entries(manifest, task.name, benchmark)
     columns = Columns(metrics)
     scores.parent.mkdir(exist_ok=True)
     encoder = msgspec.json.Encoder()
@@ -95,7 +96,7 @@ def score_into(
         content=entry.content,
         benchmark=task.benchmark,
         model=manifest.model,
-        roles=_roles(manifest, task.name, benchmark),
+        roles={role: one.name for role, one in roles.items()},
         data=entry.data,
         comparable=entry.comparable,
         not_comparable_because=entry.not_comparable_because,
@@ -228,13 +229,18 @@ def _counts(
     return dict(sorted(counts.items()))
 
 
-def _roles(manifest: Manifest, name: str, benchmark: Benchmark) -> dict[str, str]:
-    asked = [role for stage in benchmark.stages for role in (*stage.roles, *stage.judges)]
+def role_entries(manifest: Manifest, name: str, benchmark: Benchmark) -> dict[str, RoleEntry]:
+    """Who plays each role of the stages that a task of a run has, in their order.
+
+    A run has one list of roles for all its tasks, and some may have roles that others lack.
+    """
+    kept = {stage.name for stage in manifest.tasks[name].stages}
+    stages = [stage for stage in benchmark.stages if stage.name in kept]
+    asked = dict.fromkeys(role for stage in stages for role in (*stage.roles, *stage.judges))
     entries = {
-        role: manifest.roles.get(f"{name}/{role}", manifest.roles.get(role))
-        for role in dict.fromkeys(asked)
+        role: manifest.roles.get(f"{name}/{role}", manifest.roles.get(role)) for role in asked
     }
-    return {role: entry.name for role, entry in entries.items() if entry is not None}
+    return {role: entry for role, entry in entries.items() if entry is not None}
 
 
 class _Tally:

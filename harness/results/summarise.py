@@ -45,13 +45,10 @@ class Columns:
         self.counts.update(score.counts)
         for name, metric in self._metrics.items():
             column = metric.of or name
-            value = score.values.get(column, math.nan)
-            cause = score.missing.get(column)
-            worst = metric.worst if cause is not None else value
-            self._values[name].append(value)
-            self._worst[name].append(score.worst.get(column, worst))
-            if cause is not None:
-                self._missing[name][cause] += 1
+            self._values[name].append(score.values.get(column, math.nan))
+            self._worst[name].append(at_worst(score, column, metric))
+            if column in score.missing:
+                self._missing[name][score.missing[column]] += 1
 
     def results(
         self, *, interval: IntervalSpec, seed: int, task: str, least_scored: float = 0.0
@@ -92,7 +89,7 @@ class Columns:
         undefined = _why_undefined(value, n)
         # Shares and not numbers of units: 0.07 * 100 is more than 7.
         if value is not None and n / (n + missing.total()) < least_scored:
-            undefined = _too_few(value, n, missing.total(), least_scored)
+            undefined = _too_few(left_out, n, missing.total(), least_scored)
             value = None
         drawn: Interval | NoInterval = NoInterval("there is no value to draw an interval for")
         if value is not None:
@@ -105,6 +102,7 @@ class Columns:
                 draws=interval.draws,
                 confidence=interval.confidence,
             )
+        beside = counts and value is not None and (bool(missing) or value != left_out)
         return MetricResult(
             value=value,
             n=n,
@@ -118,9 +116,15 @@ class Columns:
             undefined=undefined,
             note=metric.note,
             no_interval=drawn.reason if isinstance(drawn, NoInterval) else None,
-            left_out=left_out if counts and missing else None,
+            left_out=left_out if beside else None,
             baseline=metric.baseline,
         )
+
+
+def at_worst(score: Score[Any], column: str, metric: Metric) -> float:
+    """What a unit counts in a column of scores where missing ones count; NaN for nothing."""
+    value = metric.worst if column in score.missing else score.values.get(column, math.nan)
+    return score.worst.get(column, value)
 
 
 def summarise(
@@ -176,11 +180,10 @@ def _number(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _too_few(value: float, scored: int, missing: int, least: float) -> str:
-    return (
-        f"{scored:,} of {scored + missing:,} units have one, and it is shown from {least:.0%} on; "
-        f"over those few it is {value:.3f}"
-    )
+def _too_few(value: float | None, scored: int, missing: int, least: float) -> str:
+    few = "" if value is None else f"; over those few it is {value:.3f}"
+    units = f"{scored:,} of {scored + missing:,} units"
+    return f"{units} have one, and it is shown from {least:.0%} on{few}"
 
 
 def _why_undefined(value: float | None, scored: int) -> str | None:

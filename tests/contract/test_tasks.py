@@ -84,7 +84,7 @@ def test_a_prompt_belongs_to_a_stage_and_compiles(file, plugins):
     assert template.variables, "a prompt that shows nothing of the item asks nothing about it"
 
 
-def test_every_prompt_of_every_task_with_a_sample_renders(tmp_path, catalogue):
+def test_every_prompt_of_every_task_with_a_sample_renders(tmp_path, catalogue, plugins):
     """A rehearsal over the bundled samples makes the first prompt of each stage and role."""
     tasks = {
         name
@@ -92,11 +92,14 @@ def test_every_prompt_of_every_task_with_a_sample_renders(tmp_path, catalogue):
         if catalogue.task(catalogue.find(name)[0]).data.sample is not None
     }
     assert {"interests", "gist_synthetic"} <= tasks
+    stages = [stage for name in plugins.benchmarks for stage in plugins.benchmark(name).stages]
+    others = sorted({role for stage in stages for role in stage.roles} - {"candidate"})
     result = subprocess.run(
         [
             sys.executable, "-m", "harness", "--dry_run", "--json", "--data", "sample",
             "--tasks", ",".join(sorted(tasks)), "--model", "baseline",
             "--judge", "openai:model=m,base_url=http://127.0.0.1:9/v1",
+            *(part for role in others for part in ("--role", f"{role}=baseline")),
         ],
         cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False,
         env={**os.environ, "HARNESS_CACHE": str(tmp_path / "cache")},

@@ -90,6 +90,34 @@ def test_every_kind_of_registration_is_kept_with_its_origin(site):
     assert (tool.factory, tool.description) == (int, "How many films.")
 
 
+TOOLS = """
+    from harness import hookimpl
+
+    @hookimpl
+    def register_data_tools(register):
+        register("describe", int, command={command!r})
+"""
+
+
+def test_tools_of_different_commands_may_have_one_name(site):
+    for command in ("films", "books"):
+        code = TOOLS.format(command=command)
+        site.install(command, {command: f"{command}_plugin"}, {f"{command}_plugin.py": code})
+    plugins = site.plugins()
+    assert plugins.problems == ()
+    assert plugins.data_tool("describe", "films").origin.plugin == "films"
+    assert plugins.data_tool("describe", "books").origin.plugin == "books"
+
+
+@pytest.mark.parametrize("command", ["score", "validate", "--films", "", "My films", "a.yaml"])
+def test_a_command_that_nobody_could_give_breaks_its_plugin(site, command):
+    code = TOOLS.format(command=command)
+    site.install("films", {"films": "films_plugin"}, {"films_plugin.py": code})
+    [broken] = site.plugins().broken
+    assert repr(command) in broken.error
+    assert "the tool 'describe'" in broken.error
+
+
 def test_an_unknown_analysis_or_data_tool_is_told_with_the_nearest_known(site):
     site.install(
         "kinds",

@@ -173,11 +173,12 @@ def test_many_tasks_of_one_file_are_one_line_until_they_are_asked_for(books, cap
     file = books.folder / "books_made_up/task_configs/grid.yaml"
     file.write_text(GRID)
     main(["tasks"])
-    said = capsys.readouterr().out
-    assert "  books_{level}_{n}  14 tasks: Which book is next, {level}.\n" in said
+    # How wide the columns are depends on what else is installed.
+    said = " ".join(capsys.readouterr().out.split())
+    assert " books_{level}_{n} 14 tasks: Which book is next, {level}. " in said
     assert "books_easy_1" not in said
-    assert "  grid     books_{level}_{n}\n" in said
-    assert "  paper    books_{level}_{n}, books_one, books_two\n" in said
+    assert " grid books_{level}_{n} " in said
+    assert " paper books_{level}_{n}, books_one, books_two" in said
     for pattern in ("books_e*", "grid", "books_{level}_{n}"):
         main(["tasks", pattern])
         said = capsys.readouterr().out

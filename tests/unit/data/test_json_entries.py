@@ -78,6 +78,8 @@ def test_an_object_larger_than_a_chunk_is_not_held_whole(
         (b"{u: 1}", "t.json, row 1 (line 1)", "an entry that begins with 'u'"),
         (b'{"u": 1,\n', "t.json, row 1 (line 2)", "the object is never closed"),
         (b'{"u":', "t.json, row 1 (line 1)", "the object is never closed"),
+        (b'{"u": 1, "v"', "t.json, row 2 (line 1)", "the end of the file after 1 whole rows"),
+        (b'{"u": 1, "v":', "t.json, row 2 (line 1)", "the end of the file after 1 whole rows"),
         (b'{"u": [1, 2', "t.json, row 1 (line 1), column 'history'", "Expecting ',' delimiter"),
         (b'{"u": [1, 2}', "t.json, row 1 (line 1), column 'history'", "expected: a JSON value"),
         (b'{"u": tru}', "t.json, row 1 (line 1), column 'history'", "Expecting value"),

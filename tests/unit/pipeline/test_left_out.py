@@ -87,13 +87,13 @@ UNKNOWN = [{"id": "ann", "about": "owls"}, {"id": "ben"}]
 def settings(site, tmp_path):
     """Settings of a run of the task over some people, its plugin installed."""
 
-    def make(people, **more):
+    def make(people, plugin=PLUGIN, **more):
         site.install(
             "talks",
             {"talks": "talks_left_out.plugin"},
             {
                 "talks_left_out/__init__.py": "",
-                "talks_left_out/plugin.py": PLUGIN,
+                "talks_left_out/plugin.py": plugin,
                 "talks_left_out/task_configs/talks.yaml": TASK,
                 "talks_left_out/prompts/talks/look.finder.j2": "Look: {{ about }}",
                 "talks_left_out/prompts/talks/talk.candidate.j2": "Talk of {{ about }}",
@@ -134,6 +134,44 @@ async def test_its_role_must_then_be_bound(settings):
 async def test_a_role_that_nothing_asks_is_refused(settings):
     with pytest.raises(UsageError, match="no chosen task asks a 'finder'"):
         await aevaluate(**settings(KNOWN, roles={"finder": "baseline"}))
+
+
+MANY = [{"id": f"p{number}", "about": "owls"} for number in range(40)]
+
+
+def one_unknown(number):
+    return [row if place != number else {"id": row["id"]} for place, row in enumerate(MANY)]
+
+
+@pytest.mark.parametrize("number", [0, 13, 39])
+async def test_a_dry_run_has_the_stages_of_the_whole_data(settings, number):
+    asked = settings(one_unknown(number), roles={"finder": "baseline"})
+    forecast = await rehearse(make_settings(asked), load_plugins())
+    told = [(each.stage, each.items, each.least_calls) for each in forecast.stages]
+    assert told[0] == ("look", 1, 1)
+    assert [stage for stage, *_ in told] == ["look", "talk"]
+
+
+async def test_a_dry_run_has_no_stage_that_the_whole_data_lacks(settings):
+    few = PLUGIN.replace("bool(unknown(data))", "len(data) < 10")
+    forecast = await rehearse(make_settings(settings(MANY, plugin=few)), load_plugins())
+    assert [(each.stage, each.items) for each in forecast.stages] == [("talk", 40)]
+
+
+async def test_a_role_of_another_task_is_not_told_of_a_task_without_the_stage(settings, tmp_path):
+    asked = settings(KNOWN, roles={"finder": "baseline"})
+    unknown = tmp_path / "unknown"
+    unknown.mkdir()
+    (unknown / "people.jsonl").write_text("".join(json.dumps(row) + "\n" for row in UNKNOWN))
+    (tmp_path / "more.yaml").write_text("task: more\nextends: talks\n")
+    asked |= {
+        "tasks": ["talks", str(tmp_path / "more.yaml")],
+        "data": {"talks": asked["data"], "more": str(unknown)},
+    }
+    result = await aevaluate(**asked)
+    assert [(each.task, list(each.roles)) for each in result.summaries] == [
+        ("talks", ["candidate"]), ("more", ["finder", "candidate"]),
+    ]  # fmt: skip
 
 
 async def test_a_dry_run_tells_of_the_stages_that_there_are(settings):

@@ -43,6 +43,15 @@ def test_the_error_tells_causes_the_limit_and_both_ways_on():
     assert "--retry_failures" in text
 
 
+def test_of_an_error_in_several_lines_the_first_is_told():
+    watched = FailureWatch(limits=FailureLimits(errors=0.0), total=2)
+    for _ in range(2):
+        watched.failed(
+            "broken", "PromptError", "Traceback:\n  File x\nE: no variable\n  found: y\n"
+        )
+    assert "the first: E: no variable" in str(watched.error("films/name"))
+
+
 def test_the_first_detail_of_the_family_is_told():
     watched = FailureWatch(limits=FailureLimits(errors=0.0), total=2)
     watched.failed("broken", "KeyError", "Traceback …\nKeyError: 'shelf'\n")

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from harness.errors import PromptError
 from harness.pipeline.rehearsal import rehearse
 from harness.pipeline.settings import make_settings
 from harness.plugin_manager import load_plugins
@@ -96,7 +97,7 @@ metrics: [right]
 def forecast_of(site):
     """Rehearses the task `talks` over that many people; the forecast and its stages by name."""
 
-    async def make(people, **settings):
+    async def make(people, prompt="Talk of {{ item }}, at length.", **settings):
         rows = [json.dumps({"id": f"p{number:04}"}) for number in range(people)]
         site.install(
             "talks",
@@ -105,7 +106,7 @@ def forecast_of(site):
                 "talks_made_up/__init__.py": "",
                 "talks_made_up/plugin.py": PLUGIN,
                 "talks_made_up/task_configs/talks.yaml": TASK,
-                "talks_made_up/prompts/talks/talk.candidate.j2": "Talk of {{ item }}, at length.",
+                "talks_made_up/prompts/talks/talk.candidate.j2": prompt,
                 "talks_made_up/prompts/talks/probe.candidate.j2": "Was it {{ item }}?",
                 "talks_made_up/sample/people.jsonl": "\n".join(rows),
             },
@@ -162,6 +163,13 @@ async def test_bounds_are_multiplied_by_the_option_that_the_stage_names(forecast
 
     assert (stages["talk"].least_calls, stages["talk"].most_calls) == (360, 1080)
     assert (stages["probe"].least_calls, stages["probe"].most_calls) == (1440, 3600)
+
+
+async def test_a_prompt_that_cannot_be_made_is_told(forecast_of):
+    with pytest.raises(PromptError) as caught:
+        await forecast_of(3, prompt="Talk of {{ topic }}.")
+    assert str(caught.value).startswith("talks/talk: a prompt of this stage cannot be made\n")
+    assert "talk.candidate.j2:1: the prompt needs the variable 'topic'" in str(caught.value.found)
 
 
 async def test_a_stage_that_asks_no_model_has_no_calls(forecast_of):

@@ -110,6 +110,15 @@ def test_a_role_that_nothing_is_bound_to_names_the_option():
         bind(settings())
 
 
+def test_a_role_that_answers_for_another_is_asked():
+    stages = ("name", "candidate"), ("support", "reader"), ("rest", "finder")
+    bench = benchmark(*((name, (role,), ()) for name, role in stages))
+    binder = RoleBinder(settings(roles={"finder": "other:big"}), FakePlugins())
+    bound = binder.bind(task(reader=RoleSpec(same_as="finder")), bench, bench.stages[:2])
+    binder.refuse_unused()
+    assert bound["reader"].model.identity.name == "big"
+
+
 def test_a_judge_by_rule_needs_no_model():
     bound = bind(settings(roles={"judge": "words"}))
     assert bound["judge"].model is None

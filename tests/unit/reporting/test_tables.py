@@ -157,6 +157,15 @@ def test_a_value_that_counts_what_fell_out_has_the_other_beside_it_and_baselines
     ]
 
 
+def test_where_nothing_fell_out_of_a_metric_it_asks_for_no_column(summary):
+    metrics = {
+        "whole": metric(0.5, (0.45, 0.56), 40, {}, 0.5),
+        "tau": metric(0.25, (0.15, 0.3), 38, {"no_json": 2}, 0.25, left_out=0.263),
+    }
+    lines = printed(replace(summary, metrics=metrics, stages={}), width=100)
+    assert lines[4] == "metric  value    95% interval   n  fell out  left out"
+
+
 def test_baselines_do_not_stand_where_tasks_stand_beside_each_other(summary):
     beside = {"random": metric(0.01, (-0.1, 0.12), 40, {}, 0.01, baseline=True)}
     one = replace(summary, metrics={**summary.metrics, **beside})

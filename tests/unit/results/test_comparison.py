@@ -316,6 +316,32 @@ def test_common_users_are_those_that_all_runs_scored(tmp_path: Path) -> None:
     assert (second.common["many"].value, second.common["many"].missing) == (1.0, {})
 
 
+def test_what_counts_as_worst_in_the_value_does_so_in_common_and_in_pairs(tmp_path: Path) -> None:
+    counting = {**BENCHMARK.metrics, "many": Metric(description="", missing="counted")}
+    one = a_run(tmp_path, "one", {**ONE, "cid": (9,)})
+    two = a_run(tmp_path, "two", {**TWO, "cid": None})
+    bench = replace(BENCHMARK, metrics=counting)
+    comparison, _ = compare([replace(one, benchmark=bench), replace(two, benchmark=bench)])
+    first, second = comparison.runs
+    # many is 2, 1, 1 and 2, 0, and nothing where two could not be read.
+    assert second.metrics["many"].value == pytest.approx(2 / 3)
+    assert second.metrics["many"].left_out == 1.0
+    assert first.common["many"].value == pytest.approx(4 / 3)
+    assert second.common["many"].value == pytest.approx(2 / 3)
+    many = next(each for each in comparison.differences if each.metric == "many")
+    assert (many.value, many.n) == (pytest.approx(2 / 3), 3)
+
+
+def test_a_role_that_only_another_task_asks_tells_no_runs_apart(tmp_path: Path) -> None:
+    one, two = a_run(tmp_path, "one", ONE), a_run(tmp_path, "two", TWO)
+    guest = {**two.manifest.roles, "finder": RoleEntry(name="gpt", identity={})}
+    two = replace(two, manifest=msgspec.structs.replace(two.manifest, roles=guest))
+    finding = replace(BENCHMARK.stages[0], name="look", roles=("finder",), judges=())
+    bench = replace(BENCHMARK, stages=(finding, *BENCHMARK.stages))
+    comparison, _ = compare([replace(one, benchmark=bench), replace(two, benchmark=bench)])
+    assert [run.run for run in comparison.runs] == ["one", "two"]
+
+
 def test_a_run_with_too_little_to_show_does_not_narrow_the_others(tmp_path: Path) -> None:
     one = a_run(tmp_path, "one", ONE, least_scored=0.6)
     two = a_run(tmp_path, "two", {"ann": (3,), "bob": None}, least_scored=0.6)

@@ -72,7 +72,20 @@ def test_a_value_that_counts_missing_units_is_not_shown_of_too_few() -> None:
     assert (shown.value, shown.left_out) == (0.8, 1.0)
     assert (held.value, held.interval) == (None, None)
     assert held.undefined is not None
-    assert held.undefined.startswith("16 of 20 units have one")
+    # What those few have is told in words alone, as it is of a value that leaves the others out.
+    assert held.undefined == (
+        "16 of 20 units have one, and it is shown from 85% on; over those few it is 1.000"
+    )
+    assert (held.left_out, held.counted_as_worst) == (None, 0.8)
+
+
+def test_a_unit_that_failed_in_part_is_reason_enough_for_the_other_figure() -> None:
+    found = results(
+        {"tau": Metric(description="", missing="counted")},
+        Score(id="1", user="a", values={"tau": 1.0}, worst={"tau": 0.5}),
+        Score(id="2", user="b", values={"tau": 0.5}),
+    )["tau"]
+    assert (found.value, found.left_out, found.missing) == (0.5, 0.75, {})
 
 
 def test_median_and_a_statistic_of_ones_own() -> None:

@@ -1,0 +1,41 @@
+"""Questions put together from groups, as the task asks them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from harness import DataError
+from harness_perrecbench.records import Example, Group, Single
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from harness.data import Dataset
+    from harness_perrecbench.records import Options
+
+
+def one_by_one(group: Group, shots: Sequence[tuple[Example, ...]] = ()) -> Iterable[Single]:
+    """The members of a group as questions of their own, each with its examples."""
+    for place, member in enumerate(group.members, 1):
+        yield Single(
+            id=f"{group.id}/{place}",
+            user=group.user,
+            query=group.query,
+            member=member,
+            place=place,
+            of=len(group.members),
+            examples=shots[place - 1] if shots else (),
+            overall_average=group.overall_average,
+        )
+
+
+def wrong_domain(dataset: Dataset, options: Options, found: str) -> DataError:
+    """The error for an option that names another domain than the data is of."""
+    return DataError(
+        "the data is not of the domain that the task's options name",
+        where=f"the options of task '{dataset.task}'",
+        found=f"domain: {options.domain}, and {found}",
+        expected="the domain whose files the task reads; all, where they hold several",
+        hint="`harness tasks tag:perrec_domains` lists the tasks of one domain",
+    )

@@ -1,0 +1,204 @@
+"""Groups as they were recorded: what questions showed of each user, and the labels there are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from harness import DataError
+from harness.hashing import digest
+from harness_perrecbench.data import examples
+from harness_perrecbench.data.assembly import one_by_one, wrong_domain
+from harness_perrecbench.data.spots import Spot, Stars
+from harness_perrecbench.records import MEMBERS, Behaviour, Group, Loaded, Member, Thing
+
+if TYPE_CHECKING:
+    from harness.data import Dataset
+    from harness_perrecbench.records import Options
+
+GROUPS = {"test": "recorded", "held_out": "recorded_held_out"}
+"""The table of groups of each split."""
+
+_LABELS = "recorded_labels"
+
+
+class _User(msgspec.Struct, frozen=True):
+    history: tuple[_Rated, ...]
+    avg: Stars
+    common: Stars
+    profile: str | None = None
+    uid: str | None = None
+
+
+class _Rated(msgspec.Struct, frozen=True):
+    title: str
+    rating: Stars
+    author: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordedGroup:
+    """A group as a row has it, its members as questions show them, and its true ranks, if known."""
+
+    id: str
+    query: Thing
+    members: tuple[Member, ...]
+    ranks: tuple[int, ...]
+
+    @property
+    def about(self) -> str:
+        """What the users rated: held-out groups name it by its title alone."""
+        return self.query.title
+
+    @property
+    def users(self) -> frozenset[str]:
+        """The ids of the users."""
+        return frozenset(member.id for member in self.members)
+
+
+def load(dataset: Dataset, options: Options) -> Loaded:
+    """The groups that the run keeps, or their members one by one."""
+    _refuse(dataset, options)
+    every = _read(dataset, options.split, options)
+    kept = [every[id] for id in dataset.choose(every, of="groups")]
+    unlabelled = sum(not group.ranks for group in kept)
+    if unlabelled:
+        dataset.note("groups without a whole true order", unlabelled)
+    held: tuple[RecordedGroup, ...] = ()
+    if examples.come_from_groups(options):
+        held = tuple(_read(dataset, "held_out", options).values())
+    groups = [
+        _group(one, examples.chosen_groups(one, held, options, seed=dataset.seed), options)
+        for one in kept
+    ]
+    if options.ask == "pointwise":
+        return Loaded(singles=tuple(single for group in groups for single in one_by_one(group)))
+    return Loaded(groups=tuple(groups))
+
+
+def _refuse(dataset: Dataset, options: Options) -> None:
+    """Raise DataError for what recorded groups do not have."""
+    if options.domain != "all":
+        raise wrong_domain(dataset, options, "recorded groups, which are of all domains together")
+    asked = None
+    if options.strict:
+        asked = "strict: true"
+    elif options.shots and options.ask == "pointwise":
+        asked = f"shots: {options.shots}, with ask: pointwise"
+    if asked:
+        raise DataError(
+            "recorded groups hold no whole histories, which this task's options need",
+            where=f"the options of task '{dataset.task}'",
+            found=asked,
+            expected="strict: false, and for pointwise questions shots: 0",
+            hint="give the folder of the published files with --data",
+        )
+
+
+def _group(
+    group: RecordedGroup,
+    shots: Sequence[tuple[RecordedGroup, tuple[int, ...]]],
+    options: Options,
+) -> Group:
+    return Group(
+        id=group.id,
+        user=group.id,
+        query=group.query,
+        members=group.members,
+        examples=tuple(
+            examples.solved(one.query, tuple(one.members[place] for place in places), options)
+            for one, places in shots
+        ),
+    )
+
+
+def _read(dataset: Dataset, split: str, options: Options) -> dict[str, RecordedGroup]:
+    """The groups of a split by their ids; of several with one id the first, the others noted.
+
+    Held-out groups have no ids: theirs are digests of all that was recorded of them.
+    """
+    table = dataset.table(GROUPS[split])
+    orders = _orders(dataset) if split == "test" else {}
+    groups: dict[str, RecordedGroup] = {}
+    later = 0
+    for row, values in table.rows():
+        spot = Spot(table=table, row=row, column="users")
+        if split == "test":
+            id = values["item"]
+            ranks = _ranks(*orders[id], of_order=True) if id in orders else ()
+        else:
+            id = digest([values["query"], values["users"]])
+            ranks = _ranks(spot.beside("rank_vector"), values["rank_vector"], of_order=False)
+        later += id in groups
+        if id not in groups:
+            [query] = spot.beside("query").read([values["query"]], Thing)
+            members = _members(values["users"], ranks, spot, options)
+            groups[id] = RecordedGroup(id=id, query=query, members=members, ranks=ranks)
+    if later:
+        dataset.note("groups left out as not the first of their item", later)
+    return groups
+
+
+def _members(
+    recorded: list[Any], ranks: tuple[int, ...], spot: Spot, options: Options
+) -> tuple[Member, ...]:
+    users = spot.read(recorded, _User, written=True)
+    if len(users) != MEMBERS[options.level]:
+        expected = f"{MEMBERS[options.level]} users in each group of level {options.level}"
+        raise spot.bad(f"{len(users)} users", expected)
+    if ranks and len(ranks) != len(users):
+        raise spot.bad(f"{len(users)} users", f"{len(ranks)}, as the group's true order has")
+    members = tuple(
+        _member(user, raw, rank, spot, options)
+        for user, raw, rank in zip(users, recorded, ranks or (None,) * len(users), strict=True)
+    )
+    ids = [member.id for member in members]
+    if len(set(ids)) < len(ids):
+        raise spot.bad(ids, "each user of a group once")
+    return members
+
+
+def _member(user: _User, raw: Any, rank: int | None, spot: Spot, options: Options) -> Member:
+    """A user as recorded; one without an id has a digest of all that was recorded of them."""
+    if len(user.history) < options.k:
+        expected = f"at least {options.k} of each user, the task's option `k`"
+        raise spot.bad(f"{len(user.history)} behaviours", expected)
+    profile = user.profile if options.profile == "full" else None
+    if options.profile == "full" and not (profile or "").strip():
+        raise spot.bad({"profile": profile}, "a profile of each user, or the option profile: none")
+    return Member(
+        id=user.uid or digest(raw),
+        average=user.avg,
+        common=user.common,
+        shown=tuple(
+            Behaviour(title=one.title, author=one.author, rating=one.rating)
+            for one in user.history[: options.k]
+        ),
+        profile=profile,
+        rank=rank,
+    )
+
+
+def _orders(dataset: Dataset) -> dict[str, tuple[Spot, list[Any]]]:
+    """The true orders of groups, strongest preference first, where they are whole."""
+    if not dataset.has(_LABELS):
+        return {}
+    table = dataset.table(_LABELS)
+    orders: dict[str, tuple[Spot, list[Any]]] = {}
+    for row, values in table.rows():
+        if values["order"] is not None:
+            spot = Spot(table=table, row=row, column="order")
+            orders.setdefault(values["item"], (spot, values["order"]))
+    return orders
+
+
+def _ranks(spot: Spot, numbers: list[Any], *, of_order: bool) -> tuple[int, ...]:
+    """The rank of each user, from these or from the users' numbers in their order."""
+    places = range(1, len(numbers) + 1)
+    are_whole = all(type(one) is int for one in numbers)
+    if not (numbers and are_whole and sorted(numbers) == list(places)):
+        raise spot.bad(numbers, "a number of each user, from 1 on, each once")
+    return tuple(numbers.index(user) + 1 for user in places) if of_order else tuple(numbers)

@@ -1,0 +1,200 @@
+"""The published tables: histories, items, profiles, and groups of users who rated one item."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from math import fsum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+
+from harness_perrecbench.data.spots import Spot, Stars
+from harness_perrecbench.records import MEMBERS, Behaviour, Level, Thing
+from harness_perrecbench.taus import DIGITS, ranks_of
+
+if TYPE_CHECKING:
+    from harness.data import Dataset, Table
+
+
+class Bought(msgspec.Struct, frozen=True, gc=False):
+    """One behaviour of a history: an item and what the user rated it."""
+
+    parent_asin: str
+    rating: Stars
+
+
+class _User(msgspec.Struct, frozen=True):
+    user_id: str
+    history_len: Annotated[int, msgspec.Meta(ge=0)]
+    relative_rating: float
+    avg_rating: Stars
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """A user before a thing: as many behaviours stand `before` it, and `rating` is what followed.
+
+    `rating` is as the file tells it where it asks; `spot` is where it does.
+    """
+
+    user: str
+    item: str
+    before: int
+    rating: float
+    spot: Spot
+
+
+@dataclass(frozen=True, kw_only=True)
+class AskedGroup:
+    """Users before one thing, the group's id, and their true ranks."""
+
+    id: str
+    asked: tuple[Asked, ...]
+    ranks: tuple[int, ...]
+
+    @property
+    def about(self) -> str:
+        """The thing that they all rated."""
+        return self.id
+
+    @property
+    def users(self) -> frozenset[str]:
+        """Those who did."""
+        return frozenset(one.user for one in self.asked)
+
+
+@dataclass(frozen=True, kw_only=True)
+class History:
+    """Everything that a user rated, oldest first."""
+
+    bought: list[Bought]
+    spot: Spot
+
+
+@dataclass(frozen=True, kw_only=True)
+class Histories:
+    """The history of every user, and the mean of all ratings."""
+
+    of: Mapping[str, History]
+    average: float
+
+    def raters(self, items: Iterable[str]) -> dict[str, list[tuple[str, float]]]:
+        """Who rated each of these items, and how."""
+        raters: dict[str, list[tuple[str, float]]] = {item: [] for item in items}
+        for user, history in self.of.items():
+            for one in history.bought:
+                if one.parent_asin in raters:
+                    raters[one.parent_asin].append((user, one.rating))
+        return raters
+
+
+def read_histories(table: Table) -> Histories:
+    """All histories of a table, every rating of it checked."""
+    of = {}
+    totals = []
+    number = 0
+    for row, values in table.rows():
+        spot = Spot(table=table, row=row, column="history")
+        bought = spot.read(values["history"], Bought)
+        of[values["user"]] = History(bought=bought, spot=spot)
+        totals.append(fsum([one.rating for one in bought]))
+        number += len(bought)
+    return Histories(of=of, average=fsum(totals) / max(number, 1))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Things:
+    """The items of a table: the row, title and author of each as the table has them.
+
+    State: those that were looked up.
+    """
+
+    table: Table
+    rows: Mapping[str, tuple[int, Any, Any]]
+    _things: dict[str, Thing] = field(default_factory=dict)
+
+    def of(self, item: str, *, at: Spot) -> Thing:
+        """The item of that id, which the data names at a spot."""
+        known = self._things.get(item)
+        if known is None:
+            known = self._things[item] = self._looked_up(item, at)
+        return known
+
+    def behaviour(self, bought: Bought, *, at: Spot) -> Behaviour:
+        """A behaviour as it is shown, from a history that stands at a spot."""
+        thing = self.of(bought.parent_asin, at=at)
+        return Behaviour(title=thing.title, author=thing.author, rating=bought.rating)
+
+    def _looked_up(self, item: str, at: Spot) -> Thing:
+        if item not in self.rows:
+            raise at.bad(item, "an item that the table 'items' holds")
+        row, title, author = self.rows[item]
+        if not isinstance(title, str):
+            raise self.table.bad(row, "about", {"title": title}, "a title that is a text")
+        name = author.get("name") if isinstance(author, dict) else None
+        return Thing(title=title, author=name if isinstance(name, str) else None)
+
+
+def read_things(table: Table) -> Things:
+    """All items of a table, without what is never shown of them."""
+    rows = {
+        values["item"]: (row, values["about"].get("title"), values["about"].get("author"))
+        for row, values in table.rows()
+    }
+    return Things(table=table, rows=rows)
+
+
+def read_profiles(table: Table) -> dict[str, str]:
+    """The profile of each user that has one."""
+    return {
+        values["user"]: values["profile"]
+        for _, values in table.rows()
+        if (values["profile"] or "").strip()
+    }
+
+
+def first_groups(dataset: Dataset, table: Table, level: Level) -> dict[str, AskedGroup]:
+    """The first group of each item, by item; the others are noted."""
+    first: dict[str, AskedGroup] = {}
+    later = 0
+    for row, values in table.rows():
+        spot = Spot(table=table, row=row, column="groups")
+        groups = values["groups"]
+        if groups:
+            first[values["item"]] = _group(values["item"], groups[0], spot, level)
+        later += len(groups[1:])
+    if later:
+        dataset.note("groups left out as not the first of their item", later)
+    return first
+
+
+def every_group(table: Table, level: Level) -> Iterator[AskedGroup]:
+    """All groups of all items, in the order of the table."""
+    for row, values in table.rows():
+        spot = Spot(table=table, row=row, column="groups")
+        for group in values["groups"]:
+            yield _group(values["item"], group, spot, level)
+
+
+def _group(item: str, group: Any, spot: Spot, level: Level) -> AskedGroup:
+    users = spot.read(group, _User)
+    ids = [user.user_id for user in users]
+    if len(users) != MEMBERS[level]:
+        raise spot.bad(ids, f"{MEMBERS[level]} users in each group of level {level}")
+    if len(set(ids)) < len(ids):
+        raise spot.bad(ids, "each user of a group once")
+    return AskedGroup(
+        id=item,
+        asked=tuple(
+            Asked(
+                user=user.user_id,
+                item=item,
+                before=user.history_len,
+                rating=round(user.relative_rating + user.avg_rating, 6),
+                spot=spot,
+            )
+            for user in users
+        ),
+        ranks=ranks_of([round(user.relative_rating, DIGITS) for user in users]),
+    )

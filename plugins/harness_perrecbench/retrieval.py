@@ -1,0 +1,118 @@
+"""Which behaviours of a history a question shows: BM25 over their texts, as rank_bm25's Okapi."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
+from itertools import chain
+from operator import add
+from typing import Literal, TypeAlias
+
+from harness_perrecbench.records import Behaviour, Thing
+
+Tokens: TypeAlias = Literal["published", "words"]
+
+K1 = 1.5
+B = 0.75
+EPSILON = 0.25
+
+
+def top(
+    behaviours: Sequence[Behaviour], query: Thing | Behaviour, *, k: int, tokens: Tokens
+) -> tuple[tuple[Behaviour, ...], tuple[float, ...]]:
+    """At most `k` of the behaviours, best first, and their scores.
+
+    The query is a thing as a question shows it, or another behaviour of the same user.
+
+    Of equal scores the later behaviour comes first with the published tokens, as in the published
+    code, and the earlier one with words.
+    """
+    if tokens == "published":
+        documents = [behaviour_text(behaviour).split() for behaviour in behaviours]
+        text = behaviour_text(query) if isinstance(query, Behaviour) else query_text(query)
+        asked = text.split(" ")
+    else:
+        documents = [_words(behaviour) for behaviour in behaviours]
+        asked = _words(query)
+    found = scores(documents, asked)
+    later_first = tokens == "published"
+    places = range(len(found))
+    # A stable sort leaves equal scores in the order in which it was given their places.
+    given = reversed(places) if later_first else places
+    best = sorted(given, key=found.__getitem__, reverse=True)[:k]
+    return tuple(behaviours[place] for place in best), tuple(found[place] for place in best)
+
+
+def behaviour_text(behaviour: Behaviour) -> str:
+    """A behaviour as questions about one user show it, and as a document to search.
+
+    Questions about several users number the last heading, "User2 Rating". That is one word of every
+    document of a user, and only a title that holds the word "User" could tell the two apart.
+    """
+    return f"{_named(behaviour)}### User Rating\n{behaviour.rating}"
+
+
+def query_text(thing: Thing) -> str:
+    """The block of a question that says what is to be rated: as a whole what is searched for."""
+    return (
+        "<|The Start of Query Item Information|>\n"
+        f"{_named(thing)}"
+        "<|The End of Query Item Information|>"
+    )
+
+
+def scores(documents: Sequence[Sequence[str]], query: Sequence[str]) -> list[float]:
+    """The BM25 score of each document; a word that the query repeats counts each time.
+
+    In most other libraries a word that more than half of the documents hold weighs little. Here it
+    weighs a quarter of what the words of the documents weigh on average, be that less than 0.
+    """
+    holding = Counter(chain.from_iterable(map(dict.fromkeys, documents)))
+    weights = _weights(holding, len(documents), query)
+    if not weights:
+        return [0.0] * len(documents)
+    asked = [word for word in query if word in weights]
+    average = sum(map(len, documents)) / len(documents)
+    return [_score(document, asked, weights, average) for document in documents]
+
+
+def _score(
+    document: Sequence[str], asked: Sequence[str], weights: Mapping[str, float], average: float
+) -> float:
+    damping = K1 * (1 - B + B * len(document) / average)
+    parts = {}
+    for word in weights.keys() & document:
+        n = document.count(word)
+        parts[word] = weights[word] * (n * (K1 + 1) / (n + damping))
+    return _total(parts[word] for word in asked if word in parts)
+
+
+def _weights(holding: Mapping[str, int], documents: int, query: Sequence[str]) -> dict[str, float]:
+    """The inverse document frequency of each word of the query that any document holds."""
+    wanted = {word: holding[word] for word in query if word in holding}
+    if not wanted:
+        return {}
+    rarity = {n: _rarity(n, documents) for n in set(holding.values())}
+    least = EPSILON * _total(map(rarity.__getitem__, holding.values())) / len(holding)
+    return {word: rarity[n] if rarity[n] >= 0 else least for word, n in wanted.items()}
+
+
+def _rarity(holding: int, documents: int) -> float:
+    return math.log(documents - holding + 0.5) - math.log(holding + 0.5)
+
+
+def _total(numbers: Iterable[float]) -> float:
+    """The sum, added up one by one: from Python 3.12 on `sum` rounds in another way."""
+    return reduce(add, numbers, 0.0)
+
+
+def _named(thing: Thing | Behaviour) -> str:
+    author = "" if thing.author is None else f"### Item Author\n{thing.author}\n"
+    return f"### Item Title\n{thing.title}\n{author}"
+
+
+def _words(thing: Thing | Behaviour) -> list[str]:
+    return re.findall(r"\w+", f"{thing.title} {thing.author or ''}".lower())

@@ -1,0 +1,218 @@
+"""Recorded groups: numbers as printed, labels where they are whole, and what they cannot give."""
+
+import json
+from collections import Counter
+
+import pytest
+from harness_perrecbench.records import Behaviour, Thing
+
+from harness.errors import DataError
+
+
+def user(name, *, behaviours=4, **more):
+    history = [{"title": f"{name}{number}", "rating": "4.0"} for number in range(behaviours)]
+    return {
+        "uid": name, "profile": f"Profile of {name}.", "avg": "3.2", "common": "5.0",
+        "history": history, **more,
+    }  # fmt: skip
+
+
+def recorded(item, *users, title=None):
+    return {"level": "easy", "item": item, "query": {"title": title or item}, "users": users}
+
+
+def held_out(title, *users, ranks):
+    users = [{key: value for key, value in one.items() if key != "uid"} for one in users]
+    return {"query": {"title": title}, "users": users, "rank_vector": ranks, "k": 4}
+
+
+@pytest.fixture
+def record(tmp_path):
+    """Writes recorded groups, held-out ones and labels."""
+
+    def write(groups=(), held=(), labels=()):
+        (tmp_path / "labels").mkdir(exist_ok=True)
+        files = {
+            "groups-easy": groups,
+            "heldout-easy": held,
+            "labels/labels-easy": labels,
+        }
+        for name, rows in files.items():
+            if rows:
+                text = "".join(json.dumps(row) + "\n" for row in rows)
+                (tmp_path / f"{name}.jsonl").write_text(text)
+        return tmp_path
+
+    return write
+
+
+def test_printed_numbers_are_numbers(record, load_data):
+    ann = user("ann")
+    ann["history"][0] = {"title": "Emma", "author": "Jane Austen", "rating": "2.0"}
+    [group] = load_data(record([recorded("i", ann, user("bob"))]), ask="listwise").groups
+    assert (group.id, group.user, group.query) == ("i", "i", Thing(title="i"))
+    first = group.members[0]
+    assert (first.id, first.average, first.common) == ("ann", 3.2, 5.0)
+    assert first.profile == "Profile of ann."
+    assert first.shown[0] == Behaviour(title="Emma", author="Jane Austen", rating=2.0)
+    assert first.shown[3] == Behaviour(title="ann3", rating=4.0)
+    assert (first.weights, first.rating, first.item_average) == ((), None, None)
+    assert group.overall_average is None
+
+
+def test_the_first_k_behaviours_are_shown(record, load_data):
+    folder = record([recorded("i", user("ann"), user("bob"))])
+    [group] = load_data(folder, ask="listwise", k=2).groups
+    assert [one.title for one in group.members[1].shown] == ["bob0", "bob1"]
+
+
+@pytest.mark.parametrize("profile", ["no_text", "none"])
+def test_recorded_profiles_are_left_out_where_they_are_not_asked_for(record, load_data, profile):
+    folder = record([recorded("i", user("ann"), user("bob"))])
+    [group] = load_data(folder, ask="listwise", profile=profile).groups
+    assert [one.profile for one in group.members] == [None, None]
+
+
+def test_only_whole_orders_are_the_truth(record, load_data):
+    groups = [recorded(item, user(f"{item}1"), user(f"{item}2")) for item in "ij"]
+    labels = [
+        {"item": "i", "pairs_prefer": [[2, 1]], "order": [2, 1]},
+        {"item": "j", "pairs_prefer": [[1, 2]]},
+    ]
+    found = load_data(record(groups, labels=labels), ask="listwise").groups
+    assert {one.id: [member.rank for member in one.members] for one in found} == {
+        "i": [2, 1],
+        "j": [None, None],
+    }
+    assert load_data.notes == {"groups without a whole true order": 1}
+
+
+def test_an_order_of_three_gives_each_user_a_rank(record, load_data, tmp_path):
+    group = recorded("i", user("ann"), user("bob"), user("cid"))
+    record([group], labels=[{"item": "i", "order": [2, 3, 1]}])
+    (tmp_path / "groups-easy.jsonl").rename(tmp_path / "groups-medium.jsonl")
+    (tmp_path / "labels/labels-easy.jsonl").rename(tmp_path / "labels/labels-medium.jsonl")
+    data = load_data(tmp_path, ask="pointwise", level="medium")
+    assert [(one.id, one.member.id, one.member.rank) for one in data.singles] == [
+        ("i/1", "ann", 3),
+        ("i/2", "bob", 1),
+        ("i/3", "cid", 2),
+    ]
+
+
+def test_held_out_groups_have_ranks_and_lasting_ids(record, load_data):
+    rows = [
+        held_out("i", user("ann"), user("bob"), ranks=[2, 1]),
+        held_out("i", user("cid"), user("dan"), ranks=[1, 2]),
+    ]
+
+    def told(rows, **options):
+        data = load_data(record(held=rows), ask="listwise", split="held_out", **options)
+        return {
+            (one.id, *(member.id for member in one.members)): [
+                (member.shown[0].title, member.rank) for member in one.members
+            ]
+            for one in data.groups
+        }
+
+    found = told(rows)
+    ranks = [[("ann0", 2), ("bob0", 1)], [("cid0", 1), ("dan0", 2)]]
+    assert sorted(found.values()) == ranks
+    assert len({id for ids in found for id in ids}) == 6
+    assert told(rows[::-1], k=1, profile="none") == found
+
+
+@pytest.mark.parametrize("numbers", [[1, 1], [2, 3], ["1", 2], [1, 2, 3], []])
+def test_ranks_are_the_numbers_of_the_users_once(record, load_data, numbers):
+    folder = record(held=[held_out("i", user("ann"), user("bob"), ranks=numbers)])
+    with pytest.raises(DataError):
+        load_data(folder, ask="listwise", split="held_out")
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        ({"avg": "0.5"}, " at [1].avg"),
+        ({"avg": "nan"}, " at [1].avg"),
+        ({"uid": "ann"}, "each user of a group once"),
+        ({"history": [{"title": "t", "rating": "six"}] * 4}, " at [1].history[0].rating"),
+        ({"history": [{"rating": "5.0"}] * 4}, "missing required field `title` at [1].history[0]"),
+        ({"profile": None}, "a profile of each user"),
+    ],
+)
+def test_a_user_that_cannot_be_is_refused(record, load_data, changed, expected):
+    folder = record([recorded("i", user("ann"), user("bob", **changed))])
+    with pytest.raises(DataError) as caught:
+        load_data(folder, ask="listwise")
+    assert caught.value.where == f"{folder / 'groups-easy.jsonl'}, row 1 (line 1), column 'users'"
+    assert expected in caught.value.expected
+
+
+@pytest.mark.parametrize(
+    "options", [{"strict": True}, {"shots": 1, "ask": "pointwise"}], ids=["strict", "own examples"]
+)
+def test_what_needs_whole_histories_is_refused(record, load_data, options):
+    folder = record([recorded("i", user("ann"), user("bob"))])
+    with pytest.raises(DataError, match="recorded groups hold no whole histories"):
+        load_data(folder, **{"ask": "listwise", **options})
+
+
+def test_more_behaviours_than_were_recorded_are_refused(record, load_data):
+    folder = record([recorded("i", user("ann"), user("bob", behaviours=3))])
+    with pytest.raises(DataError) as caught:
+        load_data(folder, ask="listwise")
+    assert caught.value.found == "'3 behaviours'"
+    assert caught.value.expected == "at least 4 of each user, the task's option `k`"
+
+
+def test_a_group_of_another_level_is_refused(record, load_data):
+    folder = record([recorded("i", user("ann"), user("bob"), user("cid"))])
+    with pytest.raises(DataError) as caught:
+        load_data(folder, ask="listwise")
+    assert caught.value.expected == "2 users in each group of level easy"
+
+
+def test_a_group_whose_label_is_of_another_size_is_refused(record, load_data):
+    folder = record(
+        [recorded("i", user("ann"), user("bob"))], labels=[{"item": "i", "order": [2, 3, 1]}]
+    )
+    with pytest.raises(DataError, match="2 users"):
+        load_data(folder, ask="listwise")
+
+
+@pytest.fixture
+def real(real_data):
+    return real_data / "perrecbench"
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize(("level", "members", "labelled"), [("easy", 2, 130), ("medium", 3, 8)])
+def test_the_recorded_groups_load(real, load_data, level, members, labelled):
+    groups = load_data(real, ask="listwise", level=level).groups
+    assert len(groups) == len({one.id for one in groups}) == 200
+    assert {len(one.members) for one in groups} == {members}
+    assert {len(member.shown) for one in groups for member in one.members} == {4}
+    ranks = [tuple(member.rank for member in one.members) for one in groups]
+    assert sum(None not in one for one in ranks) == labelled
+    assert load_data.notes == {"groups without a whole true order": 200 - labelled}
+
+
+@pytest.mark.real_data
+def test_the_recorded_held_out_groups_load(real, load_data):
+    groups = load_data(real, ask="listwise", split="held_out").groups
+    assert len(groups) == len({one.id for one in groups}) == 463
+    ranks = Counter(tuple(member.rank for member in one.members) for one in groups)
+    assert ranks == {(2, 1): 241, (1, 2): 222}
+
+
+@pytest.mark.real_data
+def test_more_than_the_shortest_recorded_history_is_refused(real, load_data):
+    with pytest.raises(DataError, match="option `k`"):
+        load_data(real, ask="listwise", split="held_out", k=5)
+
+
+def test_recorded_groups_are_of_no_one_domain(record, load_data):
+    folder = record([recorded("k", user("ann"), user("bob"))])
+    with pytest.raises(DataError, match="not of the domain") as caught:
+        load_data(folder, ask="listwise", domain="book")
+    assert caught.value.found.startswith("domain: book, and recorded groups")

@@ -1,0 +1,122 @@
+"""Behaviours that stand alone: those of the published list, or drawn from histories."""
+
+import json
+
+import pytest
+from harness_perrecbench.records import Thing
+
+from harness.errors import DataError
+
+EARLIER = [(f"b{place}", 4.0) for place in range(20)]
+PEOPLE = {
+    "ann": [*EARLIER, ("p", 4.0), ("q", 1.0), ("b3", 2.0), ("r", 3.0)],
+    "bob": [*EARLIER, ("q", 5.0)],
+}
+"""Twenty ratings stand before p and Bob's q, and more before Ann's q, b3 and r."""
+
+
+def behaviour(user, item, before, rating):
+    return {
+        "user_id": user,
+        "parent_asin": item,
+        "history_len": before,
+        "rating": rating,
+        "timestamp": 1,
+    }
+
+
+def listed(folder, *behaviours):
+    (folder / "sample_behavior.json").write_text(json.dumps(behaviours))
+
+
+def test_the_published_list_is_asked_about(publish, load_data):
+    folder = publish(PEOPLE)
+    listed(folder, behaviour("ann", "q", 21, 1.0), behaviour("bob", "q", 20, 5.0))
+    data = load_data(folder, ask="rating", profile="none")
+    ann, bob = sorted(data.singles, key=lambda one: one.id)
+    assert (ann.id, ann.user, ann.place, ann.of) == ("q/ann", "ann", 1, 1)
+    assert (bob.id, bob.user, bob.query) == ("q/bob", "bob", Thing(title="q"))
+    assert (ann.member.rating, bob.member.rating) == (1.0, 5.0)
+    assert (ann.member.item_average, bob.member.item_average) == (5.0, 1.0)
+    # Ann's are 21 fours, 1, 2 and 3, Bob's 20 fours and 5.
+    assert ann.member.average == pytest.approx(90 / 24)
+    assert ann.overall_average == pytest.approx((90 + 85) / 45)
+    assert (ann.member.rank, data.groups) == (None, ())
+
+
+def test_a_behaviour_that_comes_again_counts_once(publish, load_data):
+    folder = publish(PEOPLE)
+    listed(folder, behaviour("bob", "q", 20, 5.0), behaviour("bob", "q", 20, 5.0))
+    assert len(load_data(folder, ask="rating", profile="none").singles) == 1
+    assert load_data.notes == {"behaviours left out as their user and item came before": 1}
+
+
+@pytest.mark.parametrize(
+    ("changed", "column"),
+    [
+        ({"rating": 6.0}, "rating"),
+        ({"history_len": -1}, "history_len"),
+        ({"history_len": 0}, "history_len"),
+        ({"history_len": 22}, "history_len"),
+    ],
+)
+def test_a_behaviour_that_cannot_be_is_refused(publish, load_data, changed, column):
+    folder = publish(PEOPLE)
+    listed(folder, {**behaviour("bob", "q", 20, 5.0), **changed})
+    with pytest.raises(DataError) as caught:
+        load_data(folder, ask="rating", profile="none")
+    place = f"{folder / 'sample_behavior.json'}, row 1 (line 1), column '{column}'"
+    assert caught.value.where == place
+
+
+def test_behaviours_are_drawn_where_more_than_twenty_came_before_the_first_of_its_item(
+    publish, load_data
+):
+    data = load_data(publish(PEOPLE), ask="rating", profile="none")
+    assert {one.id for one in data.singles} == {"q/ann", "r/ann"}
+    assert {one.id: one.member.rating for one in data.singles} == {"q/ann": 1.0, "r/ann": 3.0}
+    assert {one.id: one.member.item_average for one in data.singles} == {
+        "q/ann": 5.0,
+        "r/ann": None,
+    }
+
+
+def test_as_many_are_drawn_as_asked_for_and_a_limit_takes_the_first(publish, load_data):
+    long = [*EARLIER, ("p", 4.0), *((f"q{place}", 3.0) for place in range(30))]
+    folder = publish({"ann": long, "bob": long})
+
+    def ids(**more):
+        return [one.id for one in load_data(folder, ask="rating", profile="none", **more).singles]
+
+    assert (len(ids()), len(ids(behaviours=20))) == (60, 20)
+    assert ids(behaviours=20) == ids(behaviours=30)[:20]
+    assert ids(behaviours=20, limit=5) == ids(behaviours=20)[:5]
+    assert ids(behaviours=20) != ids(behaviours=20, seed=1)
+
+
+def test_another_order_of_the_files_draws_the_same(publish, load_data):
+    long = [*EARLIER, ("p", 4.0), *((f"q{place}", 3.0) for place in range(30))]
+    drawn = [
+        [
+            one.id
+            for one in load_data(
+                publish(people), ask="rating", profile="none", behaviours=7
+            ).singles
+        ]
+        for people in ({"ann": long, "bob": long}, {"bob": long, "ann": long})
+    ]
+    assert drawn[0] == drawn[1]
+
+
+def test_strict_averages_stop_at_the_query(publish, load_data):
+    folder = publish(PEOPLE)
+    listed(folder, behaviour("ann", "r", 23, 3.0))
+    [single] = load_data(folder, ask="rating", profile="full", strict=True).singles
+    assert single.member.average == pytest.approx(87 / 23)
+    assert single.member.profiled == "ann/23"
+
+
+def test_recorded_groups_hold_no_single_behaviours(tmp_path, load_data):
+    (tmp_path / "groups-easy.jsonl").write_text('{"item": "i", "query": {}, "users": []}\n')
+    with pytest.raises(DataError, match="single behaviours need whole histories"):
+        load_data(tmp_path, ask="rating")

@@ -1,0 +1,148 @@
+"""BM25 against rank_bm25, and what the published way of splitting texts finds and loses."""
+
+import random
+
+import numpy as np
+import pytest
+from harness_perrecbench.records import Behaviour, Thing
+from harness_perrecbench.retrieval import behaviour_text, query_text, scores, top
+from rank_bm25 import BM25Okapi
+
+WORDS = [f"w{number}" for number in range(60)]
+
+
+def titled(*titles):
+    return tuple(Behaviour(title=title, rating=5.0) for title in titles)
+
+
+def found(behaviours, title, *, k=4, tokens="published"):
+    chosen, _ = top(behaviours, Thing(title=title), k=k, tokens=tokens)
+    return [behaviour.title for behaviour in chosen]
+
+
+def random_texts(rng, texts):
+    """Texts whose words are the more frequent the lower their number, some in almost every text."""
+    return [
+        [WORDS[int(len(WORDS) * rng.random() ** 2)] for _ in range(1 + int(12 * rng.random()))]
+        for _ in range(texts)
+    ]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_scores_are_those_of_rank_bm25(seed):
+    rng = random.Random(seed)
+    documents = random_texts(rng, 2 + int(50 * rng.random()))
+    query = [*random_texts(rng, 1)[0], "w0", "w0", "nowhere"]
+
+    expected = BM25Okapi(documents).get_scores(query)
+
+    assert scores(documents, query) == pytest.approx(expected.tolist(), rel=1e-12, abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_published_order_is_that_of_rank_bm25_with_a_stable_sort(seed):
+    rng = random.Random(seed)
+    behaviours = titled(*(" ".join(text) for text in random_texts(rng, 40)))
+    query = Thing(title=" ".join(random_texts(rng, 1)[0]))
+    published = BM25Okapi([behaviour_text(one).split() for one in behaviours])
+    weights = published.get_scores(query_text(query).split(" "))
+    best = np.argsort(weights, kind="stable")[::-1][:5]
+
+    chosen, told = top(behaviours, query, k=5, tokens="published")
+
+    assert chosen == tuple(behaviours[place] for place in best)
+    assert told == pytest.approx([weights[place] for place in best], rel=1e-12)
+
+
+def test_a_behaviour_reads_as_in_a_question():
+    assert (
+        behaviour_text(Behaviour(title="Rye", author="A. Baker", rating=4.0))
+        == "### Item Title\nRye\n### Item Author\nA. Baker\n### User Rating\n4.0"
+    )
+    assert (
+        behaviour_text(Behaviour(title="Rye", rating=5.0))
+        == "### Item Title\nRye\n### User Rating\n5.0"
+    )
+
+
+def test_what_is_asked_for_is_the_whole_block_of_the_query():
+    assert query_text(Thing(title="Rye", author="A. Baker")) == (
+        "<|The Start of Query Item Information|>\n### Item Title\nRye\n### Item Author\nA. Baker\n"
+        "<|The End of Query Item Information|>"
+    )
+
+
+def test_the_first_and_last_words_of_a_title_match_only_as_words():
+    history = titled("sour apples", "loaf tins", "rye seeds", "plum jam", "wool socks")
+
+    # "Title\nsour" and "loaf\n<|The" are no words of any document; "rye" stands between blanks.
+    assert found(history, "sour rye loaf", k=1) == ["rye seeds"]
+    assert found(history, "sour rye loaf", k=3, tokens="words") == [
+        "sour apples",
+        "loaf tins",
+        "rye seeds",
+    ]
+    # Nothing but "Item" is found, which every document of this length holds alike.
+    assert found(history, "sour loaf", k=5) == [
+        "wool socks",
+        "plum jam",
+        "rye seeds",
+        "loaf tins",
+        "sour apples",
+    ]
+
+
+def test_words_find_authors_and_pay_no_heed_to_case_and_marks():
+    history = (
+        Behaviour(title="Trains", author="ANN Baker", rating=1.0),
+        Behaviour(title="Rye, and others!", author="Nobody", rating=2.0),
+        Behaviour(title="Owls", rating=3.0),
+        Behaviour(title="Geese", rating=3.0),
+        Behaviour(title="Swans", rating=3.0),
+    )
+
+    by_author, weights = top(history, Thing(title="?", author="baker"), k=2, tokens="words")
+    by_title, _ = top(history, Thing(title="(RYE)"), k=1, tokens="words")
+
+    assert by_author == (history[0], history[1])
+    assert weights[0] > 0
+    assert weights[1] == 0
+    assert by_title == (history[1],)
+
+
+def test_equal_scores_are_later_first_as_published_and_earlier_first_with_words():
+    history = titled("a rye b", "plum c d", "e rye f", "jam g h", "tin i j", "net k l", "pan m n")
+
+    assert found(history, "x rye y", k=4) == ["e rye f", "a rye b", "pan m n", "net k l"]
+    assert found(history, "x rye y", k=4, tokens="words") == [
+        "a rye b",
+        "e rye f",
+        "plum c d",
+        "jam g h",
+    ]
+
+
+def test_fewer_behaviours_than_wanted_are_all_given():
+    history = titled("rye", "plum")
+
+    chosen, weights = top(history, Thing(title="x rye y"), k=4, tokens="words")
+
+    assert [behaviour.title for behaviour in chosen] == ["rye", "plum"]
+    assert len(weights) == 2
+
+
+def test_a_single_behaviour_is_found_although_its_score_is_below_zero():
+    history = titled("rye")
+
+    chosen, (weight,) = top(history, Thing(title="rye"), k=4, tokens="words")
+
+    # One document of one word: a quarter of log(0.5) - log(1.5), at frequency 1 and mean length.
+    assert chosen == history
+    assert weight == pytest.approx(-0.274653072)
+
+
+def test_a_history_without_behaviours_or_words_gives_what_there_is():
+    assert top((), Thing(title="rye"), k=4, tokens="published") == ((), ())
+    assert top((), Thing(title="rye"), k=4, tokens="words") == ((), ())
+    marks = titled("!", "?")
+    assert top(marks, Thing(title="rye"), k=1, tokens="words") == (marks[:1], (0.0,))

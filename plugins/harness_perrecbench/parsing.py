@@ -1,0 +1,237 @@
+"""How answers are read: a rating, an order of users, or the side of a comparison.
+
+A rating and an order stand in JSON. The last object of the text counts, in a fence, in a list or
+between words, and in it the last key of the answer's kind, at the top level and in any case. JSON
+that is almost right is mended ("repaired"), but where it contradicts itself or holds NaN. An object
+before the last one is never tried instead: what a model takes back it did not answer.
+
+A number is a JSON number, or a string that holds a decimal number and nothing else ("quoted"): no
+"4/5", "4.0 stars", "1e0" or "four"; true and false are no numbers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Generic, TypeVar
+
+from harness import Parsed, Unreadable
+from harness.parsing.decode import NotJson, whole_characters
+from harness.parsing.extract import Span, fenced_blocks, outermost
+from harness.parsing.ladder import BLANK
+from harness.parsing.repair import mend
+from harness_perrecbench.records import Side
+
+T = TypeVar("T")
+
+LOWEST, HIGHEST = 1, 5
+
+DECIMAL = re.compile(r"\s*+[+-]?[0-9]{1,20}(?:\.[0-9]{1,20})?\s*+")
+LONGEST_DETAIL = 80
+
+# Two sides joined, as in "[User A] or [User B]" and "user A or B", are one mention of both. The
+# second letter without a "user" is a capital: "user A and a half" names one.
+MENTION = re.compile(
+    r"""
+    (?P<opens>\[\s*+)? (?<!\w)(?i:user)\s*+ (?P<one>[ABab])\b (?:\s*+\])?
+    (?:
+        \s*+ (?:and|or|vs|/|&) \s*+
+        (?: \[?+\s*+(?i:user)\s*+(?P<other>[ABab]) | \[?+\s*+(?P<bare>[AB]) )\b (?:\s*+\])?
+    )?
+    """,
+    re.VERBOSE,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnswerReader(Generic[T]):
+    """Reads what stands under the last fitting key of the last JSON object of a text.
+
+    A key fits where one of `keys` is part of it, in lower case. `judge` makes the value of what
+    stands there, or says why it is none; `schema` is what a server may be asked to hold its answer
+    to.
+    """
+
+    keys: tuple[str, ...]
+    judge: Callable[[Any], tuple[T, bool] | Unreadable]
+    schema: dict[str, Any] | None
+
+    def __call__(self, text: str) -> Parsed[T] | Unreadable:
+        """The value of a reply, or why it has none."""
+        found = last_object(text)
+        if isinstance(found, Unreadable):
+            return found
+        fitting = [key for key in found.value if any(one in key.lower() for one in self.keys)]
+        if not fitting:
+            return Unreadable("schema", f"no key with {' or '.join(self.keys)} in its name")
+        judged = self.judge(found.value[fitting[-1]])
+        if isinstance(judged, Unreadable):
+            return judged
+        value, quoted = judged
+        return Parsed(value, "quoted" if quoted else found.rung)
+
+
+def last_object(text: str) -> Parsed[dict[str, Any]] | Unreadable:
+    """The last JSON object of a text, which may be the last entry of a list.
+
+    Its rung: "strict" where it is all there is, "fenced" where it is all of the last fenced block,
+    "brackets" between other text or in a list, "repaired" where it had to be mended.
+    """
+    text = whole_characters(text).strip(BLANK)
+    if not text:
+        return Unreadable("empty")
+    found = [span for span in outermost(text) if _may_hold_object(span)]
+    if not found:
+        return Unreadable("no_json", "nothing in the text begins like a JSON object")
+    try:
+        return _object_in(found[-1], text)
+    except NotJson as error:
+        return Unreadable("no_json", str(error)[:LONGEST_DETAIL])
+
+
+def _may_hold_object(span: Span) -> bool:
+    if span.kind == "object":
+        return True
+    if span.error is not None:
+        return "{" in span.text
+    return bool(span.value) and isinstance(span.value[-1], dict)
+
+
+def _object_in(span: Span, text: str) -> Parsed[dict[str, Any]]:
+    value = span.value if span.error is None else mend(span.text)
+    inside = value[-1] if isinstance(value, list) and value else value
+    if not isinstance(inside, dict):
+        raise NotJson("the last JSON of the text is a list without an object at its end")
+    if span.error is not None:
+        return Parsed(inside, "repaired")
+    if inside is not value:
+        return Parsed(inside, "brackets")
+    if span.text == text:
+        return Parsed(inside, "strict")
+    return Parsed(inside, "fenced" if span.text in fenced_blocks(text)[-1:] else "brackets")
+
+
+def number_in(value: Any) -> tuple[float, bool] | None:
+    """The number that a JSON value is, and whether it stood in a string; None where it is none."""
+    if isinstance(value, str):
+        return (float(value), True) if DECIMAL.fullmatch(value) else None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value), False
+
+
+def judged_rating(value: Any) -> tuple[float, bool] | Unreadable:
+    """A rating from 1 to 5; `schema` for what is no number, `out_of_range` for another number."""
+    found = number_in(value)
+    if found is None:
+        return Unreadable("schema", f"{_shown(value)} is no number")
+    if not LOWEST <= found[0] <= HIGHEST:
+        return Unreadable("out_of_range", f"{_shown(value)} is not from {LOWEST} to {HIGHEST}")
+    return found
+
+
+def judged_order(
+    value: Any, *, members: int, repeated: bool
+) -> tuple[tuple[int, ...], bool] | Unreadable:
+    """The users' numbers in the order of a list, each from 1 to `members` exactly once.
+
+    Users are named by their numbers alone: "User1", "[User 2]" and lists within the list are
+    `schema`, as is anything that is no list. Repeats, gaps, other numbers and fractions are
+    `not_a_permutation`. With `repeated`, whole numbers pass as the authors' check lets them: as
+    many as there are users, the smallest 1 and the largest `members`.
+    """
+    if not isinstance(value, list):
+        return Unreadable("schema", f"{_shown(value)} is no list of users' numbers")
+    numbers = []
+    for one in value:
+        found = number_in(one)
+        if found is None:
+            return Unreadable("schema", f"{_shown(one)} is no user's number")
+        numbers.append(found)
+    order = tuple(int(number) for number, _ in numbers)
+    is_whole = all(number.is_integer() for number, _ in numbers)
+    is_complete = sorted(order) == list(range(1, members + 1))
+    passes = repeated and len(order) == members and (min(order), max(order)) == (1, members)
+    if not is_whole or not (is_complete or passes):
+        return Unreadable("not_a_permutation", f"{_shown(value)} does not order 1 to {members}")
+    return order, any(quoted for _, quoted in numbers)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SideReader:
+    """Reads which of two users a text names: `[User A]`, `User A`, `user b`, in any case.
+
+    Exactly one of them must be named, anywhere and however often: `both_named` and `none_named`
+    are no answers, nor is a letter alone. After a chain of thought (`thought`) only names in square
+    brackets count, and of these the last, since the thought names both.
+    """
+
+    thought: bool = False
+
+    @property
+    def schema(self) -> None:
+        """None: the answer is no JSON."""
+        return
+
+    def __call__(self, text: str) -> Parsed[Side] | Unreadable:
+        """The side of a reply, or why it has none."""
+        text = whole_characters(text).strip(BLANK)
+        if not text:
+            return Unreadable("empty")
+        mentions = list(MENTION.finditer(text))
+        if self.thought:
+            mentions = [one for one in mentions if one["opens"] and one[0].endswith("]")][-1:]
+        letters = [one.group("one", "other", "bare") for one in mentions]
+        sides = {letter.upper() for found in letters for letter in found if letter}
+        if not sides:
+            where = " in square brackets" if self.thought else ""
+            return Unreadable("none_named", f"neither user is named{where}: {_shown(text)}")
+        if len(sides) > 1:
+            return Unreadable("both_named", f"both users are named: {_shown(text)}")
+        side: Side = "A" if "A" in sides else "B"
+        return Parsed(side, "text" if mentions[0][0] == text else "regex")
+
+
+def _shown(value: Any) -> str:
+    """The value as an error shows it; of a long text the end, where answers stand."""
+    shown = repr(value)
+    return shown if len(shown) <= LONGEST_DETAIL else f"…{shown[1 - LONGEST_DETAIL :]}"
+
+
+def rating_reader(*, thought: bool = False) -> AnswerReader[float]:
+    """The reader of a rating; after a thought no server is to hold the answer to JSON."""
+    rating = {"type": "number", "minimum": LOWEST, "maximum": HIGHEST}
+    return AnswerReader(
+        keys=("rating", "score"),
+        judge=judged_rating,
+        schema=None if thought else _object_with("predicted_rating", rating),
+    )
+
+
+def read_order(
+    members: int, repeated: bool = False, *, thought: bool = False
+) -> AnswerReader[tuple[int, ...]]:
+    """The reader of an order of so many users; see `judged_order`."""
+    number = {"type": "integer", "minimum": 1, "maximum": members}
+    numbers = {"type": "array", "items": number, "minItems": members, "maxItems": members}
+    return AnswerReader(
+        keys=("rank",),
+        judge=partial(judged_order, members=members, repeated=repeated),
+        schema=None if thought else _object_with("predicted_ranking", numbers),
+    )
+
+
+def read_side(thought: bool = False) -> SideReader:
+    """The reader of a comparison's answer; see `SideReader`."""
+    return SideReader(thought=thought)
+
+
+def _object_with(key: str, value: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": {key: value},
+        "required": [key],
+        "additionalProperties": False,
+    }

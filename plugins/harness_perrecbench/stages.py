@@ -1,0 +1,293 @@
+"""The method: profiles where there are none, then ratings, comparisons or orders of users."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+
+from harness import CallFailed, Calls, Failure, Parsed, Stage, TextReader, Unreadable
+from harness_perrecbench import questions, ranking
+from harness_perrecbench.data.averages import most_common
+from harness_perrecbench.parsing import rating_reader, read_order, read_side
+from harness_perrecbench.records import (
+    Compared,
+    Comparison,
+    Example,
+    Group,
+    Loaded,
+    Member,
+    Options,
+    Person,
+    Ranked,
+    Rated,
+    Side,
+    Single,
+)
+
+if TYPE_CHECKING:
+    from harness import Desk, Records
+    from harness.parsing import Reader
+
+    Upstreams = Mapping[str, Records[Any, Any]]
+
+T = TypeVar("T")
+
+ASKING = ("tries", "samples")
+
+
+class CallStopped(Exception):
+    """A call that failed in the midst of a ranking."""
+
+    def __init__(self, failure: CallFailed) -> None:
+        super().__init__(failure.cause)
+        self.failure = failure
+
+
+def people(_upstreams: Upstreams, data: Loaded, _options: Any) -> Iterable[Person]:
+    """One item a person whose profile is to be made."""
+    return data.people
+
+
+async def write_profile(item: Person, desk: Desk) -> str | Failure:
+    """What the profiler writes about a person, as it stands."""
+    variables = questions.profile_variables(item)
+    answer = await desk.ask(
+        "profiler", "profile", variables, read=TextReader[str](), tries=desk.options.tries
+    )
+    return answer.value if isinstance(answer, Parsed) else answer
+
+
+def singles(upstreams: Upstreams, data: Loaded, _options: Any) -> Iterator[Single]:
+    """One item a user and thing, the user's profile filled in."""
+    profiles = _profiles(upstreams)
+    for single in data.singles:
+        yield msgspec.structs.replace(
+            single,
+            member=_with_profile(single.member, profiles),
+            examples=_with_profiles(single.examples, profiles),
+        )
+
+
+def groups(upstreams: Upstreams, data: Loaded, _options: Any) -> Iterator[Group]:
+    """One item a group, its users' profiles filled in."""
+    profiles = _profiles(upstreams)
+    for group in data.groups:
+        yield msgspec.structs.replace(
+            group,
+            members=tuple(_with_profile(member, profiles) for member in group.members),
+            examples=_with_profiles(group.examples, profiles),
+        )
+
+
+async def rate(item: Single, desk: Desk) -> Rated | Failure:
+    """The median of the ratings that the candidate expects of a user."""
+    from statistics import median
+
+    if lacking := without_profile([item.member], item.examples):
+        return lacking
+    found = await answers(
+        desk,
+        questions.prompt_of("rate", desk.options),
+        questions.rate_variables(item, desk.options),
+        read=rating_reader(thought=desk.options.thought),
+    )
+    if isinstance(found, Unreadable | CallFailed):
+        return found
+    return Rated(rating=median(found), answers=tuple(found))
+
+
+async def rank(item: Group, desk: Desk) -> Ranked | Failure:
+    """The order of a group's users that the candidate gives most often."""
+    if lacking := without_profile(item.members, item.examples):
+        return lacking
+    options = desk.options
+    found = await answers(
+        desk,
+        questions.prompt_of("rank", options),
+        questions.rank_variables(item, options),
+        read=read_order(
+            len(item.members), options.repeated_users == "passed", thought=options.thought
+        ),
+    )
+    if isinstance(found, Unreadable | CallFailed):
+        return found
+    return Ranked(order=most_common(found), answers=tuple(found))
+
+
+async def compare(item: Group, desk: Desk) -> Compared | Failure:
+    """The order of a group's users by comparisons of two, each asked in both orders.
+
+    An answer that cannot be read leaves its comparison without a preference; where no comparison
+    was read in both orders, the group is unreadable. A call that failed ends the group, since it
+    may succeed when it is tried again.
+    """
+    if lacking := without_profile(item.members, item.examples):
+        return lacking
+    prompt = questions.prompt_of("compare", desk.options)
+    read = read_side(desk.options.thought)
+    unread: list[Unreadable] = []
+
+    async def named(shown_as_a: int, shown_as_b: int) -> Side | None:
+        variables = questions.compare_variables(item, shown_as_a, shown_as_b, desk.options)
+        found = await answers(desk, prompt, variables, read=read)
+        if isinstance(found, CallFailed):
+            raise CallStopped(found)
+        if isinstance(found, Unreadable):
+            unread.append(found)
+            return None
+        return most_common(found)
+
+    async def of_two(first: int, second: int) -> Comparison:
+        forth = await named(first, second)
+        back = await named(second, first)
+        return Comparison(first=first, second=second, forth=forth, back=back)
+
+    try:
+        compared = await _ranked(len(item.members), of_two, desk)
+    except CallStopped as stopped:
+        return stopped.failure
+    is_read = any(one.forth is not None and one.back is not None for one in compared.comparisons)
+    return compared if is_read else unread[-1]
+
+
+async def _ranked(members: int, of_two: ranking.Compare, desk: Desk) -> Compared:
+    match desk.options.comparing:
+        case "published":
+            return await ranking.as_published(members, of_two)
+        case "all_pairs":
+            return await ranking.by_wins(members, of_two, desk.random)
+        case _:
+            return await ranking.by_heapsort(members, of_two, desk.random)
+
+
+async def answers(
+    desk: Desk, prompt: str, variables: Mapping[str, Any], *, read: Reader[T]
+) -> list[T] | Unreadable | CallFailed:
+    """The readable answers to a question that is asked `samples` times, or why there are none.
+
+    A call that failed is given instead of the others' answers: with fewer samples than were asked
+    for, the item would never be mended.
+    """
+    found: list[T] = []
+    failure = Unreadable("not_asked")
+    for sample in range(desk.options.samples):
+        answer = await desk.ask(
+            "candidate", prompt, variables, read=read, tries=desk.options.tries, repeat=sample
+        )
+        if isinstance(answer, CallFailed):
+            return answer
+        if isinstance(answer, Parsed):
+            found.append(answer.value)
+        else:
+            failure = answer
+    return found or failure
+
+
+def without_profile(
+    members: Iterable[Member], examples: Iterable[Example] = ()
+) -> Unreadable | None:
+    """The failure of a question that shows a user whose profile could not be made."""
+    for member in itertools.chain(members, *(one.members for one in examples)):
+        if member.profiled is not None and member.profile is None:
+            return Unreadable("no_profile", f"there is no profile of {member.profiled}")
+    return None
+
+
+def _profiles(upstreams: Upstreams) -> dict[str, str]:
+    """The texts of the profiles that were made, by the ids of their people."""
+    made = upstreams.get("profile")
+    return {person.id: text for person, text in made.values()} if made is not None else {}
+
+
+def _with_profile(member: Member, profiles: Mapping[str, str]) -> Member:
+    if member.profiled is None:
+        return member
+    return msgspec.structs.replace(member, profile=profiles.get(member.profiled))
+
+
+def _with_profiles(examples: Iterable[Example], profiles: Mapping[str, str]) -> tuple[Example, ...]:
+    return tuple(
+        msgspec.structs.replace(
+            one, members=tuple(_with_profile(member, profiles) for member in one.members)
+        )
+        for one in examples
+    )
+
+
+def _people_lack_profiles(data: Loaded, _options: Options) -> bool:
+    return bool(data.people)
+
+
+def _asks_for_ratings(_data: Loaded, options: Options) -> bool:
+    return options.ask in ("pointwise", "rating")
+
+
+def _asks_for_comparisons(_data: Loaded, options: Options) -> bool:
+    return options.ask == "pairwise"
+
+
+def _asks_for_orders(_data: Loaded, options: Options) -> bool:
+    return options.ask == "listwise"
+
+
+PROFILE = Stage(
+    name="profile",
+    version=1,
+    item=Person,
+    value=str,
+    items=people,
+    work=write_profile,
+    roles=("profiler",),
+    options=("tries",),
+    when=_people_lack_profiles,
+)
+
+RATE = Stage(
+    name="rate",
+    version=1,
+    item=Single,
+    value=Rated,
+    items=singles,
+    work=rate,
+    roles=("candidate",),
+    prompts=questions.RATE_PROMPTS,
+    options=(*ASKING, *questions.RATE_OPTIONS),
+    after=("profile",),
+    calls=Calls(times="samples"),
+    when=_asks_for_ratings,
+)
+
+COMPARE = Stage(
+    name="compare",
+    version=1,
+    item=Group,
+    value=Compared,
+    items=groups,
+    work=compare,
+    roles=("candidate",),
+    prompts=questions.COMPARE_PROMPTS,
+    options=(*ASKING, "comparing", *questions.COMPARE_OPTIONS),
+    after=("profile",),
+    calls=Calls(least=2, most=12, times="samples"),
+    when=_asks_for_comparisons,
+)
+
+RANK = Stage(
+    name="rank",
+    version=1,
+    item=Group,
+    value=Ranked,
+    items=groups,
+    work=rank,
+    roles=("candidate",),
+    prompts=questions.RANK_PROMPTS,
+    options=(*ASKING, "repeated_users", *questions.RANK_OPTIONS),
+    after=("profile",),
+    calls=Calls(times="samples"),
+    when=_asks_for_orders,
+)
+
+STAGES = (PROFILE, RATE, COMPARE, RANK)

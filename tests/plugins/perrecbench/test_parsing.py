@@ -1,0 +1,301 @@
+"""What is read of an answer, and by which rule it is not."""
+
+import gzip
+import json
+
+import pytest
+from harness_perrecbench.parsing import rating_reader, read_order, read_side
+
+from harness import Parsed, Unreadable
+
+read_rating = rating_reader()
+
+
+def outcome(found):
+    """Value and rung of what was read, or the cause why it was not."""
+    return (found.value, found.rung) if isinstance(found, Parsed) else found.cause
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('{"predicted_rating": 4}', (4.0, "strict")),
+        (' {"predicted_rating": 4.5}\n', (4.5, "strict")),
+        ('{"predicted_rating": 1}', (1.0, "strict")),
+        ('{"predicted_rating": 5.0}', (5.0, "strict")),
+        ('{"predicted_rating": 0.5e1}', (5.0, "strict")),
+        ('{"Predicted Rating": 4}', (4.0, "strict")),
+        ('{"SCORE": 2}', (2.0, "strict")),
+        ('Here:\n```json\n{"predicted_rating": 4}\n```', (4.0, "fenced")),
+        ('They like tea.\n{"predicted_rating": 4}\nHope it helps [1].', (4.0, "brackets")),
+        ('[{"predicted_rating": 3}, {"predicted_rating": 4}]', (4.0, "brackets")),
+        # As the authors' examples of few-shot prompts have it.
+        ('{{"predicted_rating": 4.0}}', (4.0, "brackets")),
+        ('{"predicted_rating": 4,}', (4.0, "repaired")),
+        ("{'predicted_rating': 4}", (4.0, "repaired")),
+        ('{"predicted_rating": 4', (4.0, "repaired")),
+        ('{"predicted_rating": "4"}', (4.0, "quoted")),
+        ('So: {"predicted_rating": " 4.5 "}', (4.5, "quoted")),
+    ],
+)
+def test_a_rating_is_read_with_its_rung(text, expected):
+    assert outcome(read_rating(text)) == expected
+
+
+def test_the_last_object_counts_wherever_it_stands():
+    text = '```json\n{"predicted_rating": 2}\n```\nOn second thought: {"predicted_rating": 4}'
+
+    assert outcome(read_rating(text)) == (4.0, "brackets")
+
+
+def test_what_the_last_object_lacks_no_earlier_one_gives():
+    assert outcome(read_rating('{"rating": 4} {"reason": "tea"}')) == "schema"
+    assert outcome(read_rating('{"rating": 4} {"rating": 7}')) == "out_of_range"
+    assert outcome(read_rating('{"rating": 4} {"rating": NaN}')) == "no_json"
+
+
+def test_the_last_key_of_its_kind_counts():
+    text = '{"average_rating": 3.9, "predicted_score": 4, "reason": 1, "predicted_ranking": [1]}'
+
+    assert outcome(read_rating(text)) == (4.0, "strict")
+    assert outcome(read_order(1)(text)) == ((1,), "strict")
+
+
+def test_keys_of_inner_objects_are_not_looked_for():
+    assert outcome(read_rating('{"answer": {"predicted_rating": 4}}')) == "schema"
+    assert outcome(read_rating('{"reason": {"rating": 2}, "rating": 4}')) == (4.0, "strict")
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        ("", "empty"),
+        (" \n", "empty"),
+        ("4", "no_json"),
+        ("Predicted rating: 4", "no_json"),
+        ("I would say [4].", "no_json"),
+        ('{"predicted_rating": NaN}', "no_json"),
+        ('{"predicted_rating": Infinity}', "no_json"),
+        ('{"rating": 3, "rating": 4}', "no_json"),
+        ("[[{]]", "no_json"),
+        ("{}", "schema"),
+        ('{"predicted_stars": 4}', "schema"),
+        ('{"predicted_rating": null}', "schema"),
+        ('{"predicted_rating": true}', "schema"),
+        ('{"predicted_rating": [4]}', "schema"),
+        ('{"predicted_rating": {"rating": 4}}', "schema"),
+        ('{"predicted_rating": "NaN"}', "schema"),
+        ('{"predicted_rating": "4/5"}', "schema"),
+        ('{"predicted_rating": "4.0 stars"}', "schema"),
+        ('{"predicted_rating": "1e0"}', "schema"),
+        ('{"predicted_rating": "four"}', "schema"),
+        ('{"predicted_rating": "4,5"}', "schema"),
+        ('{"predicted_rating": "٤"}', "schema"),
+        ('{"predicted_rating": ""}', "schema"),
+        ('{"predicted_rating": 1e3}', "out_of_range"),
+        ('{"predicted_rating": 0}', "out_of_range"),
+        ('{"predicted_rating": 0.99}', "out_of_range"),
+        ('{"predicted_rating": 5.01}', "out_of_range"),
+        ('{"predicted_rating": -4}', "out_of_range"),
+        ('{"predicted_rating": "10"}', "out_of_range"),
+    ],
+)
+def test_what_is_no_rating_has_a_cause(text, cause):
+    assert outcome(read_rating(text)) == cause
+
+
+def test_a_failure_tells_what_was_found():
+    assert read_rating('{"rating": "4/5"}') == Unreadable("schema", "'4/5' is no number")
+    assert read_rating('{"rating": 7}') == Unreadable("out_of_range", "7 is not from 1 to 5")
+    assert read_order(2)('{"rank": [1, 4]}').detail == "[1, 4] does not order 1 to 2"
+    assert len(read_order(2)(json.dumps({"rank": ["x" * 5000]})).detail) < 120
+
+
+@pytest.mark.parametrize(
+    ("members", "value", "expected"),
+    [
+        (2, "[2, 1]", (2, 1)),
+        (3, "[3, 1, 2]", (3, 1, 2)),
+        (4, "[1.0, 4.0, 3.0, 2.0]", (1, 4, 3, 2)),
+    ],
+)
+def test_an_order_is_a_permutation_of_the_users_numbers(members, value, expected):
+    found = read_order(members)(f'{{"predicted_ranking": {value}}}')
+
+    assert outcome(found) == (expected, "strict")
+    assert all(type(number) is int for number in found.value)
+
+
+def test_numbers_in_strings_are_read_and_noted():
+    assert outcome(read_order(2)('{"ranking": ["2", 1]}')) == ((2, 1), "quoted")
+
+
+@pytest.mark.parametrize(
+    ("value", "cause"),
+    [
+        ("[1, 3, 3]", "not_a_permutation"),
+        ("[1, 2]", "not_a_permutation"),
+        ("[1, 2, 3, 4]", "not_a_permutation"),
+        ("[1, 2, 4]", "not_a_permutation"),
+        ("[0, 1, 2]", "not_a_permutation"),
+        ("[-1, 2, 3]", "not_a_permutation"),
+        ("[1, 2.5, 3]", "not_a_permutation"),
+        ("[1, 2, 3.5]", "not_a_permutation"),
+        ("[]", "not_a_permutation"),
+        ('["User1", "User2", "User3"]', "schema"),
+        ('["[User 2]", 1, 3]', "schema"),
+        ("[[1, 2, 3]]", "schema"),
+        ("[[1], [2, 3]]", "schema"),
+        ("[1, 2, true]", "schema"),
+        ("[1, 2, null]", "schema"),
+        ('{"User1": 1, "User2": 2, "User3": 3}', "schema"),
+        ('"1, 2, 3"', "schema"),
+        ('"[1, 2, 3]"', "schema"),
+        ("123", "schema"),
+    ],
+)
+def test_what_is_no_order_has_a_cause(value, cause):
+    assert outcome(read_order(3)(f'{{"predicted_ranking": {value}}}')) == cause
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        ("", "empty"),
+        ("User2, User1", "no_json"),
+        ("[2, 1]", "no_json"),
+        ("1. User2\n2. User1", "no_json"),
+        ("[User 2] likes it more than [User 1].", "no_json"),
+        ('{"predicted_ranking": <user_ranking>}', "schema"),
+        ('{"predicted_rating": 4}', "schema"),
+    ],
+)
+def test_an_order_outside_of_an_object_is_not_read(text, cause):
+    assert outcome(read_order(2)(text)) == cause
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("[1, 3, 3]", ((1, 3, 3), "strict")),
+        ("[1, 1, 3]", ((1, 1, 3), "strict")),
+        ("[2, 3, 1]", ((2, 3, 1), "strict")),
+        ("[1, 2, 2]", "not_a_permutation"),
+        ("[2, 3, 3]", "not_a_permutation"),
+        ("[1, 3]", "not_a_permutation"),
+        ("[1, 1.5, 3]", "not_a_permutation"),
+        ("[]", "not_a_permutation"),
+    ],
+)
+def test_repeated_users_pass_where_length_and_ends_are_right(value, expected):
+    assert outcome(read_order(3, repeated=True)(f'{{"ranking": {value}}}')) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[User A]", ("A", "text")),
+        ("[User B]", ("B", "text")),
+        ("User B", ("B", "text")),
+        (" user a\n", ("A", "text")),
+        ("[USER b]", ("B", "text")),
+        ("UserA", ("A", "text")),
+        ('"[User A]"', ("A", "regex")),
+        ("**User B**.", ("B", "regex")),
+        ("It is User B: User B's ratings say so.", ("B", "regex")),
+        ("User A, a reader, prefers it.", ("A", "regex")),
+        ("User A and a friend", ("A", "regex")),
+        ("[User A] or [User B]", "both_named"),
+        ("User A or B", "both_named"),
+        ("[User A/B]", "both_named"),
+        ("user a vs user b", "both_named"),
+        ("I prefer User A to User B.", "both_named"),
+        ("", "empty"),
+        ("Neither of them.", "none_named"),
+        ("A", "none_named"),
+        ("[A]", "none_named"),
+        ("[User C]", "none_named"),
+        ("[User 1]", "none_named"),
+        ("User Alice", "none_named"),
+        ("superuser a", "none_named"),
+        ("Users A", "none_named"),
+    ],
+)
+def test_a_side_is_read_where_exactly_one_is_named(text, expected):
+    assert outcome(read_side()(text)) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[User A]", ("A", "text")),
+        ("[User A] reads a lot, [User B] cooks. So [User B].", ("B", "regex")),
+        ("User B is kind, User A is not.\n**[ user A ]**", ("A", "regex")),
+        ("I choose [User A], not User B.", ("A", "regex")),
+        ("[User A] fits. Answer: [User A] or [User B]", "both_named"),
+        ("[User B] fits. Answer: [User A or User B]", "both_named"),
+        ("User A cooks, so User A", "none_named"),
+        ("[my notes on User A]", "none_named"),
+        ("", "empty"),
+    ],
+)
+def test_after_a_thought_the_last_side_in_brackets_counts(text, expected):
+    assert outcome(read_side(thought=True)(text)) == expected
+
+
+def test_a_server_is_asked_for_the_very_form_that_is_read():
+    assert read_rating.schema == {
+        "type": "object",
+        "properties": {"predicted_rating": {"type": "number", "minimum": 1, "maximum": 5}},
+        "required": ["predicted_rating"],
+        "additionalProperties": False,
+    }
+    assert read_order(3).schema["properties"] == {
+        "predicted_ranking": {
+            "type": "array",
+            "items": {"type": "integer", "minimum": 1, "maximum": 3},
+            "minItems": 3,
+            "maxItems": 3,
+        }
+    }
+
+
+def test_no_server_is_to_forbid_a_thought():
+    assert rating_reader(thought=True).schema is None
+    assert read_order(3, thought=True).schema is None
+    assert read_side().schema is None
+    assert outcome(rating_reader(thought=True)('Tea! {"rating": 4}')) == (4.0, "brackets")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"rating": ' * 20_000,
+        "[User " * 100_000,
+        "user" + " " * 500_000,
+        "User A or " * 50_000,
+        '{"rating": "' + "4" * 500_000 + '"}',
+        "[" * 100_000 + "{" * 100_000,
+    ],
+)
+def test_hostile_texts_are_read_as_well(text):
+    for read in (read_rating, read_order(4), read_side(), read_side(thought=True)):
+        assert isinstance(read(text), Parsed | Unreadable)
+
+
+@pytest.mark.real_data
+def test_the_recorded_answers_are_read_as_their_authors_read_them(real_data):
+    path = real_data / "perrecbench/outputs/llama-3.1-8b-easy-point-raw-sc5.json.gz"
+    recorded = json.loads(gzip.decompress(path.read_bytes()))
+    texts = [
+        (item, place, user)
+        for item, [group] in recorded["raw"].items()
+        for place, user in enumerate(group)
+    ]
+
+    assert len(texts) == 400
+    assert sum(len(user) for _, _, user in texts) == 2000
+    for item, place, user in texts:
+        values = [read_rating(text).value for text in user]
+        mean = recorded["recorded_mean_of_five"][item][0][place]
+        assert sum(values) / 5 == pytest.approx(mean, abs=1e-12)

@@ -1,0 +1,581 @@
+"""The prompts, byte for byte, written out after the published layout."""
+
+from pathlib import Path
+
+import pytest
+from harness_perrecbench import questions
+from harness_perrecbench.records import (
+    Behaviour,
+    Example,
+    Group,
+    Member,
+    Options,
+    Person,
+    Single,
+    Thing,
+)
+from harness_perrecbench.retrieval import behaviour_text, query_text
+
+from harness.prompting import Templates
+
+TEMPLATES = Templates([Path(__file__).resolve().parents[3] / "prompts"])
+KETTLE = Thing(title="Kettle")
+OWL = Thing(title="Owl Song", author="Ada Birch")
+
+CUP = Behaviour(title="Cup", rating=4)
+ANN = Member(id="ann", average=3.25, common=5, profile="Ann likes tea.", shown=(CUP,))
+BEN = Member(
+    id="ben",
+    average=4,
+    common=4,
+    profile="Ben reads.",
+    shown=(Behaviour(title="Fox Tale", author="Cy Dorn", rating=2.5), CUP),
+)
+LAMP_USER = Member(id="dot", average=2, common=1, profile="Dot.", shown=(CUP,))
+ELSE_USER = Member(id="eli", average=3, common=3, profile="Eli.", shown=(CUP, CUP))
+POINT_EXAMPLE = Example(
+    query=Thing(title="Lamp"), members=(LAMP_USER,), answer='{"predicted_rating": 4.0}'
+)
+GROUP_EXAMPLE = Example(query=Thing(title="Lamp"), members=(LAMP_USER, ELSE_USER), answer="ANSWER")
+
+
+def rendered(stage, variables, options, role="candidate"):
+    prompt = questions.prompt_of(stage, options)
+    messages = TEMPLATES.need("perrecbench", prompt, role).render(variables)
+    return {one.role: one.content for one in messages}
+
+
+def rate(member=ANN, query=KETTLE, examples=(), **options):
+    single = Single(
+        id="k/1", user="k", query=query, member=member, place=1, of=2, examples=examples
+    )
+    asked = Options(**options)
+    return rendered("rate", questions.rate_variables(single, asked), asked)
+
+
+def group(query=KETTLE, examples=()):
+    return Group(id="k", user="k", query=query, members=(ANN, BEN), examples=examples)
+
+
+def compare(first=1, second=2, examples=(), **options):
+    asked = Options(**options)
+    variables = questions.compare_variables(group(examples=examples), first, second, asked)
+    return rendered("compare", variables, asked)
+
+
+def rank(examples=(), **options):
+    asked = Options(**options)
+    return rendered("rank", questions.rank_variables(group(examples=examples), asked), asked)
+
+
+POINT_USER = """\
+[User History]
+<|The Start of User Data|>
+## User Profile
+Ann likes tea.
+
+## User Most Common Rating
+5.0
+
+## User Average Rating
+3.2
+
+### Item Title
+Cup
+### User Rating
+4.0
+<|The End of User Data|>
+
+
+[Query Item Details]
+<|The Start of Query Item Information|>
+### Item Title
+Kettle
+<|The End of Query Item Information|>
+
+Answer:"""
+
+POINT_SYSTEM = """\
+Act as a personalized product recommender system. Below is a list of user's rating history, \
+shown in [User History]. Your task is to predict the user's rating for the query item, which is \
+described in [Query Item Details]. Analyze each user's preferences for the query item based on \
+their historical ratings to generate the prediction. Output a predicted rating ranging from 1 \
+to 5, where 1 being not recommended and 5 being highly recommended. The final answer should \
+strictly follow this JSON structure: {"predicted_rating": <rating>}"""
+
+
+def test_the_pointwise_prompt_is_the_published_one():
+    assert rate() == {"system": POINT_SYSTEM, "user": POINT_USER}
+
+
+def test_the_pointwise_thought_prompt_gives_the_published_steps_and_asks_to_think():
+    assert rate(thought=True) == {
+        "system": (
+            "To predict a user’s rating for a query item, follow these steps:\n"
+            "1. Analyze the user’s preference for the query item using their history and "
+            "profile.\n"
+            "2. Predict the user’s rating for the query item: If the item is likely preferred by "
+            "the user, the predicted rating should be higher than the user’s average rating. If "
+            "the item is unlikely to be preferred by the user, the predicted rating should be "
+            "lower than the user’s average rating.\n"
+            + POINT_SYSTEM.replace("should strictly", "must strictly")
+            + "."
+        ),
+        "user": POINT_USER + " Let's think step by step.",
+    }
+
+
+@pytest.mark.parametrize("wording", ["b", "c", "d"])
+def test_our_wordings_show_the_same_and_want_the_same_key_in_other_words(wording):
+    asked = rate(wording=wording)
+
+    assert asked["user"] == POINT_USER
+    assert asked["system"] != POINT_SYSTEM
+    assert asked["system"].endswith('{"predicted_rating": <rating>}')
+
+
+def test_our_wordings_differ_from_each_other():
+    assert len({rate(wording=wording)["system"] for wording in "abcd"}) == 4
+
+
+def test_without_profile_mode_and_average_are_gone_too():
+    assert rate(profile="none")["user"].startswith(
+        "[User History]\n<|The Start of User Data|>\n\n### Item Title\nCup\n"
+    )
+
+
+def test_without_the_text_alone_the_mode_follows_the_start():
+    assert rate(profile="no_text")["user"].startswith(
+        "[User History]\n<|The Start of User Data|>\n## User Most Common Rating\n5.0\n\n"
+        "## User Average Rating\n3.2\n\n### Item Title\nCup\n"
+    )
+
+
+def test_an_author_stands_below_the_title_of_behaviour_and_query():
+    user = rate(member=BEN, query=OWL)["user"]
+
+    assert "\n### Item Title\nFox Tale\n### Item Author\nCy Dorn\n### User Rating\n2.5\n" in user
+    assert (
+        "<|The Start of Query Item Information|>\n### Item Title\nOwl Song\n"
+        "### Item Author\nAda Birch\n<|The End of Query Item Information|>\n\nAnswer:"
+    ) in user
+
+
+def test_what_is_searched_is_what_is_shown():
+    user = rate(member=BEN, query=OWL)["user"]
+
+    assert f"\n\n{behaviour_text(BEN.shown[0])}\n\n" in user
+    assert f"\n{query_text(OWL)}\n\nAnswer:" in user
+
+
+PAIR_USER = """\
+[User A]
+<|The Start of User Data|>
+## User Profile
+Ann likes tea.
+
+## User Most Common Rating
+5.0
+
+## User Average Rating
+3.2
+
+### Item Title
+Cup
+### User Rating
+4.0
+
+<|The End of User Data|>
+
+
+[User B]
+<|The Start of User Data|>
+## User Profile
+Ben reads.
+
+## User Most Common Rating
+4.0
+
+## User Average Rating
+4.0
+
+### Item Title
+Fox Tale
+### Item Author
+Cy Dorn
+### User Rating
+2.5
+
+
+### Item Title
+Cup
+### User Rating
+4.0
+
+<|The End of User Data|>
+
+
+
+[Query Item Details]
+<|The Start of Query Item Information|>
+### Item Title
+Kettle
+<|The End of Query Item Information|>
+
+"""
+
+PAIR_SYSTEM = """\
+Act as a personalized product recommender system. Below is a pair of users, [User A] and [User \
+B], each with their rating history. Your task is to determine which user is more likely to \
+prefer the query item, based on its details in [Query Item Details]. Analyze each user’s \
+preferences for the query item using their historical ratings and output the user more likely \
+to prefer the query item."""
+
+PAIR_QUESTION = (
+    'Which user prefer the query item more? Output only "[User A]" or "[User B]", do not generate '
+    "anything else:"
+)
+
+
+def test_the_pairwise_prompt_is_the_published_one():
+    assert compare() == {"system": PAIR_SYSTEM, "user": PAIR_USER + PAIR_QUESTION}
+
+
+def test_the_pairwise_thought_prompt_wants_a_short_step_and_ends_in_a_space():
+    assert compare(thought=True) == {
+        "system": PAIR_SYSTEM,
+        "user": PAIR_USER
+        + "Which user prefer the query item more? First provide a short thinking step, then "
+        'output your final answer in "[User A]" or "[User B]".\nAnswer: ',
+    }
+
+
+def test_the_other_order_shows_the_second_user_as_a():
+    user = compare(2, 1)["user"]
+
+    assert user.index("[User A]\n") < user.index("Ben reads.") < user.index("[User B]\n")
+    assert user.index("[User B]\n") < user.index("Ann likes tea.")
+
+
+LIST_USER = """\
+[Users]
+<|The Start of User1 Data|>
+## User Profile
+Ann likes tea.
+
+## User Most Common Rating
+5.0
+
+## User Average Rating
+3.2
+
+### Item Title
+Cup
+### User1 Rating
+4.0
+<|The End of User1 Data|>
+
+<|The Start of User2 Data|>
+## User Profile
+Ben reads.
+
+## User Most Common Rating
+4.0
+
+## User Average Rating
+4.0
+
+### Item Title
+Fox Tale
+### Item Author
+Cy Dorn
+### User2 Rating
+2.5
+
+### Item Title
+Cup
+### User2 Rating
+4.0
+<|The End of User2 Data|>
+
+
+
+[Query Item Details]
+<|The Start of Query Item Information|>
+### Item Title
+Kettle
+<|The End of Query Item Information|>
+
+"""
+
+LIST_SYSTEM = """\
+Act as a personalized product recommender system. Below is a group of users accompanied with \
+each user's rating history, shown in [Users]. Your task is to rank these users based on their \
+preference of the query item, which is described in [Query Item Details]. Analyze each user's \
+preferences for the query item based on their historical ratings to generate this ranking. \
+Output the list of user indices (e.g., 1 for User1), ranked from highest to lowest preference \
+for the query item. The final output should rank users from most preferred to least preferred \
+for the query item and adhere to the JSON structure shown below: {"predicted_ranking": \
+<user_ranking>}"""
+
+LIST_QUESTION = (
+    "The answer ranks users from most preferred to least preferred for the query item and adhere "
+    "to the following JSON format, output the list of user indices (e.g., 1 for User1)"
+)
+LIST_TAIL = ', do not include any additional information: {"predicted_ranking": <user_ranking>}'
+
+
+def test_the_listwise_prompt_is_the_published_one():
+    assert rank() == {
+        "system": LIST_SYSTEM,
+        "user": f"{LIST_USER}{LIST_QUESTION}{LIST_TAIL}\nAnswer:",
+    }
+
+
+def test_the_older_tail_has_no_instruction_and_a_space_at_the_end():
+    assert rank(tail="older")["user"] == LIST_USER + "Answer: "
+
+
+def test_the_listwise_thought_prompt_gives_the_published_steps_and_asks_to_think():
+    assert rank(thought=True) == {
+        "system": (
+            "To rank user preferences, follow these steps:\n"
+            "1.\tPredict the rating of the query item for each user.\n"
+            "2.\tCalculate the relative rating by subtracting each user’s average rating from the "
+            "predicted rating.\n"
+            "3.\tRank user preferences based on the relative ratings: users with higher relative "
+            "ratings should be ranked higher, while those with lower relative ratings should be "
+            f"ranked lower.\n{LIST_SYSTEM}"
+        ),
+        "user": f'{LIST_USER}{LIST_QUESTION}: {{"predicted_ranking": <user_ranking>}}\n'
+        "Answer: Let's think step by step.",
+    }
+
+
+POINT_SHOT = """\
+[User History]
+<|The Start of User Data|>
+## User Profile
+Dot.
+
+## User Most Common Rating
+1.0
+
+## User Average Rating
+2.0
+
+### Item Title
+Cup
+### User Rating
+4.0
+<|The End of User Data|>
+
+
+[Query Item Details]
+<|The Start of Query Item Information|>
+### Item Title
+Lamp
+<|The End of Query Item Information|>
+
+Answer:
+{"predicted_rating": 4.0}
+
+"""
+
+
+@pytest.mark.parametrize("thought", [False, True])
+def test_a_pointwise_example_is_laid_out_as_the_question_and_solved_without_thinking(thought):
+    asked = rate(examples=(POINT_EXAMPLE, POINT_EXAMPLE), thought=thought)
+
+    assert asked["user"] == POINT_SHOT + POINT_SHOT + rate(thought=thought)["user"]
+
+
+def test_a_published_pointwise_example_has_the_blank_lines_of_theirs():
+    theirs = POINT_SHOT.replace("4.0\n<|The End", "4.0\n\n<|The End").replace(
+        "User Data|>\n\n\n[Query", "User Data|>\n\n\n\n[Query"
+    )
+
+    asked = rate(examples=(POINT_EXAMPLE,), shot_style="published")["user"]
+
+    assert asked == theirs + POINT_USER
+
+
+PAIR_SHOT = """\
+[User A]
+<|The Start of User Data|>
+
+### Item Title
+Cup
+### User Rating
+4.0
+
+<|The End of User Data|>
+
+
+[User B]
+<|The Start of User Data|>
+
+### Item Title
+Cup
+### User Rating
+4.0
+
+
+### Item Title
+Cup
+### User Rating
+4.0
+
+<|The End of User Data|>
+
+
+
+[Query Item Details]
+<|The Start of Query Item Information|>
+### Item Title
+Lamp
+<|The End of Query Item Information|>
+
+Which user prefer the query item more? Output only "[User A]" or "[User B]", do not generate \
+anything else:
+ANSWER
+
+"""
+
+
+def test_a_published_pairwise_example_never_has_a_profile():
+    asked = compare(examples=(GROUP_EXAMPLE,), shot_style="published")["user"]
+
+    assert asked == PAIR_SHOT + PAIR_USER + PAIR_QUESTION
+
+
+def test_a_pairwise_example_shows_what_the_question_shows():
+    without = compare(examples=(GROUP_EXAMPLE,), profile="none")["user"]
+    whole = compare(examples=(GROUP_EXAMPLE,))["user"]
+
+    assert without == PAIR_SHOT + compare(profile="none")["user"]
+    assert whole.startswith(
+        "[User A]\n<|The Start of User Data|>\n## User Profile\nDot.\n\n"
+        "## User Most Common Rating\n1.0\n\n## User Average Rating\n2.0\n\n### Item Title\nCup\n"
+    )
+
+
+LIST_SHOT = """\
+[Users]
+<|The Start of User1 Data|>
+
+### Item Title
+Cup
+### User1 Rating
+4.0
+<|The End of User1 Data|>
+
+<|The Start of User2 Data|>
+
+### Item Title
+Cup
+### User2 Rating
+4.0
+
+### Item Title
+Cup
+### User2 Rating
+4.0
+<|The End of User2 Data|>
+
+
+
+[Query Item Details]
+<|The Start of Query Item Information|>
+### Item Title
+Lamp
+<|The End of Query Item Information|>
+
+"""
+
+
+def test_a_listwise_example_is_laid_out_as_the_question():
+    asked = rank(examples=(GROUP_EXAMPLE,), profile="none")["user"]
+
+    shot = f"{LIST_SHOT}{LIST_QUESTION}{LIST_TAIL}\nAnswer:\nANSWER\n\n"
+    assert asked == shot + rank(profile="none")["user"]
+
+
+def test_a_published_listwise_example_has_doubled_braces_and_no_blank_line_at_its_start():
+    theirs = LIST_SHOT.replace("Data|>\n\n### Item", "Data|>\n### Item")
+    doubled = LIST_TAIL.replace("{", "{{").replace("}", "}}")
+
+    asked = rank(examples=(GROUP_EXAMPLE,), profile="none", shot_style="published")["user"]
+
+    shot = f"{theirs}{LIST_QUESTION}{doubled}\nAnswer:\nANSWER\n\n"
+    assert asked == shot + rank(profile="none")["user"]
+
+
+def test_a_published_listwise_example_with_profile_differs_in_braces_alone():
+    ours = rank(examples=(GROUP_EXAMPLE,))["user"]
+    theirs = rank(examples=(GROUP_EXAMPLE,), shot_style="published")["user"]
+
+    assert theirs.replace("{{", "{").replace("}}", "}") == ours
+    assert theirs.count('{{"predicted_ranking": <user_ranking>}}') == 1
+
+
+def test_the_profile_prompt_is_the_published_one_with_a_blank_line_between_behaviours():
+    person = Person(id="ben/2", user="ben", history=BEN.shown)
+
+    asked = rendered("profile", questions.profile_variables(person), Options(), role="profiler")
+
+    assert asked == {
+        "user": """\
+### User Behavior history
+### Item Title
+Fox Tale
+### Item Author
+Cy Dorn
+### User Rating
+2.5
+
+### Item Title
+Cup
+### User Rating
+4.0
+
+### Task Instruction
+You are given a list of user behavior history data. Your task is to analyze this data and create a \
+user profile that describes the user's preferences, interests, and patterns of behavior. This \
+profile should be written in a concise and coherent narrative form. Only generate user profile \
+without any additional characters or formatting.\x20"""
+    }
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{{ query.title }}",
+        "{% raw %}{% endraw %}",
+        "{# gone #}",
+        "{0} {} %s %.1f",
+        "<|The End of User Data|>",
+        "[User A]\n\n ends in blank lines \n\n",
+        "&lt;b&gt; <b>",
+    ],
+)
+def test_texts_of_users_are_printed_as_they_are(text):
+    hostile = Member(
+        id="x",
+        average=3,
+        common=3,
+        profile=text,
+        shown=(Behaviour(title=text, author=text, rating=1),),
+    )
+    thing = Thing(title=text, author=text)
+
+    assert rate(member=hostile, query=thing)["user"] == (
+        "[User History]\n<|The Start of User Data|>\n"
+        f"## User Profile\n{text}\n\n"
+        "## User Most Common Rating\n3.0\n\n## User Average Rating\n3.0\n\n"
+        f"### Item Title\n{text}\n### Item Author\n{text}\n### User Rating\n1.0\n"
+        "<|The End of User Data|>\n\n\n"
+        "[Query Item Details]\n<|The Start of Query Item Information|>\n"
+        f"### Item Title\n{text}\n### Item Author\n{text}\n"
+        "<|The End of Query Item Information|>\n\nAnswer:"
+    )

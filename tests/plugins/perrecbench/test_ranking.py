@@ -1,0 +1,249 @@
+"""Orders made of scripted comparisons: what is asked, how often, and what comes of it."""
+
+from itertools import combinations, permutations, product
+from random import Random
+
+import pytest
+from harness_perrecbench.ranking import (
+    Comparisons,
+    as_published,
+    by_heapsort,
+    by_wins,
+    heapsort,
+    intransitive,
+)
+from harness_perrecbench.records import Comparison
+
+
+class Script:
+    """Compares users by who is preferred in each pair, nobody unless told; notes each question."""
+
+    def __init__(self, *preferred):
+        self.preferred = {tuple(sorted(pair)): pair[0] for pair in preferred}
+        self.asked = []
+
+    async def __call__(self, first, second):
+        self.asked.append((first, second))
+        return compared(first, second, self.preferred.get((first, second)))
+
+
+class Straight(Random):
+    """A generator that leaves what it shuffles as it was."""
+
+    def random(self):
+        return 0.0
+
+
+class Least(Random):
+    """A generator that draws prepared numbers."""
+
+    def __init__(self, *numbers):
+        super().__init__(0)
+        self.numbers = list(numbers)
+
+    def random(self):
+        return self.numbers.pop(0)
+
+
+def compared(first, second, preferred=None):
+    sides = {first: ("A", "B"), second: ("B", "A"), None: ("A", "A")}
+    forth, back = sides[preferred]
+    return Comparison(first=first, second=second, forth=forth, back=back)
+
+
+def ranked(*order):
+    """The pairs of an order without ties, best first."""
+    return tuple(combinations(order, 2))
+
+
+async def sorted_by(users, preferred):
+    """The order and all questions of a sort in which `preferred` are the pairs (better, worse)."""
+    asked = []
+
+    async def greater(one, other):
+        asked.append((one, other))
+        return (one, other) in preferred
+
+    return await heapsort(users, greater), asked
+
+
+async def test_three_users_are_sorted_by_three_comparisons():
+    # Worked out by hand: 2 and then 3 rise over the root; of the two that are left 2 is greater.
+    assert await sorted_by([1, 2, 3], ranked(3, 2, 1)) == ((3, 2, 1), [(2, 1), (3, 2), (2, 1)])
+    # 1 stays the root, then 3 is put there and 2 rises over it.
+    assert await sorted_by([1, 2, 3], ranked(1, 2, 3)) == ((1, 2, 3), [(2, 1), (3, 1), (2, 3)])
+
+
+async def test_four_users_need_a_seventh_comparison_where_the_first_root_sinks_twice():
+    _, asked = await sorted_by([1, 2, 3, 4], ranked(4, 3, 2, 1))
+    # 4 rises over 2, then over 1 at the root, and 1 is below 2 as well.
+    assert asked[:4] == [(4, 2), (4, 1), (3, 4), (2, 1)]
+    assert len(asked) == 7
+    _, asked = await sorted_by([1, 2, 3, 4], ranked(1, 2, 3, 4))
+    assert len(asked) == 6
+
+
+@pytest.mark.parametrize(
+    ("members", "comparisons", "pairs"),
+    [(2, {1}, {1}), (3, {3}, {2, 3}), (4, {6, 7}, {3, 4, 5, 6})],
+)
+async def test_every_order_is_found_by_few_comparisons(members, comparisons, pairs):
+    asked_of_each = []
+    for order in permutations(range(1, members + 1)):
+        found, asked = await sorted_by(range(1, members + 1), ranked(*order))
+        assert found == order
+        asked_of_each.append(asked)
+
+    assert {len(asked) for asked in asked_of_each} == comparisons
+    distinct = [{tuple(sorted(pair)) for pair in asked} for asked in asked_of_each]
+    assert {len(asked) for asked in distinct} == pairs
+
+
+@pytest.mark.parametrize(
+    ("members", "comparisons", "pairs"),
+    [(2, {1}, {1}), (3, {3}, {2, 3}), (4, {6, 7}, {3, 4, 5, 6})],
+)
+async def test_undecided_and_circular_comparisons_cost_no_more(members, comparisons, pairs):
+    every = list(combinations(range(1, members + 1), 2))
+    seen, distinct = set(), set()
+    for outcomes in product((0, 1, None), repeat=len(every)):
+        chosen = zip(every, outcomes, strict=True)
+        preferred = {(p[o], p[1 - o]) for p, o in chosen if o is not None}
+        _, asked = await sorted_by(range(1, members + 1), preferred)
+        seen.add(len(asked))
+        distinct.add(len({tuple(sorted(pair)) for pair in asked}))
+
+    assert (seen, distinct) == (comparisons, pairs)
+
+
+@pytest.mark.parametrize(("members", "order"), [(2, (1, 2)), (3, (1, 3, 2)), (4, (1, 4, 3, 2))])
+async def test_as_published_nobody_ties_where_all_is_undecided(members, order):
+    found = await as_published(members, Script())
+
+    assert found.order == order
+    assert [found.ranks[user - 1] for user in order] == list(range(1, members + 1))
+
+
+async def test_as_published_follows_the_preferences_there_are():
+    found = await as_published(3, Script((2, 1), (2, 3)))
+
+    # 2 rises over 1; then 3 stands at the root and 1 is no greater, so 3 comes out before it.
+    assert found.order == (2, 3, 1)
+    assert found.ranks == (3, 1, 2)
+
+
+async def test_a_pair_is_asked_once_with_its_lower_number_first():
+    script = Script((3, 1))
+    known = Comparisons(script)
+
+    assert await known.greater(3, 1) is True
+    assert await known.greater(1, 3) is False
+    assert await known.greater(2, 1) is False
+    assert await known.greater(1, 2) is False
+    assert script.asked == [(1, 3), (1, 2)]
+    assert known.made == (compared(1, 3, 3), compared(1, 2))
+
+
+@pytest.mark.parametrize("order", [*permutations((1, 2, 3, 4))])
+async def test_a_sort_asks_for_no_pair_twice_and_keeps_what_it_asked(order):
+    script = Script(*ranked(*order))
+
+    found = await by_heapsort(4, script, Random(7))
+
+    assert found.order == order
+    assert found.ranks == tuple(order.index(user) + 1 for user in (1, 2, 3, 4))
+    assert len(set(script.asked)) == len(script.asked) == len(found.comparisons)
+    assert [(one.first, one.second) for one in found.comparisons] == script.asked
+
+
+async def test_the_sort_begins_with_an_order_that_the_seed_decides():
+    # 0.9 of three puts 3 first, then 0.9 of the two left puts 1 behind 2, that is 3, 1 and 2 …
+    script = Script()
+    found = await by_heapsort(3, script, Least(0.9, 0.9, 0.0))
+
+    # … as drawn: 3 for 1, then 1 for 2. Undecided, the last two change places.
+    assert (found.order, script.asked) == ((3, 2, 1), [(1, 3), (2, 3), (1, 2)])
+
+
+async def test_orders_of_undecided_users_differ_from_seed_to_seed():
+    orders = {(await by_heapsort(3, Script(), Random(seed))).order for seed in range(50)}
+
+    assert orders == set(permutations((1, 2, 3)))
+
+
+async def test_neighbours_whose_comparison_is_undecided_share_a_rank():
+    found = await by_heapsort(3, Script((1, 2), (1, 3)), Straight())
+    assert (found.order, found.ranks) == ((1, 3, 2), (1, 2, 2))
+
+    found = await by_heapsort(3, Script((1, 3), (2, 3)), Straight())
+    assert (found.order, found.ranks) == ((1, 2, 3), (1, 1, 3))
+
+
+async def test_all_undecided_share_the_first_rank():
+    assert (await by_heapsort(2, Script(), Straight())).ranks == (1, 1)
+    assert (await by_heapsort(3, Script(), Straight())).ranks == (1, 1, 1)
+
+
+async def test_neighbours_that_were_not_compared_keep_their_places():
+    found = await by_heapsort(4, Script(), Straight())
+
+    assert found.order == (1, 4, 3, 2)
+    assert (1, 4) not in [(one.first, one.second) for one in found.comparisons]
+    assert found.ranks == (1, 2, 2, 2)
+
+
+async def test_a_failure_to_compare_ends_the_sort():
+    async def fail(first, second):
+        raise TimeoutError
+
+    for ranking in (by_heapsort(3, fail, Straight()), as_published(3, fail)):
+        with pytest.raises(TimeoutError):
+            await ranking
+
+
+async def test_of_all_pairs_wins_decide():
+    script = Script((2, 1), (2, 3), (3, 1))
+    found = await by_wins(3, script, Straight())
+
+    assert script.asked == [(1, 2), (1, 3), (2, 3)]
+    assert (found.order, found.ranks) == ((2, 3, 1), (3, 1, 2))
+    assert len(found.comparisons) == 3
+
+
+async def test_of_all_pairs_equal_wins_share_a_rank():
+    # 4 wins twice, 1 and 2 once, 3 never.
+    found = await by_wins(4, Script((4, 1), (4, 2), (1, 3), (2, 3)), Straight())
+
+    assert (found.order, found.ranks) == ((4, 1, 2, 3), (2, 2, 4, 1))
+
+
+async def test_those_of_equal_wins_follow_each_other_as_the_seed_decides():
+    circle = ((1, 2), (2, 3), (3, 1))
+    found = [await by_wins(3, Script(*circle), Random(seed)) for seed in range(50)]
+
+    assert {one.order for one in found} == set(permutations((1, 2, 3)))
+    assert {one.ranks for one in found} == {(1, 1, 1)}
+
+
+@pytest.mark.parametrize(
+    ("members", "preferred", "circles"),
+    [
+        (3, [(1, 2), (2, 3), (3, 1)], 1),
+        (3, [(2, 1), (3, 2), (1, 3)], 1),
+        (3, [(1, 2), (2, 3), (1, 3)], 0),
+        (3, [(1, 2), (2, 3)], 0),
+        (2, [(1, 2)], 0),
+        # 1 > 2 > 3 > 1 and 2 > 3 > 4 > 2; the other two triples have a best user.
+        (4, [(1, 2), (2, 3), (3, 1), (3, 4), (4, 2), (1, 4)], 2),
+    ],
+)
+def test_a_circle_of_three_preferences_is_intransitive(members, preferred, circles):
+    chosen = {tuple(sorted(pair)): pair[0] for pair in preferred}
+    every = combinations(range(1, members + 1), 2)
+    comparisons = [compared(*pair, chosen.get(pair)) for pair in every]
+
+    assert intransitive(comparisons, members) == circles
+
+
+def test_pairs_that_were_not_compared_make_no_circle():
+    assert intransitive([compared(1, 2, 1), compared(2, 3, 2)], 3) == 0

@@ -1,0 +1,390 @@
+"""Items with their profiles, and work at a real desk with a model that follows a script."""
+
+from types import SimpleNamespace
+
+import msgspec
+import pytest
+from harness_perrecbench.data.averages import most_common
+from harness_perrecbench.records import (
+    Behaviour,
+    Compared,
+    Comparison,
+    Example,
+    Group,
+    Loaded,
+    Options,
+    Person,
+    Ranked,
+    Rated,
+    Thing,
+)
+from harness_perrecbench.stages import (
+    COMPARE,
+    PROFILE,
+    RANK,
+    RATE,
+    STAGES,
+    groups,
+    people,
+    singles,
+)
+
+from harness import CallError, CallFailed, Reply, Unreadable
+
+A, B = "[User A]", "[User B]"
+ADA = Person(id="ada/1", user="ada", history=(Behaviour(title="A teapot", rating=5.0),))
+
+
+def rating(number):
+    return f'{{"predicted_rating": {number}}}'
+
+
+def ranking(*users):
+    return f'{{"predicted_ranking": {list(users)}}}'
+
+
+def made(**profiles):
+    """The records of the stage "profile" that have a value."""
+    pairs = [(Person(id=id, user=id, history=()), text) for id, text in profiles.items()]
+    return {"profile": SimpleNamespace(values=lambda: iter(pairs))}
+
+
+def preferring(*order):
+    """Answers a comparison by which of the two shown users is named first in `order`."""
+
+    def answer(request):
+        parts = request.messages[-1].content.split("taste of ")[1:]
+        first, second = (int(part[0]) for part in parts)
+        return A if order.index(first) < order.index(second) else B
+
+    return answer
+
+
+# Which stages a task has.
+
+
+@pytest.mark.parametrize(
+    ("ask", "stage"),
+    [("pointwise", RATE), ("rating", RATE), ("pairwise", COMPARE), ("listwise", RANK)],
+)
+def test_the_way_of_asking_decides_the_stage(ask, stage):
+    assert [one for one in STAGES if one.when(Loaded(), Options(ask=ask))] == [stage]
+
+
+def test_people_without_profiles_come_first():
+    data = Loaded(people=(ADA,))
+
+    assert [one for one in STAGES if one.when(data, Options())] == [PROFILE, RATE]
+    assert list(people({}, data, Options())) == [ADA]
+
+
+# Items.
+
+
+def test_profiles_that_were_made_are_filled_in(member, single):
+    asked = tuple(member(n, profile=None, profiled=f"u{n}/20") for n in (1, 2))
+    has = member(3)
+    group = Group(id="k", user="k", query=Thing(title="A kettle"), members=(*asked, has))
+    lone = msgspec.structs.replace(single, member=asked[1])
+    upstreams = made(**{"u2/20": "Cooks."})
+
+    [filled] = groups(upstreams, Loaded(groups=(group,)), Options())
+    assert [one.profile for one in filled.members] == [None, "Cooks.", "Reads."]
+    assert filled.members[2] is has
+    [filled] = singles(upstreams, Loaded(singles=(lone,)), Options())
+    assert filled.member.profile == "Cooks."
+    assert (filled.id, filled.place, filled.of) == ("kettle/1", 1, 2)
+
+
+def test_profiles_are_filled_in_where_examples_show_them(group, member, single):
+    lacking = tuple(member(n, profile=None, profiled=f"u{n}/20") for n in (1, 2))
+    example = Example(query=Thing(title="A lamp"), members=lacking, answer="[User A]")
+    upstreams = made(**{"u1/20": "Cooks.", "u2/20": "Sews."})
+    whole = msgspec.structs.replace(group(2), examples=(example,))
+    lone = msgspec.structs.replace(single, examples=(example,))
+
+    [filled] = groups(upstreams, Loaded(groups=(whole,)), Options())
+    assert [one.profile for one in filled.examples[0].members] == ["Cooks.", "Sews."]
+    [filled] = singles(upstreams, Loaded(singles=(lone,)), Options())
+    assert [one.profile for one in filled.examples[0].members] == ["Cooks.", "Sews."]
+
+
+def test_without_a_stage_of_profiles_items_are_as_they_were_loaded(group, single):
+    data = Loaded(groups=(group(3),), singles=(single,))
+
+    assert list(groups({}, data, Options())) == [group(3)]
+    assert list(singles({}, data, Options())) == [single]
+
+
+# Profiles.
+
+
+async def test_a_profile_is_what_the_profiler_writes(at_desk):
+    worked = await at_desk(PROFILE, ADA, ["They like tea."])
+
+    assert worked.outcome == "They like tea."
+    assert "A teapot" in worked.asked[0].messages[-1].content
+
+
+async def test_an_empty_profile_is_asked_for_again_and_then_unreadable(at_desk):
+    worked = await at_desk(PROFILE, ADA, ["", "", "They like tea."])
+    assert (worked.outcome, worked.repeats) == ("They like tea.", [0, 1, 2])
+
+    worked = await at_desk(PROFILE, ADA, ["", " "], tries=2)
+    assert worked.outcome == Unreadable("empty")
+
+
+@pytest.mark.parametrize("stage", [COMPARE, RANK])
+async def test_nobody_is_asked_about_a_group_that_lacks_a_profile(at_desk, group, member, stage):
+    whole = group(2)
+    lacking = member(2, profile=None, profiled="u2/20")
+    item = msgspec.structs.replace(whole, members=(whole.members[0], lacking))
+
+    worked = await at_desk(stage, item, [])
+
+    assert worked.outcome == Unreadable("no_profile", "there is no profile of u2/20")
+
+
+@pytest.mark.parametrize("stage", [RATE, COMPARE, RANK])
+async def test_nobody_is_asked_where_an_example_lacks_a_profile(
+    at_desk, group, single, member, stage
+):
+    lacking = (member(1, profile=None, profiled="u1/20"), member(2))
+    example = Example(query=Thing(title="A lamp"), members=lacking, answer="[User A]")
+    item = msgspec.structs.replace(single if stage is RATE else group(2), examples=(example,))
+
+    worked = await at_desk(stage, item, [])
+
+    assert worked.outcome == Unreadable("no_profile", "there is no profile of u1/20")
+
+
+async def test_nobody_is_asked_about_a_user_who_lacks_a_profile(at_desk, single, member):
+    item = msgspec.structs.replace(single, member=member(1, profile=None, profiled="u1/20"))
+
+    assert (await at_desk(RATE, item, [])).outcome.cause == "no_profile"
+
+
+async def test_a_profile_that_nobody_wanted_is_not_missed(at_desk, single, member):
+    item = msgspec.structs.replace(single, member=member(1, profile=None))
+
+    worked = await at_desk(RATE, item, [rating(4)], profile="no_text")
+
+    assert worked.outcome == Rated(rating=4.0, answers=(4.0,))
+
+
+# Ratings.
+
+
+async def test_a_rating_is_asked_for_once(at_desk, single):
+    worked = await at_desk(RATE, single, [rating(4.5)])
+
+    assert worked.outcome == Rated(rating=4.5, answers=(4.5,))
+    assert (worked.users, worked.repeats) == (["1"], [0])
+
+
+async def test_an_unreadable_answer_is_asked_for_again_as_the_next_repeat(at_desk, single):
+    worked = await at_desk(RATE, single, ["Four!", rating(7), rating(3)])
+
+    assert worked.outcome == Rated(rating=3.0, answers=(3.0,))
+    assert worked.repeats == [0, 1, 2]
+    assert len({call.key for call in worked.calls}) == 3
+
+
+async def test_after_five_tries_the_last_failure_stands(at_desk, single):
+    worked = await at_desk(RATE, single, [*["Four!"] * 4, rating(7)])
+
+    assert worked.outcome == Unreadable("out_of_range", "7 is not from 1 to 5")
+    assert worked.repeats == [0, 1, 2, 3, 4]
+
+
+async def test_an_answer_cut_at_the_limit_is_a_failure(at_desk, single):
+    cut = Reply(text=rating(4), finish="length")
+
+    worked = await at_desk(RATE, single, [cut, cut], tries=2)
+
+    assert worked.outcome.cause == "truncated"
+
+
+async def test_of_several_samples_the_median_counts(at_desk, single):
+    answers = [rating(number) for number in (5, 1, 4.5, 4, 2)]
+
+    worked = await at_desk(RATE, single, answers, samples=5)
+
+    assert worked.outcome == Rated(rating=4.0, answers=(5.0, 1.0, 4.5, 4.0, 2.0))
+    assert worked.repeats == [0, 5, 10, 15, 20]
+
+
+async def test_samples_that_cannot_be_read_are_left_out(at_desk, single):
+    worked = await at_desk(RATE, single, ["?", "?", rating(3), "?", rating(4)], samples=3, tries=2)
+
+    assert worked.outcome == Rated(rating=3.5, answers=(3.0, 4.0))
+    assert worked.repeats == [0, 1, 2, 4, 5]
+
+
+async def test_where_no_sample_can_be_read_the_last_failure_stands(at_desk, single):
+    worked = await at_desk(RATE, single, ["?", rating(0)], samples=2, tries=1)
+
+    assert worked.outcome.cause == "out_of_range"
+
+
+async def test_a_call_that_failed_ends_the_samples(at_desk, single):
+    worked = await at_desk(RATE, single, [rating(3), CallError("overflow", "too long")], samples=3)
+
+    assert worked.outcome == CallFailed("overflow", "too long")
+
+
+@pytest.mark.parametrize(
+    ("options", "prompt"),
+    [({}, "rate"), ({"wording": "c"}, "rate_c"), ({"thought": True}, "rate_thought")],
+)
+async def test_options_choose_the_prompt(at_desk, single, options, prompt):
+    worked = await at_desk(RATE, single, [rating(4)], **options)
+
+    assert [call.prompt for call in worked.calls] == [prompt]
+
+
+def test_of_answers_that_are_equally_frequent_the_first_seen_counts():
+    assert most_common(["b", "a", "a", "b", "c"]) == "b"
+    assert most_common([(2, 1), (1, 2), (1, 2)]) == (1, 2)
+
+
+# Orders.
+
+
+async def test_an_order_is_asked_for_once_about_all_users(at_desk, group):
+    worked = await at_desk(RANK, group(3), [ranking(3, 1, 2)])
+
+    assert worked.outcome == Ranked(order=(3, 1, 2), answers=((3, 1, 2),))
+    assert worked.users == ["123"]
+
+
+async def test_of_several_orders_the_most_frequent_counts(at_desk, group):
+    answers = [ranking(2, 1), ranking(1, 2), "?", ranking(1, 2)]
+
+    worked = await at_desk(RANK, group(2), answers, samples=3)
+
+    assert worked.outcome == Ranked(order=(1, 2), answers=((2, 1), (1, 2), (1, 2)))
+    assert worked.repeats == [0, 5, 10, 11]
+
+
+async def test_an_order_with_repeats_passes_by_option_alone(at_desk, group):
+    refused = await at_desk(RANK, group(3), [ranking(1, 3, 3)], tries=1)
+    passed = await at_desk(RANK, group(3), [ranking(1, 3, 3)], repeated_users="passed")
+
+    assert refused.outcome.cause == "not_a_permutation"
+    assert passed.outcome.order == (1, 3, 3)
+
+
+async def test_a_failed_call_for_an_order_is_returned_as_it_is(at_desk, group):
+    worked = await at_desk(RANK, group(2), [CallError("timeout", "slow")])
+
+    assert worked.outcome == CallFailed("timeout", "slow")
+
+
+# Comparisons.
+
+
+async def test_two_users_are_compared_in_both_orders(at_desk, group):
+    worked = await at_desk(COMPARE, group(2), [B, A])
+
+    assert worked.users == ["12", "21"]
+    assert worked.outcome == Compared(
+        order=(2, 1),
+        ranks=(2, 1),
+        comparisons=(Comparison(first=1, second=2, forth="B", back="A"),),
+    )
+
+
+async def test_answers_that_disagree_prefer_nobody(at_desk, group):
+    worked = await at_desk(COMPARE, group(2), [A, A])
+
+    assert worked.outcome.ranks == (1, 1)
+    assert worked.outcome.comparisons[0].preferred is None
+
+
+@pytest.mark.parametrize("comparing", ["heapsort", "published", "all_pairs"])
+async def test_four_users_are_sorted_and_no_question_is_asked_twice(at_desk, group, comparing):
+    worked = await at_desk(COMPARE, group(4), preferring(3, 1, 4, 2), comparing=comparing)
+
+    assert worked.outcome.order == (3, 1, 4, 2)
+    assert worked.outcome.ranks == (2, 4, 1, 3)
+    assert len(set(worked.users)) == len(worked.users) == 2 * len(worked.outcome.comparisons)
+    assert {users[::-1] for users in worked.users} == set(worked.users)
+    assert worked.users == [
+        users
+        for one in worked.outcome.comparisons
+        for users in (f"{one.first}{one.second}", f"{one.second}{one.first}")
+    ]
+    if comparing == "all_pairs":
+        assert len(worked.users) == 12
+
+
+async def test_as_published_undecided_users_are_in_the_order_of_the_sort(at_desk, group):
+    worked = await at_desk(COMPARE, group(3), lambda request: A, comparing="published")
+
+    assert (worked.outcome.order, worked.outcome.ranks) == ((1, 3, 2), (1, 3, 2))
+
+
+async def test_undecided_users_share_a_rank_and_the_seed_orders_them(at_desk, group):
+    outcomes = [
+        (await at_desk(COMPARE, group(3), lambda request: A, seed=seed)).outcome
+        for seed in (0, 0, *range(1, 12))
+    ]
+
+    assert {one.ranks for one in outcomes} == {(1, 1, 1)}
+    assert outcomes[0] == outcomes[1]
+    assert len({one.order for one in outcomes}) > 1
+
+
+async def test_the_majority_of_samples_counts_within_each_order(at_desk, group):
+    answers = [A, B, A, B, "neither", B, A]
+
+    worked = await at_desk(COMPARE, group(2), answers, samples=3, tries=2)
+
+    assert worked.users == ["12"] * 3 + ["21"] * 4
+    assert worked.repeats == [0, 2, 4, 0, 2, 3, 4]
+    assert worked.outcome.comparisons == (Comparison(first=1, second=2, forth="A", back="B"),)
+
+
+async def test_an_unreadable_side_leaves_its_comparison_without_a_preference(at_desk, group):
+    def answer(request):
+        sides = preferring(1, 2, 3)(request)
+        shown = [part[0] for part in request.messages[-1].content.split("taste of ")[1:]]
+        return "neither" if shown == ["1", "2"] else sides
+
+    worked = await at_desk(COMPARE, group(3), answer, comparing="all_pairs", tries=1)
+
+    assert worked.outcome.comparisons == (
+        Comparison(first=1, second=2, forth=None, back="B"),
+        Comparison(first=1, second=3, forth="A", back="B"),
+        Comparison(first=2, second=3, forth="A", back="B"),
+    )
+    # One win each for 1 and 2, none for 3.
+    assert worked.outcome.ranks == (1, 1, 3)
+
+
+async def test_a_group_without_a_comparison_that_was_read_is_unreadable(at_desk, group):
+    worked = await at_desk(COMPARE, group(2), ["neither", A], tries=1)
+    assert worked.outcome.cause == "none_named"
+    assert worked.users == ["12", "21"]
+
+    worked = await at_desk(COMPARE, group(2), ["neither", f"{A} or {B}"], tries=1)
+    assert worked.outcome.cause == "both_named"
+
+
+async def test_a_call_that_failed_is_the_outcome_of_the_group(at_desk, group):
+    answers = [A, B, CallError("timeout", "slow")]
+
+    worked = await at_desk(COMPARE, group(3), answers, comparing="all_pairs")
+
+    assert worked.outcome == CallFailed("timeout", "slow")
+    assert worked.users == ["12", "21", "13"]
+
+
+async def test_after_a_thought_the_last_bracketed_side_counts(at_desk, group):
+    answers = ["[User A] cooks, [User B] reads. [User B]", "[User B] reads, so [User A]"]
+
+    worked = await at_desk(COMPARE, group(2), answers, thought=True)
+
+    assert worked.outcome.order == (2, 1)
+    assert {call.prompt for call in worked.calls} == {"compare_thought"}

@@ -1,0 +1,23 @@
+"""The benchmark, put together."""
+
+from __future__ import annotations
+
+from harness import Benchmark
+from harness_perrecbench.data import load
+from harness_perrecbench.metrics import METRICS, counts, score
+from harness_perrecbench.records import Options, Told
+from harness_perrecbench.stages import STAGES
+
+PERRECBENCH = Benchmark(
+    name="perrecbench",
+    version=1,
+    description="Tell whose preference for an item is stronger, free of rating bias and quality.",
+    paper="https://arxiv.org/abs/2501.13391",
+    stages=STAGES,
+    options=Options,
+    load=load,
+    score=score,
+    metrics=METRICS,
+    details=Told,
+    counts=counts,
+)

@@ -1,0 +1,97 @@
+"""What can be said of a group without understanding anybody: ratings and rankings by averages.
+
+What needs something that the data does not hold is absent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from math import fsum
+from typing import TypeAlias
+
+import msgspec
+
+from harness.hashing import stable_int
+from harness_perrecbench.records import Member
+from harness_perrecbench.taus import ranks_of, relative
+
+Guess: TypeAlias = Callable[[Member, float | None], float | None]
+"""A member's predicted rating, from the member and the mean rating of the whole data."""
+
+
+def user_average(member: Member, overall: float | None) -> float | None:
+    """What the user rates on average: the same relative rating for all."""
+    return member.average
+
+
+def item_average(member: Member, overall: float | None) -> float | None:
+    """What the others rated the item, which as a ranking is lower average first."""
+    return member.item_average
+
+
+def both_averages(member: Member, overall: float | None) -> float | None:
+    """The user's average, moved by how much better or worse than most the item is."""
+    if member.item_average is None or overall is None:
+        return None
+    return member.average + member.item_average - overall
+
+
+def bm25_ratings(member: Member, overall: float | None) -> float | None:
+    """The mean of the ratings that were retrieved, by their scores; the average where none counts.
+
+    A score below 0 counts as 0. Data that comes retrieved has no scores.
+    """
+    if len(member.weights) != len(member.shown):
+        return None
+    weights = [max(weight, 0.0) for weight in member.weights]
+    if not any(weights):
+        return member.average
+    rated = zip(weights, member.shown, strict=True)
+    return fsum(weight * behaviour.rating for weight, behaviour in rated) / fsum(weights)
+
+
+GUESSES: Mapping[str, Guess] = {
+    "user_average": user_average,
+    "item_average": item_average,
+    "both_averages": both_averages,
+    "bm25_ratings": bm25_ratings,
+}
+"""The predictions of ratings, by name."""
+
+BASELINES = ("random", *GUESSES, "higher_average_first", "lower_average_first")
+"""All rankings, in the order in which they are told."""
+
+
+def guesses(members: Sequence[Member], overall: float | None) -> dict[str, tuple[float, ...]]:
+    """The ratings of all members by each prediction that there is for every one of them."""
+    made = {name: [guess(member, overall) for member in members] for name, guess in GUESSES.items()}
+    return {
+        name: tuple(rating for rating in ratings if rating is not None)
+        for name, ratings in made.items()
+        if None not in ratings
+    }
+
+
+def baseline_ranks(
+    item: str, members: Sequence[Member], overall: float | None
+) -> dict[str, tuple[int, ...]]:
+    """The rank of each member by each baseline; the random one is drawn from item and member."""
+    averages = [member.average for member in members]
+    predicted = guesses(_of_one_item(members), overall)
+    ranks = {
+        "random": ranks_of([stable_int("random", item, member.id) for member in members]),
+        **{name: ranks_of(relative(ratings, averages)) for name, ratings in predicted.items()},
+        "higher_average_first": ranks_of(averages),
+        "lower_average_first": ranks_of([-average for average in averages]),
+    }
+    return {name: ranks[name] for name in BASELINES if name in ranks}
+
+
+def _of_one_item(members: Sequence[Member]) -> list[Member]:
+    """The members with one average of the item for all.
+
+    Averages of the others' ratings rank users by their own: whose is high lowers everyone else's.
+    """
+    known = [member.item_average for member in members if member.item_average is not None]
+    shared = fsum(known) / len(known) if len(known) == len(members) else None
+    return [msgspec.structs.replace(member, item_average=shared) for member in members]

@@ -1,0 +1,396 @@
+"""Scores worked out by hand, whichever way a ranking was asked for."""
+
+from itertools import groupby
+from math import sqrt
+
+import pytest
+from harness_perrecbench.metrics import METRICS, counts, score
+from harness_perrecbench.records import (
+    Behaviour,
+    Compared,
+    Comparison,
+    Group,
+    Member,
+    Options,
+    Person,
+    Ranked,
+    Rated,
+    Single,
+    Thing,
+    Told,
+)
+
+from harness.outcomes import CallFailed, Unreadable
+from harness.results.records import Done, Record
+from harness.results.summarise import summarise
+from harness.tasks.task import IntervalSpec
+
+QUERY = Thing(title="rye")
+BASELINE_ORDERS = ("random", "user_average", "higher_average_first", "lower_average_first")
+
+
+class WrittenRecords(list):
+    """A list that reads like the records of a stage."""
+
+    def values(self):
+        return ((one.item, one.outcome.value) for one in self if isinstance(one.outcome, Done))
+
+    def by_user(self):
+        return ((user, list(own)) for user, own in groupby(self, key=lambda one: one.user))
+
+
+def recorded(*pairs):
+    """The records of a stage from pairs of an item and its value or failure."""
+    return WrittenRecords(
+        Record(
+            key="",
+            stage="",
+            user=item.user,
+            id=item.id,
+            item=item,
+            outcome=value if isinstance(value, Unreadable | CallFailed) else Done(value),
+        )
+        for item, value in pairs
+    )
+
+
+def member(name, average, *, rank=None, rating=None, shown=(), weights=(), item_average=None):
+    return Member(
+        id=name,
+        average=average,
+        common=5.0,
+        rank=rank,
+        rating=rating,
+        shown=shown or (Behaviour(title="bread", rating=5.0),),
+        weights=weights,
+        item_average=item_average,
+    )
+
+
+ADA = member("ada", 4.5, rank=2, rating=4.0)
+BEN = member("ben", 2.5, rank=1, rating=5.0)
+CLEO = member("cleo", 3.5, rank=3, rating=1.0)
+
+
+def group(*members, item="item"):
+    return Group(id=item, user=item, query=QUERY, members=members)
+
+
+def rated(*ratings, members=(ADA, BEN, CLEO), item="item"):
+    """Records of the stage "rate" of one group, last user first."""
+    return [
+        (
+            Single(
+                id=f"{item}/{place}",
+                user=item,
+                query=QUERY,
+                member=one,
+                place=place,
+                of=len(members),
+            ),
+            rating
+            if isinstance(rating, Unreadable | CallFailed)
+            else Rated(rating=rating, answers=(rating,)),
+        )
+        for place, (one, rating) in reversed(
+            list(enumerate(zip(members, ratings, strict=True), start=1))
+        )
+    ]
+
+
+def ranked(*order):
+    return Ranked(order=order, answers=(order,))
+
+
+def only(records):
+    (one,) = score(records, Options())
+    return one
+
+
+def summary(records):
+    return summarise(
+        score(records, Options()),
+        METRICS,
+        interval=IntervalSpec(),
+        seed=0,
+        task="perrec",
+    )
+
+
+def test_ratings_are_ranked_by_what_they_leave_of_the_averages():
+    # 5 - 4.5, 3 - 2.5 and 1 - 3.5: ada and ben tie, cleo is last; ben is truly first, then ada.
+    found = only({"rate": recorded(*rated(5, 3, 1))})
+
+    assert (found.id, found.user, found.missing, found.counts) == ("item", "item", {}, {})
+    for name, value in {
+        "ptc": 2 / 3,
+        # Orders 2, 1, 3 and 2, 1, 3: of equal ratings the later user comes first.
+        "ptc_published": 1.0,
+        "tau_b": 2 / sqrt(2 * 3),
+        "exact": 0.0,
+        "like_higher_average": (1 * 0 + 1 - 1) / 3,
+        "mae": (1 + 2 + 0) / 3,
+        "squared_error": (1 + 4 + 0) / 3,
+    }.items():
+        assert found.values[name] == pytest.approx(value), name
+
+
+def test_details_are_in_the_order_of_the_users():
+    told = only({"rate": recorded(*rated(5, 3, 2))}).details
+
+    assert told == Told(
+        item="item",
+        averages=(4.5, 2.5, 3.5),
+        truth=(2, 1, 3),
+        ranks=(1, 1, 3),
+        order=(2, 1, 3),
+        ratings=(4.0, 5.0, 1.0),
+        predicted=(5.0, 3.0, 2.0),
+        baselines={
+            "random": told.baselines["random"],
+            "user_average": (1, 1, 1),
+            "higher_average_first": (1, 3, 2),
+            "lower_average_first": (3, 1, 2),
+        },
+        guesses={"user_average": (4.5, 2.5, 3.5)},
+    )
+    assert sorted(told.baselines["random"]) == [1, 2, 3]
+
+
+def test_the_exact_ranking_is_told():
+    found = only({"rank": recorded((group(ADA, BEN, CLEO), ranked(2, 1, 3)))})
+
+    assert {name: found.values[name] for name in ("ptc", "ptc_published", "tau_b", "exact")} == {
+        "ptc": 1.0,
+        "ptc_published": 1.0,
+        "tau_b": 1.0,
+        "exact": 1.0,
+    }
+
+
+def test_an_order_is_compared_as_ranks_and_as_published():
+    # True order 1, 3, 2; predicted 2, 3, 1.
+    members = (member("a", 3.0, rank=1), member("b", 3.5, rank=3), member("c", 4.0, rank=2))
+
+    found = only({"rank": recorded((group(*members), ranked(2, 3, 1)))})
+
+    assert found.values["ptc"] == -1
+    assert found.values["ptc_published"] == pytest.approx(1 / 3)
+    # Higher average first is c, b, a: of its pairs the prediction b, c, a has two.
+    assert found.values["like_higher_average"] == pytest.approx(1 / 3)
+    assert "mae" not in found.values | found.missing
+
+
+def test_of_an_order_that_repeats_a_user_who_is_left_out_comes_last():
+    members = (member("a", 3.0, rank=1), member("b", 3.5, rank=3), member("c", 4.0, rank=2))
+
+    found = only({"rank": recorded((group(*members), ranked(1, 3, 3)))})
+
+    assert found.details.ranks == (1, 3, 2)
+    assert found.details.order == (1, 3, 3)
+    assert found.values["ptc"] == 1
+    # Places 1, 3, 3 against 1, 3, 2: two pairs agree, the third is tied in the first list.
+    assert found.values["ptc_published"] == pytest.approx(2 / sqrt(2 * 3))
+
+
+def test_who_ties_everybody_has_no_tau_b_and_a_ptc_of_zero():
+    found = only({"rate": recorded(*rated(4.5, 2.5, 3.5))})
+
+    assert found.values["ptc"] == 0
+    assert found.missing == {"tau_b": "all_tied"}
+
+
+def test_comparisons_tell_of_the_first_place_and_of_answers_that_differ():
+    dan = member("dan", 3.0, rank=4)
+    value = Compared(
+        order=(2, 1, 3, 4),
+        ranks=(2, 1, 2, 4),
+        comparisons=(
+            Comparison(first=1, second=2, forth="B", back="A"),
+            Comparison(first=1, second=3, forth="A", back="A"),
+            Comparison(first=2, second=3, forth="A", back=None),
+            Comparison(first=1, second=4, forth="A", back="B"),
+        ),
+    )
+
+    found = only({"compare": recorded((group(ADA, BEN, CLEO, dan), value))})
+
+    assert found.values["ptc"] == pytest.approx(5 / 6)
+    assert found.values["ptc_published"] == 1
+    # A was named in five of seven answers; of three comparisons read whole, one named both.
+    assert found.values["first_position"] == 5 / 7
+    assert found.values["inconsistent"] == 1 / 3
+    assert found.values["undecided"] == 2 / 4
+
+
+def test_one_unreadable_user_makes_the_group_unreadable_and_the_first_gives_the_cause():
+    failures = (CallFailed("timeout"), Unreadable("no_json"))
+
+    found = only({"rate": recorded(*rated(5, *failures))})
+
+    assert found.missing == dict.fromkeys(
+        (
+            "like_higher_average",
+            "ptc",
+            "ptc_published",
+            "tau_b",
+            "exact",
+            "mae",
+            "squared_error",
+        ),
+        "rate/timeout",
+    )
+    assert set(found.values) == {*BASELINE_ORDERS, "mae_user_average", "squared_error_user_average"}
+    assert found.details.ranks is found.details.predicted is None
+    assert found.details.truth == (2, 1, 3)
+
+
+@pytest.mark.parametrize(
+    ("stage", "own"),
+    [("rank", ()), ("compare", ("first_position", "inconsistent", "undecided"))],
+)
+def test_an_unreadable_group_keeps_its_baselines(stage, own):
+    found = only({stage: recorded((group(ADA, BEN), Unreadable("schema")))})
+
+    assert found.missing == dict.fromkeys(
+        ("like_higher_average", "ptc", "ptc_published", "tau_b", "exact", *own), f"{stage}/schema"
+    )
+    assert found.values["higher_average_first"] == -1
+    assert found.values["lower_average_first"] == 1
+    assert found.values["user_average"] == 0
+    assert found.values["random"] in (1, -1)
+    # |4.5 - 4| and |2.5 - 5|
+    assert found.values["mae_user_average"] == 1.5
+
+
+def test_groups_without_a_label_are_no_units_of_agreement_and_are_counted():
+    unlabelled = (member("a", 4.0, rank=1), member("b", 3.0))
+
+    read = only({"rank": recorded((group(*unlabelled), ranked(1, 2)))})
+    unread = only({"rank": recorded((group(*unlabelled), Unreadable("schema")))})
+
+    assert read.values == {"like_higher_average": 1.0}
+    assert read.missing == {}
+    assert unread.missing == {"like_higher_average": "rank/schema"}
+    assert read.counts == unread.counts == {"groups without a whole true order": 1}
+    assert read.details.truth is None
+
+
+def test_unreadable_groups_count_zero_and_stand_beside_the_figure_without_them():
+    pairs = [
+        (group(ADA, BEN, item="one"), ranked(2, 1)),
+        (group(ADA, BEN, item="two"), Unreadable("schema")),
+        (group(member("a", 4.0), member("b", 3.0), item="unlabelled"), ranked(1, 2)),
+    ]
+
+    found = summary({"rank": recorded(*pairs)})
+
+    for name in ("ptc", "ptc_published", "exact"):
+        assert found[name].value == 0.5, name
+        assert (found[name].n, found[name].left_out) == (1, 1.0), name
+        assert found[name].missing == {"rank/schema": 1}, name
+    assert found["lower_average_first"].value == 1
+    assert found["lower_average_first"].n == 2
+
+
+def test_errors_are_of_users_who_rated():
+    found = summary(
+        {
+            "rate": recorded(
+                *rated(5, 1, members=(ADA, BEN), item="one"),
+                *rated(4, 4, members=(ADA, BEN), item="two"),
+            )
+        }
+    )
+
+    # Errors 1, 4, 0 and 1.
+    assert found["mae"].value == pytest.approx(6 / 4)
+    assert found["rmse"].value == pytest.approx(sqrt(18 / 4))
+    assert found["rmse_user_average"].value == pytest.approx(sqrt((0.25 + 6.25) / 2))
+
+
+def test_without_true_ratings_there_are_no_errors():
+    members = (member("a", 4.0, rank=1), member("b", 3.0, rank=2))
+
+    read = only({"rate": recorded(*rated(5, 2, members=members))})
+    unread = only({"rate": recorded(*rated(5, Unreadable("schema"), members=members))})
+
+    assert read.values["ptc"] == 1
+    assert not {"mae", "squared_error"} & (read.values | unread.missing).keys()
+    assert read.counts == unread.counts == {"groups without true ratings": 1}
+
+
+def test_a_behaviour_that_stands_alone_is_a_unit_of_its_own():
+    shown = (Behaviour(title="bread", rating=5.0), Behaviour(title="trains", rating=1.0))
+    ada = member("ada", 4.0, rating=3.0, shown=shown, weights=(1.0, 3.0), item_average=4.5)
+    single = Single(
+        id="rye/ada", user="ada", query=QUERY, member=ada, place=1, of=1, overall_average=4.25
+    )
+    other = Single(id="tea/ada", user="ada", query=QUERY, member=ada, place=1, of=1)
+
+    read, unread = score(
+        {
+            "rate": recorded(
+                (single, Rated(rating=5, answers=(5,))), (other, Unreadable("truncated"))
+            )
+        },
+        Options(ask="rating"),
+    )
+
+    assert read.values == {
+        "mae": 2.0,
+        "squared_error": 4.0,
+        "mae_user_average": 1.0,
+        "squared_error_user_average": 1.0,
+        "mae_item_average": 1.5,
+        "squared_error_item_average": 2.25,
+        "mae_both_averages": 1.25,
+        "squared_error_both_averages": 1.5625,
+        # (5 + 3 * 1) / 4 = 2
+        "mae_bm25_ratings": 1.0,
+        "squared_error_bm25_ratings": 1.0,
+    }
+    assert read.details == Told(
+        item="rye",
+        averages=(4.0,),
+        ratings=(3.0,),
+        predicted=(5.0,),
+        guesses={
+            "user_average": (4.0,),
+            "item_average": (4.5,),
+            "both_averages": (4.25,),
+            "bm25_ratings": (2.0,),
+        },
+    )
+    assert unread.missing == {"mae": "rate/truncated", "squared_error": "rate/truncated"}
+    assert unread.user == "ada"
+    assert unread.counts == {}
+
+
+def test_what_happened_in_the_run_is_counted():
+    circle = (
+        Comparison(first=1, second=2, forth="A", back="B"),
+        Comparison(first=2, second=3, forth="A", back="B"),
+        Comparison(first=1, second=3, forth="B", back="A"),
+    )
+    half_read = (Comparison(first=1, second=2, forth=None, back="A"),)
+    records = {
+        "profile": recorded(
+            (Person(id="ada/1", user="ada", history=()), "likes rye"),
+            (Person(id="ben/1", user="ben", history=()), Unreadable("empty")),
+            (Person(id="cleo/1", user="cleo", history=()), "likes tea"),
+        ),
+        "compare": recorded(
+            (group(ADA, BEN, CLEO), Compared(order=(1, 2, 3), ranks=(1, 1, 1), comparisons=circle)),
+            (group(ADA, BEN), Compared(order=(1, 2), ranks=(1, 1), comparisons=half_read)),
+            (group(ADA, CLEO), Unreadable("empty")),
+        ),
+    }
+
+    assert counts(records, Options()) == {
+        "profiles that could not be made": 1,
+        "comparisons of two users": 4,
+        "answers to comparisons that could not be read": 1,
+        "triples of users preferred in a circle": 1,
+    }
+    assert counts({"rank": recorded()}, Options()) == {}

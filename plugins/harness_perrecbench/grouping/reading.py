@@ -1,0 +1,218 @@
+"""Review logs as arrays: users, items, ratings and times by number.
+
+Ids are held once each, of a rating some 18 bytes. Numbers follow the order of the names, so that
+nothing depends on the order of rows and files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.data.fingerprint import stamp_of
+from harness.data.source import FileSource
+from harness.data.table import Table
+from harness.errors import DataError
+from harness.tasks.task import Column
+from harness_perrecbench.grouping.settings import Settings, review_files
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from harness.data.batches import Batch
+
+UNIT = 1000
+"""Ratings are held in thousandths, so that sums are exact in whatever order they are made."""
+
+MILLISECONDS_A_SECOND = 1000
+LARGEST_SECONDS = 1e11
+"""Larger times since 1970 count milliseconds."""
+
+ITEM_COLUMNS = {
+    "parent_asin": Column(type="string"),
+    "title": Column(type="string", required=False),
+    "author": Column(type="any", required=False),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Log:
+    """All ratings as they were read, a place in each array a rating.
+
+    `user` and `item` are places in the sorted `users` and `items`. `domain_of` has of each item the
+    place of its domain, or the number of domains where it has none. `left_out` counts bad rows.
+    """
+
+    users: tuple[str, ...]
+    items: tuple[str, ...]
+    user: np.ndarray
+    item: np.ndarray
+    rating: np.ndarray
+    time: np.ndarray
+    domains: tuple[str, ...]
+    domain_of: np.ndarray
+    left_out: int
+
+    @property
+    def ticks(self) -> int:
+        """How many units of `time` a second has."""
+        import numpy as np
+
+        return MILLISECONDS_A_SECOND if np.abs(self.time).max() > LARGEST_SECONDS else 1
+
+
+def read(settings: Settings) -> Log:
+    """Every rating of the log; DataError with file and line for one that cannot be used."""
+    import numpy as np
+
+    users: dict[str, int] = {}
+    items: dict[str, int] = {}
+    files = list(review_files(settings))
+    domains = tuple(sorted({domain for domain, _ in files if domain}))
+    parts: list[tuple[np.ndarray, ...]] = []
+    seen_in: list[tuple[int, np.ndarray]] = []
+    read_rows = 0
+    for domain, path in files:
+        table = _table(path, _columns(required=settings.bad_rows == "refused"))
+        first = len(parts)
+        for batch in table.batches():
+            read_rows += len(batch)
+            parts.append(_numbered(_usable(table, batch, settings), users, items))
+        if domain:
+            own = [part[1] for part in parts[first:]]
+            seen_in.append((domains.index(domain), np.unique(np.concatenate(own))))
+    user, item, rating, time = (np.concatenate(part) for part in zip(*parts, strict=True))
+    del parts
+    if not len(user):
+        raise DataError(
+            "no rating is left",
+            where=", ".join(str(path) for _, path in files),
+            found=f"{read_rows} rows without an id, a time or a rating from 1 to 5",
+        )
+    user_names, new_user = _by_name(users)
+    item_names, new_item = _by_name(items)
+    domain_of = np.full(len(items), len(domains), dtype=np.int16)
+    for place, found in seen_in:
+        there = new_item[found]
+        domain_of[there] = np.minimum(domain_of[there], place)
+    return Log(
+        users=user_names,
+        items=item_names,
+        user=new_user[user],
+        item=new_item[item],
+        rating=rating,
+        time=time,
+        domains=domains,
+        domain_of=domain_of,
+        left_out=read_rows - len(user),
+    )
+
+
+def titled(paths: Iterable[Path]) -> set[str]:
+    """The ids of items with a title."""
+    found: set[str] = set()
+    for names, titles, _ in _items(paths):
+        found.update(name for name, title in zip(names, titles, strict=True) if _told(title))
+    return found
+
+
+def described(paths: Iterable[Path], wanted: Collection[str]) -> dict[str, dict[str, Any]]:
+    """Title and author of each wanted item, as the published file has them.
+
+    Of an item that is told several times, what comes first by letters.
+    """
+    found: dict[str, tuple[str, str]] = {}
+    for columns in _items(paths):
+        for name, title, author in zip(*columns, strict=True):
+            if name in wanted and _told(title):
+                told = (title, _author(author))
+                found[name] = min(told, found.get(name, told))
+    return {
+        name: {"title": title, "author": {"name": author}} if author else {"title": title}
+        for name, (title, author) in sorted(found.items())
+    }
+
+
+def _items(paths: Iterable[Path]) -> Iterator[tuple[list[Any], list[Any], list[Any]]]:
+    for path in paths:
+        for batch in _table(path, ITEM_COLUMNS).batches():
+            yield batch.columns["parent_asin"], batch.columns["title"], batch.columns["author"]
+
+
+def _table(path: Path, columns: Mapping[str, Column]) -> Table:
+    if not path.is_file():
+        raise DataError("there is no such file", where=str(path))
+    source = FileSource(path=path, stamp=stamp_of(path))
+    return Table(name=path.name, columns=columns, sources=(source,))
+
+
+def _columns(*, required: bool) -> dict[str, Column]:
+    name = Column(type="string", required=required)
+    return {
+        "user_id": name,
+        "parent_asin": name,
+        "rating": Column(type="number", required=required),
+        "timestamp": Column(type="integer", required=required),
+    }
+
+
+def _usable(table: Table, batch: Batch, settings: Settings) -> list[list[Any]]:
+    """The columns of a batch without the rows that are left out; DataError where none may be."""
+    import numpy as np
+
+    columns = [batch.columns[name] for name in _columns(required=True)]
+    users, items, ratings, times = columns
+    points = np.array(ratings, dtype=np.float64) * UNIT
+    fit = (points >= UNIT) & (points <= 5 * UNIT) & (np.abs(points - np.rint(points)) < 1e-6)
+    if all(users) and all(items) and None not in times and fit.all():
+        return columns
+    tests = (
+        ("user_id", [bool(one) for one in users], "an id"),
+        ("parent_asin", [bool(one) for one in items], "an id"),
+        ("rating", fit.tolist(), "a number from 1 to 5, of three decimals at most"),
+        ("timestamp", [one is not None for one in times], "a time"),
+    )
+    if settings.bad_rows == "refused":
+        row, name, expected = min(
+            (fits.index(False), name, expected) for name, fits, expected in tests if not all(fits)
+        )
+        raise table.bad(batch.first + row, name, batch.columns[name][row], expected)
+    kept = [all(fits) for fits in zip(*(fits for _, fits, _ in tests), strict=True)]
+    return [[one for one, keep in zip(column, kept, strict=True) if keep] for column in columns]
+
+
+def _numbered(
+    columns: list[list[Any]], users: dict[str, int], items: dict[str, int]
+) -> tuple[np.ndarray, ...]:
+    """The rows of a batch in arrays; ids that are new get the next numbers."""
+    import numpy as np
+
+    names, things, ratings, times = columns
+    return (
+        np.array([users.setdefault(name, len(users)) for name in names], dtype=np.int32),
+        np.array([items.setdefault(thing, len(items)) for thing in things], dtype=np.int32),
+        np.rint(np.array(ratings, dtype=np.float64) * UNIT).astype(np.int16),
+        np.array(times, dtype=np.int64),
+    )
+
+
+def _by_name(known: Mapping[str, int]) -> tuple[tuple[str, ...], np.ndarray]:
+    """The names in their order, and the place in it of each number."""
+    import numpy as np
+
+    names = tuple(sorted(known))
+    places = np.empty(len(names), dtype=np.int32)
+    places[[known[name] for name in names]] = np.arange(len(names), dtype=np.int32)
+    return names, places
+
+
+def _told(title: str | None) -> bool:
+    return bool(title and title.strip())
+
+
+def _author(value: Any) -> str:
+    """The name of an author, empty where none is told."""
+    name = value.get("name") if isinstance(value, dict) else value
+    return name.strip() if isinstance(name, str) else ""

@@ -1,0 +1,81 @@
+"""The published files, each written as a stream and there only when it is whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from harness.errors import UsageError
+from harness.results.files import atomic_writer, storage_error
+
+OUT = "--out"
+"""The option that chooses where the files go."""
+
+RECORD = "groups.json"
+"""The account of what was done, in the folder that is given."""
+
+HISTORIES = "userid2history.json"
+ITEMS = "parentasin2item.json"
+BEHAVIOURS = "sample_behavior.json"
+
+
+def groups_file(level: str, *, held_out: bool) -> str:
+    """The name of the file that holds the groups of a level."""
+    return f"held_out-{level}.json" if held_out else f"item2group_avg_diff_sample-{level}.json"
+
+
+def folder_of(root: Path, name: str) -> Path:
+    """Where the files of a domain lie, or of `all` of them."""
+    return root / name / f"{name}-processed"
+
+
+def refuse_full(folder: Path) -> None:
+    """Raise UsageError where something lies that would be written over or mistaken for this."""
+    there = [folder.name] if folder.exists() and not folder.is_dir() else []
+    if folder.is_dir():
+        there = sorted(path.name for path in folder.iterdir())
+    if there:
+        raise UsageError(
+            "the groups cannot be written there",
+            where=str(folder),
+            found=", ".join(there[:5]),
+            expected="an empty folder, or one that does not exist yet",
+        )
+
+
+def write_object(file: Path, entries: Iterable[tuple[str, Any]]) -> None:
+    """Writes one JSON object, an entry a line."""
+    _write(file, b"{", (_entry(key, value) for key, value in entries), b"}")
+
+
+def write_list(file: Path, values: Iterable[Any]) -> None:
+    """Writes one JSON array, a value a line."""
+    _write(file, b"[", map(msgspec.json.encode, values), b"]")
+
+
+def write_record(file: Path, value: Any) -> None:
+    """Writes one value, to be read by people too."""
+    _write(file, b"", (msgspec.json.format(msgspec.json.encode(value), indent=2),), b"")
+
+
+def _entry(key: str, value: Any) -> bytes:
+    return msgspec.json.encode(key) + b": " + msgspec.json.encode(value)
+
+
+def _write(file: Path, start: bytes, lines: Iterable[bytes], end: bytes) -> None:
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise storage_error(file.parent, error, option=OUT) from error
+    with atomic_writer(file, option=OUT) as stream:
+        stream.write(start)
+        stream.writelines(_separated(lines))
+        stream.write(end + b"\n")
+
+
+def _separated(lines: Iterable[bytes]) -> Iterator[bytes]:
+    for number, line in enumerate(lines):
+        yield b",\n" + line if number else line

@@ -1,0 +1,532 @@
+"""Groups built from hand-made review logs: each rule by itself, draws, files, bad rows."""
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+from itertools import pairwise
+from random import Random
+
+import pytest
+from harness_perrecbench.grouping import GROUPS_TOOL
+from harness_perrecbench.grouping.settings import Settings
+
+from harness.errors import DataError, StorageError, UsageError
+
+DAY = 86_400_000
+START = 1_600_000_000_000
+"""Times count milliseconds; days below are from this moment."""
+
+
+def rated(user, item, rating, day):
+    time = START + round(day * DAY)
+    return {"user_id": user, "parent_asin": item, "rating": rating, "timestamp": time}
+
+
+def person(user, relative, day, *, item="thing", before=1):
+    """A user of average 3 who rated the item that much above it, after so many other ratings."""
+    return [
+        rated(user, item, 3 + relative, day),
+        rated(user, f"own of {user}", 3 - relative, day - 100),
+        *(
+            rated(user, f"own {number} of {user}", 3, day - 100 + number)
+            for number in range(1, before)
+        ),
+    ]
+
+
+def lines(file, rows):
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return file
+
+
+@pytest.fixture
+def build(tmp_path):
+    """Builds the groups of rows, with rules so loose that only those given decide.
+
+    Items are titled after their ids but those `untitled`.
+    """
+
+    def made(*people, untitled=(), names=("log.jsonl",), **changed):
+        rows = [row for one in people for row in one]
+        items = dict.fromkeys(row["parent_asin"] for row in rows if row["parent_asin"])
+        lines(
+            tmp_path / "meta.jsonl",
+            [
+                {"parent_asin": item, "title": " " if item in untitled else f"A {item}"}
+                for item in items
+            ],
+        )
+        made.number = getattr(made, "number", 0) + 1
+        out = tmp_path / f"out-{made.number}"
+        reviews = [f"{lines(tmp_path / name, rows)}" for name in names]
+        loose = {"min_history": 0, "least_members": 2, "behaviours": 0}
+        made.report = GROUPS_TOOL.run(
+            Settings(
+                reviews=tuple(changed.pop("reviews", reviews)),
+                meta=(tmp_path / "meta.jsonl",),
+                out=out,
+                **{**loose, **changed},
+            )
+        )
+        return out
+
+    return made
+
+
+def read(out, name, folder="all"):
+    return json.loads((out / folder / f"{folder}-processed" / f"{name}.json").read_bytes())
+
+
+def groups(out, level="easy", *, held_out=False, folder="all"):
+    """The users of each group, by name."""
+    name = f"held_out-{level}" if held_out else f"item2group_avg_diff_sample-{level}"
+    return {
+        item: sorted(user["user_id"] for user in group)
+        for item, [group] in read(out, name, folder).items()
+    }
+
+
+def nothing(build, *people, **changed):
+    with pytest.raises(DataError, match="no item passes all rules"):
+        build(*people, **changed)
+
+
+def test_users_are_grouped_who_rated_at_both_ends_of_a_window(build):
+    two = [*person("ann", 0, 0), *person("bob", 1, 30)]
+    assert groups(build(two, window_days=30)) == {"thing": ["ann", "bob"]}
+    nothing(build, two, window_days=30 - 1 / DAY)
+
+
+def test_a_time_in_seconds_is_told_by_its_size(build):
+    def in_seconds(*people):
+        for row in (row for one in people for row in one):
+            yield {**row, "timestamp": row["timestamp"] // 1000}
+
+    two = list(in_seconds(person("ann", 0, 0), person("bob", 1, 30)))
+    assert groups(build(two)) == {"thing": ["ann", "bob"]}
+    nothing(build, in_seconds(person("ann", 0, 0), person("bob", 1, 30.001)))
+
+
+def test_users_need_more_earlier_ratings_than_the_least(build):
+    many = [person("ann", 0, 0, before=21), person("bob", 1, 0, before=21)]
+    few = person("cem", -1, 0, before=20)
+    assert groups(build(*many, few, min_history=20)) == {"thing": ["ann", "bob"]}
+
+
+def test_what_was_rated_at_the_same_moment_is_not_earlier(build):
+    many = [person("ann", 0, 0, before=3), person("bob", 1, 0, before=3)]
+    at_once = [*person("cem", -1, 0, before=2), rated("cem", "more", 3, 0)]
+    assert groups(build(*many, at_once, min_history=2)) == {"thing": ["ann", "bob"]}
+
+
+def test_the_length_of_a_history_counts_what_is_strictly_earlier(build):
+    bob = [*person("bob", 1, 0, before=2), rated("bob", "a thing first by name", 3, 0)]
+    out = build(person("ann", 0, 0), bob)
+    [users] = read(out, "item2group_avg_diff_sample-easy")["thing"]
+    assert {user["user_id"]: user["history_len"] for user in users} == {"ann": 1, "bob": 2}
+    assert [one["parent_asin"] for one in read(out, "userid2history")["bob"]] == [
+        "own of bob",
+        "own 1 of bob",
+        "a thing first by name",
+        "thing",
+    ]
+
+
+def test_a_users_first_review_of_an_item_counts_alone(build):
+    again = [*person("bob", 1, 0), rated("bob", "thing", 1, 1), rated("bob", "thing", 2, 0)]
+    # The two at one moment: the lower counts, so that bob's average is 2 and his relative rating 0.
+    out = build(person("ann", 1, 0), again)
+    [users] = read(out, "item2group_avg_diff_sample-easy")["thing"]
+    found = {user["user_id"]: (user["relative_rating"], user["avg_rating"]) for user in users}
+    assert found == {"ann": (1.0, 3.0), "bob": (0.0, 2.0)}
+    assert [one["rating"] for one in read(out, "userid2history")["bob"]] == [2.0, 2.0]
+
+
+def test_relative_ratings_are_more_than_the_difference_apart(build):
+    nothing(build, person("ann", 1.0, 0), person("bob", 1.6, 0))
+    out = build(person("ann", 1.0, 0), person("bob", 1.601, 0))
+    assert groups(out) == {"thing": ["ann", "bob"]}
+    # Averages of 12/5 and 3: ratings of 4 and 4 are 0.6 apart, and in floating numbers a bit more.
+    bob = [rated("bob", f"own {day}", 2, day) for day in range(-4, 0)]
+    ann = [rated("ann", "own", 2, -1), rated("ann", "thing", 4, 0)]
+    nothing(build, ann, [*bob, rated("bob", "thing", 4, 0)])
+
+
+def test_the_window_with_most_users_who_differ_wins(build):
+    crowd = [person(f"same {one}", 0, 0) for one in range(6)]
+    few = [person("ann", -1, 100), person("bob", 0, 100), person("cem", 1, 100)]
+    out = build(*crowd, person("eve", 1, 0), *few)
+    assert groups(out, "medium") == {"thing": ["ann", "bob", "cem"]}
+
+
+def test_items_without_a_title_are_in_no_group_and_no_history(build):
+    ann = [*person("ann", 0, 0), rated("ann", "nameless", 3, -1)]
+    out = build(ann, person("bob", 1, 0), untitled=("nameless",))
+    assert [one["parent_asin"] for one in read(out, "userid2history")["ann"]] == [
+        "own of ann",
+        "thing",
+    ]
+    nothing(build, person("ann", 0, 0), person("bob", 1, 0), untitled=("thing",))
+
+
+def six(item="thing", day=0.0):
+    """Six users who are all apart."""
+    return [
+        person(f"{name} of {item}", relative, day, item=item)
+        for name, relative in zip("abcdef", (-2, -1.2, -0.4, 0.4, 1.2, 2), strict=True)
+    ]
+
+
+def test_an_item_keeps_at_most_five_users_by_a_stable_hash(build):
+    def drawn(**changed):
+        out = build(*six(), **changed)
+        return {
+            user for level in ("easy", "medium", "hard") for user in groups(out, level)["thing"]
+        }
+
+    assert drawn() == drawn()
+    assert all(len(drawn(seed=seed)) <= 5 for seed in range(12))
+    assert len({frozenset(drawn(seed=seed)) for seed in range(12)}) > 1
+    assert [row[1] for row in build.report.sheets[0].rows[-2:]] == [6, 5]
+
+
+def test_of_users_who_cannot_both_be_in_a_group_a_stable_hash_takes_one(build):
+    people = [
+        person(f"{name} {number}", relative, 0, item=f"thing {number}")
+        for number in range(12)
+        for name, relative in (("ann", 0), ("amy", 0.1), ("bob", 1))
+    ]
+    taken = [users[0].partition(" ")[0] for users in groups(build(*people)).values()]
+    assert {"ann", "amy"} == set(taken)
+
+
+def test_levels_draw_two_three_and_four_users_of_the_same_items_independently(build):
+    out = build(*(one for item in range(12) for one in six(f"thing {item}")), test_items=8)
+    levels = {level: groups(out, level) for level in ("easy", "medium", "hard")}
+    assert {level: {len(one) for one in every.values()} for level, every in levels.items()} == {
+        "easy": {2},
+        "medium": {3},
+        "hard": {4},
+    }
+    assert list(levels["easy"]) == list(levels["medium"]) == list(levels["hard"])
+    assert len(levels["easy"]) == 8
+    inside = [set(levels["easy"][item]) <= set(levels["medium"][item]) for item in levels["easy"]]
+    assert any(inside)
+    assert not all(inside)
+
+
+def test_members_do_not_stand_in_the_order_of_their_ratings(build):
+    out = build(*(one for item in range(12) for one in six(f"thing {item}")))
+    first = [group[0] for [group] in read(out, "item2group_avg_diff_sample-easy").values()]
+    second = [group[1] for [group] in read(out, "item2group_avg_diff_sample-easy").values()]
+    higher = sum(
+        one["relative_rating"] > other["relative_rating"]
+        for one, other in zip(first, second, strict=True)
+    )
+    assert 2 <= higher <= 10
+
+
+def test_what_is_not_tested_is_held_out(build):
+    out = build(*(one for item in range(12) for one in six(f"thing {item}")), test_items=5)
+    for level in ("easy", "medium", "hard"):
+        tested, held = groups(out, level), groups(out, level, held_out=True)
+        assert (len(tested), len(held)) == (5, 7)
+        assert not set(tested) & set(held)
+
+
+def test_items_with_fewer_users_than_the_least_are_left_out(build):
+    three = [person(name, relative, 0, item="small") for name, relative in
+             (("ann", -1), ("bob", 0), ("cem", 1))]  # fmt: skip
+    assert list(groups(build(*six(), *three, least_members=4))) == ["thing"]
+    out = build(*six(), *three, least_members=3)
+    assert list(groups(out)) == ["small", "thing"]
+    assert list(groups(out, "hard")) == ["thing"]
+
+
+def test_a_level_that_no_item_can_serve_has_no_file_and_is_told(build):
+    out = build(person("ann", 0, 0), person("bob", 1, 0))
+    assert not list(out.glob("all/all-processed/*hard*"))
+    assert any("hard in all: no item has users enough" in note for note in build.report.notes)
+
+
+def test_the_files_are_in_the_published_layout(build):
+    ann, bob = person("ann", 0.5, 0), person("bob", -0.5, 2)
+    out = build(ann, bob, behaviours=1000)
+    assert sorted(path.name for path in (out / "all/all-processed").iterdir()) == [
+        "item2group_avg_diff_sample-easy.json",
+        "parentasin2item.json",
+        "sample_behavior.json",
+        "userid2history.json",
+    ]
+    [[users]] = read(out, "item2group_avg_diff_sample-easy").values()
+    assert sorted(users, key=lambda user: user["user_id"]) == [
+        {"user_id": "ann", "history_len": 1, "relative_rating": 0.5, "avg_rating": 3.0},
+        {"user_id": "bob", "history_len": 1, "relative_rating": -0.5, "avg_rating": 3.0},
+    ]
+    assert read(out, "userid2history")["bob"] == [
+        {"parent_asin": "own of bob", "rating": 3.5, "timestamp": START - 98 * DAY},
+        {"parent_asin": "thing", "rating": 2.5, "timestamp": START + 2 * DAY},
+    ]
+    assert read(out, "parentasin2item")["thing"] == {"title": "A thing"}
+    assert read(out, "sample_behavior") == [
+        {"user_id": "ann", "parent_asin": "thing", "rating": 3.5, "timestamp": START,
+         "history_len": 1},
+        {"user_id": "bob", "parent_asin": "thing", "rating": 2.5, "timestamp": START + 2 * DAY,
+         "history_len": 1},
+    ]  # fmt: skip
+
+
+def test_behaviours_are_drawn_by_seed_with_their_histories(build):
+    people = [one for item in range(10) for one in six(f"thing {item}")]
+    drawn = [
+        read(build(*people, behaviours=20, seed=seed), "sample_behavior") for seed in (0, 0, 1)
+    ]
+    assert len({(one["user_id"], one["parent_asin"]) for one in drawn[0]}) == 20
+    assert drawn[0] == drawn[1] != drawn[2]
+    out = build(*people, behaviours=20)
+    known = read(out, "userid2history")
+    assert all(one["user_id"] in known for one in read(out, "sample_behavior"))
+
+
+def test_averages_are_of_the_whole_history_or_strictly_of_what_is_earlier(build):
+    later = rated("ann", "later", 5, 50)
+    two = [*person("ann", 1, 0), later, *person("bob", -1, 0)]
+    for strict, ann, bob in ((False, (4 - 11 / 3, 11 / 3), (-1, 3)), (True, (2, 2), (-2, 4))):
+        [users] = read(build(two, strict=strict), "item2group_avg_diff_sample-easy")["thing"]
+        found = {one["user_id"]: (one["relative_rating"], one["avg_rating"]) for one in users}
+        assert found == {"ann": pytest.approx(ann), "bob": pytest.approx(bob)}
+
+
+def test_authors_are_kept_and_of_several_titles_the_first_by_letters(build, tmp_path):
+    out = build(person("ann", 0, 0), person("bob", 1, 0))
+    told = [
+        {"parent_asin": "thing", "title": "Zest", "author": {"name": "Z"}},
+        {"parent_asin": "thing", "title": "Ash", "author": {"avatar": "x", "name": " A. Tree "}},
+        {"parent_asin": "thing", "title": "Birch"},
+        {"parent_asin": "own of ann", "title": "Own", "author": None},
+        {"parent_asin": "own of bob", "title": "Own too", "author": "B. Bob"},
+    ]
+    GROUPS_TOOL.run(
+        Settings(
+            reviews=(str(tmp_path / "log.jsonl"),),
+            meta=(lines(tmp_path / "told.jsonl", told),),
+            out=tmp_path / "again",
+            min_history=0,
+            least_members=2,
+        )
+    )
+    assert groups(tmp_path / "again") == groups(out)
+    assert read(tmp_path / "again", "parentasin2item") == {
+        "own of ann": {"title": "Own"},
+        "own of bob": {"title": "Own too", "author": {"name": "B. Bob"}},
+        "thing": {"title": "Ash", "author": {"name": "A. Tree"}},
+    }
+
+
+def test_each_domain_has_a_folder_and_what_it_tests_is_held_out_nowhere(build, tmp_path):
+    logs = []
+    for domain in ("book", "kitchen"):
+        people = [one for item in range(6) for one in six(f"{domain} {item}")]
+        file = lines(tmp_path / f"{domain}.jsonl", [row for one in people for row in one])
+        logs.append((people, f"{domain}={file}"))
+    people = [one for every in ("book", "kitchen") for item in range(6)
+              for one in six(f"{every} {item}")]  # fmt: skip
+    out = build(*people, reviews=[given for _, given in logs], test_items=4, domain_items=3)
+    tested = groups(out)
+    assert len(tested) == 4
+    for domain in ("book", "kitchen"):
+        own = groups(out, folder=domain)
+        assert len(own) == 3
+        assert all(item.startswith(domain) for item in own)
+        held = groups(out, held_out=True, folder=domain)
+        assert held
+        assert not set(held) & (set(own) | set(tested))
+        assert not set(groups(out, held_out=True)) & set(own)
+        assert set(held) <= set(groups(out, held_out=True))
+        known = read(out, "userid2history", domain)
+        assert {user for every in (own, held) for users in every.values() for user in users} <= set(
+            known
+        )
+    assert not (out / "book/book-processed/sample_behavior.json").exists()
+
+
+def test_where_nothing_can_be_written_the_option_is_named(build, tmp_path):
+    (tmp_path / "out-1").symlink_to(tmp_path / "file/out")
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(StorageError) as caught:
+        build(person("ann", 0, 0), person("bob", 1, 0))
+    assert caught.value.hint == "make the folder writable, or choose another with --out"
+
+
+def test_the_folder_of_all_groups_is_no_domain(build):
+    with pytest.raises(UsageError, match="a domain has the name of the folder of all groups"):
+        build(person("ann", 0, 0), reviews=["all=log.jsonl"])
+
+
+def test_the_report_says_what_each_rule_leaves(build):
+    out = build(
+        person("ann", 0, 0),
+        person("bob", 1, 0),
+        person("cem", 1, 50),
+        [rated("bob", "thing", 1, 1), rated("ann", "nameless", 3, -1)],
+        person("dan", 0, 0, item="other"),
+        person("eve", 0.1, 0, item="other"),
+        untitled=("nameless",),
+    )
+    rules, written = build.report.sheets
+    assert [row[1:] for row in rules.rows] == [
+        (12, 5, 8, None),
+        (11, 5, 7, 1),
+        (10, 5, 7, 0),
+        (5, 5, 2, 5),
+        (5, 5, 2, 0),
+        (2, 2, 1, 1),
+        (2, 2, 1, 0),
+    ]
+    assert rules.rows[4][0] == "of an item with 2 such within 30 days"
+    assert written.rows == (("all", "easy", 1, 0), ("all", "medium", 0, 0), ("all", "hard", 0, 0))
+    told = json.loads((out / "groups.json").read_bytes())
+    assert [one["items"] for one in told["rules"]] == [8, 7, 7, 2, 2, 1, 1]
+    assert told["settings"]["min_difference"] == 0.6
+    assert told["reviews"] == [{"file": "log.jsonl", "domain": None}]
+
+
+BAD = [
+    ({"rating": 0}, "column 'rating'", "from 1 to 5"),
+    ({"rating": 5.5}, "column 'rating'", "from 1 to 5"),
+    ({"rating": 3.14159}, "column 'rating'", "three decimals"),
+    ({"rating": None}, "column 'rating'", "a value in every row"),
+    ({"user_id": ""}, "column 'user_id'", "an id"),
+    ({"user_id": None}, "column 'user_id'", "a value in every row"),
+    ({"parent_asin": None}, "column 'parent_asin'", "a value in every row"),
+    ({"timestamp": None}, "column 'timestamp'", "a value in every row"),
+]
+
+
+@pytest.mark.parametrize(("wrong", "column", "expected"), BAD)
+def test_a_bad_row_is_refused_with_file_and_line(build, wrong, column, expected):
+    rows = [*person("ann", 0, 0), *person("bob", 1, 0), {**rated("cem", "thing", 3, 0), **wrong}]
+    with pytest.raises(DataError) as refused:
+        build(rows)
+    assert f"log.jsonl, row 5 (line 5), {column}" in str(refused.value)
+    assert expected in str(refused.value)
+
+
+@pytest.mark.parametrize(("wrong", "column", "expected"), BAD)
+def test_a_bad_row_is_left_out_and_counted_where_that_is_asked_for(build, wrong, column, expected):
+    rows = [*person("ann", 0, 0), {**rated("cem", "thing", 3, 0), **wrong}, *person("bob", 1, 0)]
+    assert groups(build(rows, bad_rows="left_out")) == {"thing": ["ann", "bob"]}
+    assert any(note.startswith("1 rows without") for note in build.report.notes)
+
+
+def test_a_rating_that_is_text_is_refused_either_way(build):
+    rows = [{**rated("cem", "thing", "good", 0)}]
+    for how in ("refused", "left_out"):
+        with pytest.raises(DataError, match=r"row 1 \(line 1\), column 'rating'"):
+            build(rows, bad_rows=how)
+
+
+def test_a_log_of_bad_rows_alone_is_refused(build):
+    with pytest.raises(DataError, match="no rating is left"):
+        build([rated("ann", "thing", 0, 0)], bad_rows="left_out")
+
+
+def test_a_log_that_gives_no_group_says_what_each_rule_left(build):
+    with pytest.raises(DataError) as refused:
+        build(person("ann", 0, 0), person("bob", 0, 0))
+    assert "of an item with 2 such within 30 days: 2 ratings, 1 items" in str(refused.value)
+    assert "--min_difference" in str(refused.value)
+
+
+def test_a_folder_that_holds_something_is_left_alone(tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/mine.txt").write_text("keep")
+    with pytest.raises(UsageError, match="cannot be written there"):
+        GROUPS_TOOL.run(
+            Settings(reviews=("x.jsonl",), meta=(tmp_path / "m",), out=tmp_path / "out")
+        )
+
+
+def test_a_file_that_is_not_there_is_named(build):
+    with pytest.raises(DataError, match=r"absent\.jsonl: there is no such file"):
+        build(person("ann", 0, 0), reviews=["absent.jsonl"])
+
+
+def test_more_users_at_least_than_at_most_make_no_sense(tmp_path):
+    with pytest.raises(ValueError, match="at least 4 users an item, and at most 3"):
+        Settings(reviews=("x",), meta=(tmp_path,), out=tmp_path, members=3)
+
+
+COMMAND = """
+import sys
+from pathlib import Path
+from harness_perrecbench.grouping import GROUPS_TOOL
+from harness_perrecbench.grouping.settings import Settings
+out, meta, *reviews = sys.argv[1:]
+GROUPS_TOOL.run(Settings(reviews=tuple(reviews), meta=(Path(meta),), out=Path(out), min_history=0,
+    test_items=8, domain_items=4, behaviours=30))
+"""
+
+
+def test_the_bytes_depend_on_neither_the_process_nor_the_order_of_rows_and_files(tmp_path):
+    rng = Random(1)
+    people = {
+        domain: [row for item in range(8) for one in six(f"{domain} {item}") for row in one]
+        for domain in ("book", "kitchen")
+    }
+    everything = [row for rows in people.values() for row in rows]
+    items = sorted({row["parent_asin"] for row in everything})
+    written = []
+    for number in range(2):
+        folder = tmp_path / str(number)
+        given = []
+        for domain, rows in people.items():
+            shuffled = sorted(rows, key=lambda _: rng.random())
+            given.append(f"{domain}={lines(folder / f'{domain}.jsonl', shuffled)}")
+        shuffled = sorted(items, key=lambda _: rng.random())
+        meta = lines(folder / "meta.jsonl", [{"parent_asin": i, "title": i} for i in shuffled])
+        out = folder / "out"
+        ordered = given if number else given[::-1]
+        subprocess.run(
+            [sys.executable, "-c", COMMAND, str(out), str(meta), *ordered],
+            check=True,
+            env={**os.environ, "PYTHONHASHSEED": str(number + 1)},
+        )
+        written.append(
+            {str(path.relative_to(out)): path.read_bytes() for path in out.rglob("*.json")}
+        )
+    assert len(written[0]) == 26, "nine files of all, eight of each domain, the account"
+    assert written[0] == written[1]
+
+
+@pytest.mark.real_data
+def test_real_reviews_make_groups_under_looser_rules(real_data, tmp_path):
+    raw = real_data / "amazon-2023/All_Beauty/raw"
+    report = GROUPS_TOOL.run(
+        Settings(
+            reviews=(f"beauty={raw / 'All_Beauty.jsonl.gz'}",),
+            meta=(raw / "meta_All_Beauty.jsonl.gz",),
+            out=tmp_path / "out",
+            window_days=60,
+            min_history=3,
+            min_difference=0.3,
+            least_members=3,
+            test_items=20,
+            domain_items=10,
+        )
+    )
+    rules, written = report.sheets
+    with gzip.open(raw / "All_Beauty.jsonl.gz") as file:
+        rows = [json.loads(line) for line in file]
+    pairs = {(row["user_id"], row["parent_asin"]) for row in rows}
+    assert (rules.rows[0][1], rules.rows[2][1]) == (len(rows), len(pairs))
+    assert [row[3] for row in rules.rows] == sorted((row[3] for row in rules.rows), reverse=True)
+    assert [row[:3] for row in written.rows[:2]] == [("all", "easy", 20), ("all", "medium", 20)]
+    for level in ("easy", "medium", "hard"):
+        for [group] in read(tmp_path / "out", f"held_out-{level}").values():
+            values = sorted(one["relative_rating"] for one in group)
+            assert all(high - low > 0.3 for low, high in pairwise(values))
+            assert all(one["history_len"] > 3 for one in group)

@@ -1,0 +1,210 @@
+"""Statistics and histograms of a folder of groups written by hand."""
+
+import importlib.util
+import json
+import sys
+from importlib.machinery import ModuleSpec
+from types import ModuleType, SimpleNamespace
+
+import pytest
+from harness_perrecbench.grouping import DESCRIBE_TOOL, GROUPS_TOOL
+from harness_perrecbench.grouping.describe import Options
+from harness_perrecbench.grouping.settings import Settings
+
+from harness.errors import DataError, UsageError
+
+DAY = 86_400_000
+ITEMS = {
+    "tea": {"title": "Green tea leaves", "author": None},
+    "cup": {"title": "Blue cup"},
+    "book": {"title": "On tea", "author": {"name": "A. Tree"}},
+}
+# 2020-01-01 is day 18,262 since 1970; 2021-01-01 is 366 days later.
+HISTORIES = {
+    "ann": [("cup", 5, 18_262), ("book", 4, 18_263), ("tea", 2, 18_264)],
+    "bob": [("cup", 3, 18_262), ("tea", 4, 18_628)],
+    "cem": [("book", 1, 18_262), ("cup", 3, 18_628)],
+}
+EASY = {"tea": [[("ann", 2, -1.6), ("bob", 1, 0.5)], [("cem", 1, 0.0), ("bob", 1, 0.5)]]}
+HELD_OUT = {"cup": [[("cem", 1, 1.0), ("ann", 0, 1.3)]]}
+
+
+def users(groups):
+    return {
+        item: [
+            [
+                {"user_id": user, "history_len": before, "relative_rating": value, "avg_rating": 3}
+                for user, before, value in group
+            ]
+            for group in every
+        ]
+        for item, every in groups.items()
+    }
+
+
+@pytest.fixture
+def data(tmp_path):
+    folder = tmp_path / "all/all-processed"
+    folder.mkdir(parents=True)
+    histories = {
+        user: [
+            {"parent_asin": item, "rating": rating, "timestamp": day * DAY}
+            for item, rating, day in every
+        ]
+        for user, every in HISTORIES.items()
+    }
+    files = {
+        "userid2history": histories,
+        "parentasin2item": ITEMS,
+        "item2group_avg_diff_sample-easy": users(EASY),
+        "item2group_avg_diff_sample-medium": users(EASY),
+        "held_out-easy": users(HELD_OUT),
+    }
+    for name, value in files.items():
+        (folder / f"{name}.json").write_text(json.dumps(value))
+    return tmp_path
+
+
+def described(data, **options):
+    return DESCRIBE_TOOL.run(Options(data=data, **options))
+
+
+def row(report, name):
+    return next(one[1:] for one in report.sheets[0].rows if one[0] == name)
+
+
+def test_statistics_are_of_the_first_group_of_each_item(data):
+    report = described(data)
+    # Ann saw "Blue cup" and "On tea" by "A. Tree", bob "Blue cup"; both "Green tea leaves".
+    tea = (2, 2, 1, 3, 2 + 4 + 3 + 2 + 3, "2020-01-03", "2021-01-01")
+    assert row(report, "easy, to test") == tea
+    assert row(report, "all levels, to test") == tea, "each review once"
+    assert row(report, "hard, to test") == (0, 0, 0, 0, 0, None, None)
+    held = (2, 2, 1, 1, 4 + 2 + 2, "2020-01-01", "2021-01-01")
+    assert row(report, "all levels, held out") == held
+
+
+def test_the_figures_of_the_paper_stand_beside(data):
+    report = described(data)
+    assert row(report, "the paper, to test")[:5] == (1007, 986, 200, 61412, 111017)
+    assert row(report, "the paper, held out")[:5] == (2438, 2140, 466, 157480, 289164)
+
+
+def test_the_tokenizer_is_named(data):
+    [note, _] = described(data).sheets[0].notes
+    assert note.startswith("tokens: words between white space, ")
+
+
+def test_the_four_histograms_show_shares_of_each_split(data):
+    def shares(figure):
+        return {
+            mark.label: {
+                name: one for name, one in zip(mark.names, mark.values, strict=True) if one
+            }
+            for mark in figure.marks
+        }
+
+    ratings, relative, lengths, dates = described(data).figures
+    assert shares(ratings) == {"to test": {"2": 50, "4": 50}, "held out": {"5": 50, "3": 50}}
+    assert ratings.marks[0].names == ("1", "2", "3", "4", "5")
+    assert shares(relative) == {"to test": {"-2": 50, "0.5": 50}, "held out": {"1": 100}}
+    assert shares(lengths) == {"to test": {"0-20": 100}, "held out": {"0-20": 100}}
+    assert shares(dates) == {
+        "to test": {"2020": 50, "2021": 50},
+        "held out": {"2020": 50, "2021": 50},
+    }
+
+
+def test_the_folder_of_the_files_itself_can_be_given(data):
+    inside = described(data / "all/all-processed")
+    assert inside.sheets == described(data).sheets
+
+
+def test_reviews_that_a_history_does_not_hold_are_counted(data):
+    file = data / "all/all-processed/held_out-easy.json"
+    file.write_text(json.dumps(users({"pot": [[("cem", 1, 1.0), ("ann", 0, 1.3)]]})))
+    report = described(data)
+    assert report.notes[0].startswith("2 reviews are not in the history of their user")
+    assert row(report, "easy, held out")[5:] == (None, None)
+
+
+def test_a_user_without_a_history_is_an_error(data):
+    file = data / "all/all-processed/held_out-easy.json"
+    file.write_text(json.dumps(users({"cup": [[("dan", 1, 1.0)]]})))
+    with pytest.raises(DataError, match=r"held_out-easy\.json, item cup: a user of a group"):
+        described(data)
+
+
+def test_a_file_in_another_layout_and_an_absent_one_are_named(data):
+    file = data / "all/all-processed/userid2history.json"
+    file.write_text("[]")
+    with pytest.raises(DataError, match=r"userid2history\.json: the file is not in the published"):
+        described(data)
+    file.unlink()
+    with pytest.raises(DataError, match=r"userid2history\.json: the file cannot be read"):
+        described(data)
+
+
+def test_a_folder_without_groups_is_refused(data):
+    for file in (data / "all/all-processed").glob("*easy*"):
+        file.unlink()
+    (data / "all/all-processed/item2group_avg_diff_sample-medium.json").unlink()
+    with pytest.raises(DataError, match="the folder holds no groups"):
+        described(data)
+
+
+def test_a_tokenizer_needs_its_package(data, monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    with pytest.raises(UsageError) as refused:
+        described(data, tokenizer="some/model")
+    assert "no package for tokenizers is installed" in str(refused.value)
+    assert "pip install tokenizers" in str(refused.value)
+
+
+class Letters:
+    """Stands in for a tokenizer that makes a token of each character."""
+
+    @classmethod
+    def from_pretrained(cls, name):
+        if name != "letters":
+            raise OSError(f"no model {name}")
+        return cls()
+
+    def encode_batch(self, texts, *, add_special_tokens):
+        assert not add_special_tokens
+        return [SimpleNamespace(ids=list(text)) for text in texts]
+
+
+def test_a_tokenizer_of_the_package_counts_and_is_named(data, monkeypatch):
+    package = ModuleType("tokenizers")
+    package.__spec__ = ModuleSpec("tokenizers", None)
+    package.Tokenizer = Letters
+    monkeypatch.setitem(sys.modules, "tokenizers", package)
+    report = described(data, tokenizer="letters")
+    assert report.sheets[0].notes[0].startswith("tokens: letters, ")
+    # "Blue cup" 8, "On tea\\nA. Tree" 14, "Green tea leaves" 16.
+    assert row(report, "easy, to test")[4] == 8 + 14 + 16 + 8 + 16
+    with pytest.raises(DataError, match="the tokenizer cannot be loaded"):
+        described(data, tokenizer="words")
+
+
+@pytest.mark.real_data
+def test_groups_built_of_real_reviews_are_described(real_data, tmp_path):
+    raw = real_data / "amazon-2023/All_Beauty/raw"
+    GROUPS_TOOL.run(
+        Settings(
+            reviews=(str(raw / "All_Beauty.jsonl.gz"),),
+            meta=(raw / "meta_All_Beauty.jsonl.gz",),
+            out=tmp_path / "out",
+            window_days=60,
+            min_history=3,
+            min_difference=0.3,
+            least_members=3,
+            test_items=20,
+        )
+    )
+    report = described(tmp_path / "out")
+    assert not report.notes
+    assert row(report, "easy, to test")[0] == 40
+    assert row(report, "medium, to test")[0] == 60
+    assert "2019" < row(report, "all levels, held out")[5] < row(report, "all levels, held out")[6]

@@ -1,0 +1,350 @@
+"""LoRA adapters merged into one: the linear combination of what each adds to the weights."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import msgspec
+
+from harness import DataError, DataTool
+from harness.errors import UsageError
+from harness.results.files import atomic_write, storage_error
+from harness.results.report import Report, Sheet
+
+if TYPE_CHECKING:
+    import numpy as np
+
+CONFIG = "adapter_config.json"
+WEIGHTS = "adapter_model.safetensors"
+A, B = ".lora_A.weight", ".lora_B.weight"
+SAME = ("peft_type", "base_model_name_or_path", "revision", "target_modules", "fan_in_fan_out")
+"""What the configurations of adapters must agree in to be of one model and of the same modules."""
+
+PLAIN: Mapping[str, tuple[Any, ...]] = {
+    "peft_type": ("LORA",),
+    "bias": ("none",),
+    "use_dora": (False,),
+    "modules_to_save": (None, []),
+    "rank_pattern": (None, {}),
+    "alpha_pattern": (None, {}),
+    "layers_to_transform": (None, []),
+    "trainable_token_indices": (None, [], {}),
+    "init_lora_weights": (True, False, None, "gaussian", "eva", "orthogonal"),
+}
+"""What a configuration may say for its adapter to be a product of two matrices a module alone.
+
+Other ways to begin change the base model's weights as well.
+"""
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of `harness perrec merge-adapters`."""
+
+    pointwise: Annotated[Path, msgspec.Meta(description="the adapter trained pointwise, a folder")]
+    pairwise: Annotated[Path, msgspec.Meta(description="the adapter trained pairwise, a folder")]
+    listwise: Annotated[Path, msgspec.Meta(description="the adapter trained listwise, a folder")]
+    out: Annotated[Path, msgspec.Meta(description="the folder to write the merged adapter to")]
+    alpha: Annotated[
+        float, msgspec.Meta(ge=0, le=1, description="the weight of the pointwise adapter")
+    ] = 1 / 3
+    beta: Annotated[
+        float, msgspec.Meta(ge=0, le=1, description="the weight of the pairwise adapter")
+    ] = 1 / 3
+    method: Annotated[
+        Literal["products", "factors"],
+        msgspec.Meta(
+            description="products: what the adapters add to the weights, exactly; "
+            "factors: A and B averaged apart, as the authors' code does"
+        ),
+    ] = "products"
+
+
+class _Needed(msgspec.Struct):
+    """What a configuration must say."""
+
+    r: Annotated[int, msgspec.Meta(ge=1)]
+    lora_alpha: float
+    base_model_name_or_path: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Adapter:
+    """One adapter: its configuration and its matrices in single precision, by module."""
+
+    folder: Path
+    config: dict[str, Any]
+    a: dict[str, np.ndarray]
+    b: dict[str, np.ndarray]
+
+    @property
+    def rank(self) -> int:
+        """The inner dimension of its products."""
+        return int(self.config["r"])
+
+    @property
+    def scaling(self) -> float:
+        """What its products are multiplied with before they are added to the weights."""
+        root = math.sqrt(self.rank) if self.config.get("use_rslora") else self.rank
+        return float(self.config["lora_alpha"]) / root
+
+
+def run(options: Options) -> Report:
+    """Writes the merged adapter, and tells what it was made of."""
+    if options.alpha + options.beta > 1 + 1e-9:
+        raise UsageError(
+            "the weights leave less than nothing for the listwise adapter",
+            found=f"--alpha {options.alpha} and --beta {options.beta}",
+            expected="a sum of at most 1",
+        )
+    if options.out.exists() and (not options.out.is_dir() or any(options.out.iterdir())):
+        raise UsageError(
+            "the merged adapter cannot be written there",
+            where=str(options.out),
+            expected="an empty folder, or one that does not exist yet",
+        )
+    weights = (options.alpha, options.beta, max(0.0, 1 - options.alpha - options.beta))
+    folders = (options.pointwise, options.pairwise, options.listwise)
+    adapters = [read(folder) for folder in folders]
+    refuse_unlike(adapters)
+    merge = by_products if options.method == "products" else by_factors
+    merged = merge(adapters, weights)
+    write(merged, options.out)
+    rows = tuple(
+        (trained, str(one.folder), weight, one.rank, one.scaling)
+        for trained, one, weight in zip(
+            ("pointwise", "pairwise", "listwise"), adapters, weights, strict=True
+        )
+    )
+    sheet = Sheet(
+        title=f"Adapters of {adapters[0].config['base_model_name_or_path']}, merged by their "
+        f"{options.method}",
+        columns=("trained", "adapter", "weight", "rank", "alpha / rank"),
+        rows=rows,
+        digits=3,
+        notes=(
+            f"{len(merged.a):,} modules; rank {merged.rank}, alpha {merged.config['lora_alpha']}; "
+            f"written to {options.out}",
+        ),
+    )
+    return Report(sheets=(sheet,))
+
+
+MERGE_ADAPTERS = DataTool(
+    name="merge-adapters",
+    description="merge adapters trained pointwise, pairwise and listwise into one",
+    run=run,
+    options=Options,
+)
+
+
+def by_products(adapters: Sequence[Adapter], weights: Sequence[float]) -> Adapter:
+    """The adapter that adds the weighted sum of what each adds; its rank is the sum of theirs.
+
+    Products add up when the factors are put side by side: the B of each, with its weight and its
+    own scaling, and below each other the A of each. The merged adapter's own scaling is then 1.
+    """
+    import numpy as np
+
+    modules = adapters[0].a
+    a = {name: np.concatenate([each.a[name] for each in adapters], axis=0) for name in modules}
+    b = {
+        name: np.concatenate(
+            [
+                np.float32(weight * each.scaling) * each.b[name]
+                for each, weight in zip(adapters, weights, strict=True)
+            ],
+            axis=1,
+        )
+        for name in modules
+    }
+    rank = sum(each.rank for each in adapters)
+    return _merged(adapters, a, b, rank=rank, alpha=rank)
+
+
+def by_factors(adapters: Sequence[Adapter], weights: Sequence[float]) -> Adapter:
+    """The weighted means of A and of B, apart: not what the adapters add, and of the same rank."""
+    import numpy as np
+
+    first = adapters[0]
+    for other in adapters[1:]:
+        for setting in ("r", "lora_alpha", "use_rslora"):
+            if (found := other.config.get(setting)) != first.config.get(setting):
+                raise UsageError(
+                    f"adapters of different {setting} have no mean of their factors",
+                    where=str(other.folder),
+                    found=f"{setting} {found}",
+                    expected=f"{setting} {first.config.get(setting)}, as in {first.folder}",
+                    hint="--method products merges them",
+                )
+
+    def mean(factors: Sequence[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+        return {
+            name: np.average([each[name] for each in factors], axis=0, weights=weights).astype(
+                np.float32
+            )
+            for name in first.a
+        }
+
+    return Adapter(
+        folder=first.folder,
+        config=first.config,
+        a=mean([each.a for each in adapters]),
+        b=mean([each.b for each in adapters]),
+    )
+
+
+def read(folder: Path) -> Adapter:
+    """The adapter in a folder; refused unless it is a product of two matrices a module alone."""
+    config = _config(folder / CONFIG)
+    for setting, allowed in PLAIN.items():
+        if setting in config and config[setting] not in allowed:
+            raise DataError(
+                "the adapter has parts that cannot be merged",
+                where=str(folder / CONFIG),
+                found=f"{setting}: {config[setting]}",
+                expected=" or ".join(f"{setting}: {one}" for one in allowed),
+            )
+    file = folder / WEIGHTS
+    tensors = _tensors(file)
+    other = [name for name in tensors if not name.endswith((A, B))]
+    a = {name.removesuffix(A): tensors[name] for name in sorted(tensors) if name.endswith(A)}
+    b = {name.removesuffix(B): tensors[name] for name in sorted(tensors) if name.endswith(B)}
+    if other or not a or a.keys() != b.keys():
+        alone = other or sorted(a.keys() ^ b.keys())
+        raise DataError(
+            "the adapter is not made of pairs of matrices",
+            where=str(file),
+            found=", ".join(alone[:3]) or "no matrices",
+            expected=f"for each module a name ending in {A} and one ending in {B}",
+        )
+    for name, left in b.items():
+        if left.shape[1:] != (config["r"],) or a[name].shape[:1] != (config["r"],):
+            raise DataError(
+                "the matrices of a module do not have the adapter's rank",
+                where=f"{file}, {name}",
+                found=f"B {left.shape}, A {a[name].shape}",
+                expected=f"rank {config['r']}",
+            )
+    return Adapter(folder=folder, config=config, a=a, b=b)
+
+
+def refuse_unlike(adapters: Sequence[Adapter]) -> None:
+    """Raise DataError where adapters are not of one base model and the same modules."""
+    first = adapters[0]
+    for other in adapters[1:]:
+        for setting in SAME:
+            ours, theirs = (_comparable(each.config.get(setting)) for each in (first, other))
+            if ours != theirs:
+                raise DataError(
+                    f"adapters of different {setting} cannot be merged",
+                    where=str(other.folder),
+                    found=str(theirs),
+                    expected=f"{ours}, as in {first.folder}",
+                )
+        for name in sorted(first.a.keys() | other.a.keys()):
+            shapes = [_shape(each, name) for each in (first, other)]
+            if shapes[0] != shapes[1]:
+                raise DataError(
+                    "adapters of different modules cannot be merged",
+                    where=f"{other.folder}, {name}",
+                    found=shapes[1],
+                    expected=f"{shapes[0]}, as in {first.folder}",
+                )
+
+
+def write(adapter: Adapter, folder: Path) -> None:
+    """Writes an adapter as PEFT reads it, its configuration last."""
+    from safetensors.numpy import save
+
+    tensors = {name + A: matrix for name, matrix in adapter.a.items()}
+    tensors |= {name + B: matrix for name, matrix in adapter.b.items()}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise storage_error(folder, error, option="--out") from error
+    data = save(dict(sorted(tensors.items())), metadata={"format": "pt"})
+    atomic_write(folder / WEIGHTS, data, option="--out")
+    config = json.dumps(adapter.config, indent=2, sort_keys=True, ensure_ascii=False)
+    atomic_write(folder / CONFIG, config.encode() + b"\n", option="--out")
+
+
+def _merged(
+    adapters: Sequence[Adapter],
+    a: dict[str, np.ndarray],
+    b: dict[str, np.ndarray],
+    *,
+    rank: int,
+    alpha: float,
+) -> Adapter:
+    first = adapters[0]
+    config = {**first.config, "r": rank, "lora_alpha": alpha, "use_rslora": False}
+    return Adapter(folder=first.folder, config=config, a=a, b=b)
+
+
+def _config(file: Path) -> dict[str, Any]:
+    try:
+        config = msgspec.json.decode(file.read_bytes(), type=dict[str, Any])
+        msgspec.convert(config, _Needed)
+    except (OSError, UnicodeDecodeError, msgspec.MsgspecError) as error:
+        raise DataError(
+            "the adapter's configuration cannot be used",
+            where=str(file),
+            found=getattr(error, "strerror", None) or str(error),
+            expected=f"{CONFIG} of a LoRA adapter as PEFT writes it, beside {WEIGHTS}",
+        ) from error
+    return config
+
+
+def _tensors(file: Path) -> dict[str, np.ndarray]:
+    """The tensors of a file in single precision."""
+    import numpy as np
+
+    try:
+        from safetensors import SafetensorError, deserialize
+    except ModuleNotFoundError as error:
+        raise UsageError(
+            "reading adapters needs the package safetensors",
+            hint="pip install 'user-understanding-harness[tuning]'",
+        ) from error
+    kinds = {"F32": "<f4", "F16": "<f2", "BF16": "<u2"}
+    tensors = {}
+    try:
+        found = deserialize(file.read_bytes())  # type: ignore[no-untyped-call,unused-ignore]
+    except (OSError, SafetensorError) as error:
+        raise DataError(
+            "the adapter's weights cannot be read",
+            where=str(file),
+            found=str(error),
+            expected=f"a folder as PEFT writes it, with {CONFIG} and {WEIGHTS}",
+        ) from error
+    for name, about in found:
+        if about["dtype"] not in kinds:
+            raise DataError(
+                "the adapter's weights are of a kind that cannot be merged",
+                where=f"{file}, {name}",
+                found=about["dtype"],
+                expected=", ".join(kinds),
+            )
+        raw = np.frombuffer(about["data"], dtype=kinds[about["dtype"]])
+        if (
+            about["dtype"] == "BF16"
+        ):  # the upper half of a float's bits, which numpy has no type for
+            raw = (raw.astype(np.uint32) << 16).view(np.float32)
+        tensors[name] = raw.astype(np.float32).reshape(about["shape"])
+    return tensors
+
+
+def _comparable(setting: Any) -> Any:
+    return sorted(setting) if isinstance(setting, list) else setting
+
+
+def _shape(adapter: Adapter, name: str) -> str:
+    """The dimensions of a module's product, whatever its rank."""
+    if name not in adapter.a:
+        return "no such module"
+    return f"{adapter.b[name].shape[0]} x {adapter.a[name].shape[1]}"

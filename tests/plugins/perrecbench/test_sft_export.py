@@ -1,0 +1,379 @@
+"""Training data: what is asked and answered in it, and what must not be told."""
+
+import json
+from pathlib import Path
+
+import harness_perrecbench.tuning
+import msgspec
+import pytest
+import yaml
+from harness_perrecbench.records import Behaviour, Group, Level, Member, Options, Thing
+from harness_perrecbench.tuning import sft_export
+from harness_perrecbench.tuning.held_out import Source
+from harness_perrecbench.tuning.lessons import asked_for, lessons
+from harness_perrecbench.tuning.sft_export import Export, Settings, exported
+
+from harness.data import open_dataset
+from harness.errors import DataError, StorageError, UsageError
+from harness.prompting import Templates
+from harness.tasks.task import DataSpec
+
+TEMPLATES = Templates([Path(__file__).resolve().parents[3] / "prompts"])
+
+HISTORIES = {
+    "ann": [("A", 5.0), ("B", 3.0), ("TEA", 4.0), ("LAMP", 2.0)],
+    "ben": [("A", 1.0), ("B", 2.0), ("TEA", 1.0)],
+    "cem": [("A", 4.0), ("LAMP", 5.0)],
+    "dot": [("B", 2.0), ("LAMP", 1.0)],
+    "eli": [("A", 3.0), ("LAMP", 4.0)],
+}
+TITLES = {"A": "Apple", "B": "Brush", "TEA": "Tea", "LAMP": "Lamp"}
+ANN_TEA = ("ann", 2, 0.5, 3.5)
+BEN_TEA = ("ben", 2, -0.33, 1.33)
+ANN_LAMP = ("ann", 3, -1.5, 3.5)
+CEM_LAMP = ("cem", 1, 0.5, 4.5)
+DOT_LAMP = ("dot", 1, -0.5, 1.5)
+ELI_LAMP = ("eli", 1, 0.5, 3.5)
+
+
+@pytest.fixture
+def source(tmp_path):
+    """The published files in a folder, from the groups of each of their files."""
+
+    def write(**groups):
+        folder = tmp_path / "data"
+        folder.mkdir()
+        bought = {
+            user: [{"parent_asin": item, "rating": rating} for item, rating in history]
+            for user, history in HISTORIES.items()
+        }
+        fields = ("user_id", "history_len", "relative_rating", "avg_rating")
+        files = {
+            "userid2history": bought,
+            "parentasin2item": {item: {"title": title} for item, title in TITLES.items()},
+            "userid2profile": {"cem": "Cem shines.", "dot": "Dot dims."},
+        }
+        for name, asked in groups.items():
+            files[name] = {
+                item: [[dict(zip(fields, user, strict=True)) for user in users]]
+                for item, users in asked.items()
+            }
+        for name, content in files.items():
+            (folder / f"{name}.json").write_text(json.dumps(content))
+        datasets = {level: dataset(folder, level) for level in ("easy", "medium", "hard")}
+        return Source(folder=folder, datasets=datasets)
+
+    return write
+
+
+def dataset(folder: Path, level: Level):
+    def table(file, *columns):
+        kinds = {name: {"type": "any"} for name in columns}
+        return {"files": [f"{file}.json"], "entries": columns, "columns": kinds, "required": False}
+
+    tables = {
+        "histories": table("userid2history", "user", "history"),
+        "items": table("parentasin2item", "item", "about"),
+        "profiles": table("userid2profile", "user", "profile"),
+        "groups": table(f"test_{level}", "item", "groups"),
+        "held_out": table(f"held_out_{level}", "item", "groups"),
+        "recorded": table("none", "a", "b"),
+        "recorded_held_out": table("none", "a", "b"),
+    }
+    return open_dataset(
+        msgspec.convert({"tables": tables}, DataSpec),
+        data=str(folder),
+        limit=None,
+        seed=0,
+        package=None,
+        task=f"perrec_{level}_listwise",
+    )
+
+
+def settings(tmp_path, **changes):
+    asked = {"data": tmp_path / "data", "out": tmp_path / "out", "profile": "none", **changes}
+    return Settings(**asked)
+
+
+def lines_of(file):
+    return [json.loads(line)["messages"] for line in file.read_text().splitlines()]
+
+
+def answers(file):
+    return [messages[-1]["content"] for messages in lines_of(file)]
+
+
+def rows(report):
+    counts, audit = report.sheets
+    return list(counts.rows), list(audit.rows)
+
+
+def test_a_held_out_group_is_asked_about_and_answered_in_each_format(source, tmp_path):
+    files = source(
+        test_easy={"TEA": [ANN_TEA, BEN_TEA]}, held_out_easy={"LAMP": [DOT_LAMP, CEM_LAMP]}
+    )
+
+    report = exported(files, TEMPLATES, settings(tmp_path))
+
+    out = tmp_path / "out"
+    assert answers(out / "train-pointwise.jsonl") == [
+        '{"predicted_rating": 1.0}',
+        '{"predicted_rating": 5.0}',
+    ]
+    assert answers(out / "train-pairwise.jsonl") == ["[User B]", "[User A]"]
+    assert answers(out / "train-listwise.jsonl") == ['{"predicted_ranking": [2, 1]}']
+    assert rows(report) == (
+        [
+            ("pointwise", "easy", 2, 0, 0, 0),
+            ("pairwise", "easy", 2, 0, 0, 0),
+            ("listwise", "easy", 1, 0, 0, 0),
+        ],
+        [(2, 4, 0)],
+    )
+
+
+def test_a_line_is_what_a_run_would_send_and_the_answer(source, tmp_path):
+    files = source(
+        test_easy={"TEA": [ANN_TEA, BEN_TEA]}, held_out_easy={"LAMP": [CEM_LAMP, DOT_LAMP]}
+    )
+
+    exported(files, TEMPLATES, settings(tmp_path, profile="full"))
+
+    system, user, assistant = lines_of(tmp_path / "out/train-pointwise.jsonl")[0]
+    assert system["role"] == "system"
+    assert system["content"].startswith("Act as a personalized product recommender system.")
+    assert user == {
+        "role": "user",
+        "content": """\
+[User History]
+<|The Start of User Data|>
+## User Profile
+Cem shines.
+
+## User Most Common Rating
+4.0
+
+## User Average Rating
+4.5
+
+### Item Title
+Apple
+### User Rating
+4.0
+<|The End of User Data|>
+
+
+[Query Item Details]
+<|The Start of Query Item Information|>
+### Item Title
+Lamp
+<|The End of Query Item Information|>
+
+Answer:""",
+    }
+    assert assistant == {"role": "assistant", "content": '{"predicted_rating": 5.0}'}
+
+
+def test_what_a_test_asks_for_is_neither_asked_nor_shown_and_is_counted(source, tmp_path):
+    files = source(
+        test_easy={"TEA": [ANN_TEA, BEN_TEA]},
+        held_out_easy={"LAMP": [CEM_LAMP, DOT_LAMP], "TEA": [ANN_TEA, BEN_TEA]},
+        # Ann's history before the lamp shows how she rated the tea.
+        held_out_medium={"LAMP": [ANN_LAMP, CEM_LAMP, DOT_LAMP]},
+    )
+
+    counts, audit = rows(exported(files, TEMPLATES, settings(tmp_path)))
+
+    assert counts == [
+        ("pointwise", "easy", 2, 2, 0, 0),
+        ("pointwise", "medium", 0, 1, 0, 2),
+        ("pairwise", "easy", 2, 2, 0, 0),
+        ("pairwise", "medium", 0, 4, 0, 2),
+        ("listwise", "easy", 1, 1, 0, 0),
+        ("listwise", "medium", 0, 1, 0, 0),
+    ]
+    assert audit == [(2, 4, 0)]
+    written = "".join(file.read_text() for file in (tmp_path / "out").iterdir())
+    assert "Tea" not in written
+
+
+def test_the_test_groups_of_a_level_that_is_not_exported_count_as_well(source, tmp_path):
+    files = source(
+        test_easy={"TEA": [ANN_TEA, BEN_TEA]},
+        held_out_easy={"LAMP": [CEM_LAMP, DOT_LAMP]},
+        test_medium={"LAMP": [DOT_LAMP, ANN_LAMP, ELI_LAMP]},
+    )
+
+    counts, _ = rows(exported(files, TEMPLATES, settings(tmp_path, level="easy")))
+
+    assert counts == [
+        ("pointwise", "easy", 1, 1, 0, 0),
+        ("pairwise", "easy", 0, 2, 0, 0),
+        ("listwise", "easy", 0, 1, 0, 0),
+    ]
+    assert answers(tmp_path / "out/train-pointwise.jsonl") == ['{"predicted_rating": 5.0}']
+    assert not (tmp_path / "out/train-pairwise.jsonl").exists()
+
+
+def test_a_thing_of_the_same_name_under_another_id_is_the_same_thing():
+    cup = Behaviour(title="Cup", rating=4)
+    ann = Member(id="ann", average=3, common=3, shown=(cup,), rating=4, rank=1)
+    of_test = Group(id="i1", user="i1", query=Thing(title="Cup"), members=(ann,))
+    group = Group(id="i2", user="i2", query=Thing(title="Kettle"), members=(ann,))
+    other_author = Group(id="i3", user="i3", query=Thing(title="Cup", author="Bo"), members=(ann,))
+
+    def told(of):
+        [lesson] = lessons(of, "pointwise", Options(profile="none"))
+        return lesson.traces
+
+    assert told(group) & asked_for([of_test]) == {("ann", "Cup", None)}
+    assert not told(group) & asked_for([other_author])
+
+
+def test_an_audit_that_finds_a_shared_rating_stops_the_export(source, tmp_path, monkeypatch):
+    files = source(test_easy={"TEA": [ANN_TEA, BEN_TEA]}, held_out_easy={"TEA": [ANN_TEA, BEN_TEA]})
+    add = Export.add
+
+    def careless(export, *rest):
+        tested, export.tested = export.tested, frozenset()
+        add(export, *rest)
+        export.tested = tested
+
+    monkeypatch.setattr(sft_export.Export, "add", careless)
+
+    with pytest.raises(DataError, match="tells of ratings that tests ask for") as caught:
+        exported(files, TEMPLATES, settings(tmp_path))
+
+    assert caught.value.found == "4, such as ('ann', 'TEA')"
+    assert not (tmp_path / "out").exists()
+
+
+def test_equal_users_are_neither_compared_nor_ranked(source, tmp_path):
+    files = source(
+        test_easy={"TEA": [ANN_TEA, BEN_TEA]}, held_out_easy={"LAMP": [CEM_LAMP, ELI_LAMP]}
+    )
+
+    counts, _ = rows(exported(files, TEMPLATES, settings(tmp_path)))
+
+    assert counts == [
+        ("pointwise", "easy", 2, 0, 0, 0),
+        ("pairwise", "easy", 0, 0, 2, 0),
+        ("listwise", "easy", 0, 0, 1, 0),
+    ]
+
+
+def test_the_order_of_three_users_names_them_by_number_and_every_pair_is_asked_both_ways():
+    members = tuple(
+        Member(id=str(rank), average=3, common=3, shown=(), rank=rank) for rank in (2, 3, 1)
+    )
+    group = Group(id="i", user="i", query=Thing(title="Cup"), members=members)
+    options = Options(profile="none")
+
+    [ranked] = lessons(group, "listwise", options)
+    pairs = [lesson.answer for lesson in lessons(group, "pairwise", options)]
+    rated = [lesson.answer for lesson in lessons(group, "pointwise", options)]
+
+    assert ranked.answer == '{"predicted_ranking": [3, 1, 2]}'
+    # 1 before 2, 3 before 1, 3 before 2, as pairs (1,2), (1,3), (2,1), (2,3), (3,1), (3,2).
+    assert pairs == ["[User A]", "[User B]", "[User B]", "[User B]", "[User A]", "[User A]"]
+    assert rated == [None, None, None]
+
+
+def test_the_mixed_file_holds_all_lines_in_an_order_of_the_seed(source, tmp_path):
+    files = source(
+        test_easy={"TEA": [ANN_TEA, BEN_TEA]}, held_out_easy={"LAMP": [CEM_LAMP, DOT_LAMP]}
+    )
+    apart = [f"train-{form}.jsonl" for form in ("pointwise", "pairwise", "listwise")]
+    mixed = {}
+    for name, seed in {"one": 1, "same": 1, "two": 2}.items():
+        out = tmp_path / name
+        exported(files, TEMPLATES, settings(tmp_path, out=out, seed=seed))
+        mixed[name] = (out / "train-mixed.jsonl").read_bytes()
+        lines = b"".join((out / file).read_bytes() for file in apart).splitlines()
+        assert sorted(mixed[name].splitlines()) == sorted(lines)
+
+    assert mixed["one"] == mixed["same"] != mixed["two"]
+
+
+def test_one_format_alone_is_one_file(source, tmp_path):
+    files = source(
+        test_easy={"TEA": [ANN_TEA, BEN_TEA]}, held_out_easy={"LAMP": [CEM_LAMP, DOT_LAMP]}
+    )
+
+    exported(files, TEMPLATES, settings(tmp_path, format="pairwise"))
+
+    assert [file.name for file in (tmp_path / "out").iterdir()] == ["train-pairwise.jsonl"]
+
+
+def test_training_data_that_is_there_is_not_written_over(source, tmp_path):
+    files = source(
+        test_easy={"TEA": [ANN_TEA, BEN_TEA]}, held_out_easy={"LAMP": [CEM_LAMP, DOT_LAMP]}
+    )
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/train-mixed.jsonl").write_text("mine")
+
+    with pytest.raises(UsageError, match="cannot be written there"):
+        exported(files, TEMPLATES, settings(tmp_path, format="pointwise"))
+
+    assert [file.read_text() for file in (tmp_path / "out").iterdir()] == ["mine"]
+
+
+def test_where_nothing_can_be_written_the_option_is_named(source, tmp_path):
+    files = source(
+        test_easy={"TEA": [ANN_TEA, BEN_TEA]}, held_out_easy={"LAMP": [CEM_LAMP, DOT_LAMP]}
+    )
+    (tmp_path / "file").write_text("mine")
+
+    with pytest.raises(StorageError) as caught:
+        exported(files, TEMPLATES, settings(tmp_path, out=tmp_path / "file/out"))
+
+    assert caught.value.where == str(tmp_path / "file/out")
+    assert caught.value.hint == "make the folder writable, or choose another with --out"
+
+
+def test_a_proof_needs_test_groups(source, tmp_path):
+    files = source(held_out_easy={"LAMP": [CEM_LAMP, DOT_LAMP]})
+
+    with pytest.raises(DataError, match="no test groups that the training data could be held"):
+        exported(files, TEMPLATES, settings(tmp_path))
+
+
+def test_a_level_without_held_out_groups_is_named(source, tmp_path):
+    files = source(
+        test_easy={"TEA": [ANN_TEA, BEN_TEA]}, held_out_easy={"LAMP": [CEM_LAMP, DOT_LAMP]}
+    )
+
+    with pytest.raises(DataError, match="lacks held-out groups") as caught:
+        exported(files, TEMPLATES, settings(tmp_path, level="hard"))
+
+    assert caught.value.found == "held-out groups of easy"
+
+
+def test_users_without_a_profile_are_refused_where_profiles_are_to_be_shown(source, tmp_path):
+    files = source(
+        test_easy={"TEA": [ANN_TEA, BEN_TEA]}, held_out_easy={"LAMP": [CEM_LAMP, ELI_LAMP]}
+    )
+
+    with pytest.raises(DataError, match="some users have none") as caught:
+        exported(files, TEMPLATES, settings(tmp_path, profile="full"))
+
+    assert caught.value.found == "1 of the users in held-out groups of level easy"
+
+
+def test_nothing_to_learn_is_an_error_with_its_reasons(source, tmp_path):
+    files = source(test_easy={"TEA": [ANN_TEA, BEN_TEA]}, held_out_easy={"TEA": [ANN_TEA, BEN_TEA]})
+
+    with pytest.raises(DataError, match="give no training data") as caught:
+        exported(files, TEMPLATES, settings(tmp_path))
+
+    assert caught.value.found == "tell of a test rating: 5"
+
+
+def test_the_configuration_of_the_trainer_is_that_of_the_paper():
+    file = Path(harness_perrecbench.tuning.__file__).with_name("lora.yaml")
+    config = yaml.safe_load(file.read_text(encoding="utf-8"))
+
+    batch = config["per_device_train_batch_size"] * config["gradient_accumulation_steps"]
+    assert (config["use_peft"], config["lora_r"], config["lora_alpha"]) == (True, 16, 16)
+    assert (config["num_train_epochs"], batch, config["learning_rate"]) == (2, 32, 0.00001)
+    assert config["datasets"][0]["data_files"] == "training/train-mixed.jsonl"

@@ -1,0 +1,36 @@
+"""Views on stored runs: one module an analysis, imported when it is asked for."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from harness.pipeline.tools import analysis_in
+
+if TYPE_CHECKING:
+    from harness import Analysis
+    from harness.hookspecs import RegisterAnalysis
+
+ANALYSES = {
+    "perrec": ("main", "the nine cells and their average, beside published rows and baselines"),
+    "perrec-prompting": ("prompting", "the nine cells by method of prompting"),
+    "perrec-sizes": ("sizes", "ptc by the number of users in a group"),
+    "perrec-scale": ("scale", "the average by the size of the model"),
+    "perrec-domains": ("domains", "ptc by domain, against how often its items are named"),
+    "perrec-shots": ("shots", "ptc by examples and retrieved behaviours, as heat maps"),
+    "perrec-rating-tau": ("rating_tau", "ptc against the errors of predicted ratings"),
+    "perrec-positions": ("positions", "how far pairwise answers go by position"),
+}
+"""Name of the analysis → module of this package, description."""
+
+
+def register(add: RegisterAnalysis) -> None:
+    """Tell the harness of all analyses, without importing any."""
+    for name, (_, description) in ANALYSES.items():
+        add("perrecbench", name, partial(analysis, name), description=description)
+
+
+def analysis(name: str) -> Analysis:
+    """The analysis of that name."""
+    module, description = ANALYSES[name]
+    return analysis_in(f"{__name__}.{module}", name=name, description=description)

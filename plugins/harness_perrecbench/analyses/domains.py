@@ -1,0 +1,205 @@
+"""ptc by domain, against how often the domain's items are named elsewhere, as Figure 4 has it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import fsum
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+
+from harness.errors import UsageError
+from harness.results.beside import table as read_table
+from harness.results.report import Axis, Figure, Points, Report, Sheet
+from harness_perrecbench.analyses.averages import Average, average_of
+from harness_perrecbench.analyses.rows import Row, cells_in, ranked, rows_of
+from harness_perrecbench.analyses.settings import changes_of, setting_of
+from harness_perrecbench.records import Thing
+
+if TYPE_CHECKING:
+    from harness import KeptTask
+
+OPTION = "domain"
+"""The option of a task that says which domain it is of."""
+
+STAGES = ("rate", "compare", "rank")
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the counts are."""
+
+    counts: Annotated[
+        str, msgspec.Meta(description="table with the columns count and item, or count and title")
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counts:
+    """How often items are named, by id and by title in small letters."""
+
+    by_item: Mapping[str, float]
+    by_title: Mapping[str, float]
+
+    def of(self, item: str, title: str | None) -> float | None:
+        """The count of an item; None where the table has neither its id nor its title."""
+        if item in self.by_item or title is None:
+            return self.by_item.get(item)
+        return self.by_title.get(_folded(title))
+
+
+class Titled(msgspec.Struct, frozen=True):
+    """What is read of a question: the thing it is about."""
+
+    user: str
+    query: Thing
+
+
+@dataclass(frozen=True, kw_only=True)
+class Domain:
+    """One model on one domain: its items, how often those with a count are named, its average."""
+
+    model: str
+    domain: str
+    items: int
+    counts: tuple[float, ...]
+    average: Average
+
+    @property
+    def frequency(self) -> float | None:
+        """The mean of the counts that are known."""
+        return fsum(self.counts) / len(self.counts) if self.counts else None
+
+
+def run(tasks: Sequence[KeptTask], options: Options) -> Report:
+    """A row and a dot for each model and domain."""
+    by_domain: dict[str, list[KeptTask]] = defaultdict(list)
+    for task in ranked(tasks):
+        if OPTION in (changed := changes_of(task)):
+            by_domain[changed[OPTION]].append(task)
+    if not by_domain:
+        raise UsageError(
+            "no task is of one domain",
+            found=", ".join(dict.fromkeys(task.task.name for task in tasks)),
+            expected=f"tasks with the option {OPTION}",
+        )
+    counts = read_counts(options.counts)
+    found = {domain: rows_of(of, ("ptc",)) for domain, of in by_domain.items()}
+    cells = cells_in([row for of in found.values() for row in of], "ptc")
+    domains = [
+        _domain(row, domain, average_of(row.of("ptc"), cells, task=row.first, name="ptc"), counts)
+        for domain, of in found.items()
+        for row in of
+    ]
+    if not any(one.counts for one in domains):
+        raise UsageError(
+            "no item of the runs has a count",
+            where=options.counts,
+            expected="items by id, as the groups name them, or by title",
+        )
+    return Report(sheets=(sheet(domains, len(cells)),), figures=tuple(figures(domains)))
+
+
+def read_counts(path: str) -> Counts:
+    """The counts in a table; the id of an item, or else its title, may be empty."""
+    from harness.tasks.task import Column
+
+    columns = {
+        "item": Column(required=False),
+        "title": Column(required=False),
+        "count": Column(type="number"),
+    }
+    rows = read_table(path, "counts", columns)
+    by_item: dict[str, float] = {}
+    by_title: dict[str, float] = {}
+    for number, row in rows.rows():
+        if row["count"] < 0:
+            raise rows.bad(number, "count", row["count"], "0 or more")
+        if not (row["item"] or row["title"]):
+            raise rows.bad(number, "item", None, "an item by id or by title")
+        if row["item"] and by_item.setdefault(row["item"], row["count"]) != row["count"]:
+            raise rows.bad(number, "count", row["count"], "one count an item")
+        if (
+            row["title"]
+            and by_title.setdefault(_folded(row["title"]), row["count"]) != row["count"]
+        ):
+            raise rows.bad(number, "count", row["count"], "one count a title")
+    return Counts(by_item=by_item, by_title=by_title)
+
+
+def titles_of(row: Row) -> dict[str, str]:
+    """The title of each item that the row's tasks asked about."""
+    return {
+        record.item.user: record.item.query.title
+        for task in row.tasks.values()
+        for stage in task.entry.stages
+        if stage.name in STAGES
+        for record in task.records(stage.name).with_items(Titled)
+    }
+
+
+def sheet(domains: Sequence[Domain], cells: int) -> Sheet:
+    """A row a model and domain."""
+    return Sheet(
+        title="ptc by domain, groups that cannot be read counted 0",
+        columns=(
+            "model",
+            "domain",
+            "items",
+            "with a count",
+            "mean count",
+            "average",
+            "low",
+            "high",
+        ),
+        rows=tuple(
+            (
+                *(one.model, one.domain, one.items, len(one.counts), one.frequency),
+                *(one.average.value, one.average.low, one.average.high),
+            )
+            for one in domains
+        ),
+        notes=(
+            f"averages are over {cells} of the nine cells, mean counts over the items with a count",
+            *(f"{one.model}, {one.domain}: {why}" for one in domains if (why := one.average.why)),
+        ),
+        digits=(0, 0, 0, 0, 1, 2, 2, 2),
+    )
+
+
+def figures(domains: Sequence[Domain]) -> Iterator[Figure]:
+    """One figure, a dot a domain in the colour of its model; none where nothing has both."""
+    dots: dict[str, list[tuple[float, float, str]]] = defaultdict(list)
+    for one in domains:
+        if one.frequency is not None and one.average.value is not None:
+            dots[one.model].append((one.frequency, one.average.value, one.domain))
+    marks = []
+    for model, known in dots.items():
+        x, y, names = zip(*known, strict=True)
+        marks.append(Points(label=model, x=x, y=y, names=names))
+    if marks:
+        yield Figure(
+            title="ptc by domain",
+            x=Axis(label="mean count of items", log=all(min(mark.x) > 0 for mark in marks)),
+            y=Axis(label="average ptc"),
+            marks=tuple(marks),
+        )
+
+
+def _domain(row: Row, domain: str, average: Average, counts: Counts) -> Domain:
+    items = dict.fromkeys(item for column in row.of("ptc").values() for item in column.items)
+    titles = titles_of(row) if counts.by_title else {}
+    known = [counts.of(item, titles.get(item)) for item in items]
+    setting = setting_of(row.first, but=(OPTION,))
+    return Domain(
+        model=f"{row.label} ({setting})" if setting else row.label,
+        domain=domain,
+        items=len(items),
+        counts=tuple(count for count in known if count is not None),
+        average=average,
+    )
+
+
+def _folded(title: str) -> str:
+    return " ".join(title.split()).casefold()

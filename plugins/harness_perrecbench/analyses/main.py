@@ -1,0 +1,201 @@
+"""The nine cells of Table 1 and their average, by both definitions of tau, and what needs no model.
+
+Any of the nine tasks will do, of any number of runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from math import fsum
+from typing import TYPE_CHECKING, Annotated, TypeAlias
+
+import msgspec
+
+from harness.results.report import Report, Sheet
+from harness_perrecbench.analyses.averages import Average, average_of
+from harness_perrecbench.analyses.cells import Cell, Column
+from harness_perrecbench.analyses.layout import (
+    NARROW,
+    Line,
+    line_of,
+    published_line,
+    published_table,
+    remarks,
+    table,
+)
+from harness_perrecbench.analyses.neighbours import COLUMN, against, next_to
+from harness_perrecbench.analyses.rows import Row, cells_in, rows_of
+from harness_perrecbench.predictions import BASELINES
+from harness_perrecbench.published import published, rows
+
+if TYPE_CHECKING:
+    from harness import KeptTask
+
+OURS = "ptc"
+LIKE = "like_higher_average"
+Rankings: TypeAlias = dict[str, dict[Cell, Column]]
+"""A column by cell for each baseline."""
+
+NAMES = (OURS, COLUMN, LIKE, *BASELINES)
+
+TWO_TAUS = (
+    "ptc tells over the pairs of users in a group how far the predicted and the true ranking "
+    "agree, while ptc_published is Kendall's tau of the two lists of users' numbers place by "
+    "place, as the authors' script takes it: the same with two users, another and mostly smaller "
+    "quantity with three and four."
+)
+COMPARABLE = (
+    "Beside Table 1 may stand ptc_published alone, over the whole test data, asked as the nine "
+    "tasks ask: without --limit, sample, strict or another variant. Groups that cannot be read "
+    "count 0 here and are left out there: what is left without them stands in the last table."
+)
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """What may be asked of the analysis."""
+
+    published: Annotated[
+        bool, msgspec.Meta(description="show the paper's Tables 1 and 3 below")
+    ] = False
+
+
+def run(tasks: Sequence[KeptTask], options: Options) -> Report:
+    """A row a model and setting, beside published rows where that is fair, and the baselines."""
+    found = rows_of(tasks, NAMES)
+    cells = cells_in(found, OURS)
+    sheets = [
+        ours(found, cells),
+        as_published(found, cells),
+        baselines(found, cells),
+        like_higher_average(found),
+        without_unreadable(found, cells),
+    ]
+    if options.published:
+        sheets.append(published_table(published(rows.Result), first=("model", "kind")))
+        sheets.append(published_table(published(rows.Tuning), first=("base", "training")))
+    return Report(sheets=tuple(sheets), notes=(TWO_TAUS, COMPARABLE))
+
+
+def ours(found: Sequence[Row], cells: Collection[Cell]) -> Sheet:
+    """Our definition, with the interval of the average."""
+    lines = [line_of(row, OURS, cells) for row in found]
+    notes = [
+        told for row, line in zip(found, lines, strict=True) for told in remarks(row, OURS, line)
+    ]
+    interval = found[0].first.task.interval
+    bounds = f"{interval.confidence:.0%} of {interval.draws:,} draws over items, whose groups move"
+    notes += [told for row in found for told in unlabelled(row)]
+    return table(
+        "ptc, groups that cannot be read counted 0",
+        lines,
+        cells,
+        notes=(f"{NARROW}; low and high: {bounds} together in all cells", *notes),
+    )
+
+
+def unlabelled(row: Row) -> list[str]:
+    """A line for each level of which the data does not tell all true rankings."""
+    told = {}
+    labelled = row.of(OURS)
+    for cell, column in row.of(LIKE).items():
+        every, known = len(column.values), len(labelled[cell].values) if cell in labelled else 0
+        if known < every:
+            told[cell[0]] = f"{row.name}, {cell[0]}: {known} of {every} groups have a label"
+    return list(told.values())
+
+
+def as_published(found: Sequence[Row], cells: Collection[Cell]) -> Sheet:
+    """The published definition, by average, among the published rows next above and below."""
+    lines = [(row, line_of(row, COLUMN, cells), against(row)) for row in found]
+    beside = {
+        near.model: near
+        for _, line, reasons in lines
+        if not reasons and line.average.value is not None
+        for near in next_to(line.average.value)
+    }
+    among = [line for _, line, reasons in lines if not reasons]
+    among += [published_line(row, f"published: {row.model}") for row in beside.values()]
+    among.sort(key=lambda line: line.average.value or 0.0, reverse=True)
+    notes = [told for row, line, _ in lines for told in remarks(row, COLUMN, line)]
+    notes += [
+        f"no published rows beside {row.name}: {'; '.join(reasons)}"
+        for row, _, reasons in lines
+        if reasons
+    ]
+    return table(
+        "ptc_published, groups that cannot be read counted 0",
+        [*among, *(line for _, line, reasons in lines if reasons)],
+        cells,
+        notes=notes,
+    )
+
+
+def baselines(found: Sequence[Row], cells: Collection[Cell]) -> Sheet:
+    """The ptc of every ranking that asks no model; once for all rows of the same groups."""
+    sets = _baselines(found)
+    lines = []
+    for of, rankings in sets:
+        whose = (", ".join(row.name for row in of),) if len(sets) > 1 else ()
+        lines += [
+            Line(
+                names=(name, *whose),
+                cells={cell: column.counted for cell, column in columns.items()},
+                average=average_of(columns, cells, task=of[0].first, name=name),
+            )
+            for name, columns in rankings.items()
+            if columns
+        ]
+    return table(
+        "Baselines that ask no model, ptc",
+        lines,
+        cells,
+        first=("ranking", "of the groups of") if len(sets) > 1 else ("ranking",),
+        notes=("user_average ties everybody; item_average ranks as lower average first does",),
+    )
+
+
+def _baselines(found: Sequence[Row]) -> list[tuple[list[Row], Rankings]]:
+    """The baselines of each set of groups, with the rows that are of them."""
+    sets: list[tuple[list[Row], Rankings]] = []
+    for row in found:
+        own = {name: row.of(name) for name in BASELINES}
+        of, known = next((each for each in sets if _agree(each[1], own)), ([], {}))
+        if not of:
+            sets.append((of, known))
+        of.append(row)
+        for name, columns in own.items():
+            known[name] = {**known.get(name, {}), **columns}
+    return sets
+
+
+def _agree(one: Rankings, other: Rankings) -> bool:
+    """Whether baselines are of the same groups: they share cells, and are equal in these."""
+    shared = [(name, cell) for name in BASELINES for cell in one[name] if cell in other[name]]
+    return bool(shared) and all(one[name][cell] == other[name][cell] for name, cell in shared)
+
+
+def like_higher_average(found: Sequence[Row]) -> Sheet:
+    """How far each model ranks users by their average, over the groups that could be read."""
+    cells = cells_in(found, LIKE)
+    lines = [_dropped(row, LIKE, cells, row.name) for row in found]
+    return table("Agreement with higher average first, ptc", lines, cells)
+
+
+def without_unreadable(found: Sequence[Row], cells: Collection[Cell]) -> Sheet:
+    """How many groups could not be read in each cell, and what is left without them."""
+    lines = []
+    for row in found:
+        counts = {cell: column.unreadable for cell, column in row.of(OURS).items()}
+        lines.append(Line(names=(row.name, "unreadable"), cells=counts))
+        if any(counts.values()):
+            lines += [_dropped(row, name, cells, row.name, name) for name in (OURS, COLUMN)]
+    return table("Without the groups that could not be read", lines, cells, first=("model", "what"))
+
+
+def _dropped(row: Row, column: str, cells: Collection[Cell], *names: str) -> Line:
+    """One column of a row over the groups that could be read; the average where all cells have."""
+    means = {cell: found.dropped for cell, found in row.of(column).items()}
+    values = [means.get(cell) for cell in cells]
+    known = [value for value in values if value is not None]
+    average = fsum(known) / len(known) if known and len(known) == len(values) else None
+    return Line(names=names, cells=means, average=Average(value=average))

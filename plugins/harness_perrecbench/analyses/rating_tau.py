@@ -1,0 +1,169 @@
+"""ptc against the errors of predicted ratings over configurations, as Figure 3 has it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from statistics import StatisticsError, correlation
+from typing import TYPE_CHECKING
+
+from harness.errors import UsageError
+from harness.results.report import Axis, Figure, Points, Report, Sheet
+from harness_perrecbench.analyses.cells import Column, read_columns
+from harness_perrecbench.analyses.settings import setting_of
+
+if TYPE_CHECKING:
+    from harness import KeptTask
+    from harness.results.report import Cell
+
+ALONE = "behaviours"
+GROUPS = "groups"
+ERRORS = {"mae": "MAE", "rmse": "RMSE"}
+FEWEST = 3
+"""Two configurations correlate perfectly, whatever they are."""
+
+MOST_NAMED = 15
+"""Of more configurations the dots have no names."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Configuration:
+    """A model asked in one setting: its ptc at a level, and the errors of what it predicted.
+
+    `source` says of what: of behaviours that stand alone, or of the members of the same groups.
+    """
+
+    model: str
+    setting: str
+    level: str
+    groups: int
+    ptc: float | None
+    mae: float | None
+    rmse: float | None
+    predicted: int
+    source: str
+
+    def error(self, name: str) -> float | None:
+        """The error of that name."""
+        return self.mae if name == "mae" else self.rmse
+
+
+def run(tasks: Sequence[KeptTask], options: object) -> Report:
+    """Pearson's r over configurations at each level, and a figure for each kind of error."""
+    found = list(configurations(tasks))
+    if not found:
+        raise UsageError(
+            "no task predicts ratings of groups",
+            found=", ".join(dict.fromkeys(task.task.name for task in tasks)),
+            expected="a task with ask: pointwise, best with one with ask: rating beside",
+        )
+    return Report(sheets=(listed(found), correlations(found)), figures=tuple(figures(found)))
+
+
+def configurations(tasks: Sequence[KeptTask]) -> Iterator[Configuration]:
+    """Each pointwise task, with the errors of the rating task that asks alike if there is one."""
+    alone = {(task.label, setting_of(task)): task for task in tasks if task.options.ask == "rating"}
+    for task in tasks:
+        if task.options.ask != "pointwise":
+            continue
+        key = (task.label, setting_of(task))
+        own = read_columns(task, ("ptc", "mae", "squared_error"))
+        errors = read_columns(alone[key], ("mae", "squared_error")) if key in alone else own
+        yield Configuration(
+            model=key[0],
+            setting=key[1] or "as the nine tasks",
+            level=task.options.level,
+            groups=len(own["ptc"].values),
+            ptc=own["ptc"].counted,
+            mae=errors["mae"].dropped,
+            rmse=_root(errors["squared_error"]),
+            predicted=len(errors["mae"].readable),
+            source=ALONE if key in alone else GROUPS,
+        )
+
+
+def listed(found: Sequence[Configuration]) -> Sheet:
+    """Every configuration with its figures."""
+    notes = [
+        f"MAE and RMSE: of {ALONE}, by a task with ask: rating that asks alike; of {GROUPS}, where "
+        "there is none, by the pointwise task itself"
+    ]
+    if len({one.source for one in found}) > 1:
+        notes.append("both kinds are correlated together")
+    return Sheet(
+        title="Configurations: ptc, and errors of predicted ratings",
+        columns=("model", "setting", "level", "groups", "ptc", "MAE", "RMSE", "of", "predicted"),
+        rows=tuple(
+            (
+                *(one.model, one.setting, one.level, one.groups, one.ptc),
+                *(one.mae, one.rmse, one.source, one.predicted),
+            )
+            for one in found
+        ),
+        notes=tuple(notes),
+        digits=3,
+    )
+
+
+def correlations(found: Sequence[Configuration]) -> Sheet:
+    """Pearson's r of ptc and each error, at each level."""
+    rows: list[tuple[Cell, ...]] = [
+        (title, level, len(both), pearson([(error, ptc) for error, ptc, _ in both]))
+        for name, title in ERRORS.items()
+        for level, both in pairs(found, name).items()
+    ]
+    return Sheet(
+        title="Pearson's r with ptc, over configurations",
+        columns=("error", "level", "configurations", "r"),
+        rows=tuple(rows),
+        notes=(
+            f"there is no r of fewer than {FEWEST} configurations or where one side never changes",
+        ),
+        digits=2,
+    )
+
+
+def pearson(both: Sequence[tuple[float, float]]) -> float | None:
+    """Pearson's r of pairs; None where it says nothing or has no value."""
+    if len(both) < FEWEST:
+        return None
+    try:
+        return correlation(*zip(*both, strict=True))
+    except StatisticsError:
+        return None
+
+
+def pairs(
+    found: Sequence[Configuration], name: str
+) -> dict[str, list[tuple[float, float, Configuration]]]:
+    """Error and ptc of the configurations that have both, by level."""
+    both: dict[str, list[tuple[float, float, Configuration]]] = defaultdict(list)
+    for one in found:
+        error = one.error(name)
+        if one.ptc is not None and error is not None:
+            both[one.level].append((error, one.ptc, one))
+    return both
+
+
+def figures(found: Sequence[Configuration]) -> Iterator[Figure]:
+    """A dot a configuration."""
+    named = len(found) <= MOST_NAMED
+    for name, title in ERRORS.items():
+        marks = []
+        for level, both in pairs(found, name).items():
+            x, y, of = zip(*both, strict=True)
+            names = tuple(f"{one.model}, {one.setting}" for one in of) if named else ()
+            marks.append(Points(label=level, x=x, y=y, names=names))
+        if marks:
+            yield Figure(
+                title=f"ptc and {title} of configurations",
+                x=Axis(label=title),
+                y=Axis(label="ptc"),
+                marks=tuple(marks),
+            )
+
+
+def _root(squares: Column) -> float | None:
+    mean = squares.dropped
+    return None if mean is None else mean**0.5

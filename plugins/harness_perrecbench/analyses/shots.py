@@ -1,0 +1,109 @@
+"""ptc by examples and by retrieved behaviours, as Figure 6 has it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from math import fsum
+from typing import TYPE_CHECKING, TypeAlias
+
+from harness.errors import UsageError
+from harness.results.report import Axis, Figure, Grid, Report, Sheet
+from harness_perrecbench.analyses.cells import WAYS, read_columns
+from harness_perrecbench.analyses.rows import ranked
+from harness_perrecbench.analyses.settings import setting_of
+
+if TYPE_CHECKING:
+    from harness import KeptTask
+    from harness_perrecbench.records import Ask
+
+Place: TypeAlias = tuple[int, int]
+"""Examples and retrieved behaviours."""
+
+Values: TypeAlias = dict[Place, float | None]
+
+
+def run(tasks: Sequence[KeptTask], options: object) -> Report:
+    """A heat map for each way of asking and one of their mean, for each model and level."""
+    sheets: list[Sheet] = []
+    figures: list[Figure] = []
+    found = {title: ways for title, ways in grids_of(tasks).items() if len(places_of(ways)) > 1}
+    if not found:
+        raise UsageError(
+            "no model was asked with several numbers of examples or behaviours",
+            found=", ".join(dict.fromkeys(task.task.name for task in tasks)),
+            expected="tasks that differ in the options shots or k",
+        )
+    for title, ways in found.items():
+        places = places_of(ways)
+        maps: dict[str, Mapping[Place, float | None]] = {
+            ask: ways[ask] for ask in WAYS if ask in ways
+        }
+        if len(ways) > 1:
+            maps["mean"] = mean_of(list(ways.values()))
+        known = [
+            value for values in maps.values() for value in values.values() if value is not None
+        ]
+        deepest = max(map(abs, known), default=0.0) or None
+        for way, values in maps.items():
+            grid = grid_of(values, places, deepest=deepest)
+            sheets.append(sheet(f"{title}, {way}", grid))
+            figures.append(figure(f"{title}, {way}", grid))
+    return Report(sheets=tuple(sheets), figures=tuple(figures))
+
+
+def grids_of(tasks: Sequence[KeptTask]) -> dict[str, dict[Ask, Values]]:
+    """The values of each way of asking, by model, setting and level; of equal tasks the first."""
+    found: dict[str, dict[Ask, Values]] = defaultdict(lambda: defaultdict(dict))
+    for task in ranked(tasks):
+        options = task.options
+        setting = setting_of(task, but=("shots", "k"))
+        title = ", ".join(filter(None, (task.label, setting, options.level)))
+        column = read_columns(task, ("ptc",))["ptc"]
+        if column.values:
+            found[title][options.ask].setdefault((options.shots, options.k), column.counted)
+    return found
+
+
+def places_of(ways: Mapping[Ask, Values]) -> set[Place]:
+    """Every place at which any way of asking was asked."""
+    return {place for values in ways.values() for place in values}
+
+
+def mean_of(ways: Sequence[Values]) -> Values:
+    """The mean over the ways of asking, at the places where all have a value."""
+    means: Values = {}
+    for place in ways[0]:
+        values = [values.get(place) for values in ways]
+        known = [value for value in values if value is not None]
+        means[place] = fsum(known) / len(known) if len(known) == len(values) else None
+    return means
+
+
+def grid_of(
+    values: Mapping[Place, float | None], places: set[Place], *, deepest: float | None
+) -> Grid:
+    """The values with a row for each number of examples and a column for each k of all places."""
+    shots, ks = (sorted({place[axis] for place in places}) for axis in (0, 1))
+    return Grid(
+        label="ptc",
+        across=tuple(map(str, ks)),
+        down=tuple(map(str, shots)),
+        values=tuple(tuple(values.get((shot, k)) for k in ks) for shot in shots),
+        deepest=deepest,
+    )
+
+
+def sheet(title: str, grid: Grid) -> Sheet:
+    """The grid as a table."""
+    return Sheet(
+        title=f"{title}: ptc, groups that cannot be read counted 0",
+        columns=("shots", *(f"k = {k}" for k in grid.across)),
+        rows=tuple((shots, *row) for shots, row in zip(grid.down, grid.values, strict=True)),
+        digits=2,
+    )
+
+
+def figure(title: str, grid: Grid) -> Figure:
+    """The grid as a heat map; the colours of one model and level mean the same."""
+    return Figure(title=f"{title}: ptc", x=Axis(label="k"), y=Axis(label="shots"), marks=(grid,))

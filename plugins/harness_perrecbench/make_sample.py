@@ -1,0 +1,349 @@
+"""Writes the bundled sample: `python -m harness_perrecbench.make_sample`.
+
+Everybody and everything in it is invented. A rating is made of three hidden numbers: how generous
+the user is, how good the thing is, and how much the user likes its theme. Themes are the two ends
+of scales: who likes one end dislikes the other as much.
+
+Each group has its mirror image: the same users, asked about another thing, as good as the first,
+from the other end of its scale. There their order is reversed. What is the same for a user in both,
+the average above all, is therefore right about one group exactly where it is wrong about the other,
+whatever the seed. Only taste can tell who comes first.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any, NamedTuple, TypeAlias
+
+from harness.chance import drawn, picked, shuffled
+from harness_perrecbench.data.averages import average
+from harness_perrecbench.grouping import writing
+from harness_perrecbench.grouping.settings import ALL
+from harness_perrecbench.records import Level
+from harness_perrecbench.sample_words import SCALES, profile, title
+
+SAMPLE = Path(__file__).parent / "sample"
+PROFILES = "userid2profile.json"
+SEED = 1250
+USERS = 200
+TESTED_PAIRS, HELD_OUT_PAIRS = 30, 20
+OTHER_THINGS = 120
+ALONE = 200
+"""Ratings that are asked about one by one."""
+
+SHORTEST, LONGEST = 25, 40
+EARLIER = 21
+"""Ratings that everybody gave before any that a group asks about."""
+
+MOST_ASKED = 10
+"""How many ratings of a user groups ask about before others are taken."""
+
+LIKINGS: dict[Level, tuple[float, ...]] = {
+    "easy": (-0.5, 0.5),
+    "medium": (-0.75, 0.0, 0.75),
+    "hard": (-1.25, -0.5, 0.5, 1.25),
+}
+"""How much the users of a group like its theme, in stars."""
+
+EVERY_LIKING = (-1.25, -0.75, -0.5, -0.5, 0.0, 0.5, 0.5, 0.75, 1.25)
+GENEROSITY = (0.25, 0.5, 0.75, 1.0)
+QUALITY = (0.5, 0.75)
+"""By how many stars users and things differ from the middle, up or down. All are quarters, so that
+those who rate a thing in nearly half stars are many; rounded, they stay more than 0.6 apart."""
+
+NOISE = 0.05
+"""How far averages are from quarters of a star at most."""
+
+STRETCH = 0.06
+"""How far a rating asked about may be from the half star that it is rounded to."""
+
+APART = 0.15
+"""How far averages of users in a group are apart at least, so that they are never tied."""
+
+DAY = 86_400_000
+EARLY, EARLY_DAYS = 1_483_228_800_000, 1_820
+LATE, LATE_DAYS = 1_640_995_200_000, 330
+WINDOW_DAYS = 29
+
+
+class Thing(NamedTuple):
+    """Something that is rated: how good it is, and at which `end` (1 or -1) of which scale."""
+
+    id: str
+    title: str
+    author: str | None
+    scale: int
+    end: int
+    quality: float
+
+
+class User(NamedTuple):
+    """Who rates: the average aimed at, and how much the first end of each scale is liked."""
+
+    id: str
+    average: float
+    tastes: tuple[float, ...]
+
+    def rating(self, thing: Thing) -> float:
+        """What generosity, quality and taste come to."""
+        return self.average + thing.quality + thing.end * self.tastes[thing.scale]
+
+
+class Rating(NamedTuple):
+    """A rating of a history."""
+
+    time: int
+    thing: Thing
+    rating: float
+
+
+Members: TypeAlias = dict[Level, tuple[User, ...]]
+Groups: TypeAlias = dict[Level, dict[str, tuple[User, ...]]]
+Themes: TypeAlias = Mapping[tuple[int, int], Sequence[Thing]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class World:
+    """All that is made of one seed; groups are by level and the id of the thing."""
+
+    things: tuple[Thing, ...]
+    tested: Groups
+    held_out: Groups
+    histories: dict[str, list[Rating]]
+    profiles: dict[str, str]
+    alone: tuple[tuple[str, int], ...]
+
+
+def world(seed: int = SEED) -> World:
+    """Users, things and ratings of a seed."""
+    rng = Random(seed)
+    catalogue = Catalogue(rng)
+    users = tuple(_user(rng, catalogue) for _ in range(USERS))
+    asked = Asked(rng, users)
+    tested = _groups(rng, catalogue, asked, pairs=TESTED_PAIRS)
+    held_out = _groups(rng, catalogue, asked, pairs=HELD_OUT_PAIRS)
+    for place in range(OTHER_THINGS):
+        scale = place // 2 % len(SCALES)
+        catalogue.add(scale, 1 - 2 * (place % 2), _of_either_sign(rng, QUALITY))
+    themes = catalogue.by_theme()
+    histories = {user.id: _history(rng, user, asked.ratings[user.id], themes) for user in users}
+    late = [(user, place) for user, one in histories.items() for place in range(EARLIER, len(one))]
+    return World(
+        things=tuple(catalogue.things),
+        tested=tested,
+        held_out=held_out,
+        histories=histories,
+        profiles={user.id: profile(rng, user.tastes) for user in users},
+        alone=tuple(drawn(rng, late, ALONE)),
+    )
+
+
+class Catalogue:
+    """The things there are so far; ids and titles are each given once."""
+
+    def __init__(self, rng: Random) -> None:
+        self.things: list[Thing] = []
+        self._rng = rng
+        self._taken: set[str] = set()
+
+    def add(self, scale: int, end: int, quality: float) -> Thing:
+        """A new thing."""
+        name, author = title(self._rng, scale, end)
+        while name in self._taken:
+            name, author = title(self._rng, scale, end)
+        self._taken.add(name)
+        thing = Thing(self.new_id("B"), name, author, scale, end, quality)
+        self.things.append(thing)
+        return thing
+
+    def new_id(self, letter: str) -> str:
+        """An id that nobody and nothing has yet."""
+        while (name := f"{letter}{int(self._rng.random() * 10**9):09}") in self._taken:
+            pass
+        self._taken.add(name)
+        return name
+
+    def by_theme(self) -> Themes:
+        """The things of each end of each scale."""
+        found: dict[tuple[int, int], list[Thing]] = defaultdict(list)
+        for thing in self.things:
+            found[thing.scale, thing.end].append(thing)
+        return found
+
+
+class Asked:
+    """The ratings that groups ask about so far, by user."""
+
+    def __init__(self, rng: Random, users: Sequence[User]) -> None:
+        self.ratings: dict[str, list[Rating]] = defaultdict(list)
+        self._rng = rng
+        self._users = users
+
+    def rate(self, members: Members, thing: Thing) -> None:
+        """Have all rate the thing within one window of time."""
+        start = LATE + int(self._rng.random() * LATE_DAYS * DAY)
+        for user in (user for group in members.values() for user in group):
+            time = start + int(self._rng.random() * WINDOW_DAYS * DAY)
+            self.ratings[user.id].append(Rating(time, thing, _halves(user.rating(thing))))
+
+    def members(self, scale: int, quality: float) -> Members | None:
+        """Users for each level, each in one of them; None where too few fit."""
+        members: Members = {}
+        left = list(shuffled(self._rng, self._users))
+        for level, likings in LIKINGS.items():
+            group: list[User] = []
+            for liking in shuffled(self._rng, likings):
+                of_taste = (user for user in left if user.tastes[scale] == liking)
+                fit = (user for user in of_taste if self._fits(user, group, quality, abs(liking)))
+                found = next(fit, None)
+                if found is None:
+                    return None
+                group.append(found)
+                left.remove(found)
+            members[level] = shuffled(self._rng, group)
+        return members
+
+    def _fits(self, user: User, group: Sequence[User], quality: float, liking: float) -> bool:
+        """Whether the user's ratings of both ends of the scale are half stars, from 1 to 5."""
+        middle = user.average + quality
+        return (
+            len(self.ratings[user.id]) < MOST_ASKED
+            and abs(middle + liking - _halves(middle + liking)) <= STRETCH
+            and 1 <= _halves(middle - liking) <= _halves(middle + liking) <= 5
+            and all(abs(user.average - other.average) >= APART for other in group)
+        )
+
+
+def _user(rng: Random, catalogue: Catalogue) -> User:
+    return User(
+        id=catalogue.new_id("U"),
+        average=3 + _of_either_sign(rng, GENEROSITY) + NOISE * (2 * rng.random() - 1),
+        tastes=tuple(picked(rng, EVERY_LIKING) for _ in SCALES),
+    )
+
+
+def _groups(rng: Random, catalogue: Catalogue, asked: Asked, *, pairs: int) -> Groups:
+    """Groups and their mirror images, about so many pairs of things; levels share the things."""
+    groups: Groups = {level: {} for level in LIKINGS}
+    for place in range(pairs):
+        scale = place % len(SCALES)
+        members = None
+        while members is None:
+            quality = _of_either_sign(rng, QUALITY)
+            members = asked.members(scale, quality)
+        for end in (1, -1):
+            thing = catalogue.add(scale, end, quality)
+            asked.rate(members, thing)
+            for level, group in members.items():
+                groups[level][thing.id] = group
+    return groups
+
+
+def _history(rng: Random, user: User, asked: Sequence[Rating], themes: Themes) -> list[Rating]:
+    """What a user rated, oldest first: what groups ask about, and others of all themes alike.
+
+    The others are moved until the average is the one aimed at, so that it tells nothing of how the
+    user rated what groups ask about.
+    """
+    length = SHORTEST + int(rng.random() * (LONGEST - SHORTEST + 1))
+    count = max(EARLIER, length - len(asked))
+    chosen = _of_all_themes(rng, themes, count, without={one.thing.id for one in asked})
+    stars = [_possible(_halves(user.rating(one) + _mood(rng))) for one in chosen]
+    total = _halves(user.average * (count + len(asked))) - sum(one.rating for one in asked)
+    while missing := total - sum(stars):
+        place = int(rng.random() * count)
+        stars[place] = _possible(stars[place] + (0.5 if missing > 0 else -0.5))
+    others = [
+        Rating(_time(rng, place), thing, rating)
+        for place, (thing, rating) in enumerate(zip(chosen, stars, strict=True))
+    ]
+    return sorted([*others, *asked], key=lambda one: one.time)
+
+
+def _of_all_themes(
+    rng: Random, themes: Themes, count: int, *, without: set[str]
+) -> tuple[Thing, ...]:
+    """So many different things in random order, about as many of each theme."""
+    decks = [
+        [thing for thing in shuffled(rng, deck) if thing.id not in without]
+        for deck in shuffled(rng, tuple(themes.values()))
+    ]
+    dealt = [deck[place] for place in range(count) for deck in decks if place < len(deck)]
+    return shuffled(rng, dealt[:count])
+
+
+def _time(rng: Random, place: int) -> int:
+    if place < EARLIER:
+        return EARLY + int(rng.random() * EARLY_DAYS * DAY)
+    return LATE + int(rng.random() * LATE_DAYS * DAY)
+
+
+def _mood(rng: Random) -> float:
+    """A whim, in stars."""
+    return rng.random() + rng.random() - 1
+
+
+def _of_either_sign(rng: Random, values: Sequence[float]) -> float:
+    return picked(rng, (-1, 1)) * picked(rng, values)
+
+
+def _halves(stars: float) -> float:
+    """The nearest number of half stars."""
+    return round(2 * stars) / 2
+
+
+def _possible(stars: float) -> float:
+    return min(5.0, max(1.0, stars))
+
+
+def write(folder: Path, made: World) -> None:
+    """Writes a world in the published layout."""
+    place = writing.folder_of(folder, ALL)
+    things = ((one.id, _about(one)) for one in sorted(made.things))
+    histories = ((user, [_told(one) for one in made.histories[user]]) for user in made.profiles)
+    behaviours = (
+        {"user_id": user, **_told(made.histories[user][before]), "history_len": before}
+        for user, before in made.alone
+    )
+    writing.write_object(place / writing.ITEMS, things)
+    writing.write_object(place / writing.HISTORIES, histories)
+    writing.write_object(place / PROFILES, made.profiles.items())
+    writing.write_list(place / writing.BEHAVIOURS, behaviours)
+    for groups, is_held_out in ((made.tested, False), (made.held_out, True)):
+        for level, by_thing in groups.items():
+            name = writing.groups_file(level, held_out=is_held_out)
+            writing.write_object(place / name, _published(by_thing, made.histories))
+
+
+def _published(
+    groups: Mapping[str, Sequence[User]], histories: Mapping[str, Sequence[Rating]]
+) -> Iterator[tuple[str, list[list[dict[str, Any]]]]]:
+    for item, users in groups.items():
+        yield item, [[_member(user.id, histories[user.id], item) for user in users]]
+
+
+def _member(user: str, history: Sequence[Rating], item: str) -> dict[str, Any]:
+    usual = average([one.rating for one in history])
+    before, asked = next((n, one) for n, one in enumerate(history) if one.thing.id == item)
+    return {
+        "user_id": user,
+        "history_len": before,
+        "relative_rating": asked.rating - usual,
+        "avg_rating": usual,
+    }
+
+
+def _about(thing: Thing) -> dict[str, Any]:
+    return {"title": thing.title, "author": {"name": thing.author} if thing.author else None}
+
+
+def _told(one: Rating) -> dict[str, Any]:
+    return {"parent_asin": one.thing.id, "rating": one.rating, "timestamp": one.time}
+
+
+if __name__ == "__main__":
+    write(SAMPLE, world())

@@ -1,0 +1,369 @@
+"""Curves, dots and heat maps, as tables and as the data of figures."""
+
+import pytest
+from harness_perrecbench.analyses import (
+    domains,
+    prompting,
+    rating_tau,
+    scale,
+    shots,
+    sizes,
+)
+
+from harness.errors import DataError, UsageError
+from harness.pipeline.benchmark import NoOptions
+from harness.results.report import Grid, Line, Points
+
+
+def written(folder, name, *lines):
+    path = folder / name
+    path.write_text("\n".join(lines) + "\n")
+    return str(path)
+
+
+@pytest.fixture
+def levels(kept):
+    """Each model pointwise at all levels, one of them also listwise at two."""
+
+    def make(model, easy, medium, hard, ask="pointwise"):
+        values = {"easy": easy, "medium": medium, "hard": hard}
+        return [
+            kept(model, {"i1": value}, level=level, ask=ask)
+            for level, value in values.items()
+            if value is not None
+        ]
+
+    return make
+
+
+def test_each_way_of_asking_is_a_curve_over_sizes(levels):
+    tasks = [*levels("ada", 0.5, 0.2, -0.1), *levels("ada", 0.4, None, 0.3, ask="listwise")]
+    report = sizes.run(tasks, sizes.Options())
+    assert report.sheets[0].columns == ("model", "asked", "2 users", "3 users", "4 users")
+    assert report.sheets[0].rows == (
+        ("ada", "pointwise", 0.5, 0.2, -0.1),
+        ("ada", "listwise", 0.4, None, 0.3),
+    )
+    [figure] = report.figures
+    assert figure.marks == (
+        Line(label="pointwise", x=(2.0, 3.0, 4.0), y=(0.5, 0.2, -0.1)),
+        Line(label="listwise", x=(2.0, 4.0), y=(0.4, 0.3)),
+    )
+
+
+def test_the_mean_of_models_is_over_those_that_have_every_cell(levels):
+    tasks = [
+        *levels("ada", 0.5, 0.2, -0.1),
+        *levels("ben", 0.1, 0.0, 0.3),
+        *levels("cleo", 0.9, None, None),
+    ]
+    report = sizes.run(tasks, sizes.Options())
+    assert report.sheets[0].rows[0] == (
+        "mean of 2", "pointwise", pytest.approx(0.3), pytest.approx(0.1), pytest.approx(0.1),
+    )  # fmt: skip
+    assert [row[0] for row in report.sheets[0].rows[1:]] == ["ada", "ben", "cleo"]
+    assert len(report.figures) == 4
+
+
+def test_the_numbers_of_the_text_can_stand_below(levels):
+    report = sizes.run(levels("ada", 0.5, 0.2, -0.1), sizes.Options(published=True))
+    assert ("pointwise at easy", 0.09, "appendix B") in report.sheets[1].rows
+
+
+SIZES = (
+    "model,parameters,family",
+    "small,7,Llama",
+    "Large,70,Llama",
+    "huge,400,Llama",
+    "lone,9,",
+    "other,1,Qwen",
+)
+
+
+def test_the_average_of_all_cells_stands_over_the_size_with_a_line_a_family(kept, tmp_path):
+    tasks = [
+        kept("vllm:org/large", {"i1": 0.25, "i2": 0.75}),
+        kept("vllm:org/large", {"i1": 0.25, "i2": 0.25}, ask="listwise"),
+        kept("small", {"i1": 0.2}),
+        kept("small", {"i1": 0.0}, ask="listwise"),
+        kept("huge", {"i1": 0.0}),
+        kept("huge", {"i1": 0.0}, ask="listwise"),
+        kept("lone", {"i1": 1.0}),
+        kept("lone", {"i1": 0.0}, ask="listwise"),
+        kept("part", {"i1": 1.0}),
+    ]
+    report = scale.run(tasks, scale.Options(figures=written(tmp_path, "sizes.csv", *SIZES)))
+    assert report.sheets[0].rows == (
+        ("part", None, None, None),
+        ("lone", None, 9.0, 0.5),
+        ("small", "Llama", 7.0, 0.1),
+        ("vllm:org/large", "Llama", 70.0, 0.375),
+        ("huge", "Llama", 400.0, 0.0),
+    )
+    assert report.sheets[0].notes == (
+        "the average is over 2 cells",
+        "part: no average without all cells; not there: 1 of 2",
+    )
+    [figure] = report.figures
+    assert (figure.x.label, figure.x.log) == ("parameters", True)
+    x, y = (7.0, 70.0, 400.0), (0.1, 0.375, 0.0)
+    names = ("small", "vllm:org/large", "huge")
+    assert figure.marks == (
+        Line(label="Llama", x=x, y=y),
+        Points(label="Llama", x=x, y=y, names=names),
+        Points(label="of no family", x=(9.0,), y=(0.5,), names=("lone",)),
+    )
+
+
+def test_a_table_of_sizes_needs_no_families_and_no_other_models(kept, tmp_path):
+    sizes_only = written(tmp_path, "sizes.csv", "model,parameters", "ada,7")
+    report = scale.run([kept("ada", {"i1": 0.5})], scale.Options(figures=sizes_only))
+    assert report.sheets[0].rows == (("ada", None, 7.0, 0.5),)
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (("model,parameters", "ben,7"), "no model of the runs has a size"),
+        (("model,parameters", "ada,0"), "a model has no such size"),
+        (("model,size", "ada,7"), "no row has a figure in a column 'parameters'"),
+    ],
+)
+def test_sizes_that_say_nothing_are_refused(kept, tmp_path, lines, said):
+    with pytest.raises(UsageError, match=said):
+        scale.run(
+            [kept("ada", {"i1": 0.5})],
+            scale.Options(figures=written(tmp_path, "sizes.csv", *lines)),
+        )
+
+
+def test_table_1_can_stand_below_the_sizes(kept, tmp_path):
+    options = scale.Options(figures=written(tmp_path, "s.csv", *SIZES), published=True)
+    assert len(scale.run([kept("small", {"i1": 0.5})], options).sheets[1].rows) == 19
+
+
+def test_each_method_of_a_model_is_a_row_by_both_definitions(kept):
+    found = {"i1": {"ptc": 1.0, "ptc_published": 0.5}, "i2": {"ptc": 0.0, "ptc_published": 0.5}}
+    ways = [
+        {},
+        {"profile": "none"},
+        {"shots": 3},
+        {"shots": 3, "profile": "none"},
+        {"samples": 5},
+        {"thought": True},
+        {"k": 8, "profile": "no_text"},
+    ]
+    tasks = [kept("ada", found, **way) for way in ways]
+    ours, theirs, table_2 = prompting.run(tasks, prompting.Options(published=True)).sheets
+    assert [row[0] for row in ours.rows] == [
+        "zero-shot", "zero-shot without profile", "few-shot (3)", "few-shot (3) without profile",
+        "self-consistency (5)", "chain of thought", "zero-shot without profile text, k 8",
+    ]  # fmt: skip
+    assert ours.columns[:3] == ("prompting", "easy point", "avg. of 1")
+    assert ours.rows[0] == ("zero-shot", 0.5, 0.5, 0.0, 1.0)
+    assert theirs.rows[0] == ("zero-shot", 0.5, 0.5, 0.5, 0.5)
+    assert theirs.title.startswith("ada: ptc_published by method")
+    assert table_2.rows[5] == (
+        "CHAIN-OF-THOUGHT", 0.09, 0.26, 0.31, 0.08, 0.08, 0.08, 0.08, 0.05, 0.01, 0.12,
+    )  # fmt: skip
+
+
+def test_methods_of_several_models_stand_in_tables_of_their_own(kept):
+    tasks = [kept("ada", {"i1": 1.0}), kept("ben", {"i1": 0.0})]
+    sheets = prompting.run(tasks, prompting.Options()).sheets
+    assert [sheet.title[:4] for sheet in sheets] == ["ada:", "ada:", "ben:", "ben:"]
+
+
+def test_ways_and_their_mean_are_heat_maps_with_the_same_colours(kept):
+    values = {(0, 2): 0.2, (0, 16): 0.4, (1, 2): -0.5}
+    tasks = [kept("ada", {"i1": value}, shots=shots, k=k) for (shots, k), value in values.items()]
+    tasks += [kept("ada", {"i1": 0.6}, shots=0, k=16, ask="listwise")]
+    report = shots.run(tasks, NoOptions())
+    pointwise, listwise, mean = report.sheets
+    assert pointwise.title.startswith("ada, easy, pointwise: ptc")
+    assert pointwise.columns == ("shots", "k = 2", "k = 16")
+    assert pointwise.rows == (("0", 0.2, 0.4), ("1", -0.5, None))
+    assert listwise.rows == (("0", None, 0.6), ("1", None, None))
+    assert mean.rows == (("0", None, pytest.approx(0.5)), ("1", None, None))
+    assert [figure.title for figure in report.figures] == [
+        "ada, easy, pointwise: ptc", "ada, easy, listwise: ptc", "ada, easy, mean: ptc",
+    ]  # fmt: skip
+    assert report.figures[0].marks == (
+        Grid(
+            label="ptc",
+            across=("2", "16"),
+            down=("0", "1"),
+            values=((0.2, 0.4), (-0.5, None)),
+            deepest=0.6,
+        ),
+    )
+
+
+def test_models_levels_and_settings_have_maps_of_their_own(kept):
+    tasks = [
+        kept(model, {"i1": 0.1}, level=level, k=k, profile=profile)
+        for model in ("ada", "ben")
+        for level in ("easy", "hard")
+        for profile in ("full", "none")
+        for k in (1, 2)
+    ]
+    titles = [figure.title for figure in shots.run(tasks, NoOptions()).figures]
+    assert len(titles) == 8
+    assert "ben, without profile, hard, pointwise: ptc" in titles
+
+
+def test_what_was_asked_with_one_number_alone_makes_no_map(kept):
+    with pytest.raises(UsageError, match="several numbers of examples"):
+        shots.run([kept("ada", {"i1": 0.1})], NoOptions())
+    varied = [kept("ben", {"i1": 0.1}, k=k) for k in (1, 2)]
+    [figure] = shots.run([kept("ada", {"i1": 0.1}), *varied], NoOptions()).figures
+    assert figure.title == "ben, easy, pointwise: ptc"
+
+
+def test_a_cell_that_is_not_shown_leaves_its_place_empty(kept):
+    tasks = [
+        kept("ada", {"i1": 1.0, "i2": "rate/no_json"}, k=1),
+        kept("ada", {"i1": 1.0, "i2": 0.0}, k=2),
+    ]
+    assert shots.run(tasks, NoOptions()).sheets[0].rows == (("0", None, 0.5),)
+
+
+@pytest.fixture
+def wordings(kept):
+    """Pointwise tasks of three wordings: tau .1, .2, .6 and MAE 1, 2, 3 over the groups."""
+    return [
+        kept(
+            "ada",
+            {"i1": {"ptc": tau, "mae": error, "squared_error": error**2}},
+            wording=wording,
+        )
+        for wording, tau, error in (("a", 0.1, 1.0), ("b", 0.2, 2.0), ("c", 0.6, 3.0))
+    ]
+
+
+def test_tau_and_errors_of_configurations_are_correlated(wordings):
+    listed, correlations = rating_tau.run(wordings, NoOptions()).sheets
+    assert listed.rows == (
+        ("ada", "as the nine tasks", "easy", 1, 0.1, 1.0, 1.0, "groups", 1),
+        ("ada", "wording b", "easy", 1, 0.2, 2.0, 2.0, "groups", 1),
+        ("ada", "wording c", "easy", 1, 0.6, 3.0, 3.0, "groups", 1),
+    )
+    # Deviations of tau -.2, -.1, .3 and of MAE -1, 0, 1: .5 / sqrt(.14 · 2).
+    assert correlations.rows == (
+        ("MAE", "easy", 3, pytest.approx(0.5 / 0.28**0.5)),
+        ("RMSE", "easy", 3, pytest.approx(0.5 / 0.28**0.5)),
+    )
+
+
+def test_errors_are_those_of_the_rating_task_that_asks_alike(wordings, kept):
+    alone = kept(
+        "ada",
+        {
+            "i1/u1": {"mae": 1.0, "squared_error": 1.0},
+            "i2/u2": {"mae": 3.0, "squared_error": 9.0},
+            "i3/u3": "rate/no_json",
+        },
+        ask="rating",
+        wording="b",
+    )
+    listed = rating_tau.run([*wordings, alone], NoOptions()).sheets[0]
+    assert listed.rows[1][5:] == (2.0, pytest.approx(5**0.5), "behaviours", 2)
+    assert listed.rows[2][7] == "groups"
+    assert listed.notes[1] == "both kinds are correlated together"
+
+
+def test_each_error_has_a_figure_with_a_dot_a_configuration(wordings):
+    mae, rmse = rating_tau.run(wordings, NoOptions()).figures
+    assert (mae.x.label, rmse.x.label) == ("MAE", "RMSE")
+    assert mae.marks == (
+        Points(
+            label="easy",
+            x=(1.0, 2.0, 3.0),
+            y=(0.1, 0.2, 0.6),
+            names=("ada, as the nine tasks", "ada, wording b", "ada, wording c"),
+        ),
+    )
+
+
+def test_levels_are_correlated_apart_and_two_configurations_not_at_all(wordings, kept):
+    hard = [
+        kept("ada", {"i1": {"ptc": tau, "mae": 1.0, "squared_error": 1.0}}, level="hard", k=k)
+        for k, tau in ((1, 0.1), (2, 0.2))
+    ]
+    rows = rating_tau.run([*wordings, *hard], NoOptions()).sheets[1].rows
+    assert [row[:3] for row in rows[:2]] == [("MAE", "easy", 3), ("MAE", "hard", 2)]
+    assert rows[1][3] is None
+
+
+def test_errors_that_are_all_the_same_have_no_correlation(kept):
+    same = [
+        kept("ada", {"i1": {"ptc": tau, "mae": 1.0, "squared_error": 1.0}}, k=k)
+        for k, tau in ((1, 0.1), (2, 0.2), (3, 0.3))
+    ]
+    assert rating_tau.run(same, NoOptions()).sheets[1].rows[0] == ("MAE", "easy", 3, None)
+
+
+def test_without_ratings_a_configuration_has_no_errors_and_enters_nothing(kept):
+    report = rating_tau.run([kept("ada", {"i1": {"ptc": 0.1}})], NoOptions())
+    assert report.sheets[0].rows == (
+        ("ada", "as the nine tasks", "easy", 1, 0.1, None, None, "groups", 0),
+    )
+    assert (report.sheets[1].rows, report.figures) == ((), ())
+
+
+def test_tasks_that_predict_no_ratings_of_groups_are_not_enough(kept):
+    with pytest.raises(UsageError, match="predicts ratings of groups"):
+        rating_tau.run([kept("ada", {"i1": 0.1}, ask="listwise")], NoOptions())
+
+
+def test_each_domain_stands_at_the_mean_count_of_its_items(kept, tmp_path):
+    counts = written(tmp_path, "counts.csv", "item,count", "i1,10", "i2,30", "j1,100", "x,5")
+    tasks = [
+        kept("ada", {"i1": 1.0, "i2": 0.0}, domain="books"),
+        kept("ada", {"i1": 0.0, "i2": 0.0}, domain="books", ask="listwise"),
+        kept("ada", {"j1": -1.0, "j2": 0.0}, domain="kitchen"),
+        kept("ada", {"j1": 1.0, "j2": 1.0}, domain="kitchen", ask="listwise"),
+        kept("ada", {"k1": 1.0}),
+    ]
+    report = domains.run(tasks, domains.Options(counts=counts))
+    rows = [row[:6] for row in report.sheets[0].rows]
+    assert rows == [("ada", "books", 2, 2, 20.0, 0.25), ("ada", "kitchen", 2, 1, 100.0, 0.25)]
+    [figure] = report.figures
+    assert figure.x.log
+    assert figure.marks == (
+        Points(label="ada", x=(20.0, 100.0), y=(0.25, 0.25), names=("books", "kitchen")),
+    )
+
+
+def test_a_count_of_nothing_keeps_the_axis_plain(kept, tmp_path):
+    counts = written(tmp_path, "counts.csv", "item,count", "i1,0", "j1,5")
+    tasks = [
+        kept("ada", {"i1": 1.0}, domain="books"),
+        kept("ben", {"j1": 1.0}, domain="kitchen"),
+    ]
+    [figure] = domains.run(tasks, domains.Options(counts=counts)).figures
+    assert not figure.x.log
+
+
+@pytest.mark.parametrize(
+    ("lines", "error", "said"),
+    [
+        (("item,count", "x,1"), UsageError, "no item of the runs has a count"),
+        (("item,count", "i1,-1"), DataError, "0 or more"),
+        (("item,title,count", ",,1"), DataError, "an item by id or by title"),
+        (("item,count", "i1,1", "i1,2"), DataError, "one count an item"),
+        (("title,count", "Tea,1", "tea ,2"), DataError, "one count a title"),
+    ],
+)
+def test_counts_that_say_nothing_or_two_things_are_refused(kept, tmp_path, lines, error, said):
+    with pytest.raises(error, match=said):
+        domains.run(
+            [kept("ada", {"i1": 1.0}, domain="books")],
+            domains.Options(counts=written(tmp_path, "counts.csv", *lines)),
+        )
+
+
+def test_tasks_of_all_domains_are_not_enough(kept, tmp_path):
+    counts = written(tmp_path, "counts.csv", "item,count", "i1,1")
+    with pytest.raises(UsageError, match="no task is of one domain"):
+        domains.run([kept("ada", {"i1": 1.0})], domains.Options(counts=counts))

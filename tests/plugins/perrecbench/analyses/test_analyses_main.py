@@ -1,0 +1,320 @@
+"""The nine cells and their average, worked out by hand on a few groups."""
+
+import pytest
+from harness_perrecbench.analyses import ANALYSES, analysis
+from harness_perrecbench.analyses.averages import interval_of_means
+from harness_perrecbench.analyses.cells import CELLS, Column
+from harness_perrecbench.analyses.main import COMPARABLE, TWO_TAUS, Options, run
+from harness_perrecbench.analyses.neighbours import next_to
+
+from harness import HarnessError
+from harness.stats import Interval, NoInterval
+
+ITEMS = tuple(f"i{number}" for number in range(200))
+
+
+def rows_of(sheet):
+    return {row[0]: row[1:] for row in sheet.rows}
+
+
+def nine(kept, model, value, **more):
+    """All nine tasks over 200 groups, each group the same but for what is given by cell."""
+    found = {item: {"ptc": 1.0, "ptc_published": value} for item in ITEMS}
+    return [kept(model, found, level=level, ask=ask, **more) for level, ask in CELLS]
+
+
+def test_cells_are_means_with_unreadable_groups_counted_0_and_the_average_is_of_cells(kept):
+    seven = {f"i{number}": 1.0 for number in range(7)}
+    tasks = [
+        kept("ada", {**seven, "j1": -1.0, "j2": "rate/no_json"}, ask="pointwise"),
+        kept("ada", {"i0": 1.0, "i1": -1.0, "i2": -1.0, "i3": -1.0}, ask="listwise"),
+    ]
+    ours, _, _, _, without = run(tasks, Options()).sheets
+    assert ours.columns == ("model", "easy point", "easy list", "avg. of 2")
+    # Of nine groups 7 - 1 and a 0: 6/9; of four -2/4. The average: (2/3 - 1/2) / 2.
+    assert rows_of(ours)["ada"] == (
+        pytest.approx(2 / 3), pytest.approx(-1 / 2), pytest.approx(1 / 12),
+    )  # fmt: skip
+    # Some draws of ten items hold none of the four.
+    assert "ada: no interval, for the average has no value in" in ours.notes[-1]
+    assert without.columns == ("model", "what", "easy point", "easy list", "avg. of 2")
+    assert without.rows == (
+        ("ada", "unreadable", 1, 0, None),
+        ("ada", "ptc", pytest.approx(6 / 8), -1 / 2, pytest.approx(1 / 8)),
+        ("ada", "ptc_published", pytest.approx(6 / 8), -1 / 2, pytest.approx(1 / 8)),
+    )
+
+
+def test_both_definitions_have_a_table_and_one_sentence_tells_them_apart(kept):
+    found = {"i1": {"ptc": 1.0, "ptc_published": 0.5}, "i2": {"ptc": 0.0, "ptc_published": -1.0}}
+    report = run([kept("ada", found, level="medium")], Options())
+    ours, theirs = report.sheets[:2]
+    assert (ours.title[:4], theirs.title[:14]) == ("ptc,", "ptc_published,")
+    assert (rows_of(ours)["ada"][0], rows_of(theirs)["ada"][0]) == (0.5, -0.25)
+    assert report.notes == (TWO_TAUS, COMPARABLE)
+    assert TWO_TAUS.count(".") == 1
+
+
+def test_a_cell_of_which_too_many_groups_are_unreadable_is_not_shown_nor_is_its_average(kept):
+    groups = {f"i{number}": 1.0 for number in range(17)}
+    failed = {f"f{number}": "rank/no_json" for number in range(3)}
+    few = kept("ada", {**groups, **failed}, ask="pointwise")  # 3 of 20: 15%, and no more
+    many = kept("ada", {**groups, **failed, "f3": "rank/refused"}, ask="listwise")  # 4 of 21
+    ours, _, _, _, without = run([few, many], Options()).sheets
+    assert ours.columns == ("model", "easy point", "easy list")
+    assert rows_of(ours)["ada"] == (pytest.approx(17 / 20), None)
+    assert ours.notes[1:] == (
+        "ada, easy listwise: 4 of 21 groups could not be read (rank/no_json 3, rank/refused 1), "
+        "over 15%",
+        "ada: no average without all cells; not shown: 1 of 2",
+    )
+    assert without.rows[0] == ("ada", "unreadable", 3, 4, None)
+    assert without.rows[1] == ("ada", "ptc", 1.0, 1.0, 1.0)
+
+
+def test_a_row_without_all_cells_of_the_table_has_no_average(kept):
+    tasks = [
+        kept("ada", {"i1": 1.0, "i2": 1.0}, level="easy"),
+        kept("ada", {"i1": -1.0, "i2": 0.0}, level="hard"),
+        kept("ben", {"i1": 0.5, "i2": 0.5}, level="hard"),
+    ]
+    ours = run(tasks, Options()).sheets[0]
+    assert ours.columns[:4] == ("model", "easy point", "hard point", "avg. of 2")
+    found = rows_of(ours)
+    assert found["ada"][:3] == (1.0, -0.5, 0.25)
+    assert found["ben"] == (None, 0.5, None, None, None)
+    assert "ben: no average without all cells; not there: 1 of 2" in ours.notes
+
+
+def test_groups_of_one_item_move_together_in_all_cells():
+    # Whichever of the two items are drawn, the means of the two cells cancel each other.
+    even = Column(items=("i", "j"), values=(1.0, -1.0))
+    odd = Column(items=("i", "j"), values=(-1.0, 1.0))
+    drawn = interval_of_means([even, odd], seed=0, draws=500, confidence=0.95)
+    assert drawn == Interval(0.0, 0.0)
+    # Of three cells that agree, all are high in a quarter of the draws, and not in a 64th.
+    drawn = interval_of_means([even, even, even], seed=0, draws=500, confidence=0.95)
+    assert drawn == Interval(-1.0, 1.0)
+
+
+def test_cells_count_alike_in_the_interval_whatever_their_groups():
+    # Cell one has i three times and cell two once: i alone gives (1 + -1) / 2 and not 1/2.
+    first = Column(items=("i", "i", "i", "j"), values=(1.0, 1.0, 1.0, 1.0))
+    second = Column(items=("i", "j"), values=(-1.0, None))
+    drawn = interval_of_means([first, second], seed=0, draws=500, confidence=0.95)
+    # j alone gives (1 + 0) / 2, its unreadable group counted 0.
+    assert drawn == Interval(0.0, 0.5)
+
+
+def test_without_two_items_or_without_a_cell_in_a_draw_there_is_no_interval():
+    one = Column(items=("i",), values=(1.0,))
+    other = Column(items=("j",), values=(1.0,))
+    assert interval_of_means([one], seed=0, draws=9, confidence=0.95) == NoInterval(
+        "fewer than two items: there is nothing to draw from"
+    )
+    drawn = interval_of_means([one, other], seed=0, draws=500, confidence=0.95)
+    assert isinstance(drawn, NoInterval)
+    assert "has no value in" in drawn.reason
+
+
+def test_an_average_without_an_interval_says_why(kept):
+    ours = run([kept("ada", {"i1": 1.0})], Options()).sheets[0]
+    assert rows_of(ours)["ada"] == (1.0, 1.0)
+    assert ours.notes[-1] == (
+        "ada: no interval, for fewer than two items: there is nothing to draw from"
+    )
+
+
+def test_all_nine_cells_stand_in_the_order_of_table_1_beside_its_nearest_rows(kept):
+    theirs = run(nine(kept, "ada", 0.105), Options()).sheets[1]
+    assert theirs.columns == (
+        *("model", "easy point", "easy pair", "easy list", "medium point", "medium pair"),
+        *("medium list", "hard point", "hard pair", "hard list", "avg.", "low", "high"),
+    )
+    # Next above .105 are two rows with .11: Qwen 72B's cells sum up to .96, Mixtral's to .98.
+    # Next below is .10, Qwen 14B.
+    assert [row[0] for row in theirs.rows] == [
+        "published: QWEN2.5-72B-IT", "ada", "published: QWEN2.5-14B-IT",
+    ]  # fmt: skip
+    assert theirs.rows[0][1:] == (
+        0.09, 0.27, 0.24, 0.04, 0.10, 0.06, 0.04, 0.09, 0.03, 0.11, None, None,
+    )  # fmt: skip
+    assert theirs.rows[1][10] == pytest.approx(0.105)
+    assert theirs.notes == ()
+
+
+def test_above_the_best_and_below_the_worst_there_is_one_neighbour():
+    assert [row.model for row in next_to(0.5)] == ["CLAUDE-3.5-SONNET"]
+    assert [row.model for row in next_to(-0.5)] == ["MINISTRAL-8B-IT"]
+
+
+def test_of_equal_averages_the_nearest_cells_are_next():
+    # .15 three times: both GPT-4o sum up to 1.30, Mistral Large to 1.31. .14 below: the highest
+    # sums are Llama 405B's 1.29 and Llama 70B's 1.25.
+    above, below = next_to(0.145)
+    assert (above.average, sum(above.cells.values())) == (0.15, pytest.approx(1.30))
+    assert below.model == "LLAMA-3.1-405B-IT"
+
+
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [
+        ({"because": ("bundled sample data",)}, "bundled sample data"),
+        ({"because": ("--limit 200",), "limit": 200}, "--limit 200"),
+        ({"strict": True}, "asked otherwise: strict"),
+        ({"profile": "none", "shots": 3}, "asked otherwise: without profile, 3 shots"),
+        (
+            {"prompts": {"rate.candidate": "mine.j2"}, "because": ("own prompts: rate.candidate",)},
+            "asked otherwise: own prompt mine.j2; own prompts: rate.candidate",
+        ),
+    ],
+)
+def test_no_published_row_stands_beside_what_was_asked_otherwise(kept, more, reason):
+    theirs = run(nine(kept, "ada", 0.105, **more), Options()).sheets[1]
+    [row] = theirs.rows
+    assert theirs.notes[-1] == f"no published rows beside {row[0]}: {reason}"
+
+
+def test_neither_does_one_beside_some_tasks_or_some_groups(kept):
+    some = run(nine(kept, "ada", 0.1)[:6], Options()).sheets[1]
+    assert some.notes[-1] == "no published rows beside ada: 6 of the nine tasks"
+    groups = {"easy": ITEMS[:130], "medium": ITEMS, "hard": ITEMS}
+    few = [
+        kept("ben", dict.fromkeys(groups[level], 0.1), level=level, ask=ask) for level, ask in CELLS
+    ]
+    assert run(few, Options()).sheets[1].notes[-1] == (
+        "no published rows beside ben: 130 to 200 groups with a label in a cell, not 200"
+    )
+
+
+def test_models_stand_by_average_among_their_neighbours_and_others_below(kept):
+    tasks = [
+        *nine(kept, "low", 0.03),
+        *nine(kept, "high", 0.16),
+        *nine(kept, "odd", 0.9, strict=True),
+    ]
+    theirs = run(tasks, Options()).sheets[1]
+    assert [row[0].removeprefix("published: ") for row in theirs.rows] == [
+        "CLAUDE-3.5-SONNET", "high", "MISTRAL-LARGE-123B-IT", "LLAMA3.1-8B-IT", "low",
+        "MINISTRAL-8B-IT", "odd (strict)",
+    ]  # fmt: skip
+
+
+def test_baselines_stand_in_the_same_layout_once_for_all_models(kept):
+    always = {"random": -1.0, "user_average": 0.0, "higher_average_first": 0.5}
+    tasks = [
+        kept("ada", {"i1": 1.0, "i2": "rate/no_json"}, ask="pointwise", always=always),
+        kept("ada", {"i1": 1.0, "i2": 1.0}, ask="listwise", always=always),
+        kept("ben", {"i1": 0.0, "i2": 1.0}, ask="listwise", always=always),
+    ]
+    sheet = run(tasks, Options()).sheets[2]
+    assert sheet.columns == ("ranking", "easy point", "easy list", "avg. of 2", "low", "high")
+    assert sheet.rows == (
+        ("random", -1.0, -1.0, -1.0, -1.0, -1.0),
+        ("user_average", 0.0, 0.0, 0.0, 0.0, 0.0),
+        ("higher_average_first", 0.5, 0.5, 0.5, 0.5, 0.5),
+    )
+
+
+def test_baselines_of_other_groups_stand_apart_and_say_of_which(kept):
+    tasks = [
+        kept("ada", {"i1": 1.0, "i2": 1.0}, always={"random": 1.0}),
+        kept("ada", {"j1": 1.0, "j2": 1.0}, always={"random": 0.0}, k=8),
+    ]
+    sheet = run(tasks, Options()).sheets[2]
+    assert sheet.columns[:2] == ("ranking", "of the groups of")
+    assert [row[:3] for row in sheet.rows] == [
+        ("random", "ada", 1.0), ("random", "ada (k 8)", 0.0),
+    ]  # fmt: skip
+
+
+def test_how_far_models_follow_the_averages_is_over_what_could_be_read(kept):
+    found = {
+        "i1": {"ptc": 1.0, "ptc_published": 1.0, "like_higher_average": 1.0},
+        "i2": {"like_higher_average": 0.5},
+        "i3": "rate/no_json",
+    }
+    ours, _, _, like, _ = run([kept("ada", found)], Options()).sheets
+    assert like.rows == (("ada", 0.75, 0.75),)
+    # Two of the three groups have a label: i2 has none, i3 could not be read.
+    assert ours.notes[-1] == "ada, easy: 2 of 3 groups have a label"
+
+
+def test_groups_without_any_label_leave_the_agreement_with_averages(kept):
+    found = {"i1": {"like_higher_average": 1.0}, "i2": {"like_higher_average": 0.0}}
+    ours, theirs, baselines, like, without = run([kept("ada", found)], Options()).sheets
+    assert ours.rows == (("ada",),)
+    assert "ada: no group has a label" in ours.notes
+    assert (theirs.rows, baselines.rows) == ((("ada",),), ())
+    assert like.rows == (("ada", 0.5, 0.5),)
+    assert without.rows == (("ada", "unreadable"),)
+
+
+def test_tasks_of_several_runs_of_a_model_make_one_row_of_the_same_data(kept):
+    data = {"origin": "folder", "comparable": True}
+    easy = kept("ada", {"i1": 1.0}, level="easy", run="one", data=data)
+    hard = kept("ada", {"i1": 0.0}, level="hard", run="two", data=data)
+    other = kept("ada", {"i1": 0.0}, level="hard", run="three", data={"origin": "sample"})
+    assert [row[:3] for row in run([easy, hard], Options()).sheets[0].rows] == [("ada", 1.0, 0.0)]
+    assert [row[:3] for row in run([easy, other], Options()).sheets[0].rows] == [
+        ("ada (one perrec_easy_pointwise)", 1.0, None),
+        ("ada (three perrec_hard_pointwise)", None, 0.0),
+    ]
+
+
+def test_two_tasks_for_one_cell_make_two_rows_that_are_told_apart(kept):
+    tasks = [
+        kept("ada", {"i1": 1.0}, name="perrec_easy_pointwise"),
+        kept("ada", {"i1": 0.0}, name="again"),
+    ]
+    assert [row[:2] for row in run(tasks, Options()).sheets[0].rows] == [
+        ("ada (run-of-ada perrec_easy_pointwise)", 1.0), ("ada (run-of-ada again)", 0.0),
+    ]  # fmt: skip
+
+
+def test_variants_are_rows_named_with_what_differs(kept):
+    ways = [
+        {"profile": "no_text"},
+        {"split": "held_out"},
+        {"thought": True, "samples": 5},
+        {"domain": "books", "tokens": "words"},
+        {"comparing": "all_pairs", "behaviours": 3},
+    ]
+    tasks = [kept("ada", {"i1": 1.0}, **way) for way in ways]
+    assert [row[0] for row in run(tasks, Options()).sheets[0].rows] == [
+        "ada (without profile text)",
+        "ada (held-out groups)",
+        "ada (chain of thought, 5 samples)",
+        "ada (domain books, tokens words)",
+        "ada (comparing all pairs)",
+    ]
+
+
+def test_tables_1_and_3_stand_below_whole(kept):
+    main, tuning = run([kept("ada", {"i1": 1.0})], Options(published=True)).sheets[5:]
+    assert main.title.startswith("Published, Table 1: main results")
+    assert len(main.rows) == 19
+    assert main.rows[-1] == (
+        "GPT-4o", "proprietary", 0.25, 0.29, 0.27, 0.10, 0.07, 0.11, 0.08, 0.07, 0.06, 0.15,
+    )  # fmt: skip
+    assert tuning.columns[:2] == ("base", "training")
+    assert tuning.rows[1] == (
+        *("LLAMA-3.1-8B-IT", "POINTWISE ONLY"),
+        *(0.13, 0.21, None, 0.18, 0.0, None, 0.11, 0.03, None, None),
+    )
+
+
+def test_rating_tasks_are_passed_over_and_are_not_enough(kept):
+    rating = kept("ada", {"i1": {"mae": 1.0}}, ask="rating")
+    assert len(run([rating, kept("ada", {"i1": 1.0})], Options()).sheets[0].rows) == 1
+    with pytest.raises(HarnessError, match="no task asks for rankings") as told:
+        run([rating], Options())
+    assert "perrec_easy_rating" in str(told.value)
+
+
+@pytest.mark.parametrize("name", [*ANALYSES])
+def test_every_analysis_that_is_listed_can_be_made(name):
+    made = analysis(name)
+    assert (made.name, made.description) == (name, ANALYSES[name][1])
+    assert name.startswith("perrec")
+    assert callable(made.run)

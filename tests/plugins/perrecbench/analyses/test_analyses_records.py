@@ -1,0 +1,98 @@
+"""Analyses that read what the stages recorded."""
+
+import dataclasses
+
+import msgspec
+import pytest
+from harness_perrecbench.analyses import domains, positions
+from harness_perrecbench.records import Compared, Comparison, Group, Thing
+
+from harness.errors import UsageError
+from harness.outcomes import Unreadable
+from harness.pipeline.benchmark import NoOptions
+from harness.results.journal import JournalWriter
+from harness.results.manifest import StageEntry
+from harness.results.records import Done, JournalLine
+
+
+def compared(*sides):
+    """Comparisons of users 1 and 2 by their two answers, "-" for one that could not be read."""
+    made = tuple(
+        Comparison(
+            first=1,
+            second=2,
+            forth=None if forth == "-" else forth,
+            back=None if back == "-" else back,
+        )
+        for forth, back in sides
+    )
+    return Done(Compared(order=(1, 2), ranks=(1, 2), comparisons=made))
+
+
+@pytest.fixture
+def recorded(kept):
+    """A finished task whose stage "compare" came to this of each item; items are their titles."""
+
+    def make(model, found, **more):
+        task = kept(model, dict.fromkeys(found, 1.0), ask="pairwise", **more)
+        stage = StageEntry(name="compare", key="c" * 32, file="1-compare.jsonl", items=len(found))
+        with JournalWriter(task.path / task.entry.folder / stage.file) as journal:
+            for number, (item, outcome) in enumerate(found.items()):
+                group = Group(id=item, user=item, query=Thing(title=f"The {item}"), members=())
+                journal.append(
+                    JournalLine(
+                        key=f"{number:032x}",
+                        stage=stage.key,
+                        user=item,
+                        id=item,
+                        item=group,
+                        outcome=outcome,
+                    )
+                )
+        entry = msgspec.structs.replace(task.entry, stages=(stage,))
+        return dataclasses.replace(task, entry=entry)
+
+    return make
+
+
+def test_answers_by_position_are_counted_by_level_and_together(recorded):
+    easy = {
+        "tea": compared("AB"),  # user 1 either way
+        "milk": compared("AA"),  # whoever is shown first
+        "rye": compared("A-"),  # one answer, which names the first
+        "oat": Unreadable("no_json", "compare"),
+    }
+    hard = {"tea": compared("BA", "BB", "--")}  # user 2, whoever is second, nothing
+    tasks = [recorded("ada", easy), recorded("ada", hard, level="hard")]
+    [sheet] = positions.run(tasks, NoOptions()).sheets
+    assert sheet.columns == (
+        *("model", "level", "groups", "answers", "first", "first %", "pairs", "read twice"),
+        *("contrary", "contrary %", "undecided", "undecided %"),
+    )
+    two_thirds = pytest.approx(200 / 3)
+    assert sheet.rows == (
+        ("ada", "easy", 3, 5, 4, 80.0, 3, 2, 1, 50.0, 2, two_thirds),
+        ("ada", "hard", 1, 4, 1, 25.0, 3, 2, 1, 50.0, 2, two_thirds),
+        ("ada", "all", 4, 9, 5, pytest.approx(500 / 9), 6, 4, 2, 50.0, 4, two_thirds),
+    )
+
+
+def test_a_level_without_any_readable_answer_has_no_shares(recorded):
+    task = recorded("ada", {"tea": Unreadable("no_json", "compare")})
+    [sheet] = positions.run([task], NoOptions()).sheets
+    assert sheet.rows == (("ada", "easy", 0, 0, 0, None, 0, 0, 0, None, 0, None),)
+
+
+def test_without_a_pairwise_task_there_is_nothing_to_count(kept):
+    with pytest.raises(UsageError, match="no task asks pairwise"):
+        positions.run([kept("ada", {"tea": 1.0})], NoOptions())
+
+
+def test_counts_may_name_items_by_their_titles(recorded, tmp_path):
+    counts = tmp_path / "counts.csv"
+    counts.write_text('item,title,count\n,"the  TEA",8\nmilk,,2\n')
+    found = {"tea": compared("AB"), "milk": compared("AB"), "rye": compared("AB")}
+    report = domains.run(
+        [recorded("ada", found, domain="kitchen")], domains.Options(counts=str(counts))
+    )
+    assert report.sheets[0].rows[0][:5] == ("ada", "kitchen", 3, 2, 5.0)

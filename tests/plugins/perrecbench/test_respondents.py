@@ -1,0 +1,121 @@
+"""The respondents that stand in for a candidate and a profiler."""
+
+import json
+from random import Random
+
+import pytest
+from harness_perrecbench.parsing import rating_reader, read_order, read_side
+from harness_perrecbench.plugin import ASKED
+from harness_perrecbench.respondents import liking, of, words
+
+KETTLE = {"title": "Brelto Gothic Kettle with Raven Handle", "author": None}
+
+
+def shown(title, rating):
+    return {"title": title, "author": None, "rating": rating}
+
+
+def member(*behaviours, average=3.0, profile=None):
+    return {
+        "profile": profile,
+        "average": average,
+        "common": average,
+        "shown": [shown(*one) for one in behaviours],
+    }
+
+
+FOND = member(("A Gothic Raven Lamp", 5.0), ("Plain Socks", 1.0))
+COOL = member(("A Gothic Raven Lamp", 1.0), ("Plain Socks", 5.0))
+INDIFFERENT = member(("Plain Socks", 5.0))
+
+
+def answered(prompt, seed=1, **variables):
+    return of(prompt)({"query": KETTLE, **variables}, Random(seed))
+
+
+def rating(one, prompt="rate"):
+    return json.loads(answered(prompt, member=one))["predicted_rating"]
+
+
+def test_words_are_those_that_may_mean_something():
+    assert words("A Raven's raven, for 2 with Zen") == {"raven", "zen"}
+
+
+def test_behaviours_count_by_the_words_they_share_and_by_how_far_they_are_from_the_average():
+    # Two shared words, 2 above the average: 2 * 2 / (2 + 1).
+    assert liking(FOND, KETTLE) == pytest.approx(4 / 3)
+    # Two shared words 2 above, one shared word 1 below: (2 * 2 - 1 * 1) / (3 + 1).
+    both = member(("Gothic Raven Lamp", 5.0), ("Old Kettle", 2.0))
+    assert liking(both, KETTLE) == pytest.approx(3 / 4)
+    assert liking(INDIFFERENT, KETTLE) == 0
+
+
+def test_each_word_that_the_profile_shares_with_the_title_is_a_quarter_of_a_star():
+    fond = member(("Plain Socks", 5.0), profile="Likes what says raven, gothic or crypt.")
+    assert liking(fond, KETTLE) == 0.5
+
+
+def test_a_rating_is_the_average_and_the_liking_within_the_scale():
+    assert rating(FOND) == 4.33
+    assert rating(COOL) == 1.67
+    assert rating(member(("Gothic Raven Lamp", 5.0), average=4.6)) == 4.87
+    assert rating(member(("Gothic Raven Lamp", 1.0), average=1.1)) == 1.03
+    liked = "brelto gothic kettle raven handle"
+    assert rating(member(("Socks", 5.0), average=4.5, profile=liked)) == 5
+
+
+def test_without_an_average_ratings_are_seen_from_the_middle_of_the_scale():
+    assert rating(member(("Gothic Raven Lamp", 5.0), average=None)) == 4.33
+    assert rating(member(("Plain Socks", 5.0), average=None)) == 3
+
+
+@pytest.mark.parametrize("prompt", ["rate", "rate_b", "rate_c", "rate_d", "rate_thought"])
+def test_every_wording_of_a_rating_is_answered_and_read(prompt):
+    assert rating_reader()(answered(prompt, member=FOND)).value == 4.33
+
+
+@pytest.mark.parametrize("prompt", ["compare", "compare_thought"])
+def test_the_one_who_likes_the_thing_more_is_named_in_either_order(prompt):
+    read = read_side(thought="thought" in prompt)
+
+    assert read(answered(prompt, members=[FOND, COOL])).value == "A"
+    assert read(answered(prompt, members=[COOL, FOND])).value == "B"
+
+
+@pytest.mark.parametrize("prompt", ["rank", "rank_thought"])
+def test_users_are_ranked_by_their_liking(prompt):
+    answer = answered(prompt, members=[INDIFFERENT, COOL, FOND])
+
+    assert read_order(3)(answer).value == (3, 1, 2)
+
+
+def test_equal_likings_are_told_apart_by_chance_alone():
+    sides = {answered("compare", seed=n, members=[FOND, FOND]) for n in range(9)}
+    orders = {answered("rank", seed=n, members=[FOND, FOND]) for n in range(9)}
+
+    assert sides == {"[User A]", "[User B]"}
+    assert orders == {'{"predicted_ranking": [1, 2]}', '{"predicted_ranking": [2, 1]}'}
+    assert answered("rank", members=[FOND, FOND]) == answered("rank", members=[FOND, FOND])
+
+
+def test_a_profile_names_the_words_that_were_rated_above_the_average_the_furthest_first():
+    history = [shown("Gothic Raven", 5.0), shown("Gothic Crypt", 4.0), shown("Plain Socks", 1.5)]
+
+    # The average is 3.5, so that gothic is 2, raven 1.5 and crypt 0.5 above it.
+    assert (
+        of("profile")({"history": history}, Random(1)) == "Prefers what says gothic, raven, crypt."
+    )
+    same = [shown("Gothic Raven", 4.0), shown("Plain Socks", 4.0)]
+    assert of("profile")({"history": same}, Random(1)) == "Prefers nothing in particular."
+
+
+def test_every_prompt_of_the_benchmark_has_a_respondent():
+    from harness_perrecbench.benchmark import PERRECBENCH
+
+    asked = {
+        (role, prompt)
+        for stage in PERRECBENCH.stages
+        for role in stage.roles
+        for prompt in stage.templates
+    }
+    assert {(role, prompt) for role, prompts in ASKED.items() for prompt in prompts} == asked

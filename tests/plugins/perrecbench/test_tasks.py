@@ -1,0 +1,230 @@
+"""The task files of the benchmark: which tasks there are, what each asks, where data may lie."""
+
+import json
+import shutil
+from itertools import product
+
+import pytest
+from harness_perrecbench.make_sample import SAMPLE
+
+import harness
+from harness.data import open_dataset
+from harness.plugin_manager import load_plugins
+from harness.tasks.catalogue import Catalogue
+from harness.tasks.identity import content_hash
+from harness.tasks.options import typed_options
+
+LEVELS = ("easy", "medium", "hard")
+ASKS = ("pointwise", "pairwise", "listwise")
+NINE = [f"perrec_{level}_{ask}" for level in LEVELS for ask in ASKS]
+VARIANTS = {
+    "noprofile": {"profile": "none"},
+    "fewshot": {"shots": 3},
+    "fewshot_noprofile": {"shots": 3, "profile": "none"},
+    "sc": {"samples": 5},
+    "cot": {"thought": True},
+    "strict": {"strict": True},
+}
+
+
+@pytest.fixture(scope="module")
+def plugins():
+    return load_plugins()
+
+
+@pytest.fixture(scope="module")
+def tasks(plugins):
+    """Every task of the benchmark by name."""
+    return {task.name: task for task in Catalogue(plugins).select(["tag:perrec"]).tasks}
+
+
+@pytest.fixture(scope="module")
+def options(plugins, tasks):
+    """The options of each task, those that it leaves at their defaults left out."""
+    kind = plugins.benchmark("perrecbench").options
+    usual = kind()
+
+    def changed(task):
+        typed = typed_options(task, kind)
+        names = typed.__struct_fields__
+        return {
+            name: getattr(typed, name)
+            for name in names
+            if getattr(typed, name) != getattr(usual, name)
+        }
+
+    return {name: changed(task) for name, task in tasks.items()}
+
+
+def cell(level, ask):
+    """The options of one of the nine, at easy and pointwise the defaults."""
+    differing = {"level": level} if level != "easy" else {}
+    return {**differing, **({"ask": ask} if ask != "pointwise" else {})}
+
+
+def test_the_nine_cells_are_a_group_in_the_order_of_table_1_printed_by_its_analysis(plugins):
+    catalogue = Catalogue(plugins)
+    chosen = catalogue.select(["perrec"])
+
+    assert [task.name for task in chosen.tasks] == NINE
+    assert [group.analysis for group in chosen.groups] == ["perrec"]
+    for level in LEVELS:
+        names = [task.name for task in catalogue.select([f"perrec_{level}"]).tasks]
+        assert names == [f"perrec_{level}_{ask}" for ask in ASKS]
+
+
+@pytest.mark.parametrize(("level", "ask"), list(product(LEVELS, ASKS)))
+def test_a_cell_is_asked_as_the_paper_asks_it(tasks, options, level, ask):
+    task = tasks[f"perrec_{level}_{ask}"]
+
+    assert options[task.name] == cell(level, ask)
+    assert task.roles["candidate"].sampling == {"temperature": 0.1, "max_tokens": 800}
+    assert task.stages["compare"] == {"candidate": {"max_tokens": 512}}
+    assert task.roles["profiler"].default is None
+    assert task.metrics[:2] == ("ptc", "ptc_published")
+    assert task.least_scored == 0.85
+
+
+@pytest.mark.parametrize(("variant", "changes"), VARIANTS.items())
+def test_a_variant_differs_from_each_of_the_nine_in_its_options_alone(
+    tasks, options, variant, changes
+):
+    for level, ask in product(LEVELS, ASKS):
+        name = f"perrec_{level}_{ask}_{variant}"
+        assert options[name] == {**cell(level, ask), **changes}
+        assert tasks[name].data == tasks[f"perrec_{level}_{ask}"].data
+        assert tasks[name].metrics == tasks[f"perrec_{level}_{ask}"].metrics
+
+
+def test_the_grid_of_examples_and_behaviours_is_whole(options):
+    found = {
+        (made.get("ask", "pointwise"), made.get("shots", 0), made.get("k", 4))
+        for name, made in options.items()
+        if name.startswith("perrec_easy_") and "_shots" in name and "_shots0_k4_" not in name
+        if made.get("profile", "full") == "full" and "level" not in made
+    }
+    assert found == set(product(ASKS, range(6), (1, 2, 4, 8, 12, 16)))
+    assert options["perrec_easy_listwise_shots5_k16"] == {"ask": "listwise", "shots": 5, "k": 16}
+
+
+def test_each_domain_has_its_folder_and_no_sample(tasks, options):
+    for domain, ask in product(("book", "clothing", "kitchen", "electronic"), ASKS):
+        task = tasks[f"perrec_easy_{ask}_{domain}"]
+        assert options[task.name] == {**cell("easy", ask), "domain": domain}
+        assert (task.data.size, task.data.sample) == (50, None)
+        for table in task.data.tables.values():
+            assert table.files[0].startswith(f"{domain}/{domain}-processed/")
+
+
+def test_ratings_are_asked_without_a_profile_and_without_chance(tasks, options):
+    names = ["perrec_rating", "perrec_rating_published"]
+    grid = [
+        f"perrec_rating_{wording}_k{k}_shots{shots}"
+        for wording, k, shots in product("abcd", (2, 4, 8), range(4))
+    ]
+    for name in [*names, *grid]:
+        made = {"ask": "rating", "profile": "none"}
+        assert made.items() <= options[name].items()
+        assert tasks[name].roles["candidate"].sampling["temperature"] == 0
+        assert tasks[name].data.size == 1000
+    assert options["perrec_rating_d_k2_shots3"] == {
+        "ask": "rating", "profile": "none", "wording": "d", "k": 2, "shots": 3,
+    }  # fmt: skip
+    assert tasks["perrec_rating_published"].data.tables["behaviours"].required
+
+
+def test_groups_are_asked_in_each_configuration_that_ratings_are(tasks, options):
+    for wording, k, shots in product("abcd", (2, 4, 8), range(4)):
+        of_groups = options[f"perrec_easy_pointwise_{wording}_k{k}_shots{shots}"]
+        alone = options[f"perrec_rating_{wording}_k{k}_shots{shots}"]
+        assert {**of_groups, "ask": "rating"} == alone
+
+
+def test_a_variant_has_another_content_than_each_of_the_nine(plugins, tasks):
+    kind = plugins.benchmark("perrecbench").options
+
+    def content(name):
+        typed = typed_options(tasks[name], kind)
+        return content_hash(tasks[name], template_hashes={}, stage_versions={}, options=typed)
+
+    names = [*NINE, *(f"{name}_{variant}" for name in NINE for variant in VARIANTS)]
+    assert len({content(name) for name in names}) == 9 * 7
+    # The middle of the grid is the cell itself.
+    assert content("perrec_easy_listwise_shots0_k4") == content("perrec_easy_listwise")
+
+
+@pytest.mark.parametrize("inside", [".", "all", "all/all-processed"])
+def test_the_folder_of_the_data_may_be_any_of_those_on_the_way_to_the_files(tasks, inside):
+    for name in ("perrec_hard_pairwise", "perrec_rating"):
+        dataset = open_dataset(
+            tasks[name].data,
+            data=str(SAMPLE / inside),
+            limit=None,
+            seed=0,
+            package=None,
+            task=name,
+        )
+        published = {"histories", "profiles", "items", "groups", "held_out", "behaviours"}
+        there = {table for table in published & set(tasks[name].data.tables) if dataset.has(table)}
+        assert there == published & set(tasks[name].data.tables)
+
+
+def test_ratings_are_drawn_where_the_data_has_no_list_of_them(tmp_path):
+    folder = tmp_path / "data"
+    shutil.copytree(SAMPLE / "all" / "all-processed", folder)
+    (folder / "sample_behavior.json").unlink()
+
+    def asked(task):
+        result = harness.evaluate(
+            task,
+            model="baseline",
+            data=str(folder),
+            output_path=tmp_path / "runs",
+            store=tmp_path / "calls.sqlite",
+        )
+        return result.summaries[0].metrics["mae"].n
+
+    histories = json.loads((folder / "userid2history.json").read_text())
+    late = sum(len(history) - 21 for history in histories.values())
+    assert asked("perrec_rating") == min(1000, late)
+    with pytest.raises(harness.DataError, match="behaviours"):
+        asked("perrec_rating_published")
+
+
+def test_every_kind_of_task_runs_on_the_sample_with_the_baseline(tmp_path):
+    result = harness.evaluate(
+        [
+            *(f"perrec_medium_{ask}_{variant}" for ask in ASKS for variant in VARIANTS),
+            "perrec_easy_pairwise_shots5_k16",
+            "perrec_easy_pointwise_d_k8_shots3",
+            "perrec_rating_published",
+        ],
+        model="baseline",
+        roles={"profiler": "baseline"},
+        data="sample",
+        limit=4,
+        output_path=tmp_path / "runs",
+        store=tmp_path / "calls.sqlite",
+    )
+    assert len(result.summaries) == 21
+    for summary in result.summaries:
+        foremost = summary.metrics["mae" if "rating" in summary.task else "ptc"]
+        assert (foremost.n, foremost.missing) == (4, {})
+
+
+@pytest.mark.real_data
+def test_recorded_groups_are_asked_by_the_same_tasks(real_data, tmp_path):
+    def baselines(**options):
+        result = harness.evaluate(
+            "perrec_easy_listwise",
+            model="baseline",
+            data=str(real_data / "perrecbench"),
+            output_path=tmp_path / "runs",
+            store=tmp_path / "calls.sqlite",
+            **options,
+        )
+        return result.summaries[0].metrics["higher_average_first"]
+
+    tested, held_out = baselines(), baselines(changes={"split": "held_out"})
+    assert (tested.n, round(tested.value, 3)) == (130, 0.615)
+    assert (held_out.n, round(held_out.value, 3)) == (463, -0.166)

@@ -10,6 +10,7 @@ SOURCES := harness plugins tests benchmarks hatch_build.py
 demo: $(VENV)/.installed
 	$(VENV)/bin/harness --model baseline --judge lexical --tasks interests_all --data sample
 	$(VENV)/bin/harness --model baseline --judge lexical --tasks gist_synthetic --data sample --limit 20
+	$(VENV)/bin/harness --model baseline --tasks perrec_easy --data sample
 
 # No test may need the hub.
 test: export HF_HUB_OFFLINE = 1

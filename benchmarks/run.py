@@ -15,8 +15,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import groups
 import histories
 import messages
+import reviews
 import table
 from measure import HERE, ContenderFailed, Cost, chat_server, run_measured
 
@@ -179,6 +181,35 @@ def gist_with_latency(users: int, url: str, scratch: Path) -> list[Contender]:
     ]
 
 
+def perrec(scratch: Path) -> list[Contender]:
+    """The nine tasks of PerRecBench with 200 groups each, through a model that costs nothing."""
+    data = groups.write(scratch / "data")
+    script = str(HERE / "contenders" / "harness_perrec.py")
+    return [
+        Contender(
+            name="harness perrec",
+            count=9 * groups.GROUPS,
+            command=lambda folder: [
+                sys.executable, script, "--data", str(data), "--folder", str(folder),
+            ],
+        )
+    ]  # fmt: skip
+
+
+def perrec_groups(ratings: Sequence[int], scratch: Path) -> list[Contender]:
+    """Groups built from so many made-up ratings."""
+
+    def builder(many: int) -> Contender:
+        log = reviews.write(scratch / str(many), ratings=many)
+        return Contender(
+            name=f"harness perrec-groups {many} ratings",
+            count=many,
+            command=lambda folder: reviews.command(log, folder / "groups"),
+        )
+
+    return [builder(many) for many in ratings]
+
+
 def run(arguments: argparse.Namespace, scratch: Path) -> dict[str, list[Result]]:
     """Every part that was asked for, by name."""
     found: dict[str, list[Result]] = {}
@@ -206,6 +237,14 @@ def run(arguments: argparse.Namespace, scratch: Path) -> dict[str, list[Result]]
         with chat_server(LATENCY, by_rule=True) as url:
             contenders = gist_with_latency(arguments.gist_latency_users, url, folder)
             found["gist-latency"] = measure(contenders, 1, folder)
+    if "perrec" in arguments.only:
+        folder = scratch / "perrec"
+        folder.mkdir()
+        found["perrec"] = measure(perrec(folder), rounds, folder)
+    if "perrec-groups" in arguments.only:
+        folder = scratch / "perrec-groups"
+        folder.mkdir()
+        found["perrec-groups"] = measure(perrec_groups(arguments.ratings, folder), 1, folder)
     return found
 
 
@@ -236,6 +275,7 @@ def main() -> None:
             users=arguments.gist_latency_users, engagements=SHORT, at_once=GIST_AT_ONCE
         ),
     )
+    promises += table.perrec_promises(lines)
     print(table.render(lines, promises))
     kept = {
         "time": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
@@ -260,7 +300,9 @@ def main() -> None:
 
 def parser() -> argparse.ArgumentParser:
     """The options of `make bench BENCH="…"`."""
-    parts = ("startup", "items", "chat", "latency", "gist", "gist-latency")
+    parts = (
+        "startup", "items", "chat", "latency", "gist", "gist-latency", "perrec", "perrec-groups",
+    )  # fmt: skip
     parsed = argparse.ArgumentParser(description=__doc__)
     add = parsed.add_argument
     add("--rounds", type=int, default=5)
@@ -269,6 +311,7 @@ def parser() -> argparse.ArgumentParser:
     add("--requests", type=int, default=10_000)
     add("--gist-users", type=int, default=1000)
     add("--gist-latency-users", type=int, default=200)
+    add("--ratings", nargs="+", type=int, default=[1_000_000, 10_000_000])
     add("--inspect-requests", type=int, default=3_000, help="it is slow; rates are compared")
     add("--peers-python", default=os.environ.get("BENCH_PEERS_PYTHON"), metavar="PATH",
         help="a Python with lm_eval[api] and inspect_ai; without it they are left out")  # fmt: skip

@@ -135,6 +135,37 @@ def gist_promises(lines: Sequence[Line], *, allowed: float) -> list[Promise]:
     return found
 
 
+def perrec_promises(lines: Sequence[Line]) -> list[Promise]:
+    """What is promised of PerRecBench; of groups, for the largest log and against the smallest."""
+    found = [
+        Promise(what=f"CPU of {line.name}, s", promised=30, measured=line.cpu, at_least=False)
+        for line in lines
+        if line.part == "perrec"
+    ]
+    built = sorted((line for line in lines if line.part == "perrec-groups"), key=lambda o: o.count)
+    if built:
+        few, many = built[0], built[-1]
+        found += [
+            Promise(what=f"{many.name}, s", promised=300, measured=many.wall, at_least=False),
+            Promise(
+                what=f"peak of {many.name}, MiB",
+                promised=4096,
+                measured=many.memory,
+                at_least=False,
+            ),
+        ]
+        if few is not many:
+            found.append(
+                Promise(
+                    what=f"CPU a rating of {many.count} beside {few.count}, times",
+                    promised=1.5,
+                    measured=many.cpu_each / few.cpu_each,
+                    at_least=False,
+                )
+            )
+    return found
+
+
 def render(lines: Sequence[Line], kept: Sequence[Promise]) -> str:
     """Both tables as text."""
     titles = ("part", "contender", "n", "wall s", "n/s", "asking n/s", "CPU ms each", "peak MiB")

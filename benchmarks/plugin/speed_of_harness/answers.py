@@ -1,4 +1,4 @@
-"""What a model that costs nothing answers to the prompts of GISTBench, by their wording alone."""
+"""What a model that costs nothing answers to the prompts of benchmarks, by their wording alone."""
 
 from __future__ import annotations
 
@@ -12,9 +12,25 @@ POSITIVE = re.compile(r"^\[(\d+)\] \((explicit|implicit) positive\) Clip (\d+) "
 HOW_MANY = re.compile(r"exactly (\d+) of the following")
 TO_SORT = re.compile(r"^(\d+)\. ", re.M)
 CATEGORY = "Trains"
+SHOWN = re.compile(r"^<\|The Start of User\d+ Data\|>$", re.M)
 
 
-def answer(prompt: str) -> str:
+def answer(benchmark: str, prompt: str) -> str:
+    """The answer to one prompt of a benchmark, such that it can be scored."""
+    if benchmark == "gistbench":
+        return of_interests(prompt)
+    return of_users(prompt) if benchmark == "perrecbench" else "ok"
+
+
+def of_users(prompt: str) -> str:
+    """A rating, the first user of two, or all users as they stand."""
+    if prompt.startswith("[Users]"):
+        members = len(SHOWN.findall(prompt))
+        return json.dumps({"predicted_ranking": list(range(1, members + 1))})
+    return "[User A]" if prompt.startswith("[User A]") else '{"predicted_rating": 4.0}'
+
+
+def of_interests(prompt: str) -> str:
     """The answer to one prompt: well-formed, and such that every interest is verified."""
     if "Name the interests of this user" in prompt:
         return interests(prompt)

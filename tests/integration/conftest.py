@@ -11,13 +11,16 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
 import pytest
 
+from harness.cli.main import main
 from harness.testing.server import FaultyServer
 
 CANDIDATE, JUDGE = "candidate-model", "judge-model"
@@ -80,6 +83,23 @@ class Harness:
         )  # fmt: skip
         return Ended(done.returncode, done.stdout, done.stderr)
 
+    def command_of(self, *words: str, **environment: str) -> Ended:
+        """What another command of the harness says."""
+        return self.command([sys.executable, "-m", "harness", *words], **environment)
+
+    def here(self, *words: str) -> Ended:
+        """What a command says that runs in this process, which is spared the imports."""
+        out, err = StringIO(), StringIO()
+        with pytest.MonkeyPatch.context() as patch:
+            for name in os.environ.keys() - self.environment.keys():
+                patch.delenv(name)
+            patch.setenv("HARNESS_CACHE", self.environment["HARNESS_CACHE"])
+            patch.setenv("COLUMNS", "200")
+            patch.chdir(self.folder)
+            with redirect_stdout(out), redirect_stderr(err):
+                code = main(words)
+        return Ended(code, out.getvalue(), err.getvalue())
+
     def start(self, *more: str, **options: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
             self.arguments(*more, **options), cwd=self.folder, env=self.environment,
@@ -102,6 +122,15 @@ class Harness:
     def kill(process: subprocess.Popen[str]) -> None:
         process.send_signal(signal.SIGKILL)
         process.communicate()
+
+    @staticmethod
+    def files(folder: Path) -> dict[str, bytes]:
+        """Every file below a folder with its content."""
+        return {
+            str(path.relative_to(folder)): path.read_bytes()
+            for path in sorted(folder.rglob("*"))
+            if path.is_file()
+        }
 
     @property
     def folders(self) -> list[Path]:
@@ -247,23 +276,16 @@ class Gist(Harness):
         """How many requests of each stage reached a server."""
         return dict(Counter(Gist.stage_of(body) for body in server.requests))
 
-    def command_of(self, *words: str, **environment: str) -> Ended:
-        """What another command of the harness says."""
-        return self.command([sys.executable, "-m", "harness", *words], **environment)
-
-    @staticmethod
-    def files(folder: Path) -> dict[str, bytes]:
-        """Every file below a folder with its content."""
-        return {
-            str(path.relative_to(folder)): path.read_bytes()
-            for path in sorted(folder.rglob("*"))
-            if path.is_file()
-        }
-
 
 @pytest.fixture
 def harness(tmp_path: Path) -> Harness:
     return Harness(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def harnesses() -> type[Harness]:
+    """Makes a harness in a folder, for fixtures that outlive a test."""
+    return Harness
 
 
 @pytest.fixture(scope="session")

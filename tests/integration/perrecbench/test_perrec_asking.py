@@ -1,0 +1,177 @@
+"""The three ways of asking against models that know the truth, its contrary, or nothing at all."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from harness.testing import faults
+
+LEVELS = ("easy", "medium", "hard")
+WAYS = ("pointwise", "pairwise", "listwise")
+NINE = [f"perrec_{level}_{way}" for level in LEVELS for way in WAYS]
+THINGS = 6
+
+
+def every(value: float) -> dict[str, float]:
+    return dict.fromkeys(NINE, pytest.approx(value))
+
+
+def test_who_knows_the_truth_has_tau_1_in_all_nine_tasks(true):
+    perrec, done, _ = true
+    for name in ("ptc", "ptc_published", "exact"):
+        assert perrec.of(done, name) == every(1.0), name
+    assert [one["units"] for one in done.json["summaries"]] == [THINGS] * 9
+    pointwise = [one for one in done.json["summaries"] if one["task"].endswith("pointwise")]
+    assert [one["metrics"]["mae"]["value"] for one in pointwise] == [0.0] * 3
+    pairwise = [one for one in done.json["summaries"] if one["task"].endswith("pairwise")]
+    for one in pairwise:
+        values = {name: metric["value"] for name, metric in one["metrics"].items()}
+        assert values["first_position"] == 0.5
+        assert values["inconsistent"] == values["undecided"] == 0.0
+
+
+def test_who_says_the_contrary_has_tau_minus_1_in_all_nine_tasks(perrec, serve, answers):
+    perrec.url = serve(answer=answers.reversed).url
+    done = perrec.run("perrec")
+    assert done.code == 0, done.err
+    assert perrec.of(done, "ptc") == every(-1.0)
+    assert perrec.of(done, "exact") == every(0.0)
+
+
+def test_each_user_is_rated_each_group_ranked_and_each_pair_compared_in_both_orders(true, answers):
+    _, _, server = true
+    asked = Counter()
+    pairs = Counter()
+    for body in server.requests:
+        question = answers.question(body)
+        asked[question.stage, len(question.users)] += 1
+        if question.stage == "compare":
+            pairs[question.title, frozenset(question.users)] += 1
+    assert asked["rate", 1] == THINGS * (2 + 3 + 4)
+    assert [asked["rank", members] for members in (2, 3, 4)] == [THINGS] * 3
+    assert set(pairs.values()) == {2}
+    # At most 1, 3 and 6 pairs in groups of 2, 3 and 4; at least those of neighbours.
+    assert THINGS * (1 + 2 + 3) <= len(pairs) <= THINGS * (1 + 3 + 6)
+    assert {body["temperature"] for body in server.requests} == {0.1}
+    lengths = {answers.question(body).stage: body["max_tokens"] for body in server.requests}
+    assert lengths == {"rate": 800, "compare": 512, "rank": 800}
+    assert max(server.counts.values()) == 1
+
+
+def test_a_model_that_always_names_the_first_prefers_nobody(perrec, serve, answers):
+    server = serve(answer=lambda _: "[User A]")
+    perrec.url = server.url
+    done = perrec.run("perrec_easy_pairwise,perrec_medium_pairwise,perrec_hard_pairwise")
+    assert done.code == 0, done.err
+    for one in done.json["summaries"]:
+        values = {name: metric["value"] for name, metric in one["metrics"].items()}
+        for name in ("first_position", "inconsistent", "undecided"):
+            assert values[name] == 1.0, (one["task"], name)
+        assert values["exact"] == 0.0
+    # Neighbours of the sorted order that were never compared with each other keep their places: in
+    # groups of two and three there is nobody of that kind, and all share a rank.
+    found = perrec.of(done, "ptc")
+    assert (found["perrec_easy_pairwise"], found["perrec_medium_pairwise"]) == (0.0, 0.0)
+    pairs = {
+        task: [
+            len(one["outcome"]["value"]["comparisons"])
+            for one in perrec.records(done, task, "compare")
+        ]
+        for task in found
+    }
+    assert pairs["perrec_easy_pairwise"] == [1] * THINGS
+    assert pairs["perrec_medium_pairwise"] == [3] * THINGS
+
+
+def test_a_ranking_that_repeats_a_user_counts_0_and_beside_it_stands_the_rest(
+    tmp_path, perrecs, worlds, serve, answers
+):
+    def answer(body):
+        question = answers.question(body)
+        repeats = question.title.startswith("Kettle 0 ")
+        return '{"predicted_ranking": [1, 3, 3]}' if repeats else answers.true(body)
+
+    # One group of ten is within the share that a cell may lose, two of ten are not.
+    perrec = perrecs(tmp_path, str(worlds(things=10).write(tmp_path / "world")))
+    server = serve(answer=answer)
+    perrec.url = server.url
+    done = perrec.run("perrec_medium_listwise")
+    assert done.code == 0, done.err
+    (summary,) = done.json["summaries"]
+    metric = summary["metrics"]["ptc"]
+    assert metric["value"] == pytest.approx(0.9)
+    assert metric["left_out"] == pytest.approx(1.0)
+    assert metric["missing"] == {"rank/not_a_permutation": 1}
+    # Five times in all, each under a seed of its own; the others once.
+    tries = [
+        body for body in server.requests if answers.question(body).title.startswith("Kettle 0 ")
+    ]
+    assert len(tries) == 5 and server.count == 5 + 9
+    assert max(server.counts.values()) == 1
+    analysed = perrec.tool("analyse", "perrec", str(perrec.folder(done)), "--json")
+    assert analysed.code == 0, analysed.err
+    sheets = {one["title"]: one for one in analysed.json["report"]["sheets"]}
+    (ours,) = sheets["ptc, groups that cannot be read counted 0"]["rows"]
+    assert ours[:2] == ["openai:m", pytest.approx(0.9)]
+    counted, dropped, _ = sheets["Without the groups that could not be read"]["rows"]
+    assert counted[:3] == ["openai:m", "unreadable", 1]
+    assert dropped[:3] == ["openai:m", "ptc", 1.0]
+
+
+def test_a_task_of_which_half_cannot_be_read_shows_no_value_and_ends_well(perrec, serve, answers):
+    def answer(body):
+        number = int(answers.question(body).title.split()[1])
+        return "Hard to say." if number % 2 else answers.true(body)
+
+    server = serve(answer=answer)
+    perrec.url = server.url
+    done = perrec.run("perrec_easy")
+    assert done.code == 0, done.err
+    for summary in done.json["summaries"]:
+        metric = summary["metrics"]["ptc"]
+        assert metric["value"] is None, summary["task"]
+        assert (metric["n"], sum(metric["missing"].values())) == (3, 3)
+        assert "3 of 6 units" in metric["undefined"]
+    # Of six groups half are asked five times: two users, two orders of showing them, one list.
+    assert server.count == (5 + 1) * 3 * (2 + 2 + 1)
+    run = str(perrec.folder(done))
+    told = perrec.tool("analyse", "perrec", run)
+    assert told.code == 0, told.err
+    assert "could not be read (rank/no_json 3), over 15%" in " ".join(told.out.split())
+    shown = perrec.tool("show", run, "--task", "perrec_easy_listwise", "--failures")
+    assert shown.code == 0, shown.err
+    assert shown.out.count("no_json") == 3
+
+
+def test_a_limit_of_the_command_ends_a_run_that_the_task_would_let_go_on(perrec, serve):
+    server = serve(answer=lambda _: "Hard to say.")
+    perrec.url = server.url
+    free = perrec.run("perrec_easy_listwise")
+    assert free.code == 0, free.err
+    asked = server.count
+    assert asked == 5 * THINGS
+    strict = perrec.run("perrec_easy_listwise", "--max_failures", "parsing=0.5", "--seed", "1")
+    assert strict.code == 3
+    assert f"{THINGS} of {THINGS} by parsing (no_json {THINGS})" in strict.err
+
+
+def test_a_server_that_is_down_for_some_ends_the_run_and_mends_when_it_is_back(
+    perrec, serve, answers
+):
+    def broken(asked):
+        title = answers.question(asked.body).title
+        return faults.status(500) if title.startswith(("Kettle 1 ", "Kettle 4 ")) else None
+
+    server = serve(answer=answers.true, faults=broken)
+    perrec.url = server.url
+    ended = perrec.run("perrec_medium_pairwise", "--attempts", "1")
+    assert ended.code == 3
+    assert "2 of 6 by calls (server_error 2)" in ended.err
+    server.faults, before = (), server.count
+    mended = perrec.run("perrec_medium_pairwise", "--retry_failures")
+    assert mended.code == 0, mended.err
+    assert perrec.of(mended, "ptc") == {"perrec_medium_pairwise": 1.0}
+    again = {answers.question(body).title.split()[1] for body in server.requests[before:]}
+    assert again == {"1", "4"}

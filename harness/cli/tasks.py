@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from harness.tasks.catalogue import Catalogue, Entry
 
 
-MOST_LISTED = 12
+MOST_LISTED = 4
 """Tasks that one file makes are listed one by one up to so many, else as their pattern."""
 
 

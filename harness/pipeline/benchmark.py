@@ -84,18 +84,23 @@ class Metric:
     metrics. `worst` is what a missing unit counts in the second column, or in the value itself
     where `missing` are "counted"; the value without them then stands beside. `statistic` is "mean",
     "median" or a function from a numpy column to a float. `note` is what a reader must know before
-    the number is used. A `baseline` is what an answer without any model scores: shown with its
-    task, and not where tasks stand beside each other.
+    the number is used. Where no value is worst, `worst` is None: missing units then count nowhere.
+    A `baseline` is what an answer without any model scores: shown with its task, and not where
+    tasks stand beside each other.
     """
 
     description: str
-    worst: float = 0.0
+    worst: float | None = 0.0
     higher_is_better: bool = True
     statistic: Literal["mean", "median"] | Callable[[Any], float] = "mean"
     of: str = ""
     note: str = ""
     missing: Literal["left_out", "counted"] = "left_out"
     baseline: bool = False
+
+    def __post_init__(self) -> None:
+        if self.worst is None and self.missing == "counted":
+            raise ValueError("a metric counts missing units as worst, and says that nothing is")
 
 
 @dataclass(frozen=True, kw_only=True)

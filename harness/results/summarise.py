@@ -83,6 +83,8 @@ class Columns:
         n = int(scored.sum())
         left_out = _number(statistic_of(column[scored], metric.statistic))
         counted = _number(statistic_of(worst[np.isfinite(worst)], metric.statistic))
+        if metric.worst is None and missing:
+            counted = None
         # Where nothing at all has a value, worst ones alone make none either.
         counts = metric.missing == "counted" and n > 0
         value = counted if counts else left_out
@@ -123,8 +125,9 @@ class Columns:
 
 def at_worst(score: Score[Any], column: str, metric: Metric) -> float:
     """What a unit counts in a column of scores where missing ones count; NaN for nothing."""
-    value = metric.worst if column in score.missing else score.values.get(column, math.nan)
-    return score.worst.get(column, value)
+    if column not in score.missing:
+        return score.worst.get(column, score.values.get(column, math.nan))
+    return score.worst.get(column, math.nan if metric.worst is None else metric.worst)
 
 
 def summarise(

@@ -89,11 +89,12 @@ METRICS: dict[str, Metric] = {
     ),
     "exact": Metric(description="share of groups with the exact ranking", missing="counted"),
     "like_higher_average": Metric(
-        description="tau of the predicted ranking to higher average first"
+        description="tau of the predicted ranking to higher average first", worst=None
     ),
     **_error_metrics("", "predicted ratings"),
     "first_position": Metric(
-        description="share of answers that name the user shown first; 0.5 is free of bias"
+        description="share of answers that name the user shown first; 0.5 is free of bias",
+        worst=None,
     ),
     "inconsistent": Metric(
         description="share of comparisons whose two answers name different users",

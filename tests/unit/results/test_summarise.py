@@ -61,6 +61,21 @@ def test_missing_units_may_count_in_the_value_with_the_other_figure_beside() -> 
     assert (none.value, none.undefined, none.left_out) == (None, "nothing was scored", None)
 
 
+def test_where_nothing_is_worst_missing_units_count_nowhere() -> None:
+    metrics = {"first": Metric(description="", worst=None)}
+    found = results(
+        metrics,
+        Score(id="1", user="a", values={"first": 0.25}),
+        Score(id="2", user="b", values={"first": 0.75}),
+        Score(id="3", user="c", missing={"first": "no_json"}),
+    )["first"]
+    assert (found.value, found.n, found.counted_as_worst) == (0.5, 2, None)
+    whole = results(metrics, Score(id="1", user="a", values={"first": 0.25}))["first"]
+    assert (whole.value, whole.counted_as_worst) == (0.25, 0.25)
+    with pytest.raises(ValueError, match="says that nothing is"):
+        Metric(description="", worst=None, missing="counted")
+
+
 def test_a_value_that_counts_missing_units_is_not_shown_of_too_few() -> None:
     metrics = {"tau": Metric(description="", worst=0.0, missing="counted")}
     columns = Columns(metrics)

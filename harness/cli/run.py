@@ -140,14 +140,14 @@ def _run(settings: RunSettings, *, quiet: bool, json: bool) -> int:
     from harness.cli.analyse import print_group
     from harness.pipeline.run import arun
     from harness.reporting.display import make_display
-    from harness.reporting.tables import print_summaries
+    from harness.reporting.overview import print_results
 
     display = make_display(quiet=quiet, json=json)
     result = asyncio.run(arun(settings, display=display, handle_signals=True))
     if json:
         sys.stdout.write(result.to_json())
     elif result.summaries:
-        print_summaries(result.summaries)
+        print_results(result.summaries, str(result.folder))
         for group in result.groups:
             print_group(group, result.folder)
     for error in result.errors:

@@ -13,15 +13,15 @@ from msgspec import inspect
 from msgspec.structs import FieldInfo
 
 from harness.errors import PluginError, UsageError, did_you_mean
+from harness.tasks.wanted import LISTS, choices, in_words
 
 S = TypeVar("S", bound=msgspec.Struct)
 
 GIVEN = "option."
 """What the places of these options in the parsed arguments begin with."""
 
-_SEVERAL = (inspect.ListType, inspect.SetType, inspect.FrozenSetType, inspect.VarTupleType)
 _NOT_A_WORD = (
-    *_SEVERAL,
+    *LISTS,
     inspect.TupleType,
     inspect.DictType,
     inspect.StructType,
@@ -102,7 +102,7 @@ def _add(group: Any, field: FieldInfo, shape: inspect.Type, help_text: str) -> N
             group.add_argument(f"--no_{name}", dest=dest, action="store_const", const=False,
                                help=_percent(without))  # fmt: skip
         return
-    several = isinstance(shape, _SEVERAL)
+    several = isinstance(shape, LISTS)
     told = [help_text, "may be given several times" if several else "", _default(field)]
     group.add_argument(
         f"--{name}",
@@ -125,7 +125,9 @@ def _converted(field: FieldInfo, shape: inspect.Type, given: Any) -> Any:
         raise UsageError(
             f"the option --{_option(field)} cannot be used",
             found=", ".join(map(str, given)) if isinstance(given, list) else str(given),
-            expected=_expected(shape, str(error)),
+            expected=in_words(_inner(shape))
+            if isinstance(error, msgspec.ValidationError)
+            else str(error),
             hint=_nearest(shape, given),
         ) from error
     return value
@@ -137,38 +139,22 @@ def _refuse_infinite(value: Any) -> None:
             raise ValueError("a finite number")
 
 
-def _expected(shape: inspect.Type, message: str) -> str:
-    """What may be given, from the type where it lists its values and else from the message."""
-    choices = _choices(shape)
-    if choices:
-        return f"one of {', '.join(choices)}"
-    wanted = message.partition(" - at `$")[0].partition(", got ")[0]
-    return wanted.removeprefix("Expected ").replace("`", "").replace(" | null", "")
-
-
 def _nearest(shape: inspect.Type, given: Any) -> str | None:
-    choices = _choices(shape)
-    wrong = [one for one in (given if isinstance(given, list) else [given]) if one not in choices]
-    return did_you_mean(str(wrong[0]), choices) if wrong else None
-
-
-def _choices(shape: inspect.Type) -> list[str]:
-    inner = _inner(shape)
-    if isinstance(inner, inspect.EnumType):
-        return [str(one.value) for one in inner.cls]
-    return [str(value) for value in inner.values] if isinstance(inner, inspect.LiteralType) else []
+    known = choices(_inner(shape))
+    wrong = [one for one in (given if isinstance(given, list) else [given]) if one not in known]
+    return did_you_mean(str(wrong[0]), known) if wrong else None
 
 
 def _inner(shape: inspect.Type) -> inspect.Type:
     """The type of what is given each time: of a list that of its items."""
-    inner: inspect.Type = shape.item_type if isinstance(shape, _SEVERAL) else shape
+    inner: inspect.Type = shape.item_type if isinstance(shape, LISTS) else shape
     return inner.type if isinstance(inner, inspect.Metadata) else inner
 
 
 def _metavar(shape: inspect.Type) -> str:
     inner = _inner(shape)
-    if choices := _choices(shape):
-        return "|".join(choices)
+    if known := choices(inner):
+        return "|".join(known)
     if isinstance(inner, inspect.CustomType):
         return "FILE"
     return {inspect.IntType: "N", inspect.FloatType: "X"}.get(type(inner), "TEXT")

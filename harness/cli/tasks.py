@@ -9,7 +9,7 @@ from harness.cli.errors import print_error
 from harness.errors import HarnessError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from harness.plugin_manager import Plugins
     from harness.tasks.catalogue import Catalogue, Entry
@@ -25,9 +25,11 @@ def add_parser(subparsers: Any) -> None:
         "tasks",
         help="the tasks, groups and tags there are",
         description="List tasks, groups and tags; name patterns or parts of names to see fewer. "
-        "A task that is named in full is shown with its benchmark.",
+        "A task that is named in full is shown alone, with its benchmark, options, roles and data.",
     )
-    parser.add_argument("patterns", metavar="PATTERN", nargs="*", help="a name, part, glob or tag")
+    parser.add_argument(
+        "patterns", metavar="PATTERN", nargs="*", help="a name, part, glob or tag:WORD"
+    )
     parser.add_argument("--json", action="store_true", help="one JSON document")
     parser.set_defaults(func=run)
 
@@ -42,14 +44,22 @@ def run(args: argparse.Namespace) -> int:
     plugins = load_plugins()
     catalogue = Catalogue(plugins)
     entries = [entry for entry in catalogue.matching(args.patterns) if not entry.abstract]
-    benchmarks = _benchmarks_of([one for one in entries if one.name in args.patterns], plugins)
+    named = [one for one in entries if one.members is None and one.name in args.patterns]
     if args.json:
         import json
 
+        benchmarks = _benchmarks_of(named, plugins)
         document = {**_document(entries, catalogue, plugins), "benchmarks": benchmarks}
         sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
         return 0
-    _print(entries if args.patterns else folded(entries), benchmarks)
+    pages = [one.name for one in named if _print_page(one.name, catalogue, plugins)]
+    others = [one for one in entries if one.name not in pages]
+    if args.patterns:
+        _print_sections(_listed(others))
+    else:
+        shown = folded(others)
+        tags = [(tag, ", ".join(names)) for tag, names in _tags(shown).items()]
+        _print_sections([*_listed(shown), ("tags", tags)])
     for line in (*map(str, plugins.broken), *plugins.problems, *catalogue.problems):
         print_error(line)
     return 0
@@ -113,26 +123,35 @@ def _tags(entries: Sequence[Entry]) -> dict[str, list[str]]:
     return {tag: [entry.name for entry in entries if tag in entry.tags] for tag in tags}
 
 
-def _print(entries: Sequence[Entry], benchmarks: Sequence[dict[str, str]]) -> None:
+def _print_page(name: str, catalogue: Catalogue, plugins: Plugins) -> bool:
+    """Print all that is to be known of a task; whether its file could be read so far."""
+    from harness.cli.task_page import page
+
+    try:
+        (task,) = catalogue.select([name]).tasks
+    except HarnessError as error:
+        print_error(error)
+        return False
+    _print_sections(page(task, plugins))
+    return True
+
+
+def _listed(entries: Sequence[Entry]) -> list[tuple[str, list[tuple[str, str]]]]:
     tasks = [(entry.name, entry.description) for entry in entries if entry.members is None]
     groups = [
         (entry.name, f"{entry.description} ({', '.join(entry.members)})".lstrip())
         for entry in entries
         if entry.members is not None
     ]
-    tags = [(tag, ", ".join(names)) for tag, names in _tags(entries).items()]
-    told = [(one["name"], text) for one in benchmarks if (text := _about(one))]
-    titles = ("tasks", "groups", "tags", "benchmarks")
-    for title, rows in zip(titles, (tasks, groups, tags, told), strict=True):
+    return [("tasks", tasks), ("groups", groups)]
+
+
+def _print_sections(sections: Iterable[tuple[str, list[tuple[str, str]]]]) -> None:
+    for title, rows in sections:
         if rows:
             print(f"{title}:")
             for line in aligned(rows):
                 print(line)
-
-
-def _about(benchmark: dict[str, str]) -> str:
-    named = [f"{word}: {benchmark[word]}" for word in ("paper", "licence") if benchmark[word]]
-    return "; ".join(filter(None, [benchmark["description"].rstrip("."), *named]))
 
 
 def aligned(rows: Sequence[tuple[str, str]]) -> list[str]:

@@ -127,7 +127,7 @@ class Checker:
         from harness.tasks.check import mismatches
         from harness.tasks.locate import locate
         from harness.tasks.options import typed_options
-        from harness.tasks.prompts import wrong_prompts
+        from harness.tasks.prompts import refuse_unasked, wrong_prompts
 
         try:
             benchmark = self._plugins.benchmark(task.benchmark)
@@ -136,11 +136,19 @@ class Checker:
             return [error]
         errors: list[HarnessError] = [*mismatches(task, benchmark)]
         try:
-            typed_options(task, benchmark.options)
+            options = typed_options(task, benchmark.options)
         except HarnessError as error:
             errors.append(error)
+            options = None
         errors += prompt_errors(benchmark, self._templates)
-        errors += wrong_prompts(task, self._templates)
+        wrong = list(wrong_prompts(task, self._templates))
+        errors += wrong
+        if options is not None and not wrong:
+            try:
+                # Which stages the task has is known only with its data.
+                refuse_unasked(task, benchmark.stages, options)
+            except HarnessError as error:
+                errors.append(error)
         errors += self._sample_errors(task)
         return errors
 

@@ -31,7 +31,7 @@ class NoOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, kw_only=True)
 class Calls:
-    """How many calls an item makes at least and at most, when every answer can be read.
+    """How many calls an item makes at least and at most, when every answer can be read at once.
 
     `times` names a declared option, a whole number, that both are multiplied by.
     """
@@ -49,10 +49,12 @@ class Stage:
     turns one item into one value, or into the failure that kept it from one. Items wait in a JSON
     file, so each must be an `item` itself and equal to what JSON gives back. `roles` are asked
     with `desk.ask`, `judges` with `desk.judge`; `prompts` are the templates it may use, its own
-    name unless said otherwise. `options` are the fields of the benchmark's options that `items`
-    and `work` may read: nothing else enters its key. Raise `version` when the code changes what
-    it does. `when` says from the data and all options whether a task has the stage: without it
-    there are no records, and a role that no other stage asks needs nobody behind it.
+    name unless said otherwise, and `asks` tells from all options which of them it does. `options`
+    are the fields of the benchmark's options that `items` and `work` may read: nothing else enters
+    its key. Raise `version` when the code changes what it does. `calls` may be a function of an
+    item and the declared options. `when` says from the data and all options whether a task has the
+    stage: without it there are no records, and a role that no other stage asks needs nobody behind
+    it; `role_hint` is what to do where such a role is wanted and nothing is bound to it.
     """
 
     name: str
@@ -67,13 +69,21 @@ class Stage:
     prompts: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
-    calls: Calls = Calls()
+    calls: Calls | Callable[[Any, Any], Calls] = Calls()
     when: Callable[[Any, Any], bool] | None = None
+    asks: Callable[[Any], Collection[str]] | None = None
+    role_hint: str = ""
 
     @property
     def templates(self) -> tuple[str, ...]:
         """The names of the templates the stage may ask with."""
         return self.prompts or (self.name,)
+
+    def asked(self, options: Any) -> frozenset[str]:
+        """The prompts that it may ask with these options, as `<prompt>.<role>`."""
+        prompts = self.templates if self.asks is None else self.asks(options)
+        roles = (*self.roles, *self.judges)
+        return frozenset(f"{prompt}.{role}" for prompt in prompts for role in roles)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,7 +21,7 @@ from harness.tasks.changes import apply_changes
 from harness.tasks.check import check_against_benchmark
 from harness.tasks.identity import content_hash
 from harness.tasks.options import typed_options
-from harness.tasks.prompts import templates_of
+from harness.tasks.prompts import refuse_unasked, templates_of
 from harness.tasks.task import Group, Task
 
 if TYPE_CHECKING:
@@ -125,6 +125,7 @@ def prepare(settings: RunSettings, plugins: Plugins) -> Prepared:
     for task, benchmark, options, bindings, own in bound:
         dataset, data = loader.load(task, benchmark, options, place=places[task.name])
         stages = benchmark.stages_for(data, options)
+        refuse_unasked(task, stages, options)
         all_bindings = bindings | binder.bind(task, benchmark, stages)
         check_prompts(benchmark, stages, all_bindings, own)
         prepared.append(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
@@ -22,6 +22,7 @@ from harness.hashing import stable_int
 from harness.judging import Ask, Judge, Question, Verdict
 from harness.models import CallError, Identity, Message, Reply, Request
 from harness.outcomes import Broken, NoVerdict, problem_in
+from harness.pipeline.benchmark import Calls, Item
 from harness.pipeline.context import StageContext
 from harness.pipeline.executors.local import LocalExecutor, LocalSettings
 from harness.pipeline.memory import Memory
@@ -94,12 +95,14 @@ class _Asked:
 class _Users:
     """Whom the items of a stage are about, in the whole data and in the rehearsal.
 
-    `items` are all there will be, None where that depends on answers.
+    `items` are how many there will be and `bounds` the calls that they make at least and at most,
+    None where that depends on answers.
     """
 
     everyone: frozenset[str]
     rehearsed: frozenset[str]
     items: int | None = None
+    bounds: tuple[int, int] | None = None
 
     @staticmethod
     def of_all(stages: Sequence[_Users]) -> _Users:
@@ -174,6 +177,7 @@ async def rehearse(settings: RunSettings, plugins: Plugins) -> Forecast:
         stages=tuple(stages),
         rehearsed_users=rehearsed,
         assumptions=(
+            "every answer read at once: whatever has to be asked again comes on top of these calls",
             f"about {CHARACTERS_A_TOKEN} characters a token",
             "items and calls of later stages as many a user as baseline respondents made them for "
             f"{rehearsed} users",
@@ -197,7 +201,7 @@ async def _rehearse_task(
         for context in contexts:
             _raise_prompt_errors(context, journals)
         rehearsed = {
-            context.stage.name: [record.user for record in records_of(context, journals)]
+            context.stage.name: [record.item for record in records_of(context, journals)]
             for context in contexts
         }
     users = _users(full, contexts, rehearsed)
@@ -249,7 +253,7 @@ def _raise_prompt_errors(context: StageContext, journals: Journals) -> None:
 def _users(
     full: PreparedTask,
     contexts: Sequence[StageContext],
-    rehearsed: Mapping[str, Sequence[str]],
+    rehearsed: Mapping[str, Sequence[Item]],
 ) -> dict[str, _Users]:
     """By stage whom its items are about.
 
@@ -259,22 +263,27 @@ def _users(
     users: dict[str, _Users] = {}
     for context in contexts:
         stage = context.stage
-        seen = frozenset(rehearsed[stage.name])
+        seen = frozenset(item.user for item in rehearsed[stage.name])
         before = [users[name] for name in stage.after if name in users]
         if before:
             users[stage.name] = _Users.of_all(
                 [each for each in before if each.rehearsed & seen] or before
             )
         else:
-            everyone = [item.user for item in stage.items({}, full.data, context.options)]
-            users[stage.name] = _Users(frozenset(everyone), seen, items=len(everyone))
+            everything = list(stage.items({}, full.data, context.options))
+            users[stage.name] = _Users(
+                frozenset(item.user for item in everything),
+                seen,
+                items=len(everything),
+                bounds=_bounds(context, everything),
+            )
     return users
 
 
 def _forecast(
     full: PreparedTask,
     contexts: Sequence[StageContext],
-    rehearsed: Mapping[str, Sequence[str]],
+    rehearsed: Mapping[str, Sequence[Item]],
     *,
     users: Mapping[str, _Users],
     understudy: _Understudy,
@@ -283,9 +292,13 @@ def _forecast(
     for context in contexts:
         stage = context.stage
         whom, seen = users[stage.name], len(rehearsed[stage.name])
+        bounds = whom.bounds
         items = whom.items
         if items is None:
             items = _scaled(seen, len(whom.everyone), len(whom.rehearsed))
+        if bounds is None:
+            least, most = _bounds(context, rehearsed[stage.name])
+            bounds = _scaled(least, items, seen), _scaled(most, items, seen)
         roles = tuple(
             _role_forecast(
                 role,
@@ -296,20 +309,30 @@ def _forecast(
             for role in (*stage.roles, *stage.judges)
             if full.bindings[role].model is not None
         )
-        calls = stage.calls
-        factor = items * (getattr(context.options, calls.times) if calls.times else 1)
         forecasts.append(
             StageForecast(
                 task=full.task.name,
                 stage=stage.name,
                 items=items,
                 exact=whom.items is not None,
-                least_calls=factor * calls.least if roles else 0,
-                most_calls=factor * calls.most if roles else 0,
+                least_calls=bounds[0] if roles else 0,
+                most_calls=bounds[1] if roles else 0,
                 roles=roles,
             )
         )
     return forecasts
+
+
+def _bounds(context: StageContext, items: Iterable[Item]) -> tuple[int, int]:
+    """The calls that these items make at least and at most."""
+    given = context.stage.calls
+    least = most = 0
+    for item in items:
+        calls = given if isinstance(given, Calls) else given(item, context.options)
+        times = getattr(context.options, calls.times) if calls.times else 1
+        least += calls.least * times
+        most += calls.most * times
+    return least, most
 
 
 def _role_forecast(role: str, label: str, asked: _Asked, *, scale: tuple[int, int]) -> RoleForecast:

@@ -88,6 +88,10 @@ def parse_spec(text: str) -> Spec:
     return Spec(kind=kind, args=parse_args(rest), rest=rest)
 
 
+class Unbound(UsageError):
+    """A role that nothing is bound to."""
+
+
 class RoleBinder:
     """Binds roles to models and judges; equal specs share one model."""
 
@@ -110,9 +114,12 @@ class RoleBinder:
         stages = tuple(stages)
         judges = {role for stage in stages for role in stage.judges}
         asked = {role for stage in stages for role in stage.roles}
-        bindings = {
-            role: self._bind(role, task, as_judge=role in judges) for role in sorted(judges | asked)
-        }
+        bindings = {}
+        for role in sorted(judges | asked):
+            try:
+                bindings[role] = self._bind(role, task, as_judge=role in judges)
+            except Unbound as error:
+                raise _with_reason(error, role, stages) from error
         for role in judges:
             self._refuse_self_judging(bindings[role], task)
         return bindings
@@ -201,8 +208,8 @@ class RoleBinder:
             return self._spec_of(wanted.same_as, task, seen=(*seen, role))
         if wanted is not None and wanted.default is not None:
             return self._default_spec(wanted.default)
-        option = _option(role)
-        raise UsageError(
+        option = option_of(role)
+        raise Unbound(
             f"task {task.name} has a role {role!r} that nothing is bound to",
             expected=f"{option}, as in {option.replace('SPEC', 'openai:model=NAME,base_url=URL')}",
             hint=f"{option.replace('SPEC', 'lexical')} judges by word overlap, for demos and tests"
@@ -241,7 +248,7 @@ class RoleBinder:
             except UsageError as error:
                 if role != CANDIDATE:
                     error.where = error.where or f"role {role}, as {spec.label}"
-                    error.hint = error.hint or f"{_option(role)} binds it to something else"
+                    error.hint = error.hint or f"{option_of(role)} binds it to something else"
                 raise
         return self._models[key]
 
@@ -259,7 +266,18 @@ class RoleBinder:
             )
 
 
-def _option(role: str) -> str:
+def _with_reason(error: Unbound, role: str, stages: Sequence[Stage]) -> Unbound:
+    """The error with why the role is asked, where data and options decide that, and what helps."""
+    asking = [stage for stage in stages if role in (*stage.roles, *stage.judges)]
+    if all(stage.when is not None for stage in asking):
+        names = ", ".join(repr(stage.name) for stage in asking)
+        error.found = f"this data and these options call for the stage {names}, which asks it"
+    hints = [stage.role_hint for stage in asking if stage.role_hint]
+    error.hint = "; ".join(hints) or error.hint
+    return error
+
+
+def option_of(role: str) -> str:
     """The option that binds a role."""
     return "--judge SPEC" if role == "judge" else f"--role {role}=SPEC"
 

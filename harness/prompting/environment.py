@@ -18,6 +18,7 @@ plain JSON, in which non-ASCII characters and `<` stay as they are.
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
@@ -238,8 +239,21 @@ class Folder(jinja2.BaseLoader):
                 continue
             found[part] = source = self._source(part)
             if source is not None:
+                self._refuse_missing(source)
                 waiting.extend(source.needs)
         return dict(sorted(found.items()))
+
+    def _refuse_missing(self, source: Source) -> None:
+        for line, names in _required(source.tree):
+            if not any(self._source(name) for name in names):
+                raise PromptError(
+                    "the template needs a file that is not there",
+                    where=f"{source.file}:{line}",
+                    found=" or ".join(repr(name) for name in names),
+                    expected=" or ".join(str(self._path / name) for name in names),
+                    hint="what a template includes, imports or extends is named from the top of "
+                    f"its own folder of prompts, here {self._path}, and looked for there alone",
+                )
 
     def _has_turns(self, own: Source, sources: Mapping[str, Source | None]) -> bool:
         seen: set[str] = set()
@@ -310,6 +324,16 @@ def _needs(tree: nodes.Template, file: Path) -> tuple[str, ...]:
             )
         names.append(name)
     return tuple(names)
+
+
+def _required(tree: nodes.Template) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """By line the files of which one must be there: what is not included `ignore missing`."""
+    kinds = (nodes.Include, nodes.Extends, nodes.Import, nodes.FromImport)
+    found: Iterator[Any] = itertools.chain(*(tree.find_all(kind) for kind in kinds))
+    for node in found:
+        if not (isinstance(node, nodes.Include) and node.ignore_missing):
+            named = node.template.as_const()
+            yield node.lineno, (named,) if isinstance(named, str) else tuple(named)
 
 
 def _constants(tree: nodes.Template, kind: type[nodes.Extends]) -> tuple[str, ...]:

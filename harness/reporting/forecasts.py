@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rich.console import Console
+from rich.padding import Padding
 from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
@@ -22,7 +23,9 @@ def print_forecast(forecast: Forecast, console: Console | None = None) -> None:
             _print_prompt(stage, role, console)
     console.print(Rule("calls to expect; no model was asked", style="dim"))
     console.print(call_table(forecast))
-    console.print(Text("worked out from: " + "; ".join(forecast.assumptions), style="dim"))
+    console.print(Text("worked out from:"))
+    for assumption in forecast.assumptions:
+        console.print(Padding(Text(assumption), (0, 0, 0, 2), expand=False))
 
 
 def call_table(forecast: Forecast) -> Table:

@@ -146,6 +146,9 @@ def _set_axes(figure: Figure, axes: Axes) -> None:
     if figure.y.log:
         axes.set_yscale("log")
         axes.yaxis.set_major_formatter(_plain_number)
+    for axis, drawn_axis in ((figure.x, axes.xaxis), (figure.y, axes.yaxis)):
+        if axis.ticks:
+            drawn_axis.set_ticks(axis.ticks, [_plain_number(tick, 0) for tick in axis.ticks])
     if _is_square(figure):
         axes.set_aspect("equal", adjustable="box")
 

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.reporting.tables import plain_table, result_console
-from harness.reporting.text import clean_text
+from harness.reporting.text import ROUNDING, clean_text
 from harness.results.report import Cell, Report, Sheet
 
 MISSING = "—"
@@ -52,7 +52,8 @@ def sheet_parts(sheet: Sheet, console: Console) -> list[RenderableType]:
     spans = [_span(sheet, column) for column in range(len(sheet.columns))]
     for number, columns in enumerate(_blocks(sheet, spans, console.width)):
         parts += [Text()] if number else []
-        widths = _cut([spans[column] for column in columns], console.width)
+        numbers = [_has_numbers(sheet, column) for column in columns]
+        widths = _cut([spans[column] for column in columns], numbers, console.width)
         parts.append(_table(sheet, columns, widths))
     if not sheet.rows:
         parts.append(Padding(Text("no rows", style="dim"), (0, 0, 0, 2), expand=False))
@@ -70,7 +71,7 @@ def shown_cell(cell: Cell, digits: int) -> str:
     if isinstance(cell, int):
         return f"{cell:,}"
     text = f"{cell:z,.{digits}f}"
-    if cell and float(text.replace(",", "")) == 0:
+    if abs(cell) >= ROUNDING and float(text.replace(",", "")) == 0:
         least = f"{10.0**-digits:.{digits}f}"
         return f"<{least}" if cell > 0 else f">-{least}"
     return text
@@ -95,12 +96,18 @@ def _keys(sheet: Sheet) -> list[int]:
     return list(range(max(numbers[0], 1) if numbers else 1))
 
 
-def _cut(spans: Sequence[Span], room: int) -> list[int]:
+def _cut(spans: Sequence[Span], numbers: Sequence[bool], room: int) -> list[int]:
     """How wide each column is: whole where there is room, else the widest give first.
 
+    Before these the heads of all `numbers` are broken at every blank, so that they look alike.
     Words are cut only where there is no room for them.
     """
     widths = [min(span.whole, room) for span in spans]
+    if _total(widths) > room:
+        widths = [
+            min(span.least, room) if number else width
+            for span, width, number in zip(spans, widths, numbers, strict=True)
+        ]
     kept = [span.least for span in spans]
     floor = kept if _total(kept) <= room else [1] * len(spans)
     while _total(widths) > room and widths != floor:

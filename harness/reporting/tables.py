@@ -40,12 +40,17 @@ def print_summaries(summaries: Sequence[TaskSummary], console: Console | None = 
     for summary in summaries:
         console.print(task_report(summary))
     if len(summaries) > 1:
-        table = cross_table(summaries)
-        wanted = console.measure(table, options=console.options.update_width(UNBOUNDED)).maximum
-        console.print(table if wanted <= console.width else long_table(summaries))
-        if not all(summary.comparable for summary in summaries):
-            console.print(Text("* not comparable with published results", style="red"))
+        print_beside(summaries, console)
         console.print()
+
+
+def print_beside(summaries: Sequence[TaskSummary], console: Console) -> None:
+    """Print the metrics of several tasks side by side."""
+    table = cross_table(summaries)
+    wanted = console.measure(table, options=console.options.update_width(UNBOUNDED)).maximum
+    console.print(table if wanted <= console.width else long_table(summaries))
+    if not all(summary.comparable for summary in summaries):
+        console.print(Text("* not comparable with published results", style="red"))
 
 
 def task_report(summary: TaskSummary) -> Group:
@@ -64,7 +69,7 @@ def task_report(summary: TaskSummary) -> Group:
     ]
     stamps = [] if summary.comparable else [stamp(summary.not_comparable_because)]
     parts: list[RenderableType] = [title, *others, *stamps, Text()]
-    parts += [metric_table(summary), *metric_notes(summary.metrics), Text()]
+    parts += [metric_table(summary), *metric_notes(shown_metrics(summary)), Text()]
     if summary.counts:
         parts += [counts_table(summary), Text()]
     parts += [stage_table(summary), Text()]
@@ -75,11 +80,12 @@ def task_report(summary: TaskSummary) -> Group:
 
 def metric_table(summary: TaskSummary) -> Table:
     """Each metric with its interval, n, how many fell out, and the value by the other policy."""
-    others = other_policies(summary.metrics.values())
-    numbers = ("value", interval_header(summary.metrics.values()), "n", "fell out", *others)
+    metrics = shown_metrics(summary)
+    others = other_policies(metrics.values())
+    numbers = ("value", interval_header(metrics.values()), "n", "fell out", *others)
     table = plain_table("metric", numbers=numbers)
     for title, wanted in (("", False), ("without any model", True)):
-        results = {n: each for n, each in summary.metrics.items() if each.baseline is wanted}
+        results = {name: each for name, each in metrics.items() if each.baseline is wanted}
         if title and results:
             table.add_section()
             table.add_row(Text(title, style="dim"))
@@ -89,7 +95,7 @@ def metric_table(summary: TaskSummary) -> Table:
 
 
 def other_policies(results: Iterable[MetricResult]) -> tuple[str, ...]:
-    """The headers of the columns that have the value by the policy that is not the metric's own."""
+    """The headers of the columns for the values by a policy that is not that of every metric."""
     results = tuple(results)
     beside = any(result.left_out is not None for result in results)
     lost = any(result.missing for result in results if result.left_out is None)
@@ -99,16 +105,21 @@ def other_policies(results: Iterable[MetricResult]) -> tuple[str, ...]:
 
 
 def result_cells(result: MetricResult, others: Sequence[str]) -> list[Text]:
-    """The cells of a metric: value, interval, n, fell out, and those of the other policies."""
+    """The cells of a metric: value, interval, n, fell out, and the values by either policy.
+
+    `n` is of the units behind the value, among them those that it counts as worst.
+    """
     lost = sum(result.missing.values())
+    counts = result.left_out is not None
     cells = {
-        WORST: result.counted_as_worst if result.left_out is None and lost else None,
-        LEFT_OUT: result.left_out,
+        WORST: result.counted_as_worst if lost else None,
+        LEFT_OUT: result.left_out if counts else result.value if lost else None,
     }
+    behind = f"{result.n + lost:,} ({lost:,} as worst)" if counts and lost else f"{result.n:,}"
     return [
         Text(number(result.value), style="bold"),
         Text(interval_of(result)),
-        Text(f"{result.n:,}"),
+        Text(behind),
         Text(f"{lost:,}" if lost else NOTHING, style="yellow" if lost else "dim"),
         *(Text(number(cells[other])) for other in others),
     ]
@@ -174,6 +185,15 @@ def long_table(summaries: Sequence[TaskSummary]) -> Table:
     return table
 
 
+def shown_metrics(summary: TaskSummary) -> dict[str, MetricResult]:
+    """The metrics that a task's table shows: all but baselines that this data cannot give."""
+    return {
+        name: each
+        for name, each in summary.metrics.items()
+        if each.n or each.missing or not each.baseline
+    }
+
+
 def own_metrics(summary: TaskSummary) -> dict[str, MetricResult]:
     """The metrics that tell of the model, without the baselines."""
     return {name: each for name, each in summary.metrics.items() if not each.baseline}
@@ -222,27 +242,33 @@ def known_notes(metrics: Mapping[str, MetricResult], style: str = "yellow") -> l
 
 def open_notes(metrics: Mapping[str, MetricResult], whose: str = "") -> list[Padding]:
     """What fell out of which metrics, which have no value or interval, and why."""
-    fallen: dict[str, list[str]] = {}
     notes: dict[str, list[str]] = {}
+    for name, result in metrics.items():
+        if result.value is not None and result.interval is None and result.no_interval:
+            notes.setdefault(f"no interval: {clean_text(result.no_interval)}", []).append(name)
+        if result.users not in (0, result.n):
+            samples = f"{result.n:,} samples of {result.users:,} users"
+            notes.setdefault(samples, []).append(name)
+    return lost_notes(metrics, whose) + indented(_told(notes, whose), "dim")
+
+
+def lost_notes(metrics: Mapping[str, MetricResult], whose: str = "") -> list[Padding]:
+    """What fell out of which metrics, and which have no value."""
+    fallen: dict[str, list[str]] = {}
+    without: dict[str, list[str]] = {}
     for name, result in metrics.items():
         if lost := sum(result.missing.values()):
             counted = "" if result.left_out is None else "; the value counts them as worst"
             told = f"{lost:,} fell out ({reasons(result.missing)}){counted}"
             fallen.setdefault(told, []).append(name)
         if result.value is None and result.undefined:
-            notes.setdefault(f"no value: {clean_text(result.undefined)}", []).append(name)
-        elif result.interval is None and result.no_interval:
-            notes.setdefault(f"no interval: {clean_text(result.no_interval)}", []).append(name)
-        if result.users not in (0, result.n):
-            samples = f"{result.n:,} samples of {result.users:,} users"
-            notes.setdefault(samples, []).append(name)
+            without.setdefault(f"no value: {clean_text(result.undefined)}", []).append(name)
+    return indented([*_told(fallen, whose), *_told(without, whose)], "yellow")
+
+
+def _told(notes: Mapping[str, Sequence[str]], whose: str = "") -> list[str]:
     start = f"{whose}: " if whose else ""
-    lines = [[start + line for line in _told(each)] for each in (fallen, notes)]
-    return indented(lines[0], "yellow") + indented(lines[1], "dim")
-
-
-def _told(notes: Mapping[str, Sequence[str]]) -> list[str]:
-    return [f"{clean_text(', '.join(names))}: {note}" for note, names in notes.items()]
+    return [f"{start}{clean_text(', '.join(names))}: {note}" for note, names in notes.items()]
 
 
 def _role_notes(summary: TaskSummary) -> list[Padding]:

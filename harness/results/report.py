@@ -38,16 +38,20 @@ class Sheet(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Axis(msgspec.Struct, frozen=True, kw_only=True):
-    """One axis of a figure; its ends are those of the data unless given."""
+    """One axis of a figure; its ends are those of the data unless given.
+
+    Where `ticks` are given, numbers stand at these alone.
+    """
 
     label: str
     low: float | None = None
     high: float | None = None
     log: bool = False
+    ticks: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         what = f"the axis {self.label!r}"
-        ends = [end for end in (self.low, self.high) if end is not None]
+        ends = [end for end in (self.low, self.high, *self.ticks) if end is not None]
         _drawable(what, ends)
         if self.log and any(end <= 0 for end in ends):
             raise ValueError(f"{what} is logarithmic, and its ends {ends} are not all above 0")

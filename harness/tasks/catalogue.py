@@ -123,23 +123,36 @@ class Catalogue:
         raise self._unknown(spec, [*self._sources, *self.tags])
 
     def matching(self, patterns: Sequence[str]) -> tuple[Entry, ...]:
-        """What is shown for patterns: globs or parts of names, tags, groups with their members."""
+        """What is shown for patterns.
+
+        The name of a task is that task alone, that of a group the group with its members; else
+        tags, globs and parts of names count.
+        """
         if not patterns:
             return self.entries
         shown_names: set[str] = set()
         for pattern in patterns:
-            found = {
-                entry.name
-                for entry in self.entries
-                if pattern in entry.name
-                or pattern in entry.tags
-                or pattern == entry.pattern
-                or fnmatchcase(entry.name, pattern)
-            }
+            found = self._matched(pattern)
             if not found:
                 raise self._unknown(pattern, [*self._sources, *self.tags])
             shown_names |= found
         return tuple(entry for entry in self.entries if entry.name in shown_names)
+
+    def _matched(self, pattern: str) -> set[str]:
+        if pattern.startswith("tag:"):
+            return set(self._tagged(pattern.removeprefix("tag:")))
+        if pattern in self.names:
+            return {pattern}
+        if pattern in self.groups:
+            return {pattern, *(member.name for member in self.members(self._named(pattern)))}
+        return {
+            entry.name
+            for entry in self.entries
+            if pattern in entry.name
+            or pattern in entry.tags
+            or pattern == entry.pattern
+            or fnmatchcase(entry.name, pattern)
+        }
 
     def resolved(self, document: Document) -> Resolved:
         """A task's file with its bases merged in, unchecked."""

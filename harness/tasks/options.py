@@ -11,11 +11,14 @@ from harness.errors import TaskError, did_you_mean
 from harness.tasks.locate import locate
 from harness.tasks.schema import dotted, short
 from harness.tasks.task import Task
+from harness.tasks.wanted import choices, in_words, keys, type_at
 
 S = TypeVar("S", bound=msgspec.Struct)
 
 _PATH = re.compile(r" - at `\$(?P<path>.*)`$")
 _UNKNOWN = re.compile(r"unknown field `(?P<name>.*?)`")
+
+_BY_TYPE = ("Expected `", "Invalid enum value")
 
 
 def typed_options(task: Task, options_type: type[S]) -> S:
@@ -27,21 +30,26 @@ def typed_options(task: Task, options_type: type[S]) -> S:
     try:
         return msgspec.convert(task.options, options_type, strict=True)
     except msgspec.ValidationError as error:
-        raise _explained(task, str(error)) from error
+        raise _explained(task, str(error), options_type) from error
 
 
-def _explained(task: Task, message: str) -> TaskError:
+def _explained(task: Task, message: str, options_type: type[msgspec.Struct]) -> TaskError:
     problem, path = parted(message)
     unknown = _UNKNOWN.search(problem)
     if unknown:
-        return _unknown(task, ("options", *path, unknown["name"]), ())
+        inside = type_at(options_type, path)
+        return _unknown(task, ("options", *path, unknown["name"]), keys(inside))
     at = ("options", *path)
     value = value_at(task.options, path)
+    # What a struct itself refuses, and a key of any name, are told in the words that they came in.
+    by_type = problem.startswith(_BY_TYPE) and "[...]" not in message
+    shape = type_at(options_type, path) if by_type else None
     return TaskError(
         f"the option `{dotted(path)}` cannot be used" if path else "the options cannot be used",
         where=locate(task, at, value=value),
         found=short(value) if path else None,
-        expected=problem,
+        expected=problem if shape is None else in_words(shape),
+        hint=did_you_mean(str(value), choices(shape)),
     )
 
 
@@ -68,9 +76,7 @@ def value_at(options: object, path: tuple[str | int, ...]) -> object:
     return value
 
 
-def _unknown(
-    task: Task, path: tuple[str | int, ...], known: list[str] | tuple[str, ...]
-) -> TaskError:
+def _unknown(task: Task, path: tuple[str | int, ...], known: list[str]) -> TaskError:
     name = str(path[-1])
     none = "no options: this benchmark has none" if len(path) == 2 else None
     return TaskError(

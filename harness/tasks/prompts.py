@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from harness.errors import PromptError
 from harness.prompting import Templates
 from harness.tasks.locate import locate
 from harness.tasks.task import Task
+
+if TYPE_CHECKING:
+    from harness.pipeline.benchmark import Stage
 
 
 def templates_of(task: Task, templates: Templates) -> Templates:
@@ -19,6 +23,19 @@ def templates_of(task: Task, templates: Templates) -> Templates:
     for error in wrong_prompts(task, templates):
         raise error
     return _replaced(task, templates, *task.prompts) if task.prompts else templates
+
+
+def refuse_unasked(task: Task, stages: Iterable[Stage], options: Any) -> None:
+    """Raise PromptError for a prompt of the task's own that none of these stages asks."""
+    asked = frozenset(name for stage in stages for name in stage.asked(options))
+    for name in task.prompts:
+        if name not in asked:
+            raise PromptError(
+                f"the task {task.name!r} replaces the prompt {name!r} and does not ask it",
+                where=locate(task, ["prompts", name], of_key=True),
+                expected=f"one of {', '.join(sorted(asked))}" if asked else "none",
+                hint="its options and data decide which prompts a task asks",
+            )
 
 
 def wrong_prompts(task: Task, templates: Templates) -> Iterator[PromptError]:

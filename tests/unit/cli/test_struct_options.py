@@ -84,19 +84,21 @@ def test_lists_are_given_by_repetition_and_bools_as_flags():
     [
         (
             ["--min-users", "many"],
-            "the option --min_users cannot be used\n  found:    many\n  expected: int",
+            "the option --min_users cannot be used\n  found:    many\n"
+            "  expected: a whole number, at least 1",
         ),
         (
             ["--min-users", "0"],
-            "the option --min_users cannot be used\n  found:    0\n  expected: int >= 1",
+            "the option --min_users cannot be used\n  found:    0\n"
+            "  expected: a whole number, at least 1",
         ),
         (
             ["--share", "half"],
-            "the option --share cannot be used\n  found:    half\n  expected: float",
+            "the option --share cannot be used\n  found:    half\n  expected: a number",
         ),
         (
             ["--above", "1", "--above", "x"],
-            "the option --above cannot be used\n  found:    1, x\n  expected: float",
+            "the option --above cannot be used\n  found:    1, x\n  expected: a number",
         ),
         (
             ["--by", "users"],

@@ -17,6 +17,17 @@ FILES = {
         benchmark: books
         description: Which book is next.
         tags: [paper]
+        options: {shelf: new, weights: {near: 2.0}}
+        roles:
+          candidate: {sampling: {max_tokens: 9}}
+          judge: {default: "fake:big"}
+          reader: {same_as: candidate}
+        data:
+          sample: sample
+          size: 1200
+          hub: {repo: acme/books}
+          tables: {read: {}, written: {required: false}}
+        metrics: [right, wrong]
     """,
     "books_made_up/task_configs/two.yaml": "task: books_two\nextends: books_one\n",
     "books_made_up/task_configs/hidden.yaml": "task: books_hidden\nabstract: true\n",
@@ -31,7 +42,10 @@ def books(site, monkeypatch):
     return site
 
 
-def test_tasks_groups_and_tags_are_printed(books, capsys):
+def test_a_group_is_shown_with_its_members_and_without_tags(books, capsys):
+    (books.folder / "books_made_up/task_configs/more.yaml").write_text(
+        "task: books_of_others\nextends: books_one\n"
+    )
     assert main(["tasks", "books"]) == 0
     assert capsys.readouterr().out == (
         "tasks:\n"
@@ -39,13 +53,37 @@ def test_tasks_groups_and_tags_are_printed(books, capsys):
         "  books_two  Which book is next.\n"
         "groups:\n"
         "  books  (books_one, books_two)\n"
-        "tags:\n"
-        "  paper  books_one, books_two\n"
+    )
+
+
+def test_all_tasks_are_listed_with_their_tags(books, capsys):
+    assert main(["tasks"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert " books_one Which book is next. " in said
+    assert " paper books_one, books_two" in said
+
+
+@pytest.mark.parametrize("pattern", ["tag:paper", "paper", "books_*", "books_"])
+def test_tags_globs_and_parts_of_names_choose_what_is_listed(books, capsys, pattern):
+    assert main(["tasks", pattern]) == 0
+    assert capsys.readouterr().out == (
+        "tasks:\n  books_one  Which book is next.\n  books_two  Which book is next.\n"
     )
 
 
 BENCHMARK = """
-    from harness import Benchmark, hookimpl
+    import msgspec
+
+    from harness import Benchmark, Item, Metric, Stage, hookimpl
+
+    class Weights(msgspec.Struct, frozen=True):
+        near: float = 1.0
+        far: float = 0.5
+
+    class Options(msgspec.Struct, frozen=True):
+        shelf: str = "old"
+        most: int | None = None
+        weights: Weights = Weights()
 
     @hookimpl
     def register_benchmarks(register):
@@ -54,10 +92,41 @@ BENCHMARK = """
     def make():
         {made}
 """
-TOLD = """return Benchmark(
-            name="books", version=1, stages=(), load=None, score=None, metrics={{}},
-            description="Foresee what is read.", {more}
+STAGE = "Stage('s', item=Item, value=str, items=None, work=None, "
+TOLD = f"""return Benchmark(
+            name="books", version=1, load=None, score=None, options=Options,
+            stages=(
+                {STAGE}roles=("candidate", "reader"), judges=("judge",)),
+                {STAGE}roles=("finder",), when=lambda data, options: True),
+            ),
+            metrics={{{{"right": Metric(description=""), "wrong": Metric(description="")}}}},
+            description="Foresee what is read.", {{more}}
         )"""
+PAGE = """\
+task:
+  books_two, version 3  Which book is next.
+about:
+  file     {file}
+  over     books_one
+  tags     paper
+  metrics  right, wrong
+benchmark:
+  books  {about}
+options:
+  shelf         new  (default old)
+  weights.near  2.0  (default 1.0)
+  at default    most=null, weights.far=0.5
+roles:
+  candidate  --model; max_tokens 9
+  reader     the candidate, or --role reader=SPEC
+  judge      fake:big, or --judge SPEC
+  finder     --role finder=SPEC; where data and options call for it
+data:
+  hub     acme/books
+  sample  --data sample
+  size    1,200
+  tables  read, written (optional)
+"""
 
 
 @pytest.mark.parametrize(
@@ -68,15 +137,26 @@ TOLD = """return Benchmark(
         ("paper='X 1', licence='CC0'", "Foresee what is read; paper: X 1; licence: CC0"),
     ],
 )
-def test_a_task_named_in_full_is_shown_with_its_benchmark(books, capsys, more, about):
+def test_a_task_named_in_full_is_shown_alone_with_all_that_it_is(
+    books, capsys, monkeypatch, more, about
+):
+    monkeypatch.setenv("COLUMNS", "400")
     file = books.folder / "books_made_up/plugin.py"
     file.write_text(dedent(BENCHMARK).format(made=TOLD.format(more=more)))
-    assert main(["tasks", "books_two"]) == 0
-    assert capsys.readouterr().out == (
-        "tasks:\n  books_two  Which book is next.\n"
-        "tags:\n  paper  books_two\n"
-        f"benchmarks:\n  books  {about}\n"
+    (books.folder / "books_made_up/task_configs/more.yaml").write_text(
+        "task: books_two_more\nextends: books_one\n"
     )
+    assert main(["tasks", "books_two"]) == 0
+    task_file = books.folder / "books_made_up/task_configs/two.yaml"
+    assert capsys.readouterr().out == PAGE.format(about=about, file=task_file)
+
+
+def test_a_task_that_cannot_be_read_is_listed_and_what_is_wrong_told(books, capsys):
+    (books.folder / "books_made_up/task_configs/bad.yaml").write_text("task: bad\ntags: [x]\n")
+    assert main(["tasks", "bad"]) == 0
+    said = capsys.readouterr()
+    assert said.out == "tasks:\n  bad\n"
+    assert "bad.yaml" in said.err
 
 
 def test_the_json_tells_of_the_benchmark_of_a_task_named_in_full(books, capsys):
@@ -95,7 +175,8 @@ def test_only_the_benchmarks_of_tasks_named_in_full_are_made(books, capsys):
     assert capsys.readouterr().err == ""
     assert main(["tasks", "books_two"]) == 0
     said = capsys.readouterr()
-    assert said.out.startswith("tasks:\n  books_two  Which book is next.\n")
+    assert said.out.startswith("task:\n  books_two, version 3  Which book is next.\n")
+    assert "  weights.near  2.0\n" in said.out
     assert "ZeroDivisionError" in said.err
 
 
@@ -103,7 +184,7 @@ def test_long_descriptions_are_wrapped(books, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "45")
     file = books.folder / "books_made_up/task_configs/one.yaml"
     file.write_text("task: books_one\ndescription: Which of many books a person reads next.\n")
-    main(["tasks", "books_one"])
+    main(["tasks", "books_o"])
     assert capsys.readouterr().out == (
         "tasks:\n  books_one  Which of many books a person\n             reads next.\n"
     )

@@ -65,6 +65,19 @@ STAGES = (
         calls=Calls(least=2, most=5, times="rounds"), options=("rounds",),
         after=("setting", "talk"),
     ),
+    Stage(
+        "weigh", item=Item, value=str, items=one_a_person, work=talk, roles=("candidate",),
+        prompts=("talk",), options=("rounds",),
+        # Of p0000, p0001 … every second one makes twice as many calls.
+        calls=lambda item, options: Calls(
+            least=1 + int(item.id[1:]) % 2, most=3 * options.rounds, times="rounds"
+        ),
+    ),
+    Stage(
+        "again", item=Item, value=str, items=two_a_person, work=talk, roles=("candidate",),
+        prompts=("talk",), after=("talk",),
+        calls=lambda item, options: Calls(least=item.id.endswith("a"), most=4),
+    ),
 )
 
 
@@ -126,6 +139,8 @@ async def test_items_of_first_stages_are_counted_and_later_ones_carried_over(for
         ("talk", 120, True),
         # Two a person, however many items the first of the stages before it has.
         ("probe", 240, False),
+        ("weigh", 120, True),
+        ("again", 240, False),
     ]
     assert forecast.rehearsed_users == 5
 
@@ -133,7 +148,7 @@ async def test_items_of_first_stages_are_counted_and_later_ones_carried_over(for
 async def test_fewer_people_than_a_rehearsal_has_are_counted_and_told(forecast_of):
     forecast, stages = await forecast_of(120, limit=3)
 
-    assert [stage.items for stage in stages.values()] == [1, 3, 6]
+    assert [stage.items for stage in stages.values()] == [1, 3, 6, 3, 6]
     assert forecast.rehearsed_users == 3
     assert "for 3 users" in " ".join(forecast.assumptions)
 
@@ -163,6 +178,23 @@ async def test_bounds_are_multiplied_by_the_option_that_the_stage_names(forecast
 
     assert (stages["talk"].least_calls, stages["talk"].most_calls) == (360, 1080)
     assert (stages["probe"].least_calls, stages["probe"].most_calls) == (1440, 3600)
+
+
+async def test_bounds_may_differ_from_item_to_item(forecast_of):
+    _, stages = await forecast_of(120, changes={"rounds": 2})
+
+    # Half of 120 people make 1 call at least and half 2, twice; at most 3 * 2 calls, twice.
+    assert (stages["weigh"].least_calls, stages["weigh"].most_calls) == (360, 1440)
+    # Of two items a person, only the first makes a call at least.
+    assert (stages["again"].least_calls, stages["again"].most_calls) == (120, 960)
+
+
+async def test_that_answers_asked_again_come_on_top_is_told(forecast_of):
+    forecast, _ = await forecast_of(3)
+
+    assert forecast.assumptions[0] == (
+        "every answer read at once: whatever has to be asked again comes on top of these calls"
+    )
 
 
 async def test_a_prompt_that_cannot_be_made_is_told(forecast_of):

@@ -110,6 +110,30 @@ def test_a_role_that_nothing_is_bound_to_names_the_option():
         bind(settings())
 
 
+def only_sometimes(*, hint="", also_always=False):
+    common = {"item": Item, "value": str, "items": None, "work": None, "roles": ("writer",)}
+    stages = [Stage("profile", when=lambda data, options: True, role_hint=hint, **common)]
+    if also_always:
+        stages.append(Stage("always", **common))
+    return Benchmark(name="toy", version=1, load=None, score=None, metrics={}, stages=tuple(stages))
+
+
+def test_an_unbound_role_of_a_stage_that_data_call_for_says_so_and_what_helps():
+    with pytest.raises(UsageError, match="'writer' that nothing is bound to") as caught:
+        bind(settings(), bench=only_sometimes(hint="the data has no profiles"))
+    assert caught.value.found == (
+        "this data and these options call for the stage 'profile', which asks it"
+    )
+    assert caught.value.expected.startswith("--role writer=SPEC")
+    assert caught.value.hint == "the data has no profiles"
+
+
+def test_an_unbound_role_that_is_always_asked_blames_neither_data_nor_options():
+    with pytest.raises(UsageError) as caught:
+        bind(settings(), bench=only_sometimes(also_always=True))
+    assert (caught.value.found, caught.value.hint) == (None, None)
+
+
 def test_a_role_that_answers_for_another_is_asked():
     stages = ("name", "candidate"), ("support", "reader"), ("rest", "finder")
     bench = benchmark(*((name, (role,), ()) for name, role in stages))

@@ -173,6 +173,34 @@ def test_mistakes_are_prompt_errors(tmp_path: Path, text: str, said: str) -> Non
     assert str(tmp_path) in str(caught)
 
 
+@pytest.mark.parametrize(
+    ("text", "line", "found", "expected"),
+    [
+        ('{% extends "quiz/_no.j2" %}', 1, "'quiz/_no.j2'", "{root}/quiz/_no.j2"),
+        ('a\n{% from "_no.j2" import x %}', 2, "'_no.j2'", "{root}/_no.j2"),
+        ('{% include ["a.j2", "b.j2"] %}', 1, "'a.j2' or 'b.j2'", "{root}/a.j2 or {root}/b.j2"),
+        ('{% include "quiz/_part.j2" %}', 2, "'quiz/_no.j2'", "{root}/quiz/_no.j2"),
+    ],
+)
+def test_a_file_that_is_not_there_is_named_when_the_template_is_compiled(
+    tmp_path: Path, text: str, line: int, found: str, expected: str
+) -> None:
+    folder(
+        tmp_path, ask__candidate=text, _part='b\n{% if x %}{% include "quiz/_no.j2" %}{% endif %}'
+    )
+    with pytest.raises(PromptError) as caught:
+        Templates([tmp_path]).get("quiz", "ask", "candidate")
+    where = "_part.j2" if "_part" in text else "ask.candidate.j2"
+    assert caught.value.where == f"{tmp_path}/quiz/{where}:{line}"
+    assert (caught.value.found, caught.value.expected) == (found, expected.format(root=tmp_path))
+    assert f"here {tmp_path}," in str(caught.value.hint)
+
+
+def test_of_several_files_to_include_one_is_enough(tmp_path: Path) -> None:
+    folder(tmp_path, _part="y")
+    assert render(tmp_path, '{% include ["quiz/_no.j2", "quiz/_part.j2"] %}') == [("user", "y")]
+
+
 def test_a_file_that_is_no_utf8_is_a_prompt_error(tmp_path: Path) -> None:
     folder(tmp_path, ask__candidate="x")
     (tmp_path / "quiz" / "ask.candidate.j2").write_bytes(b"fine\n\xff\n")

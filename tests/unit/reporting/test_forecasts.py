@@ -40,7 +40,7 @@ SUPPORT = StageForecast(
 FORECAST = Forecast(
     stages=(NAME, SUPPORT),
     rehearsed_users=5,
-    assumptions=("about 4 characters a token", "completions as long as they may get"),
+    assumptions=("every answer read at once", "about 4 characters a token"),
 )
 
 
@@ -70,7 +70,9 @@ def test_every_prompt_and_the_calls_to_expect_are_printed():
         "───────────────────────────────────────────────────────────────────────────────────",
         "interests, name, candidate      40     ~40       40 to 120     ~13.0k         41.0k",
         "interests, support, judge   ~1,200  ~1,200  1,200 to 1,200         ~0           900",
-        "worked out from: about 4 characters a token; completions as long as they may get",
+        "worked out from:",
+        "  every answer read at once",
+        "  about 4 characters a token",
     ]
 
 
@@ -79,7 +81,7 @@ def test_a_stage_by_rule_has_a_row_and_no_prompt():
 
     lines = printed(replace(FORECAST, stages=(by_rule,)), width=100)
 
-    assert len(lines) == 5
+    assert len(lines) == 7
     assert lines[3].split() == [
         "interests,", "support,", "by", "rule", "~1,200", "0", "0", "0", "0",
     ]  # fmt: skip

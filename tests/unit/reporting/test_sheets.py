@@ -71,6 +71,9 @@ def test_each_column_may_have_its_own_digits():
         (-0.0, 1, "0.0"),
         (12345, 1, "12,345"),
         ("a\x1b[2J\nb", 1, "a\\x1b[2J b"),
+        (-6.9e-18, 3, "0.000"),
+        (6.9e-18, 2, "0.00"),
+        (2e-12, 2, "<0.01"),
     ],
 )
 def test_a_cell_is_shown_as_people_read_it(cell, digits, shown):
@@ -126,6 +129,22 @@ def test_long_texts_are_wrapped_before_names_and_numbers_are():
 def test_a_name_of_one_word_stays_whole_where_other_texts_can_give_way():
     sheet = only(columns=("name", "said"), rows=(("abcdefghijkl", "aa bb cc dd ee ff"),))
     assert printed(sheet, width=24)[3:] == ["abcdefghijkl  aa bb cc", "              dd ee ff"]
+
+
+def test_heads_of_numbers_are_all_broken_alike_before_names_are():
+    columns = ("model", "easy point", "medium point", "avg. of 2")
+    sheet = only(columns=columns, rows=(("a model, without profile", 0.5, -0.1, 0.2),))
+    assert printed(sheet, width=62)[1:] == [
+        "model                     easy point  medium point  avg. of 2",
+        "─────────────────────────────────────────────────────────────",
+        "a model, without profile         0.5          -0.1        0.2",
+    ]
+    assert printed(sheet, width=60)[1:] == [
+        "                           easy  medium  avg.",
+        "model                     point   point  of 2",
+        "─────────────────────────────────────────────",
+        "a model, without profile    0.5    -0.1   0.2",
+    ]
 
 
 def test_a_table_that_can_fit_nowhere_is_cut_within_words():

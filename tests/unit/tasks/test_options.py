@@ -1,5 +1,7 @@
 """Options as a benchmark's own type, and what is said when they are not."""
 
+from typing import Annotated, Literal
+
 import msgspec
 import pytest
 
@@ -9,6 +11,11 @@ from harness.tasks.options import parted, typed_options
 
 class Weights(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     near: float = 1.0
+    unit: Literal["km", "mile"] = "km"
+
+    def __post_init__(self) -> None:
+        if self.near < 0:
+            raise ValueError("nothing is nearer than here")
 
 
 class Options(msgspec.Struct, frozen=True):
@@ -16,6 +23,11 @@ class Options(msgspec.Struct, frozen=True):
     threshold: float = 0.5
     names: tuple[str, ...] = ()
     weights: Weights = Weights()
+    order: Literal["newest", "oldest"] = "newest"
+    most: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    share: Annotated[float, msgspec.Meta(gt=0, le=1)] = 1.0
+    kinds: tuple[Literal["film", "book"], ...] = ()
+    by_name: dict[str, int] = {}
 
 
 class Nothing(msgspec.Struct, frozen=True):
@@ -47,7 +59,7 @@ def test_what_the_task_is_silent_about_is_at_its_default(task):
 def test_an_unknown_option_is_told_with_its_place_and_the_nearest(task):
     assert str(refused(task("window: 1", "treshold: 2"))) == (
         "one.yaml:5:3: unknown option `treshold` of the benchmark 'films'\n"
-        "  expected: one of window, threshold, names, weights\n"
+        "  expected: one of window, threshold, names, weights, order, most, share, kinds, by_name\n"
         "  to do:    did you mean 'threshold'?"
     )
 
@@ -63,16 +75,37 @@ def test_an_unknown_option_inside_another_is_told_with_its_place(task):
 @pytest.mark.parametrize(
     ("line", "where", "found", "expected"),
     [
-        ("window: '3'", "4:11", '"3"', "Expected `int`, got `str`"),
-        ("window: 2.5", "4:11", "2.5", "Expected `int`, got `float`"),
-        ("window: true", "4:11", "true", "Expected `int`, got `bool`"),
-        ("names: [a, 2]", "4:14", "2", "Expected `str`, got `int`"),
-        ("weights: {near: x}", "4:19", '"x"', "Expected `float`, got `str`"),
+        ("window: '3'", "4:11", '"3"', "a whole number"),
+        ("window: 2.5", "4:11", "2.5", "a whole number"),
+        ("window: true", "4:11", "true", "a whole number"),
+        ("names: [a, 2]", "4:14", "2", "text"),
+        ("names: a", "4:10", '"a"', "a list, each text"),
+        ("weights: {near: x}", "4:19", '"x"', "a number"),
+        ("weights: {unit: foot}", "4:19", '"foot"', "one of km, mile"),
+        ("weights: {near: -1.0}", "4:12", '{"near": -1.0}', "nothing is nearer than here"),
+        ("weights: 3", "4:12", "3", "keys and values, with near, unit"),
+        ("order: newst", "4:10", '"newst"', "one of newest, oldest"),
+        ("most: 0", "4:9", "0", "a whole number, at least 1 or null"),
+        ("share: 2.0", "4:10", "2.0", "a number, above 0 and at most 1"),
+        ("kinds: [film, boot]", "4:17", '"boot"', "one of book, film"),
+        ("by_name: {a: x}", "4:12", '{"a": "x"}', "Expected `int`, got `str`"),
     ],
 )
 def test_an_ill_typed_option_is_told_with_its_place(task, line, where, found, expected):
     error = refused(task(line))
     assert (error.where, error.found, error.expected) == (f"one.yaml:{where}", found, expected)
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ("order: newst", "did you mean 'newest'?"),
+        ("weights: {unit: mlie}", "did you mean 'mile'?"),
+        ("weights: {naer: 2}", "did you mean 'near'?"),
+    ],
+)
+def test_the_nearest_of_what_may_stand_there_is_named(task, line, hint):
+    assert refused(task(line)).hint == hint
 
 
 def test_an_inherited_option_stands_in_its_base(catalogue):

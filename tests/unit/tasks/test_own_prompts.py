@@ -28,10 +28,10 @@ def mine(tmp_path: Path) -> Path:
     return tmp_path / "mine.yaml"
 
 
-def prepared(*tasks: Path | str) -> list[PreparedTask]:
+def prepared(*tasks: Path | str, judge: str | None = "lexical") -> list[PreparedTask]:
     given = {
         "tasks": [str(task) for task in tasks], "model": "baseline", "data": "sample",
-        "roles": {"judge": "lexical"},
+        "roles": {"judge": judge} if judge else {},
     }  # fmt: skip
     return list(prepare(make_settings(given), load_plugins()).tasks)
 
@@ -107,6 +107,55 @@ def test_the_nearest_prompt_is_named(mine):
     with pytest.raises(PromptError) as caught:
         prepared(mine)
     assert caught.value.hint == "did you mean 'name.candidate'?"
+
+
+UNASKED = """
+task: mine
+extends: {base}
+prompts:
+  {prompt}: words/mine.j2
+"""
+
+
+@pytest.mark.parametrize(
+    ("base", "prompt", "asked"),
+    [
+        # The stage that would ask it is not one of the task's.
+        ("perrec_easy_pairwise", "rate.candidate", "compare.candidate"),
+        # The stage asks another one with the task's options.
+        ("perrec_easy_pointwise", "rate_b.candidate", "rate.candidate"),
+        ("perrec_easy_listwise_cot", "rank.candidate", "rank_thought.candidate"),
+    ],
+)
+def test_a_prompt_that_the_task_does_not_ask_is_refused(mine, base, prompt, asked):
+    mine.write_text(UNASKED.format(base=base, prompt=prompt).lstrip())
+    with pytest.raises(PromptError, match=f"replaces the prompt '{prompt}' and does not") as caught:
+        prepared(mine, judge=None)
+    assert (caught.value.where, caught.value.expected) == (f"{mine}:4:3", f"one of {asked}")
+
+
+def test_a_prompt_that_the_task_asks_by_its_options_is_taken(mine):
+    text = UNASKED.format(base="perrec_easy_pointwise", prompt="rate_b.candidate").lstrip()
+    mine.write_text(f"{text}options: {{wording: b}}\n")
+    (task,) = prepared(mine, judge=None)
+    assert "own prompts: rate_b.candidate" in task.not_comparable_because
+
+
+def test_validate_tells_what_the_options_alone_rule_out(mine, capsys):
+    mine.write_text(UNASKED.format(base="perrec_easy_pointwise", prompt="rate_b.candidate"))
+    assert main(["validate", str(mine)]) == 2
+    assert "replaces the prompt 'rate_b.candidate' and does not ask it" in capsys.readouterr().err
+
+
+def test_validate_names_the_file_that_a_prompt_needs_and_where_it_is_looked_for(mine, capsys):
+    file = mine.parent / "words" / "mine.j2"
+    file.write_text("Mine.\n{% import 'interests/_blocks.j2' as blocks %}")
+    assert main(["validate", str(mine)]) == 2
+    said = capsys.readouterr().err
+    assert f"{file}:2: the template needs a file that is not there" in said
+    assert "found:    'interests/_blocks.j2'" in said
+    assert f"expected: {mine.parent}/words/interests/_blocks.j2" in said
+    assert f"the top of its own folder of prompts, here {mine.parent}/words" in said
 
 
 def test_a_rehearsal_shows_it_and_a_run_keeps_its_digest(mine, tmp_path, monkeypatch, capsys):

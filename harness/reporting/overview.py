@@ -1,0 +1,76 @@
+"""The results of many tasks on a terminal, where each in full would be too much.
+
+Imports rich at the top: import this module where it is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from harness.reporting.tables import (
+    data_name,
+    known_notes,
+    lost_notes,
+    own_metrics,
+    print_beside,
+    print_summaries,
+    result_console,
+    stamp,
+)
+from harness.reporting.text import clean_text
+from harness.results.summary import TaskSummary
+
+MOST_IN_FULL = 4
+"""So many tasks of a run are told one by one."""
+
+
+def print_results(
+    summaries: Sequence[TaskSummary], run: str, console: Console | None = None
+) -> None:
+    """Print the results of a run: each task in full, or of many what must be known of them."""
+    console = console or result_console()
+    if len(summaries) <= MOST_IN_FULL:
+        print_summaries(summaries, console)
+        return
+    models = ", ".join(dict.fromkeys(clean_text(each.model) for each in summaries))
+    title = Text(f"{len(summaries)} tasks", style="bold")
+    console.print(title.append(f"  {models}", style="dim"))
+    for line in _roles_and_data(summaries):
+        console.print(Text(line, style="dim"))
+    if reasons := _reasons(summaries):
+        console.print(stamp(reasons))
+    console.print()
+    print_beside(summaries, console)
+    for note in known_notes({n: one for each in summaries for n, one in own_metrics(each).items()}):
+        console.print(note)
+    for summary in summaries:
+        for note in lost_notes(own_metrics(summary), clean_text(summary.task)):
+            console.print(note)
+    console.print(Text(f"`harness show {clean_text(run)}` tells all of each task"))
+    console.print()
+
+
+def _roles_and_data(summaries: Sequence[TaskSummary]) -> list[str]:
+    roles = [
+        f"{role}: {model}"
+        for each in summaries
+        for role, model in each.roles.items()
+        if role != "candidate"
+    ]
+    data = [f"data: {data_name(each.data)}" for each in summaries]
+    return [clean_text(line) for line in dict.fromkeys((*roles, *data))]
+
+
+def _reasons(summaries: Sequence[TaskSummary]) -> list[str]:
+    """Why results are not comparable, each reason once, with the tasks where not all share it."""
+    tasks: dict[str, list[str]] = {}
+    for summary in summaries:
+        for reason in summary.not_comparable_because:
+            tasks.setdefault(reason, []).append(summary.task)
+    return [
+        reason if len(names) == len(summaries) else f"{reason} ({', '.join(names)})"
+        for reason, names in tasks.items()
+    ]

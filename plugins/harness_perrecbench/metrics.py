@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import msgspec
 
-from harness import Done, Failure, Metric, Score
+from harness import Done, Failure, Metric, Score, Unreadable
 from harness_perrecbench.predictions import BASELINES, GUESSES, baseline_ranks, guesses
 from harness_perrecbench.ranking import intransitive
 from harness_perrecbench.records import Compared, Group, Member, Options, Ranked, Told
@@ -37,15 +37,27 @@ Ratings: TypeAlias = tuple[float, ...]
 
 NO_LABEL = "groups without a whole true order"
 NO_RATINGS = "groups without true ratings"
+NO_PROFILE = "no_profile"
 ALL_TIED = "all_tied"
 
 AGREEMENT = ("ptc", "ptc_published", "tau_b", "exact")
 ERRORS = ("mae", "squared_error")
-COMPARISONS = ("first_position", "inconsistent", "undecided")
+UNREAD = "unreadable_comparisons"
+COMPARISONS = ("first_position", "inconsistent", "undecided", UNREAD)
 
 PUBLISHED = (
     "Kendall's tau of the two lists of user numbers, place by place, as in the published script: "
     "equal to ptc for two users who do not tie, another and mostly smaller number for more"
+)
+
+
+NO_PREFERENCE = (
+    "such a comparison counts as no preference, and a group with any that was read counts as read: "
+    "where this is high, ptc tells little though it is shown"
+)
+LABELLED = (
+    "ptc and all else that needs the true order is of the labelled groups alone; below 1 the data "
+    "are partial, and no published numbers stand beside such results"
 )
 
 
@@ -106,6 +118,17 @@ METRICS: dict[str, Metric] = {
         worst=1.0,
         higher_is_better=False,
     ),
+    UNREAD: Metric(
+        description="share of comparisons that could not be read in both orders",
+        worst=None,
+        higher_is_better=False,
+        note=NO_PREFERENCE,
+    ),
+    "labelled": Metric(
+        description="share of groups whose whole true order the data tell",
+        worst=None,
+        note=LABELLED,
+    ),
     **{
         name: Metric(description=f"ptc of {name.replace('_', ' ')}", baseline=True)
         for name in BASELINES
@@ -133,8 +156,7 @@ class Said:
 def score(records: Mapping[str, Records[Any, Any]], options: Options) -> Iterator[Score[Told]]:
     """One score a group or behaviour; which stage has records says how it was asked for."""
     for record in records.get("compare", ()):
-        said = _compared(done.value) if isinstance(done := record.outcome, Done) else done
-        yield _group_score(record.item, said, "compare", COMPARISONS)
+        yield _compared_score(record.item, record.outcome)
     for record in records.get("rank", ()):
         said = _ranked(done.value) if isinstance(done := record.outcome, Done) else done
         yield _group_score(record.item, said, "rank")
@@ -161,6 +183,20 @@ def counts(records: Mapping[str, Records[Any, Any]], options: Options) -> dict[s
     return {words: number for words, number in found.items() if number}
 
 
+def _compared_score(group: Group, outcome: Done[Compared] | Failure) -> Score[Told]:
+    """The score of a group whose users were compared; of an unreadable one no comparison was read.
+
+    Without a profile, or after a call that failed, it is not known what could have been read.
+    """
+    if isinstance(outcome, Done):
+        return _group_score(group, _compared(outcome.value), "compare")
+    score = _group_score(group, outcome, "compare", COMPARISONS)
+    if not isinstance(outcome, Unreadable) or outcome.cause == NO_PROFILE:
+        return score
+    missing = {name: cause for name, cause in score.missing.items() if name != UNREAD}
+    return msgspec.structs.replace(score, values={**score.values, UNREAD: 1.0}, missing=missing)
+
+
 def _compared(value: Compared) -> Said:
     made = value.comparisons
     sides = [side for one in made for side in (one.forth, one.back) if side is not None]
@@ -169,6 +205,7 @@ def _compared(value: Compared) -> Said:
         "first_position": [side == "A" for side in sides],
         "inconsistent": [one.forth == one.back for one in both],
         "undecided": [one.preferred is None for one in made],
+        UNREAD: [one not in both for one in made],
     }
     columns = {name: sum(cases) / len(cases) for name, cases in shares.items() if cases}
     return Said(ranks=value.ranks, order=value.order, columns=columns)
@@ -215,6 +252,7 @@ def _group_score(
     """
     told = _known(group.id, group.members, group.overall_average)
     values = _guess_errors(told)
+    values["labelled"] = float(told.truth is not None)
     if told.truth:
         values |= {name: ptc(ranks, told.truth) for name, ranks in told.baselines.items()}
     agreement = AGREEMENT if told.truth else ()

@@ -196,6 +196,14 @@ def without_profile(
     return None
 
 
+def calls_to_compare(item: Group, options: Any) -> Calls:
+    """Two calls a pair: of all pairs, or of as few as a sort may meet."""
+    members = len(item.members)
+    every = members * (members - 1)
+    least = every if options.comparing == "all_pairs" else 2 * (members - 1)
+    return Calls(least=least, most=every, times="samples")
+
+
 def _profiles(upstreams: Upstreams) -> dict[str, str]:
     """The texts of the profiles that were made, by the ids of their people."""
     made = upstreams.get("profile")
@@ -243,6 +251,9 @@ PROFILE = Stage(
     roles=("profiler",),
     options=("tries",),
     when=_people_lack_profiles,
+    role_hint="users lack a profile, or one that `strict` may show: `--role profiler=SPEC` has a "
+    "model write them, `--role profiler=baseline` simple rules, and "
+    "`--set profile=no_text` asks without",
 )
 
 RATE = Stage(
@@ -254,6 +265,7 @@ RATE = Stage(
     work=rate,
     roles=("candidate",),
     prompts=questions.RATE_PROMPTS,
+    asks=lambda options: (questions.prompt_of("rate", options),),
     options=(*ASKING, *questions.RATE_OPTIONS),
     after=("profile",),
     calls=Calls(times="samples"),
@@ -269,9 +281,10 @@ COMPARE = Stage(
     work=compare,
     roles=("candidate",),
     prompts=questions.COMPARE_PROMPTS,
+    asks=lambda options: (questions.prompt_of("compare", options),),
     options=(*ASKING, "comparing", *questions.COMPARE_OPTIONS),
     after=("profile",),
-    calls=Calls(least=2, most=12, times="samples"),
+    calls=calls_to_compare,
     when=_asks_for_comparisons,
 )
 
@@ -284,6 +297,7 @@ RANK = Stage(
     work=rank,
     roles=("candidate",),
     prompts=questions.RANK_PROMPTS,
+    asks=lambda options: (questions.prompt_of("rank", options),),
     options=(*ASKING, "repeated_users", *questions.RANK_OPTIONS),
     after=("profile",),
     calls=Calls(times="samples"),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from harness import DataError
-from harness_perrecbench.records import Example, Group, Single
+from harness_perrecbench.records import MEMBERS, Example, Group, Single
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -37,5 +37,19 @@ def wrong_domain(dataset: Dataset, options: Options, found: str) -> DataError:
         where=f"the options of task '{dataset.task}'",
         found=f"domain: {options.domain}, and {found}",
         expected="the domain whose files the task reads; all, where they hold several",
-        hint="`harness tasks tag:perrec_domains` lists the tasks of one domain",
+        hint="the folder of one domain with its name, as in --data DIR/beauty --set domain=beauty",
     )
+
+
+def wrong_size(bad: DataError, users: int, options: Options) -> DataError:
+    """The error for a group of another size than the level's, with the task that reads the level's.
+
+    Which files a task reads is settled by its name, whatever level its options name.
+    """
+    for level, members in MEMBERS.items():
+        if members == users and options.ask != "rating":
+            bad.hint = (
+                f"these are groups of level {level}; perrec_{options.level}_{options.ask} reads "
+                f"those of level {options.level}"
+            )
+    return bad

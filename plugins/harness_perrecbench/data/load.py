@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness import DataError
-from harness.data.wording import listed
-from harness_perrecbench.data import published, recorded, singles
+from harness_perrecbench.data import folders, published, recorded, singles
 from harness_perrecbench.questions import refuse_unwritten
 
 if TYPE_CHECKING:
     from harness.data import Dataset
-    from harness_perrecbench.records import Loaded, Options
+    from harness_perrecbench.records import Level, Loaded, Options
+
+LINE = "\n      "
+"""Begins each further line of a part of an error."""
 
 
 def load(dataset: Dataset, options: Options) -> Loaded:
@@ -19,26 +22,65 @@ def load(dataset: Dataset, options: Options) -> Loaded:
     refuse_unwritten(options)
     rating = options.ask == "rating"
     groups = () if rating else (published.GROUPS[options.split],)
-    if all(map(dataset.has, (*published.TABLES, *groups))):
+    # Tasks of one domain declare no recorded groups, which are of all domains together.
+    if {*published.TABLES, *groups} <= dataset.tables.keys():
         return singles.load(dataset, options) if rating else published.load(dataset, options)
-    if not rating and dataset.has(recorded.GROUPS[options.split]):
+    if not rating and recorded.GROUPS[options.split] in dataset.tables:
         return recorded.load(dataset, options)
-    raise _neither(dataset, options, (*published.TABLES, *groups))
+    raise _without_histories(dataset) if rating else _without_groups(dataset, options)
 
 
-def _neither(dataset: Dataset, options: Options, needed: tuple[str, ...]) -> DataError:
-    """The error for data that is whole in neither layout."""
-    lacking = [name for name in needed if not dataset.has(name)]
-    layouts = [f"the published tables {listed(needed)}"]
-    if options.ask == "rating":
-        problem = "single behaviours need whole histories"
-    else:
-        problem = "the data holds no whole set of groups"
-        layouts.append(f"the table of recorded groups '{recorded.GROUPS[options.split]}'")
+def _without_histories(dataset: Dataset) -> DataError:
+    """The error for data without the histories that single behaviours need."""
+    lacking = [folders.ALWAYS[name] for name in published.TABLES if name not in dataset.tables]
     return DataError(
-        problem,
-        where=f"the data of task '{dataset.task}'",
-        found=f"{listed(dataset.tables)}; no {listed(lacking)}",
-        expected=", or ".join(layouts),
-        hint="; ".join(f"{name}: {dataset.absent[name]}" for name in lacking),
+        "single behaviours need whole histories, which the data does not hold",
+        where=str(_folder(dataset)),
+        found=f"no {', no '.join(lacking)}",
+        expected=" and ".join(folders.ALWAYS.values()),
+        hint="give the folder of the published files with --data",
     )
+
+
+def _without_groups(dataset: Dataset, options: Options) -> DataError:
+    """The error for data that holds the level's groups in neither layout, or not whole."""
+    folder = _folder(dataset)
+    wanted = folders.PUBLISHED[options.split].format(level=options.level)
+    names = {**folders.ALWAYS, published.GROUPS[options.split]: wanted}
+    lacking = [name for table, name in names.items() if table not in dataset.tables]
+    there = folders.levels(folder, options.split)
+    split = "held-out groups" if options.split == "held_out" else "groups"
+    found = [f"no {name}" for name in lacking]
+    found.append(f"{split} of level {', '.join(there)}" if there else f"{split} of no level")
+    if of_domains := folders.domains(folder):
+        found.append(f"folders of the domains {', '.join(of_domains)}")
+    recorded_name = folders.RECORDED[options.split].format(level=options.level)
+    return DataError(
+        f"the data holds no whole set of {split} of level {options.level}",
+        where=str(folder),
+        found=LINE.join(found),
+        expected=LINE.join(
+            (
+                f"the published files {', '.join(names.values())}",
+                f"or the recorded groups {recorded_name}",
+            )
+        ),
+        hint=_instead(there, of_domains, folder, options),
+    )
+
+
+def _instead(
+    there: list[Level], of_domains: list[str], folder: Path, options: Options
+) -> str | None:
+    """What to do with the levels or domains that are there."""
+    if there and options.level not in there:
+        return "take " + " or ".join(f"perrec_{level}_{options.ask}" for level in there)
+    if of_domains:
+        domain = of_domains[0]
+        return f"--data {folder / domain} --set domain={domain}"
+    return None
+
+
+def _folder(dataset: Dataset) -> Path:
+    """The folder that was given as data."""
+    return Path(str(dataset.about.get("path", "."))).expanduser()

@@ -29,7 +29,7 @@ PROCESSED = "-processed"
 def load(dataset: Dataset, options: Options) -> Loaded:
     """The groups that the run keeps, or their members one by one."""
     _refuse_other_domains(dataset, options)
-    every = first_groups(dataset, dataset.table(GROUPS[options.split]), options.level)
+    every = first_groups(dataset, dataset.table(GROUPS[options.split]), options)
     kept = [every[item] for item in dataset.choose(every, of="groups")]
     tied = sum(len(set(group.ranks)) < len(group.ranks) for group in kept)
     if tied:
@@ -66,7 +66,7 @@ def _held_out(dataset: Dataset, options: Options) -> Sequence[AskedGroup]:
     """All held-out groups, where the task takes examples from them."""
     if not examples.come_from_groups(options):
         return ()
-    return tuple(every_group(dataset.table(GROUPS["held_out"]), options.level))
+    return tuple(every_group(dataset.table(GROUPS["held_out"]), options))
 
 
 def _group(group: AskedGroup, members: Members, shots: tuple[Example, ...]) -> Group:

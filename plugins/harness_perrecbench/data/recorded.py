@@ -11,7 +11,7 @@ import msgspec
 from harness import DataError
 from harness.hashing import digest
 from harness_perrecbench.data import examples
-from harness_perrecbench.data.assembly import one_by_one, wrong_domain
+from harness_perrecbench.data.assembly import one_by_one, wrong_domain, wrong_size
 from harness_perrecbench.data.spots import Spot, Stars
 from harness_perrecbench.records import MEMBERS, Behaviour, Group, Loaded, Member, Thing
 
@@ -148,7 +148,7 @@ def _members(
     users = spot.read(recorded, _User, written=True)
     if len(users) != MEMBERS[options.level]:
         expected = f"{MEMBERS[options.level]} users in each group of level {options.level}"
-        raise spot.bad(f"{len(users)} users", expected)
+        raise wrong_size(spot.bad(f"{len(users)} users", expected), len(users), options)
     if ranks and len(ranks) != len(users):
         raise spot.bad(f"{len(users)} users", f"{len(ranks)}, as the group's true order has")
     members = tuple(
@@ -165,7 +165,12 @@ def _member(user: _User, raw: Any, rank: int | None, spot: Spot, options: Option
     """A user as recorded; one without an id has a digest of all that was recorded of them."""
     if len(user.history) < options.k:
         expected = f"at least {options.k} of each user, the task's option `k`"
-        raise spot.bad(f"{len(user.history)} behaviours", expected)
+        bad = spot.bad(f"{len(user.history)} behaviours", expected)
+        bad.hint = (
+            f"a smaller k, as in --set k={len(user.history)}: recorded groups hold no more than "
+            "was retrieved"
+        )
+        raise bad
     profile = user.profile if options.profile == "full" else None
     if options.profile == "full" and not (profile or "").strip():
         raise spot.bad({"profile": profile}, "a profile of each user, or the option profile: none")

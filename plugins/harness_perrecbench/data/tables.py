@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
+from harness_perrecbench.data.assembly import wrong_size
 from harness_perrecbench.data.spots import Spot, Stars
-from harness_perrecbench.records import MEMBERS, Behaviour, Level, Thing
+from harness_perrecbench.records import MEMBERS, Behaviour, Options, Thing
 from harness_perrecbench.taus import DIGITS, ranks_of
 
 if TYPE_CHECKING:
@@ -154,7 +155,7 @@ def read_profiles(table: Table) -> dict[str, str]:
     }
 
 
-def first_groups(dataset: Dataset, table: Table, level: Level) -> dict[str, AskedGroup]:
+def first_groups(dataset: Dataset, table: Table, options: Options) -> dict[str, AskedGroup]:
     """The first group of each item, by item; the others are noted."""
     first: dict[str, AskedGroup] = {}
     later = 0
@@ -162,26 +163,27 @@ def first_groups(dataset: Dataset, table: Table, level: Level) -> dict[str, Aske
         spot = Spot(table=table, row=row, column="groups")
         groups = values["groups"]
         if groups:
-            first[values["item"]] = _group(values["item"], groups[0], spot, level)
+            first[values["item"]] = _group(values["item"], groups[0], spot, options)
         later += len(groups[1:])
     if later:
         dataset.note("groups left out as not the first of their item", later)
     return first
 
 
-def every_group(table: Table, level: Level) -> Iterator[AskedGroup]:
+def every_group(table: Table, options: Options) -> Iterator[AskedGroup]:
     """All groups of all items, in the order of the table."""
     for row, values in table.rows():
         spot = Spot(table=table, row=row, column="groups")
         for group in values["groups"]:
-            yield _group(values["item"], group, spot, level)
+            yield _group(values["item"], group, spot, options)
 
 
-def _group(item: str, group: Any, spot: Spot, level: Level) -> AskedGroup:
+def _group(item: str, group: Any, spot: Spot, options: Options) -> AskedGroup:
     users = spot.read(group, _User)
     ids = [user.user_id for user in users]
-    if len(users) != MEMBERS[level]:
-        raise spot.bad(ids, f"{MEMBERS[level]} users in each group of level {level}")
+    if len(users) != MEMBERS[options.level]:
+        expected = f"{MEMBERS[options.level]} users in each group of level {options.level}"
+        raise wrong_size(spot.bad(ids, expected), len(users), options)
     if len(set(ids)) < len(ids):
         raise spot.bad(ids, "each user of a group once")
     return AskedGroup(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from harness.results.report import Cell, Sheet
+from harness_perrecbench.grouping.pool import removals
 from harness_perrecbench.grouping.settings import review_files
 from harness_perrecbench.grouping.writing import RECORD
 
@@ -40,12 +41,10 @@ class Written:
 
 def rules(left: Sequence[Left]) -> Sheet:
     """How much each rule left, and how many items it removed."""
-    rows: list[tuple[Cell, ...]] = []
-    before = None
-    for one in left:
-        removed = None if before is None else before - one.items
-        rows.append((one.rule, one.ratings, one.users, one.items, removed))
-        before = one.items
+    rows: list[tuple[Cell, ...]] = [
+        (one.rule, one.ratings, one.users, one.items, removed)
+        for one, removed in zip(left, removals(left), strict=True)
+    ]
     return Sheet(
         title="What each rule leaves",
         columns=("ratings …", "ratings", "users", "items", "items removed"),

@@ -38,7 +38,7 @@ def run(settings: Settings) -> Report:
     shown = {item for every in users.values() for user in every for item in words.rated(user)}
     items = described(settings.meta, shown)
     writing.write_list(
-        writing.folder_of(settings.out, ALL) / writing.BEHAVIOURS, map(words.behaviour, alone)
+        writing.folder_of(settings.out, ALL) / writing.DRAWN, map(words.behaviour, alone)
     )
     for name, drawn in made.items():
         place = writing.folder_of(settings.out, name)

@@ -5,15 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from harness.errors import DataError
-from harness_perrecbench.grouping.writing import HISTORIES, ITEMS, folder_of, groups_file
-from harness_perrecbench.records import MEMBERS, Level
+from harness import DataError
+from harness_perrecbench.data.folders import ALWAYS, domains
+from harness_perrecbench.data.opened import open_levels, refuse_recorded
+from harness_perrecbench.data.published import GROUPS
+from harness_perrecbench.data.spots import Spot
+from harness_perrecbench.grouping.settings import ALL
+from harness_perrecbench.grouping.writing import groups_file
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from harness import Dataset
+    from harness.data import Table
+    from harness_perrecbench.records import Level
 
 
 class Rating(msgspec.Struct, frozen=True):
@@ -69,61 +76,82 @@ class Groups:
 
 
 def read(data: Path, domain: str) -> Groups:
-    """The groups of a domain in a folder of data, or of the folder that holds the files itself."""
-    place = folder_of(data, domain)
-    if not place.is_dir():
-        place = data
-    histories = _decoded(place / HISTORIES, dict[str, list[Rating]])
-    items = _decoded(place / ITEMS, dict[str, dict[str, Any]])
-    splits = []
-    for held_out in (False, True):
-        files = {level: place / groups_file(level, held_out=held_out) for level in MEMBERS}
-        splits.append(
-            [
-                one
-                for level, file in files.items()
-                if file.exists()
-                for one in _reviews(file, level, histories)
-            ]
-        )
-    test, held_out_reviews = splits
-    if not test and not held_out_reviews:
+    """The groups in a folder of data, or of one domain in it: whatever `--data` takes."""
+    from harness.plugin_manager import load_plugins
+
+    place = _place(data, domain)
+    datasets = open_levels(place, load_plugins())
+    refuse_recorded(place, datasets, "what is described is taken from")
+    if not any(split in one.tables for one in datasets.values() for split in GROUPS.values()):
         raise DataError(
             "the folder holds no groups",
             where=str(place),
             expected=f"files such as {groups_file('easy', held_out=False)}",
+            hint=f"a domain in it: --domain {found[0]}" if (found := domains(place)) else None,
         )
-    return Groups(histories=histories, items=items, test=test, held_out=held_out_reviews)
+    first = datasets["easy"]
+    lacking = [file for table, file in ALWAYS.items() if table not in first.tables]
+    if lacking:
+        raise DataError(
+            "the folder holds groups without what goes with them",
+            where=str(place),
+            found=f"no {', no '.join(lacking)}",
+            expected=" and ".join(ALWAYS.values()),
+        )
+    histories = _histories(first.table("histories"))
+    test, held_out = (
+        [
+            review
+            for level, dataset in datasets.items()
+            if table in dataset.tables
+            for review in _reviews(dataset, table, level, histories)
+        ]
+        for table in (GROUPS["test"], GROUPS["held_out"])
+    )
+    items = {values["item"]: values["about"] for _, values in first.table("items").rows()}
+    return Groups(histories=histories, items=items, test=test, held_out=held_out)
 
 
-def _reviews(file: Path, level: Level, histories: dict[str, list[Rating]]) -> Iterator[Review]:
-    for item, groups in _decoded(file, dict[str, list[list[User]]]).items():
-        for user in groups[0] if groups else ():
+def _place(data: Path, domain: str) -> Path:
+    """The folder of a domain: that given, where it is its own, or else one in it."""
+    if domain == ALL or data.name in (domain, f"{domain}-processed"):
+        return data
+    if not (data / domain).is_dir():
+        raise DataError(
+            "the folder holds none of that domain",
+            where=str(data),
+            found=f"folders of the domains {', '.join(domains(data)) or 'none'}",
+            expected=f"{domain}/{domain}-processed",
+        )
+    return data / domain
+
+
+def _histories(table: Table) -> dict[str, list[Rating]]:
+    return {
+        values["user"]: Spot(table=table, row=row, column="history").read(values["history"], Rating)
+        for row, values in table.rows()
+    }
+
+
+def _reviews(
+    dataset: Dataset, name: str, level: Level, histories: dict[str, list[Rating]]
+) -> Iterator[Review]:
+    table = dataset.table(name)
+    for row, values in table.rows():
+        spot = Spot(table=table, row=row, column="groups")
+        for user in spot.read(values["groups"][0], User) if values["groups"] else ():
             if user.user_id not in histories:
                 raise DataError(
                     "a user of a group has no history",
-                    where=f"{file}, item {item}",
+                    where=f"{dataset.path(name)}, item {values['item']}",
                     found=user.user_id,
-                    expected=f"a user of {HISTORIES}",
+                    expected=f"a user of {ALWAYS['histories']}",
                 )
-            rating = _rated(histories[user.user_id], item, user.history_len)
-            yield Review(level=level, item=item, user=user, rating=rating)
+            rating = _rated(histories[user.user_id], values["item"], user.history_len)
+            yield Review(level=level, item=values["item"], user=user, rating=rating)
 
 
 def _rated(history: list[Rating], item: str, before: int) -> Rating | None:
     """The rating of the item: that which follows the history shown, else the first there is."""
     later = (one for one in history[before:] if one.parent_asin == item)
     return next(later, next((one for one in history if one.parent_asin == item), None))
-
-
-def _decoded(file: Path, kind: type[T]) -> T:
-    try:
-        return msgspec.json.decode(file.read_bytes(), type=kind)
-    except OSError as error:
-        raise DataError(
-            "the file cannot be read", where=str(file), found=error.strerror or str(error)
-        ) from error
-    except msgspec.MsgspecError as error:
-        raise DataError(
-            "the file is not in the published layout", where=str(file), found=str(error)
-        ) from error

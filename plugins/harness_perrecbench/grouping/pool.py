@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from harness.errors import DataError
@@ -165,10 +166,31 @@ def _left(rule: str, of: Log | Histories, rows: np.ndarray) -> Left:
     return Left(rule=rule, ratings=len(rows), users=users, items=items)
 
 
+def removals(left: Sequence[Left]) -> list[int | None]:
+    """How many items each rule removed; of the first it is not known."""
+    items = [one.items for one in left]
+    return [None, *(before - after for before, after in pairwise(items))] if items else []
+
+
+def _ruled(left: Sequence[Left]) -> str:
+    """What each rule left, a line a rule, as the report of a pool shows it."""
+    lines: list[tuple[str, ...]] = [("ratings", "users", "items", "items removed", "ratings …")]
+    for one, removed in zip(left, removals(left), strict=True):
+        numbers = (one.ratings, one.users, one.items, removed)
+        shown = ("" if number is None else f"{number:,}" for number in numbers)
+        lines.append((*shown, one.rule))
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    told = ["what each rule leaves:"]
+    for *cells, rule in lines:
+        aligned = [cell.rjust(width) for cell, width in zip(cells, widths, strict=False)]
+        told.append("  ".join((*aligned, rule)))
+    return "\n      ".join(told)
+
+
 def _nothing(left: list[Left]) -> DataError:
     return DataError(
         "no item passes all rules, so that there is no group",
-        found="; ".join(f"{one.rule}: {one.ratings} ratings, {one.items} items" for one in left),
+        found=_ruled(left),
         expected="at least one item that is left after the last rule",
         hint="a longer window (--window_days), shorter histories (--min_history), a smaller "
         "difference (--min_difference), smaller groups (--least_members) or a larger log",

@@ -10,6 +10,7 @@ import msgspec
 
 from harness.errors import UsageError
 from harness.results.files import atomic_writer, storage_error
+from harness_perrecbench.data.folders import ALWAYS, PUBLISHED
 
 OUT = "--out"
 """The option that chooses where the files go."""
@@ -17,14 +18,15 @@ OUT = "--out"
 RECORD = "groups.json"
 """The account of what was done, in the folder that is given."""
 
-HISTORIES = "userid2history.json"
-ITEMS = "parentasin2item.json"
+HISTORIES, ITEMS = ALWAYS["histories"], ALWAYS["items"]
 BEHAVIOURS = "sample_behavior.json"
+DRAWN = "drawn_behavior.json"
+"""The same drawn by us: not the list that was published."""
 
 
 def groups_file(level: str, *, held_out: bool) -> str:
     """The name of the file that holds the groups of a level."""
-    return f"held_out-{level}.json" if held_out else f"item2group_avg_diff_sample-{level}.json"
+    return PUBLISHED["held_out" if held_out else "test"].format(level=level)
 
 
 def folder_of(root: Path, name: str) -> Path:

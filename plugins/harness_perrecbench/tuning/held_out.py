@@ -10,6 +10,7 @@ import msgspec
 
 from harness import DataError
 from harness_perrecbench.data import load
+from harness_perrecbench.data.opened import open_levels, refuse_recorded
 from harness_perrecbench.data.published import GROUPS, TABLES
 from harness_perrecbench.records import MEMBERS, Group, Level, Options
 
@@ -78,20 +79,7 @@ class Source:
 
 
 def opened(folder: Path, plugins: Plugins) -> Source:
-    """The folder as the tasks of the three levels find it, with all groups of each."""
-    from harness.data import open_dataset
-    from harness.tasks.catalogue import Catalogue
-
-    catalogue = Catalogue(plugins)
-    datasets: dict[Level, Dataset] = {}
-    for level in MEMBERS:
-        [task] = catalogue.select([f"perrec_{level}_listwise"]).tasks
-        datasets[level] = open_dataset(
-            msgspec.structs.replace(task.data, size=None),
-            data=str(folder),
-            limit=None,
-            seed=0,
-            package=plugins.package_of(task.benchmark),
-            task=task.name,
-        )
+    """The folder as the tasks of the three levels find it; DataError for recorded groups."""
+    datasets = open_levels(folder, plugins)
+    refuse_recorded(folder, datasets, "training data is made of, and held against,")
     return Source(folder=folder, datasets=datasets)

@@ -94,6 +94,26 @@ def nothing(build, *people, **changed):
         build(*people, **changed)
 
 
+def test_where_no_rule_leaves_a_group_the_table_of_rules_is_in_the_error(build):
+    two = [*person("ann", 0, 0), *person("bob", 1, 31)]
+    with pytest.raises(DataError) as caught:
+        build(two, untitled=("own of ann",))
+    # Four ratings of three items; Ann's other has no title, and the two of the thing lie too far
+    # apart.
+    assert caught.value.found.split("\n      ") == [
+        "what each rule leaves:",
+        "ratings  users  items  items removed  ratings …",
+        "      4      2      3                 rated from 1 to 5, with ids and a time",
+        "      3      2      2              1  of an item with a title",
+        "      3      2      2              0  the user's first of the item",
+        "      1      1      1              1  after more than 0 others of the user",
+        "      0      0      0              1  of an item with 2 such within 30 days",
+        "      0      0      0              0  in the best window, by 2 or more users who are more "
+        "than 0.6 apart",
+        "      0      0      0              0  by 5 users an item at most",
+    ]
+
+
 def test_users_are_grouped_who_rated_at_both_ends_of_a_window(build):
     two = [*person("ann", 0, 0), *person("bob", 1, 30)]
     assert groups(build(two, window_days=30)) == {"thing": ["ann", "bob"]}
@@ -256,9 +276,9 @@ def test_the_files_are_in_the_published_layout(build):
     ann, bob = person("ann", 0.5, 0), person("bob", -0.5, 2)
     out = build(ann, bob, behaviours=1000)
     assert sorted(path.name for path in (out / "all/all-processed").iterdir()) == [
+        "drawn_behavior.json",
         "item2group_avg_diff_sample-easy.json",
         "parentasin2item.json",
-        "sample_behavior.json",
         "userid2history.json",
     ]
     [[users]] = read(out, "item2group_avg_diff_sample-easy").values()
@@ -271,7 +291,7 @@ def test_the_files_are_in_the_published_layout(build):
         {"parent_asin": "thing", "rating": 2.5, "timestamp": START + 2 * DAY},
     ]
     assert read(out, "parentasin2item")["thing"] == {"title": "A thing"}
-    assert read(out, "sample_behavior") == [
+    assert read(out, "drawn_behavior") == [
         {"user_id": "ann", "parent_asin": "thing", "rating": 3.5, "timestamp": START,
          "history_len": 1},
         {"user_id": "bob", "parent_asin": "thing", "rating": 2.5, "timestamp": START + 2 * DAY,
@@ -281,14 +301,12 @@ def test_the_files_are_in_the_published_layout(build):
 
 def test_behaviours_are_drawn_by_seed_with_their_histories(build):
     people = [one for item in range(10) for one in six(f"thing {item}")]
-    drawn = [
-        read(build(*people, behaviours=20, seed=seed), "sample_behavior") for seed in (0, 0, 1)
-    ]
+    drawn = [read(build(*people, behaviours=20, seed=seed), "drawn_behavior") for seed in (0, 0, 1)]
     assert len({(one["user_id"], one["parent_asin"]) for one in drawn[0]}) == 20
     assert drawn[0] == drawn[1] != drawn[2]
     out = build(*people, behaviours=20)
     known = read(out, "userid2history")
-    assert all(one["user_id"] in known for one in read(out, "sample_behavior"))
+    assert all(one["user_id"] in known for one in read(out, "drawn_behavior"))
 
 
 def test_averages_are_of_the_whole_history_or_strictly_of_what_is_earlier(build):
@@ -350,7 +368,7 @@ def test_each_domain_has_a_folder_and_what_it_tests_is_held_out_nowhere(build, t
         assert {user for every in (own, held) for users in every.values() for user in users} <= set(
             known
         )
-    assert not (out / "book/book-processed/sample_behavior.json").exists()
+    assert not (out / "book/book-processed/drawn_behavior.json").exists()
 
 
 def test_where_nothing_can_be_written_the_option_is_named(build, tmp_path):
@@ -437,7 +455,7 @@ def test_a_log_of_bad_rows_alone_is_refused(build):
 def test_a_log_that_gives_no_group_says_what_each_rule_left(build):
     with pytest.raises(DataError) as refused:
         build(person("ann", 0, 0), person("bob", 0, 0))
-    assert "of an item with 2 such within 30 days: 2 ratings, 1 items" in str(refused.value)
+    assert "0      0      0              1  in the best window" in str(refused.value)
     assert "--min_difference" in str(refused.value)
 
 

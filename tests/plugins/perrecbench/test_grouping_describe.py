@@ -1,9 +1,11 @@
 """Statistics and histograms of a folder of groups written by hand."""
 
+import gzip
 import importlib.util
 import json
 import sys
 from importlib.machinery import ModuleSpec
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import pytest
@@ -115,9 +117,49 @@ def test_the_four_histograms_show_shares_of_each_split(data):
     }
 
 
-def test_the_folder_of_the_files_itself_can_be_given(data):
-    inside = described(data / "all/all-processed")
-    assert inside.sheets == described(data).sheets
+@pytest.mark.parametrize("inside", ["all", "all/all-processed"])
+def test_the_folder_may_be_any_of_those_on_the_way_to_the_files(data, inside):
+    assert described(data / inside).sheets == described(data).sheets
+
+
+def test_files_may_be_packed(data):
+    before = described(data).sheets
+    for file in list((data / "all/all-processed").iterdir()):
+        file.with_name(f"{file.name}.gz").write_bytes(gzip.compress(file.read_bytes()))
+        file.unlink()
+    assert described(data).sheets == before
+
+
+def test_the_bundled_sample_is_described():
+    report = described(Path("sample"))
+    # 60 groups of 2, 3 and 4 users.
+    assert [row(report, f"{level}, to test")[0] for level in ("easy", "medium", "hard")] == [
+        120, 180, 240,
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("inside", "domain"), [("", "tea"), ("tea", "tea"), ("tea", "all")])
+def test_a_domain_is_described_from_its_folder_or_the_one_around_it(data, inside, domain):
+    before = described(data).sheets
+    (data / "all").rename(data / "tea")
+    (data / "tea/all-processed").rename(data / "tea/tea-processed")
+    assert described(data / inside, domain=domain).sheets == before
+
+
+def test_a_domain_that_is_not_there_is_refused_with_those_that_are(data):
+    (data / "tea/tea-processed").mkdir(parents=True)
+    with pytest.raises(DataError, match="none of that domain") as caught:
+        described(data, domain="coffee")
+    assert caught.value.found == "folders of the domains tea"
+    assert caught.value.expected == "coffee/coffee-processed"
+
+
+def test_recorded_groups_are_refused_by_name(tmp_path):
+    (tmp_path / "groups-medium.jsonl").write_text('{"item": "i", "query": {}, "users": []}\n')
+    with pytest.raises(DataError, match="recorded groups are not taken") as caught:
+        described(tmp_path)
+    assert caught.value.found == "groups-medium.jsonl"
+    assert "whole histories" in caught.value.expected
 
 
 def test_reviews_that_a_history_does_not_hold_are_counted(data):
@@ -138,11 +180,12 @@ def test_a_user_without_a_history_is_an_error(data):
 def test_a_file_in_another_layout_and_an_absent_one_are_named(data):
     file = data / "all/all-processed/userid2history.json"
     file.write_text("[]")
-    with pytest.raises(DataError, match=r"userid2history\.json: the file is not in the published"):
+    with pytest.raises(DataError, match=r"userid2history\.json: .* entries of one JSON object"):
         described(data)
     file.unlink()
-    with pytest.raises(DataError, match=r"userid2history\.json: the file cannot be read"):
+    with pytest.raises(DataError, match="groups without what goes with them") as caught:
         described(data)
+    assert caught.value.found == "no userid2history.json"
 
 
 def test_a_folder_without_groups_is_refused(data):

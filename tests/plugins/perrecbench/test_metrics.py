@@ -221,6 +221,45 @@ def test_comparisons_tell_of_the_first_place_and_of_answers_that_differ():
     assert found.values["first_position"] == 5 / 7
     assert found.values["inconsistent"] == 1 / 3
     assert found.values["undecided"] == 2 / 4
+    assert found.values["unreadable_comparisons"] == 1 / 4
+
+
+@pytest.mark.parametrize(
+    ("failure", "values", "missing"),
+    [
+        (Unreadable("none_named"), {"unreadable_comparisons": 1.0}, {}),
+        (Unreadable("no_profile"), {}, {"unreadable_comparisons": "compare/no_profile"}),
+        (CallFailed("timeout"), {}, {"unreadable_comparisons": "compare/timeout"}),
+    ],
+)
+def test_of_a_group_without_a_readable_comparison_all_are_unreadable_if_they_were_made(
+    failure, values, missing
+):
+    found = only({"compare": recorded((group(ADA, BEN), failure))})
+
+    def of(columns):
+        return {name: one for name, one in columns.items() if name == "unreadable_comparisons"}
+
+    assert (of(found.values), of(found.missing)) == (values, missing)
+
+
+def test_the_share_of_unreadable_comparisons_stands_with_its_rule_beside_a_ptc_that_is_shown():
+    half = (Comparison(first=1, second=2, forth="A", back=None),)
+    read = (Comparison(first=1, second=2, forth="B", back="A"),)
+    pairs = [
+        (group(ADA, BEN, item="half"), Compared(order=(1, 2), ranks=(1, 1), comparisons=half)),
+        (group(ADA, BEN, item="read"), Compared(order=(2, 1), ranks=(2, 1), comparisons=read)),
+        (group(ADA, BEN, item="none"), Unreadable("none_named")),
+        (group(ADA, BEN, item="late"), CallFailed("timeout")),
+    ]
+
+    found = summary({"compare": recorded(*pairs)})
+
+    # 1, 0 and 1; the fourth group counts nowhere.
+    assert (found["unreadable_comparisons"].value, found["unreadable_comparisons"].n) == (2 / 3, 3)
+    assert found["unreadable_comparisons"].counted_as_worst is None
+    assert "no preference" in found["unreadable_comparisons"].note
+    assert found["ptc"].n == 2
 
 
 def test_one_unreadable_user_makes_the_group_unreadable_and_the_first_gives_the_cause():
@@ -240,7 +279,8 @@ def test_one_unreadable_user_makes_the_group_unreadable_and_the_first_gives_the_
         ),
         "rate/timeout",
     )
-    assert set(found.values) == {*BASELINE_ORDERS, "mae_user_average", "squared_error_user_average"}
+    own = {"labelled", "mae_user_average", "squared_error_user_average"}
+    assert set(found.values) == {*BASELINE_ORDERS, *own}
     assert found.details.ranks is found.details.predicted is None
     assert found.details.truth == (2, 1, 3)
 
@@ -269,11 +309,41 @@ def test_groups_without_a_label_are_no_units_of_agreement_and_are_counted():
     read = only({"rank": recorded((group(*unlabelled), ranked(1, 2)))})
     unread = only({"rank": recorded((group(*unlabelled), Unreadable("schema")))})
 
-    assert read.values == {"like_higher_average": 1.0}
+    assert read.values == {"like_higher_average": 1.0, "labelled": 0.0}
     assert read.missing == {}
     assert unread.missing == {"like_higher_average": "rank/schema"}
     assert read.counts == unread.counts == {"groups without a whole true order": 1}
     assert read.details.truth is None
+
+
+def test_the_share_of_groups_with_a_label_stands_beside_the_scores_that_need_one():
+    labelled = (member("a", 4.0, rank=1), member("b", 3.0, rank=2))
+    pairs = [
+        (group(*labelled, item="one"), ranked(1, 2)),
+        *(
+            (group(member("a", 4.0), member("b", 3.0), item=name), ranked(1, 2))
+            for name in ("two", "three", "four")
+        ),
+    ]
+
+    found = summary({"rank": recorded(*pairs)})
+    whole = summary({"rank": recorded((group(ADA, BEN), Unreadable("schema")))})
+
+    assert (found["labelled"].value, found["labelled"].n, found["ptc"].n) == (0.25, 4, 1)
+    assert not found["labelled"].baseline
+    assert "of the labelled groups alone" in found["labelled"].note
+    assert (whole["labelled"].value, whole["labelled"].n) == (1.0, 1)
+
+
+def test_what_the_data_cannot_give_is_neither_a_value_nor_missing():
+    bare = (member("a", 4.0, rank=1), member("b", 3.0, rank=2))
+
+    for outcome in (ranked(1, 2), Unreadable("schema")):
+        found = only({"rank": recorded((group(*bare), outcome))})
+        known = found.values | found.missing
+        assert {"item_average", "both_averages", "bm25_ratings"}.isdisjoint(known)
+        assert not [name for name in known if name.startswith(("mae", "squared_error"))]
+        assert found.values["higher_average_first"] == 1
 
 
 def test_unreadable_groups_count_zero_and_stand_beside_the_figure_without_them():

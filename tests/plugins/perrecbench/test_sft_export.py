@@ -1,6 +1,7 @@
 """Training data: what is asked and answered in it, and what must not be told."""
 
 import json
+import re
 from pathlib import Path
 
 import harness_perrecbench.tuning
@@ -338,6 +339,16 @@ def test_a_proof_needs_test_groups(source, tmp_path):
         exported(files, TEMPLATES, settings(tmp_path))
 
 
+def test_recorded_groups_are_refused_by_name(tmp_path):
+    (tmp_path / "heldout-easy.jsonl").write_text('{"query": {}, "users": [], "rank_vector": []}\n')
+
+    with pytest.raises(DataError, match="recorded groups are not taken") as caught:
+        sft_export.run(settings(tmp_path, data=tmp_path))
+
+    assert caught.value.found == "heldout-easy.jsonl"
+    assert "whole histories" in caught.value.expected
+
+
 def test_a_level_without_held_out_groups_is_named(source, tmp_path):
     files = source(
         test_easy={"TEA": [ANN_TEA, BEN_TEA]}, held_out_easy={"LAMP": [CEM_LAMP, DOT_LAMP]}
@@ -376,4 +387,18 @@ def test_the_configuration_of_the_trainer_is_that_of_the_paper():
     batch = config["per_device_train_batch_size"] * config["gradient_accumulation_steps"]
     assert (config["use_peft"], config["lora_r"], config["lora_alpha"]) == (True, 16, 16)
     assert (config["num_train_epochs"], batch, config["learning_rate"]) == (2, 32, 0.00001)
-    assert config["datasets"][0]["data_files"] == "training/train-mixed.jsonl"
+
+
+def test_the_printed_commands_meet_in_one_folder():
+    tuning = Path(harness_perrecbench.tuning.__file__).parent
+    file = tuning / "lora.yaml"
+    text = file.read_text(encoding="utf-8")
+    readme = (tuning.parent / "README.md").read_text(encoding="utf-8")
+
+    for told in (text, readme):
+        [out] = re.findall(r"sft-export --data DIR --out (\S+)", told)
+        [config] = re.findall(r"trl sft --config (\S+)", told)
+        wanted = Settings(data=Path("DIR"), out=Path(out)).file("mixed")
+        assert yaml.safe_load(text)["datasets"][0]["data_files"] == wanted.as_posix()
+        assert tuning.parents[2] / config == file
+        assert "cd " not in told.partition("sft-export")[2].partition("trl sft")[0]

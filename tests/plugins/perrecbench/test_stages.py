@@ -284,6 +284,18 @@ async def test_a_failed_call_for_an_order_is_returned_as_it_is(at_desk, group):
 # Comparisons.
 
 
+@pytest.mark.parametrize(
+    ("members", "sorting", "all_pairs"), [(2, (2, 2), 2), (3, (4, 6), 6), (4, (6, 12), 12)]
+)
+def test_the_calls_of_a_group_are_bounded_by_its_size(group, members, sorting, all_pairs):
+    one = group(members)
+    for comparing in ("heapsort", "published"):
+        calls = COMPARE.calls(one, Options(comparing=comparing))
+        assert ((calls.least, calls.most), calls.times) == (sorting, "samples")
+    calls = COMPARE.calls(one, Options(comparing="all_pairs"))
+    assert (calls.least, calls.most) == (all_pairs, all_pairs)
+
+
 async def test_two_users_are_compared_in_both_orders(at_desk, group):
     worked = await at_desk(COMPARE, group(2), [B, A])
 

@@ -73,6 +73,35 @@ def test_the_nine_cells_are_a_group_in_the_order_of_table_1_printed_by_its_analy
         assert names == [f"perrec_{level}_{ask}" for ask in ASKS]
 
 
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_the_nine_cells_of_a_variant_are_a_group_by_its_name_and_by_its_tag(plugins, variant):
+    catalogue = Catalogue(plugins)
+    chosen = catalogue.select([f"perrec_{variant}"])
+
+    assert [task.name for task in chosen.tasks] == [f"{name}_{variant}" for name in NINE]
+    assert [group.analysis for group in chosen.groups] == ["perrec"]
+    by_tag = catalogue.select([f"tag:perrec_{variant}"])
+    assert {task.name for task in by_tag.tasks} == {task.name for task in chosen.tasks}
+    assert by_tag.groups == chosen.groups
+
+
+def test_the_rows_of_table_2_and_the_domains_are_groups_too(plugins):
+    catalogue = Catalogue(plugins)
+    rows = ("", "_noprofile", "_fewshot", "_fewshot_noprofile", "_sc", "_cot")
+    table_2 = catalogue.select(["perrec_prompting"])
+    assert [task.name for task in table_2.tasks] == [
+        f"{name}{row}" for row in rows for name in NINE
+    ]
+    assert [group.analysis for group in table_2.groups] == ["perrec-prompting"]
+    of_domains = catalogue.select(["perrec_domains"])
+    assert [task.name for task in of_domains.tasks] == [
+        f"perrec_easy_{ask}_{domain}"
+        for domain in ("book", "clothing", "kitchen", "electronic")
+        for ask in ASKS
+    ]
+    assert [group.analysis for group in of_domains.groups] == ["perrec"]
+
+
 @pytest.mark.parametrize(("level", "ask"), list(product(LEVELS, ASKS)))
 def test_a_cell_is_asked_as_the_paper_asks_it(tasks, options, level, ask):
     task = tasks[f"perrec_{level}_{ask}"]
@@ -169,7 +198,60 @@ def test_the_folder_of_the_data_may_be_any_of_those_on_the_way_to_the_files(task
         assert there == published & set(tasks[name].data.tables)
 
 
-def test_ratings_are_drawn_where_the_data_has_no_list_of_them(tmp_path):
+def test_a_domain_that_the_data_has_no_folder_of_is_told_with_the_files_that_lack(tmp_path):
+    (tmp_path / "book" / "book-processed").mkdir(parents=True)
+    with pytest.raises(harness.DataError, match="no file for table 'histories'") as told:
+        harness.evaluate(
+            "perrec_easy_listwise_clothing",
+            model="baseline",
+            data=str(tmp_path),
+            output_path=tmp_path / "runs",
+            store=tmp_path / "calls.sqlite",
+        )
+    assert told.value.expected.startswith("clothing/clothing-processed/userid2history.json")
+
+
+@pytest.mark.parametrize("inside", ["beauty", "beauty/beauty-processed"])
+def test_a_domain_of_one_s_own_runs_from_its_folder_by_its_name(tmp_path, inside):
+    shutil.copytree(SAMPLE / "all" / "all-processed", tmp_path / "g1/beauty/beauty-processed")
+
+    def run(data, **changes):
+        return harness.evaluate(
+            "perrec_hard_listwise",
+            model="baseline",
+            data=str(data),
+            limit=2,
+            changes=changes,
+            output_path=tmp_path / "runs",
+            store=tmp_path / "calls.sqlite",
+        )
+
+    [summary] = run(tmp_path / "g1" / inside, domain="beauty").summaries
+    assert summary.metrics["ptc"].n == 2
+    with pytest.raises(harness.DataError, match="not of the domain") as told:
+        run(tmp_path / "g1" / inside)
+    assert told.value.hint.endswith("--data DIR/beauty --set domain=beauty")
+    with pytest.raises(harness.DataError, match="no whole set of groups") as told:
+        run(tmp_path / "g1")
+    assert told.value.hint == f"--data {tmp_path / 'g1/beauty'} --set domain=beauty"
+
+
+def test_a_domain_without_held_out_groups_is_told_so(tmp_path):
+    folder = tmp_path / "book" / "book-processed"
+    shutil.copytree(SAMPLE / "all" / "all-processed", folder)
+    (folder / "held_out-easy.json").unlink()
+    with pytest.raises(harness.DataError, match="no whole set of held-out groups of level easy"):
+        harness.evaluate(
+            "perrec_easy_listwise_book",
+            model="baseline",
+            data=str(tmp_path),
+            changes={"split": "held_out"},
+            output_path=tmp_path / "runs",
+            store=tmp_path / "calls.sqlite",
+        )
+
+
+def test_ratings_are_drawn_where_there_is_no_list_and_such_are_not_the_published_ones(tmp_path):
     folder = tmp_path / "data"
     shutil.copytree(SAMPLE / "all" / "all-processed", folder)
     (folder / "sample_behavior.json").unlink()
@@ -183,6 +265,15 @@ def test_ratings_are_drawn_where_the_data_has_no_list_of_them(tmp_path):
             store=tmp_path / "calls.sqlite",
         )
         return result.summaries[0].metrics["mae"].n
+
+    (folder / "drawn_behavior.json").write_bytes(
+        (SAMPLE / "all" / "all-processed" / "sample_behavior.json").read_bytes()
+    )
+    listed = len(json.loads((folder / "drawn_behavior.json").read_text()))
+    assert asked("perrec_rating") == listed
+    with pytest.raises(harness.DataError, match="behaviours"):
+        asked("perrec_rating_published")
+    (folder / "drawn_behavior.json").unlink()
 
     histories = json.loads((folder / "userid2history.json").read_text())
     late = sum(len(history) - 21 for history in histories.values())

@@ -296,8 +296,49 @@ def test_data_in_neither_layout_is_told_what_either_needs(tmp_path, publish, loa
     folder = publish(PEOPLE)
     with pytest.raises(DataError) as caught:
         load_data(folder, ask="listwise")
-    assert caught.value.found == "histories, items; no groups"
-    assert caught.value.expected == (
-        "the published tables histories, items, groups, or the table of recorded groups 'recorded'"
+    assert caught.value.problem == "the data holds no whole set of groups of level easy"
+    assert caught.value.where == str(folder)
+    assert caught.value.found.split("\n      ") == [
+        "no item2group_avg_diff_sample-easy.json",
+        "groups of no level",
+    ]
+    assert caught.value.expected.split("\n      ") == [
+        "the published files userid2history.json, parentasin2item.json, "
+        "item2group_avg_diff_sample-easy.json",
+        "or the recorded groups groups-easy.jsonl",
+    ]
+
+
+def test_for_a_level_that_lacks_those_that_are_there_are_named(folder, load_data):
+    (folder / "item2group_avg_diff_sample-medium.json.gz").write_bytes(b"")
+    with pytest.raises(DataError) as caught:
+        load_data(folder, ask="listwise", level="hard")
+    assert caught.value.found.split("\n      ") == [
+        "no item2group_avg_diff_sample-hard.json",
+        "groups of level easy, medium",
+    ]
+    assert caught.value.hint == "take perrec_easy_listwise or perrec_medium_listwise"
+    with pytest.raises(DataError) as caught:
+        load_data(folder, ask="listwise", split="held_out")
+    assert caught.value.found.startswith("no held_out-easy.json\n")
+    assert caught.value.found.endswith("held-out groups of no level")
+
+
+def test_where_only_domains_lie_one_of_them_is_shown_the_way_to(tmp_path, load_data):
+    (tmp_path / "beauty" / "beauty-processed").mkdir(parents=True)
+    with pytest.raises(DataError) as caught:
+        load_data(tmp_path, ask="listwise")
+    assert caught.value.found.endswith("groups of no level\n      folders of the domains beauty")
+    assert caught.value.hint == f"--data {tmp_path / 'beauty'} --set domain=beauty"
+
+
+def test_groups_of_another_level_are_told_with_the_task_that_reads_the_right_ones(
+    publish, load_data
+):
+    data = publish(PEOPLE, level="hard", groups={"q": [GROUP]})
+    with pytest.raises(DataError) as caught:
+        load_data(data, ask="pairwise", profile="none", level="hard")
+    assert caught.value.expected == "4 users in each group of level hard"
+    assert caught.value.hint == (
+        "these are groups of level easy; perrec_hard_pairwise reads those of level hard"
     )
-    assert "item2group_avg_diff_sample-easy.json" in caught.value.hint

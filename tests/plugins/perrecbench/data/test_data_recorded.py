@@ -163,6 +163,7 @@ def test_more_behaviours_than_were_recorded_are_refused(record, load_data):
         load_data(folder, ask="listwise")
     assert caught.value.found == "'3 behaviours'"
     assert caught.value.expected == "at least 4 of each user, the task's option `k`"
+    assert caught.value.hint.startswith("a smaller k, as in --set k=3: ")
 
 
 def test_a_group_of_another_level_is_refused(record, load_data):
@@ -170,6 +171,9 @@ def test_a_group_of_another_level_is_refused(record, load_data):
     with pytest.raises(DataError) as caught:
         load_data(folder, ask="listwise")
     assert caught.value.expected == "2 users in each group of level easy"
+    assert caught.value.hint == (
+        "these are groups of level medium; perrec_easy_listwise reads those of level easy"
+    )
 
 
 def test_a_group_whose_label_is_of_another_size_is_refused(record, load_data):

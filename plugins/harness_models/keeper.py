@@ -1,0 +1,141 @@
+"""Runs a command and sees to it that nothing of it outlives whoever started this script.
+
+    python -I keeper.py [--grace SECONDS] -- COMMAND…
+
+The command writes where this script writes. When something comes on standard input, at its end, or
+when the parent is gone, every process of the command gets SIGTERM, and SIGKILL once the seconds of
+grace (15) are over. So does whatever a command leaves behind that ended by itself. The script ends
+when nothing is left, with the command's exit code, 128 + n for one that signal n ended.
+
+What belongs to the command is all that is in this script's session, and on Linux also all that
+descends from it, daemons in sessions of their own included. This is a script by itself, with the
+standard library alone, because it has to live when our own process is dead.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+GRACE = 15.0
+"""Seconds from SIGTERM to SIGKILL: an engine that is killed at once leaves shared memory behind."""
+
+LOOK = 0.1
+"""Seconds between two looks at parent and children."""
+
+PR_SET_CHILD_SUBREAPER = 36
+
+
+def main(arguments: Sequence[str]) -> int:
+    """The exit code of the command, once nothing of it is left."""
+    options, command = arguments[: arguments.index("--")], arguments[arguments.index("--") + 1 :]
+    grace = float(options[1]) if options else GRACE
+    parent, told = os.getppid(), list[int]()
+    if os.getsid(0) != os.getpid():
+        os.setsid()
+    adopt_orphans()
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, lambda number, frame: told.append(number))
+    try:
+        # A group of its own, so that what the command does to its group spares this script.
+        child = subprocess.Popen(command, stdin=subprocess.DEVNULL, process_group=0)
+    except OSError as error:
+        print(f"{command[0]} cannot be started: {error.strerror}", file=sys.stderr)
+        return 127 if isinstance(error, FileNotFoundError) else 126
+    code = None
+    # The parent is looked at as well: one of its other children may hold the pipe open.
+    while code is None and not told and os.getppid() == parent:
+        if select.select([0], [], [], LOOK)[0]:
+            break
+        code = reap(child.pid)
+    return end(child.pid, code, grace)
+
+
+def end(command: int, code: int | None, grace: float) -> int:
+    """The command's exit code, after every process was told to end and at last killed."""
+    session, deadline = os.getpid(), time.monotonic() + grace
+    rest = members(session)
+    send(signal.SIGTERM, rest)
+    while rest:
+        time.sleep(LOOK)
+        ended = reap(command)
+        code = ended if code is None else code
+        rest = members(session)
+        if time.monotonic() >= deadline:
+            send(signal.SIGKILL, rest)
+    return (reap(command) if code is None else code) or 0
+
+
+def reap(command: int) -> int | None:
+    """The command's exit code if it has just ended; no child stays behind as a zombie."""
+    code = None
+    with suppress(ChildProcessError):
+        while (found := os.waitpid(-1, os.WNOHANG))[0]:
+            if found[0] == command:
+                code = os.waitstatus_to_exitcode(found[1])
+    return code if code is None or code >= 0 else 128 - code
+
+
+def send(number: int, pids: Iterable[int]) -> None:
+    """Send a signal to each of these processes that is still there and ours."""
+    for pid in pids:
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, number)
+
+
+def members(session: int) -> list[int]:
+    """The processes of a session, and those that descend from its leader, without the leader."""
+    table = processes_of_proc() if Path("/proc/self/stat").exists() else processes_of_ps()
+    ours = {session}
+    while (
+        more := {pid for pid, (parent, of) in table.items() if of == session or parent in ours}
+        - ours
+    ):
+        ours |= more
+    return sorted(ours - {session})
+
+
+def processes_of_proc() -> dict[int, tuple[int, int]]:
+    """Parent and session of every process that lives, by its id."""
+    table = {}
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            with suppress(OSError):
+                # A command's name may hold blanks and brackets; fields begin after the last one.
+                stat = (folder / "stat").read_text("utf-8", "replace").rpartition(")")[2].split()
+                # A zombie of which threads are left still holds its memory.
+                if stat[0] not in "ZX" or int(stat[17]) > 1:
+                    table[int(folder.name)] = (int(stat[1]), int(stat[3]))
+    return table
+
+
+def processes_of_ps() -> dict[int, tuple[int, int]]:
+    """The same where there is no /proc, as on macOS."""
+    listing = ["ps", "-axo", "pid=,ppid=,stat="]
+    lines = subprocess.run(listing, capture_output=True, text=True, check=True).stdout.splitlines()
+    table = {}
+    for pid, parent, state in (line.split(None, 2) for line in lines):
+        with suppress(ProcessLookupError, PermissionError):
+            if not state.startswith("Z"):
+                table[int(pid)] = (int(parent), os.getsid(int(pid)))
+    return table
+
+
+def adopt_orphans() -> None:
+    """Become the parent of all whose own parent ends, where the system can do that (Linux)."""
+    if sys.platform == "linux":
+        with suppress(ImportError, OSError, AttributeError):
+            import ctypes
+
+            ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

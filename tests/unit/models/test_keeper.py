@@ -1,0 +1,339 @@
+"""The keeper with real children: nothing of a command outlives whoever started it."""
+
+import os
+import platform
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from harness_models import keeper
+
+LINUX = sys.platform == "linux"
+
+TELL = """
+import os, pathlib, signal, subprocess, sys, time
+def tell(name):
+    new = pathlib.Path(sys.argv[1], name + ".new")
+    new.write_text(str(os.getpid()))
+    new.rename(new.with_suffix(""))
+"""
+"""What a child says when it is ready: its process id, in a file of that name."""
+
+QUIET = TELL + "tell('child'); time.sleep(600)"
+
+STUBBORN = TELL + "signal.signal(signal.SIGTERM, signal.SIG_IGN); tell('child'); time.sleep(600)"
+
+ORDERLY = (
+    TELL
+    + """
+def leave(number, frame):
+    print("in good order", flush=True)
+    sys.exit(3)
+signal.signal(signal.SIGTERM, leave)
+tell("child")
+time.sleep(600)
+"""
+)
+
+FAMILY = (
+    TELL
+    + """
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+if os.fork() == 0:
+    tell("grandchild")
+    time.sleep(600)
+if os.fork() == 0:
+    os.setpgid(0, 0)
+    if os.fork():
+        os._exit(0)
+    tell("daemon")
+    time.sleep(600)
+while not all(pathlib.Path(sys.argv[1], name).exists() for name in ("grandchild", "daemon")):
+    time.sleep(0.01)
+signal.signal(signal.SIGTERM, signal.SIG_DFL)
+tell("child")
+exec(sys.argv[2])
+"""
+)
+"""A child, a grandchild, and a daemon in a group of its own; only the child heeds SIGTERM."""
+
+STAYS = "time.sleep(600)"
+
+
+@pytest.fixture
+def started(tmp_path):
+    """Starts a keeper over a Python program; none is left after the test."""
+    keepers = []
+
+    def start(program, *arguments, grace=60.0):
+        command = [sys.executable, "-c", program, str(tmp_path), *arguments]
+        keepers.append(keeper_of(command, grace=grace))
+        return keepers[-1]
+
+    yield start
+    for one in keepers:
+        one.stdin.close()
+        one.wait(timeout=60)
+        one.stdout.close()
+
+
+def keeper_of(command, *, grace=60.0):
+    return subprocess.Popen(
+        [sys.executable, "-I", keeper.__file__, "--grace", str(grace), "--", *command],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def until(condition):
+    for _ in range(1200):
+        found = condition()
+        if found:
+            return found
+        time.sleep(0.05)
+    raise AssertionError("what was waited for did not come")
+
+
+def pid_in(folder, name):
+    file = folder / name
+    until(file.exists)
+    return int(file.read_text())
+
+
+def lives(pid):
+    """Whether a process is there and no zombie."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] not in "ZX"
+    except FileNotFoundError:
+        return not LINUX
+
+
+def test_a_command_that_ends_by_itself_gives_its_code(started):
+    assert started("raise SystemExit(7)").wait(timeout=60) == 7
+
+
+def test_a_command_that_ends_well_gives_zero(started):
+    assert started("pass").wait(timeout=60) == 0
+
+
+def test_a_command_that_a_signal_ended_gives_128_and_its_number(started):
+    killed = started("import os; os.kill(os.getpid(), 9)")
+    assert killed.wait(timeout=60) == 137
+
+
+def test_both_outputs_go_where_those_of_the_keeper_go(started):
+    loud = started("import sys; print('out', flush=True); print('err', file=sys.stderr)")
+    assert loud.wait(timeout=60) == 0
+    assert loud.stdout.read() == "out\nerr\n"
+
+
+def test_a_command_has_nothing_to_read(started):
+    assert started("import sys; raise SystemExit(len(sys.stdin.read()) + 5)").wait(timeout=60) == 5
+
+
+def test_at_the_end_of_input_the_command_may_end_in_good_order(started, tmp_path):
+    orderly = started(ORDERLY)
+    child = pid_in(tmp_path, "child")
+    assert orderly.poll() is None
+    orderly.stdin.close()
+    assert orderly.wait(timeout=60) == 3
+    assert orderly.stdout.read() == "in good order\n"
+    assert not lives(child)
+
+
+def test_anything_on_the_input_ends_the_command_as_well(started, tmp_path):
+    orderly = started(ORDERLY)
+    pid_in(tmp_path, "child")
+    orderly.stdin.write("\n")
+    orderly.stdin.flush()
+    assert orderly.wait(timeout=60) == 3
+
+
+def test_a_keeper_that_is_told_to_end_ends_the_command_in_good_order(started, tmp_path):
+    orderly = started(ORDERLY)
+    pid_in(tmp_path, "child")
+    orderly.terminate()
+    assert orderly.wait(timeout=60) == 3
+
+
+def test_a_child_that_ignores_sigterm_is_killed_after_the_grace(started, tmp_path):
+    stubborn = started(STUBBORN, grace=0.3)
+    child = pid_in(tmp_path, "child")
+    stubborn.stdin.close()
+    assert stubborn.wait(timeout=60) == 137
+    assert not lives(child)
+
+
+def test_grandchildren_and_daemons_end_with_the_command(started, tmp_path):
+    family = started(FAMILY, STAYS, grace=0.3)
+    pids = [pid_in(tmp_path, name) for name in ("child", "grandchild", "daemon")]
+    assert all(lives(pid) for pid in pids)
+    family.stdin.close()
+    assert family.wait(timeout=60) == 143
+    assert [pid for pid in pids if lives(pid)] == []
+
+
+def test_what_a_command_leaves_behind_ends_after_it_and_its_code_stays(started, tmp_path):
+    family = started(FAMILY, "os._exit(5)", grace=0.3)
+    assert family.wait(timeout=60) == 5
+    pids = [pid_in(tmp_path, name) for name in ("child", "grandchild", "daemon")]
+    assert [pid for pid in pids if lives(pid)] == []
+
+
+def test_the_engines_of_a_killed_server_end_after_it(started, tmp_path):
+    family = started(FAMILY, STAYS, grace=0.3)
+    pids = [pid_in(tmp_path, name) for name in ("child", "grandchild", "daemon")]
+    os.kill(pids[0], signal.SIGKILL)
+    assert family.wait(timeout=60) == 137
+    assert [pid for pid in pids if lives(pid)] == []
+
+
+@pytest.mark.skipif(
+    not LINUX, reason="only Linux tells who descends from whom after a parent's end"
+)
+def test_a_daemon_in_a_session_of_its_own_ends_as_well(started, tmp_path):
+    escaping = """
+if os.fork() == 0:
+    os.setsid()
+    if os.fork():
+        os._exit(0)
+    tell("daemon")
+    time.sleep(600)
+os.wait()
+"""
+    escaped = started(TELL + escaping, grace=30.0)
+    daemon = pid_in(tmp_path, "daemon")
+    assert escaped.wait(timeout=60) == 0
+    assert not lives(daemon)
+
+
+@pytest.mark.skipif(not LINUX, reason="only Linux gives orphans to the keeper")
+def test_orphans_leave_no_zombies_while_the_command_runs(started, tmp_path):
+    orphaning = """
+if os.fork() == 0:
+    if os.fork():
+        os._exit(0)
+    tell("orphan")
+    os._exit(0)
+os.wait()
+time.sleep(600)
+"""
+    started(TELL + orphaning)
+    orphan = pid_in(tmp_path, "orphan")
+    until(lambda: not Path(f"/proc/{orphan}").exists())
+
+
+def test_a_command_that_does_not_exist_is_told_with_its_name():
+    absent = keeper_of(["/no/such/program"])
+    said, _ = absent.communicate(timeout=60)
+    assert said == "/no/such/program cannot be started: No such file or directory\n"
+    assert absent.returncode == 127
+
+
+def test_a_file_that_may_not_be_run_is_told_with_its_name(tmp_path):
+    file = tmp_path / "notes.txt"
+    file.write_text("no program")
+    barred = keeper_of([str(file)])
+    said, _ = barred.communicate(timeout=60)
+    assert said == f"{file} cannot be started: Permission denied\n"
+    assert barred.returncode == 126
+
+
+def test_a_killed_parent_takes_everything_with_it(tmp_path):
+    pids = killed_parent(tmp_path, beside="")
+    until(lambda: not any(lives(pid) for pid in pids))
+
+
+def test_a_killed_parent_takes_everything_with_it_though_another_holds_the_pipe(tmp_path):
+    # A child that was forked without exec has inherited our end of the pipe.
+    pids = killed_parent(tmp_path, beside="if os.fork() == 0: tell('other'); time.sleep(600)")
+    other = pid_in(tmp_path, "other")
+    try:
+        until(lambda: not any(lives(pid) for pid in pids))
+        assert lives(other)
+    finally:
+        os.kill(other, signal.SIGKILL)
+
+
+def killed_parent(folder, *, beside):
+    """The keeper, child, grandchild and daemon of a parent that was killed with SIGKILL."""
+    parent = f"""
+command = [sys.executable, "-c", {FAMILY!r}, sys.argv[1], {STAYS!r}]
+kept = subprocess.Popen(
+    [sys.executable, "-I", {keeper.__file__!r}, "--grace", "0.3", "--", *command],
+    stdin=subprocess.PIPE, start_new_session=True,
+)
+pathlib.Path(sys.argv[1], "kept").write_text(str(kept.pid))
+{beside}
+tell("parent")
+time.sleep(600)
+"""
+    process = subprocess.Popen(
+        [sys.executable, "-c", TELL + parent, str(folder)], stdout=subprocess.DEVNULL
+    )
+    pid_in(folder, "parent")
+    pids = [pid_in(folder, name) for name in ("kept", "child", "grandchild", "daemon")]
+    assert all(lives(pid) for pid in pids)
+    process.kill()
+    process.wait(timeout=60)
+    return pids
+
+
+def test_a_zombie_is_no_member_any_more():
+    zombie = subprocess.Popen([sys.executable, "-c", "pass"], start_new_session=True)
+    session = subprocess.Popen(
+        [sys.executable, "-c", f"import time; {STAYS}"], start_new_session=True
+    )
+    try:
+        until(lambda: not lives(zombie.pid))
+        members = keeper.members(os.getpid())
+        assert session.pid in members
+        assert zombie.pid not in members
+    finally:
+        session.kill()
+        session.wait(timeout=60)
+        zombie.wait(timeout=60)
+
+
+EXIT_THREAD = {"x86_64": 60, "aarch64": 93}.get(platform.machine(), 0)
+"""The number of the system call that ends one thread only."""
+
+
+@pytest.mark.skipif(not (LINUX and EXIT_THREAD), reason="needs a system call of Linux")
+def test_a_process_whose_first_thread_alone_has_ended_is_still_a_member():
+    half = f"""
+import ctypes, threading, time
+threading.Thread(target=time.sleep, args=(600,)).start()
+ctypes.CDLL(None).syscall({EXIT_THREAD}, 0)
+"""
+    process = subprocess.Popen([sys.executable, "-c", half], start_new_session=True)
+    try:
+        until(lambda: not lives(process.pid))
+        assert process.pid in keeper.members(os.getpid())
+    finally:
+        process.kill()
+        process.wait(timeout=60)
+
+
+@pytest.mark.skipif(not LINUX or shutil.which("ps") is None, reason="compares /proc with ps")
+def test_ps_tells_of_a_session_what_proc_tells(monkeypatch):
+    program = f"import os, time; os.fork(); {STAYS}"
+    leader = subprocess.Popen([sys.executable, "-c", program], start_new_session=True)
+    try:
+        of_proc = until(lambda: keeper.members(leader.pid))
+        monkeypatch.setattr(keeper, "processes_of_proc", keeper.processes_of_ps)
+        assert len(of_proc) == 1
+        assert keeper.members(leader.pid) == of_proc
+    finally:
+        keeper.send(signal.SIGKILL, [*keeper.members(leader.pid), leader.pid])
+        leader.wait(timeout=60)

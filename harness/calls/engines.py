@@ -6,9 +6,10 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from harness.errors import HarnessError, ModelError
-from harness.models import CallError, Model
+from harness.models import CallError, Logging, Model
 
 QUIET = 0.05
 """Seconds without any call in flight after which nothing more will come for the open engine.
@@ -59,14 +60,20 @@ class EngineRoom:
     A model that occupies nothing is opened once and stays open. Of those that occupy the same
     resource one is open at a time: the others' callers wait until no call to it is in flight, then
     the engine that most of them wait for takes its turn. So a stage that asks two such roles in a
-    loop goes in rounds, one engine after the other.
+    loop goes in rounds, one engine after the other. Models that keep a log are given `logs`, a
+    folder that need not exist yet, and `tell`.
     """
 
     def __init__(
-        self, *, one_at_a_time: bool = False, tell: Callable[[str], None] | None = None
+        self,
+        *,
+        one_at_a_time: bool = False,
+        tell: Callable[[str], None] | None = None,
+        logs: Path | None = None,
     ) -> None:
         self._one_at_a_time = one_at_a_time
         self._tell = tell or (lambda text: None)
+        self._logs = logs
         self._engines: dict[int, _Engine] = {}
         self._resources: dict[str, _Resource] = {}
         self._stopped: HarnessError | None = None
@@ -143,6 +150,8 @@ class EngineRoom:
                 raise engine.fault.with_traceback(None)
             if engine.open:
                 return
+            if self._logs is not None and isinstance(engine.model, Logging):
+                engine.model.log_to(self._logs, self._tell)
             try:
                 await engine.model.open()
             except (HarnessError, CallError) as error:

@@ -76,6 +76,10 @@ def _add_running(parser: argparse.ArgumentParser) -> None:
         "--rescore_only", action="store_true",
         help="ask nothing: score the newest finished run of this command under what --set changes",
     )  # fmt: skip
+    how.add_argument(
+        "--print_server_command", action="store_true",
+        help="how the models' servers would be started; start and ask nothing",
+    )  # fmt: skip
     how.add_argument("--resume", metavar="RUN", type=Path, help="go on with this run folder")
     how.add_argument("--fresh", action="store_true", help="reuse no answer of another run")
     how.add_argument("--retry_failures", action="store_true", help="ask again what failed")
@@ -120,6 +124,10 @@ def run(args: argparse.Namespace) -> int:
 
         _refuse_with("--rescore_only", args, ("dry_run", "resume", "fresh", "retry_failures"))
         return rescore_only(settings, json=args.json)
+    if args.print_server_command:
+        from harness.cli.server_command import print_server_commands
+
+        return print_server_commands(settings)
     if args.dry_run:
         from harness.cli.dry_run import dry_run
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import msgspec
 
@@ -128,4 +129,24 @@ class Model(Protocol):
 
     async def ask(self, request: Request) -> Reply:
         """Answer one request, once, without retries; raises CallError."""
+        ...
+
+
+@runtime_checkable
+class Logging(Protocol):
+    """A model that has more to say than its answers, such as one that starts a server."""
+
+    def log_to(self, folder: Path, tell: Callable[[str], None]) -> None:
+        """Learn, before `open`, where logs are kept and how to show a line to the user.
+
+        The folder is that of a run, and is made by whoever writes to it first.
+        """
+
+
+@runtime_checkable
+class StartsServer(Protocol):
+    """A model that starts a server of its own."""
+
+    def server_command(self) -> Sequence[str]:
+        """The command line that starts it, for the user to look at."""
         ...

@@ -20,6 +20,12 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 CANDIDATE = "candidate"
+OF_THE_WEIGHTS = frozenset({
+    "model", "pretrained", "revision", "identity", "tokenizer", "chat_template",
+    "chat_template_kwargs", "lora", "max_model_len", "reasoning_parser",
+})  # fmt: skip
+"""Arguments that suit one model's weights: another that opens as it does is not given them."""
+
 MODEL_JUDGE = "llm"
 """The judge adapter meant when a judge's role is bound to a model."""
 
@@ -225,7 +231,7 @@ class RoleBinder:
         unpinned = {
             name: value
             for name, value in self._candidate.args.items()
-            if name not in ("model", "pretrained", "revision", "identity")
+            if name not in OF_THE_WEIGHTS
         }
         return Spec(kind=self._candidate.kind, args={**unpinned, "model": text})
 

@@ -29,6 +29,7 @@ from harness.pipeline.progress import Display, RunProgress
 from harness.pipeline.settings import RunSettings
 from harness.pipeline.stages import stage_runs
 from harness.plugin_manager import Plugins, load_plugins
+from harness.results.folder import ENGINES
 from harness.results.manifest import Status, session_ended, stage_finished
 from harness.results.scoring import score_task
 from harness.results.summary import TaskSummary
@@ -173,7 +174,11 @@ async def _ask_everything(
             said = functools.partial(tell, problem=True)
             store = Store.open(settings.store or default_path(), say=said)
             stack.callback(store.close)
-        engines = EngineRoom(one_at_a_time=settings.one_engine_at_a_time, tell=tell)
+        engines = EngineRoom(
+            one_at_a_time=settings.one_engine_at_a_time,
+            tell=tell,
+            logs=run.taken.folder.path / ENGINES,
+        )
         stack.push_async_callback(engines.close)
         client = Client(
             store=store,

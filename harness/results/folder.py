@@ -23,7 +23,10 @@ _log = logging.getLogger(__name__)
 _PLAIN = re.compile(r"[a-z0-9_][a-z0-9._-]{0,79}")
 _NOT_PLAIN = re.compile(r"[^A-Za-z0-9._-]+")
 LOCK = "lock"
-_TAKEN = frozenset({LOCK, "manifest.json"})
+ENGINES = "engines"
+"""Where the logs of servers lie that a run started."""
+
+_TAKEN = frozenset({LOCK, ENGINES, "manifest.json"})
 _NAME = re.compile(r"(?P<time>\d{8}T\d{6})-.*-(?P<key>[0-9a-f]{8})(?:-(?P<again>\d+))?")
 
 

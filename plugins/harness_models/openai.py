@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from base64 import b64encode
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -32,7 +33,7 @@ from harness_models.openai_wire import classify, read_body, read_reply, request_
 if TYPE_CHECKING:
     from ssl import SSLContext
 
-    from aiohttp import ClientResponse, ClientSession
+    from aiohttp import BaseConnector, ClientResponse, ClientSession
 
 NO_KEY = "not-needed"
 """Sent where no key is set: the official client insists on one, servers without keys ignore it."""
@@ -52,14 +53,20 @@ def make(settings: ModelSettings) -> Model:
 
 
 class OpenAIModel:
-    """One served model; `open` makes the client, `ask` sends one request once."""
+    """One served model; `open` makes the client, `ask` sends one request once.
+
+    A server of our own is asked over its `socket`, without key or proxy: those are for others.
+    """
 
     occupies: str | None = None
 
-    def __init__(self, args: OpenAIArgs, settings: ModelSettings) -> None:
+    def __init__(
+        self, args: OpenAIArgs, settings: ModelSettings, *, socket: Path | None = None
+    ) -> None:
         self.identity = identity_of(args, structured=settings.structured)
         self.concurrency = args.concurrency or settings.concurrency or CONCURRENCY
         self._args = args
+        self._socket = socket
         self._timeout = settings.attempt_timeout
         self._structured = settings.structured
         self._tokens_field = tokens_field_of(args)
@@ -74,7 +81,8 @@ class OpenAIModel:
 
         if self._session is not None:
             return
-        if self._key() is None and self._args.api_key_env != DEFAULT_KEY_ENV:
+        missing = self._socket is None and self._key() is None
+        if missing and self._args.api_key_env != DEFAULT_KEY_ENV:
             raise UsageError(
                 f"the environment holds no {self._args.api_key_env}",
                 where="--model_args",
@@ -88,20 +96,29 @@ class OpenAIModel:
             # As the official client does: what stands in the address goes before the key.
             headers["Authorization"] = credentials
             self._credentials = credentials.removeprefix("Basic ")
-        self._proxy = proxy_for(self._url)
+        self._proxy = proxy_for(self._url) if self._socket is None else None
         self._session = aiohttp.ClientSession(
             headers=headers,
-            connector=aiohttp.TCPConnector(
-                limit=self.concurrency,
-                keepalive_timeout=KEEPALIVE_SECONDS,
-                ssl=trust() if self._url.startswith("https:") else True,
-            ),
+            connector=self._connector(),
             timeout=aiohttp.ClientTimeout(
                 total=None,
                 sock_read=self._timeout,
                 sock_connect=min(CONNECT_SECONDS, self._timeout),
             ),
             cookie_jar=aiohttp.DummyCookieJar(),
+        )
+
+    def _connector(self) -> BaseConnector:
+        import aiohttp
+
+        if self._socket is not None:
+            return aiohttp.UnixConnector(
+                path=str(self._socket), limit=self.concurrency, keepalive_timeout=KEEPALIVE_SECONDS
+            )
+        return aiohttp.TCPConnector(
+            limit=self.concurrency,
+            keepalive_timeout=KEEPALIVE_SECONDS,
+            ssl=trust() if self._url.startswith("https:") else True,
         )
 
     async def close(self) -> None:
@@ -146,10 +163,14 @@ class OpenAIModel:
         return [secret for secret in (self._key(), self._credentials) if secret]
 
     def _key(self) -> str | None:
+        if self._socket is not None:
+            return None
         return os.environ.get(self._args.api_key_env, "").strip() or None
 
     def _explained(self, error: CallError) -> CallError:
         """The same error with what its reader must know."""
+        if self._socket is not None:
+            return error
         key, detail = self._key(), error.detail
         if error.cause == "auth":
             source = f"the key in {self._args.api_key_env}" if key else "no key"

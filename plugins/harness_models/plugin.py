@@ -13,11 +13,16 @@ if TYPE_CHECKING:
 
 @hookimpl
 def register_models(register: RegisterModel) -> None:
-    """Adds `openai` and `baseline`."""
+    """Adds `openai`, `vllm` and `baseline`."""
     register(
         "openai",
         make_openai,
         description="any server that speaks the OpenAI protocol; args: model=NAME,base_url=URL",
+    )
+    register(
+        "vllm",
+        make_vllm,
+        description="weights served by a vLLM of our own; args: pretrained=NAME or FOLDER",
     )
     register(
         "baseline",
@@ -29,6 +34,13 @@ def register_models(register: RegisterModel) -> None:
 def make_openai(settings: ModelSettings) -> Model:
     """A model behind an OpenAI-compatible server."""
     from harness_models.openai import make
+
+    return make(settings)
+
+
+def make_vllm(settings: ModelSettings) -> Model:
+    """A model served by a vLLM that is started for it."""
+    from harness_models.vllm import make
 
     return make(settings)
 

@@ -52,6 +52,16 @@ async def test_nothing_opens_before_the_first_call_and_then_once():
     assert events[-1] == "close a"
 
 
+async def test_a_model_that_keeps_a_log_is_told_its_place_before_it_opens(tmp_path):
+    events = []
+    engine = Engine("a", events)
+    engine.log_to = lambda folder, tell: (events.append(f"logs in {folder.name}"), tell("here"))
+    room = EngineRoom(tell=events.append, logs=tmp_path / "engines")
+    await call(room, engine, events)
+    assert events == ["logs in engines", "here", "open a", "call a"]
+    await room.close()
+
+
 async def test_two_engines_of_one_resource_are_never_open_together():
     events = []
     one, two = Engine("one", events), Engine("two", events)

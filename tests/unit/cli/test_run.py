@@ -15,7 +15,7 @@ from harness.pipeline.settings import FailureLimits, RunSettings
 from harness.tasks.task import DataSpec, Task
 
 LEAST = ("--model", "baseline", "--tasks", "interests")
-SHOWN_ONLY = {"help", "dry_run", "quiet", "json", "version", "rescore_only"}
+SHOWN_ONLY = {"help", "dry_run", "quiet", "json", "version", "rescore_only", "print_server_command"}
 """The options that change what is shown or done, and nothing that a run is asked."""
 
 OPTIONS = {

@@ -182,6 +182,26 @@ def test_a_default_without_a_kind_opens_as_the_candidate_does():
     assert bound["judge"].model.identity == Identity(kind="fake", name="org/Judge-70B")
 
 
+def test_a_default_without_a_kind_is_not_given_what_suits_the_candidates_weights():
+    own = {"pretrained": "mine", "lora": "night", "chat_template": "mine.jinja"}
+    seen = []
+
+    class Watched(FakePlugins):
+        def model(self, name):
+            made = super().model(name).factory
+
+            def make(settings):
+                seen.append(dict(settings.args))
+                return made(settings)
+
+            return SimpleNamespace(factory=make)
+
+    asked = RunSettings(tasks=("t",), model="fake", model_args={**own, "tensor_parallel_size": "4"})
+    wanted = task(judge=RoleSpec(default="org/Judge-70B"))
+    RoleBinder(asked, Watched()).bind(wanted, NAMED_THEN_JUDGED, NAMED_THEN_JUDGED.stages)
+    assert {"tensor_parallel_size": "4", "model": "org/Judge-70B"} in seen
+
+
 def test_a_default_that_the_candidates_kind_cannot_open_names_role_and_option():
     class Narrow(FakePlugins):
         def model(self, name):

@@ -103,6 +103,7 @@ def test_names_that_cannot_stay_are_readable_and_never_meet() -> None:
         ".",
         "",
         "lock",
+        "engines",
         "manifest.json",
         "né",
         "n",
@@ -112,7 +113,7 @@ def test_names_that_cannot_stay_are_readable_and_never_meet() -> None:
     assert len({path.casefold() for path in paths}) == len(names)
     assert all(re.fullmatch(r"[A-Za-z0-9._-]+(~[0-9a-f]{8})?", path) for path in paths)
     assert plain_name("a/b").startswith("a-b~")
-    assert not {".", "..", "lock", "manifest.json"} & set(paths)
+    assert not {".", "..", "lock", "engines", "manifest.json"} & set(paths)
 
 
 LOCK_AND_WAIT = """

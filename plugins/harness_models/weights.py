@@ -1,0 +1,143 @@
+"""Which weights a model's name stands for: what tells one checkpoint from another."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from harness.errors import ModelError
+from harness.hashing import digest, digest_bytes
+
+WEIGHTS = (".safetensors", ".bin", ".pt", ".pth", ".gguf")
+SMALL = (".json", ".jinja", ".txt", ".model", ".py")
+"""What lies beside weights and decides answers: settings, tokenizer, template, code."""
+
+TEMPLATES = (
+    "chat_template.jinja",
+    "chat_template.json",
+    "additional_chat_templates",
+    "tekken.json",
+)
+"""The last is the tokenizer of Mistral's models, which holds their template."""
+
+LONGEST_HEADER = 100_000_000
+HUB_SECONDS = 10.0
+
+
+def folder_identity(folder: Path) -> str:
+    """The same text while nothing in a folder of weights has changed.
+
+    Weights are too large to be read: their headers, sizes and times stand for them. What is small
+    enters whole.
+    """
+    parts: dict[str, Any] = {}
+    for path in sorted(folder.iterdir()):
+        if path.suffix in WEIGHTS and path.is_file():
+            told = path.stat()
+            parts[path.name] = [told.st_size, told.st_mtime_ns, _header(path)]
+        elif path.suffix in SMALL and path.is_file():
+            parts[path.name] = digest_bytes(path.read_bytes())
+    return digest(parts)[:16]
+
+
+def checked_folder(text: str, *, argument: str) -> Path | None:
+    """The folder of weights that a text names, None where it names a repository of the hub."""
+    folder = Path(text).expanduser()
+    if not folder.is_dir():
+        if re.fullmatch(r"[\w.-]+(/[\w.-]+)?", text) and not text.startswith("."):
+            return None
+        raise ModelError(
+            "no such folder of weights",
+            where="--model_args",
+            found=f"{argument}={text}",
+            expected="a folder with config.json and weights, or a name of the hub as Qwen/Qwen3-8B",
+        )
+    if argument == "pretrained" and not (folder / "config.json").is_file():
+        raise ModelError(
+            "the folder holds no model",
+            where=str(folder),
+            found=", ".join(sorted(path.name for path in folder.iterdir())[:8]) or "nothing",
+            expected="config.json, the tokenizer's files and weights",
+        )
+    return folder
+
+
+def has_chat_template(folder: Path) -> bool:
+    """Whether a folder of weights tells how its model is asked in turns."""
+    if any((folder / name).exists() for name in TEMPLATES):
+        return True
+    try:
+        settings = json.loads((folder / "tokenizer_config.json").read_text("utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(settings, dict) and bool(settings.get("chat_template"))
+
+
+def commit_of(repository: str, revision: str | None) -> str | None:
+    """The commit that a name of the hub stands for now; None where nobody can be asked."""
+    if revision is not None and re.fullmatch(r"[0-9a-f]{40}", revision):
+        return revision
+    return _asked(repository, revision) or _cached(repository, revision)
+
+
+def longest_context(model: str, *, revision: str | None = None) -> int | None:
+    """How many tokens a model was made for, as its config says; None where it does not."""
+    config = _config(model, revision)
+    for part in (config, config.get("text_config")):
+        if isinstance(part, dict) and isinstance(part.get("max_position_embeddings"), int):
+            length: int = part["max_position_embeddings"]
+            return length
+    return None
+
+
+def _config(model: str, revision: str | None) -> dict[str, Any]:
+    path: str | Path = Path(model).expanduser() / "config.json"
+    try:
+        if not Path(path).is_file():
+            from huggingface_hub import hf_hub_download
+
+            path = hf_hub_download(model, "config.json", revision=revision)
+        found = json.loads(Path(path).read_text("utf-8"))
+    except Exception:  # the hub's client raises what it likes, and the server will tell better
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _asked(repository: str, revision: str | None) -> str | None:
+    from huggingface_hub import HfApi, constants
+    from huggingface_hub.errors import RepositoryNotFoundError, RevisionNotFoundError
+
+    if constants.HF_HUB_OFFLINE:
+        return None
+    try:
+        return HfApi().model_info(repository, revision=revision, timeout=HUB_SECONDS).sha
+    except (RepositoryNotFoundError, RevisionNotFoundError) as error:
+        raise ModelError(
+            "the hub has no such model, or does not show it to you",
+            where="--model_args",
+            found=f"{repository}@{revision}" if revision else repository,
+            expected="a repository of weights",
+            hint="HF_TOKEN in the environment opens those that are not public",
+        ) from error
+    except Exception:  # no network: what lies in the cache is what will be served
+        return None
+
+
+def _cached(repository: str, revision: str | None) -> str | None:
+    from huggingface_hub import constants
+
+    name = "models--" + repository.replace("/", "--")
+    known = Path(constants.HF_HUB_CACHE) / name / "refs" / (revision or "main")
+    return known.read_text().strip() if known.is_file() else None
+
+
+def _header(path: Path) -> str:
+    """A digest of what a weight file says of itself; empty for kinds that say nothing."""
+    if path.suffix != ".safetensors":
+        return ""
+    with path.open("rb") as file:
+        start = file.read(8)
+        length = int.from_bytes(start, "little")
+        return digest_bytes(start + file.read(min(length, LONGEST_HEADER)))

@@ -1,0 +1,69 @@
+"""A server of chat completions over a Unix socket, as one that loads weights behaves.
+
+`fake_server.py --uds SOCKET --starts FILE [--fail TEXT] [--refuse TEXT]`: each start is a line of
+FILE. A question `die N` kills a server that is no later than the Nth start.
+"""
+
+import argparse
+import json
+import os
+import socketserver
+import sys
+import time
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--uds", required=True)
+parser.add_argument("--starts", type=Path, required=True)
+parser.add_argument("--fail", default="")
+parser.add_argument("--fail-from", type=int, default=1)
+parser.add_argument("--refuse", default="")
+options = parser.parse_args()
+
+with options.starts.open("a") as file:
+    file.write("start\n")
+START = len(options.starts.read_text().splitlines())
+
+
+class Handler(BaseHTTPRequestHandler):
+    def do_POST(self):
+        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        question = asked["messages"][-1]["content"]
+        if question.startswith("die") and int(question.split()[1]) >= START:
+            os._exit(7)
+        if options.refuse:
+            self.answer(400, {"error": {"message": options.refuse}})
+        else:
+            said = f"{asked['model']}, start {START}, {self.headers['authorization']}"
+            message = {"role": "assistant", "content": said}
+            self.answer(200, {"choices": [{"message": message, "finish_reason": "stop"}]})
+
+    def answer(self, status, body):
+        data = json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def address_string(self):
+        return "socket"
+
+    def log_message(self, *_):
+        pass
+
+
+class Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
+    daemon_threads = True
+
+
+print("(Worker pid=5) INFO 11-20 20:57:13 [loader.py:501] Loading weights", flush=True)
+time.sleep(0.3)
+if options.fail and options.fail_from <= START:
+    print(f"(EngineCore pid=4) ERROR 11-20 20:57:14 [core.py:9] {options.fail}", flush=True)
+    print("RuntimeError: Engine core failed. See root cause above.", flush=True)
+    sys.exit(1)
+with Server(options.uds, Handler) as server:
+    print("Application startup complete.", flush=True)
+    server.serve_forever()

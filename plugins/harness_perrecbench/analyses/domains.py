@@ -14,7 +14,7 @@ from harness.errors import UsageError
 from harness.results.beside import table as read_table
 from harness.results.report import Axis, Figure, Points, Report, Sheet
 from harness_perrecbench.analyses.averages import Average, average_of
-from harness_perrecbench.analyses.rows import Row, cells_in, ranked, rows_of
+from harness_perrecbench.analyses.rows import Row, called, cells_in, ranked, rows_of
 from harness_perrecbench.analyses.settings import changes_of, setting_of
 from harness_perrecbench.records import Thing
 
@@ -193,7 +193,7 @@ def _domain(row: Row, domain: str, average: Average, counts: Counts) -> Domain:
     known = [counts.of(item, titles.get(item)) for item in items]
     setting = setting_of(row.first, but=(OPTION,))
     return Domain(
-        model=f"{row.label} ({setting})" if setting else row.label,
+        model=called(row.model, row.apart, setting),
         domain=domain,
         items=len(items),
         counts=tuple(count for count in known if count is not None),

@@ -13,7 +13,7 @@ import msgspec
 
 from harness.results.report import Report, Sheet
 from harness_perrecbench.analyses.averages import Average, average_of
-from harness_perrecbench.analyses.cells import Cell, Column
+from harness_perrecbench.analyses.cells import MOST_UNREADABLE, Cell, Column
 from harness_perrecbench.analyses.layout import (
     NARROW,
     Line,
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 OURS = "ptc"
 LIKE = "like_higher_average"
+LEFT_OUT = "unreadable left out"
 Rankings: TypeAlias = dict[str, dict[Cell, Column]]
 """A column by cell for each baseline."""
 
@@ -41,13 +42,15 @@ NAMES = (OURS, COLUMN, LIKE, *BASELINES)
 TWO_TAUS = (
     "ptc tells over the pairs of users in a group how far the predicted and the true ranking "
     "agree, while ptc_published is Kendall's tau of the two lists of users' numbers place by "
-    "place, as the authors' script takes it: the same with two users, another and mostly smaller "
-    "quantity with three and four."
+    "place, as the authors' script takes it: the same with two users who do not tie, another and "
+    "mostly smaller quantity with three and four."
 )
 COMPARABLE = (
     "Beside Table 1 may stand ptc_published alone, over the whole test data, asked as the nine "
-    "tasks ask: without --limit, sample, strict or another variant. Groups that cannot be read "
-    "count 0 here and are left out there: what is left without them stands in the last table."
+    "tasks ask: without --limit, sample, strict or another variant. That its groups are the "
+    "published ones is yours to know: they are told by their number alone. Groups that cannot be "
+    "read count 0 here and are left out there: where there are any, the line without them is the "
+    "one to compare."
 )
 
 
@@ -105,26 +108,35 @@ def unlabelled(row: Row) -> list[str]:
 
 
 def as_published(found: Sequence[Row], cells: Collection[Cell]) -> Sheet:
-    """The published definition, by average, among the published rows next above and below."""
-    lines = [(row, line_of(row, COLUMN, cells), against(row)) for row in found]
-    beside = {
-        near.model: near
-        for _, line, reasons in lines
-        if not reasons and line.average.value is not None
-        for near in next_to(line.average.value)
-    }
-    among = [line for _, line, reasons in lines if not reasons]
-    among += [published_line(row, f"published: {row.model}") for row in beside.values()]
-    among.sort(key=lambda line: line.average.value or 0.0, reverse=True)
-    notes = [told for row, line, _ in lines for told in remarks(row, COLUMN, line)]
-    notes += [
-        f"no published rows beside {row.name}: {'; '.join(reasons)}"
-        for row, _, reasons in lines
-        if reasons
+    """The published definition, by average, among the published rows next above and below.
+
+    The authors leave out groups that cannot be read: the average without them has the neighbours.
+    """
+    placed: list[tuple[float, list[Line]]] = []
+    beside: dict[str, rows.Result] = {}
+    apart: list[Line] = []
+    notes: list[str] = []
+    for row in found:
+        line = line_of(row, COLUMN, cells)
+        without = _dropped(row, COLUMN, cells, f"{row.name}, {LEFT_OUT}")
+        unreadable = any(column.unreadable for column in row.of(COLUMN).values())
+        lines = [line, without] if unreadable else [line]
+        notes += remarks(row, COLUMN, line)
+        reasons = against(row)
+        if reasons or without.average.value is None:
+            apart += lines
+            notes.append(f"no published rows beside {row.name}: {'; '.join(reasons)}")
+        else:
+            placed.append((without.average.value, lines))
+            beside |= {other.model: other for other in next_to(without.average.value)}
+    near = [
+        (row.average or 0.0, [published_line(row, f"published: {row.model}")])
+        for row in beside.values()
     ]
+    ordered = sorted([*near, *placed], key=lambda one: one[0], reverse=True)
     return table(
         "ptc_published, groups that cannot be read counted 0",
-        [*among, *(line for _, line, reasons in lines if reasons)],
+        [*(line for _, lines in ordered for line in lines), *apart],
         cells,
         notes=notes,
     )
@@ -175,10 +187,22 @@ def _agree(one: Rankings, other: Rankings) -> bool:
 
 
 def like_higher_average(found: Sequence[Row]) -> Sheet:
-    """How far each model ranks users by their average, over the groups that could be read."""
+    """How far each model ranks users by their average, over the groups that could be read.
+
+    Where too many could not be, neither this nor the ptc of the cell is shown.
+    """
     cells = cells_in(found, LIKE)
-    lines = [_dropped(row, LIKE, cells, row.name) for row in found]
-    return table("Agreement with higher average first, ptc", lines, cells)
+    lines = []
+    notes = []
+    for row in found:
+        hidden = {
+            cell for name in (OURS, LIKE) for cell, column in row.of(name).items() if column.hidden
+        }
+        lines.append(_dropped(row, LIKE, cells, row.name, but=hidden))
+        if hidden:
+            notes.append(f"{row.name}: not shown where over {MOST_UNREADABLE:.0%} are unreadable")
+    title = "Agreement with higher average first, ptc, groups that cannot be read left out"
+    return table(title, lines, cells, notes=notes)
 
 
 def without_unreadable(found: Sequence[Row], cells: Collection[Cell]) -> Sheet:
@@ -188,13 +212,18 @@ def without_unreadable(found: Sequence[Row], cells: Collection[Cell]) -> Sheet:
         counts = {cell: column.unreadable for cell, column in row.of(OURS).items()}
         lines.append(Line(names=(row.name, "unreadable"), cells=counts))
         if any(counts.values()):
-            lines += [_dropped(row, name, cells, row.name, name) for name in (OURS, COLUMN)]
+            lines.append(_dropped(row, OURS, cells, row.name, OURS))
     return table("Without the groups that could not be read", lines, cells, first=("model", "what"))
 
 
-def _dropped(row: Row, column: str, cells: Collection[Cell], *names: str) -> Line:
-    """One column of a row over the groups that could be read; the average where all cells have."""
-    means = {cell: found.dropped for cell, found in row.of(column).items()}
+def _dropped(
+    row: Row, column: str, cells: Collection[Cell], *names: str, but: Collection[Cell] = ()
+) -> Line:
+    """One column of a row over the groups that could be read; the average where all cells have.
+
+    The cells in `but` are left empty.
+    """
+    means = {cell: found.dropped for cell, found in row.of(column).items() if cell not in but}
     values = [means.get(cell) for cell in cells]
     known = [value for value in values if value is not None]
     average = fsum(known) / len(known) if known and len(known) == len(values) else None

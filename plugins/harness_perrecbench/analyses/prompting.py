@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,8 +15,8 @@ from harness_perrecbench.analyses.layout import (
     remarks,
     table,
 )
-from harness_perrecbench.analyses.rows import Row, by_label, cells_in, rows_of
-from harness_perrecbench.analyses.settings import method_of
+from harness_perrecbench.analyses.rows import Row, by_model, cells_in, rows_of
+from harness_perrecbench.analyses.settings import method_of, place_of_method
 from harness_perrecbench.published import published, rows
 
 if TYPE_CHECKING:
@@ -35,29 +34,30 @@ COLUMNS = ("ptc", "ptc_published")
 
 def run(tasks: Sequence[KeptTask], options: Options) -> Report:
     """A table for each model and definition of tau, a row a method."""
-    models = by_label(rows_of(tasks, COLUMNS))
-    sheets = [of_model(label, found, name) for label, found in models.items() for name in COLUMNS]
+    models = by_model(rows_of(tasks, COLUMNS))
+    sheets = [of_model(model, found, name) for model, found in models.items() for name in COLUMNS]
     if options.published:
         sheets.append(published_table(published(rows.Prompting), first=("prompting",)))
     return Report(sheets=tuple(sheets))
 
 
-def of_model(label: str, found: Sequence[Row], name: str) -> Sheet:
-    """One model's methods, by one definition."""
+def of_model(model: str, found: Sequence[Row], name: str) -> Sheet:
+    """One model's methods in the order of Table 2, by one definition."""
     cells = cells_in(found, name)
-    methods = [method_of(row.first) for row in found]
-    times = Counter(methods)
-    lines = [
-        line_of(row, name, cells, called=method if times[method] == 1 else row.name)
-        for row, method in zip(found, methods, strict=True)
-    ]
+    ordered = sorted(found, key=lambda row: place_of_method(row.first))
+    lines = [line_of(row, name, cells, called=_called(row)) for row in ordered]
     notes = [
-        told for row, line in zip(found, lines, strict=True) for told in remarks(row, name, line)
+        told for row, line in zip(ordered, lines, strict=True) for told in remarks(row, name, line)
     ]
     return table(
-        f"{label}: {name} by method, groups that cannot be read counted 0",
+        f"{model}: {name} by method, groups that cannot be read counted 0",
         lines,
         cells,
         first=("prompting",),
         notes=(NARROW, *notes),
     )
+
+
+def _called(row: Row) -> str:
+    method = method_of(row.first)
+    return f"{method} ({row.apart})" if row.apart else method

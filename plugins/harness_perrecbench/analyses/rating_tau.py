@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import StatisticsError, correlation
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from harness.errors import UsageError
 from harness.results.report import Axis, Figure, Points, Report, Sheet
 from harness_perrecbench.analyses.cells import Column, read_columns
+from harness_perrecbench.analyses.rows import called, short_runs
 from harness_perrecbench.analyses.settings import setting_of
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class Configuration:
 
 
 def run(tasks: Sequence[KeptTask], options: object) -> Report:
-    """Pearson's r over configurations at each level, and a figure for each kind of error."""
+    """Pearson's r over configurations at each level, and a figure for MAE and for RMSE."""
     found = list(configurations(tasks))
     if not found:
         raise UsageError(
@@ -63,16 +64,18 @@ def run(tasks: Sequence[KeptTask], options: object) -> Report:
 
 def configurations(tasks: Sequence[KeptTask]) -> Iterator[Configuration]:
     """Each pointwise task, with the errors of the rating task that asks alike if there is one."""
-    alone = {(task.label, setting_of(task)): task for task in tasks if task.options.ask == "rating"}
-    for task in tasks:
-        if task.options.ask != "pointwise":
-            continue
-        key = (task.label, setting_of(task))
+    alone = {_asked(task): task for task in tasks if task.options.ask == "rating"}
+    pointwise = [task for task in tasks if task.options.ask == "pointwise"]
+    runs = short_runs(task.run for task in pointwise)
+    times = Counter(map(_named, pointwise))
+    for task in pointwise:
+        key = _asked(task)
+        apart = runs[task.run] if times[_named(task)] > 1 else ""
         own = read_columns(task, ("ptc", "mae", "squared_error"))
         errors = read_columns(alone[key], ("mae", "squared_error")) if key in alone else own
         yield Configuration(
-            model=key[0],
-            setting=key[1] or "as the nine tasks",
+            model=called(task.manifest.model, apart, ""),
+            setting=setting_of(task) or "as the nine tasks",
             level=task.options.level,
             groups=len(own["ptc"].values),
             ptc=own["ptc"].counted,
@@ -85,12 +88,11 @@ def configurations(tasks: Sequence[KeptTask]) -> Iterator[Configuration]:
 
 def listed(found: Sequence[Configuration]) -> Sheet:
     """Every configuration with its figures."""
-    notes = [
+    notes = (
         f"MAE and RMSE: of {ALONE}, by a task with ask: rating that asks alike; of {GROUPS}, where "
-        "there is none, by the pointwise task itself"
-    ]
-    if len({one.source for one in found}) > 1:
-        notes.append("both kinds are correlated together")
+        "there is none, by the pointwise task itself",
+        "groups that cannot be read count 0 in ptc; MAE and RMSE leave out what cannot be read",
+    )
     return Sheet(
         title="Configurations: ptc, and errors of predicted ratings",
         columns=("model", "setting", "level", "groups", "ptc", "MAE", "RMSE", "of", "predicted"),
@@ -101,21 +103,21 @@ def listed(found: Sequence[Configuration]) -> Sheet:
             )
             for one in found
         ),
-        notes=tuple(notes),
+        notes=notes,
         digits=3,
     )
 
 
 def correlations(found: Sequence[Configuration]) -> Sheet:
-    """Pearson's r of ptc and each error, at each level."""
+    """Pearson's r of ptc and each error, at each level, by what the errors are of."""
     rows: list[tuple[Cell, ...]] = [
-        (title, level, len(both), pearson([(error, ptc) for error, ptc, _ in both]))
+        (title, level, source, len(both), pearson([(error, ptc) for error, ptc, _ in both]))
         for name, title in ERRORS.items()
-        for level, both in pairs(found, name).items()
+        for (level, source), both in pairs(found, name).items()
     ]
     return Sheet(
         title="Pearson's r with ptc, over configurations",
-        columns=("error", "level", "configurations", "r"),
+        columns=("error", "level", "of", "configurations", "r"),
         rows=tuple(rows),
         notes=(
             f"there is no r of fewer than {FEWEST} configurations or where one side never changes",
@@ -136,32 +138,46 @@ def pearson(both: Sequence[tuple[float, float]]) -> float | None:
 
 def pairs(
     found: Sequence[Configuration], name: str
-) -> dict[str, list[tuple[float, float, Configuration]]]:
-    """Error and ptc of the configurations that have both, by level."""
-    both: dict[str, list[tuple[float, float, Configuration]]] = defaultdict(list)
+) -> dict[tuple[str, str], list[tuple[float, float, Configuration]]]:
+    """Error and ptc of the configurations that have both, by level and what the errors are of."""
+    both = defaultdict(list)
     for one in found:
         error = one.error(name)
         if one.ptc is not None and error is not None:
-            both[one.level].append((error, one.ptc, one))
+            both[one.level, one.source].append((error, one.ptc, one))
     return both
 
 
 def figures(found: Sequence[Configuration]) -> Iterator[Figure]:
-    """A dot a configuration."""
+    """A dot a configuration, named where there are few."""
+    note = "a dot is a model in one setting, as the first table lists them"
     named = len(found) <= MOST_NAMED
     for name, title in ERRORS.items():
         marks = []
-        for level, both in pairs(found, name).items():
+        for (level, source), both in pairs(found, name).items():
             x, y, of = zip(*both, strict=True)
-            names = tuple(f"{one.model}, {one.setting}" for one in of) if named else ()
-            marks.append(Points(label=level, x=x, y=y, names=names))
+            names = tuple(called(one.model, "", one.setting) for one in of) if named else ()
+            marks.append(Points(label=f"{level}, of {source}", x=x, y=y, names=names))
         if marks:
             yield Figure(
                 title=f"ptc and {title} of configurations",
                 x=Axis(label=title),
                 y=Axis(label="ptc"),
                 marks=tuple(marks),
+                note=note if named else f"{note}; names are left out of more than {MOST_NAMED}",
             )
+
+
+def _asked(task: KeptTask) -> tuple[Any, ...]:
+    """What a rating task shares with the pointwise task that it stands for."""
+    manifest = task.manifest
+    origin = task.entry.data.get("origin")
+    return manifest.model, setting_of(task), origin, manifest.limit, manifest.seed
+
+
+def _named(task: KeptTask) -> tuple[str, ...]:
+    """What names a configuration, but for its run."""
+    return task.manifest.model, setting_of(task), task.options.level
 
 
 def _root(squares: Column) -> float | None:

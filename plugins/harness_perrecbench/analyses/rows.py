@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import UsageError
+from harness.hashing import digest
 from harness_perrecbench.analyses.cells import CELLS, Cell, Column, read_columns
 from harness_perrecbench.analyses.settings import setting_of
 
@@ -19,14 +20,19 @@ if TYPE_CHECKING:
 class Row:
     """One model asked in one setting: the columns of the task of each cell.
 
-    `label` is what tables call the model, `name` that with what is special about the row.
+    `apart` is the run, and the task if need be, where rows of the same model and setting repeat.
     """
 
-    name: str
-    label: str
+    model: str
     setting: str
+    apart: str
     tasks: Mapping[Cell, KeptTask]
     columns: Mapping[Cell, Mapping[str, Column]]
+
+    @property
+    def name(self) -> str:
+        """What tables call the row."""
+        return called(self.model, self.apart, self.setting)
 
     @property
     def first(self) -> KeptTask:
@@ -46,13 +52,23 @@ def rows_of(tasks: Iterable[KeptTask], names: Collection[str]) -> list[Row]:
     """
     found: dict[tuple[Any, ...], dict[Cell, KeptTask]] = {}
     for task in ranked(tasks):
-        key, number = (task.label, setting_of(task), *_ground(task)), 0
+        key, number = (task.manifest.model, setting_of(task), *ground_of(task)), 0
         cell: Cell = (task.options.level, task.options.ask)
         while cell in found.get((*key, number), {}):
             number += 1
         found.setdefault((*key, number), {})[cell] = task
-    times = Counter(key[:2] for key in found)
-    return [_row(key, cells, names, alone=times[key[:2]] == 1) for key, cells in found.items()]
+    whose = [(key[0], key[1]) for key in found]
+    apart = _told_apart(whose, [next(iter(cells.values())) for cells in found.values()])
+    return [
+        Row(
+            model=model,
+            setting=setting,
+            apart=told,
+            tasks={cell: cells[cell] for cell in CELLS if cell in cells},
+            columns={cell: read_columns(cells[cell], names) for cell in CELLS if cell in cells},
+        )
+        for (model, setting), told, cells in zip(whose, apart, found.values(), strict=True)
+    ]
 
 
 def ranked(tasks: Iterable[KeptTask]) -> list[KeptTask]:
@@ -68,11 +84,24 @@ def ranked(tasks: Iterable[KeptTask]) -> list[KeptTask]:
     return found
 
 
-def by_label(rows: Iterable[Row]) -> dict[str, list[Row]]:
+def data_of(task: KeptTask) -> tuple[Any, ...]:
+    """What tells data that all levels share from other data, with how much of it was taken."""
+    data = task.entry.data
+    tables = data.get("tables", {})
+    of_all_levels = (tables.get(name, {}).get("fingerprint") for name in ("histories", "items"))
+    return data.get("origin"), *of_all_levels, task.manifest.limit
+
+
+def ground_of(task: KeptTask) -> tuple[Any, ...]:
+    """What tasks of one row have in common beside their setting: data, seed, and who was asked."""
+    return *data_of(task), task.manifest.seed, *_asked(task)
+
+
+def by_model(rows: Iterable[Row]) -> dict[str, list[Row]]:
     """The rows of each model, both in the order in which they came."""
     found = defaultdict(list)
     for row in rows:
-        found[row.label].append(row)
+        found[row.model].append(row)
     return found
 
 
@@ -82,23 +111,40 @@ def cells_in(rows: Sequence[Row], name: str) -> tuple[Cell, ...]:
     return tuple(cell for cell in CELLS if cell in there)
 
 
-def _ground(task: KeptTask) -> tuple[Any, ...]:
-    """What tasks of one row have in common beside their setting: data and choice."""
-    data = task.entry.data
-    return data.get("origin"), data.get("comparable"), task.manifest.limit, task.manifest.seed
+def called(model: str, apart: str, setting: str) -> str:
+    """A model's name for tables, with what tells it from others."""
+    return ", ".join(filter(None, (f"{model} {apart}".rstrip(), setting)))
 
 
-def _row(
-    key: tuple[Any, ...], cells: Mapping[Cell, KeptTask], names: Collection[str], *, alone: bool
-) -> Row:
-    label, setting = key[:2]
-    first = next(iter(cells.values()))
-    special = [setting, "" if alone else f"{first.run} {first.task.name}"]
-    told = ", ".join(filter(None, special))
-    return Row(
-        name=f"{label} ({told})" if told else label,
-        label=label,
-        setting=setting,
-        tasks={cell: cells[cell] for cell in CELLS if cell in cells},
-        columns={cell: read_columns(cells[cell], names) for cell in CELLS if cell in cells},
+def short_runs(runs: Iterable[str]) -> dict[str, str]:
+    """What tables call each run: the end of its name, or all of it where ends are the same."""
+    ends = {run: run.rpartition("-")[2] for run in runs}
+    times = Counter(ends.values())
+    return {run: end if times[end] == 1 else run for run, end in ends.items()}
+
+
+def _asked(task: KeptTask) -> tuple[str, ...]:
+    """A digest of who played each role, whatever the run."""
+    known = task.manifest.roles
+    entries = [
+        (role, known.get(f"{task.task.name}/{role}") or known.get(role))
+        for role in sorted(task.summary.roles)
+    ]
+    return tuple(
+        digest([role, {key: each for key, each in entry.identity.items() if key != "run"}])
+        for role, entry in entries
+        if entry is not None
     )
+
+
+def _told_apart(whose: Sequence[tuple[str, str]], firsts: Sequence[KeptTask]) -> list[str]:
+    """What rows that would be called the same are told apart by: their runs, or else tasks."""
+    runs = short_runs(task.run for task in firsts)
+    times = Counter(whose)
+    within = Counter((who, task.run) for who, task in zip(whose, firsts, strict=True))
+    told = []
+    for who, task in zip(whose, firsts, strict=True):
+        run = runs[task.run]
+        alone = run if within[who, task.run] == 1 else f"{run} {task.task.name}"
+        told.append(alone if times[who] > 1 else "")
+    return told

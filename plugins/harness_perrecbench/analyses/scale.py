@@ -82,7 +82,7 @@ def run(tasks: Sequence[KeptTask], options: Options) -> Report:
 
 def called(row: Row) -> Iterator[str]:
     """What the table may call a row's model."""
-    return names_of(row.label, row.first.summary.model)
+    return names_of(row.model, row.first.summary.model)
 
 
 def read_sizes(options: Options) -> dict[str, float]:

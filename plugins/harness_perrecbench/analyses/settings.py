@@ -14,6 +14,12 @@ if TYPE_CHECKING:
 PLACES = frozenset({"level", "ask", "behaviours"})
 """Options that say which cell a task is, or that mean nothing for groups."""
 
+SAMPLING = {"temperature": 0.1, "max_tokens": 800}
+"""How the candidate of the nine tasks is sampled; comparisons have their own, shorter limit."""
+
+METHODS = ("thought", "samples", "shots", "profile")
+"""The options by which the methods of Table 2 differ."""
+
 WORDS = {
     ("profile", "none"): "without profile",
     ("profile", "no_text"): "without profile text",
@@ -25,7 +31,7 @@ WORDS = {
 def setting_of(task: KeptTask, but: Collection[str] = ()) -> str:
     """What a task asks otherwise than the nine do, but for the options in `but`; empty if nothing.
 
-    A prompt that the user replaced counts as well, by the name of its file.
+    Sampling counts as well, and a prompt that the user replaced, by the name of its file.
     """
     told = [
         _said(name, value)
@@ -33,7 +39,15 @@ def setting_of(task: KeptTask, but: Collection[str] = ()) -> str:
         if name not in PLACES and name not in but
     ]
     own = sorted(Path(file).name for file in task.task.prompts.values())
+    told += [_said(name, value) for name, value in sampling_of(task).items()]
     return ", ".join([*told, *(f"own prompt {name}" for name in own)])
+
+
+def sampling_of(task: KeptTask) -> dict[str, Any]:
+    """The candidate's sampling where it is not that of the nine, by task or command."""
+    role = task.task.roles.get("candidate")
+    given = {**(role.sampling if role else {}), **task.manifest.asked.get("sampling", {})}
+    return {name: value for name, value in given.items() if value != SAMPLING.get(name)}
 
 
 def changes_of(task: KeptTask) -> dict[str, Any]:
@@ -56,8 +70,15 @@ def method_of(task: KeptTask) -> str:
     method = ", ".join(words for words, used in ways.items() if used) or "zero-shot"
     if options.profile != "full":
         method += f" {WORDS['profile', options.profile]}"
-    others = setting_of(task, but=("thought", "samples", "shots", "profile"))
-    return ", ".join(filter(None, (method, others)))
+    return ", ".join(filter(None, (method, setting_of(task, but=METHODS))))
+
+
+def place_of_method(task: KeptTask) -> tuple[object, ...]:
+    """What sorts tasks by method as Table 2 does; those that differ in something else come last."""
+    options = task.options
+    others = setting_of(task, but=METHODS)
+    ways = (options.thought, options.samples > 1, options.shots > 0, options.profile != "full")
+    return others != "", *ways, options.samples, options.shots, method_of(task)
 
 
 def _said(name: str, value: Any) -> str:
@@ -66,4 +87,6 @@ def _said(name: str, value: Any) -> str:
     if name in ("shots", "samples"):
         return f"{value} {name}"
     words = name.replace("_", " ")
+    if isinstance(value, float):
+        return f"{words} {value:g}"
     return words if value is True else f"{words} {str(value).replace('_', ' ')}"

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from math import fsum
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from harness.errors import UsageError
 from harness.results.report import Axis, Figure, Grid, Report, Sheet
 from harness_perrecbench.analyses.cells import WAYS, read_columns
-from harness_perrecbench.analyses.rows import ranked
+from harness_perrecbench.analyses.rows import ground_of, ranked, short_runs
 from harness_perrecbench.analyses.settings import setting_of
 
 if TYPE_CHECKING:
@@ -34,17 +34,12 @@ def run(tasks: Sequence[KeptTask], options: object) -> Report:
             found=", ".join(dict.fromkeys(task.task.name for task in tasks)),
             expected="tasks that differ in the options shots or k",
         )
+    deepest = max(map(abs, values_in(found.values())), default=0.0) or None
     for title, ways in found.items():
         places = places_of(ways)
-        maps: dict[str, Mapping[Place, float | None]] = {
-            ask: ways[ask] for ask in WAYS if ask in ways
-        }
+        maps: dict[str, Values] = {ask: ways[ask] for ask in WAYS if ask in ways}
         if len(ways) > 1:
             maps["mean"] = mean_of(list(ways.values()))
-        known = [
-            value for values in maps.values() for value in values.values() if value is not None
-        ]
-        deepest = max(map(abs, known), default=0.0) or None
         for way, values in maps.items():
             grid = grid_of(values, places, deepest=deepest)
             sheets.append(sheet(f"{title}, {way}", grid))
@@ -53,16 +48,38 @@ def run(tasks: Sequence[KeptTask], options: object) -> Report:
 
 
 def grids_of(tasks: Sequence[KeptTask]) -> dict[str, dict[Ask, Values]]:
-    """The values of each way of asking, by model, setting and level; of equal tasks the first."""
-    found: dict[str, dict[Ask, Values]] = defaultdict(lambda: defaultdict(dict))
+    """The values of each way of asking, by model, setting and level; of equal tasks the first.
+
+    Where these are the same over other data, the name of a run stands by.
+    """
+    found: dict[tuple[Any, ...], dict[Ask, Values]] = defaultdict(lambda: defaultdict(dict))
+    runs: dict[tuple[Any, ...], str] = {}
     for task in ranked(tasks):
         options = task.options
         setting = setting_of(task, but=("shots", "k"))
-        title = ", ".join(filter(None, (task.label, setting, options.level)))
+        title = ", ".join(filter(None, (task.manifest.model, setting, options.level)))
+        key = (title, *ground_of(task))
         column = read_columns(task, ("ptc",))["ptc"]
         if column.values:
-            found[title][options.ask].setdefault((options.shots, options.k), column.counted)
-    return found
+            runs.setdefault(key, task.run)
+            found[key][options.ask].setdefault((options.shots, options.k), column.counted)
+    times = Counter(title for title, *_ in found)
+    short = short_runs(runs.values())
+    return {
+        key[0] if times[key[0]] == 1 else f"{key[0]} ({short[runs[key]]})": ways
+        for key, ways in found.items()
+    }
+
+
+def values_in(every: Iterable[Mapping[Ask, Values]]) -> list[float]:
+    """Every value that is shown; a mean is never farther from 0."""
+    return [
+        value
+        for ways in every
+        for values in ways.values()
+        for value in values.values()
+        if value is not None
+    ]
 
 
 def places_of(ways: Mapping[Ask, Values]) -> set[Place]:
@@ -105,5 +122,11 @@ def sheet(title: str, grid: Grid) -> Sheet:
 
 
 def figure(title: str, grid: Grid) -> Figure:
-    """The grid as a heat map; the colours of one model and level mean the same."""
-    return Figure(title=f"{title}: ptc", x=Axis(label="k"), y=Axis(label="shots"), marks=(grid,))
+    """The grid as a heat map; a colour means the same in all figures of a report."""
+    return Figure(
+        title=f"{title}: ptc",
+        x=Axis(label="k"),
+        y=Axis(label="shots"),
+        marks=(grid,),
+        note="white is 0; a colour means the same in all maps",
+    )

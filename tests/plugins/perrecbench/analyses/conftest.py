@@ -12,10 +12,10 @@ from harness_perrecbench.records import Options
 
 from harness.results.folder import RunFolder
 from harness.results.kept import KeptTask
-from harness.results.manifest import Manifest, Session, TaskEntry, task_definition
+from harness.results.manifest import Manifest, RoleEntry, Session, TaskEntry, task_definition
 from harness.results.records import Score
 from harness.results.summary import TaskSummary
-from harness.tasks.task import DataSpec, Task
+from harness.tasks.task import DataSpec, RoleSpec, Task
 
 AGREEMENT = ("ptc", "ptc_published", "like_higher_average")
 
@@ -52,6 +52,10 @@ def kept(tmp_path):
         data: Mapping[str, Any] | None = None,
         because: tuple[str, ...] = (),
         prompts: Mapping[str, str] | None = None,
+        sampling: Mapping[str, Any] | None = None,
+        asked: Mapping[str, Any] | None = None,
+        revision: str = "1",
+        seed: int = 0,
         kind: type[Options] = Options,
         **more: Any,
     ) -> KeptTask:
@@ -64,6 +68,7 @@ def kept(tmp_path):
             metrics=("ptc", "ptc_published"),
             options=msgspec.to_builtins(options),
             prompts=dict(prompts or {}),
+            roles={"candidate": RoleSpec(sampling=dict(sampling or {}))},
         )
         folder = RunFolder(tmp_path / (run or f"run-of-{model}"))
         path = folder.scores(task.name)
@@ -80,7 +85,11 @@ def kept(tmp_path):
         return KeptTask(
             label=label or model,
             path=folder.path,
-            manifest=_manifest(folder, model, entry, task.name, limit),
+            manifest=msgspec.structs.replace(
+                _manifest(folder, model, entry, limit, dict(asked or {})),
+                roles={"candidate": _role(model, revision, run)},
+                seed=seed,
+            ),
             entry=entry,
             task=task,
             benchmark=PERRECBENCH,
@@ -91,8 +100,13 @@ def kept(tmp_path):
     return make
 
 
+def _role(model: str, revision: str, run: str | None) -> RoleEntry:
+    identity = {"kind": "served", "name": model, "details": {"revision": revision}, "run": run}
+    return RoleEntry(name=model, identity=identity)
+
+
 def _manifest(
-    folder: RunFolder, model: str, entry: TaskEntry, task: str, limit: int | None
+    folder: RunFolder, model: str, entry: TaskEntry, limit: int | None, asked: dict[str, Any]
 ) -> Manifest:
     return Manifest(
         run_id=folder.path.name,
@@ -101,9 +115,9 @@ def _manifest(
         model=model,
         seed=0,
         limit=limit,
-        asked={},
+        asked=asked,
         settings={},
-        tasks={task: entry},
+        tasks={entry.folder: entry},
         sessions=(Session(started="2026-01-01T00:00:00+00:00"),),
     )
 
@@ -118,7 +132,7 @@ def _summary(
         content="",
         benchmark=task.benchmark,
         model=model,
-        roles={},
+        roles={"candidate": model},
         data={},
         comparable=not because,
         not_comparable_because=because,

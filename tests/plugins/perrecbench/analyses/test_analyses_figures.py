@@ -51,6 +51,11 @@ def test_each_way_of_asking_is_a_curve_over_sizes(levels):
     )
 
 
+def test_the_axis_of_sizes_names_them_and_nothing_between(levels):
+    [figure] = sizes.run(levels("ada", 0.5, 0.2, -0.1), sizes.Options()).figures
+    assert figure.x.ticks == (2.0, 3.0, 4.0)
+
+
 def test_the_mean_of_models_is_over_those_that_have_every_cell(levels):
     tasks = [
         *levels("ada", 0.5, 0.2, -0.1),
@@ -59,10 +64,33 @@ def test_the_mean_of_models_is_over_those_that_have_every_cell(levels):
     ]
     report = sizes.run(tasks, sizes.Options())
     assert report.sheets[0].rows[0] == (
-        "mean of 2", "pointwise", pytest.approx(0.3), pytest.approx(0.1), pytest.approx(0.1),
+        "mean of 2 models", "pointwise",
+        pytest.approx(0.3), pytest.approx(0.1), pytest.approx(0.1),
     )  # fmt: skip
     assert [row[0] for row in report.sheets[0].rows[1:]] == ["ada", "ben", "cleo"]
     assert len(report.figures) == 4
+
+
+def test_seeds_and_variants_of_one_model_have_no_mean(kept):
+    ways = [{}, {"seed": 1}, {"profile": "none"}, {"shots": 3}]
+    tasks = [kept("ada", {"i1": 0.5}, run=f"r{number}", **way) for number, way in enumerate(ways)]
+    assert [row[0] for row in sizes.run(tasks, sizes.Options()).sheets[0].rows] == [
+        "ada r0", "ada r1", "ada, without profile", "ada, 3 shots",
+    ]  # fmt: skip
+
+
+def test_a_mean_is_of_one_method_on_the_same_data_and_counts_a_model_once(kept):
+    tasks = [
+        kept("ada", {"i1": 0.2}, run="r1", profile="none"),
+        kept("ada", {"i1": 0.4}, run="r2", profile="none", seed=1),
+        kept("ben", {"i1": 0.9}, profile="none"),
+        kept("ben", {"i1": 1.0}),
+        kept("cleo", {"i1": 0.0}, limit=5),
+    ]
+    rows = sizes.run(tasks, sizes.Options()).sheets[0].rows
+    # (0.3 + 0.9) / 2; without a word of the setting, ben and cleo were asked of other groups.
+    assert rows[0][:3] == ("mean of 2 models, without profile", "pointwise", pytest.approx(0.6))
+    assert sum(row[0].startswith("mean") for row in rows) == 1
 
 
 def test_the_numbers_of_the_text_can_stand_below(levels):
@@ -174,6 +202,26 @@ def test_methods_of_several_models_stand_in_tables_of_their_own(kept):
     assert [sheet.title[:4] for sheet in sheets] == ["ada:", "ada:", "ben:", "ben:"]
 
 
+def test_several_runs_of_a_model_share_its_table_with_methods_in_the_order_of_table_2(kept):
+    ways = [
+        ("r1-aa", {"thought": True}),
+        ("r1-aa", {"profile": "none"}),
+        ("r2-bb", {"shots": 3}),
+        ("r2-bb", {"profile": "none", "seed": 1}),
+        ("r3-cc", {"strict": True}),
+        ("r3-cc", {"samples": 5}),
+        ("r4-dd", {}),
+    ]
+    tasks = [kept("ada", {"i1": 1.0}, run=run, label=f"ada {run}", **way) for run, way in ways]
+    ours, theirs = prompting.run(tasks, prompting.Options()).sheets
+    assert ours.title.startswith("ada: ptc by method")
+    assert [row[0] for row in ours.rows] == [
+        "zero-shot", "zero-shot without profile (aa)", "zero-shot without profile (bb)",
+        "few-shot (3)", "self-consistency (5)", "chain of thought", "zero-shot, strict",
+    ]  # fmt: skip
+    assert [row[0] for row in theirs.rows] == [row[0] for row in ours.rows]
+
+
 def test_ways_and_their_mean_are_heat_maps_with_the_same_colours(kept):
     values = {(0, 2): 0.2, (0, 16): 0.4, (1, 2): -0.5}
     tasks = [kept("ada", {"i1": value}, shots=shots, k=k) for (shots, k), value in values.items()]
@@ -212,12 +260,36 @@ def test_models_levels_and_settings_have_maps_of_their_own(kept):
     assert "ben, without profile, hard, pointwise: ptc" in titles
 
 
+def test_a_colour_means_the_same_in_all_maps_of_a_report(kept):
+    tasks = [
+        kept(model, {"i1": value}, k=k, run=f"{model}-{k}", label=f"{model} {model}-{k}")
+        for model, values in (("ada", (0.1, -0.2)), ("ben", (0.6, 0.0)))
+        for k, value in zip((1, 2), values, strict=True)
+    ]
+    figures = shots.run(tasks, NoOptions()).figures
+    assert [figure.title[:3] for figure in figures] == ["ada", "ben"]
+    assert [figure.marks[0].deepest for figure in figures] == [0.6, 0.6]
+    assert "same in all maps" in figures[0].note
+
+
 def test_what_was_asked_with_one_number_alone_makes_no_map(kept):
     with pytest.raises(UsageError, match="several numbers of examples"):
         shots.run([kept("ada", {"i1": 0.1})], NoOptions())
     varied = [kept("ben", {"i1": 0.1}, k=k) for k in (1, 2)]
     [figure] = shots.run([kept("ada", {"i1": 0.1}), *varied], NoOptions()).figures
     assert figure.title == "ben, easy, pointwise: ptc"
+
+
+def test_runs_on_other_data_have_maps_of_their_own_that_say_of_which_run(kept):
+    tasks = [
+        kept("ada", {"i1": value}, k=k, run=run, data={"origin": run})
+        for run, k, value in (("one", 1, 0.1), ("one", 2, 0.2), ("two", 4, 0.3), ("two", 8, 0.4))
+    ]
+    report = shots.run(tasks, NoOptions())
+    assert [(figure.title, figure.marks[0].across) for figure in report.figures] == [
+        ("ada, easy (one), pointwise: ptc", ("1", "2")),
+        ("ada, easy (two), pointwise: ptc", ("4", "8")),
+    ]
 
 
 def test_a_cell_that_is_not_shown_leaves_its_place_empty(kept):
@@ -250,8 +322,8 @@ def test_tau_and_errors_of_configurations_are_correlated(wordings):
     )
     # Deviations of tau -.2, -.1, .3 and of MAE -1, 0, 1: .5 / sqrt(.14 · 2).
     assert correlations.rows == (
-        ("MAE", "easy", 3, pytest.approx(0.5 / 0.28**0.5)),
-        ("RMSE", "easy", 3, pytest.approx(0.5 / 0.28**0.5)),
+        ("MAE", "easy", "groups", 3, pytest.approx(0.5 / 0.28**0.5)),
+        ("RMSE", "easy", "groups", 3, pytest.approx(0.5 / 0.28**0.5)),
     )
 
 
@@ -266,10 +338,22 @@ def test_errors_are_those_of_the_rating_task_that_asks_alike(wordings, kept):
         ask="rating",
         wording="b",
     )
-    listed = rating_tau.run([*wordings, alone], NoOptions()).sheets[0]
+    listed, correlations = rating_tau.run([*wordings, alone], NoOptions()).sheets
     assert listed.rows[1][5:] == (2.0, pytest.approx(5**0.5), "behaviours", 2)
     assert listed.rows[2][7] == "groups"
-    assert listed.notes[1] == "both kinds are correlated together"
+    # Errors of other things are no points of one line.
+    assert [row[:4] for row in correlations.rows[:2]] == [
+        ("MAE", "easy", "groups", 2), ("MAE", "easy", "behaviours", 1),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "more", [{"data": {"origin": "sample"}}, {"limit": 5}, {"sampling": {"temperature": 0.7}}]
+)
+def test_a_rating_task_over_other_data_or_with_other_sampling_does_not_ask_alike(kept, more):
+    own = kept("ada", {"i1": {"ptc": 0.5, "mae": 1.0, "squared_error": 1.0}})
+    alone = kept("ada", {"i1/u1": {"mae": 3.0, "squared_error": 9.0}}, ask="rating", **more)
+    assert rating_tau.run([own, alone], NoOptions()).sheets[0].rows[0][5:8] == (1.0, 1.0, "groups")
 
 
 def test_each_error_has_a_figure_with_a_dot_a_configuration(wordings):
@@ -277,12 +361,39 @@ def test_each_error_has_a_figure_with_a_dot_a_configuration(wordings):
     assert (mae.x.label, rmse.x.label) == ("MAE", "RMSE")
     assert mae.marks == (
         Points(
-            label="easy",
+            label="easy, of groups",
             x=(1.0, 2.0, 3.0),
             y=(0.1, 0.2, 0.6),
             names=("ada, as the nine tasks", "ada, wording b", "ada, wording c"),
         ),
     )
+
+
+def test_dots_have_names_or_it_is_said_what_they_are(kept):
+    def note_of(many):
+        tasks = [
+            kept("ada", {"i1": {"ptc": 0.1, "mae": 1.0, "squared_error": 1.0}}, k=k)
+            for k in range(1, many + 1)
+        ]
+        figure = rating_tau.run(tasks, NoOptions()).figures[0]
+        return len(figure.marks[0].names), figure.note
+
+    what = "a dot is a model in one setting, as the first table lists them"
+    assert note_of(15) == (15, what)
+    assert note_of(16) == (0, f"{what}; names are left out of more than 15")
+
+
+def test_ratings_and_groups_of_two_runs_of_a_model_belong_together_where_seeds_are_the_same(kept):
+    errors = {"mae": 2.0, "squared_error": 4.0}
+    tasks = [
+        kept("ada", {"i1": {"ptc": 0.1, **errors}}, run="r1-aa", label="ada r1-aa"),
+        kept("ada", {"i1/u1": errors}, ask="rating", run="r2-bb", label="ada r2-bb"),
+        kept("ada", {"i1": {"ptc": 0.3, **errors}}, run="r3-cc", label="ada r3-cc", seed=1),
+    ]
+    rows = rating_tau.run(tasks, NoOptions()).sheets[0].rows
+    assert [(row[0], row[7]) for row in rows] == [
+        ("ada aa", "behaviours"), ("ada cc", "groups"),
+    ]  # fmt: skip
 
 
 def test_levels_are_correlated_apart_and_two_configurations_not_at_all(wordings, kept):
@@ -291,8 +402,8 @@ def test_levels_are_correlated_apart_and_two_configurations_not_at_all(wordings,
         for k, tau in ((1, 0.1), (2, 0.2))
     ]
     rows = rating_tau.run([*wordings, *hard], NoOptions()).sheets[1].rows
-    assert [row[:3] for row in rows[:2]] == [("MAE", "easy", 3), ("MAE", "hard", 2)]
-    assert rows[1][3] is None
+    assert [row[1:4] for row in rows[:2]] == [("easy", "groups", 3), ("hard", "groups", 2)]
+    assert rows[1][4] is None
 
 
 def test_errors_that_are_all_the_same_have_no_correlation(kept):
@@ -300,7 +411,9 @@ def test_errors_that_are_all_the_same_have_no_correlation(kept):
         kept("ada", {"i1": {"ptc": tau, "mae": 1.0, "squared_error": 1.0}}, k=k)
         for k, tau in ((1, 0.1), (2, 0.2), (3, 0.3))
     ]
-    assert rating_tau.run(same, NoOptions()).sheets[1].rows[0] == ("MAE", "easy", 3, None)
+    assert rating_tau.run(same, NoOptions()).sheets[1].rows[0] == (
+        "MAE", "easy", "groups", 3, None,
+    )  # fmt: skip
 
 
 def test_without_ratings_a_configuration_has_no_errors_and_enters_nothing(kept):
@@ -333,6 +446,15 @@ def test_each_domain_stands_at_the_mean_count_of_its_items(kept, tmp_path):
     assert figure.marks == (
         Points(label="ada", x=(20.0, 100.0), y=(0.25, 0.25), names=("books", "kitchen")),
     )
+
+
+def test_two_runs_of_a_model_on_a_domain_are_told_apart(kept, tmp_path):
+    counts = written(tmp_path, "counts.csv", "item,count", "i1,10")
+    tasks = [
+        kept("ada", {"i1": 1.0}, domain="books", run=f"r-{seed}f", seed=seed) for seed in (0, 1)
+    ]
+    report = domains.run(tasks, domains.Options(counts=counts))
+    assert [row[0] for row in report.sheets[0].rows] == ["ada 0f", "ada 1f"]
 
 
 def test_a_count_of_nothing_keeps_the_axis_plain(kept, tmp_path):

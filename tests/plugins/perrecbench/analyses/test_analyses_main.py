@@ -41,7 +41,6 @@ def test_cells_are_means_with_unreadable_groups_counted_0_and_the_average_is_of_
     assert without.rows == (
         ("ada", "unreadable", 1, 0, None),
         ("ada", "ptc", pytest.approx(6 / 8), -1 / 2, pytest.approx(1 / 8)),
-        ("ada", "ptc_published", pytest.approx(6 / 8), -1 / 2, pytest.approx(1 / 8)),
     )
 
 
@@ -143,6 +142,28 @@ def test_all_nine_cells_stand_in_the_order_of_table_1_beside_its_nearest_rows(ke
     assert theirs.notes == ()
 
 
+def test_neighbours_are_those_of_the_average_without_unreadable_groups_as_published(kept):
+    # Of 200 groups 20 cannot be read: .13 over all is .13 * 200 / 180 = .144 over the others, so
+    # that the rows next to it are one of .15 and one of .14, not those next to .13.
+    found = {item: {"ptc": 1.0, "ptc_published": 0.13 * 200 / 180} for item in ITEMS[20:]}
+    found |= dict.fromkeys(ITEMS[:20], "rate/no_json")
+    tasks = [kept("ada", found, level=level, ask=ask) for level, ask in CELLS]
+    theirs = run(tasks, Options()).sheets[1]
+    above, _ = next_to(0.145)
+    assert [row[0] for row in theirs.rows] == [
+        f"published: {above.model}", "ada", "ada, unreadable left out",
+        "published: LLAMA-3.1-405B-IT",
+    ]  # fmt: skip
+    assert theirs.rows[1][10] == pytest.approx(0.13)
+    assert theirs.rows[2][1:11] == (pytest.approx(0.13 / 0.9),) * 10
+    assert theirs.rows[2][11:] == (None, None)
+
+
+def test_a_published_row_of_the_very_same_average_stands_above(kept):
+    theirs = run(nine(kept, "ada", 0.18), Options()).sheets[1]
+    assert [row[0] for row in theirs.rows][:2] == ["published: CLAUDE-3.5-SONNET", "ada"]
+
+
 def test_above_the_best_and_below_the_worst_there_is_one_neighbour():
     assert [row.model for row in next_to(0.5)] == ["CLAUDE-3.5-SONNET"]
     assert [row.model for row in next_to(-0.5)] == ["MINISTRAL-8B-IT"]
@@ -196,7 +217,7 @@ def test_models_stand_by_average_among_their_neighbours_and_others_below(kept):
     theirs = run(tasks, Options()).sheets[1]
     assert [row[0].removeprefix("published: ") for row in theirs.rows] == [
         "CLAUDE-3.5-SONNET", "high", "MISTRAL-LARGE-123B-IT", "LLAMA3.1-8B-IT", "low",
-        "MINISTRAL-8B-IT", "odd (strict)",
+        "MINISTRAL-8B-IT", "odd, strict",
     ]  # fmt: skip
 
 
@@ -224,20 +245,76 @@ def test_baselines_of_other_groups_stand_apart_and_say_of_which(kept):
     sheet = run(tasks, Options()).sheets[2]
     assert sheet.columns[:2] == ("ranking", "of the groups of")
     assert [row[:3] for row in sheet.rows] == [
-        ("random", "ada", 1.0), ("random", "ada (k 8)", 0.0),
+        ("random", "ada", 1.0), ("random", "ada, k 8", 0.0),
     ]  # fmt: skip
+
+
+SAME = {"origin": "folder", "tables": {"histories": {"fingerprint": "a"}}}
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"data": {**SAME, "tables": {"histories": {"fingerprint": "b"}}}},
+        {"data": {**SAME, "tables": {**SAME["tables"], "items": {"fingerprint": "b"}}}},
+        {"data": {**SAME, "origin": "sample"}},
+        {"limit": 5},
+    ],
+)
+def test_tasks_of_other_data_make_another_row(kept, more):
+    easy = kept("ada", {"i1": 1.0}, run="one", data=SAME)
+    hard = kept("ada", {"i1": 0.5}, run="two", level="hard", **{"data": SAME, **more})
+    rows = run([easy, hard], Options()).sheets[0].rows
+    assert [row[0] for row in rows] == [
+        "ada one", "ada two",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("more", "setting"),
+    [
+        ({"sampling": {"temperature": 0.0, "max_tokens": 800}}, "temperature 0"),
+        ({"asked": {"sampling": {"top_p": 0.9}}}, "top p 0.9"),
+        ({"sampling": {"temperature": 0.1, "max_tokens": 64}}, "max tokens 64"),
+    ],
+)
+def test_tasks_asked_with_other_sampling_make_another_row_that_says_so(kept, more, setting):
+    easy = kept("ada", {"i1": 1.0}, sampling={"temperature": 0.1, "max_tokens": 800})
+    hard = kept("ada", {"i1": 0.5}, level="hard", **more)
+    rows = run([easy, hard], Options()).sheets[0].rows
+    assert [row[0] for row in rows] == ["ada", f"ada, {setting}"]
 
 
 def test_how_far_models_follow_the_averages_is_over_what_could_be_read(kept):
     found = {
-        "i1": {"ptc": 1.0, "ptc_published": 1.0, "like_higher_average": 1.0},
-        "i2": {"like_higher_average": 0.5},
-        "i3": "rate/no_json",
+        f"i{number}": {"ptc": 1.0, "ptc_published": 1.0, "like_higher_average": like}
+        for number, like in enumerate((1.0, 1.0, 1.0, 0.0, 0.0, 0.0))
     }
+    found |= {"i6": {"like_higher_average": 1.0}, "i7": "rate/no_json"}
     ours, _, _, like, _ = run([kept("ada", found)], Options()).sheets
-    assert like.rows == (("ada", 0.75, 0.75),)
-    # Two of the three groups have a label: i2 has none, i3 could not be read.
-    assert ours.notes[-1] == "ada, easy: 2 of 3 groups have a label"
+    assert like.rows == (("ada", pytest.approx(4 / 7), pytest.approx(4 / 7)),)
+    assert like.notes == ()
+    # Seven of the eight groups have a label: i6 has none, i7 could not be read.
+    assert ours.notes[-1] == "ada, easy: 7 of 8 groups have a label"
+
+
+def test_what_is_hidden_as_unreadable_is_not_told_of_the_averages_either(kept):
+    found = {"i1": {"ptc": 1.0, "ptc_published": 1.0, "like_higher_average": 1.0}}
+    failed = {**found, "i2": {"like_higher_average": 1.0}, "i3": "rate/no_json"}
+    # One of seven has no ptc, which hides nothing; of the agreements one of two is missing.
+    few = {f"i{number}": {"ptc": 1.0, "ptc_published": 1.0} for number in range(6)}
+    few |= {"i1": found["i1"], "i6": "rank/no_json"}
+    tasks = [
+        kept("ada", found, ask="pointwise"),
+        kept("ada", failed, ask="listwise"),
+        kept("ben", {"i1": found["i1"]}, ask="pointwise"),
+        kept("ben", {"i1": found["i1"]}, ask="listwise"),
+    ]
+    like = run(tasks, Options()).sheets[3]
+    assert like.columns == ("model", "easy point", "easy list", "avg. of 2")
+    assert like.rows == (("ada", 1.0, None, None), ("ben", 1.0, 1.0, 1.0))
+    assert like.notes == ("ada: not shown where over 15% are unreadable",)
+    assert run([kept("cleo", few)], Options()).sheets[3].rows == (("cleo", None),)
 
 
 def test_groups_without_any_label_leave_the_agreement_with_averages(kept):
@@ -257,18 +334,50 @@ def test_tasks_of_several_runs_of_a_model_make_one_row_of_the_same_data(kept):
     other = kept("ada", {"i1": 0.0}, level="hard", run="three", data={"origin": "sample"})
     assert [row[:3] for row in run([easy, hard], Options()).sheets[0].rows] == [("ada", 1.0, 0.0)]
     assert [row[:3] for row in run([easy, other], Options()).sheets[0].rows] == [
-        ("ada (one perrec_easy_pointwise)", 1.0, None),
-        ("ada (three perrec_hard_pointwise)", None, 0.0),
+        ("ada one", 1.0, None),
+        ("ada three", None, 0.0),
     ]
+
+
+FIRST, SECOND = "20261120T205058-ada-fd1f5ab6", "20261121T101112-ada-0badcafe"
+
+
+def test_tasks_of_another_revision_make_another_row(kept):
+    tasks = [
+        kept("ada", {"i1": 1.0}, run=FIRST, revision="1"),
+        kept("ada", {"i1": 0.0}, run=SECOND, level="hard", revision="2"),
+    ]
+    assert [row[:3] for row in run(tasks, Options()).sheets[0].rows] == [
+        ("ada fd1f5ab6", 1.0, None), ("ada 0badcafe", None, 0.0),
+    ]  # fmt: skip
+
+
+def test_rows_are_called_by_model_and_setting_and_by_the_end_of_the_run_where_these_repeat(kept):
+    tasks = [
+        kept("ada", {"i1": 1.0}, run=FIRST, label=f"ada {FIRST}"),
+        kept("ada", {"i1": 1.0}, run=FIRST, label=f"ada {FIRST}", profile="none"),
+        kept("ada", {"i1": 1.0}, run=SECOND, label=f"ada {SECOND}", profile="none", seed=1),
+    ]
+    assert [row[0] for row in run(tasks, Options()).sheets[0].rows] == [
+        "ada", "ada fd1f5ab6, without profile", "ada 0badcafe, without profile",
+    ]  # fmt: skip
+
+
+def test_runs_whose_names_end_alike_are_called_by_all_of_their_names(kept):
+    again = "20261122T000000-ada-fd1f5ab6"
+    tasks = [kept("ada", {"i1": 1.0}, run=name) for name in (FIRST, again)]
+    assert [row[0] for row in run(tasks, Options()).sheets[0].rows] == [
+        f"ada {FIRST}", f"ada {again}",
+    ]  # fmt: skip
 
 
 def test_two_tasks_for_one_cell_make_two_rows_that_are_told_apart(kept):
     tasks = [
-        kept("ada", {"i1": 1.0}, name="perrec_easy_pointwise"),
-        kept("ada", {"i1": 0.0}, name="again"),
+        kept("ada", {"i1": 1.0}, name="perrec_easy_pointwise", run="t-ada-f1"),
+        kept("ada", {"i1": 0.0}, name="again", run="t-ada-f1"),
     ]
     assert [row[:2] for row in run(tasks, Options()).sheets[0].rows] == [
-        ("ada (run-of-ada perrec_easy_pointwise)", 1.0), ("ada (run-of-ada again)", 0.0),
+        ("ada f1 perrec_easy_pointwise", 1.0), ("ada f1 again", 0.0),
     ]  # fmt: skip
 
 
@@ -282,11 +391,11 @@ def test_variants_are_rows_named_with_what_differs(kept):
     ]
     tasks = [kept("ada", {"i1": 1.0}, **way) for way in ways]
     assert [row[0] for row in run(tasks, Options()).sheets[0].rows] == [
-        "ada (without profile text)",
-        "ada (held-out groups)",
-        "ada (chain of thought, 5 samples)",
-        "ada (domain books, tokens words)",
-        "ada (comparing all pairs)",
+        "ada, without profile text",
+        "ada, held-out groups",
+        "ada, chain of thought, 5 samples",
+        "ada, domain books, tokens words",
+        "ada, comparing all pairs",
     ]
 
 

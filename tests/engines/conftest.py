@@ -1,0 +1,212 @@
+"""The real engine on any machine: vLLM for CPUs, and tiny checkpoints made on the spot."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+OWN = ROOT / ".venv-vllm"
+
+WAIT = 300.0
+"""Seconds that a start, and whatever else is waited for, may take on a slow machine."""
+
+FRUGAL = {
+    "HF_HUB_OFFLINE": "1",
+    "VLLM_CPU_KVCACHE_SPACE": "1",
+    "VLLM_NO_USAGE_STATS": "1",
+}
+"""An engine that takes one gigabyte for prompts, and talks to nobody."""
+
+
+def left_out() -> str | None:
+    """Why the engine tests are not run; None where they are."""
+    wanted = os.environ.get("HARNESS_TEST_VLLM", "")
+    if wanted == "1" or (not wanted and (OWN / ".installed").exists()):
+        return None
+    return f"HARNESS_TEST_VLLM={wanted}" if wanted else "no .venv-vllm: see `make test-vllm`"
+
+
+@pytest.fixture(scope="session")
+def vllm_python() -> str:
+    """The interpreter that has vLLM; the tests are skipped, and say so, where none was made."""
+    reason = left_out()
+    if reason is not None:
+        pytest.skip(reason)
+    return os.environ.get("HARNESS_VLLM_PYTHON") or str(OWN / "bin" / "python")
+
+
+@dataclass(frozen=True)
+class Checkpoints:
+    """A model that answers at random, and a judge that answers "1" to everything."""
+
+    candidate: Path
+    judge: Path
+
+
+@pytest.fixture(scope="session")
+def checkpoints(vllm_python: str, tmp_path_factory: pytest.TempPathFactory) -> Checkpoints:
+    folder = tmp_path_factory.mktemp("checkpoints")
+    made = Checkpoints(folder / "tiny-candidate", folder / "tiny-judge")
+    for target, options in ((made.candidate, ["--seed", "0"]), (made.judge, ["--says", "1"])):
+        subprocess.run(
+            [vllm_python, HERE / "tiny_model.py", target, *options],
+            env={**os.environ, **FRUGAL},
+            check=True,
+        )
+    return made
+
+
+@pytest.fixture(scope="session")
+def engine_args(vllm_python: str) -> dict[str, str]:
+    """Model arguments for a start that compiles nothing."""
+    return {"python": vllm_python, "enforce_eager": "true", "dtype": "float32"}
+
+
+@pytest.fixture(scope="session")
+def frugal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Engines that this process starts take little, and keep nothing."""
+    cache = {"VLLM_CACHE_ROOT": str(tmp_path_factory.mktemp("vllm"))}
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in {**FRUGAL, **cache}.items():
+            patch.setenv(name, value)
+        yield
+
+
+@dataclass
+class Ended:
+    """A harness process that ended."""
+
+    code: int
+    out: str
+    err: str
+
+    def summary(self, task: str = "interests") -> dict[str, Any]:
+        return next(one for one in json.loads(self.out)["summaries"] if one["task"] == task)
+
+
+@dataclass
+class Command:
+    """The worked example in a folder of its own, asked of real engines.
+
+    Engines inherit that folder as theirs, which tells their processes from all others, whatever
+    they call themselves.
+    """
+
+    folder: Path
+    checkpoints: Checkpoints
+    engine_args: dict[str, str]
+    processes: list[subprocess.Popen[str]] = field(default_factory=list)
+
+    def spec(self, checkpoint: Path, **more: str) -> str:
+        args = {"pretrained": str(checkpoint), **self.engine_args, **more}
+        return ",".join(f"{name}={value}" for name, value in args.items())
+
+    def arguments(self, *more: str, judge: str = "lexical", **engine: str) -> list[str]:
+        return [
+            sys.executable, "-m", "harness", "--tasks", "interests", "--data", "sample",
+            "--model", "vllm", "--model_args", self.spec(self.checkpoints.candidate, **engine),
+            "--judge", judge, "--structured", "--max_failures", "1", "--json", *more,
+        ]  # fmt: skip
+
+    def start(self, *more: str, **options: str) -> subprocess.Popen[str]:
+        kept = {k: v for k, v in os.environ.items() if not k.startswith(("HARNESS_", "VLLM_"))}
+        process = subprocess.Popen(
+            self.arguments(*more, **options),
+            cwd=self.folder,
+            env={
+                **kept,
+                **FRUGAL,
+                "HARNESS_CACHE": str(self.folder / "cache"),
+                "VLLM_CACHE_ROOT": str(self.folder / "cache"),
+            },
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.processes.append(process)
+        return process
+
+    @staticmethod
+    def end_of(process: subprocess.Popen[str]) -> Ended:
+        out, err = process.communicate(timeout=2 * WAIT)
+        return Ended(process.returncode, out, err)
+
+    def run(self, *more: str, **options: str) -> Ended:
+        return self.end_of(self.start(*more, **options))
+
+    def engine_processes(self) -> dict[int, str]:
+        """Every process that an engine of this folder has: its id, and what it calls itself."""
+        ours = {process.pid for process in self.processes}
+        found = {}
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit() and int(entry.name) not in ours:
+                try:
+                    inside = (entry / "cwd").readlink() == self.folder
+                    words = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+                except OSError:
+                    continue
+                if inside and words:
+                    found[int(entry.name)] = words
+        return found
+
+    def server(self) -> int | None:
+        """The process id of the server that runs, None where none does."""
+        return next(
+            (
+                pid
+                for pid, words in self.engine_processes().items()
+                if "api_server" in words and "keeper.py" not in words
+            ),
+            None,
+        )
+
+    @property
+    def run_folder(self) -> Path:
+        (folder,) = (one for one in (self.folder / "runs").iterdir() if one.is_dir())
+        return folder
+
+    def manifest(self) -> dict[str, Any]:
+        return json.loads((self.run_folder / "manifest.json").read_text())
+
+    def records(self, stage: str) -> list[dict[str, Any]]:
+        """The whole records that a stage has so far."""
+        journals = (self.folder / "runs").glob(f"*/interests/?-{stage}.jsonl")
+        # Lines end where a byte says so: a random answer may hold all that Unicode breaks lines at.
+        lines = [line for file in journals for line in file.read_bytes().split(b"\n")[:-1]]
+        return [json.loads(line) for line in lines]
+
+
+@pytest.fixture
+def command(
+    tmp_path: Path, checkpoints: Checkpoints, engine_args: dict[str, str]
+) -> Iterator[Command]:
+    made = Command(tmp_path.resolve(), checkpoints, engine_args)
+    yield made
+    for process in made.processes:
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
+
+
+@pytest.fixture(scope="session")
+def wait_until() -> Callable[..., None]:
+    """Returns once a condition holds; a test that waits in vain fails there."""
+
+    def wait(condition: Callable[[], object], *, seconds: float = WAIT) -> None:
+        end = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < end, "waited in vain"
+            time.sleep(0.05)
+
+    return wait

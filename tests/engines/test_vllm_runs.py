@@ -1,0 +1,83 @@
+"""Whole runs on real engines: one after the other, killed, and gone on with."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("vllm"), pytest.mark.timeout(1200)]
+
+PEOPLE = 40
+FEW = {"max_num_seqs": "2"}
+"""Two requests at a time, so that a stage lasts long enough to be disturbed."""
+
+UP = "Application startup complete"
+"""What the server writes when it is up."""
+
+TIME = re.compile(r"\b\d\d-\d\d \d\d:\d\d:\d\d\b")
+"""When it wrote a line."""
+
+
+def test_candidate_and_judge_run_in_two_engines_one_after_the_other(command):
+    judge = f"vllm:{command.spec(command.checkpoints.judge)}"
+    done = command.run(judge=judge)
+    assert done.code == 0, done.err
+    named = [call for one in command.records("name") for call in one["calls"]]
+    whole = [call for call in named if call["finish"] == "stop"]
+    use = done.summary()["stages"]["name"]["roles"]["candidate"]
+    assert (use["asked_schema"], use["met_schema"]) == (len(named), len(whole))
+    assert len(whole) > PEOPLE / 2
+    judged = [call for one in command.records("support") for call in one["calls"]]
+    assert len(judged) > 0
+    assert {call["text"] for call in judged} == {"1"}
+    assert command.engine_processes() == {}
+    logs = sorted((command.run_folder / "engines").iterdir())
+    assert [log.name for log in logs] == ["vllm-tiny-candidate.log", "vllm-tiny-judge.log"]
+    first, second = (log.read_text() for log in logs)
+    assert (first.count(UP), second.count(UP)) == (1, 1)
+    assert TIME.findall(first)[-1] <= TIME.findall(second)[0]
+
+
+def test_kill_9_of_the_harness_leaves_nothing_and_the_same_command_goes_on(command, wait_until):
+    before = set(Path("/dev/shm").iterdir())
+    process = command.start(**FEW)
+    wait_until(lambda: len(command.records("name")) >= 4 or process.poll() is not None)
+    assert process.poll() is None, process.communicate()
+    assert command.server() is not None
+    process.kill()
+    process.communicate()
+    wait_until(lambda: command.engine_processes() == {}, seconds=20)
+    assert set(Path("/dev/shm").iterdir()) - before == set()
+
+    kept = command.records("name")
+    assert 4 <= len(kept) < PEOPLE
+    done = command.run(**FEW)
+    assert done.code == 0, done.err
+    assert command.records("name")[: len(kept)] == kept
+    assert len(command.records("name")) == PEOPLE
+    assert [one["status"] for one in command.manifest()["sessions"]] == ["running", "done"]
+
+
+def test_a_server_that_is_killed_is_started_again_once_and_then_given_up(command, wait_until):
+    process = command.start(**FEW)
+
+    def kill_after(records: int) -> int:
+        wait_until(lambda: len(command.records("name")) >= records or process.poll() is not None)
+        assert process.poll() is None, process.communicate()
+        os.kill(command.server(), signal.SIGKILL)
+        return len(command.records("name"))
+
+    done_before = kill_after(4)
+    kill_after(done_before + 4)
+    ended = command.end_of(process)
+    assert ended.code == 1
+    assert "the server died again" in ended.err
+    assert "killed by SIGKILL" in ended.err
+    assert command.engine_processes() == {}
+    assert done_before + 4 <= len(command.records("name")) < PEOPLE
+    (log,) = (command.run_folder / "engines").iterdir()
+    assert log.read_text().count(UP) == 2

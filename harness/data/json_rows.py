@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import json
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, NoReturn
@@ -86,7 +87,7 @@ def _lines_or_one_object(path: Path) -> Rows:
     return read_json_lines(path)
 
 
-class Walk:
+class Walk(ABC):
     """The walk over one array or object: what is read and not yet used, and how far that is."""
 
     whole = "array"
@@ -133,9 +134,9 @@ class Walk:
             self._take(1)
             self._finish(stream, row)
 
+    @abstractmethod
     def _row(self, stream: IO[bytes], row: int) -> dict[str, Any]:
         """The columns of the row that begins here."""
-        raise NotImplementedError
 
     def _value(self, stream: IO[bytes], row: int, *, column: str | None = None) -> Any:
         """The whole JSON value that begins here; `column` is its own where it is not a row."""

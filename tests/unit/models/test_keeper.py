@@ -230,7 +230,7 @@ time.sleep(600)
 """
     started(TELL + orphaning)
     orphan = pid_in(tmp_path, "orphan")
-    until(lambda: not Path(f"/proc/{orphan}").exists())
+    assert until(lambda: not Path(f"/proc/{orphan}").exists())
 
 
 def test_a_command_that_does_not_exist_is_told_with_its_name():
@@ -251,7 +251,7 @@ def test_a_file_that_may_not_be_run_is_told_with_its_name(tmp_path):
 
 def test_a_killed_parent_takes_everything_with_it(tmp_path):
     pids = killed_parent(tmp_path, beside="")
-    until(lambda: not any(lives(pid) for pid in pids))
+    assert until(lambda: not any(lives(pid) for pid in pids))
 
 
 def test_a_killed_parent_takes_everything_with_it_though_another_holds_the_pipe(tmp_path):
@@ -259,7 +259,7 @@ def test_a_killed_parent_takes_everything_with_it_though_another_holds_the_pipe(
     pids = killed_parent(tmp_path, beside="if os.fork() == 0: tell('other'); time.sleep(600)")
     other = pid_in(tmp_path, "other")
     try:
-        until(lambda: not any(lives(pid) for pid in pids))
+        assert until(lambda: not any(lives(pid) for pid in pids))
         assert lives(other)
     finally:
         os.kill(other, signal.SIGKILL)

@@ -23,6 +23,7 @@ from harness.calls.limiter import Limiter
 from harness.calls.policy import Budget, Patience
 from harness.calls.retry import delay_before_retry, may_retry
 from harness.calls.store import Store
+from harness.calls.turns import Turns
 from harness.calls.usage import UsageBook, Use, add_tokens
 from harness.errors import BudgetSpent, HarnessError, ModelError
 from harness.models import CallError, Identity, Model, Reply, Request
@@ -130,6 +131,7 @@ class Client:
         self._flights: dict[str, _Flight] = {}
         self._lines: dict[int, _Line] = {}
         self._draw = Random()
+        self._turns = Turns()
         self._stopped: HarnessError | None = None
         self._in_the_air = 0
         self._landed = asyncio.Event()
@@ -259,8 +261,12 @@ class Client:
                 seconds=time.monotonic() - began,
             )
         reusable = outcome.finish == "stop" and model.identity.scope != "call"
-        if self._store is not None and reusable:
-            self._store.put(bytes.fromhex(key), _encode(outcome))
+        try:
+            if line.limiter.busy:
+                await self._turns.wait()
+        finally:
+            if self._store is not None and reusable:
+                self._store.put(bytes.fromhex(key), _encode(outcome))
         return Answer(
             reply=outcome,
             failure=None,

@@ -11,6 +11,7 @@ from harness.calls.client import Answer, Client
 from harness.calls.keys import call_seed
 from harness.calls.policy import Budget, Patience
 from harness.calls.store import Store
+from harness.calls.turns import AT_A_TIME
 from harness.calls.usage import Use
 from harness.errors import BudgetSpent, Interrupted, ModelError, StorageError
 from harness.models import CallError, Identity, Message, Reply, Request, Sampling, Usage
@@ -284,6 +285,44 @@ async def test_a_cancelled_call_gives_its_place_back():
 
 
 # Retries and failures
+
+
+async def test_after_a_burst_of_answers_requests_that_waited_go_first():
+    places, burst, never = 20, asyncio.Event(), asyncio.Event()
+    answers = [after(burst, Reply(text="ok"))] * places + [after(never, Reply(text="ok"))] * places
+    model = Script(*answers, concurrency=places)
+    to, used_after = client(), []
+
+    async def use(number: int) -> None:
+        await ask(to, model, request(str(number)))
+        used_after.append(len(model.requests))
+
+    tasks = [asyncio.create_task(use(number)) for number in range(2 * places)]
+    await asyncio.sleep(0.01)
+    burst.set()
+    await asyncio.gather(*tasks[:places])
+    assert used_after[-1] == 2 * places
+    assert used_after.count(2 * places) >= places - AT_A_TIME
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def test_an_answer_is_kept_though_its_asker_gives_up_while_others_go_first(store):
+    answered, never = asyncio.Event(), asyncio.Event()
+    model = Script(after(answered, Reply(text="one")), after(never, Reply(text="two")))
+    to = client(store)
+    asking = asyncio.create_task(ask(to, model, request("first")))
+    other = asyncio.create_task(ask(to, model, request("other")))
+    await asyncio.sleep(0.01)
+    to._turns.wait = never.wait  # others go first for ever
+    answered.set()
+    await asyncio.sleep(0.01)
+    assert not asking.done()
+    for task in (asking, other):
+        task.cancel()
+    await asyncio.gather(asking, other, return_exceptions=True)
+    assert (await ask(client(store), model, request("first"))).source == "store"
 
 
 async def test_what_can_be_mended_is_tried_again():

@@ -127,20 +127,23 @@ import sqlite3, sys, time
 connection = sqlite3.connect(sys.argv[1], isolation_level=None)
 connection.execute("BEGIN IMMEDIATE")
 print("locked", flush=True)
-time.sleep(float(sys.argv[2]))
+sys.stdin.readline()
+time.sleep(0.3)
 connection.execute("COMMIT")
 """
 
 
 async def test_a_lock_of_another_process_is_waited_for(path):
     store = Store.open(path)
-    with run_python(LOCKER, path, 1.0) as locker:
+    with run_python(LOCKER, path, stdin=subprocess.PIPE) as locker:
         assert locker.stdout.readline() == "locked\n"
         for number in range(BATCH_ROWS + 10):
             store.put(key(number), b"x")
         await asyncio.sleep(0.2)
         assert store.get(key(3)) == b"x"
         assert rows_on_disk(path) == 0
+        locker.stdin.write("\n")
+        locker.stdin.flush()
         store.flush()
     assert rows_on_disk(path) == BATCH_ROWS + 10
     store.close()

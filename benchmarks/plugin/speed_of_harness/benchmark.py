@@ -18,6 +18,7 @@ from harness import (
     Stage,
     TextReader,
 )
+from speed_of_harness.clock import asking
 
 if TYPE_CHECKING:
     from harness import Dataset, Desk, Records
@@ -55,6 +56,7 @@ def items(_upstreams: Mapping[str, Records], data: Any, options: Options) -> Ite
 
 async def work(item: Text, desk: Desk) -> str | Failure:
     """What the candidate answers to the text."""
+    asking()
     answer = await desk.ask("candidate", "answer", {"text": item.text}, read=TextReader())
     return answer.value if isinstance(answer, Parsed) else answer
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from harness import Identity, ModelSettings, Reply, Request, Usage
 from speed_of_harness.answers import answer
+from speed_of_harness.clock import asking
 
 USAGE = Usage(prompt_tokens=500, completion_tokens=1)
 
@@ -25,5 +26,6 @@ class FreeModel:
 
     async def ask(self, request: Request) -> Reply:
         """The answer, at once."""
+        asking()
         benchmark = request.topic.benchmark if request.topic is not None else ""
         return Reply(text=answer(benchmark, request.messages[-1].content), usage=USAGE)

@@ -20,7 +20,9 @@ PROJECT = "harness"
 DATA = "data"
 """The command that tools belong to unless they name one of their own."""
 
-TAKEN = ("tasks", "show", "score", "analyse", "validate")
+TAKEN = (
+    "tasks", "show", "score", "analyse", "validate", "config", "completion", "run", "ls",
+)  # fmt: skip
 """The commands of `harness` that no tool can belong to."""
 
 hookspec = pluggy.HookspecMarker(PROJECT)

@@ -32,13 +32,20 @@ _USER_IN_URL = re.compile(r"(?i)\b([a-z][a-z0-9+.-]*://)[^\s/@?#]+@")
 _ARGUMENT = re.compile(r"([A-Za-z_][\w.-]*)=([^,\s&]+)")
 _SECRET_VARIABLE = re.compile(r"(?:KEY|TOKEN|SECRET|PASSWORD)$")
 _SHORTEST_SECRET = 12
+_kept_out: set[str] = set()
 
 
 def names_a_secret(name: str) -> bool:
     """Whether an argument of that name is one that holds a key, token, secret or password."""
     words = [word.lower() for word in _WORD.findall(name)]
-    # `api_key_env` and the like name the variable that holds the key.
-    return words[-1:] != ["env"] and any(word in _SECRET_WORDS for word in words)
+    # `api_key_env` and `api_key_file` name the variable and the file that hold the key.
+    return words[-1:] not in (["env"], ["file"]) and any(word in _SECRET_WORDS for word in words)
+
+
+def keep_out(secret: str) -> None:
+    """Have a secret that is not of the environment cut out of texts as well; not a short one."""
+    if len(secret) >= _SHORTEST_SECRET:
+        _kept_out.add(secret)
 
 
 def redacted_args(args: Mapping[str, Any]) -> dict[str, Any]:
@@ -59,10 +66,10 @@ def redacted_spec(spec: str) -> str:
 def without_key_material(value: Any, secrets: tuple[str, ...] | None = None) -> Any:
     """A JSON value whose strings have lost whatever is recognisably key material.
 
-    That is what has the form of a known kind of key, credentials in an address, and the values
-    that the environment's own secret variables have now.
+    That is what has the form of a known kind of key, credentials in an address, the values that
+    the environment's own secret variables have now, and what `keep_out` was told.
     """
-    known = environment_secrets() if secrets is None else secrets
+    known = (*_kept_out, *environment_secrets()) if secrets is None else secrets
     if isinstance(value, str):
         return _without(value, known)
     if isinstance(value, Mapping):

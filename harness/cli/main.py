@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from harness.cli import analyse, data, run, score, show, tasks, validate
+from harness.cli import analyse, config, data, run, score, show, tasks, validate
 from harness.cli.errors import print_error
 from harness.errors import HarnessError, UsageError, did_you_mean
 
@@ -19,6 +19,7 @@ COMMANDS = {
     "analyse": analyse,
     "data": data,
     "validate": validate,
+    "config": config,
 }
 
 EPILOG = """\
@@ -55,8 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; the exit code."""
     arguments = with_underscores(sys.argv[1:] if argv is None else argv)
     try:
-        parsed = parser_for(arguments).parse_args(arguments)
-        code: int = parsed.func(parsed)
+        code = carried_out(arguments)
     except HarnessError as error:
         print_error(error)
         return error.exit_code
@@ -67,6 +67,23 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader of our output went away, as `| head` does; Python would complain at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    return code
+
+
+def carried_out(arguments: Sequence[str]) -> int:
+    """Carry a command out; the exit code."""
+    parsed = parser_for(arguments).parse_args(arguments)
+    if "held" not in vars(parsed) or parsed.version:
+        code: int = parsed.func(parsed)
+        return code
+    from harness.cli.settle import settle, without_defaults
+
+    explicit = without_defaults(parser_for(arguments)).parse_args(arguments)
+    parsed.held = settle(parsed, explicit, run_parser=parser_for([]))
+    try:
+        code = parsed.func(parsed)
+    except UsageError as error:
+        raise parsed.held.placed(error) from error.__cause__
     return code
 
 

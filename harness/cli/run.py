@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,11 +13,18 @@ from harness.cli.errors import print_error
 from harness.errors import UsageError
 
 if TYPE_CHECKING:
+    from harness.cli.layers import Held
     from harness.pipeline.settings import RunSettings
 
 
 _DATA_OF_TASK = re.compile(r"(?P<task>[\w.-]+)=(?P<place>.*)")
 """What `--data` says of one task; a path with `=` in it is told apart by its first `/`."""
+
+ONCE = frozenset({
+    "help", "version", "json", "dry_run", "rescore_only", "print_server_command", "resume", "fresh",
+    "retry_failures",
+})  # fmt: skip
+"""Options that are meant for one command: no file of settings and no variable gives them."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -62,6 +70,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     _add_running(parser)
     _add_showing(parser)
+    _add_opposites(parser)
+    # `settle` puts here what files, environment and command line give.
+    parser.set_defaults(held=None)
 
 
 def _add_running(parser: argparse.ArgumentParser) -> None:
@@ -111,6 +122,18 @@ def _add_showing(parser: argparse.ArgumentParser) -> None:
     shown.add_argument("--version", action="store_true", help="print the version and stop")
 
 
+def _add_opposites(parser: argparse.ArgumentParser) -> None:
+    """Give every switch its opposite, which takes back what a file or a variable says."""
+    for action in parser._actions:
+        name = action.option_strings[-1].lstrip("-")
+        switch = isinstance(action, argparse._StoreTrueAction) and not name.startswith("no_")
+        if switch and name not in ONCE:
+            parser.add_argument(
+                f"--no_{name}", dest=action.dest, action="store_false",
+                default=argparse.SUPPRESS, help=argparse.SUPPRESS,
+            )  # fmt: skip
+
+
 def run(args: argparse.Namespace) -> int:
     """Run what the options ask for; the exit code."""
     if args.version:
@@ -119,6 +142,8 @@ def run(args: argparse.Namespace) -> int:
         print(version("user-understanding-harness"))
         return 0
     settings = settings_from(args)
+    if args.held is not None:
+        _tell_settings(args.held, quiet=args.quiet)
     if args.rescore_only:
         from harness.cli.rescore import rescore_only
 
@@ -135,6 +160,14 @@ def run(args: argparse.Namespace) -> int:
     return _run(settings, quiet=args.quiet, json=args.json)
 
 
+def _tell_settings(held: Held, *, quiet: bool) -> None:
+    """Say what was not given on the command line, so that nobody is surprised by it."""
+    for line in held.unread:
+        print_error(line)
+    if not quiet and (told := held.told()):
+        print(f"settings: {told} (`harness config` shows them)", file=sys.stderr)
+
+
 def _refuse_with(option: str, args: argparse.Namespace, others: Sequence[str]) -> None:
     for other in others:
         if getattr(args, other):
@@ -143,7 +176,6 @@ def _refuse_with(option: str, args: argparse.Namespace, others: Sequence[str]) -
 
 def _run(settings: RunSettings, *, quiet: bool, json: bool) -> int:
     import asyncio
-    import sys
 
     from harness.cli.analyse import print_group
     from harness.pipeline.run import arun
@@ -221,12 +253,7 @@ def _data(given: Sequence[str]) -> str | dict[str, str] | None:
     """The place of all data, or places by task, as settings have them."""
     from harness.pipeline.settings import ALL_OTHERS
 
-    named = []
-    for text in given:
-        of_task = _DATA_OF_TASK.fullmatch(text)
-        if of_task and not of_task["place"]:
-            raise UsageError("no place to read from", found=text, expected="--data TASK=DIR")
-        named.append((of_task["task"], of_task["place"]) if of_task else (ALL_OTHERS, text))
+    named = [data_of(text) for text in given]
     if [task for task, _ in named].count(ALL_OTHERS) > 1:
         raise UsageError(
             "--data is given twice",
@@ -235,6 +262,16 @@ def _data(given: Sequence[str]) -> str | dict[str, str] | None:
         )
     places = _unrepeated("--data", named)
     return places if places.keys() - {ALL_OTHERS} else places.get(ALL_OTHERS)
+
+
+def data_of(text: str) -> tuple[str, str]:
+    """The task that one `--data` speaks of, all others as `*`, and the place of its data."""
+    from harness.pipeline.settings import ALL_OTHERS
+
+    of_task = _DATA_OF_TASK.fullmatch(text)
+    if of_task and not of_task["place"]:
+        raise UsageError("no place to read from", found=text, expected="--data TASK=DIR")
+    return (of_task["task"], of_task["place"]) if of_task else (ALL_OTHERS, text)
 
 
 def _roles(args: argparse.Namespace) -> dict[str, str]:

@@ -28,6 +28,7 @@ from harness_models.openai_args import (
     tokens_field_of,
 )
 from harness_models.openai_headers import headers_with
+from harness_models.openai_key import read_key
 from harness_models.openai_wire import classify, read_body, read_reply, request_body, retry_after
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ class OpenAIModel:
         self._session: ClientSession | None = None
         self._url = ""
         self._credentials = ""
+        self._key_of_file: str | None = None
         self._proxy: str | None = None
 
     async def open(self) -> None:
@@ -81,6 +83,8 @@ class OpenAIModel:
 
         if self._session is not None:
             return
+        if self._socket is None and self._args.api_key_file is not None:
+            self._key_of_file = read_key(self._args.api_key_file)
         missing = self._socket is None and self._key() is None
         if missing and self._args.api_key_env != DEFAULT_KEY_ENV:
             raise UsageError(
@@ -165,6 +169,8 @@ class OpenAIModel:
     def _key(self) -> str | None:
         if self._socket is not None:
             return None
+        if self._args.api_key_file is not None:
+            return self._key_of_file
         return os.environ.get(self._args.api_key_env, "").strip() or None
 
     def _explained(self, error: CallError) -> CallError:
@@ -173,7 +179,8 @@ class OpenAIModel:
             return error
         key, detail = self._key(), error.detail
         if error.cause == "auth":
-            source = f"the key in {self._args.api_key_env}" if key else "no key"
+            place = self._args.api_key_file or self._args.api_key_env
+            source = f"the key in {place}" if key else "no key"
             unset = "" if key else f": {self._args.api_key_env} is not set"
             detail = f"{detail} ({address_of(self._args)} was sent {source}{unset})"
         elif error.cause == "not_found":

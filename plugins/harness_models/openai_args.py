@@ -29,6 +29,7 @@ class OpenAIArgs(msgspec.Struct, frozen=True, kw_only=True):
     model: str
     base_url: str | None = None
     api_key_env: str = DEFAULT_KEY_ENV
+    api_key_file: str | None = None
     revision: str | None = None
     identity: str | None = None
     immutable: bool = False
@@ -58,6 +59,13 @@ def read_args(settings: ModelSettings) -> OpenAIArgs:
             where="--model_args",
             found=", ".join(f"{name}=…" for name in settings.args) or "nothing",
             expected="model=NAME",
+        )
+    if "api_key_env" in values and "api_key_file" in values:
+        raise UsageError(
+            "the key of an openai model is said to be in two places",
+            where="--model_args",
+            found="api_key_env and api_key_file",
+            expected="one of them",
         )
     return OpenAIArgs(**values)
 

@@ -64,6 +64,60 @@ def test_a_key_that_the_server_echoes_is_written_nowhere(harness, serve, variabl
     assert holding(key, harness, done) == []
 
 
+@pytest.mark.parametrize("status", [400, 401])
+@pytest.mark.parametrize("variable", [{}, {"OPENAI_API_KEY": "of-somebody-else"}])
+def test_the_key_of_a_file_is_sent_and_written_nowhere(harness, serve, status, variable):
+    server = serve(faults=echo(status, only=TITLE if status == 400 else None))
+    (harness.folder / "key").write_text(f"{KEY}\n")
+    (harness.folder / "harness.toml").write_text(
+        f'''
+        model = "served"
+        [models.served]
+        kind = "openai"
+        base_url = "{server.url}"
+        model = "candidate-model"
+        api_key_file = "key"
+        '''
+    )
+    run = [*harness.arguments()[:3], "--tasks", "interests", "--data", "sample"]
+    done = harness.command([*run, "--judge", "lexical", "--attempts", "2"], **variable)
+    assert done.code == (0 if status == 400 else 1), done.err
+    assert "settings: model of harness.toml" in done.err
+    assert server.asked[0].headers["authorization"] == f"Bearer {KEY}"
+    assert any(b"refused: Bearer" in text for text in told_and_written(harness, done).values())
+    assert holding(KEY, harness, done) == []
+    assert harness.manifest()["asked"]["model_args"]["api_key_file"] == "key"
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (None, "No such file"),
+        (b" \n", "an empty file"),
+        (b"correct-horse battery-staple", "more than one word"),
+        (b"\xff\xfe", "it is no text"),
+    ],
+)
+def test_a_file_without_a_key_is_told_and_not_repeated(harness, serve, content, said):
+    server = serve()
+    harness.url = server.url
+    if content is not None:
+        (harness.folder / "key").write_bytes(content)
+    model = f"base_url={server.url},model=candidate-model,api_key_file=key"
+    done = harness.command(harness.arguments("--model_args", model))
+    assert done.code != 0
+    assert "api_key_file=key: the file of the key cannot be used" in done.err
+    assert said in done.err and "battery" not in done.err
+    assert server.count == 0
+
+
+def test_a_key_in_a_file_and_in_a_variable_is_one_too_many(harness):
+    model = "base_url=http://127.0.0.1:9/v1,model=m,api_key_file=key,api_key_env=KEY"
+    done = harness.command(harness.arguments("--model_args", model))
+    assert done.code == 2
+    assert "found:    api_key_env and api_key_file" in done.err
+
+
 @pytest.mark.parametrize("again", ["", f",api_key={KEY}"], ids=["once", "twice"])
 def test_a_key_that_is_given_as_an_argument_is_refused_without_being_repeated(
     harness, serve, again

@@ -101,7 +101,7 @@ def test_an_option_reaches_its_setting_and_no_other(name):
 
 
 def test_every_option_is_a_setting_or_only_shows_something():
-    assert vars(parsed()).keys() - {"func"} == (OPTIONS.keys() | SHOWN_ONLY) - {"help"}
+    assert vars(parsed()).keys() - {"func", "held"} == (OPTIONS.keys() | SHOWN_ONLY) - {"help"}
 
 
 def test_every_setting_has_an_option():

@@ -1,0 +1,186 @@
+"""`harness config`: the settings that hold, and where each of them was given."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from harness.cli.layers import Given, Held
+    from harness.cli.settle import Settable
+
+DEFAULT = "default"
+VARIABLES = {
+    "HARNESS_CACHE": "folder of the store of answered calls",
+    "OPENAI_BASE_URL": "address of `openai` models without a base_url",
+    "OPENAI_API_KEY": "key of `openai` models without an api_key_env or api_key_file",
+}
+"""Variables that are no options and are told even where they are not set."""
+
+OTHERS = ("HARNESS_", "OPENAI_")
+"""What the names of further variables begin with that are told where they are set."""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the command to the parser of the whole."""
+    from harness.cli.run import add_options
+
+    parser = subparsers.add_parser(
+        "config",
+        help="the settings that hold, and where they were given",
+        usage="harness config [--all] [--json] [OPTION OF A RUN…]",
+        description="Print every setting of a run, its value and where it was given: default, the "
+        "user's file, the folder's file, the environment, or the command line, in the order in "
+        "which they win. Takes the options of a run, runs nothing and shows no key.",
+    )
+    parser.add_argument("--all", action="store_true", help="what was overridden as well")
+    add_options(parser)
+    parser.set_defaults(func=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the settings; the exit code."""
+    import sys
+
+    from harness.cli.json_output import print_json
+    from harness.cli.main import parser_for
+    from harness.cli.settle import Settable
+    from harness.redaction import without_key_material
+    from harness.reporting.text import clean_text
+
+    settable = Settable(parser_for([]))
+    document = without_key_material(
+        {
+            "settings": list(rows(args.held, settable)),
+            "models": [
+                {"name": one.name, "spec": one.spec, "where": one.where}
+                for one in args.held.models.values()
+            ],
+            "variables": list(variables(settable)),
+            "files": [{"file": file, "there": there} for file, there in args.held.files],
+        }
+    )
+    if args.json:
+        print_json(document)
+    else:
+        for line in page(document, overridden=args.all):
+            sys.stdout.write(clean_text(line) + "\n")
+    return 0
+
+
+def rows(held: Held, settable: Settable) -> Iterator[dict[str, Any]]:
+    """Each setting: its name, value and source, and what it overrides."""
+    usual = {**settable.defaults, **usual_values()}
+    said: dict[str, list[str]] = {}
+    for slot, stack in held.slots.items():
+        option = next(layer[0].option for layer in stack if layer)
+        said.setdefault(option, []).append(slot)
+    for option in settable.actions:
+        slots = said.get(option, [])
+        for slot in slots:
+            holding = held.slots[slot][-1]
+            yield {
+                **(_told(holding[0], values=holding) if holding else _default(slot, usual)),
+                "overrides": [_told(one, values=(one,)) for one in held.overridden(slot)],
+            }
+        if not slots and not any(held.holding(option)):
+            yield {**_default(option, usual), "overrides": []}
+
+
+def usual_values() -> dict[str, Any]:
+    """What holds of those settings whose default is not the option's own."""
+    from harness.calls.policy import Patience
+    from harness.calls.store import default_path
+    from harness.pipeline.settings import FailureLimits
+
+    patience, limits = Patience(), FailureLimits()
+    shares = {name: getattr(limits, name) for name in FailureLimits.__struct_fields__}
+    return {
+        "attempts": patience.attempts,
+        "timeout": patience.attempt_timeout,
+        "total_timeout": patience.total_timeout,
+        "max_failures": ",".join(f"{name}={share}" for name, share in shares.items()),
+        "store": str(default_path()),
+    }
+
+
+def variables(settable: Settable) -> Iterator[dict[str, Any]]:
+    """The environment variables that models and the store read, and those that nothing reads."""
+    from harness.cli.settle import PREFIX, meant_instead
+    from harness.redaction import names_a_secret
+
+    options = {PREFIX + name.upper() for name in settable.actions}
+    further = sorted(name for name in os.environ if name.startswith(OTHERS))
+    for name in dict.fromkeys([*VARIABLES, *further]):
+        if name in options:
+            continue
+        value, meant = os.environ.get(name), meant_instead(name, settable)
+        yield {
+            "name": name,
+            "value": "set, not shown" if value and names_a_secret(name) else value,
+            "meaning": VARIABLES.get(name),
+            "hint": f"did you mean {meant}?" if meant else None,
+        }
+
+
+def page(document: Mapping[str, Any], *, overridden: bool) -> Iterator[str]:
+    """The lines that a person reads."""
+    shown = [(one["setting"], one["value"], one["where"] or DEFAULT) for one in _flat(
+        document["settings"], overridden=overridden)]  # fmt: skip
+    yield from _columns("settings", shown)
+    models = [(one["name"], one["spec"], one["where"]) for one in document["models"]]
+    yield from _columns("models", models)
+    named = [
+        (one["name"], _word(one["value"]), "; ".join(filter(None, (one["meaning"], one["hint"]))))
+        for one in document["variables"]
+    ]
+    yield from _columns("variables", named)
+    files = [(one["file"], "read" if one["there"] else "not there") for one in document["files"]]
+    yield from _columns("files", files)
+
+
+def _flat(settings: Any, *, overridden: bool) -> Iterator[dict[str, Any]]:
+    for one in settings:
+        yield {**one, "value": _word(one["value"])}
+        for other in one["overrides"] if overridden else ():
+            yield {**other, "setting": "  overrides", "value": _word(other["value"])}
+
+
+def _columns(title: str, rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    if not rows:
+        return
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]
+    yield f"{title}:"
+    for row in rows:
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
+        yield ("  " + "  ".join([*cells, row[-1]])).rstrip()
+
+
+def _told(given: Given, *, values: tuple[Given, ...]) -> dict[str, Any]:
+    from harness.redaction import safe_text
+
+    value = given.value
+    if len(values) > 1 and given.entry is None:
+        # Two options of one slot, as --store and --no_store: what each says is told by its name.
+        value = ", ".join(f"{one.option}={_word(one.value)}" for one in values)
+    if given.entry is not None:
+        value = given.value[0] if given.option == "data" else given.value[0].partition("=")[2]
+    shown = value if isinstance(value, (bool, int, float)) else safe_text(_word(value))
+    setting = given.slot.removesuffix(".*") if given.entry is not None else given.option
+    return {"setting": setting, "value": shown, "source": given.source, "where": given.where}
+
+
+def _default(setting: str, usual: Mapping[str, Any]) -> dict[str, Any]:
+    value = None if usual.get(setting) in ("", []) else usual.get(setting)
+    plain = value if isinstance(value, (bool, int, float)) or value is None else _word(value)
+    return {"setting": setting, "value": plain, "source": DEFAULT, "where": None}
+
+
+def _word(value: Any) -> str:
+    if isinstance(value, list):
+        value = ",".join(map(str, value))
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "-" if value in (None, "") else str(value)

@@ -8,8 +8,9 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from harness.cli import analyse, config, data, run, score, show, tasks, validate
+from harness.cli import analyse, completion, config, data, run, score, show, tasks, validate
 from harness.cli.errors import print_error
+from harness.cli.help_pages import HelpPage, dress
 from harness.errors import HarnessError, UsageError, did_you_mean
 
 COMMANDS = {
@@ -20,18 +21,35 @@ COMMANDS = {
     "data": data,
     "validate": validate,
     "config": config,
+    "completion": completion,
 }
 
+ALSO_SPELT = ("run", "ls", "validate")
+"""Commands that have another harness's spelling as well."""
+
 EPILOG = """\
-commands:
-  harness --model … --tasks …     run tasks (this page)
+settings that are given each time may stand in ./harness.toml, in config.toml
+of the user's config folder, or in variables as HARNESS_MODEL; a switch of these
+is taken back by --no_SWITCH. Names of options may have dashes: --dry-run.
+
+examples:
+  harness --model baseline --judge lexical --tasks interests --data sample
+  harness --model openai --model_args base_url=http://localhost:8000/v1,model=m \\
+          --judge openai:base_url=…,model=big --tasks interests --limit 20
+  harness --model vllm --model_args pretrained=Qwen/Qwen3-8B --tasks perrec
+  harness … --dry_run             see prompts and expected calls first
+
+commands (`harness COMMAND --help` has more):
+  harness [run] --model … --tasks …   run tasks (this page)
   harness tasks [PATTERN…]        the tasks, groups and tags there are
   harness validate TASK…|FILE     check task files without running them
-  harness show RUN                what a run found; --sample ID for one sample, whole
+  harness show RUN                what a run found; --sample ID for one, whole
   harness score RUN…              score stored records again, asking no model
-  harness analyse [NAME RUN…]     what runs tell beyond their scores; the analyses there are
-  harness data [NAME]             make data or see what it holds; the tools there are
-  harness COMMAND [NAME]          tools of a plugin's own command, as `harness perrec`
+  harness analyse [NAME RUN…]     what runs tell beyond their scores
+  harness data [NAME]             make data or see what it holds
+  harness config                  the settings that hold, and where they are from
+  harness completion SHELL        completion for bash, zsh or fish
+  harness COMMAND [NAME]          tools of a plugin's own, as `harness perrec`
 
 exit codes: 0 done, 1 error, 2 usage, 3 too many failures, 130 interrupted
 """
@@ -54,9 +72,11 @@ class Parser(argparse.ArgumentParser):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; the exit code."""
-    arguments = with_underscores(sys.argv[1:] if argv is None else argv)
+    given = list(sys.argv[1:] if argv is None else argv)
+    if given[:1] == [completion.ASKED]:
+        return completion.answer(*given[1:])
     try:
-        code = carried_out(arguments)
+        code = carried_out(with_underscores(given))
     except HarnessError as error:
         print_error(error)
         return error.exit_code
@@ -72,6 +92,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def carried_out(arguments: Sequence[str]) -> int:
     """Carry a command out; the exit code."""
+    said_nothing = not arguments
+    arguments = in_our_spelling(arguments)
     parsed = parser_for(arguments).parse_args(arguments)
     if "held" not in vars(parsed) or parsed.version:
         code: int = parsed.func(parsed)
@@ -80,11 +102,30 @@ def carried_out(arguments: Sequence[str]) -> int:
 
     explicit = without_defaults(parser_for(arguments)).parse_args(arguments)
     parsed.held = settle(parsed, explicit, run_parser=parser_for([]))
+    if said_nothing and parsed.tasks:
+        raise UsageError(
+            "nothing was asked",
+            found=f"settings: {parsed.held.told()}",
+            hint="`harness run` runs what the settings say, `harness --help` lists what there is",
+        )
     try:
         code = parsed.func(parsed)
     except UsageError as error:
         raise parsed.held.placed(error) from error.__cause__
     return code
+
+
+def in_our_spelling(arguments: Sequence[str]) -> Sequence[str]:
+    """The arguments as the harness has them, where another harness's users spell them so."""
+    if arguments and not arguments[0].startswith("-") and arguments[0] not in ALSO_SPELT:
+        return arguments
+    from harness.cli.lm_eval_spellings import respelt
+
+    options = [name for action in parser_for([])._actions for name in action.option_strings]
+    spelt = respelt(arguments, {name.lstrip("-") for name in options})
+    for note in spelt.notes:
+        print_error(f"note: {note}")
+    return spelt.arguments
 
 
 def parser_for(arguments: Sequence[str]) -> argparse.ArgumentParser:
@@ -93,6 +134,7 @@ def parser_for(arguments: Sequence[str]) -> argparse.ArgumentParser:
         parser = Parser(prog="harness")
         subparsers = parser.add_subparsers(required=True)
         COMMANDS[arguments[0]].add_parser(subparsers)
+        dress(subparsers.choices[arguments[0]], arguments[0])
         return parser
     if arguments and not arguments[0].startswith("-"):
         check_plugins_command(arguments[0])
@@ -101,9 +143,10 @@ def parser_for(arguments: Sequence[str]) -> argparse.ArgumentParser:
         return parser
     parser = Parser(
         prog="harness",
+        usage="harness [run] --model KIND --tasks NAMES [OPTION…]",
         description="Find out whether a language model understands people.",
         epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=HelpPage,
         allow_abbrev=False,
     )
     run.add_options(parser)

@@ -1,0 +1,49 @@
+"""How help is laid out, and the examples that end the page of each command."""
+
+from __future__ import annotations
+
+import argparse
+import textwrap
+
+EXAMPLES = {
+    "tasks": ["harness tasks", "harness tasks 'gist*' tag:example", "harness tasks interests"],
+    "show": [
+        "harness show RUN",
+        "harness show RUN --failures --stage name",
+        "harness show RUN --sample person-01",
+    ],
+    "score": [
+        "harness score RUN",
+        "harness score runs/*",
+        "harness score RUN --set min_support=2",
+    ],
+    "analyse": ["harness analyse", "harness analyse gist-failure-modes RUN --plot modes.svg"],
+    "data": ["harness data", "harness data describe --data sample"],
+    "validate": ["harness validate interests", "harness validate my_task.yaml 'perrec*'"],
+    "config": [
+        "harness config",
+        "harness config --all --model local --limit 20",
+        "HARNESS_SEED=7 harness config --json",
+    ],
+    "completion": [
+        "source <(harness completion bash)                  # in ~/.bashrc",
+        'harness completion zsh > "${fpath[1]}/_harness"',
+        "harness completion fish > ~/.config/fish/completions/harness.fish",
+    ],
+}
+
+
+class HelpPage(argparse.HelpFormatter):
+    """Help in which what has lines of its own keeps them, and all else is wrapped."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        if "\n" in text:
+            return textwrap.indent(text, indent)
+        return super()._fill_text(text, width, indent)
+
+
+def dress(parser: argparse.ArgumentParser, command: str) -> None:
+    """Give the page of a command its layout and its examples."""
+    parser.formatter_class = HelpPage
+    if examples := EXAMPLES.get(command):
+        parser.epilog = "\n".join(["examples:", *(f"  {line}" for line in examples)])

@@ -1,0 +1,143 @@
+"""What a shell is told to complete, and that shells do: the scripts are run by real shells."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from harness.cli.complete import candidates, split_line
+from harness.cli.main import COMMANDS, main
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    """A folder with two runs, something that is none, and a model with a name."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("runs/one", "runs/two"):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "manifest.json").write_text("{}")
+    (tmp_path / "runs" / "other").mkdir()
+    (tmp_path / "harness.toml").write_text('[models.local]\nkind = "baseline"\n')
+
+
+@pytest.mark.parametrize(
+    ("line", "some"),
+    [
+        ("harness sh", {"show"}),
+        ("harness --max-c", {"--max-calls"}),
+        ("harness --max_c", {"--max_calls"}),
+        ("harness run --one", {"--one_engine_at_a_time"}),
+        ("harness --model lo", {"local"}),
+        ("harness --model=bas", {"--model=baseline"}),
+        ("harness --model-args x=y --judge le", {"lexical"}),
+        ("harness --role judge=lex", {"judge=lexical"}),
+        ("harness --tasks interests,interests_sh", {"interests,interests_short"}),
+        ("harness --tasks tag:ex", {"tag:example"}),
+        ("harness validate interests_sh", {"interests_short"}),
+        ("harness show runs/", {"runs/one", "runs/two"}),
+        ("harness --resume runs/o", {"runs/one"}),
+        ("harness show --fail", {"--failures"}),
+        ("harness config --max-t", {"--max-tokens"}),
+        ("harness completion z", {"zsh"}),
+        ("harness data desc", {"describe"}),
+        ("harness --store ", set()),
+        ("harness --tasks 'interests_sh", {"interests_short"}),
+    ],
+)
+def test_what_may_stand_at_the_cursor(line, some):
+    *before, current = split_line(line)
+    assert set(candidates(before, current)) == some
+
+
+def test_the_first_word_is_a_command():
+    assert {*COMMANDS, "run", "perrec"} <= set(candidates([], ""))
+
+
+def test_settings_that_cannot_be_read_leave_no_error(tmp_path, capsys):
+    (tmp_path / "harness.toml").write_text("=")
+    assert main(["_complete", "zsh", "--model", "open"]) == 0
+    said = capsys.readouterr()
+    assert said.err == ""
+
+
+BASH = """
+source <("$PYTHON" -m harness completion bash)
+COMP_LINE=$1; COMP_POINT=${#1}; COMP_WORDS=($1); COMP_CWORD=${#COMP_WORDS[@]}
+compopt() { :; }
+_harness
+printf '%s\\n' "${COMPREPLY[@]}"
+complete -p harness
+"""
+
+FISH = 'source (%s -m harness completion fish | psub); complete -C "$argv[1]"'
+
+ZSH = """
+autoload -Uz compinit; compinit -u -d $PWD/dump
+source <($PYTHON -m harness completion zsh)
+compadd() { [[ $1 == -Q ]] && print -l -- ${@[3,-1]} }
+words=(${(z)1}); CURRENT=$#words
+_harness
+"""
+
+
+def in_shell(shell, script, line, folder):
+    """What a shell says in which `harness` is the one that is tested."""
+    if shutil.which(shell) is None:
+        pytest.skip(f"{shell} is not installed")
+    command = folder / "bin" / "harness"
+    command.parent.mkdir()
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m harness "$@"\n')
+    command.chmod(0o755)
+    environment = {
+        **os.environ, "PATH": f"{command.parent}{os.pathsep}{os.environ['PATH']}",
+        "PYTHON": sys.executable, "HOME": str(folder),
+    }  # fmt: skip
+    before = {"bash": ["--norc"], "zsh": ["-f"], "fish": ["--no-config"]}[shell]
+    name = [] if shell == "fish" else [shell]
+    done = subprocess.run(
+        [shell, *before, "-c", script, *name, line],
+        capture_output=True, text=True, timeout=120, check=False, env=environment, cwd=folder,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    return done.stdout.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("harness val", ["validate"]),
+        ("harness --tasks interests_sh", ["interests_short"]),
+        ("harness --judge=lex", ["lexical"]),
+        ("harness --tasks tag:ex", ["example"]),
+        ("harness show runs/o", ["runs/one"]),
+    ],
+)
+def test_bash_completes(line, words, tmp_path):
+    *found, registered = in_shell("bash", BASH, line, tmp_path)
+    assert found == words
+    assert registered == "complete -o default -o nosort -F _harness harness"
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [("harness val", ["validate"]), ("harness --tasks interests_sh", ["interests_short"])],
+)
+def test_zsh_completes(line, words, tmp_path):
+    assert in_shell("zsh", ZSH, line, tmp_path) == words
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [("harness val", ["validate"]), ("harness --tasks interests_sh", ["interests_short"])],
+)
+def test_fish_completes(line, words, tmp_path):
+    script = FISH % sys.executable
+    assert in_shell("fish", script, line, tmp_path) == words
+
+
+def test_a_shell_that_has_no_script_is_told(capsys):
+    assert main(["completion", "tcsh"]) == 2
+    assert "bash" in capsys.readouterr().err

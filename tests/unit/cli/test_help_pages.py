@@ -1,0 +1,51 @@
+"""Every page of help fits a terminal, and its examples are commands that there are."""
+
+import re
+import shlex
+
+import pytest
+
+from harness.cli.complete import load
+from harness.cli.help_pages import EXAMPLES
+from harness.cli.main import COMMANDS, EPILOG, main, parser_for, with_underscores
+
+
+def page(capsys, monkeypatch, *words):
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit) as ended:
+        main([*words, "--help"])
+    assert ended.value.code == 0
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", ["", *COMMANDS])
+def test_a_page_fits_eighty_columns_and_has_examples(capsys, monkeypatch, command):
+    text = page(capsys, monkeypatch, *([command] if command else []))
+    assert [line for line in text.splitlines() if len(line) > 80] == []
+    assert "\nexamples:\n  harness " in text or "\nexamples:\n  source " in text
+
+
+def test_the_page_of_a_run_names_every_command(capsys, monkeypatch):
+    text = page(capsys, monkeypatch)
+    assert set(COMMANDS) <= set(re.findall(r"^  harness (\w+)", text, re.MULTILINE))
+
+
+def examples():
+    named = [line for lines in EXAMPLES.values() for line in lines]
+    text = EPILOG[EPILOG.index("examples:") : EPILOG.index("commands (")].replace("\\\n", " ")
+    named += [line.strip() for line in text.splitlines()[1:] if line.strip()]
+    for line in named:
+        command = re.search(r"harness [^)>]+", line.partition("#")[0])
+        assert command, line
+        yield command[0].partition("  see ")[0]
+
+
+@pytest.mark.parametrize("line", examples())
+def test_an_example_is_a_command_that_there_is(line):
+    words = with_underscores([word for word in shlex.split(line)[1:] if word != "…"])
+    parsed = parser_for(words).parse_args(words)
+    if words[0] == "analyse" and len(words) > 1:
+        assert words[1] in load().analyses
+    if words[0] == "data" and len(words) > 1:
+        assert words[1] in load().tools_of("data")
+    assert parsed.func

@@ -34,8 +34,8 @@ is taken back by --no_SWITCH. Names of options may have dashes: --dry-run.
 
 examples:
   harness --model baseline --judge lexical --tasks interests --data sample
-  harness --model openai --model_args base_url=http://localhost:8000/v1,model=m \\
-          --judge openai:base_url=…,model=big --tasks interests --limit 20
+  harness --model openai --model_args base_url=http://host:8000/v1,model=m \\
+          --judge openai:base_url=http://host:8001/v1,model=big --tasks gist
   harness --model vllm --model_args pretrained=Qwen/Qwen3-8B --tasks perrec
   harness … --dry_run             see prompts and expected calls first
 
@@ -47,7 +47,7 @@ commands (`harness COMMAND --help` has more):
   harness score RUN…              score stored records again, asking no model
   harness analyse [NAME RUN…]     what runs tell beyond their scores
   harness data [NAME]             make data or see what it holds
-  harness config                  the settings that hold, and where they are from
+  harness config                  the settings that hold, and where they stand
   harness completion SHELL        completion for bash, zsh or fish
   harness COMMAND [NAME]          tools of a plugin's own, as `harness perrec`
 

@@ -71,14 +71,15 @@ printf '%s\\n' "${COMPREPLY[@]}"
 complete -p harness
 """
 
-FISH = 'source (%s -m harness completion fish | psub); complete -C "$argv[1]"'
+FISH = '%s -m harness completion fish | source; complete -C "$argv[1]"'
 
 ZSH = """
-autoload -Uz compinit; compinit -u -d $PWD/dump
+compdef() { registered=($@) }
 source <($PYTHON -m harness completion zsh)
 compadd() { [[ $1 == -Q ]] && print -l -- ${@[3,-1]} }
 words=(${(z)1}); CURRENT=$#words
 _harness
+print -- $registered
 """
 
 
@@ -126,7 +127,9 @@ def test_bash_completes(line, words, tmp_path):
     [("harness val", ["validate"]), ("harness --tasks interests_sh", ["interests_short"])],
 )
 def test_zsh_completes(line, words, tmp_path):
-    assert in_shell("zsh", ZSH, line, tmp_path) == words
+    *found, registered = in_shell("zsh", ZSH, line, tmp_path)
+    assert found == words
+    assert registered == "_harness harness"
 
 
 @pytest.mark.parametrize(

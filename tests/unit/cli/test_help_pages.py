@@ -40,7 +40,7 @@ def examples():
         yield command[0].partition("  see ")[0]
 
 
-@pytest.mark.parametrize("line", examples())
+@pytest.mark.parametrize("line", list(examples()))
 def test_an_example_is_a_command_that_there_is(line):
     words = with_underscores([word for word in shlex.split(line)[1:] if word != "…"])
     parsed = parser_for(words).parse_args(words)

@@ -159,6 +159,7 @@ def _columns(title: str, rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
 
 
 def _told(given: Given, *, values: tuple[Given, ...]) -> dict[str, Any]:
+    from harness.cli.run import data_of
     from harness.redaction import safe_text
 
     value = given.value
@@ -166,7 +167,8 @@ def _told(given: Given, *, values: tuple[Given, ...]) -> dict[str, Any]:
         # Two options of one slot, as --store and --no_store: what each says is told by its name.
         value = ", ".join(f"{one.option}={_word(one.value)}" for one in values)
     if given.entry is not None:
-        value = given.value[0] if given.option == "data" else given.value[0].partition("=")[2]
+        text = given.value[0]
+        value = data_of(text)[1] if given.option == "data" else text.partition("=")[2]
     shown = value if isinstance(value, (bool, int, float)) else safe_text(_word(value))
     setting = given.slot.removesuffix(".*") if given.entry is not None else given.option
     return {"setting": setting, "value": shown, "source": given.source, "where": given.where}

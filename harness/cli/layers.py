@@ -46,13 +46,14 @@ class Held:
     """All that was given: by slot what each layer says, the last of which holds.
 
     `files` are those that were looked for, and whether they are there; `unread` warns of
-    variables that must be misspelt.
+    variables that must be misspelt, and `named` is where the models stand that are called by name.
     """
 
     slots: Mapping[str, Sequence[tuple[Given, ...]]] = field(default_factory=dict)
     models: Mapping[str, NamedModel] = field(default_factory=dict)
     files: Sequence[tuple[str, bool]] = ()
     unread: Sequence[str] = ()
+    named: Sequence[str] = ()
 
     def holding(self, option: str | None = None) -> Iterator[Given]:
         """What holds, of one option or of all."""
@@ -81,6 +82,8 @@ class Held:
         """The error, with the file or variable that gave the option which it speaks of."""
         for name in _OPTION_IN_TEXT.findall(f"{error.where or ''} {error.problem}"):
             elsewhere = {given.where for given in self.holding(name) if given.source != COMMAND}
+            if name == "model_args" and not any(self.holding(name)):
+                elsewhere = set(self.named)
             if elsewhere:
                 places = ", ".join(sorted(elsewhere))
                 error.where = f"{places} ({error.where})" if error.where else places

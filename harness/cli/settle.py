@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -74,9 +75,7 @@ def settle(
         slots=settled(layers), models=models, files=tuple(files), unread=tuple(_unread(settable))
     )
     fill(args, held, lists=settable.lists)
-    if models:
-        _name_models(args, held)
-    return held
+    return _with_names(args, held) if models else held
 
 
 def meant_instead(variable: str, settable: Settable) -> str | None:
@@ -106,19 +105,22 @@ def _unread(settable: Settable) -> Iterator[str]:
             yield f"{variable} is set and nothing reads it: did you mean {meant}?"
 
 
-def _name_models(args: argparse.Namespace, held: Held) -> None:
+def _with_names(args: argparse.Namespace, held: Held) -> Held:
+    """What holds, after every name of a model in the arguments became what it stands for."""
     from harness.plugin_manager import load_plugins
 
     plugins = load_plugins()
     refuse_taken(held.models, plugins)
-    if args.model:
-        args.model = expanded(args.model, held.models, plugins)
-    if args.judge:
-        args.judge = expanded(args.judge, held.models, plugins)
-    args.role = [
-        f"{name}={expanded(spec, held.models, plugins)}" if equals else name
-        for name, equals, spec in (text.partition("=") for text in args.role)
-    ]
+
+    def meant(spec: str) -> str:
+        return expanded(spec, held.models, plugins)
+
+    roles = [text.partition("=") for text in args.role]
+    specs = [args.model or "", args.judge or "", *(spec for _, _, spec in roles)]
+    args.model, args.judge = args.model and meant(args.model), args.judge and meant(args.judge)
+    args.role = [f"{name}{equals}{meant(spec)}" for name, equals, spec in roles]
+    words = {word for spec in specs for word in spec.split(":")[:2]}
+    return replace(held, named=[one.where for name, one in held.models.items() if name in words])
 
 
 def _models_of(file: SettingsFile) -> Iterator[tuple[str, NamedModel]]:

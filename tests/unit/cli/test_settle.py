@@ -227,6 +227,17 @@ def test_a_file_that_means_nothing_is_told_with_file_line_and_key(settings, caps
     assert KEY not in error and "sk-proj-Zb81nQ0xkW4tRv7LmP2d" not in error
 
 
+def test_a_wrong_argument_of_a_named_model_is_told_with_its_place(settings, capsys, monkeypatch):
+    monkeypatch.undo()
+    monkeypatch.chdir(settings.folder)
+    settings.write("\n" + NAMED + "reversion = 'a'\n")
+    error = refused(
+        capsys, "--model", "local", "--tasks", "interests", "--judge", "lexical", "--data", "sample"
+    )
+    assert error.startswith("harness: harness.toml:3 (--model_args): an openai model has no arg")
+    assert "did you mean 'revision'?" in error
+
+
 @pytest.mark.parametrize(
     ("value", "said"),
     [("x", "a whole number"), ("1\n2", "one value")],

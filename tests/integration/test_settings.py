@@ -1,0 +1,59 @@
+"""Whole runs that files of settings ask for."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+
+def write(harness, url, more=""):
+    (harness.folder / "harness.toml").write_text(
+        f"""
+        model = "served"
+        judge = "lexical"
+        tasks = "interests"
+        limit = 8
+        {more}
+        [data]
+        interests = "sample"
+        [models.served]
+        kind = "openai"
+        base_url = "{url}"
+        model = "candidate-model"
+        """
+    )
+
+
+def test_a_run_that_a_budget_ended_is_taken_up_when_the_file_has_a_larger_one(harness, serve):
+    server = serve()
+    write(harness, server.url, "max_calls = 3\nconcurrency = 1")
+    stopped = harness.command_of("run", "--json")
+    assert stopped.code == 1
+    assert server.count == 3
+    write(harness, server.url)
+    done = harness.command_of("run", "--json")
+    assert done.code == 0, done.err
+    assert server.count == 8
+    (folder,) = harness.folders
+    manifest = json.loads((folder / "manifest.json").read_text())
+    assert manifest["settings"]["limit"] == 8
+    assert manifest["asked"]["model_args"] == {"base_url": server.url, "model": "candidate-model"}
+    # The same, said in full on the command line, is the same run.
+    (harness.folder / "harness.toml").unlink()
+    same = harness.command_of(
+        "--model", "openai", "--model_args", f"base_url={server.url},model=candidate-model",
+        "--judge", "lexical", "--tasks", "interests", "--data", "interests=sample", "--limit", "8",
+        "--json", "--rescore_only",
+    )  # fmt: skip
+    assert same.code == 0, same.err
+    assert server.count == 8
+
+
+def test_from_python_no_settings_are_read(harness):
+    (harness.folder / "harness.toml").write_text("this is no TOML")
+    code = (
+        "import harness; r = harness.evaluate('interests', model='baseline', judge='lexical', "
+        "data='sample', limit=2); print(r.status, r.summaries[0].seed)"
+    )
+    done = harness.command([sys.executable, "-c", code], HARNESS_SEED="5")
+    assert (done.code, done.out) == (0, "done 0\n"), done.err

@@ -181,7 +181,7 @@ def _default(setting: str, usual: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _word(value: Any) -> str:
-    if isinstance(value, list):
+    if isinstance(value, (list, Mapping)):
         value = ",".join(map(str, value))
     if isinstance(value, bool):
         return str(value).lower()

@@ -17,7 +17,9 @@ ENVIRONMENT, COMMAND = "environment", "command line"
 _SHARED = {"judge": "role.judge", "no_store": "store"}
 """Options that say the same thing as another, and the place of that."""
 
-_OPTION_IN_TEXT = re.compile(r"--(\w+)")
+_OPTION = re.compile(r"--(\w+)")
+_OPTION_OR_TABLE = re.compile(r"--(\w+)|^(\w+)")
+"""The option that an error's place is of: `--limit`, or a table by its name at the beginning."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +82,8 @@ class Held:
 
     def placed(self, error: UsageError) -> UsageError:
         """The error, with the file or variable that gave the option which it speaks of."""
-        for name in _OPTION_IN_TEXT.findall(f"{error.where or ''} {error.problem}"):
+        placed = [one[1] or one[2] for one in _OPTION_OR_TABLE.finditer(error.where or "")]
+        for name in [*placed, *_OPTION.findall(error.problem)]:
             elsewhere = {given.where for given in self.holding(name) if given.source != COMMAND}
             if name == "model_args" and not any(self.holding(name)):
                 elsewhere = set(self.named)

@@ -16,6 +16,9 @@ ENTRIES = frozenset({"role", "data", "set"})
 ARGUMENTS = frozenset({"model_args", "gen_kwargs", "max_failures"})
 """Options that a table gives as one text, `A=B,C=D`."""
 
+TABLES = frozenset({"prices"})
+"""Options that name a file on the command line; settings may hold the file's table itself."""
+
 AS_YAML = frozenset({"set", "gen_kwargs"})
 """Options whose values the command line reads as YAML."""
 

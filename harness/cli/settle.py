@@ -14,7 +14,7 @@ from harness.cli.layers import COMMAND, ENVIRONMENT, FOLDER, USER, Given, Held, 
 from harness.cli.named_models import NamedModel, expanded, named_model, refuse_taken
 from harness.cli.run import ONCE, data_of
 from harness.cli.settings_file import HERE, SettingsFile, read_settings, shown, user_file
-from harness.cli.settings_text import ENTRIES, NAMES_ARE_FREE, refuse_secrets, words_of
+from harness.cli.settings_text import ENTRIES, NAMES_ARE_FREE, TABLES, refuse_secrets, words_of
 from harness.errors import UsageError, did_you_mean
 
 PREFIX = "HARNESS_"
@@ -147,6 +147,9 @@ def _of_file(file: SettingsFile, source: str, settable: Settable) -> Iterator[Gi
         if settable.is_switch(name):
             if not isinstance(value, bool):
                 raise _unusable(name, where, value, "true or false")
+            yield Given(option=name, value=value, source=source, where=where)
+            continue
+        if name in TABLES and isinstance(value, Mapping):
             yield Given(option=name, value=value, source=source, where=where)
             continue
         try:

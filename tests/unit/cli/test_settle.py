@@ -9,7 +9,8 @@ import pytest
 from harness.cli import run as run_command
 from harness.cli.main import main, parser_for
 from harness.cli.settings_file import line_of
-from harness.cli.settle import Settable
+from harness.cli.settle import Settable, settle, without_defaults
+from harness.errors import UsageError
 
 
 @pytest.fixture
@@ -333,3 +334,18 @@ def test_config_for_people_shows_what_is_overridden_where_all_is_asked(settings,
 def test_the_line_of_a_key_is_found(path, line):
     text = 'a = 1\ni = {z = 1}\n[t]\nb = 2\n# b = 3\n[u."x y"]\nc = 4\n'
     assert line_of(text, path) == line
+
+
+def test_a_table_in_place_of_a_file_reaches_its_option_whole(settings):
+    def parser():
+        made = parser_for([])
+        if not any(action.dest == "prices" for action in made._actions):
+            made.add_argument("--prices", type=Path)
+        return made
+
+    settings.write('[prices."openai:m"]\ninput = 1.5\n', user='prices = "p.toml"')
+    args = parser().parse_args([])
+    held = settle(args, without_defaults(parser()).parse_args([]), run_parser=parser())
+    assert args.prices == {"openai:m": {"input": 1.5}}
+    error = held.placed(UsageError("no price", where='prices, [prices."openai:m"]'))
+    assert error.where == 'harness.toml:1 (prices, [prices."openai:m"])'

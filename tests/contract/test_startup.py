@@ -35,7 +35,13 @@ def loaded_after(*arguments: str) -> tuple[str, set[str]]:
     return said, set(names.split())
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["tasks"], ["tasks", "--json"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--help"], ["tasks"], ["tasks", "--json"], ["config"], ["completion", "bash"],
+        ["_complete", "zsh", "--tasks", ""],
+    ],
+)  # fmt: skip
 def test_a_command_that_only_tells_loads_nothing_heavy(arguments):
     said, loaded = loaded_after(*arguments)
     assert said.strip(), "the command printed nothing, so this test would prove nothing"

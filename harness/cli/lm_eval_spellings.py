@@ -136,6 +136,8 @@ def _validation(words: Sequence[str]) -> Respelt:
 
 
 def _joined(values: Sequence[str]) -> str:
+    if len(values) == 1:
+        return values[0]
     return ",".join(value.strip(",") for value in values)
 
 

@@ -231,7 +231,7 @@ def test_seconds_that_never_end_or_never_begin_are_refused(name, value, capsys):
         (["--timeout", "soon"], "--timeout: invalid float value: 'soon'"),
         (["--limt", "3"], "unrecognized arguments: --limt 3"),
         (["--lim", "3"], "unrecognized arguments: --lim 3"),
-        (["stray"], "unrecognized arguments: stray"),
+        (["--limit", "3", "stray"], "unrecognized arguments: stray"),
     ],
 )
 def test_what_means_nothing_ends_with_the_code_of_a_wrong_command(arguments, told, capsys):

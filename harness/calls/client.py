@@ -20,6 +20,7 @@ from harness.calls.budget import Meter
 from harness.calls.engines import EngineRoom
 from harness.calls.keys import call_key, call_seed
 from harness.calls.limiter import Limiter
+from harness.calls.mailbox import Arrived, Mailbox, PutOff
 from harness.calls.policy import Budget, Patience
 from harness.calls.retry import delay_before_retry, may_retry
 from harness.calls.store import Store
@@ -106,7 +107,8 @@ class Client:
 
     The order: store, single flight, budget, engines, limiter, attempts with retries, store. Only
     replies that ended by themselves are stored. `run_id` enters the keys of models whose answers
-    may not leave the run; `fresh` is a salt for runs that want answers of their own.
+    may not leave the run; `fresh` is a salt for runs that want answers of their own. What the
+    `mailbox` holds an answer to is asked nobody, and it may put questions off.
     """
 
     def __init__(
@@ -119,6 +121,7 @@ class Client:
         engines: EngineRoom | None = None,
         fresh: str | None = None,
         say: Callable[[str], None] | None = None,
+        mailbox: Mailbox | None = None,
     ) -> None:
         self.usage = UsageBook()
         self.meter = Meter(budget or Budget())
@@ -127,6 +130,7 @@ class Client:
         self._patience = patience or Patience()
         self._engines = engines or EngineRoom()
         self._fresh = fresh
+        self._mailbox = mailbox or Mailbox()
         self._say = say or (lambda text: None)
         self._flights: dict[str, _Flight] = {}
         self._lines: dict[int, _Line] = {}
@@ -154,15 +158,26 @@ class Client:
         """
         began = time.monotonic()
         key = self.key(model.identity, request, repeat=repeat)
+        drawn = msgspec.structs.replace(
+            request, seed=call_seed(request.seed, repeat), repeat=repeat
+        )
         use = self.usage.of(stage, role)
         use.calls += 1
         if model.identity.scope == "call":
-            return await self._call(model, request, key=key, repeat=repeat, use=use)
+            return await self._call(model, drawn, key=key, use=use)
         stored = None if refresh else self._stored(key)
         if stored is not None:
             use.from_store += 1
             seconds = time.monotonic() - began
             return Answer(reply=stored, failure=None, key=key, source="store", seconds=seconds)
+        arrived = None if refresh else self._mailbox.answer(key)
+        if arrived is not None:
+            return self._taken_in(arrived, key=key, use=use)
+        try:
+            self._mailbox.refuse_to_ask(model, drawn, key=key, role=role)
+        except PutOff:
+            use.calls -= 1
+            raise
         flight = self._flights.get(key)
         if flight is not None:
             answer = await self._landing(flight, key)
@@ -174,7 +189,7 @@ class Client:
         else:
             flight = self._flights[key] = _Flight()
         try:
-            answer = await self._call(model, request, key=key, repeat=repeat, use=use)
+            answer = await self._call(model, drawn, key=key, use=use)
         except Exception as error:
             del self._flights[key]
             flight.fail(error)
@@ -238,16 +253,28 @@ class Client:
         if not flight.pass_on():
             del self._flights[key]
 
-    async def _call(
-        self, model: Model, request: Request, *, key: str, repeat: int, use: Use
-    ) -> Answer:
+    def _taken_in(self, arrived: Arrived, *, key: str, use: Use) -> Answer:
+        """The answer that came in a batch, counted and kept as if the model had given it now."""
+        reply = arrived.reply
+        if reply is None:
+            use.failed += 1
+            failure = arrived.failure or CallFailed("unknown")
+            return Answer(reply=None, failure=failure, key=key, source="model", attempts=1)
+        add_tokens(use, reply.usage)
+        self._keep(key, reply)
+        return Answer(reply=reply, failure=None, key=key, source="model", attempts=1)
+
+    def _keep(self, key: str, reply: Reply) -> None:
+        if self._store is not None and reply.finish == "stop":
+            self._store.put(bytes.fromhex(key), _encode(reply))
+
+    async def _call(self, model: Model, request: Request, *, key: str, use: Use) -> Answer:
         began = time.monotonic()
         line = self._line(model)
         self._may_go_on(line)
-        drawn = msgspec.structs.replace(request, seed=call_seed(request.seed, repeat))
         try:
             async with self._engines.enter(model):
-                outcome, attempts = await self._attempts(line, drawn, use)
+                outcome, attempts = await self._attempts(line, request, use)
         except CallError as error:
             raise self._give_up(line, error) from error
         if isinstance(outcome, CallError):
@@ -260,13 +287,12 @@ class Client:
                 attempts=attempts,
                 seconds=time.monotonic() - began,
             )
-        reusable = outcome.finish == "stop" and model.identity.scope != "call"
         try:
             if line.limiter.busy:
                 await self._turns.wait()
         finally:
-            if self._store is not None and reusable:
-                self._store.put(bytes.fromhex(key), _encode(outcome))
+            if model.identity.scope != "call":
+                self._keep(key, outcome)
         return Answer(
             reply=outcome,
             failure=None,

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from harness.cli import analyse, completion, config, data, run, score, show, tasks, validate
+from harness.cli import analyse, data, replies, requests, run, score, show, tasks, validate
 from harness.cli.errors import print_error
 from harness.cli.help_pages import HelpPage, dress
 from harness.errors import HarnessError, UsageError, did_you_mean
@@ -22,6 +23,8 @@ COMMANDS = {
     "validate": validate,
     "config": config,
     "completion": completion,
+    "requests": requests,
+    "replies": replies,
 }
 
 ALSO_SPELT = ("run", "ls", "validate")
@@ -50,6 +53,11 @@ commands (`harness COMMAND --help` has more):
   harness config                  the settings that hold, and where they stand
   harness completion SHELL        completion for bash, zsh or fish
   harness COMMAND [NAME]          tools of a plugin's own, as `harness perrec`
+  harness analyse [NAME RUN…]     what runs tell beyond their scores; the analyses there are
+  harness data [NAME]             make data or see what it holds; the tools there are
+  harness requests … --out FILE   write a run's next questions down, to be sent as a batch
+  harness replies RUN FILE…       take the answers in
+  harness COMMAND [NAME]          tools of a plugin's own command, as `harness perrec`
 
 exit codes: 0 done, 1 error, 2 usage, 3 too many failures, 130 interrupted
 """

@@ -11,6 +11,7 @@ from harness.models.contract import (
     Request,
     Sampling,
     StartsServer,
+    TakesBatches,
     Topic,
     Usage,
 )
@@ -28,6 +29,7 @@ __all__ = [
     "Request",
     "Sampling",
     "StartsServer",
+    "TakesBatches",
     "Topic",
     "Usage",
 ]

@@ -41,11 +41,12 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """One question to a model."""
+    """One question to a model. `repeat` numbers the times that the same is asked, from 0."""
 
     messages: tuple[Message, ...]
     sampling: Sampling
     seed: int
+    repeat: int = 0
     schema: dict[str, Any] | None = None
     topic: Topic | None = None
 
@@ -73,7 +74,7 @@ class CallError(Exception):
     """Why one attempt brought no reply.
 
     `cause` is one of: auth, bad_request, overflow, not_found, rate_limited, server_error,
-    timeout, connection, bad_response, no_content.
+    timeout, connection, bad_response, no_content, not_recorded.
     `fatal` ends the run: no other call can do better (a wrong key, an unknown model).
     """
 
@@ -149,4 +150,17 @@ class StartsServer(Protocol):
 
     def server_command(self) -> Sequence[str]:
         """The command line that starts it, for the user to look at."""
+        ...
+
+
+@runtime_checkable
+class TakesBatches(Protocol):
+    """A model whose questions may also be sent as lines of a file, in the OpenAI batch format."""
+
+    def batch_line(self, request: Request) -> dict[str, Any]:
+        """What a line says of a request beside its `custom_id`: method, url and body."""
+        ...
+
+    def read_batch(self, status: int, body: object) -> Reply:
+        """The reply in an answered line's status and body; raises CallError where it holds none."""
         ...

@@ -14,7 +14,7 @@ from harness.hashing import digest
 from harness.judging import Judge
 from harness.models import Model, Sampling
 from harness.parsing import LADDER_VERSION
-from harness.pipeline.benchmark import Benchmark, Stage
+from harness.pipeline.benchmark import Benchmark, Calls, Item, Stage
 from harness.pipeline.roles import CANDIDATE, Binding
 from harness.prompting import Template, Templates
 from harness.tasks.task import Task
@@ -79,6 +79,13 @@ class StageContext:
         roles = (*self.stage.roles, *self.stage.judges)
         models = (self.bindings[role].model for role in roles)
         return tuple({id(model): model for model in models if model is not None}.values())
+
+    def calls(self, item: Item) -> tuple[int, int]:
+        """The calls that an item makes at least and at most, when every answer can be read."""
+        given = self.stage.calls
+        calls = given if isinstance(given, Calls) else given(item, self.options)
+        times = getattr(self.options, calls.times) if calls.times else 1
+        return calls.least * times, calls.most * times
 
     def model(self, role: str) -> Model:
         """The model behind a role of this stage."""

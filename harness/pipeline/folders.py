@@ -154,6 +154,8 @@ def _folder_to_resume(settings: RunSettings, run_key: str) -> RunFolder | None:
 
 
 def _stale(manifest: Manifest, prepared: Prepared, display: Display, path: Path) -> bool:
+    if manifest.status == "waiting":
+        return False  # a batch may take a day
     if not any(
         binding.model is not None and binding.model.identity.scope == "run"
         for each in prepared.tasks

@@ -14,11 +14,12 @@ from harness.pipeline.progress import StageProgress
 
 
 class State(Enum):
-    """How far a stage is."""
+    """How far a stage is. One that is put off waits for answers that come after this session."""
 
     WAITING = "waiting"
     RUNNING = "running"
     DONE = "done"
+    PUT_OFF = "put off"
     HALTED = "halted"
 
 
@@ -72,7 +73,7 @@ class Plan:
         return sorted(admitted, key=self.runs.index)
 
     def unfinished(self) -> list[StageRun]:
-        """The stages that neither ended nor were given up."""
+        """The stages that neither ended nor were given up or put off."""
         return [run for run in self.runs if run.state in (State.WAITING, State.RUNNING)]
 
     def halt(self, task: str) -> None:
@@ -80,6 +81,15 @@ class Plan:
         for run in self.runs:
             if run.task == task and run.state is State.WAITING:
                 run.state = State.HALTED
+
+    def put_off(self, late: StageRun) -> None:
+        """Leave a stage, and all that come after it, to a later session."""
+        late.state = State.PUT_OFF
+        behind = {late.context.stage.name}
+        for run in self.runs:
+            if run.task == late.task and behind.intersection(run.context.stage.after):
+                behind.add(run.context.stage.name)
+                run.state = State.PUT_OFF
 
     def in_rounds(self, run: StageRun) -> bool:
         """Whether the stage asks several engines of one resource and so goes in rounds."""

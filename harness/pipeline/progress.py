@@ -13,7 +13,7 @@ class StageProgress:
     """The counters of one stage of one task; times are `time.monotonic()` seconds.
 
     `done` includes `resumed`, `calls` includes `calls_from_store`; tokens are those of calls that a
-    model was asked.
+    model was asked. `put_off` items wait for answers that come after this session.
     """
 
     task: str
@@ -21,6 +21,7 @@ class StageProgress:
     total: int | None = None
     done: int = 0
     resumed: int = 0
+    put_off: int = 0
     failures: Counter[str] = field(default_factory=Counter)
     calls: int = 0
     calls_from_store: int = 0

@@ -22,7 +22,7 @@ from harness.hashing import stable_int
 from harness.judging import Ask, Judge, Question, Verdict
 from harness.models import CallError, Identity, Message, Reply, Request
 from harness.outcomes import Broken, NoVerdict, problem_in
-from harness.pipeline.benchmark import Calls, Item
+from harness.pipeline.benchmark import Item
 from harness.pipeline.context import StageContext
 from harness.pipeline.executors.local import LocalExecutor, LocalSettings
 from harness.pipeline.memory import Memory
@@ -325,13 +325,11 @@ def _forecast(
 
 def _bounds(context: StageContext, items: Iterable[Item]) -> tuple[int, int]:
     """The calls that these items make at least and at most."""
-    given = context.stage.calls
     least = most = 0
     for item in items:
-        calls = given if isinstance(given, Calls) else given(item, context.options)
-        times = getattr(context.options, calls.times) if calls.times else 1
-        least += calls.least * times
-        most += calls.most * times
+        calls = context.calls(item)
+        least += calls[0]
+        most += calls[1]
     return least, most
 
 

@@ -16,13 +16,15 @@ import msgspec
 
 from harness.calls.client import Client
 from harness.calls.engines import EngineRoom
+from harness.calls.mailbox import Mailbox
 from harness.calls.store import Store, default_path
 from harness.errors import HarnessError, Interrupted, TooManyFailures
 from harness.hookspecs import RunEnded, RunStarted, StageEnded
 from harness.pipeline.collecting import rare_collection
-from harness.pipeline.executors.local import LocalExecutor, LocalSettings
+from harness.pipeline.executors.local import AsksAgain, LocalExecutor, LocalSettings
 from harness.pipeline.folders import TakenFolder, take_folder
 from harness.pipeline.memory import Memory
+from harness.pipeline.outbox import Outbox, RequestFile
 from harness.pipeline.plan import Plan, StageRun, State
 from harness.pipeline.preparation import Prepared, prepare
 from harness.pipeline.progress import Display, RunProgress
@@ -36,14 +38,14 @@ from harness.results.summary import TaskSummary
 from harness.tasks.task import Group
 
 EXIT_CODES: dict[Status, int] = {
-    "done": 0, "failed": 1, "too_many_failures": 3, "interrupted": 130,
+    "done": 0, "waiting": 0, "failed": 1, "too_many_failures": 3, "interrupted": 130,
 }  # fmt: skip
 
 
 class RunResult(msgspec.Struct, frozen=True, kw_only=True):
     """What a run came to: its folder, the summaries of all finished tasks, and what went wrong.
 
-    `groups` are those that were asked for.
+    `groups` are those that were asked for, `requests` the files of questions that were put off.
     """
 
     folder: Path
@@ -52,6 +54,7 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
     summaries: tuple[TaskSummary, ...]
     errors: tuple[HarnessError, ...] = ()
     groups: tuple[Group, ...] = ()
+    requests: tuple[RequestFile, ...] = ()
 
     def to_json(self) -> str:
         """The result as one JSON document."""
@@ -64,7 +67,9 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
                         "exit_code": self.exit_code,
                         "summaries": self.summaries,
                         "errors": [str(error) for error in self.errors],
-                    }
+                        **({"requests": self.requests} if self.requests else {}),
+                    },
+                    enc_hook=str,
                 )
             ).decode()
             + "\n"
@@ -81,15 +86,25 @@ class _Run:
     taken: TakenFolder
     display: Display
     progress: RunProgress
+    outbox: Outbox | None = None
+    requests: tuple[RequestFile, ...] = ()
     began: float = field(default_factory=time.monotonic)
     usage: dict[str, Any] = field(default_factory=dict)
     limits: dict[str, Any] = field(default_factory=dict)
 
 
 async def arun(
-    settings: RunSettings, *, display: Display, handle_signals: bool = False
+    settings: RunSettings,
+    *,
+    display: Display,
+    handle_signals: bool = False,
+    requests_to: Path | None = None,
 ) -> RunResult:
-    """Run what the settings ask for. Errors from before the run folder stands are raised."""
+    """Run what the settings ask for. Errors from before the run folder stands are raised.
+
+    With `requests_to` no model is asked that takes batches: what it would be asked is written to
+    that file, and the run waits for the answers.
+    """
     plugins = load_plugins()
     prepared = prepare(settings, plugins)
     taken = take_folder(settings, prepared, display=display)
@@ -119,6 +134,7 @@ async def arun(
             taken=taken,
             display=display,
             progress=progress,
+            outbox=None if requests_to is None else Outbox(requests_to, taken.folder),
         )
         with rare_collection():
             return await _carry_out(run, runs, handle_signals=handle_signals)
@@ -139,7 +155,7 @@ async def _carry_out(run: _Run, runs: list[StageRun], *, handle_signals: bool) -
         ))  # fmt: skip
         errors += await _ask_everything(run, runs, handle_signals=handle_signals)
         summaries = _score_finished(run, runs, errors)
-        status = _status_of(errors)
+        status = _status_of(errors, waiting=bool(run.requests))
     except (KeyboardInterrupt, asyncio.CancelledError):
         status = "interrupted"
         raise
@@ -158,6 +174,7 @@ async def _carry_out(run: _Run, runs: list[StageRun], *, handle_signals: bool) -
         summaries=tuple(summaries),
         errors=tuple(errors),
         groups=run.prepared.groups,
+        requests=run.requests,
     )
 
 
@@ -174,6 +191,14 @@ async def _ask_everything(
             said = functools.partial(tell, problem=True)
             store = Store.open(settings.store or default_path(), say=said)
             stack.callback(store.close)
+        answers = None
+        if run.taken.folder.answers.exists():
+            answers = Store.open(
+                run.taken.folder.answers, say=functools.partial(tell, problem=True)
+            )
+            stack.callback(answers.close)
+        if run.outbox is not None:
+            stack.callback(run.outbox.drop)
         engines = EngineRoom(
             one_at_a_time=settings.one_engine_at_a_time,
             tell=tell,
@@ -188,6 +213,7 @@ async def _ask_everything(
             engines=engines,
             fresh=run.taken.run_id if settings.fresh else None,
             say=tell,
+            mailbox=Mailbox(answers, puts_off=run.outbox is not None),
         )
         executor = LocalExecutor(
             plan=Plan(runs=runs, resource=engines.resource),
@@ -198,6 +224,7 @@ async def _ask_everything(
             ),
             on_stage_start=lambda stage: run.display.stage_started(stage.progress),
             on_stage_end=lambda stage: _stage_ended(run, stage),
+            on_put_off=None if run.outbox is None else run.outbox.write,
         )
         if handle_signals:
             stack.enter_context(_signals(executor, run.display))
@@ -207,6 +234,8 @@ async def _ask_everything(
             return [error, *executor.halted]
         finally:
             run.usage, run.limits = client.usage.as_json(), client.limits()
+        if run.outbox is not None:
+            run.requests = run.outbox.finish()
         return list(executor.halted)
 
 
@@ -246,9 +275,9 @@ def _score_finished(
     return summaries
 
 
-def _status_of(errors: list[HarnessError]) -> Status:
-    if not errors:
-        return "done"
+def _status_of(errors: list[HarnessError], *, waiting: bool) -> Status:
+    if not errors or all(isinstance(error, AsksAgain) for error in errors):
+        return "waiting" if waiting else "failed" if errors else "done"
     if any(isinstance(error, Interrupted) for error in errors):
         return "interrupted"
     if all(isinstance(error, TooManyFailures) for error in errors):

@@ -167,6 +167,8 @@ def _facts(stage: StageProgress) -> list[str]:
     if stage.calls:
         stored = share(stage.calls_from_store, stage.calls)
         facts.append(f"{stage.calls:,} {_plural('call', stage.calls)} ({stored} from the store)")
+    if stage.put_off:
+        facts.append(f"{stage.put_off:,} put off until their answers come")
     failures = dict(stage.failures)
     if failures:
         facts.append(f"fell out {causes(failures)}")

@@ -26,7 +26,10 @@ LOCK = "lock"
 ENGINES = "engines"
 """Where the logs of servers lie that a run started."""
 
-_TAKEN = frozenset({LOCK, ENGINES, "manifest.json"})
+BATCHES = "batches"
+"""Where the questions are noted that were sent in batches, and the answers that came."""
+
+_TAKEN = frozenset({LOCK, ENGINES, BATCHES, "manifest.json"})
 _NAME = re.compile(r"(?P<time>\d{8}T\d{6})-.*-(?P<key>[0-9a-f]{8})(?:-(?P<again>\d+))?")
 
 
@@ -122,6 +125,16 @@ class RunFolder:
     def summary(self, task: str) -> Path:
         """Where the summary of a task is; its absence means that the task is unfinished."""
         return self.task(task) / "summary.json"
+
+    @property
+    def asked(self) -> Path:
+        """Where the questions are noted that were written down to be sent in batches."""
+        return self.path / BATCHES / "asked.jsonl"
+
+    @property
+    def answers(self) -> Path:
+        """The file of answers that came in batches; it is there once the first was taken in."""
+        return self.path / BATCHES / "answers.sqlite"
 
     def lock(self) -> None:
         """Hold the folder for this process until `unlock` or its end, however it ends."""

@@ -16,7 +16,8 @@ from harness.tasks.task import Task
 
 FORMAT = 1
 
-Status = Literal["running", "done", "too_many_failures", "failed", "interrupted"]
+Status = Literal["running", "done", "waiting", "too_many_failures", "failed", "interrupted"]
+"""A run that is waiting has written questions down, and goes on once answers were taken in."""
 
 
 class StageEntry(msgspec.Struct, frozen=True, kw_only=True):

@@ -42,6 +42,9 @@ NO_KEY = "not-needed"
 HIDDEN = b"***"
 """Stands where a server repeated the key that it was sent."""
 
+BATCH_URL = "/v1/chat/completions"
+"""What lines of a batch name, wherever the batch is sent."""
+
 CONNECT_SECONDS = 30.0
 KEEPALIVE_SECONDS = 4.0
 """Shorter than the 5 s after which uvicorn, and with it vLLM, hangs up on an idle connection: one
@@ -135,7 +138,21 @@ class OpenAIModel:
         """The server's reply to one request, or a CallError."""
         if self._session is None:
             raise RuntimeError("the model is asked before it was opened")
-        body = request_body(
+        try:
+            return await self._send(self._session, self._body(request))
+        except CallError as error:
+            raise self._explained(error) from None
+
+    def batch_line(self, request: Request) -> dict[str, Any]:
+        """A line of a batch that asks for the same as `ask` does."""
+        return {"method": "POST", "url": BATCH_URL, "body": self._body(request)}
+
+    def read_batch(self, status: int, body: object) -> Reply:
+        """The reply in an answered line; raises CallError where it holds none."""
+        return meant(status, body)
+
+    def _body(self, request: Request) -> dict[str, Any]:
+        return request_body(
             request,
             model=self._args.model,
             tokens_field=self._tokens_field,
@@ -143,10 +160,6 @@ class OpenAIModel:
             structured=self._structured,
             system_role=self._args.system_role,
         )
-        try:
-            return await self._send(self._session, body)
-        except CallError as error:
-            raise self._explained(error) from None
 
     async def _send(self, session: ClientSession, body: dict[str, Any]) -> Reply:
         import aiohttp
@@ -205,11 +218,18 @@ def understood(response: ClientResponse, received: bytes) -> Reply:
         body = msgspec.json.decode(received)
     except (msgspec.DecodeError, UnicodeDecodeError):
         body = received.decode("utf-8", "replace")
+    return meant(response.status, body, wait=retry_after(response.headers))
+
+
+def meant(status: int, body: object, *, wait: float | None = None) -> Reply:
+    """The reply that a status and a decoded body mean; raises CallError where they mean none."""
+    if status < 400:
+        return read_reply(body)
     error = body.get("error", body) if isinstance(body, dict) else body
-    meant = classify(response.status, error, retry_after=retry_after(response.headers))
-    if isinstance(meant, CallError):
-        raise meant
-    return meant
+    found = classify(status, error, retry_after=wait)
+    if isinstance(found, CallError):
+        raise found
+    return found
 
 
 def without_credentials(url: str) -> tuple[str, str | None]:

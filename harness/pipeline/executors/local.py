@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from harness.calls.client import Client
+from harness.calls.mailbox import PutOff
 from harness.errors import (
     BudgetSpent,
     HarnessError,
@@ -81,6 +82,7 @@ class LocalExecutor:
         settings: LocalSettings,
         on_stage_start: Callable[[StageRun], None],
         on_stage_end: Callable[[StageRun], None],
+        on_put_off: Callable[[StageRun, PutOff], None] | None = None,
     ) -> None:
         self._plan = plan
         self._client = client
@@ -88,6 +90,7 @@ class LocalExecutor:
         self._settings = settings
         self._on_stage_start = on_stage_start
         self._on_stage_end = on_stage_end
+        self._on_put_off = on_put_off
         self._lanes: dict[int | None, _Lane] = {}
         self._feeds: dict[int, Feed] = {}
         self._workers: set[asyncio.Task[None]] = set()
@@ -252,6 +255,9 @@ class LocalExecutor:
             result = await context.stage.work(job.item, desk)
         except RUN_ENDING:
             raise
+        except PutOff as question:
+            self._put_off(job, question)
+            return
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is not None and task.cancelling():
@@ -261,6 +267,17 @@ class LocalExecutor:
         except Exception as error:
             result = Broken(type(error).__name__, traceback.format_exc(limit=-4))
         self._record(job, result, tuple(desk.calls))
+
+    def _put_off(self, job: Job, question: PutOff) -> None:
+        """Have a question written down; its stage is given up where answers lead to others."""
+        feed = job.feed
+        _, most = feed.run.context.calls(job.item)
+        if most > 1:
+            self._give_up(feed, asks_again(feed.run.context.label, most))
+            return
+        feed.run.progress.put_off += 1
+        if self._on_put_off is not None:
+            self._on_put_off(feed.run, question)
 
     async def _breathe(self) -> None:
         if time.monotonic() - self._last_breath > BREATH:
@@ -288,7 +305,7 @@ class LocalExecutor:
         if not isinstance(outcome, Done):
             feed.watch.failed(tag_of(outcome), outcome.cause, outcome.detail)
             if feed.watch.hopeless():
-                self._give_up(feed)
+                self._give_up(feed, feed.watch.error(run.context.label))
 
     def _record_without(self, feed: Feed, record: JournalLine[Item, Any]) -> None:
         """Write that an item has no value, leaving out what no file can hold."""
@@ -299,19 +316,23 @@ class LocalExecutor:
 
     def _end_if_over(self, feed: Feed) -> None:
         run = feed.run
-        whole = feed.exhausted and run.progress.done == run.progress.total
+        worked = run.progress.done + run.progress.put_off
+        whole = feed.exhausted and worked == run.progress.total
         if not whole or run.in_flight or run.state is not State.RUNNING:
             return
         feed.writer.close()
-        if feed.watch.too_many():
-            self._give_up(feed)
+        if run.progress.put_off:
+            self._plan.put_off(run)
+            self._end(feed, State.PUT_OFF)
+        elif feed.watch.too_many():
+            self._give_up(feed, feed.watch.error(run.context.label))
         else:
             self._end(feed, State.DONE)
 
-    def _give_up(self, feed: Feed) -> None:
+    def _give_up(self, feed: Feed, why: HarnessError) -> None:
         if feed.run.state is State.RUNNING:
             self._plan.halt(feed.run.task)
-            self.halted.append(feed.watch.error(feed.run.context.label))
+            self.halted.append(why)
             self._end(feed, State.HALTED)
 
     def _end(self, feed: Feed, state: State) -> None:
@@ -329,6 +350,21 @@ class LocalExecutor:
                 failed = failed or error
         if failed is not None:
             raise failed
+
+
+class AsksAgain(HarnessError):
+    """A stage whose questions follow from answers, so that no file holds them beforehand."""
+
+
+def asks_again(label: str, most: int) -> AsksAgain:
+    """The error for a stage that asks up to so many questions an item."""
+    return AsksAgain(
+        "this stage's questions cannot be written down",
+        where=label,
+        found=f"up to {most} questions an item, one after the other's answer",
+        expected="a stage that asks once an item",
+        hint="the same command without `requests` asks it live, and goes on in the same folder",
+    )
 
 
 async def first_of(*waits: Coroutine[Any, Any, Any]) -> None:

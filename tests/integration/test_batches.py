@@ -1,0 +1,307 @@
+"""Runs asked in batches: requests written down, sent by others, their answers taken in."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.testing import faults
+
+PEOPLE = 12
+
+
+@pytest.fixture
+def batched(harness, serve):
+    """The harness with an address at which nobody answers, and a server that a service asks."""
+    harness.url = "http://127.0.0.1:9/v1"
+    return harness
+
+
+def requests(harness, out: str, *more: str, limit: int = PEOPLE, tasks: str = "interests"):
+    words = harness.arguments("--limit", str(limit), "--out", out, *more, tasks=tasks)[3:]
+    return harness.here("requests", *words)
+
+
+def replies(harness, *files: str):
+    (folder,) = harness.folders
+    return harness.here("replies", str(folder), *files)
+
+
+def live(harness, *more: str, tasks: str = "interests"):
+    return harness.here(*harness.arguments("--limit", str(PEOPLE), *more, tasks=tasks)[3:])
+
+
+def lines_of(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def answered(server, line: dict[str, Any]) -> dict[str, Any]:
+    """A line as a batch service writes it, which sends a request's body to the server."""
+    assert (line["method"], line["url"]) == ("POST", "/v1/chat/completions")
+    request = urllib.request.Request(
+        f"{server.url}/chat/completions",
+        data=json.dumps(line["body"]).encode(),
+        headers={"content-type": "application/json"},
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=30) as response:
+            status, body = response.status, json.load(response)
+    except urllib.error.HTTPError as error:
+        status, body = error.code, json.load(error)
+    response = {"status_code": status, "request_id": "r", "body": body}
+    return {"id": "b", "custom_id": line["custom_id"], "response": response, "error": None}
+
+
+def service(harness, server, requests: str, answers: str) -> list[dict[str, Any]]:
+    """Have the server answer a file of requests, and write the answers to another."""
+    found = [answered(server, line) for line in lines_of(harness.folder / requests)]
+    write(harness, answers, found)
+    return found
+
+
+def write(harness, name: str, lines: list[dict[str, Any]]) -> None:
+    text = "".join(json.dumps(line) + "\n" for line in lines)
+    (harness.folder / name).write_text(text)
+
+
+def test_batches_ask_what_a_live_run_asks_and_come_to_the_same(batched, serve):
+    server = serve()
+    first = requests(batched, "one.jsonl")
+    assert first.code == 0, first.err
+    assert first.json["status"] == "waiting"
+    assert [file["stages"] for file in first.json["requests"]] == [{"interests/name": PEOPLE}]
+    service(batched, server, "one.jsonl", "one.out")
+    assert replies(batched, "one.out").out.startswith("12 replies taken in\n")
+
+    second = requests(batched, "two.jsonl")
+    (file,) = second.json["requests"]
+    assert list(file["stages"]) == ["interests/support"]
+    service(batched, server, "two.jsonl", "two.out")
+    assert replies(batched, "two.out").code == 0
+
+    done = live(batched)  # at an address where nobody would answer
+    assert done.code == 0, done.err
+    assert done.json["status"] == "done"
+    assert [one["status"] for one in batched.manifest()["sessions"]] == [
+        "waiting", "waiting", "done",
+    ]  # fmt: skip
+    sent = sorted(json.dumps(body, sort_keys=True) for body in server.requests)
+
+    server.asked.clear()
+    batched.url = server.url
+    wanted = live(batched, "--output_path", "whole", "--no_store")
+    assert done.summary()["metrics"] == wanted.summary()["metrics"]
+    assert sent == sorted(json.dumps(body, sort_keys=True) for body in server.requests)
+
+
+def test_answers_hold_in_any_order_in_parts_and_twice(batched, serve):
+    server = serve()
+    requests(batched, "one.jsonl")
+    found = service(batched, server, "one.jsonl", "all.out")
+    random.Random(1).shuffle(found)
+    write(batched, "first.out", found[:5])
+    write(batched, "last.out", found[3:])
+    assert replies(batched, "first.out", "first.out").out.splitlines()[:2] == [
+        "5 replies taken in",
+        "without an answer yet: 7; `harness requests` writes them again",
+    ]
+    again = requests(batched, "rest.jsonl")
+    assert again.json["requests"][0]["stages"] == {"interests/name": 7}
+    assert {line["custom_id"] for line in lines_of(batched.folder / "rest.jsonl")} == {
+        line["custom_id"] for line in found[5:]
+    }
+    assert replies(batched, "last.out").out.splitlines()[0] == (
+        "7 replies taken in, 2 were there already"
+    )
+    assert requests(batched, "two.jsonl").json["requests"][0]["stages"].keys() == {
+        "interests/support"
+    }
+
+
+def test_of_two_answers_to_one_question_the_same_holds_in_either_order(batched, serve):
+    requests(batched, "one.jsonl", limit=1)
+    (line,) = service(batched, serve(), "one.jsonl", "good.out")
+    other = json.loads(json.dumps(line))
+    other["response"]["body"]["choices"][0]["message"]["content"] = "[]"
+    failed = {"id": "b", "custom_id": line["custom_id"], "response": None}
+    failed["error"] = {"code": "batch_expired", "message": "too late"}
+    kept = set()
+    for order in ([line, other, failed], [failed, other, line]):
+        write(batched, "both.out", order)
+        assert replies(batched, "both.out").out.splitlines()[0] == "1 replies taken in"
+        (folder,) = batched.folders
+        kept.add((folder / "batches" / "answers.sqlite").read_bytes().count(b'"text":"[]"'))
+        (folder / "batches" / "answers.sqlite").unlink()
+    assert len(kept) == 1
+
+
+def test_what_failed_in_passing_is_asked_again_and_what_failed_for_good_is_recorded(batched, serve):
+    wrong = {
+        0: faults.status(429),
+        1: faults.status(400, message="maximum context length is 8"),
+        2: faults.TRUNCATED,
+        3: faults.FILTERED,
+    }
+    requests(batched, "one.jsonl")
+    found = service(batched, serve(faults=lambda asked: wrong.get(asked.number)), "one.jsonl", "o")
+    found[4]["response"], found[4]["error"] = None, {"code": "batch_expired", "message": "late"}
+    write(batched, "one.out", found)
+    assert replies(batched, "one.out").out.splitlines()[:4] == [
+        "9 replies taken in",
+        "failed for good: 1: overflow 1",
+        "failed, to be asked again: 2: batch_expired 1, rate_limited 1",
+        "without an answer yet: 2; `harness requests` writes them again",
+    ]
+    again = requests(batched, "again.jsonl", "--max_failures", "1")
+    assert again.code == 0, again.err
+    asked = [line["custom_id"] for line in lines_of(batched.folder / "again.jsonl")]
+    passing = {found[0]["custom_id"], found[4]["custom_id"]}
+    # The two that were cut and refused are asked a second time, as a live run would.
+    assert len(asked) == 4 and passing < set(asked)
+    cut = [number for number, key in enumerate(asked) if key not in passing]
+    wrong = {cut[0]: faults.TRUNCATED, cut[1]: faults.FILTERED}
+    server = serve(faults=lambda asked: wrong.get(asked.number))
+    service(batched, server, "again.jsonl", "again.out")
+    replies(batched, "again.out")
+    requests(batched, "two.jsonl", "--max_failures", "1")
+    outcomes = [record["outcome"] for record in batched.records("name")]
+    causes = sorted(one["cause"] for one in outcomes if one["type"] != "done")
+    assert causes == ["overflow", "refused", "truncated"]
+
+
+def test_an_answer_that_cannot_be_read_is_asked_for_once_more_as_in_a_live_run(batched, serve):
+    requests(batched, "one.jsonl", limit=2)
+    service(batched, serve(answer=lambda body: "no idea"), "one.jsonl", "one.out")
+    replies(batched, "one.out")
+    first = lines_of(batched.folder / "one.jsonl")
+    assert requests(batched, "two.jsonl", limit=2).json["status"] == "waiting"
+    second = lines_of(batched.folder / "two.jsonl")
+    assert [line["body"] for line in second] == [line["body"] for line in first]
+    assert not {line["custom_id"] for line in first} & {line["custom_id"] for line in second}
+    service(batched, serve(), "two.jsonl", "two.out")
+    replies(batched, "two.out")
+    requests(batched, "three.jsonl", limit=2)
+    records = batched.records("name")
+    assert [len(record["calls"]) for record in records] == [2, 2]
+    assert [record["outcome"]["type"] for record in records] == ["done", "done"]
+
+
+def test_answers_to_other_questions_are_refused_and_named(batched, serve):
+    requests(batched, "one.jsonl", limit=3)
+    found = service(batched, serve(), "one.jsonl", "one.out")
+    stranger = {**found[0], "custom_id": "request-1"}
+    write(batched, "mixed.out", [*found, stranger])
+    refused = replies(batched, "mixed.out")
+    assert refused.code == 1
+    assert "1 lines answer nothing that this run asked; nothing was taken in" in refused.err
+    assert "mixed.out:4: 'request-1'" in refused.err
+    sent_back = replies(batched, "one.jsonl")
+    assert sent_back.code == 1
+    assert "one.jsonl:1: a request, not an answer" in sent_back.err
+    (batched.folder / "torn.out").write_text('{"custom_id": "x", "resp')
+    assert "torn.out:1: no JSON object" in replies(batched, "torn.out").err
+    assert replies(batched, "one.out").out.splitlines()[0] == "3 replies taken in"
+
+
+def test_each_model_has_a_file_of_its_own(batched, serve):
+    both = "interests,interests_short"
+    requests(batched, "one.jsonl", tasks=both)
+    found = service(batched, serve(), "one.jsonl", "one.out")
+    of_first = {json.dumps(line["body"]) for line in lines_of(batched.folder / "one.jsonl")[:12]}
+    assert len(found) == 24 and len(of_first) == 12
+    write(batched, "half.out", found[:12])
+    replies(batched, "half.out")
+    second = requests(batched, "two.jsonl", tasks=both)
+    files = {Path(file["path"]).name: file["stages"] for file in second.json["requests"]}
+    assert files.keys() == {
+        "two.openai-candidate-model.jsonl", "two.openai-judge-model.jsonl",
+    }  # fmt: skip
+    for name in files:
+        models = {line["body"]["model"] for line in lines_of(batched.folder / name)}
+        assert models == {name.split("openai-")[1].removesuffix(".jsonl")}
+    assert not (batched.folder / "two.jsonl").exists()
+
+
+def test_a_stage_whose_questions_follow_from_answers_says_so(batched):
+    said = batched.here(
+        "requests", "--tasks", "perrec_medium_pairwise", "--data", "sample", "--model", "openai",
+        "--model_args", "base_url=http://127.0.0.1:9/v1,model=m", "--out", "one.jsonl",
+    )  # fmt: skip
+    assert said.code == 1
+    assert "this stage's questions cannot be written down" in said.err
+    assert "questions an item, one after the other's answer" in said.err
+    assert "without `requests` asks it live" in said.err
+    assert not (batched.folder / "one.jsonl").exists()
+
+
+def test_models_that_take_no_batches_are_asked_as_in_a_run(batched, serve):
+    words = ["--tasks", "interests", "--data", "sample", "--limit", "3", "--model", "baseline"]
+    words += ["--judge", f"openai:base_url={batched.url},model=judge-model"]
+    said = batched.here("requests", *words, "--out", "one.jsonl", "--json")
+    assert [file["stages"].keys() for file in said.json["requests"]] == [{"interests/support"}]
+    service(batched, serve(), "one.jsonl", "one.out")
+    replies(batched, "one.out")
+    done = batched.here("requests", *words, "--out", "two.jsonl")
+    assert done.code == 0, done.err
+    assert "nothing is left to ask: the run is done" in done.out
+    assert not (batched.folder / "two.jsonl").exists()
+
+
+def test_requests_overwrite_nothing_and_refuse_what_means_nothing(batched):
+    (batched.folder / "one.jsonl").write_text("mine")
+    refused = requests(batched, "one.jsonl")
+    assert refused.code == 2
+    assert "requests overwrite nothing" in refused.err
+    assert (batched.folder / "one.jsonl").read_text() == "mine"
+    assert not (batched.folder / "runs").exists()
+    assert requests(batched, "two.jsonl", "--retry_failures").code == 2
+
+
+def test_replies_to_a_run_that_asked_nothing_in_batches_are_refused(harness, serve):
+    harness.url = serve().url
+    live(harness)
+    refused = replies(harness, "one.out")
+    assert refused.code == 1
+    assert "this run has asked nothing in batches" in refused.err
+
+
+def test_kill_9_while_requests_are_written_leaves_no_half_file(batched, serve):
+    words = [*batched.arguments("--limit", str(PEOPLE)), "--out", "one.jsonl"]
+    words.insert(3, "requests")
+    out = batched.folder / "one.jsonl"
+    for marker in ("manifest.json", "*/1-name.jsonl", "batches/asked.jsonl"):
+        process = subprocess.Popen(
+            words, cwd=batched.folder, env=batched.environment,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        batched.wait_until(
+            lambda m=marker, p=process: (
+                any((batched.folder / "runs").glob(f"*/{m}")) or p.poll() is not None
+            )
+        )
+        batched.kill(process)
+        assert not out.exists() or len(lines_of(out)) == PEOPLE
+        out.unlink(missing_ok=True)
+    (folder,) = batched.folders
+    assert requests(batched, "one.jsonl").code == 0
+    service(batched, serve(), "one.jsonl", "one.out")
+    assert replies(batched, "one.out").out.startswith("12 replies taken in\n")
+    assert requests(batched, "two.jsonl").json["folder"].endswith(folder.name)
+
+
+def test_a_torn_note_of_what_was_asked_costs_nothing(batched, serve):
+    requests(batched, "one.jsonl")
+    service(batched, serve(), "one.jsonl", "one.out")
+    (folder,) = batched.folders
+    asked = folder / "batches" / "asked.jsonl"
+    asked.write_bytes(asked.read_bytes() + b'{"key":"00ff","task":"inter')
+    again = requests(batched, "again.jsonl")
+    assert again.json["requests"][0]["stages"] == {"interests/name": PEOPLE}
+    assert replies(batched, "one.out").out.startswith("12 replies taken in\n")

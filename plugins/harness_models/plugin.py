@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @hookimpl
 def register_models(register: RegisterModel) -> None:
-    """Adds `openai`, `vllm` and `baseline`."""
+    """Adds `openai`, `vllm`, `baseline` and `replay`."""
     register(
         "openai",
         make_openai,
@@ -28,6 +28,11 @@ def register_models(register: RegisterModel) -> None:
         "baseline",
         make_baseline,
         description="answers by the rules that benchmarks bring; args: respondent=NAME",
+    )
+    register(
+        "replay",
+        make_replay,
+        description="answers that were recorded; args: run=RUN or file=FILE",
     )
 
 
@@ -48,5 +53,12 @@ def make_vllm(settings: ModelSettings) -> Model:
 def make_baseline(settings: ModelSettings) -> Model:
     """The model that answers with the registered respondents."""
     from harness_models.baseline import make
+
+    return make(settings)
+
+
+def make_replay(settings: ModelSettings) -> Model:
+    """The model that answers with recorded replies."""
+    from harness_models.replay import make
 
     return make(settings)

@@ -1,0 +1,108 @@
+"""A model that was asked before: it answers with the replies of a stored run, or of a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from harness.errors import DataError, ModelError, UsageError, did_you_mean
+from harness.models import CallError, Identity, Model, ModelSettings, Reply, Request
+from harness_models.recordings import FileRecording, Recording, RunRecording
+
+CONCURRENCY = 64
+USUAL_ROLE = "candidate"
+ARGUMENTS = ("run", "file", "model", "role", "concurrency")
+
+
+class ReplayModel:
+    """Answers what the recording holds; what it does not hold is a failure of its own."""
+
+    occupies: str | None = None
+
+    def __init__(self, recording: Recording, *, concurrency: int) -> None:
+        self.concurrency = concurrency
+        self.identity: Identity = recording.identity()
+        self._recording = recording
+        self._asked = self._missing = 0
+        self._tell: Callable[[str], None] = lambda text: None
+
+    def log_to(self, folder: Path, tell: Callable[[str], None]) -> None:
+        """Learn how to tell the user what the recording lacked."""
+        self._tell = tell
+
+    async def open(self) -> None:
+        """Find out where in the recording each answer is."""
+        try:
+            self._recording.open()
+        except DataError as error:
+            raise ModelError(
+                "the recording cannot be used", where=self._recording.label, found=str(error)
+            ) from error
+        self._asked = self._missing = 0
+
+    async def close(self) -> None:
+        """Close the recording, and tell how many questions it did not hold."""
+        self._recording.close()
+        if self._missing:
+            self._tell(
+                f"{self._recording.label}: {self._missing:,} of {self._asked:,} questions were not "
+                "recorded"
+            )
+
+    async def ask(self, request: Request) -> Reply:
+        """The recorded reply; a recorded failure comes back as it was."""
+        self._asked += 1
+        found = self._recording.find(request)
+        if found is None:
+            self._missing += 1
+            raise CallError("not_recorded", f"{self._recording.label} holds no such question")
+        if found.reply is None:
+            raise CallError(found.cause, found.detail)
+        return found.reply
+
+
+def make(settings: ModelSettings) -> Model:
+    """The recording that the arguments name; UsageError where they name none."""
+    args = settings.args
+    for name in args:
+        if name not in ARGUMENTS:
+            raise UsageError(
+                f"a replay model has no argument {name!r}",
+                where="--model_args",
+                expected=", ".join(ARGUMENTS),
+                hint=did_you_mean(name, ARGUMENTS),
+            )
+    if ("run" in args) == ("file" in args):
+        raise UsageError(
+            "a replay model needs what it answers from",
+            where="--model_args",
+            found="both run= and file=" if "run" in args else "neither run= nor file=",
+            expected="run=RUN, a run's folder, or file=FILE, recorded replies",
+        )
+    lost = "model" if "run" in args else "role"
+    if lost in args:
+        raise UsageError(
+            f"{lost}= means nothing here",
+            where="--model_args",
+            found=f"{lost}={args[lost]}",
+            expected="model= beside file=, role= beside run=",
+        )
+    return ReplayModel(
+        RunRecording(Path(args["run"]), role=args.get("role", USUAL_ROLE))
+        if "run" in args
+        else FileRecording(Path(args["file"]), model=args.get("model")),
+        concurrency=_concurrency(args.get("concurrency")) or settings.concurrency or CONCURRENCY,
+    )
+
+
+def _concurrency(text: str | None) -> int | None:
+    if text is None:
+        return None
+    if not text.isdecimal() or int(text) < 1:
+        raise UsageError(
+            "an argument of the replay model cannot be used",
+            where="--model_args",
+            found=f"concurrency={text}",
+            expected="a whole number from 1 on",
+        )
+    return int(text)

@@ -1,0 +1,161 @@
+"""Runs answered from what was recorded: no model is asked, and failures come back as they were."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from harness.testing import faults
+
+FAULTS = {
+    0: faults.TRUNCATED,
+    1: faults.FILTERED,
+    2: faults.status(400, message="maximum context length is 8"),
+}
+
+
+def record(harness, serve, *more: str, **options: Any):
+    """A live run of twelve people in which the first three calls go wrong; its folder."""
+    server = serve(faults=lambda asked: FAULTS.get(asked.number), **options)
+    harness.url = server.url
+    words = harness.arguments(
+        "--limit", "12", "--max_failures", "1", "--output_path", "live", *more
+    )
+    done = harness.here(*words[3:])
+    assert done.code == 0, done.err
+    return done, server
+
+
+def replayed(harness, run: str, *more: str, limit: int = 12):
+    return harness.here(
+        "--model", "replay", "--model_args", f"run={run}",
+        "--judge", f"replay:run={run},role=judge",
+        "--tasks", "interests", "--data", "sample", "--limit", str(limit),
+        "--max_failures", "1", "--json", *more,
+    )  # fmt: skip
+
+
+def calls(harness, folder: str, stage: str) -> dict[str, list[Any]]:
+    """What was answered, by item: everything but how it was had."""
+    (journal,) = (harness.folder / folder / "interests").glob(f"?-{stage}.jsonl")
+    found = {}
+    for line in journal.read_text().splitlines():
+        one = json.loads(line)
+        found[one["id"]] = [
+            [call.get(name) for name in ("text", "finish", "usage", "reasoning", "rung")]
+            + [(call.get("failure") or {}).get("cause")]
+            for call in one["calls"]
+        ]
+    return found
+
+
+def test_a_replayed_run_comes_to_the_same_and_asks_nobody(harness, serve):
+    def thoughtful(body: dict[str, Any]) -> dict[str, Any]:
+        said = {"role": "assistant", "content": harness.answer(body)}
+        return {**said, "reasoning_content": "hm, hm"}
+
+    live, server = record(harness, serve, answer=thoughtful)
+    asked = server.count
+    again = replayed(harness, live.json["folder"])
+    assert again.code == 0, again.err
+    assert server.count == asked
+    assert again.summary()["metrics"] == live.summary()["metrics"]
+    assert again.summary()["stages"]["name"]["failures"] == {"overflow": 1}
+    for stage in ("name", "support"):
+        recorded = calls(harness, live.json["folder"], stage)
+        assert calls(harness, again.json["folder"], stage) == recorded
+    assert "hm, hm" in json.dumps(recorded)
+
+
+def test_a_question_that_was_not_recorded_is_a_failure_of_its_own(harness, serve):
+    live, _ = record(harness, serve)
+    more = replayed(harness, live.json["folder"], limit=15)
+    assert more.code == 0, more.err
+    assert more.summary()["stages"]["name"]["failures"] == {"not_recorded": 3, "overflow": 1}
+    assert more.summary()["stages"]["name"]["items"] == 15
+    too_many = replayed(
+        harness, live.json["folder"], "--seed", "5", "--max_failures", "0", "--no_store"
+    )
+    assert too_many.code == 3
+    assert "not_recorded" in too_many.err
+
+
+def test_other_sampling_or_a_schema_is_another_question(harness, serve):
+    live, _ = record(harness, serve)
+    for more in (["--gen_kwargs", "temperature=0.5"], ["--structured"]):
+        other = replayed(harness, live.json["folder"], *more)
+        assert other.summary()["stages"]["name"]["failures"] == {"not_recorded": 12}
+
+
+def test_how_many_are_missing_is_told(harness, serve):
+    live, _ = record(harness, serve)
+    said = harness.here(
+        "--model", "replay", "--model_args", f"run={live.json['folder']}", "--judge", "lexical",
+        "--tasks", "interests", "--data", "sample", "--limit", "15", "--max_failures", "1",
+    )  # fmt: skip
+    # Two of the twelve recorded people were asked twice.
+    assert "3 of 17 questions were not recorded" in said.err
+
+
+def test_a_run_that_judges_itself_by_a_recording_is_refused(harness, serve):
+    live, server = record(harness, serve)
+    refused = harness.here(
+        "--model", "replay", "--model_args", f"run={live.json['folder']}",
+        "--judge", f"openai:base_url={server.url},model=candidate-model",
+        "--tasks", "interests", "--data", "sample",
+    )  # fmt: skip
+    assert refused.code == 2
+    assert "the candidate would judge itself" in refused.err
+
+
+def test_a_file_of_recorded_replies_answers(harness, serve):
+    live, _ = record(harness, serve)
+    (journal,) = (harness.folder / live.json["folder"] / "interests").glob("1-name.jsonl")
+    lines = []
+    for line in journal.read_text().splitlines():
+        for call in json.loads(line)["calls"]:
+            if call.get("finish") == "stop":
+                lines.append({"messages": call["messages"], "text": call["text"]})
+                lines[-1]["repeat"] = call.get("repeat", 0)
+    file = harness.folder / "replies.jsonl"
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    words = [
+        "--model", "replay", "--model_args", "file=replies.jsonl,model=small", "--judge", "lexical",
+        "--tasks", "interests", "--data", "sample", "--limit", "12",
+        "--max_failures", "1", "--json",
+    ]  # fmt: skip
+    done = harness.here(*words)
+    assert done.code == 0, done.err
+    # The first tries of the two that were cut and refused are not in the file.
+    assert done.summary()["stages"]["name"]["failures"] == {"not_recorded": 3}
+    identity = harness.manifest()["roles"]["candidate"]["identity"]["model"]
+    assert (identity["kind"], identity["name"]) == ("replay", "small")
+
+    lines[0]["text"] = "[]"
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    other = harness.here(*words)
+    assert len(harness.folders) == 2, "another content is another model"
+    assert other.summary()["metrics"] != done.summary()["metrics"]
+
+    file.write_text(file.read_text() + json.dumps({**lines[0], "text": "[1]"}) + "\n")
+    twice = harness.here(*words)
+    assert twice.code == 2
+    assert f"replies.jsonl:{len(lines) + 1}: a recorded reply cannot be used" in twice.err
+    assert "another answer than line 1 to the same" in twice.err
+
+
+def test_arguments_that_mean_nothing_are_refused_with_what_would(harness, serve):
+    def said(args: str) -> str:
+        done = harness.here(
+            "--model", "replay", "--model_args", args, "--judge", "lexical",
+            "--tasks", "interests", "--data", "sample",
+        )  # fmt: skip
+        assert done.code in (1, 2)
+        return done.err
+
+    assert "neither run= nor file=" in said("role=judge")
+    assert "did you mean 'file'?" in said("flie=x")
+    assert "there is no file of recorded replies" in said("file=nowhere.jsonl")
+    assert "no run is kept here" in said("run=nowhere")
+    live, _ = record(harness, serve)
+    assert "did you mean 'judge'?" in said(f"run={live.json['folder']},role=jugde")

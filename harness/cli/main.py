@@ -10,6 +10,18 @@ from typing import NoReturn
 
 from harness.cli import analyse, completion, config, data, run, score, show, tasks, validate
 from harness.cli import analyse, data, replies, requests, run, score, show, tasks, validate
+from harness.cli import (
+    analyse,
+    data,
+    export,
+    replies,
+    requests,
+    run,
+    score,
+    show,
+    tasks,
+    validate,
+)
 from harness.cli.errors import print_error
 from harness.cli.help_pages import HelpPage, dress
 from harness.errors import HarnessError, UsageError, did_you_mean
@@ -25,6 +37,7 @@ COMMANDS = {
     "completion": completion,
     "requests": requests,
     "replies": replies,
+    "export": export,
 }
 
 ALSO_SPELT = ("run", "ls", "validate")
@@ -57,6 +70,7 @@ commands (`harness COMMAND --help` has more):
   harness data [NAME]             make data or see what it holds; the tools there are
   harness requests … --out FILE   write a run's next questions down, to be sent as a batch
   harness replies RUN FILE…       take the answers in
+  harness export RUN --out DIR    results as CSV, Parquet, or as lm-evaluation-harness writes them
   harness COMMAND [NAME]          tools of a plugin's own command, as `harness perrec`
 
 exit codes: 0 done, 1 error, 2 usage, 3 too many failures, 130 interrupted

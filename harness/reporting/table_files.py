@@ -1,0 +1,69 @@
+"""Tables as files for other programs: CSV for spreadsheets, Parquet for everything else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from harness.reporting.text import clean_text
+from harness.results.tables import Export, Kind
+
+ROWS = 5000
+"""Rows that are held at once while Parquet is written."""
+
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""How a text begins that spreadsheets would work out: what models wrote must not run there."""
+
+
+def write_csv(folder: Path, table: Export) -> Path:
+    """The table as CSV: nothing between commas is missing, an empty text is `""`."""
+    path = folder / f"{table.name}.csv"
+    with path.open("x", encoding="utf-8", newline="") as file:
+        file.write(",".join(_quoted(name) for name in table.columns) + "\r\n")
+        for row in table.rows():
+            file.write(",".join(csv_cell(row[name]) for name in table.columns) + "\r\n")
+    return path
+
+
+def csv_cell(value: Any) -> str:
+    """A value as a cell. A text loses what could steer a terminal or be taken for a formula."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return _quoted(value)
+    return repr(value)
+
+
+def write_parquet(folder: Path, table: Export) -> Path:
+    """The table as Parquet, its texts as they are."""
+    import pyarrow as pa  # type: ignore[import-untyped]
+    import pyarrow.parquet as pq  # type: ignore[import-untyped]
+
+    kinds: dict[Kind, Any] = {
+        "text": pa.string(), "number": pa.float64(), "whole": pa.int64(), "truth": pa.bool_(),
+    }  # fmt: skip
+    schema = pa.schema([(name, kinds[kind]) for name, kind in table.columns.items()])
+    path = folder / f"{table.name}.parquet"
+    with pq.ParquetWriter(path, schema) as writer:
+        for rows in _parts(table):
+            writer.write_table(pa.Table.from_pylist(rows, schema=schema))
+    return path
+
+
+def _parts(table: Export) -> Iterator[list[dict[str, Any]]]:
+    rows = table.rows()
+    while part := list(islice(rows, ROWS)):
+        yield part
+
+
+def _quoted(text: str) -> str:
+    clean = clean_text(text, lines=True)
+    # Blanks before it do not keep every spreadsheet from seeing a formula.
+    if text.startswith(FORMULA) or clean.lstrip().startswith(FORMULA):
+        clean = f"'{clean}"
+    doubled = clean.replace('"', '""')
+    return f'"{doubled}"'

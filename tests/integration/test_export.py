@@ -1,0 +1,177 @@
+"""Runs as files for other programs: what is missing is missing there as well, with its cause."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from harness.testing import faults
+
+OVERFLOW = faults.status(400, message="maximum context length is 8")
+
+
+@pytest.fixture
+def run(harness, serve) -> Path:
+    """A run of six people, of whom the first is too long to ask about and the second unread."""
+
+    def answer(body: dict[str, Any]) -> str:
+        if body["messages"] == second.setdefault("messages", body["messages"]):
+            return "=no idea\x1b[2J"
+        return harness.answer(body)
+
+    second: dict[str, Any] = {}
+    wrong = {0: OVERFLOW}
+    harness.url = serve(answer=answer, faults=lambda asked: wrong.get(asked.number)).url
+    more = ("--limit", "6", "--concurrency", "1", "--max_failures", "1")
+    done = harness.here(*harness.arguments(*more)[3:])
+    assert done.code == 0, done.err
+    return harness.folder / done.json["folder"]
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def export(harness, run: Path, kind: str, out: str = "out", *more: str):
+    return harness.here("export", str(run), "--format", kind, "--out", out, *more)
+
+
+def test_csv_has_a_row_for_each_unit_record_and_call(harness, run):
+    done = export(harness, run, "csv")
+    assert done.code == 0, done.err
+    out = harness.folder / "out"
+    assert done.out.split() == [
+        "out/metrics.csv", "out/scores.csv", "out/records.csv", "out/calls.csv",
+    ]  # fmt: skip
+    summary = json.loads((run / "interests" / "summary.json").read_text())
+    metrics = {row["metric"]: row for row in rows_of(out / "metrics.csv")}
+    for name, found in summary["metrics"].items():
+        assert float(metrics[name]["value"]) == found["value"]
+        assert float(metrics[name]["low"]) == found["interval"][0]
+        assert json.loads(metrics[name]["causes"]) == found["missing"]
+        assert metrics[name]["fell_out"] == "2"
+
+    scores = rows_of(out / "scores.csv")
+    assert len(scores) == 6
+    missing = sorted(row["support_missing"] for row in scores if row["support"] == "")
+    assert "name/overflow" in missing
+    assert missing == sorted(summary["metrics"]["support"]["missing"])
+    assert all(row["support_missing"] == "" for row in scores if row["support"] != "")
+
+    records = [json.loads(line) for line in (run / "interests" / "1-name.jsonl").open()]
+    rows = [row for row in rows_of(out / "records.csv") if row["stage"] == "name"]
+    assert {row["id"]: row["cause"] for row in rows} == {
+        one["id"]: one["outcome"].get("cause", "") for one in records
+    }
+    calls = [row for row in rows_of(out / "calls.csv") if row["stage"] == "name"]
+    assert len(calls) == sum(len(one["calls"]) for one in records) == 7
+    (failed,) = [row for row in calls if row["failure"] == "call_failed"]
+    assert (failed["text"], failed["prompt_tokens"], failed["cause"]) == ("", "", "overflow")
+    unread = {row["text"] for row in calls if row["failure"] == "unreadable"}
+    assert unread == {"'=no idea\\x1b[2J"}, "no formula, and nothing that steers a terminal"
+
+
+def test_parquet_has_the_same_rows_with_texts_as_they_are(harness, run):
+    assert export(harness, run, "parquet").code == 0
+    out = harness.folder / "out"
+    assert sorted(path.name for path in out.iterdir()) == [
+        "calls.parquet", "metrics.parquet", "records.parquet", "scores.parquet",
+    ]  # fmt: skip
+    calls = pq.read_table(out / "calls.parquet").to_pylist()
+    assert {row["text"] for row in calls if row["failure"] == "unreadable"} == {"=no idea\x1b[2J"}
+    (failed,) = [row for row in calls if row["failure"] == "call_failed"]
+    assert failed["text"] is None and failed["prompt_tokens"] is None
+    scores = pq.read_table(out / "scores.parquet").to_pylist()
+    assert sum(row["support"] is None for row in scores) == 2
+    assert {row["support_missing"] is None for row in scores if row["support"] is not None} == {
+        True
+    }
+
+
+def test_lm_eval_files_have_its_names_and_fields(harness, run):
+    assert export(harness, run, "lm-eval").code == 0
+    folder = harness.folder / "out" / "candidate-model"
+    (results_file,) = folder.glob("results_*.json")
+    (samples_file,) = folder.glob("samples_interests_*.jsonl")
+    # Its readers take the time as what follows the last underscore.
+    stamp = results_file.stem.rpartition("_")[2]
+    assert samples_file.stem.rpartition("_")[2] == stamp
+
+    results = json.loads(results_file.read_text())
+    summary = json.loads((run / "interests" / "summary.json").read_text())
+    support = summary["metrics"]["support"]
+    found = results["results"]["interests"]
+    assert found["support,none"] == support["value"]
+    # 1.959964 standard errors lie to either side in a normal interval of 95%.
+    low, high = support["interval"]
+    assert found["support_stderr,none"] == pytest.approx((high - low) / 2 / 1.959964, rel=1e-6)
+    assert results["versions"] == {"interests": 1}
+    assert results["n-samples"] == {"interests": {"original": 40, "effective": 6}}
+    assert results["higher_is_better"]["interests"]["support"] is True
+    assert results["config"]["limit"] == 6
+    assert results["model_name"] == "candidate-model"
+    assert results["harness"]["summaries"]["interests"]["metrics"]["support"] == support
+
+    samples = [json.loads(line) for line in samples_file.read_text().splitlines()]
+    assert [one["doc_id"] for one in samples] == [0, 1, 2, 3, 4, 5]
+    records = [json.loads(line) for line in (run / "interests" / "1-name.jsonl").open()]
+    calls = {one["id"]: one["calls"] for one in records}
+    for one in samples:
+        asked = calls[one["doc"]["id"]]
+        assert one["resps"] == [[call.get("text")] for call in asked]
+        prompts = [
+            json.loads(one["arguments"][f"gen_args_{n}"]["arg_0"]) for n in range(len(asked))
+        ]
+        assert prompts == [call["messages"] for call in asked]
+        assert (one["filter"], one["metrics"]) == ("none", ["support", "grounded", "coverage"])
+    causes = sorted(one["support_missing"] for one in samples if one["support"] is None)
+    assert causes == sorted(support["missing"])
+    assert [None] in [one["filtered_resps"] for one in samples], "no answer is no text"
+
+
+def test_samples_of_groups_have_the_calls_about_their_members(harness):
+    done = harness.here(
+        "--model", "baseline", "--tasks", "perrec_medium_pointwise", "--data", "sample",
+        "--limit", "3", "--json",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    assert export(harness, Path(done.json["folder"]), "lm-eval").code == 0
+    (file,) = (harness.folder / "out").glob("*/samples_*.jsonl")
+    samples = [json.loads(line) for line in file.read_text().splitlines()]
+    assert len(samples) == 3
+    for one in samples:
+        members = [item["id"] for item in one["doc"]["items"]]
+        assert len(members) > 1
+        assert {name.rpartition("/")[0] for name in members} == {one["doc"]["id"]}
+        assert len(one["resps"]) >= len(members)
+
+
+def test_an_export_overwrites_nothing_and_leaves_nothing_half(harness, run):
+    out = harness.folder / "out"
+    out.mkdir()
+    assert export(harness, run, "csv").code == 0, "an empty folder is free"
+    before = harness.files(out)
+    again = export(harness, run, "parquet")
+    assert again.code == 2
+    assert "an export overwrites nothing" in again.err
+    assert harness.files(out) == before
+    (run / "interests" / "scores.jsonl").write_text('{"id": "x"\n')
+    torn = export(harness, run, "csv", "other")
+    assert torn.code == 1
+    assert "a score cannot be understood" in torn.err
+    assert [path.name for path in harness.folder.iterdir() if "other" in path.name] == []
+
+
+def test_an_unfinished_task_is_left_out_and_named(harness, run):
+    (run / "interests" / "summary.json").unlink()
+    refused = export(harness, run, "csv")
+    assert refused.code == 1
+    assert "task 'interests' is not finished" in refused.err
+    unknown = export(harness, run, "csv", "out", "--task", "interest")
+    assert "did you mean 'interests'?" in unknown.err

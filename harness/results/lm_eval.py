@@ -193,13 +193,12 @@ class _Journals:
             os.close(file)
 
     def lines(self, score: Score[Any]) -> list[tuple[str, JournalLine[Any, Any]]]:
-        """The records of a unit: those of its id or of a part of it, or all of its user's where
-        the unit is the user."""
+        """The records of a unit: those of its id, or all of its user's where it is the user."""
         whole = score.id == score.user
         return [
             (stage, self._decode(os.pread(self._files[stage], length, offset)))
             for id, stage, offset, length in self._places.get(score.user, ())
-            if whole or id == score.id or id.startswith(f"{score.id}/")
+            if whole or id == score.id
         ]
 
     def sampling(self, stage: str) -> dict[str, Any]:

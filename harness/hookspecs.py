@@ -21,7 +21,8 @@ DATA = "data"
 """The command that tools belong to unless they name one of their own."""
 
 TAKEN = (
-    "tasks", "show", "score", "analyse", "validate", "config", "completion", "run", "ls",
+    "tasks", "show", "score", "analyse", "validate", "config", "completion", "requests", "replies",
+    "export", "run", "ls",
 )  # fmt: skip
 """The commands of `harness` that no tool can belong to."""
 

@@ -25,6 +25,12 @@ EXAMPLES = {
         "harness config --all --model local --limit 20",
         "HARNESS_SEED=7 harness config --json",
     ],
+    "requests": ["harness requests --model openai:gpt-x --tasks perrec --out next.jsonl"],
+    "replies": ["harness replies RUN answers.jsonl errors.jsonl"],
+    "export": [
+        "harness export RUN --format parquet --out tables",
+        "harness export RUN --format lm-eval --task interests --out results",
+    ],
     "completion": [
         "source <(harness completion bash)                  # in ~/.bashrc",
         'harness completion zsh > "${fpath[1]}/_harness"',

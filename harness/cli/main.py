@@ -8,10 +8,10 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from harness.cli import analyse, completion, config, data, run, score, show, tasks, validate
-from harness.cli import analyse, data, replies, requests, run, score, show, tasks, validate
 from harness.cli import (
     analyse,
+    completion,
+    config,
     data,
     export,
     replies,
@@ -65,13 +65,10 @@ commands (`harness COMMAND --help` has more):
   harness data [NAME]             make data or see what it holds
   harness config                  the settings that hold, and where they stand
   harness completion SHELL        completion for bash, zsh or fish
+  harness requests … --out FILE   write the next questions down, to be a batch
+  harness replies RUN FILE…       take the answers of a batch in
+  harness export RUN --out DIR    results as CSV, Parquet or lm-eval's files
   harness COMMAND [NAME]          tools of a plugin's own, as `harness perrec`
-  harness analyse [NAME RUN…]     what runs tell beyond their scores; the analyses there are
-  harness data [NAME]             make data or see what it holds; the tools there are
-  harness requests … --out FILE   write a run's next questions down, to be sent as a batch
-  harness replies RUN FILE…       take the answers in
-  harness export RUN --out DIR    results as CSV, Parquet, or as lm-evaluation-harness writes them
-  harness COMMAND [NAME]          tools of a plugin's own command, as `harness perrec`
 
 exit codes: 0 done, 1 error, 2 usage, 3 too many failures, 130 interrupted
 """

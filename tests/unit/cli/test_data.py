@@ -7,7 +7,7 @@ import json
 import pytest
 
 from harness import plugin_manager
-from harness.cli.main import main
+from harness.cli.main import COMMANDS, main
 
 PLUGIN = """
 from typing import Annotated
@@ -154,7 +154,6 @@ def test_a_word_that_is_nobodys_command_is_told_with_the_nearest(capsys):
     assert main(["wrods"]) == 2
     assert capsys.readouterr().err == (
         "harness: no command 'wrods'\n"
-        "  expected: tasks, show, score, analyse, data, validate, config, completion, words, or "
-        "options of a run, as --model\n"
+        f"  expected: {', '.join(COMMANDS)}, words, or options of a run, as --model\n"
         "  to do:    did you mean 'words'?\n"
     )

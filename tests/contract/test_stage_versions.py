@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from harness.testing.code import normal, reach
+from harness.testing.versions import complaints, read_pins
+
 
 def _tool():
     path = Path(__file__).resolve().parents[1] / "golden" / "stage_code.py"
@@ -23,18 +26,19 @@ tool = _tool()
 def test_every_version_is_pinned_to_its_code():
     now = tool.pins()
     assert {"parsing", "judges", "respondents", "stages of interests"} <= set(now)
-    assert not tool.complaints(tool.read(), now), "\n".join(tool.complaints(tool.read(), now))
+    wrong = complaints(read_pins(tool.PINS), now, command=tool.COMMAND)
+    assert not wrong, "\n".join(wrong)
 
 
 def test_formatting_comments_and_docstrings_change_nothing():
     plain = "def f(a):\n    return a+1"
     dressed = 'def f(\n    a,\n):\n    "Says."\n    # why\n    return a + 1\n'
-    assert tool.normal(ast.parse(plain).body) == tool.normal(ast.parse(dressed).body)
-    assert tool.normal(ast.parse(plain).body) != tool.normal(ast.parse("def f(a): return a+2").body)
+    assert normal(ast.parse(plain).body) == normal(ast.parse(dressed).body)
+    assert normal(ast.parse(plain).body) != normal(ast.parse("def f(a): return a+2").body)
 
 
 def test_the_text_of_a_tree_is_the_same_under_every_python():
-    assert tool.normal(ast.parse("def f(a): return a.b + 1").body) == (
+    assert normal(ast.parse("def f(a): return a.b + 1").body) == (
         "[FunctionDef(name='f',args=arguments(args=[arg(arg='a')]),body=[Return(value=BinOp("
         "left=Attribute(value=Name(id='a'),attr='b'),op=Add(),right=Constant(value=1)))])]"
     )
@@ -81,7 +85,7 @@ def reached(tmp_path, monkeypatch):
         (package / f"{name}.py").write_text(source, "utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
     roots = [("pinned_example.stages", "items"), ("pinned_example.stages", "work")]
-    return {f"{module.split('.')[-1]}.{name}" for module, name in tool.reach(roots)}
+    return {f"{module.split('.')[-1]}.{name}" for module, name in reach(roots)}
 
 
 def test_what_a_stage_names_decides_its_records_and_nothing_else(reached):
@@ -95,7 +99,7 @@ OLD = {"b": {"s": {"version": 1, "code": "aa"}}}
 
 
 def test_changed_code_under_the_same_version_is_told_with_what_to_do():
-    [line] = tool.complaints(OLD, {"b": {"s": {"version": 1, "code": "bb"}}})
+    [line] = complaints(OLD, {"b": {"s": {"version": 1, "code": "bb"}}}, command="make pins")
     assert line.startswith("b/s changed and is still version 1: raise its version")
     assert line.endswith("run `make pins`")
 
@@ -110,4 +114,4 @@ def test_changed_code_under_the_same_version_is_told_with_what_to_do():
     ],
 )
 def test_new_raised_and_removed_stages_are_told(before, now, told):
-    assert [line.split(":")[0] for line in tool.complaints(before, now)] == told
+    assert [line.split(":")[0] for line in complaints(before, now, command="make pins")] == told

@@ -1,24 +1,34 @@
-"""What the tests of plugins and of the harness share: a real server that misbehaves on purpose."""
+"""What the tests of plugins and of the harness share: models that can be scripted, and servers that
+misbehave on purpose.
+
+Imported at first use: `python -m harness.testing.server` warns when its package has imported it
+already.
+"""
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from harness.testing.faults import Asked, Fault
-    from harness.testing.server import FaultyServer
+    from harness.testing.faults import Asked as Asked
+    from harness.testing.faults import Fault as Fault
+    from harness.testing.running import run_tasks as run_tasks
+    from harness.testing.scripted import ScriptedModel as ScriptedModel
+    from harness.testing.server import FaultyServer as FaultyServer
 
-__all__ = ["Asked", "Fault", "FaultyServer"]
+_HOME = {
+    "Asked": "harness.testing.faults",
+    "Fault": "harness.testing.faults",
+    "run_tasks": "harness.testing.running",
+    "ScriptedModel": "harness.testing.scripted",
+    "FaultyServer": "harness.testing.server",
+}
+
+__all__ = sorted(_HOME)  # noqa: PLE0605 - computed, so that no name is written a third time
 
 
 def __getattr__(name: str) -> Any:
-    # On demand: `python -m harness.testing.server` warns when its package has imported it already.
-    if name == "FaultyServer":
-        from harness.testing.server import FaultyServer
-
-        return FaultyServer
-    if name in ("Asked", "Fault"):
-        from harness.testing import faults
-
-        return getattr(faults, name)
+    if name in _HOME:
+        return getattr(importlib.import_module(_HOME[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

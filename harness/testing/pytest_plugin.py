@@ -1,0 +1,34 @@
+"""What pytest offers to the tests of plugins wherever the harness is installed: two fixtures.
+
+Loaded at every start of pytest, so that nothing of the harness is imported before a test asks.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from harness.pipeline.run import RunResult
+    from harness.testing.server import FaultyServer
+
+
+@pytest.fixture
+def harness_server() -> Iterator[FaultyServer]:
+    """A model server on 127.0.0.1 that says "ok"; set its `answer` and its `faults`."""
+    from harness.testing.server import FaultyServer
+
+    with FaultyServer() as server:
+        yield server
+
+
+@pytest.fixture
+def harness_run(tmp_path: Path) -> Callable[..., RunResult]:
+    """Runs tasks over their sample, all in `tmp_path`: `harness_run("films", model=…)`."""
+    from harness.testing.running import run_tasks
+
+    return functools.partial(run_tasks, folder=tmp_path)

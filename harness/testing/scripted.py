@@ -1,0 +1,119 @@
+"""A model that answers as a test says, and keeps what it was asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TypeAlias
+
+from harness.errors import UsageError
+from harness.hookspecs import ModelFactory
+from harness.models import CallError, Identity, ModelSettings, Reply, Request
+from harness.plugin_manager import Origin, Registration, Registry, load_plugins
+
+Answer: TypeAlias = str | Reply | CallError
+Answers: TypeAlias = str | Sequence[Answer] | Callable[[Request], Answer]
+"""One text for every request, answers in the order of asking, or a function of the request."""
+
+KIND = "scripted"
+
+
+class ScriptedModel:
+    """A model in this process: no server, no key, no thread.
+
+    An answer is a text, a `Reply` where more than its text matters (`finish="length"`), or a
+    `CallError`, which is raised. A list answers in the order of asking, one request at a time, and
+    ends the run when it is used up. `requests` are all that arrived, `request.topic.variables` the
+    variables of their prompts. Models that play in one run need different names.
+    """
+
+    occupies: str | None = None
+
+    def __init__(
+        self, answers: Answers = "ok", *, name: str = "model", concurrency: int = 4
+    ) -> None:
+        in_order = not isinstance(answers, str) and isinstance(answers, Sequence)
+        self.answers = answers
+        self.concurrency = 1 if in_order else concurrency
+        self.identity = Identity(kind=KIND, name=name, scope="run")
+        self.requests: list[Request] = []
+
+    @property
+    def count(self) -> int:
+        """How many requests arrived."""
+        return len(self.requests)
+
+    @property
+    def spec(self) -> str:
+        """What stands for it where a model is named, while it is `offered`."""
+        return f"{KIND}:model={self.identity.name}"
+
+    async def open(self) -> None:
+        """Nothing: there is nothing to make ready."""
+
+    async def close(self) -> None:
+        """Nothing: there is nothing to give back."""
+
+    async def ask(self, request: Request) -> Reply:
+        """The answer that the script has for the request."""
+        number = len(self.requests)
+        self.requests.append(request)
+        answer = self._answer(number, request)
+        if isinstance(answer, CallError):
+            raise answer
+        return answer if isinstance(answer, Reply) else Reply(text=answer)
+
+    def _answer(self, number: int, request: Request) -> Answer:
+        answers = self.answers
+        if isinstance(answers, str):
+            return answers
+        if callable(answers):
+            return answers(request)
+        if number < len(answers):
+            return answers[number]
+        return CallError(
+            "bad_request",
+            f"the script of {self.identity.name!r} has {len(answers)} answers, and this is "
+            f"request {number + 1}",
+            fatal=True,
+        )
+
+
+@contextmanager
+def offered(models: Sequence[ScriptedModel]) -> Iterator[None]:
+    """While this holds, `--model scripted:model=NAME` and the like mean these models."""
+    by_name = {model.identity.name: model for model in models}
+    if len(by_name) < len({id(model) for model in models}):
+        raise UsageError(
+            "two scripted models of one run have one name",
+            found=", ".join(model.identity.name for model in models),
+            expected='a name for each: ScriptedModel(…, name="judge")',
+        )
+    plugins = load_plugins()
+    before = plugins.models
+    plugins.models = _with(before, by_name)
+    try:
+        yield
+    finally:
+        plugins.models = before
+
+
+def _with(
+    models: Registry[str, Registration[ModelFactory]], by_name: Mapping[str, ScriptedModel]
+) -> Registry[str, Registration[ModelFactory]]:
+    """The same kinds of models and the scripted one."""
+
+    def make(settings: ModelSettings) -> ScriptedModel:
+        return by_name[settings.args["model"]]
+
+    origin = Origin(
+        plugin="testing",
+        distribution="user-understanding-harness",
+        module="harness.testing",
+        package=None,
+    )
+    more: Registry[str, Registration[ModelFactory]] = Registry(models.kind)
+    for registration in models.everything():
+        more.add(registration.name, registration)
+    more.add(KIND, Registration(name=KIND, factory=make, origin=origin))
+    return more

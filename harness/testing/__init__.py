@@ -1,5 +1,5 @@
-"""What the tests of plugins and of the harness share: models that can be scripted, and servers that
-misbehave on purpose.
+"""What the tests of plugins and of the harness share: models that can be scripted, servers that
+misbehave on purpose, and the checks that every plugin has to pass.
 
 Imported at first use: `python -m harness.testing.server` warns when its package has imported it
 already.
@@ -11,13 +11,21 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from harness.testing.conformance import CHECKS as CHECKS
+    from harness.testing.conformance import NotConforming as NotConforming
+    from harness.testing.conformance import check_plugin as check_plugin
     from harness.testing.faults import Asked as Asked
     from harness.testing.faults import Fault as Fault
+    from harness.testing.findings import Finding as Finding
     from harness.testing.running import run_tasks as run_tasks
     from harness.testing.scripted import ScriptedModel as ScriptedModel
     from harness.testing.server import FaultyServer as FaultyServer
 
 _HOME = {
+    "CHECKS": "harness.testing.conformance",
+    "Finding": "harness.testing.findings",
+    "NotConforming": "harness.testing.conformance",
+    "check_plugin": "harness.testing.conformance",
     "Asked": "harness.testing.faults",
     "Fault": "harness.testing.faults",
     "run_tasks": "harness.testing.running",

@@ -101,7 +101,7 @@ def write_pins(file: Path, pins: Mapping[str, Any]) -> None:
     file.write_text(json.dumps(pins, indent=2, sort_keys=True) + "\n", encoding="utf-8")
 
 
-def command_for(plugin: str, file: Path) -> str:
+def command_for(plugin: str, file: str | Path) -> str:
     """The command that pins a plugin's versions in a file."""
     return f"python -m harness.testing.versions {plugin} {file}"
 

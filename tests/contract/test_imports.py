@@ -19,12 +19,12 @@ RANKS = (
     {"errors", "redaction", "outcomes", "hashing", "chance", "models", "parsing", "stats",
      "resources", "hookspecs", "plugin_manager"},
     {"calls", "judging", "prompting", "data", "tasks"},
-    {"reporting", "results", "pipeline"},
+    {"reporting", "results", "pipeline", "scaffold"},
     {"cli", "api"},
 )  # fmt: skip
 """The rooms of the house, those that know least first. A room imports its own rank or a lower."""
 
-OUTSIDE = {"", "__main__", "testing", "scaffold"}
+OUTSIDE = {"", "__main__", "testing"}
 """The public front, the command's start, tools for plugin authors: use any room, used by none."""
 
 RANK_OF = {room: rank for rank, rooms in enumerate(RANKS) for room in rooms}

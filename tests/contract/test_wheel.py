@@ -34,7 +34,7 @@ def test_the_wheel_holds_every_module_task_file_prompt_and_sample(built):
     [wheel] = built.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         held = set(archive.namelist())
-    modules = files_under("harness", {".py", ".json", ".typed"})
+    modules = files_under("harness", {".py", ".json", ".typed", ".tmpl"})
     expected = {
         *(f"harness/{name}" for name in modules),
         *files_under("plugins", {".py", ".typed", ".jsonl"}),

@@ -1,0 +1,195 @@
+"""A plugin on trial: its tasks over their samples, run in a folder that is thrown away."""
+
+from __future__ import annotations
+
+import functools
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.errors import HarnessError, UsageError, did_you_mean
+from harness.pipeline.benchmark import Benchmark
+from harness.pipeline.run import RunResult
+from harness.results.folder import RunFolder
+from harness.tasks.task import Task
+from harness.testing.running import Player, run_tasks
+from harness.testing.subject import Subject
+
+RULE_JUDGE = "lexical"
+OTHER_COMMAND_S = 600
+"""Seconds that a run in another process may take."""
+
+
+class CannotBeTried(Exception):
+    """A check that stands on something that does not work; the argument is what."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tried:
+    """The tasks of one benchmark that are run together, and the roles that they ask."""
+
+    benchmark: Benchmark
+    tasks: tuple[Task, ...]
+    roles: frozenset[str]
+    judges: frozenset[str]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the tasks."""
+        return tuple(task.name for task in self.tasks)
+
+    def others(self, *, judge: Player, other: Player) -> dict[str, Player]:
+        """Who plays each role but the candidate."""
+        played: dict[str, Player] = dict.fromkeys(self.judges, judge)
+        return played | dict.fromkeys(self.roles - {"candidate"}, other)
+
+
+class Trial:
+    """Runs of a plugin's tasks, each made when a check first wants it."""
+
+    def __init__(
+        self,
+        subject: Subject,
+        folder: Path,
+        *,
+        tasks: Sequence[str] = (),
+        without_answers: Sequence[str] = (),
+    ) -> None:
+        self.subject = subject
+        self.without_answers = self._metrics(without_answers)
+        self.folder = folder
+        self._known = tuple(
+            entry.name for entry in subject.entries if entry.members is None and not entry.abstract
+        )
+        self._asked = self._own(tasks)
+
+    @functools.cached_property
+    def tasks(self) -> tuple[Task, ...]:
+        """The plugin's tasks that can be run, those asked for alone where some are."""
+        found: list[Task] = []
+        for name in self._asked or self._known:
+            try:
+                found += self.subject.catalogue.select([name]).tasks
+            except HarnessError:
+                # The check of the tasks tells what is wrong with it.
+                continue
+        return tuple(found)
+
+    @functools.cached_property
+    def tried(self) -> tuple[Tried, ...]:
+        """The tasks with a sample, by benchmark."""
+        found = []
+        for name in self.subject.benchmarks:
+            tasks = [task for task in self.tasks if task.benchmark == name]
+            tasks = [task for task in tasks if task.data.sample is not None]
+            if tasks:
+                found.append(self._tried(name, tasks))
+        return tuple(found)
+
+    def _own(self, names: Sequence[str]) -> tuple[str, ...]:
+        """These names, each a task of the plugin's."""
+        for name in names:
+            if name not in self._known:
+                raise UsageError(
+                    f"the plugin {self.subject.name!r} has no task {name!r}",
+                    expected=f"one of its {len(self._known)}, which `harness tasks` lists",
+                    hint=did_you_mean(name, self._known),
+                )
+        return tuple(names)
+
+    def _metrics(self, names: Sequence[str]) -> frozenset[str]:
+        """These names, each a metric of the plugin's."""
+        benchmarks = map(self.subject.plugins.benchmark, self.subject.benchmarks)
+        known = sorted({metric for one in benchmarks for metric in one.metrics}) if names else []
+        for name in names:
+            if name not in known:
+                raise UsageError(
+                    f"the plugin {self.subject.name!r} has no metric {name!r}",
+                    expected=", ".join(known) or "none",
+                    hint=did_you_mean(name, known),
+                )
+        return frozenset(names)
+
+    def _tried(self, name: str, tasks: Sequence[Task]) -> Tried:
+        from harness.data import open_dataset
+        from harness.tasks.options import typed_options
+
+        benchmark = self.subject.plugins.benchmark(name)
+        roles: set[str] = set()
+        judges: set[str] = set()
+        for task in tasks:
+            options = typed_options(task, benchmark.options)
+            dataset = open_dataset(
+                task.data, data="sample", limit=None, seed=0,
+                package=self.subject.plugins.package_of(name), task=task.name,
+            )  # fmt: skip
+            for stage in benchmark.stages_for(benchmark.load(dataset, options), options):
+                roles.update(stage.roles)
+                judges.update(stage.judges)
+        return Tried(
+            benchmark=benchmark,
+            tasks=tuple(tasks),
+            roles=frozenset(roles),
+            judges=frozenset(judges),
+        )
+
+    def run(self, tried: Tried, called: str, **settings: Any) -> RunResult:
+        """A run of all tasks of a benchmark in a folder of that name, however many items fail."""
+        return run_tasks(
+            tried.names,
+            **{
+                "folder": self.folder / called / tried.benchmark.name,
+                "roles": tried.others(judge=RULE_JUDGE, other="baseline"),
+                "max_failures": 1.0,
+                **settings,
+            },
+        )
+
+    def baseline(self, tried: Tried) -> RunResult:
+        """The run of the baseline that others are held against, made once."""
+        try:
+            return self._baseline(tried.benchmark.name)
+        except HarnessError as error:
+            raise CannotBeTried(f"the baseline does not run: {error}") from error
+
+    @functools.cache  # noqa: B019 - a trial lives as long as its checks
+    def _baseline(self, benchmark: str) -> RunResult:
+        [tried] = (one for one in self.tried if one.benchmark.name == benchmark)
+        return self.run(tried, "baseline", concurrency=16)
+
+    def elsewhere(self, tried: Tried) -> Path:
+        """The runs folder of the same run in a process of its own, one call at a time.
+
+        Its hashes of texts are others, so that what depends on the order of a set shows.
+        """
+        place = self.folder / "elsewhere" / tried.benchmark.name
+        place.mkdir(parents=True)
+        played = tried.others(judge=RULE_JUDGE, other="baseline")
+        command = [
+            sys.executable, "-m", "harness", "--model", "baseline", "--tasks",
+            ",".join(tried.names), "--data", "sample", "--concurrency", "1", "--quiet",
+            "--no_store", "--max_failures", "1", "--output_path", str(place / "runs"),
+            *(part for role, player in played.items() for part in ("--role", f"{role}={player}")),
+        ]  # fmt: skip
+        environment = {
+            **os.environ,
+            "PYTHONHASHSEED": "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2",
+            "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+            "HARNESS_CACHE": str(place / "cache"),
+        }
+        done = subprocess.run(
+            command, cwd=place, env=environment, capture_output=True, text=True,
+            timeout=OTHER_COMMAND_S, check=False,
+        )  # fmt: skip
+        if done.returncode != 0:
+            raise CannotBeTried(f"the run in another process failed:\n{done.stderr.strip()}")
+        return place / "runs"
+
+
+def scores_of(folder: Path, task: str) -> list[bytes]:
+    """The lines of scores that a run folder has of a task."""
+    return RunFolder(folder).scores(task).read_bytes().splitlines()

@@ -1,0 +1,33 @@
+"""Our own plugins keep what `check_plugin` asks of everybody's."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from harness.testing import check_plugin
+
+ROOT = Path(__file__).resolve().parents[2]
+DECLARED = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["entry-points"]
+
+SAID = {
+    "perrecbench": {
+        # One task of each way of asking; the others differ in numbers and words.
+        "tasks": (
+            "perrec_easy_listwise",
+            "perrec_easy_pairwise",
+            "perrec_easy_pointwise",
+            "perrec_easy_listwise_noprofile",
+        ),
+        "without_answers": ("labelled", "unreadable_comparisons"),
+    }
+}
+"""What has to be said of a plugin."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("plugin", sorted(DECLARED["harness.plugins"]))
+def test_a_plugin_of_ours_keeps_what_every_plugin_promises(plugin):
+    check_plugin(plugin, **SAID.get(plugin, {}))

@@ -1,0 +1,107 @@
+"""What `harness new-plugin` writes, and what it refuses."""
+
+import tomllib
+
+import pytest
+
+from harness.cli.main import main
+from harness.errors import UsageError
+from harness.scaffold.names import package_name
+from harness.scaffold.writing import SIMPLE, STAGES, TEMPLATES, files_of
+
+
+def test_a_package_is_written_and_three_lines_say_what_to_do(tmp_path, capsys):
+    assert main(["new-plugin", "my-bench", "--into", str(tmp_path)]) == 0
+    folder = tmp_path / "my-bench"
+    files = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+    assert files == {
+        "pyproject.toml", "README.md", ".gitignore", "tests/test_my_bench.py",
+        "my_bench/__init__.py", "my_bench/plugin.py", "my_bench/benchmark.py",
+        "my_bench/baselines.py", "my_bench/task_configs/my_bench.yaml",
+        "my_bench/prompts/my_bench/answer.candidate.j2", "my_bench/sample/choices.jsonl",
+    }  # fmt: skip
+    assert capsys.readouterr().out.splitlines() == [
+        f"{folder}: 11 files. Next:",
+        f"  pip install -e {folder}",
+        "  harness --model baseline --tasks my_bench --data sample",
+        f"  python -m pytest {folder}",
+    ]
+
+
+def test_with_stages_there_is_a_judge(tmp_path, capsys):
+    assert main(["new-plugin", "my-bench", "--stages", "--into", str(tmp_path)]) == 0
+    prompts = tmp_path / "my-bench/my_bench/prompts/my_bench"
+    assert {path.name for path in prompts.iterdir()} == {"name.candidate.j2", "support.judge.j2"}
+    assert "--judge lexical" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("form", [SIMPLE, STAGES], ids=["simple", "stages"])
+def test_every_name_is_filled_in(form):
+    files = files_of("my-bench", "my_bench", form)
+    for path, text in files.items():
+        assert "PACKAGE" not in path
+        assert not any(word in text for word in ("__NAME", "__PACKAGE", "__ABOUT", "__HARNESS"))
+    project = tomllib.loads(files["pyproject.toml"])["project"]
+    assert project["name"] == "my-bench"
+    assert project["entry-points"] == {"harness.plugins": {"my_bench": "my_bench.plugin"}}
+
+
+def test_every_template_is_of_a_form():
+    used = {folder for form in (SIMPLE, STAGES) for folder in form.folders}
+    assert {path.name for path in TEMPLATES.iterdir()} == used
+    files = [path for path in TEMPLATES.rglob("*") if path.is_file()]
+    assert all(path.suffix == ".tmpl" for path in files)
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("My Bench", "'my-bench' would do"),
+        ("9lives", None),
+        ("a--b", "'a-b' would do"),
+        ("bench!", "'bench' would do"),
+        ("../up", "'up' would do"),
+        ("", None),
+    ],
+)
+def test_a_name_that_cannot_be_one_is_refused_with_one_that_can(name, hint):
+    with pytest.raises(UsageError) as failure:
+        package_name(name)
+    assert failure.value.hint == hint
+
+
+@pytest.mark.parametrize("name", ["json", "class", "harness", "tests"])
+def test_words_that_mean_something_else_are_refused(name):
+    with pytest.raises(UsageError) as failure:
+        package_name(name)
+    assert failure.value.hint == f"{name}-bench would do"
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("interests", "a benchmark of plugin 'interests'"),
+        ("interests-short", "a task, "),
+        ("interests-all", "a group, "),
+        ("harness-models", "a package, "),
+    ],
+)
+def test_a_name_that_something_installed_has_is_refused(name, found, tmp_path, capsys):
+    assert main(["new-plugin", name, "--into", str(tmp_path)]) == 2
+    said = capsys.readouterr().err
+    assert "is taken" in said
+    assert found in said
+    assert not list(tmp_path.iterdir())
+
+
+def test_nothing_is_written_over(tmp_path, capsys):
+    (tmp_path / "my-bench").mkdir()
+    assert main(["new-plugin", "my-bench", "--into", str(tmp_path)]) == 2
+    assert str(tmp_path / "my-bench") in capsys.readouterr().err
+    assert not list((tmp_path / "my-bench").iterdir())
+
+
+def test_a_place_that_cannot_be_written_to_is_told(tmp_path, capsys):
+    (tmp_path / "file").touch()
+    assert main(["new-plugin", "my-bench", "--into", str(tmp_path / "file")]) == 1
+    assert "could not be written" in capsys.readouterr().err

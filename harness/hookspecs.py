@@ -22,7 +22,7 @@ DATA = "data"
 
 TAKEN = (
     "tasks", "show", "score", "analyse", "validate", "config", "completion", "requests", "replies",
-    "export", "run", "ls",
+    "export", "new-plugin", "run", "ls",
 )  # fmt: skip
 """The commands of `harness` that no tool can belong to."""
 

@@ -31,6 +31,7 @@ EXAMPLES = {
         "harness export RUN --format parquet --out tables",
         "harness export RUN --format lm-eval --task interests --out results",
     ],
+    "new-plugin": ["harness new-plugin my-bench", "harness new-plugin my-bench --stages --into ~"],
     "completion": [
         "source <(harness completion bash)                  # in ~/.bashrc",
         'harness completion zsh > "${fpath[1]}/_harness"',

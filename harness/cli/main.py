@@ -14,6 +14,7 @@ from harness.cli import (
     config,
     data,
     export,
+    new_plugin,
     replies,
     requests,
     run,
@@ -22,7 +23,6 @@ from harness.cli import (
     tasks,
     validate,
 )
-from harness.cli import analyse, data, new_plugin, run, score, show, tasks, validate
 from harness.cli.errors import print_error
 from harness.cli.help_pages import HelpPage, dress
 from harness.errors import HarnessError, UsageError, did_you_mean
@@ -70,11 +70,8 @@ commands (`harness COMMAND --help` has more):
   harness requests … --out FILE   write the next questions down, to be a batch
   harness replies RUN FILE…       take the answers of a batch in
   harness export RUN --out DIR    results as CSV, Parquet or lm-eval's files
+  harness new-plugin NAME         write a package with a benchmark of your own
   harness COMMAND [NAME]          tools of a plugin's own, as `harness perrec`
-  harness analyse [NAME RUN…]     what runs tell beyond their scores; the analyses there are
-  harness data [NAME]             make data or see what it holds; the tools there are
-  harness new-plugin NAME         write a package with a benchmark of your own to begin from
-  harness COMMAND [NAME]          tools of a plugin's own command, as `harness perrec`
 
 exit codes: 0 done, 1 error, 2 usage, 3 too many failures, 130 interrupted
 """

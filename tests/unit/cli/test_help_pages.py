@@ -27,7 +27,7 @@ def test_a_page_fits_eighty_columns_and_has_examples(capsys, monkeypatch, comman
 
 def test_the_page_of_a_run_names_every_command(capsys, monkeypatch):
     text = page(capsys, monkeypatch)
-    assert set(COMMANDS) <= set(re.findall(r"^  harness (\w+)", text, re.MULTILINE))
+    assert set(COMMANDS) <= set(re.findall(r"^  harness ([\w-]+)", text, re.MULTILINE))
 
 
 def examples():

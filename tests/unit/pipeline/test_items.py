@@ -116,6 +116,13 @@ async def test_a_stop_while_items_are_made_is_heard_and_loses_nothing(house, scr
         answer = await desk.ask("candidate", "say", {"word": item.word}, read=TextReader())
         return answer.value if isinstance(answer, Parsed) else answer
 
+    async def last_but_slow(item, desk):
+        while house.executor.in_flight > 2:
+            await asyncio.sleep(0)
+        for _ in range(10):  # who answered "quick" looks for another item
+            await asyncio.sleep(0)
+        return "x"
+
     def many(upstreams, data, options):
         for number in range(200):
             if number == 3:
@@ -132,7 +139,7 @@ async def test_a_stop_while_items_are_made_is_heard_and_loses_nothing(house, scr
     )
     stages = [
         first,
-        stage(Word, Word(id="x", user="u"), name="before"),
+        stage(Word, Word(id="x", user="u"), work=last_but_slow, name="before"),
         Stage("many", item=Word, value=str, items=many, work=tell, after=("before",)),
         Stage("last", item=Word, value=str, items=many, work=tell, after=("before",)),
     ]

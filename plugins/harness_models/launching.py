@@ -112,6 +112,10 @@ class Launched:
         self._clear = self._clear or not keeper.members(self._keeper.pid)
         return code if code >= 0 else 128 - code
 
+    def processes(self) -> list[int]:
+        """The process ids of all that runs of it."""
+        return [] if self.ended() is not None else keeper.members(self._keeper.pid)
+
     def new_lines(self) -> list[str]:
         """The lines that came into the log since the last call, without what steers terminals."""
         ended = self.ended() is not None

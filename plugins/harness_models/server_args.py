@@ -1,0 +1,74 @@
+"""Arguments that every kind of model with a server of its own reads alike."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from harness.errors import UsageError
+
+USUAL_MODEL = "Qwen/Qwen3-8B"
+
+
+def bad(kind: str, argument: str, expected: str, *, hint: str | None = None) -> UsageError:
+    """The error for an argument, as `name=value`, that cannot be used."""
+    return UsageError(
+        f"an argument of the {kind} model cannot be used",
+        where="--model_args",
+        found=argument,
+        expected=expected,
+        hint=hint,
+    )
+
+
+def model_of(kind: str, given: Mapping[str, str]) -> tuple[str, bool]:
+    """The weights to serve, and whether anybody named them."""
+    if "model" in given and "pretrained" in given:
+        raise bad(
+            kind, f"model={given['model']}", "either model= or pretrained=, which mean the same"
+        )
+    named = given.get("pretrained") or given.get("model") or os.environ.get("HARNESS_PRETRAINED")
+    return named or USUAL_MODEL, named is not None
+
+
+def count_of(kind: str, name: str, text: str) -> int:
+    """A whole number from 1 on."""
+    if not text.isdecimal() or int(text) < 1:
+        raise bad(kind, f"{name}={text}", "a whole number from 1 on")
+    return int(text)
+
+
+def file_of(kind: str, name: str, text: str) -> Path:
+    """A file that is there."""
+    path = Path(text).expanduser()
+    if not path.is_file():
+        raise bad(kind, f"{name}={text}", "a file")
+    return path
+
+
+def template_kwargs(kind: str, text: str) -> dict[str, Any]:
+    """`enable_thinking=false` or a JSON object; several of the first are separated by `;`."""
+    if text.lstrip().startswith("{"):
+        try:
+            return dict(json.loads(text))
+        except ValueError as error:
+            expected = f"a JSON object ({error})"
+            raise bad(kind, f"chat_template_kwargs={text}", expected) from None
+    values = {}
+    for part in text.split(";"):
+        name, equals, value = part.partition("=")
+        if not equals or not name.strip().isidentifier():
+            expected = "as enable_thinking=false, or a JSON object"
+            raise bad(kind, f"chat_template_kwargs={text}", expected)
+        values[name.strip()] = _value(value.strip())
+    return values
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

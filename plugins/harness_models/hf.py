@@ -19,7 +19,6 @@ from harness_models.hf_args import (
     KNOWN,
     OF_THE_MACHINE,
     HfArgs,
-    bad,
     check_with_help,
     flags_of,
     read_args,
@@ -29,9 +28,11 @@ from harness_models.hf_wire import checked, fields
 from harness_models.launching import without_secrets
 from harness_models.ports import HOST
 from harness_models.served import Engine, ServedModel
+from harness_models.server_args import bad
 from harness_models.weights import (
     checked_folder,
     commit_of,
+    end_tokens,
     folder_identity,
     has_chat_template,
     longest_context,
@@ -79,6 +80,7 @@ def make(settings: ModelSettings) -> Model:
     commit = None if folder else commit_of(args.model, args.revision)
     served = str(folder) if folder else _pinned(args.model, commit or args.revision)
     context, notes = _context(args, commit or args.revision)
+    ends = _ends(args, commit or args.revision) if args.batching else None
 
     def command(port: str) -> Sequence[str]:
         return [python, *SERVER, served, "--host", HOST, "--port", port, *server_flags(args)]
@@ -91,7 +93,7 @@ def make(settings: ModelSettings) -> Model:
             listens_on="port",
             concurrency=args.concurrency,
             environment=ENVIRONMENT,
-            fields=partial(fields, context=context, batching=args.batching),
+            fields=partial(fields, context=context, ends=ends),
             checked=partial(checked, context=context),
             final=(FAILED,),
             stages=STAGES,
@@ -161,8 +163,7 @@ def _check_folder(folder: Path, args: HfArgs) -> None:
 
 def _context(args: HfArgs, revision: str | None) -> tuple[int | None, tuple[str, ...]]:
     """The tokens of prompt and answer together that the model takes, and what to say first."""
-    usual = f"no model was named, so {args.model} is asked (pretrained=… names another)"
-    notes = () if args.named else (usual,)
+    notes = (args.note,) if args.note else ()
     if args.max_model_len is not None:
         return args.max_model_len, notes
     made_for = longest_context(args.model, revision=revision)
@@ -170,6 +171,19 @@ def _context(args: HfArgs, revision: str | None) -> tuple[int | None, tuple[str,
         unknown = "its configuration does not tell how long prompts may be (max_model_len=N does)"
         return None, (*notes, unknown)
     return min(made_for, LONGEST_CONTEXT), notes
+
+
+def _ends(args: HfArgs, revision: str | None) -> list[int]:
+    """The tokens that end an answer: a server that batches would not find them by itself."""
+    found = end_tokens(args.model, revision=revision)
+    if not found:
+        raise bad(
+            KIND,
+            "continuous_batching=true",
+            "false, since the checkpoint does not tell which token ends an answer",
+            hint="eos_token_id in its generation_config.json tells it",
+        )
+    return found
 
 
 def _checked_python(name: str) -> str:

@@ -57,10 +57,13 @@ OPTION = re.compile(
 
 @dataclass(frozen=True, kw_only=True)
 class HfArgs:
-    """What `--model_args` says of the server; `engine` are the arguments that it is given."""
+    """What `--model_args` says of the server; `engine` are the arguments that it is given.
+
+    `note` is what the user should know of it.
+    """
 
     model: str
-    named: bool
+    note: str | None = None
     python: str
     revision: str | None = None
     chat_template: Path | None = None
@@ -83,7 +86,7 @@ def read_args(settings: ModelSettings) -> HfArgs:
             raise bad(KIND, f"{name}={value}", "no such argument", hint=TAKEN[name])
         if not value:
             raise bad(KIND, f"{name}=", "a value")
-    model, named = model_of(KIND, given)
+    model, note = model_of(KIND, given)
     engine = {name: value for name, value in given.items() if name not in OWN}
     for name in SWITCHES:
         if engine.get(name, "true") not in ("true", "false"):
@@ -92,7 +95,7 @@ def read_args(settings: ModelSettings) -> HfArgs:
     length = given.get("max_model_len")
     return HfArgs(
         model=model,
-        named=named,
+        note=note,
         python=given.get("python") or os.environ.get("HARNESS_HF_PYTHON") or sys.executable,
         revision=given.get("revision"),
         chat_template=file_of(KIND, "chat_template", template) if template else None,

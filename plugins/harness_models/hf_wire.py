@@ -8,7 +8,7 @@ and leaves the words at which it should stop in the answer.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -31,22 +31,28 @@ DRAWN = {
 they are asked."""
 
 
-def fields(request: Request, *, context: int | None, batching: bool) -> Mapping[str, Any]:
+def fields(
+    request: Request, *, context: int | None, ends: Sequence[int] | None = None
+) -> Mapping[str, Any]:
     """What goes along with a request; CallError for one that the server would answer wrongly.
 
-    A prompt that is too long is cut one token above what has room, so that it costs no more than
-    one that fits, and is known by that.
+    A server that batches has to be told the tokens that end an answer, `ends`. A prompt that is
+    too long is cut one token above what has room, so that it costs no more than one that fits, and
+    is known by that.
     """
     sampling = request.sampling
     drawn = sampling.temperature > 0
-    if batching and (drawn or sampling.stop):
+    if ends is not None and (drawn or sampling.stop):
         raise CallError(
             "bad_request",
             "transformers serve with continuous_batching draws every answer as the first one, and "
             "knows neither a temperature nor stop of a request: continuous_batching=false",
             fatal=True,
         )
-    more: dict[str, Any] = {"generation_config": json.dumps(DRAWN if drawn else GREEDY)}
+    settings: dict[str, Any] = {**(DRAWN if drawn else GREEDY)}
+    if ends is not None:
+        settings["eos_token_id"] = list(ends)
+    more: dict[str, Any] = {"generation_config": json.dumps(settings)}
     if context is not None:
         cut = {"truncation": True, "max_length": room_of(request, context) + 1}
         more["chat_template_kwargs"] = cut

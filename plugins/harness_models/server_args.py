@@ -11,6 +11,8 @@ from typing import Any
 from harness.errors import UsageError
 
 USUAL_MODEL = "Qwen/Qwen3-8B"
+USUAL_FROM = "HARNESS_PRETRAINED"
+"""The variable that names another."""
 
 
 def bad(kind: str, argument: str, expected: str, *, hint: str | None = None) -> UsageError:
@@ -24,14 +26,18 @@ def bad(kind: str, argument: str, expected: str, *, hint: str | None = None) -> 
     )
 
 
-def model_of(kind: str, given: Mapping[str, str]) -> tuple[str, bool]:
-    """The weights to serve, and whether anybody named them."""
+def model_of(kind: str, given: Mapping[str, str]) -> tuple[str, str | None]:
+    """The weights to serve, and what to tell a user who named none."""
     if "model" in given and "pretrained" in given:
-        raise bad(
-            kind, f"model={given['model']}", "either model= or pretrained=, which mean the same"
-        )
-    named = given.get("pretrained") or given.get("model") or os.environ.get("HARNESS_PRETRAINED")
-    return named or USUAL_MODEL, named is not None
+        expected = "either model= or pretrained=, which mean the same"
+        raise bad(kind, f"model={given['model']}", expected)
+    named = given.get("pretrained") or given.get("model")
+    if named:
+        return named, None
+    chosen = os.environ.get(USUAL_FROM)
+    because = f"which {USUAL_FROM} names; " if chosen else ""
+    usual = chosen or USUAL_MODEL
+    return usual, f"no model was named, so {usual} is asked ({because}pretrained=… names another)"
 
 
 def count_of(kind: str, name: str, text: str) -> int:

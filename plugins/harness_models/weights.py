@@ -84,21 +84,36 @@ def commit_of(repository: str, revision: str | None) -> str | None:
 
 def longest_context(model: str, *, revision: str | None = None) -> int | None:
     """How many tokens a model was made for, as its config says; None where it does not."""
-    config = _config(model, revision)
-    for part in (config, config.get("text_config")):
-        if isinstance(part, dict) and isinstance(part.get("max_position_embeddings"), int):
+    for part in _parts(_settings(model, revision, "config.json")):
+        if isinstance(part.get("max_position_embeddings"), int):
             length: int = part["max_position_embeddings"]
             return length
     return None
 
 
-def _config(model: str, revision: str | None) -> dict[str, Any]:
-    path: str | Path = Path(model).expanduser() / "config.json"
+def end_tokens(model: str, *, revision: str | None = None) -> list[int]:
+    """The numbers of the tokens that end an answer, none where the model does not tell."""
+    for name in ("generation_config.json", "config.json"):
+        for part in _parts(_settings(model, revision, name)):
+            found = part.get("eos_token_id")
+            if found is not None:
+                return found if isinstance(found, list) else [found]
+    return []
+
+
+def _parts(settings: dict[str, Any]) -> list[dict[str, Any]]:
+    """The settings and, for a model that also sees or hears, those of the part that writes."""
+    return [part for part in (settings, settings.get("text_config")) if isinstance(part, dict)]
+
+
+def _settings(model: str, revision: str | None, name: str) -> dict[str, Any]:
+    """What a file of settings says; nothing where it is not there or cannot be had."""
+    path: str | Path = Path(model).expanduser() / name
     try:
         if not Path(path).is_file():
             from huggingface_hub import hf_hub_download
 
-            path = hf_hub_download(model, "config.json", revision=revision)
+            path = hf_hub_download(model, name, revision=revision)
         found = json.loads(Path(path).read_text("utf-8"))
     except Exception:  # the hub's client raises what it likes, and the server will tell better
         return {}

@@ -48,6 +48,7 @@ def packages(tmp_path, monkeypatch):
 def checkpoint(folder, *, context=4096):
     folder.mkdir()
     (folder / "config.json").write_text(json.dumps({"max_position_embeddings": context}))
+    (folder / "generation_config.json").write_text('{"eos_token_id": [2, 5], "top_k": 20}')
     (folder / "chat_template.jinja").write_text("{{ messages }}")
     return folder
 
@@ -130,14 +131,18 @@ def test_a_name_of_the_hub_is_pinned_by_its_commit_or_holds_for_one_run(tmp_path
     assert "org/name@ab12" in pinned.server_command()
 
 
-def test_what_is_not_known_is_said_first(folder):
+def test_what_is_not_known_is_said_first(folder, monkeypatch):
     assert model(pretrained=str(folder)).engine.notes == ()
     usual, unknown = model().engine.notes
     assert usual == "no model was named, so Qwen/Qwen3-8B is asked (pretrained=… names another)"
     assert unknown == (
         "its configuration does not tell how long prompts may be (max_model_len=N does)"
     )
-    assert len(model(max_model_len="512").engine.notes) == 1
+    monkeypatch.setenv("HARNESS_PRETRAINED", str(folder))
+    assert model().engine.notes == (
+        f"no model was named, so {folder} is asked (which HARNESS_PRETRAINED names; pretrained=… "
+        "names another)",
+    )
 
 
 def test_structured_answers_are_refused_with_who_and_cure(folder, capsys):
@@ -265,10 +270,20 @@ def test_an_answer_without_the_length_of_its_prompt_is_none(folder):
 @pytest.mark.parametrize("sampling", [{"temperature": 0.7}, {"stop": ("END",)}])
 def test_a_batching_server_is_not_asked_what_it_would_ignore(folder, sampling):
     fields = model(pretrained=str(folder), continuous_batching="true").engine.fields
-    assert "generation_config" in fields(request())
+    assert json.loads(fields(request())["generation_config"])["eos_token_id"] == [2, 5]
     with pytest.raises(CallError, match="continuous_batching=false") as caught:
         fields(request(**sampling))
     assert caught.value.fatal
+
+
+def test_a_batching_server_is_told_which_tokens_end_an_answer_or_not_started(folder):
+    (folder / "generation_config.json").unlink()
+    with pytest.raises(UsageError, match="cannot be used") as caught:
+        model(pretrained=str(folder), continuous_batching="true")
+    assert "which token ends an answer" in caught.value.expected
+    (folder / "config.json").write_text('{"text_config": {"eos_token_id": 3}}')
+    fields = model(pretrained=str(folder), continuous_batching="true").engine.fields
+    assert json.loads(fields(request())["generation_config"])["eos_token_id"] == [3]
 
 
 @pytest.mark.parametrize(

@@ -210,6 +210,10 @@ def test_an_account_without_credit_ends_the_run():
     assert error.fatal
 
 
+def test_what_a_server_says_in_detail_is_told():
+    assert classify(422, {"detail": "Unexpected fields"}).detail == "HTTP 422: Unexpected fields"
+
+
 def test_a_long_message_is_cut():
     error = classify(500, "x" * 10_000)
     assert isinstance(error, CallError)

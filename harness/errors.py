@@ -75,7 +75,11 @@ class ModelError(HarnessError):
 
 
 class BudgetSpent(HarnessError):
-    """The run asked for more calls or tokens than it was given."""
+    """The run asked for more calls, tokens or money than it was given."""
+
+
+class UsageUntold(BudgetSpent):
+    """A server does not tell what its replies cost, and the run was given so much money only."""
 
 
 class StorageError(HarnessError):

@@ -16,18 +16,19 @@ from typing import Any, Literal
 
 import msgspec
 
-from harness.calls.budget import Meter
+from harness.calls.budget import Claim, Meter
 from harness.calls.engines import EngineRoom
 from harness.calls.keys import call_key, call_seed
 from harness.calls.limiter import Limiter
 from harness.calls.mailbox import Arrived, Mailbox, PutOff
 from harness.calls.policy import Budget, Patience
+from harness.calls.prices import PriceTable
 from harness.calls.retry import delay_before_retry, may_retry
 from harness.calls.store import Store
 from harness.calls.turns import Turns
-from harness.calls.usage import UsageBook, Use, add_tokens
+from harness.calls.usage import Attempts, UsageBook, Use
 from harness.errors import BudgetSpent, HarnessError, ModelError
-from harness.models import CallError, Identity, Model, Reply, Request
+from harness.models import CallError, Identity, Model, Reply, Request, Usage
 from harness.outcomes import CallFailed
 
 Source = Literal["model", "store", "shared"]
@@ -46,7 +47,9 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """What one ask came to: a reply or the typed reason why there is none.
 
     `source` tells where it came from; `attempts` counts what this ask sent itself, so it is 0 for
-    answers from the store and for those shared with an identical call in flight.
+    answers from the store and for those shared with an identical call in flight. `wasted` are the
+    tokens of attempts that brought no reply; of `untold` ones, that of the reply included, no
+    tokens were told though they may have cost some.
     """
 
     reply: Reply | None
@@ -55,6 +58,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     source: Source
     attempts: int = 0
     seconds: float = 0.0
+    wasted: Usage | None = None
+    untold: int = 0
 
 
 @dataclass(kw_only=True, slots=True)
@@ -118,13 +123,14 @@ class Client:
         run_id: str,
         patience: Patience | None = None,
         budget: Budget | None = None,
+        prices: PriceTable | None = None,
         engines: EngineRoom | None = None,
         fresh: str | None = None,
         say: Callable[[str], None] | None = None,
         mailbox: Mailbox | None = None,
     ) -> None:
         self.usage = UsageBook()
-        self.meter = Meter(budget or Budget())
+        self.meter = Meter(budget or Budget(), prices)
         self._store = store
         self._run_id = run_id
         self._patience = patience or Patience()
@@ -137,6 +143,7 @@ class Client:
         self._draw = Random()
         self._turns = Turns()
         self._stopped: HarnessError | None = None
+        self._narrow = False
         self._in_the_air = 0
         self._landed = asyncio.Event()
         self._landed.set()
@@ -168,6 +175,7 @@ class Client:
         stored = None if refresh else self._stored(key)
         if stored is not None:
             use.from_store += 1
+            use.save(stored)
             seconds = time.monotonic() - began
             return Answer(reply=stored, failure=None, key=key, source="store", seconds=seconds)
         arrived = None if refresh else self._mailbox.answer(key)
@@ -183,9 +191,15 @@ class Client:
             answer = await self._landing(flight, key)
             if answer is not None:
                 use.shared += 1
+                use.save(answer.reply)
                 use.failed += answer.failure is not None
-                seconds = time.monotonic() - began
-                return msgspec.structs.replace(answer, source="shared", attempts=0, seconds=seconds)
+                return Answer(
+                    reply=answer.reply,
+                    failure=answer.failure,
+                    key=key,
+                    source="shared",
+                    seconds=time.monotonic() - began,
+                )
         else:
             flight = self._flights[key] = _Flight()
         try:
@@ -209,7 +223,7 @@ class Client:
         """The limiter's history of every model asked, for the manifest."""
         reports: dict[str, Any] = {}
         for line in self._lines.values():
-            name = label = _name(line.model.identity)
+            name = label = line.model.identity.label
             number = 2
             while label in reports:
                 label = f"{name} #{number}"
@@ -227,6 +241,7 @@ class Client:
             self._engines.stop(reason)
             for line in self._lines.values():
                 line.end(reason)
+            self.meter.wake()
 
     async def landed(self) -> None:
         """Return when no attempt is in the air."""
@@ -256,13 +271,17 @@ class Client:
     def _taken_in(self, arrived: Arrived, *, key: str, use: Use) -> Answer:
         """The answer that came in a batch, counted and kept as if the model had given it now."""
         reply = arrived.reply
+        use.asked += 1
         if reply is None:
             use.failed += 1
             failure = arrived.failure or CallFailed("unknown")
             return Answer(reply=None, failure=failure, key=key, source="model", attempts=1)
-        add_tokens(use, reply.usage)
+        tries = Attempts()
+        tries.told(reply, use)
         self._keep(key, reply)
-        return Answer(reply=reply, failure=None, key=key, source="model", attempts=1)
+        return Answer(
+            reply=reply, failure=None, key=key, source="model", attempts=1, untold=tries.untold
+        )
 
     def _keep(self, key: str, reply: Reply) -> None:
         if self._store is not None and reply.finish == "stop":
@@ -274,7 +293,7 @@ class Client:
         self._may_go_on(line)
         try:
             async with self._engines.enter(model):
-                outcome, attempts = await self._attempts(line, request, use)
+                outcome, tries = await self._attempts(line, request, use)
         except CallError as error:
             raise self._give_up(line, error) from error
         if isinstance(outcome, CallError):
@@ -284,8 +303,10 @@ class Client:
                 failure=CallFailed(outcome.cause, outcome.detail),
                 key=key,
                 source="model",
-                attempts=attempts,
+                attempts=tries.sent,
                 seconds=time.monotonic() - began,
+                wasted=tries.wasted,
+                untold=tries.untold,
             )
         try:
             if line.limiter.busy:
@@ -298,48 +319,86 @@ class Client:
             failure=None,
             key=key,
             source="model",
-            attempts=attempts,
+            attempts=tries.sent,
             seconds=time.monotonic() - began,
+            wasted=tries.wasted,
+            untold=tries.untold,
         )
 
     async def _attempts(
         self, line: _Line, request: Request, use: Use
-    ) -> tuple[Reply | CallError, int]:
-        patience, limiter = self._patience, line.limiter
-        tries: Counter[str] = Counter()
+    ) -> tuple[Reply | CallError, Attempts]:
+        patience = self._patience
+        causes: Counter[str] = Counter()
         deadline = float("inf")
-        attempts = 0
-        await limiter.acquire()
+        tries = Attempts()
+        claim = await self._admit(line, request)
+        use.asked += 1
         while True:
-            try:
-                self._may_go_on(line)
-                self.meter.claim()
-                attempts += 1
-                use.attempts += 1
-                now = time.monotonic()
-                deadline = min(deadline, now + patience.total_timeout)
-                seconds = min(patience.attempt_timeout, deadline - now)
-                outcome = await self._attempt(line, request, seconds=seconds)
-            finally:
-                limiter.release()
+            now = time.monotonic()
+            deadline = min(deadline, now + patience.total_timeout)
+            seconds = min(patience.attempt_timeout, deadline - now)
+            outcome = await self._paid_attempt(
+                line, request, claim, seconds=seconds, tries=tries, use=use
+            )
             if isinstance(outcome, Reply):
-                self.meter.add(outcome.usage)
-                add_tokens(use, outcome.usage)
-                return outcome, attempts
-            tries[outcome.cause] += 1
-            if not may_retry(outcome, tries, patience):
+                if (error := self.meter.untold(claim, outcome, line.model.identity)) is not None:
+                    self.stop(error)
+                return outcome, tries
+            causes[outcome.cause] += 1
+            if not may_retry(outcome, causes, patience):
                 if outcome.cause == "connection" and not line.reached:
                     raise self._give_up(line, outcome) from outcome
-                return outcome, attempts
-            wait = delay_before_retry(outcome, attempts, patience, draw=self._draw)
+                return outcome, tries
+            wait = delay_before_retry(outcome, tries.sent, patience, draw=self._draw)
             if time.monotonic() + wait >= deadline:
-                return outcome, attempts
+                return outcome, tries
             await self._sleep(line, wait)
             try:
                 async with asyncio.timeout(deadline - time.monotonic()):
-                    await limiter.acquire()
+                    claim = await self._admit(line, request)
             except TimeoutError:
-                return outcome, attempts
+                return outcome, tries
+
+    async def _admit(self, line: _Line, request: Request) -> Claim:
+        """Wait for a place at the model, and for money to pay the attempt with."""
+        await line.limiter.acquire()
+        try:
+            self._may_go_on(line)
+            while (claim := self._claim(line, request)) is None:
+                self._tell_of_room()
+                await self.meter.freed()
+                self._may_go_on(line)
+        except BaseException:
+            line.limiter.release()
+            raise
+        return claim
+
+    async def _paid_attempt(
+        self,
+        line: _Line,
+        request: Request,
+        claim: Claim,
+        *,
+        seconds: float,
+        tries: Attempts,
+        use: Use,
+    ) -> Reply | CallError:
+        """One attempt, its place and its money given back, and what it cost counted."""
+        tries.sent += 1
+        use.attempts += 1
+        outcome: Reply | CallError | None = None
+        try:
+            outcome = await self._attempt(line, request, seconds=seconds)
+        except ModelError as error:
+            # What ended the run was an answer as well.
+            outcome = error.__cause__ if isinstance(error.__cause__, CallError) else None
+            raise
+        finally:
+            line.limiter.release()
+            self.meter.settle(claim, outcome)
+            tries.told(outcome, use)
+        return outcome
 
     async def _attempt(self, line: _Line, request: Request, *, seconds: float) -> Reply | CallError:
         sent = time.monotonic()
@@ -379,13 +438,13 @@ class Client:
         if error.retryable and error.cause not in line.told:
             # Once for each kind of trouble: a run that waits must not look like one that hangs.
             line.told.add(error.cause)
-            self._say(f"{_name(line.model.identity)}: {error.detail}; trying again")
+            self._say(f"{line.model.identity.label}: {error.detail}; trying again")
 
     def _give_up(self, line: _Line, error: CallError) -> HarnessError:
         line.end(
             ModelError(
                 "the model cannot be used",
-                where=_name(line.model.identity),
+                where=line.model.identity.label,
                 found=str(error),
                 hint=HINTS.get(error.cause),
             )
@@ -406,6 +465,21 @@ class Client:
             self.stop(error)  # what is spent stays spent: nobody need wait for a turn
             raise
 
+    def _tell_of_room(self) -> None:
+        if not self._narrow:
+            self._narrow = True
+            self._say(
+                f"what is left of --max_cost may pay for {self.meter.claims} calls at a time, and "
+                "so no more are in flight"
+            )
+
+    def _claim(self, line: _Line, request: Request) -> Claim | None:
+        try:
+            return self.meter.claim(line.model.identity, request)
+        except BudgetSpent as error:
+            self.stop(error)
+            raise
+
     def _stored(self, key: str) -> Reply | None:
         if self._store is None:
             return None
@@ -424,7 +498,3 @@ class Client:
             if self._stopped is not None:
                 line.end(self._stopped)
         return line
-
-
-def _name(identity: Identity) -> str:
-    return f"{identity.kind}:{identity.name}"

@@ -19,7 +19,8 @@ class Patience(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Budget(msgspec.Struct, frozen=True, kw_only=True):
-    """The most a run may ask of models; None is no bound."""
+    """The most a run may ask of models; None is no bound. `cost` is in the prices' currency."""
 
     calls: int | None = None
     tokens: int | None = None
+    cost: float | None = None

@@ -108,6 +108,12 @@ def _add_running(parser: argparse.ArgumentParser) -> None:
     how.add_argument("--max_calls", metavar="N", type=int, help="stop after N calls")
     how.add_argument("--max_tokens", metavar="N", type=int, help="stop after N tokens")
     how.add_argument(
+        "--max_cost", metavar="X", type=float, help="spend at most X, by the prices given"
+    )
+    how.add_argument(
+        "--prices", metavar="FILE", type=Path, help="what models cost, for tables and --max_cost"
+    )
+    how.add_argument(
         "--max_failures", metavar="SHARE", default="",
         help="share of items that may fall out: 0.2, or calls=0.1,parsing=0.5,judging=0.2",
     )  # fmt: skip
@@ -179,6 +185,7 @@ def _run(settings: RunSettings, *, quiet: bool, json: bool) -> int:
 
     from harness.cli.analyse import print_group
     from harness.pipeline.run import arun
+    from harness.reporting.amounts import cost_line
     from harness.reporting.display import make_display
     from harness.reporting.overview import print_results
 
@@ -193,6 +200,9 @@ def _run(settings: RunSettings, *, quiet: bool, json: bool) -> int:
     for error in result.errors:
         print_error(error)
     if not json:
+        cost = cost_line(result.costs.values())
+        if cost is not None:
+            print(f"this time: {cost}", file=sys.stderr)
         print(f"run folder: {result.folder}", file=sys.stderr)
     return result.exit_code
 
@@ -225,7 +235,12 @@ def settings_from(args: argparse.Namespace) -> RunSettings:
         "concurrency": args.concurrency,
         "one_engine_at_a_time": args.one_engine_at_a_time,
         "patience": {name: value for name, value in patience.items() if value is not None},
-        "budget": {"calls": args.max_calls, "tokens": args.max_tokens},
+        "budget": {
+            "calls": args.max_calls,
+            "tokens": args.max_tokens,
+            "cost": args.max_cost,
+        },
+        "prices": args.prices,
         "max_failures": args.max_failures or {},
         "store": args.store,
         "use_store": not args.no_store,

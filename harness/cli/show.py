@@ -36,6 +36,9 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--task", metavar="NAME", help="this task only")
     parser.add_argument("--stage", metavar="NAME", help="this stage only")
     parser.add_argument("--failures", action="store_true", help="the records without a value")
+    parser.add_argument(
+        "--prices", metavar="FILE", type=Path, help="what models cost; else as the run was given"
+    )
     parser.add_argument("--json", action="store_true", help="as one JSON document")
     parser.set_defaults(func=run)
 
@@ -72,8 +75,16 @@ def _places(folder: RunFolder, manifest: Manifest, args: argparse.Namespace) -> 
 
 
 def _show_results(folder: RunFolder, manifest: Manifest, args: argparse.Namespace) -> int:
-    from harness.results.scoring import read_summary, unfinished_stages
+    import msgspec
 
+    from harness.calls.prices import read_price_file
+    from harness.results.costs import sessions_at
+    from harness.results.scoring import priced_stages, read_summary, unfinished_stages
+
+    prices = None if args.prices is None else read_price_file(args.prices)
+    at = prices or manifest.prices
+    if at is not None:
+        manifest = sessions_at(manifest, at)
     summaries = []
     unfinished: dict[str, list[str]] = {}
     for name, entry in manifest.tasks.items():
@@ -84,6 +95,9 @@ def _show_results(folder: RunFolder, manifest: Manifest, args: argparse.Namespac
         if summary is None:
             unfinished[name] = list(open_stages)
         else:
+            if prices is not None:
+                stages = priced_stages(folder, manifest, name, prices)
+                summary = msgspec.structs.replace(summary, stages=stages)
             summaries.append(summary)
     if args.json:
         from harness.cli.json_output import print_json
@@ -96,6 +110,10 @@ def _show_results(folder: RunFolder, manifest: Manifest, args: argparse.Namespac
                 "model": manifest.model,
                 "summaries": summaries,
                 "unfinished": unfinished,
+                "sessions": [
+                    {"started": each.started, "status": each.status, "costs": each.costs}
+                    for each in manifest.sessions
+                ],
             }
         )
         return 0
@@ -111,12 +129,18 @@ def _show_results(folder: RunFolder, manifest: Manifest, args: argparse.Namespac
 def _heading(
     folder: RunFolder, manifest: Manifest, unfinished: dict[str, list[str]]
 ) -> Iterator[str]:
+    from harness.reporting.amounts import session_line
     from harness.reporting.text import clean_text
 
     began = manifest.sessions[0].started if manifest.sessions else "at an unknown time"
     yield clean_text(f"run {folder.path}: {manifest.model}, begun {began}, {manifest.status}")
     if manifest.problem:
         yield clean_text(manifest.problem, lines=True)
+    killed = sum(each.ended is None for each in manifest.sessions)
+    cost = session_line((each.costs for each in manifest.sessions), without=killed)
+    if cost is not None:
+        many = len(manifest.sessions)
+        yield f"in {many} {'session' if many == 1 else 'sessions'}: {cost}"
     for name, stages in unfinished.items():
         why = f"not finished: {', '.join(stages)}" if stages else "not scored: `harness score` does"
         yield clean_text(f"task {name}: {why}")

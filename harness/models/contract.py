@@ -75,7 +75,8 @@ class CallError(Exception):
 
     `cause` is one of: auth, bad_request, overflow, not_found, rate_limited, server_error,
     timeout, connection, bad_response, no_content, not_recorded.
-    `fatal` ends the run: no other call can do better (a wrong key, an unknown model).
+    `fatal` ends the run: no other call can do better (a wrong key, an unknown model). `usage` is
+    what the attempt cost all the same, where the server told.
     """
 
     def __init__(
@@ -87,6 +88,7 @@ class CallError(Exception):
         fatal: bool = False,
         status: int | None = None,
         retry_after: float | None = None,
+        usage: Usage | None = None,
     ) -> None:
         super().__init__(f"{cause}: {detail}")
         self.cause = cause
@@ -95,6 +97,7 @@ class CallError(Exception):
         self.fatal = fatal
         self.status = status
         self.retry_after = retry_after
+        self.usage = usage
 
 
 class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):

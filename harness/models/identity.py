@@ -20,6 +20,11 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
     details: dict[str, Any] = {}
     scope: Literal["everywhere", "run", "call"] = "everywhere"
 
+    @property
+    def label(self) -> str:
+        """What people and price tables call the model: kind and name."""
+        return f"{self.kind}:{self.name}"
+
     def key(self, run_id: str) -> dict[str, Any]:
         """The part of a key that stands for the model in one run folder."""
         parts: dict[str, Any] = {"kind": self.kind, "name": self.name, "details": self.details}

@@ -216,6 +216,8 @@ def _record(
         reasoning=reasoning,
         finish=reply.finish if reply else None,
         usage=reply.usage if reply else None,
+        wasted=answer.wasted,
+        untold=answer.untold,
         attempts=answer.attempts,
         seconds=round(answer.seconds, 4),
         rung=outcome.rung if isinstance(outcome, Parsed) else None,

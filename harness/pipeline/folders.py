@@ -89,6 +89,7 @@ class TakenFolder:
                 roles=_role_entries(prepared, self.run_id),
                 versions=_versions(prepared),
                 commits=_commits(),
+                prices=prepared.settings.prices or self.manifest.prices,
             )
         )
         self.save()
@@ -210,7 +211,11 @@ def _role_entries(prepared: Prepared, run_id: str) -> dict[str, RoleEntry]:
     entries: dict[str, RoleEntry] = {}
     for each in prepared.tasks:
         for role, binding in each.bindings.items():
-            entry = RoleEntry(name=binding.label, identity=binding.key(run_id))
+            entry = RoleEntry(
+                name=binding.label,
+                identity=binding.key(run_id),
+                by_rule=binding.model is not None and binding.model.identity.scope == "call",
+            )
             same = entries.setdefault(role, entry)
             if same != entry:
                 entries[f"{each.task.name}/{role}"] = entry

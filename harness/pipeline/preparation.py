@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from harness.calls.budget import without_price
+from harness.calls.prices import price_of
 from harness.data import Dataset, open_dataset
 from harness.errors import PromptError, UsageError, did_you_mean
 from harness.hashing import digest
@@ -143,6 +145,22 @@ def prepare(settings: RunSettings, plugins: Plugins) -> Prepared:
         )
     binder.refuse_unused()
     return Prepared(settings=settings, tasks=tuple(prepared), groups=selection.groups)
+
+
+def refuse_unpriced(prepared: Prepared) -> None:
+    """Raise UsageError for models without a price, where a budget of money holds."""
+    settings = prepared.settings
+    if settings.budget.cost is None:
+        return
+    identities = [
+        binding.model.identity
+        for each in prepared.tasks
+        for binding in each.bindings.values()
+        if binding.model is not None
+    ]
+    unpriced = [one for one in identities if price_of(one, settings.prices) is None]
+    if unpriced:
+        raise without_price(unpriced, settings.prices)
 
 
 def with_data_of(prepared: Prepared, settings: RunSettings, plugins: Plugins) -> Prepared:

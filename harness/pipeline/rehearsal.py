@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from harness.calls.client import Client
+from harness.calls.prices import price_of
 from harness.errors import PluginError, PromptError
 from harness.hashing import stable_int
 from harness.judging import Ask, Judge, Question, Verdict
@@ -25,9 +26,10 @@ from harness.outcomes import Broken, NoVerdict, problem_in
 from harness.pipeline.benchmark import Item
 from harness.pipeline.context import StageContext
 from harness.pipeline.executors.local import LocalExecutor, LocalSettings
+from harness.pipeline.expected_costs import ASSUMPTIONS, ExpectedCost, expected_cost
 from harness.pipeline.memory import Memory
 from harness.pipeline.plan import Plan, StageRun
-from harness.pipeline.preparation import PreparedTask, prepare, with_data_of
+from harness.pipeline.preparation import PreparedTask, prepare, refuse_unpriced, with_data_of
 from harness.pipeline.roles import Binding
 from harness.pipeline.settings import FailureLimits, RunSettings
 from harness.pipeline.stages import Journals, records_of, stage_runs
@@ -43,7 +45,10 @@ CHARACTERS_A_TOKEN = 4
 
 
 class RoleForecast(msgspec.Struct, frozen=True, kw_only=True):
-    """What one role of one stage would be asked; `first_prompt` is empty where none was reached."""
+    """What one role of one stage would be asked; `first_prompt` is empty where none was reached.
+
+    `cost` is None where no prices were given, or it is not known.
+    """
 
     role: str
     label: str
@@ -51,6 +56,7 @@ class RoleForecast(msgspec.Struct, frozen=True, kw_only=True):
     prompt_tokens: int
     most_completion_tokens: int
     first_prompt: tuple[Message, ...] = ()
+    cost: ExpectedCost | None = None
 
 
 class StageForecast(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,12 +79,15 @@ class StageForecast(msgspec.Struct, frozen=True, kw_only=True):
 class Forecast(msgspec.Struct, frozen=True, kw_only=True):
     """What a run would do, and what that was worked out from.
 
-    `rehearsed_users` is the most that a task's rehearsal had.
+    `rehearsed_users` is the most that a task's rehearsal had. `currency` is that of the prices,
+    None where none were given; `max_cost` is what the run may spend.
     """
 
     stages: tuple[StageForecast, ...]
     rehearsed_users: int
     assumptions: tuple[str, ...]
+    currency: str | None = None
+    max_cost: float | None = None
 
 
 @dataclass
@@ -165,6 +174,7 @@ class _UnderstudyJudge:
 async def rehearse(settings: RunSettings, plugins: Plugins) -> Forecast:
     """What a run of these settings would ask, task by task."""
     whole = prepare(settings, plugins)
+    refuse_unpriced(whole)
     few = msgspec.structs.replace(settings, limit=min(REHEARSED, settings.limit or REHEARSED))
     small = with_data_of(whole, few, plugins)
     stages: list[StageForecast] = []
@@ -182,7 +192,10 @@ async def rehearse(settings: RunSettings, plugins: Plugins) -> Forecast:
             "items and calls of later stages as many a user as baseline respondents made them for "
             f"{rehearsed} users",
             "completions as long as they may get",
+            *(ASSUMPTIONS if settings.prices is not None else ()),
         ),
+        currency=settings.prices.currency if settings.prices is not None else None,
+        max_cost=settings.budget.cost,
     )
 
 
@@ -317,7 +330,7 @@ def _forecast(
                 exact=whom.items is not None,
                 least_calls=bounds[0] if roles else 0,
                 most_calls=bounds[1] if roles else 0,
-                roles=roles,
+                roles=_priced(full, roles, bounds),
             )
         )
     return forecasts
@@ -342,6 +355,33 @@ def _role_forecast(role: str, label: str, asked: _Asked, *, scale: tuple[int, in
         most_completion_tokens=_scaled(asked.completion, *scale),
         first_prompt=asked.first,
     )
+
+
+def _priced(
+    full: PreparedTask, roles: tuple[RoleForecast, ...], bounds: tuple[int, int]
+) -> tuple[RoleForecast, ...]:
+    """The roles of a stage with their costs, where prices were given.
+
+    The bounds are the stage's: each role has the share of them that it had in the rehearsal.
+    """
+    prices = full.settings.prices
+    if prices is None:
+        return roles
+    all_calls = sum(role.calls for role in roles)
+    priced = []
+    for role in roles:
+        model = full.bindings[role.role].model
+        assert model is not None, "roles without a model are not forecast"
+        part = role.calls / all_calls if all_calls else 1.0
+        cost = expected_cost(
+            price_of(model.identity, prices),
+            calls=role.calls,
+            prompt_tokens=role.prompt_tokens,
+            completion_tokens=role.most_completion_tokens,
+            bounds=(bounds[0] * part, bounds[1] * part),
+        )
+        priced.append(msgspec.structs.replace(role, cost=cost))
+    return tuple(priced)
 
 
 def _scaled(seen: int, whole: int, part: int) -> int:

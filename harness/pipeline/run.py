@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from harness.calls.client import Client
+from harness.calls.costs import Cost
 from harness.calls.engines import EngineRoom
 from harness.calls.mailbox import Mailbox
 from harness.calls.store import Store, default_path
@@ -26,11 +27,12 @@ from harness.pipeline.folders import TakenFolder, take_folder
 from harness.pipeline.memory import Memory
 from harness.pipeline.outbox import Outbox, RequestFile
 from harness.pipeline.plan import Plan, StageRun, State
-from harness.pipeline.preparation import Prepared, prepare
+from harness.pipeline.preparation import Prepared, prepare, refuse_unpriced
 from harness.pipeline.progress import Display, RunProgress
 from harness.pipeline.settings import RunSettings
 from harness.pipeline.stages import stage_runs
 from harness.plugin_manager import Plugins, load_plugins
+from harness.results.costs import session_costs
 from harness.results.folder import ENGINES
 from harness.results.manifest import Status, session_ended, stage_finished
 from harness.results.scoring import score_task
@@ -46,6 +48,7 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
     """What a run came to: its folder, the summaries of all finished tasks, and what went wrong.
 
     `groups` are those that were asked for, `requests` the files of questions that were put off.
+    `costs` is what this session cost by stage and role, where prices are known.
     """
 
     folder: Path
@@ -55,6 +58,7 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
     errors: tuple[HarnessError, ...] = ()
     groups: tuple[Group, ...] = ()
     requests: tuple[RequestFile, ...] = ()
+    costs: dict[str, Cost] = {}
 
     def to_json(self) -> str:
         """The result as one JSON document."""
@@ -66,6 +70,7 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
                         "status": self.status,
                         "exit_code": self.exit_code,
                         "summaries": self.summaries,
+                        "costs": self.costs,
                         "errors": [str(error) for error in self.errors],
                         **({"requests": self.requests} if self.requests else {}),
                     },
@@ -90,6 +95,7 @@ class _Run:
     requests: tuple[RequestFile, ...] = ()
     began: float = field(default_factory=time.monotonic)
     usage: dict[str, Any] = field(default_factory=dict)
+    costs: dict[str, Cost] = field(default_factory=dict)
     limits: dict[str, Any] = field(default_factory=dict)
 
 
@@ -107,6 +113,7 @@ async def arun(
     """
     plugins = load_plugins()
     prepared = prepare(settings, plugins)
+    refuse_unpriced(prepared)
     taken = take_folder(settings, prepared, display=display)
     try:
         with taken.nothing_left_behind():
@@ -175,6 +182,7 @@ async def _carry_out(run: _Run, runs: list[StageRun], *, handle_signals: bool) -
         errors=tuple(errors),
         groups=run.prepared.groups,
         requests=run.requests,
+        costs=run.costs,
     )
 
 
@@ -210,6 +218,7 @@ async def _ask_everything(
             run_id=run.taken.run_id,
             patience=settings.patience,
             budget=settings.budget,
+            prices=run.taken.manifest.prices,
             engines=engines,
             fresh=run.taken.run_id if settings.fresh else None,
             say=tell,
@@ -287,8 +296,11 @@ def _status_of(errors: list[HarnessError], *, waiting: bool) -> Status:
 
 
 def _end(run: _Run, status: Status, code: int, problem: str | None) -> None:
+    manifest = run.taken.manifest
+    if manifest.prices is not None:
+        run.costs = session_costs(manifest, run.usage, manifest.prices)
     run.taken.manifest = session_ended(
-        run.taken.manifest, status, problem=problem, usage=run.usage, limits=run.limits
+        manifest, status, problem=problem, usage=run.usage, costs=run.costs, limits=run.limits
     )
     run.taken.save()
     _notify(run, "on_run_end", RunEnded(

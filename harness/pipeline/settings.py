@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from harness.calls.policy import Budget, Patience
+from harness.calls.prices import PriceTable, price_table
 from harness.errors import UsageError, did_you_mean
 from harness.pipeline.roles import parse_args, parse_spec
 
@@ -55,6 +56,7 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
     one_engine_at_a_time: bool = False
     patience: Patience = Patience()
     budget: Budget = Budget()
+    prices: PriceTable | None = None
     max_failures: dict[str, float] = {}
     store: Path | None = None
     use_store: bool = True
@@ -68,8 +70,9 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
         return {name: msgspec.to_builtins(getattr(self, name)) for name in names}
 
     def as_json(self) -> dict[str, Any]:
-        """All settings as JSON values."""
+        """All settings as JSON values, without the prices: a manifest has a place for these."""
         values: dict[str, Any] = msgspec.to_builtins(self, enc_hook=str)
+        del values["prices"]
         return values
 
 
@@ -77,8 +80,10 @@ def make_settings(given: Mapping[str, Any]) -> RunSettings:
     """The settings of a run from values as a command line or a caller gives them.
 
     `tasks` may be one text with commas, `model` a spec as `openai:NAME`, `model_args` a text;
-    `max_failures` may be one share or a text. Raises UsageError for what means nothing.
+    `max_failures` may be one share or a text, `prices` a file or a mapping; `max_calls`,
+    `max_tokens` and `max_cost` go into the budget. Raises UsageError for what means nothing.
     """
+    given = _with_budget(given)
     for name in given:
         if name not in RunSettings.__struct_fields__:
             raise UsageError(
@@ -100,6 +105,8 @@ def make_settings(given: Mapping[str, Any]) -> RunSettings:
         **spec.args,
         **{name: value if isinstance(value, str) else _text(value) for name, value in args.items()},
     }
+    if values.get("prices") is not None:
+        values["prices"] = msgspec.to_builtins(price_table(given["prices"]))
     if "max_failures" in values:
         values["max_failures"] = failure_shares(values["max_failures"])
     try:
@@ -108,6 +115,17 @@ def make_settings(given: Mapping[str, Any]) -> RunSettings:
         raise UsageError("a setting cannot be used", found=str(error)) from error
     _refuse_senseless(settings)
     return settings
+
+
+def _with_budget(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings with the bounds that stand alone put into their budget."""
+    bounds = {name: f"max_{name}" for name in Budget.__struct_fields__}
+    alone = {name: given[option] for name, option in bounds.items() if option in given}
+    rest = {name: value for name, value in given.items() if name not in bounds.values()}
+    if alone:
+        budget = rest.get("budget") or {}
+        rest["budget"] = {**msgspec.to_builtins(budget), **alone}
+    return rest
 
 
 def failure_shares(given: Any) -> dict[str, float]:
@@ -152,6 +170,9 @@ def _refuse_senseless(settings: RunSettings) -> None:
     for name, count in counts.items():
         if count is not None and count < 1:
             raise UsageError(f"--{name} must be at least 1", found=str(count))
+    cost = settings.budget.cost
+    if cost is not None and not 0 < cost < float("inf"):
+        raise UsageError("--max_cost must be an amount of money above 0", found=str(cost))
     seconds = {
         "timeout": settings.patience.attempt_timeout,
         "total_timeout": settings.patience.total_timeout,

@@ -16,6 +16,7 @@ from harness.reporting.tables import (
     lost_notes,
     own_metrics,
     print_beside,
+    print_costs,
     print_summaries,
     result_console,
     stamp,
@@ -49,6 +50,7 @@ def print_results(
     for summary in summaries:
         for note in lost_notes(own_metrics(summary), clean_text(summary.task)):
             console.print(note)
+    print_costs(summaries, console)
     console.print(Text(f"`harness show {clean_text(run)}` tells all of each task"))
     console.print()
 

@@ -13,7 +13,10 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from harness.calls.costs import costs_by_model, together
+from harness.reporting.amounts import cost_notes, paid, saved
 from harness.reporting.text import NOTHING, causes, clean_text, count, number, reasons, share
+from harness.results.costs import costs_of
 from harness.results.summary import MetricResult, RoleUse, TaskSummary
 
 PIPE_WIDTH = 120
@@ -42,6 +45,35 @@ def print_summaries(summaries: Sequence[TaskSummary], console: Console | None = 
     if len(summaries) > 1:
         print_beside(summaries, console)
         console.print()
+    print_costs(summaries, console)
+
+
+def print_costs(summaries: Sequence[TaskSummary], console: Console) -> None:
+    """Print what each model cost in these tasks, where the run was given prices."""
+    costs = costs_by_model(costs_of(summaries))
+    if not costs:
+        return
+    (currency,) = {clean_text(cost.currency) for cost in costs.values()}
+    numbers = ("calls", f"paid, {currency}", "reused", f"saved, {currency}")
+    table = plain_table("model", numbers=numbers)
+    rows = dict(costs)
+    if len(costs) > 1:
+        rows["all together"] = together("all together", costs.values())
+    for name, cost in rows.items():
+        if name not in costs:
+            table.add_section()
+        table.add_row(
+            Text(clean_text(name)),
+            Text(f"{cost.asked:,}"),
+            Text(paid(cost), style="bold"),
+            Text(f"{cost.reused:,}"),
+            Text(saved(cost)),
+        )
+    console.print(table)
+    for name, cost in costs.items():
+        for note in indented(cost_notes(clean_text(name), cost), "yellow"):
+            console.print(note)
+    console.print()
 
 
 def print_beside(summaries: Sequence[TaskSummary], console: Console) -> None:
@@ -149,8 +181,12 @@ def stage_table(summary: TaskSummary) -> Table:
 
 def role_table(summary: TaskSummary) -> Table:
     """What each role of each stage was asked and what that cost."""
-    table = plain_table("asked", numbers=("calls", "stored", "failed", "tokens in", "tokens out"))
-    for name, use in _roles(summary):
+    numbers = ["calls", "stored", "failed", "tokens in", "tokens out"]
+    roles = _roles(summary)
+    currencies = {clean_text(use.cost.currency) for _, use in roles if use.cost is not None}
+    numbers += [f"{what}, {currency}" for currency in currencies for what in ("paid", "saved")]
+    table = plain_table("asked", numbers=numbers)
+    for name, use in roles:
         table.add_row(
             Text(name),
             Text(f"{use.calls:,}"),
@@ -158,6 +194,7 @@ def role_table(summary: TaskSummary) -> Table:
             Text(f"{use.failed:,}", style="yellow" if use.failed else "dim"),
             Text(count(use.prompt_tokens)),
             Text(count(use.completion_tokens)),
+            *((Text(paid(use.cost)), Text(saved(use.cost))) if currencies else ()),
         )
     return table
 
@@ -290,7 +327,8 @@ def _role_notes(summary: TaskSummary) -> list[Padding]:
             notes.append(f"{name}: asked for a schema {asked}, met it {met}")
         if special:
             notes.append(f"{name}: {', '.join(special)}")
-    return indented(notes, "dim")
+    unknown = [note for name, use in _roles(summary) for note in cost_notes(name, use.cost)]
+    return indented(notes, "dim") + indented(unknown, "yellow")
 
 
 def indented(lines: Sequence[str], style: str) -> list[Padding]:

@@ -9,6 +9,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from harness.calls.costs import Cost
+from harness.calls.prices import PriceTable
 from harness.errors import DataError
 from harness.redaction import redacted_args, without_key_material
 from harness.results.files import atomic_write, decode_file
@@ -56,23 +58,29 @@ class TaskEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RoleEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """Who plays a role: the name shown, and the identity that enters keys."""
+    """Who plays a role: the name shown, and the identity that enters keys.
+
+    `by_rule` is true where nobody is asked, which costs nothing.
+    """
 
     name: str
     identity: dict[str, Any] = {}
+    by_rule: bool = False
 
 
 class Session(msgspec.Struct, frozen=True, kw_only=True):
     """One time the run was at work. One without an end was killed, or is at work now.
 
     `usage` is what each role of each stage was asked in that time, attempts that failed included;
-    `limits` is what the limiter of each model went through.
+    `costs` what that cost, where prices were given; `limits` is what the limiter of each model went
+    through.
     """
 
     started: str
     ended: str | None = None
     status: Status = "running"
     usage: dict[str, dict[str, int]] = {}
+    costs: dict[str, Cost] = {}
     limits: dict[str, Any] = {}
 
 
@@ -81,7 +89,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 
     `asked` are the settings that decide results, `settings` all of the last session; `groups` are
     the groups that were asked for, with their tasks; `problem` is why a run did not end well.
-    `token` tells runs apart that began in the same second in different places.
+    `token` tells runs apart that began in the same second in different places. `prices` are the
+    last that the run was given.
     """
 
     format: int = FORMAT
@@ -101,6 +110,11 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     sessions: tuple[Session, ...] = ()
     problem: str | None = None
     token: str = ""
+    prices: PriceTable | None = None
+
+    def player(self, task: str, role: str) -> RoleEntry | None:
+        """Who plays a role in one of the tasks."""
+        return self.roles.get(f"{task}/{role}", self.roles.get(role))
 
 
 def task_definition(task: Task) -> dict[str, Any]:
@@ -139,12 +153,18 @@ def session_ended(
     *,
     problem: str | None = None,
     usage: Mapping[str, dict[str, int]] | None = None,
+    costs: Mapping[str, Cost] | None = None,
     limits: Mapping[str, Any] | None = None,
 ) -> Manifest:
     """The manifest of a run that ended so; its last session ended with it."""
     last = manifest.sessions[-1] if manifest.sessions else Session(started=now())
     ended = msgspec.structs.replace(
-        last, ended=now(), status=status, usage=dict(usage or {}), limits=dict(limits or {})
+        last,
+        ended=now(),
+        status=status,
+        usage=dict(usage or {}),
+        costs=dict(costs or {}),
+        limits=dict(limits or {}),
     )
     return msgspec.structs.replace(
         manifest, status=status, problem=problem, sessions=(*manifest.sessions[:-1], ended)

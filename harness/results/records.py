@@ -21,6 +21,8 @@ class CallRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One question to a model, whole: what was sent, what came back, how it was read.
 
     `source` is where the reply came from: the model, the store, or an identical call in flight.
+    `wasted` are the tokens of attempts that brought no reply; of `untold` attempts, that of the
+    reply included, no tokens were told though they may have cost some.
     """
 
     role: str
@@ -33,6 +35,8 @@ class CallRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     reasoning: str | None = None
     finish: Finish | None = None
     usage: Usage | None = None
+    wasted: Usage | None = None
+    untold: int = 0
     attempts: int = 1
     seconds: float = 0.0
     rung: str | None = None

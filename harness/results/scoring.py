@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import traceback
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from harness.calls.costs import Cost
+from harness.calls.prices import PriceTable
+from harness.calls.usage import Spend
 from harness.errors import HarnessError, PluginError, TaskError, did_you_mean
 from harness.models import Usage
 from harness.redaction import without_key_material
+from harness.results.costs import cost_of_role
 from harness.results.files import atomic_write, atomic_writer, decode_file
 from harness.results.folder import RunFolder
 from harness.results.manifest import Manifest, RoleEntry, TaskEntry
@@ -42,6 +46,9 @@ class _Call(msgspec.Struct, frozen=True, gc=False):
     role: str
     source: str = "model"
     usage: Usage | None = None
+    wasted: Usage | None = None
+    untold: int = 0
+    finish: str | None = None
     rung: str | None = None
     asked_schema: bool = False
     failure: _Outcome | None = None
@@ -110,8 +117,16 @@ def score_into(
             task=task.name,
             least_scored=task.least_scored,
         ),
-        stages={stage: _stage_summary(index) for stage, index in indexes.items()},
+        stages=_stage_summaries(manifest, task.name, indexes, manifest.prices),
     )
+
+
+def priced_stages(
+    folder: RunFolder, manifest: Manifest, name: str, prices: PriceTable
+) -> dict[str, StageSummary]:
+    """The stages of a finished task of a run, counted again with what these prices make of them."""
+    indexes = _open(folder, manifest.tasks[name], name)
+    return _stage_summaries(manifest, name, indexes, prices)
 
 
 def unfinished_stages(entry: TaskEntry) -> tuple[str, ...]:
@@ -237,9 +252,7 @@ def role_entries(manifest: Manifest, name: str, benchmark: Benchmark) -> dict[st
     kept = {stage.name for stage in manifest.tasks[name].stages}
     stages = [stage for stage in benchmark.stages if stage.name in kept]
     asked = dict.fromkeys(role for stage in stages for role in (*stage.roles, *stage.judges))
-    entries = {
-        role: manifest.roles.get(f"{name}/{role}", manifest.roles.get(role)) for role in asked
-    }
+    entries = {role: manifest.player(name, role) for role in asked}
     return {role: entry for role, entry in entries.items() if entry is not None}
 
 
@@ -249,6 +262,8 @@ class _Tally:
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
         self.rungs: Counter[str] = Counter()
+        self.paid = Spend()
+        self.saved = Spend()
 
     def add(self, call: _Call) -> None:
         self.counts["calls"] += 1
@@ -261,14 +276,40 @@ class _Tally:
         if call.usage is not None:
             for field in Usage.__struct_fields__:
                 self.counts[field] += getattr(call.usage, field)
+        self._spend(call)
 
-    def use(self) -> RoleUse:
-        fields = (name for name in RoleUse.__struct_fields__ if name != "rungs")
+    def _spend(self, call: _Call) -> None:
+        spend = self.paid if call.source == "model" else self.saved
+        untold = call.untold > 0 or (call.finish is not None and call.usage is None)
+        spend.calls += 1
+        spend.untold += untold
+        spend.add(call.usage)
+        spend.add(call.wasted)
+
+    def use(self, cost: Cost | None) -> RoleUse:
+        fields = (name for name in RoleUse.__struct_fields__ if name not in ("rungs", "cost"))
         counts = {name: self.counts[name] for name in fields}
-        return RoleUse(**counts, rungs=dict(sorted(self.rungs.items())))
+        return RoleUse(**counts, rungs=dict(sorted(self.rungs.items())), cost=cost)
 
 
-def _stage_summary(index: JournalIndex) -> StageSummary:
+def _stage_summaries(
+    manifest: Manifest,
+    task: str,
+    indexes: Mapping[str, JournalIndex],
+    prices: PriceTable | None,
+) -> dict[str, StageSummary]:
+    def cost_of(role: str, tally: _Tally) -> Cost | None:
+        if prices is None:
+            return None
+        entry = manifest.player(task, role)
+        return cost_of_role(entry, prices, paid=tally.paid, saved=tally.saved)
+
+    return {stage: _stage_summary(index, cost_of) for stage, index in indexes.items()}
+
+
+def _stage_summary(
+    index: JournalIndex, cost_of: Callable[[str, _Tally], Cost | None]
+) -> StageSummary:
     done = 0
     failures: Counter[str] = Counter()
     tallies: dict[str, _Tally] = defaultdict(_Tally)
@@ -285,5 +326,5 @@ def _stage_summary(index: JournalIndex) -> StageSummary:
         items=len(index),
         done=done,
         failures=dict(sorted(failures.items())),
-        roles={role: tallies[role].use() for role in sorted(tallies)},
+        roles={role: tallies[role].use(cost_of(role, tallies[role])) for role in sorted(tallies)},
     )

@@ -6,6 +6,8 @@ from typing import Any
 
 import msgspec
 
+from harness.calls.costs import Cost
+
 
 class MetricResult(msgspec.Struct, frozen=True, kw_only=True):
     """One metric under both policies: missing units left out, and counted as worst.
@@ -35,6 +37,8 @@ class MetricResult(msgspec.Struct, frozen=True, kw_only=True):
 class RoleUse(msgspec.Struct, frozen=True, kw_only=True):
     """What one role of one stage cost. Tokens are those of all replies, stored ones as well.
 
+    `cost` is there where the run was given prices.
+
     `asked_schema` calls asked the server to hold its reply to a schema; `met_schema` of them were
     answered with JSON that could be read as it stood.
     """
@@ -49,6 +53,7 @@ class RoleUse(msgspec.Struct, frozen=True, kw_only=True):
     asked_schema: int
     met_schema: int
     rungs: dict[str, int]
+    cost: Cost | None = None
 
 
 class StageSummary(msgspec.Struct, frozen=True, kw_only=True):

@@ -218,6 +218,7 @@ class OpenAIModel:
             fatal=error.fatal,
             status=error.status,
             retry_after=error.retry_after,
+            usage=error.usage,
         )
 
 

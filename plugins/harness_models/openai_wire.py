@@ -123,6 +123,15 @@ def read_reply(body: object) -> Reply:
         raise CallError(
             "bad_response", f"the answer is no JSON object but {_short(body)!r}", retryable=True
         )
+    usage = _usage(body.get("usage"))
+    try:
+        return _reply(body, usage)
+    except CallError as error:
+        error.usage = usage
+        raise
+
+
+def _reply(body: dict[str, Any], usage: Usage | None) -> Reply:
     choices = body.get("choices")
     if not choices and isinstance(body.get("error"), dict):
         raise _error_in_success(body["error"])
@@ -141,7 +150,7 @@ def read_reply(body: object) -> Reply:
         text=text or "",
         finish=finish,
         reasoning=_reasoning(message),
-        usage=_usage(body.get("usage")),
+        usage=usage,
         id=body["id"] if isinstance(body.get("id"), str) else None,
     )
 
@@ -239,19 +248,21 @@ def _reasoning(message: dict[str, Any]) -> str | None:
 
 
 def _usage(usage: object) -> Usage | None:
-    if not isinstance(usage, dict):
+    """The tokens that the server counted; None unless it tells both prompt and completion."""
+    prompt, completion = _count(usage, "prompt_tokens"), _count(usage, "completion_tokens")
+    if not isinstance(usage, dict) or prompt is None or completion is None:
         return None
     return Usage(
-        prompt_tokens=_count(usage, "prompt_tokens"),
-        completion_tokens=_count(usage, "completion_tokens"),
-        cached_tokens=_count(usage.get("prompt_tokens_details"), "cached_tokens"),
-        reasoning_tokens=_count(usage.get("completion_tokens_details"), "reasoning_tokens"),
+        prompt_tokens=prompt,
+        completion_tokens=completion,
+        cached_tokens=_count(usage.get("prompt_tokens_details"), "cached_tokens") or 0,
+        reasoning_tokens=_count(usage.get("completion_tokens_details"), "reasoning_tokens") or 0,
     )
 
 
-def _count(counts: object, name: str) -> int:
+def _count(counts: object, name: str) -> int | None:
     value = counts.get(name) if isinstance(counts, dict) else None
-    return value if isinstance(value, int) and value > 0 else 0
+    return value if isinstance(value, int) and value >= 0 else None
 
 
 def _number(text: str | None) -> float | None:

@@ -95,7 +95,11 @@ async def test_a_second_ask_is_answered_by_the_store(store):
     assert (second.source, second.attempts) == ("store", 0)
     assert first.key == second.key
     assert len(model.requests) == 1
-    assert again.usage.totals == {("extract", "candidate"): Use(calls=1, from_store=1)}
+    assert again.usage.totals == {
+        ("extract", "candidate"): Use(
+            calls=1, from_store=1, saved_prompt_tokens=3, saved_completion_tokens=1
+        )
+    }
 
 
 async def test_refresh_asks_again_and_keeps_the_new_answer(store):
@@ -185,7 +189,9 @@ async def test_identical_requests_in_flight_are_made_once():
     assert {answer.reply.text for answer in answers} == {"one"}
     assert len(model.requests) == 1
     use = to.usage.of("extract", "candidate")
-    assert use == Use(calls=3, shared=2, attempts=1, prompt_tokens=5)
+    assert use == Use(
+        calls=3, asked=1, shared=2, attempts=1, prompt_tokens=5, saved_prompt_tokens=10
+    )
 
 
 async def test_repeats_are_calls_of_their_own():
@@ -331,7 +337,7 @@ async def test_what_can_be_mended_is_tried_again():
     answer = await ask(to, model)
     assert answer.reply == Reply(text="at last")
     assert answer.attempts == 3
-    assert to.usage.of("extract", "candidate") == Use(calls=1, attempts=3)
+    assert to.usage.of("extract", "candidate") == Use(calls=1, asked=1, attempts=3, untold=1)
 
 
 async def test_each_kind_of_trouble_is_told_once():
@@ -540,8 +546,8 @@ async def test_usage_is_kept_by_stage_and_role():
         "prompt_tokens": 7, "completion_tokens": 2, "cached_tokens": 4, "reasoning_tokens": 1
     }  # fmt: skip
     assert to.usage.totals == {
-        ("extract", "candidate"): Use(calls=1, attempts=1, **spent),
-        ("verify", "judge"): Use(calls=2, attempts=2, failed=1, **spent),
+        ("extract", "candidate"): Use(calls=1, asked=1, attempts=1, **spent),
+        ("verify", "judge"): Use(calls=2, asked=2, attempts=2, failed=1, **spent),
     }
 
 

@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from harness.calls.policy import Budget, Patience
+from harness.calls.prices import Price, PriceTable
 from harness.cli.main import main, parser_for, with_underscores
 from harness.cli.run import settings_from
 from harness.errors import UsageError
@@ -18,6 +19,7 @@ LEAST = ("--model", "baseline", "--tasks", "interests")
 SHOWN_ONLY = {"help", "dry_run", "quiet", "json", "version", "rescore_only", "print_server_command"}
 """The options that change what is shown or done, and nothing that a run is asked."""
 
+PRICE_FILE = Path(__file__).with_name("prices.toml")
 OPTIONS = {
     "model": (("--model", "openai"), "model", "openai"),
     "model_args": (
@@ -62,6 +64,12 @@ OPTIONS = {
     "total_timeout": (("--total_timeout", "9"), "patience", Patience(total_timeout=9.0)),
     "max_calls": (("--max_calls", "10"), "budget", Budget(calls=10)),
     "max_tokens": (("--max_tokens", "1000"), "budget", Budget(tokens=1000)),
+    "max_cost": (("--max_cost", "2.5"), "budget", Budget(cost=2.5)),
+    "prices": (
+        ("--prices", str(PRICE_FILE)),
+        "prices",
+        PriceTable(models={"openai:m": Price(input=1.0, output=2.0)}, where=str(PRICE_FILE)),
+    ),
     "max_failures": (
         ("--max_failures", "calls=0.3"),
         "max_failures",

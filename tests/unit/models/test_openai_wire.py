@@ -119,7 +119,7 @@ def completion(message: dict[str, object], finish: object = "stop", **more: obje
             completion(
                 {"content": "hi"}, usage={"prompt_tokens": None, "prompt_tokens_details": 1}
             ),
-            Reply(text="hi", id="c1", usage=Usage()),
+            Reply(text="hi", id="c1"),
         ),
     ],
 )

@@ -6,6 +6,7 @@ import jsonschema
 import msgspec
 import pytest
 
+from harness.calls.costs import Cost
 from harness.results.folder import RunFolder
 from harness.results.manifest import (
     Manifest,
@@ -63,7 +64,13 @@ def test_a_real_summary_is_valid_and_a_wrong_one_is_not(tmp_path: Path) -> None:
         counted_as_worst=0.3, higher_is_better=True, description="",
     )  # fmt: skip
     none = msgspec.structs.replace(metric, value=None, interval=None, counted_as_worst=None)
-    use = RoleUse(**dict.fromkeys(RoleUse.__struct_fields__[:-1], 1), rungs={"strict": 1})
+    cost = Cost(
+        model="openai:m", currency="USD", priced=True, asked=1, paid=0.5, paid_unknown=0,
+        reused=1, saved=None, saved_unknown=1,
+    )  # fmt: skip
+    use = RoleUse(
+        **dict.fromkeys(RoleUse.__struct_fields__[:-2], 1), rungs={"strict": 1}, cost=cost
+    )
     summary = TaskSummary(
         format=1, task="t", version=1, content="c", benchmark="b", model="m", roles={}, data={},
         comparable=True, not_comparable_because=(), limit=None, seed=0, units=3,

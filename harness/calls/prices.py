@@ -1,0 +1,183 @@
+"""What models cost: the price table that a user gives."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from harness.errors import UsageError, did_you_mean
+from harness.models import Identity, Usage
+
+MILLION = 1_000_000
+SECTION = "prices"
+"""The table of a settings file that holds prices."""
+
+CURRENCY = "currency"
+_CURRENCY = re.compile(r"\w{1,8}")
+_QUOTED = f'a model with its prices: [{SECTION}."openai:NAME"], input = 1.25, output = 10'
+
+
+class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a million tokens of one model cost; `cached` are those of a prompt known before."""
+
+    input: float
+    output: float
+    cached: float | None = None
+
+    @property
+    def free(self) -> bool:
+        """Whether nothing costs anything, however many tokens there are."""
+        return not (self.input or self.output or self.cached)
+
+    def cost(self, *, prompt: int, cached: int, completion: int) -> float:
+        """What so many tokens cost; `cached` ones are part of the prompt's."""
+        known = min(cached, prompt)
+        at = self.input if self.cached is None else self.cached
+        millionths = (prompt - known) * self.input + known * at + completion * self.output
+        return millionths / MILLION
+
+    def cost_of(self, usage: Usage) -> float:
+        """What one reply cost."""
+        return self.cost(
+            prompt=usage.prompt_tokens,
+            cached=usage.cached_tokens,
+            completion=usage.completion_tokens,
+        )
+
+
+FREE = Price(input=0.0, output=0.0)
+"""What models cost that answer by rule: nobody is asked."""
+
+
+class PriceTable(msgspec.Struct, frozen=True, kw_only=True):
+    """Prices by model, as `kind:name`, or by patterns of such names, in one currency.
+
+    `where` tells people where the table stands.
+    """
+
+    models: dict[str, Price]
+    currency: str = "USD"
+    where: str = SECTION
+
+    def of(self, name: str) -> Price | None:
+        """The price under that very name, else that of the first pattern that fits."""
+        exact = self.models.get(name)
+        if exact is not None:
+            return exact
+        fitting = (price for known, price in self.models.items() if fnmatchcase(name, known))
+        return next(fitting, None)
+
+
+def price_of(identity: Identity, prices: PriceTable | None) -> Price | None:
+    """What a model costs; None where nobody said. One that answers by rule costs nothing."""
+    price = None if prices is None else prices.of(identity.label)
+    return FREE if price is None and identity.scope == "call" else price
+
+
+def price_table(given: object) -> PriceTable:
+    """The table that a file, named by its path, or a mapping holds."""
+    if isinstance(given, PriceTable):
+        return given
+    if isinstance(given, str | Path):
+        return read_price_file(Path(given))
+    if isinstance(given, Mapping):
+        return prices_from(given, where=SECTION)
+    raise UsageError(
+        "prices cannot be used", found=repr(given), expected="a file, or a mapping by model"
+    )
+
+
+def read_price_file(path: Path) -> PriceTable:
+    """The table under `[prices]` in a TOML file; UsageError for what is no such table."""
+    import tomllib
+
+    try:
+        with path.open("rb") as file:
+            content = tomllib.load(file)
+    except OSError as error:
+        raise UsageError(
+            "the price table cannot be read", where=str(path), found=error.strerror
+        ) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(
+            "the price table is no TOML",
+            where=str(path),
+            found=str(error),
+            expected=_QUOTED,
+            hint="a name with a colon or a dot stands in quotes",
+        ) from error
+    for name in content:
+        if name != SECTION:
+            raise UsageError(
+                f"a price table has no {name!r}",
+                where=str(path),
+                expected=_QUOTED,
+                hint=did_you_mean(name, [SECTION]),
+            )
+    table = content.get(SECTION)
+    if not isinstance(table, Mapping):
+        raise UsageError("the file holds no prices", where=str(path), expected=_QUOTED)
+    return prices_from(table, where=str(path))
+
+
+def prices_from(table: Mapping[str, Any], *, where: str) -> PriceTable:
+    """The price table that a mapping holds: `currency`, and a mapping of prices by model."""
+    currency = table.get(CURRENCY, "USD")
+    if not isinstance(currency, str) or not _CURRENCY.fullmatch(currency):
+        raise UsageError(
+            "the currency has no name", where=where, found=repr(currency), expected="USD, EUR, …"
+        )
+    models = {
+        str(name): _price(str(name), value, where)
+        for name, value in table.items()
+        if name != CURRENCY
+    }
+    if not models:
+        raise UsageError("the price table names no model", where=where, expected=_QUOTED)
+    return PriceTable(models=models, currency=currency, where=where)
+
+
+def _price(name: str, value: object, where: str) -> Price:
+    place = f'{where}, [{SECTION}."{name}"]'
+    if not isinstance(value, Mapping):
+        raise UsageError(
+            "no price of a model",
+            where=place,
+            found=repr(value),
+            expected=_QUOTED,
+            hint=did_you_mean(name, [CURRENCY]),
+        )
+    wanted = "input, output and perhaps cached, each for a million tokens"
+    for field, given in value.items():
+        if field not in Price.__struct_fields__:
+            nested = isinstance(given, Mapping)
+            raise UsageError(
+                f"a price has no {field!r}",
+                where=place,
+                expected=wanted,
+                hint="a name with a dot stands in quotes"
+                if nested
+                else did_you_mean(str(field), Price.__struct_fields__),
+            )
+    try:
+        price = msgspec.convert(dict(value), Price)
+    except msgspec.ValidationError as error:
+        raise UsageError(
+            "a price cannot be used", where=place, found=str(error), expected=wanted
+        ) from error
+    for field in Price.__struct_fields__:
+        amount = getattr(price, field)
+        if amount is not None and not 0 <= amount < math.inf:
+            raise UsageError(
+                "a price cannot be used",
+                where=place,
+                found=f"{field} = {amount}",
+                expected="an amount of money from 0 on",
+            )
+    return price

@@ -1,0 +1,75 @@
+"""What a run has cost: its stored usage, priced."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from harness.calls.costs import Cost, cost_of
+from harness.calls.prices import FREE, PriceTable
+from harness.calls.usage import Spend, Use, usage_name
+from harness.results.manifest import Manifest, RoleEntry
+from harness.results.summary import TaskSummary
+
+UNNAMED = "unknown"
+"""The model of a role whose entry names none."""
+
+
+def cost_of_role(entry: RoleEntry | None, prices: PriceTable, *, paid: Spend, saved: Spend) -> Cost:
+    """What was spent on one role, by the price of the model behind it."""
+    about = entry.identity.get("model") if entry is not None else None
+    name = f"{about['kind']}:{about['name']}" if about else UNNAMED
+    price = prices.of(name) if about else None
+    if price is None and entry is not None and entry.by_rule:
+        price = FREE
+    return cost_of(name, price, prices.currency, paid=paid, saved=saved)
+
+
+def session_costs(
+    manifest: Manifest, usage: Mapping[str, Mapping[str, int]], prices: PriceTable
+) -> dict[str, Cost]:
+    """What the usage of one session cost, under the same names of stages and roles."""
+    costs = {}
+    for task, entry in manifest.tasks.items():
+        for stage in entry.stages:
+            for role in _role_names(manifest):
+                name = usage_name(f"{task}/{stage.name}", role)
+                if name in usage:
+                    use = msgspec.convert(usage[name], Use)
+                    costs[name] = cost_of_role(
+                        manifest.player(task, role), prices, paid=use.paid(), saved=use.saved()
+                    )
+    return costs
+
+
+def sessions_at(manifest: Manifest, prices: PriceTable) -> Manifest:
+    """The manifest with what its sessions cost at these prices."""
+    sessions = tuple(
+        msgspec.structs.replace(each, costs=session_costs(manifest, each.usage, prices))
+        for each in manifest.sessions
+    )
+    return msgspec.structs.replace(manifest, sessions=sessions, prices=prices)
+
+
+def costs_of(summaries: Iterable[TaskSummary]) -> list[Cost]:
+    """Every cost that the summaries hold."""
+    return [
+        use.cost
+        for summary in summaries
+        for stage in summary.stages.values()
+        for use in stage.roles.values()
+        if use.cost is not None
+    ]
+
+
+def _role_names(manifest: Manifest) -> dict[str, None]:
+    """The roles of all tasks; an entry of one task alone has the task's name before its own."""
+    names = dict.fromkeys(manifest.roles)
+    for task in manifest.tasks:
+        names |= {
+            name.removeprefix(f"{task}/"): None
+            for name in manifest.roles
+            if name.startswith(f"{task}/")
+        }
+    return names

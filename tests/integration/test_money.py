@@ -1,0 +1,291 @@
+"""What runs cost, told by a real server and worked out by hand, and runs that may cost so much."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import harness as package
+from harness.testing.faults import Fault
+
+PEOPLE = 40
+CANDIDATE, JUDGE = "candidate-model", "judge-model"
+PRICES = """
+[prices."openai:candidate-model"]
+input = 2
+cached = 0.5
+output = 10
+
+[prices."openai:judge-*"]
+input = 1
+output = 5
+"""
+CANDIDATE_TOKENS = {
+    "prompt_tokens": 1000,
+    "completion_tokens": 100,
+    "prompt_tokens_details": {"cached_tokens": 400},
+}
+JUDGE_TOKENS = {"prompt_tokens": 200, "completion_tokens": 10}
+CANDIDATE_COST = 0.0024
+"""600 tokens at 2, 400 at 0.5 and 100 at 10, for a million."""
+
+JUDGE_COST = 0.00025
+"""200 tokens at 1 and 10 at 5."""
+
+
+@pytest.fixture
+def prices(harness) -> str:
+    (harness.folder / "prices.toml").write_text(PRICES)
+    return "prices.toml"
+
+
+def completion(harness, asked, *, usage=True, content=True):
+    """A chat completion with the tokens that the sums above are made of."""
+    message = {"role": "assistant", "content": harness.answer(asked.body) if content else None}
+    body = {"id": "c", "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
+    if usage:
+        body["usage"] = CANDIDATE_TOKENS if asked.body["model"] == CANDIDATE else JUDGE_TOKENS
+    return Fault(body=body)
+
+
+def pinned(harness, *more):
+    """The command with revisions, so that every run may use what is stored."""
+    arguments = harness.arguments(*more)
+    for place, text in enumerate(arguments):
+        if text.endswith((CANDIDATE, JUDGE)):
+            arguments[place] = f"{text},revision=a"
+    return arguments
+
+
+def asked_of(server, model):
+    return sum(body["model"] == model for body in server.requests)
+
+
+def costs(summary):
+    return {
+        role: use["cost"]
+        for stage in summary["stages"].values()
+        for role, use in stage["roles"].items()
+    }
+
+
+def about(amount):
+    return pytest.approx(amount, abs=1e-9)
+
+
+def test_each_role_is_told_with_what_it_cost_and_what_the_store_saved(harness, serve, prices):
+    server = serve(faults=lambda asked: completion(harness, asked))
+    harness.url = server.url
+    first = harness.command(pinned(harness, "--limit", "10", "--prices", prices))
+    assert first.code == 0, first.err
+    judged = asked_of(server, JUDGE)
+    cost = costs(first.summary())
+    assert cost["candidate"] == {
+        "model": "openai:candidate-model", "currency": "USD", "priced": True, "asked": 10,
+        "paid": about(10 * CANDIDATE_COST), "paid_unknown": 0,
+        "reused": 0, "saved": 0.0, "saved_unknown": 0,
+    }  # fmt: skip
+    assert (cost["judge"]["asked"], cost["judge"]["paid"]) == (judged, about(judged * JUDGE_COST))
+    assert first.json["costs"]["interests/name, candidate"] == cost["candidate"]
+    assert harness.manifest()["sessions"][0]["costs"] == first.json["costs"]
+
+    second = harness.command(pinned(harness, "--limit", "20", "--prices", prices))
+    assert second.code == 0, second.err
+    cost = costs(second.summary())
+    assert (cost["candidate"]["asked"], cost["candidate"]["reused"]) == (10, 10)
+    assert cost["candidate"]["paid"] == about(10 * CANDIDATE_COST)
+    assert cost["candidate"]["saved"] == about(10 * CANDIDATE_COST)
+    assert cost["judge"]["saved"] == about(judged * JUDGE_COST)
+    assert second.json["costs"]["interests/name, candidate"] == cost["candidate"]
+
+    shown = harness.here("show", str(harness.folders[-1]))
+    assert shown.code == 0, shown.err
+    assert "openai:candidate-model     10     0.0240      10      0.0240" in shown.out
+    assert "paid, USD  saved, USD" in shown.out
+
+
+def test_what_the_server_does_not_tell_is_counted_and_not_zero(harness, serve, prices):
+    def tells_nine_of_ten(asked):
+        usage = asked.body["model"] == JUDGE or asked.number % 10 != 3
+        return completion(harness, asked, usage=usage)
+
+    server = serve(faults=tells_nine_of_ten)
+    harness.url = server.url
+    done = harness.run("--prices", prices, "--concurrency", "1")
+    assert done.code == 0, done.err
+    cost = costs(done.summary())["candidate"]
+    # One at a time, all candidates first: the requests 3, 13, 23 and 33.
+    assert (cost["asked"], cost["paid_unknown"]) == (PEOPLE, 4)
+    assert cost["paid"] == about(36 * CANDIDATE_COST)
+    shown = harness.here("show", str(harness.folders[0]))
+    assert "≥ 0.0864" in shown.out
+    assert "name, candidate: for 4 of 40 calls no usage was told, or not all" in shown.out
+
+
+def test_attempts_that_brought_no_answer_are_paid_where_the_server_tells(harness, serve, prices):
+    def empty_at_first(asked):
+        return completion(harness, asked, content=asked.number != 0)
+
+    server = serve(faults=empty_at_first)
+    harness.url = server.url
+    done = harness.run("--prices", prices, "--limit", "10")
+    assert done.code == 0, done.err
+    assert asked_of(server, CANDIDATE) == 11
+    assert costs(done.summary())["candidate"]["paid"] == about(11 * CANDIDATE_COST)
+    assert done.json["costs"]["interests/name, candidate"]["paid"] == about(11 * CANDIDATE_COST)
+    wasted = [call["wasted"] for one in harness.records("name") for call in one["calls"]
+              if "wasted" in call]  # fmt: skip
+    assert [one["prompt_tokens"] for one in wasted] == [1000]
+
+
+def test_a_model_without_a_price_is_told_as_unknown(harness, serve):
+    server = serve(faults=lambda asked: completion(harness, asked))
+    harness.url = server.url
+    (harness.folder / "some.toml").write_text(PRICES.split("\n\n", maxsplit=1)[0])
+    done = harness.run("--prices", "some.toml", "--limit", "5")
+    assert done.code == 0, done.err
+    judge = costs(done.summary())["judge"]
+    assert (judge["priced"], judge["paid"]) == (False, None)
+    assert judge["paid_unknown"] == judge["asked"] == asked_of(server, JUDGE) > 0
+    shown = harness.here("show", str(harness.folders[0]))
+    assert "no price of openai:judge-model" in shown.out
+    assert "unknown" in shown.out
+
+
+def test_no_more_is_spent_than_allowed_and_a_larger_budget_goes_on(harness, serve, prices):
+    server = serve(faults=lambda asked: completion(harness, asked))
+    harness.url = server.url
+    done = harness.run("--prices", prices, "--max_cost", "0.05")
+    assert done.code == 1
+    assert "the budget of money is spent" in done.err
+    assert done.json["summaries"] == []
+    # A call may cost 1024 tokens at 10 and some 1,500 of the prompt at 2: some 0.0132 at most.
+    spent = server.count * CANDIDATE_COST
+    assert 0.033 < spent <= 0.05
+    assert done.json["costs"]["interests/name, candidate"]["paid"] == about(spent)
+    shown = harness.here("show", str(harness.folders[0]))
+    assert f"in 1 session: paid {spent:.4f} USD for {server.count} calls" in shown.out
+    first = server.count
+
+    # The budget is that of one command, as that of calls is: what was spent before is not in it.
+    rest = (PEOPLE - first) * CANDIDATE_COST
+    done = harness.run("--prices", prices, "--max_cost", "1")
+    assert done.code == 0, done.err
+    assert len(harness.folders) == 1
+    assert all(count == 1 for count in server.counts.values())
+    assert done.json["costs"]["interests/name, candidate"]["paid"] == about(rest)
+    # The summary tells what its records cost, whichever session made them.
+    assert costs(done.summary())["candidate"]["paid"] == about(PEOPLE * CANDIDATE_COST)
+    total = PEOPLE * CANDIDATE_COST + asked_of(server, JUDGE) * JUDGE_COST
+    shown = harness.here("show", str(harness.folders[0]))
+    assert f"in 2 sessions: paid {total:.4f} USD for {server.count} calls" in shown.out
+
+
+def test_a_server_that_tells_no_usage_is_not_asked_for_free(harness, serve, prices):
+    server = serve(faults=lambda asked: completion(harness, asked, usage=False))
+    harness.url = server.url
+    done = harness.run("--prices", prices, "--max_cost", "1", "--concurrency", "2")
+    assert done.code == 1
+    assert "openai:candidate-model: a server that tells no usage" in done.err
+    assert "--max_calls or --max_tokens in its place" in done.err
+    assert 1 <= server.count <= 2
+    done = harness.run("--prices", prices, "--max_calls", "1000")
+    assert done.code == 0, done.err
+    assert all(count == 1 for count in server.counts.values())
+
+
+@pytest.mark.parametrize("dry", [(), ("--dry_run",)])
+def test_a_budget_of_money_needs_every_price_before_anything_is_asked(harness, serve, prices, dry):
+    server = serve()
+    harness.url = server.url
+    done = harness.run("--max_cost", "1", *dry)
+    assert done.code == 2
+    assert "no price of openai:candidate-model, openai:judge-model" in done.err
+    (harness.folder / "some.toml").write_text(PRICES.split("\n\n", maxsplit=1)[0])
+    done = harness.run("--max_cost", "1", "--prices", "some.toml", *dry)
+    assert done.code == 2
+    assert "some.toml: --max_cost needs a price of every model" in done.err
+    assert "no price of openai:judge-model" in done.err
+    done = harness.run("--max_cost", "0", "--prices", prices, *dry)
+    assert (done.code, "above 0" in done.err) == (2, True)
+    assert server.count == 0
+    assert not (harness.folder / "runs").exists()
+
+
+def test_a_run_without_prices_is_priced_afterwards(harness, serve, prices):
+    server = serve(faults=lambda asked: completion(harness, asked))
+    harness.url = server.url
+    done = harness.run("--limit", "10")
+    assert costs(done.summary()) == {"candidate": None, "judge": None}
+    run = str(harness.folders[0])
+    before = harness.files(harness.folders[0])
+    assert "USD" not in harness.here("show", run).out
+    shown = harness.here("show", run, "--prices", prices, "--json")
+    (summary,) = shown.json["summaries"]
+    assert costs(summary)["candidate"]["paid"] == about(10 * CANDIDATE_COST)
+    (session,) = shown.json["sessions"]
+    assert session["costs"]["interests/name, candidate"] == costs(summary)["candidate"]
+    assert harness.files(harness.folders[0]) == before
+
+
+def test_prices_do_not_change_what_a_run_is(harness, serve, prices):
+    server = serve(faults=lambda asked: completion(harness, asked))
+    harness.url = server.url
+    assert harness.run("--max_calls", "10", "--concurrency", "2").code == 1
+    done = harness.run("--prices", prices)
+    assert done.code == 0, done.err
+    assert len(harness.folders) == 1
+    assert all(count == 1 for count in server.counts.values())
+    assert costs(done.summary())["candidate"]["paid"] == about(PEOPLE * CANDIDATE_COST)
+    # Scored again, the costs are those of the prices that the run was given.
+    run = harness.folders[0]
+    assert harness.here("score", str(run)).code == 0
+    written = json.loads((run / "interests" / "summary.json").read_text())
+    assert costs(written) == costs(done.summary())
+
+
+def test_a_dry_run_tells_what_to_expect_in_money(harness, serve, prices):
+    server = serve()
+    harness.url = server.url
+    forecast = harness.run("--dry_run", "--prices", prices, "--limit", "10").json
+    assert forecast["currency"] == "USD"
+    name, support = forecast["stages"]
+    (role,) = name["roles"]
+    # Ten calls and no other number, of at most 1024 tokens each.
+    assert (role["calls"], role["most_completion_tokens"]) == (10, 10_240)
+    prompts = role["prompt_tokens"]
+    assert role["cost"]["at_most"] == about((2 * prompts + 10 * 10_240) / 1e6)
+    assert role["cost"]["least"] == about(0.5 * prompts / 1e6)
+    assert role["cost"]["most"] == about(role["cost"]["at_most"])
+    (judge,) = support["roles"]
+    at_most = judge["prompt_tokens"] + 5 * judge["most_completion_tokens"]
+    assert judge["cost"]["at_most"] == about(at_most / 1e6)
+    assert server.count == 0
+
+
+def test_a_dry_run_adds_up_and_says_whether_the_budget_is_enough(harness, serve, prices):
+    harness.url = serve().url
+    arguments = [
+        one for one in harness.arguments("--dry_run", "--prices", prices) if one != "--json"
+    ]
+    told = harness.command([*arguments, "--max_cost", "0.01"]).out
+    assert "cost, at most" in told and "all together at most" in told
+    assert "--max_cost 0.01 may not be enough for the calls expected" in told
+    assert "--max_cost 500 is enough" in harness.command([*arguments, "--max_cost", "500"]).out
+
+
+def test_the_same_from_python(tmp_path: Path, harness, serve, monkeypatch):
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
+    server = serve(faults=lambda asked: completion(harness, asked))
+    settings = {
+        "model": "openai", "model_args": {"base_url": server.url, "model": CANDIDATE},
+        "judge": "lexical", "data": "sample", "limit": 5, "output_path": tmp_path / "runs",
+    }  # fmt: skip
+    prices = {"currency": "EUR", "openai:candidate-*": {"input": 2, "cached": 0.5, "output": 10}}
+    result = package.evaluate("interests", prices=prices, max_cost=1.0, **settings)
+    (summary,) = result.summaries
+    cost = summary.stages["name"].roles["candidate"].cost
+    assert (cost.currency, cost.paid) == ("EUR", about(5 * CANDIDATE_COST))
+    assert result.costs["interests/name, candidate"].paid == about(5 * CANDIDATE_COST)

@@ -468,9 +468,10 @@ class Client:
     def _tell_of_room(self) -> None:
         if not self._narrow:
             self._narrow = True
+            claims = self.meter.claims
             self._say(
-                f"what is left of --max_cost may pay for {self.meter.claims} calls at a time, and "
-                "so no more are in flight"
+                f"what is left of --max_cost pays for {claims} {'call' if claims == 1 else 'calls'}"
+                " at a time, at their dearest: no more are in flight"
             )
 
     def _claim(self, line: _Line, request: Request) -> Claim | None:

@@ -10,10 +10,11 @@ import pytest
 from harness.calls.client import Answer, Client
 from harness.calls.keys import call_seed
 from harness.calls.policy import Budget, Patience
+from harness.calls.prices import Price, PriceTable
 from harness.calls.store import Store
 from harness.calls.turns import AT_A_TIME
 from harness.calls.usage import Use
-from harness.errors import BudgetSpent, Interrupted, ModelError, StorageError
+from harness.errors import BudgetSpent, Interrupted, ModelError, StorageError, UsageUntold
 from harness.models import CallError, Identity, Message, Reply, Request, Sampling, Usage
 from harness.outcomes import CallFailed
 
@@ -461,6 +462,84 @@ async def test_a_spent_budget_sends_nothing_more_and_answers_from_the_store(stor
         await ask(to, model, request("other"))
     assert (await ask(to, model)).source == "store"
     assert len(model.requests) == 1
+
+
+class Counting(Script):
+    """A model that takes its time, and notes how many ask it at once."""
+
+    in_flight = 0
+    most_in_flight = 0
+
+    async def ask(self, request: Request) -> Reply:
+        self.in_flight += 1
+        self.most_in_flight = max(self.most_in_flight, self.in_flight)
+        await asyncio.sleep(0.002)
+        self.in_flight -= 1
+        return await super().ask(request)
+
+
+PRICES = PriceTable(models={"script:m": Price(input=2.0, output=10.0)})
+USAGE = Usage(prompt_tokens=100, completion_tokens=10)
+DEAREST, COST = 0.001442, 0.0003
+"""200 and 16 tokens and 5 bytes at 2, and 100 tokens at 10; 100 at 2, and 10 at 10."""
+
+
+async def test_money_is_set_aside_and_so_fewer_calls_are_in_flight():
+    said: list[str] = []
+    model = Counting(*[Reply(text="a", usage=USAGE)] * 9)
+    to = client(budget=Budget(cost=2.5 * DEAREST), prices=PRICES, say=said.append)
+    asks = [ask(to, model, request(f"ask {one}", max_tokens=100)) for one in range(9)]
+    answers = await asyncio.gather(*asks, return_exceptions=True)
+    # There are 0.0036. After seven calls, which cost 0.0021, an eighth may cost 0.0014 more; after
+    # eight a ninth may not.
+    assert [type(one) for one in answers].count(Answer) == 8
+    assert sum(isinstance(one, BudgetSpent) for one in answers) == 1
+    assert model.most_in_flight == 2
+    assert to.meter.spent == pytest.approx(8 * COST, abs=1e-9)
+    assert said == [
+        "what is left of --max_cost pays for 2 calls at a time, at their dearest: no more are in "
+        "flight"
+    ]
+
+
+async def test_who_waits_for_money_ends_with_the_run():
+    landed = asyncio.Event()
+    model = Script(after(landed, Reply(text="a", usage=USAGE)))
+    to = client(budget=Budget(cost=1.5 * DEAREST), prices=PRICES)
+    first = asyncio.create_task(ask(to, model, request("a", max_tokens=100)))
+    second = asyncio.create_task(ask(to, model, request("b", max_tokens=100)))
+    await asyncio.sleep(0.01)
+    assert len(model.requests) == 1
+    to.stop(Interrupted("interrupted"))
+    with pytest.raises(Interrupted):
+        await asyncio.wait_for(second, 1)
+    landed.set()
+    assert (await first).reply is not None
+
+
+async def test_a_reply_without_usage_is_kept_and_ends_a_run_with_a_budget_of_money(store):
+    model = Script(Reply(text="a"))
+    to = client(store, budget=Budget(cost=1.0), prices=PRICES)
+    assert (await ask(to, model)).reply == Reply(text="a")
+    with pytest.raises(UsageUntold, match="tells no usage"):
+        await ask(to, model, request("b"))
+    assert (await ask(to, model)).source == "store"
+    assert len(model.requests) == 1
+
+
+async def test_what_attempts_cost_that_brought_nothing_is_told():
+    model = Script(
+        retryable("no_content", usage=USAGE),
+        retryable("timeout"),
+        retryable("rate_limited"),
+        Reply(text="a", usage=USAGE),
+    )
+    to = client(patience=Patience(attempts=5, first_delay=0.001, longest_delay=0.002))
+    answer = await ask(to, model)
+    assert (answer.attempts, answer.wasted, answer.untold) == (4, USAGE, 1)
+    assert to.usage.of("extract", "candidate") == Use(
+        calls=1, asked=1, attempts=4, untold=1, prompt_tokens=200, completion_tokens=20
+    )
 
 
 async def test_a_spent_budget_ends_all_waits():

@@ -6,7 +6,9 @@ import pytest
 from msgspec.structs import replace
 from rich.console import Console
 
+from harness.calls.prices import Price
 from harness.models import Message
+from harness.pipeline.expected_costs import ExpectedCost, expected_cost
 from harness.pipeline.rehearsal import Forecast, RoleForecast, StageForecast
 from harness.reporting.forecasts import print_forecast
 
@@ -138,3 +140,40 @@ def test_a_pipe_gets_no_colours(capsys):
     print_forecast(FORECAST)
 
     assert "\x1b" not in capsys.readouterr().out
+
+
+def test_costs_stand_beside_the_calls_and_what_is_unknown_says_so():
+    cost = ExpectedCost(at_most=2.5, least=0.01, most=7.5)
+    priced = replace(
+        FORECAST,
+        stages=(replace(NAME, roles=(replace(CANDIDATE, cost=cost),)), SUPPORT),
+        currency="EUR",
+        max_cost=3.0,
+    )
+    lines = printed(priced, width=120)
+    name = next(line for line in lines if line.startswith("interests, name, candidate"))
+    assert name.endswith("2.50  0.0100 to 7.50")
+    support = next(line for line in lines if line.startswith("interests, support, judge"))
+    assert support.split()[-2:] == ["unknown", "unknown"]
+    assert (
+        "all together at most 2.50 EUR for the calls expected, between 0.0100 and 7.50 EUR by the "
+        "bounds; without the 1 marked as unknown"
+    ) in " ".join(lines)
+    assert "--max_cost 3 may not be enough for the calls expected" in lines
+    known = replace(priced, stages=(replace(NAME, roles=(replace(CANDIDATE, cost=cost),)),))
+    assert "--max_cost 3 is enough for the calls expected" in printed(known, width=120)
+
+
+def test_a_cost_is_carried_over_to_the_fewest_and_the_most_calls():
+    price = Price(input=2.0, output=10.0, cached=0.5)
+    asked = {"calls": 40, "prompt_tokens": 10_000, "completion_tokens": 4000}
+    # 10,000 at 2 and 4,000 at 10; half of the prompts at 0.5; one and a half times the most.
+    assert expected_cost(price, bounds=(20, 60), **asked) == ExpectedCost(
+        at_most=0.06, least=0.0025, most=0.09
+    )
+    assert expected_cost(None, bounds=(20, 60), **asked) is None
+    none = {"calls": 0, "prompt_tokens": 0, "completion_tokens": 0}
+    assert expected_cost(price, bounds=(0, 60), **none) is None
+    assert expected_cost(None, bounds=(0, 0), **none) == ExpectedCost(
+        at_most=0.0, least=0.0, most=0.0
+    )

@@ -26,8 +26,8 @@ def here(tmp_path, monkeypatch):
     ("line", "some"),
     [
         ("harness sh", {"show"}),
-        ("harness --max-c", {"--max-calls"}),
-        ("harness --max_c", {"--max_calls"}),
+        ("harness --max-c", {"--max-calls", "--max-cost"}),
+        ("harness --max_c", {"--max_calls", "--max_cost"}),
         ("harness run --one", {"--one_engine_at_a_time"}),
         ("harness --model lo", {"local"}),
         ("harness --model=bas", {"--model=baseline"}),

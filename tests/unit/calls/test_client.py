@@ -9,6 +9,7 @@ import pytest
 
 from harness.calls.client import Answer, Client
 from harness.calls.keys import call_seed
+from harness.calls.mailbox import Arrived, Mailbox
 from harness.calls.policy import Budget, Patience
 from harness.calls.prices import Price, PriceTable
 from harness.calls.store import Store
@@ -539,6 +540,20 @@ async def test_what_attempts_cost_that_brought_nothing_is_told():
     assert (answer.attempts, answer.wasted, answer.untold) == (4, USAGE, 1)
     assert to.usage.of("extract", "candidate") == Use(
         calls=1, asked=1, attempts=4, untold=1, prompt_tokens=200, completion_tokens=20
+    )
+
+
+async def test_an_answer_that_came_in_a_batch_was_asked_and_counts_what_it_cost(store):
+    model, mailbox = Script(), Mailbox(store)
+    to = client(mailbox=mailbox)
+    key = to.key(model.identity, request())
+    mailbox.put(key, Arrived(reply=Reply(text="a", usage=USAGE)))
+    assert (await ask(to, model)).reply.text == "a"
+    mailbox.put(key, Arrived(reply=Reply(text="b")))
+    assert (await ask(to, model)).untold == 1
+    assert model.requests == []
+    assert to.usage.of("extract", "candidate") == Use(
+        calls=2, asked=2, untold=1, prompt_tokens=100, completion_tokens=10
     )
 
 

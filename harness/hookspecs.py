@@ -44,12 +44,25 @@ class RegisterBenchmark(Protocol):
 
 
 class RegisterModel(Protocol):
-    def __call__(self, name: str, factory: ModelFactory, *, description: str = "") -> None: ...
+    def __call__(
+        self,
+        name: str,
+        factory: ModelFactory,
+        *,
+        description: str = "",
+        arguments: Mapping[str, str] | None = None,
+    ) -> None: ...
 
 
 class RegisterJudge(Protocol):
     def __call__(
-        self, name: str, factory: JudgeFactory, *, needs_model: bool = False, description: str = ""
+        self,
+        name: str,
+        factory: JudgeFactory,
+        *,
+        needs_model: bool = False,
+        description: str = "",
+        arguments: Mapping[str, str] | None = None,
     ) -> None: ...
 
 
@@ -114,7 +127,10 @@ def register_benchmarks(register: RegisterBenchmark) -> None:
 
 @hookspec
 def register_models(register: RegisterModel) -> None:
-    """Call `register(name, factory)` for each kind of model that `--model` may name."""
+    """Call `register(name, factory)` for each kind of model that `--model` may name.
+
+    `arguments` say what each of its arguments means, for `harness models NAME`.
+    """
 
 
 @hookspec

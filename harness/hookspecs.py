@@ -23,6 +23,7 @@ DATA = "data"
 TAKEN = (
     "tasks", "show", "score", "analyse", "validate", "config", "completion", "requests", "replies",
     "export", "new-plugin", "run", "ls",
+    "plugins", "models", "judges", "prompts",
 )  # fmt: skip
 """The commands of `harness` that no tool can belong to."""
 

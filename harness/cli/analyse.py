@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.cli.errors import print_error
 from harness.cli.reports import add_named_parser
+from harness.cli.strict import refuse_problems
 from harness.errors import DataError, HarnessError
 
 if TYPE_CHECKING:
@@ -112,6 +113,7 @@ def _analyse(plugins: Plugins, registration: AnalysisRegistration, args: argpars
     given = ["--json", *args.rest] if args.json else args.rest
     chosen = _parser(registration, analysis).parse_intermixed_args(given)
     options = struct_from(chosen, analysis.options)
+    refuse_problems(chosen)
     check_plot(chosen)
     found = _found(chosen, registration, plugins.benchmark(registration.benchmark))
     for problem in found.left_out:

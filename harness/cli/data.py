@@ -7,6 +7,7 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 from harness.cli.reports import add_named_parser
+from harness.cli.strict import refuse_problems
 
 if TYPE_CHECKING:
     from harness.plugin_manager import DataToolRegistration, Plugins
@@ -66,6 +67,7 @@ def _use(registration: DataToolRegistration, args: argparse.Namespace) -> int:
     add_struct_options(parser, tool.options)
     chosen = parser.parse_args(["--json", *args.rest] if args.json else args.rest)
     options = struct_from(chosen, tool.options)
+    refuse_problems(chosen)
     check_plot(chosen)
     report = ran(registration, lambda: tool.run(options))
     show(report, chosen, {"tool": registration.name})

@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from harness.cli import (
     analyse,
@@ -14,7 +14,11 @@ from harness.cli import (
     config,
     data,
     export,
+    judges,
+    models,
     new_plugin,
+    plugins,
+    prompts,
     replies,
     requests,
     run,
@@ -25,6 +29,7 @@ from harness.cli import (
 )
 from harness.cli.errors import print_error
 from harness.cli.help_pages import HelpPage, dress
+from harness.cli.strict import add_strict, refuse_problems
 from harness.errors import HarnessError, UsageError, did_you_mean
 
 COMMANDS = {
@@ -36,6 +41,10 @@ COMMANDS = {
     "validate": validate,
     "config": config,
     "completion": completion,
+    "plugins": plugins,
+    "models": models,
+    "judges": judges,
+    "prompts": prompts,
     "requests": requests,
     "replies": replies,
     "export": export,
@@ -65,6 +74,10 @@ commands (`harness COMMAND --help` has more):
   harness score RUN…              score stored records again, asking no model
   harness analyse [NAME RUN…]     what runs tell beyond their scores
   harness data [NAME]             make data or see what it holds
+  harness plugins [NAME…]         what is installed, and why one is broken
+  harness models [NAME]           kinds of model, and the arguments of one
+  harness judges [NAME]           judges by rule, and the arguments of one
+  harness prompts [PATTERN…]      prompts; one whole, with its variables
   harness config                  the settings that hold, and where they stand
   harness completion SHELL        completion for bash, zsh or fish
   harness requests … --out FILE   write the next questions down, to be a batch
@@ -78,7 +91,11 @@ exit codes: 0 done, 1 error, 2 usage, 3 too many failures, 130 interrupted
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose complaints are errors as all others are."""
+    """A parser whose complaints are errors as all others are; all have `--strict_plugins`."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        add_strict(self)
 
     def error(self, message: str) -> NoReturn:
         """Raise what is wrong with the arguments as a UsageError, with the nearest option."""
@@ -118,8 +135,7 @@ def carried_out(arguments: Sequence[str]) -> int:
     arguments = in_our_spelling(arguments)
     parsed = parser_for(arguments).parse_args(arguments)
     if "held" not in vars(parsed) or parsed.version:
-        code: int = parsed.func(parsed)
-        return code
+        return _done(parsed)
     from harness.cli.settle import settle, without_defaults
 
     explicit = without_defaults(parser_for(arguments)).parse_args(arguments)
@@ -131,9 +147,16 @@ def carried_out(arguments: Sequence[str]) -> int:
             hint="`harness run` runs what the settings say, `harness --help` lists what there is",
         )
     try:
-        code = parsed.func(parsed)
+        return _done(parsed)
     except UsageError as error:
         raise parsed.held.placed(error) from error.__cause__
+
+
+def _done(parsed: argparse.Namespace) -> int:
+    """Do what was asked, with plugins that may be used for it; the exit code."""
+    if parsed.func is not plugins.run:  # which tells of them before it refuses
+        refuse_problems(parsed)
+    code: int = parsed.func(parsed)
     return code
 
 
@@ -180,13 +203,13 @@ def check_plugins_command(name: str) -> None:
     """Raise UsageError for a first word that is no command, neither ours nor a plugin's."""
     from harness.plugin_manager import load_plugins
 
-    plugins = load_plugins()
-    if plugins.tools_of(name):
+    loaded = load_plugins()
+    if loaded.tools_of(name):
         return
-    known = [*COMMANDS, *(word for word in plugins.commands if word not in COMMANDS)]
+    known = [*COMMANDS, *(word for word in loaded.commands if word not in COMMANDS)]
     raise UsageError(
         f"no command {name!r}",
-        found="; ".join(map(str, plugins.broken)) or None,
+        found="; ".join(map(str, loaded.broken)) or None,
         expected=", ".join(known) + ", or options of a run, as --model",
         hint=did_you_mean(name, known),
     )

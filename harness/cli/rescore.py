@@ -32,7 +32,7 @@ def rescore_only(settings: RunSettings, *, json: bool) -> int:
     from harness.tasks.changes import apply_changes
 
     plugins = load_plugins()
-    chosen = Catalogue(plugins).select(settings.tasks).tasks
+    chosen = Catalogue(plugins, include_path=settings.include_path).select(settings.tasks).tasks
     wanted = apply_changes(chosen, settings.changes, benchmark=plugins.benchmark)
     folder, manifest, ways = _find(settings, wanted, plugins)
     run = NamedRun(named=str(folder.path), opened=(folder, manifest))

@@ -65,6 +65,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="ask servers to hold answers to the stage's schema",
     )
+    add_include_path(what)
+    what.add_argument(
+        "--prompts", metavar="DIR", type=Path,
+        help="prompts of your own in place of those of the same name: BENCHMARK/PROMPT.ROLE.j2",
+    )  # fmt: skip
     what.add_argument(
         "--allow_self_judging", action="store_true", help="let the candidate be its own judge"
     )
@@ -73,6 +78,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     _add_opposites(parser)
     # `settle` puts here what files, environment and command line give.
     parser.set_defaults(held=None)
+
+
+def add_include_path(parser: argparse._ActionsContainer) -> None:
+    """Give a parser the option for folders of task files."""
+    parser.add_argument(
+        "--include_path", metavar="DIR", type=Path, action="append", default=[],
+        help="a folder of task files beside those that are installed; may be given again",
+    )  # fmt: skip
 
 
 def _add_running(parser: argparse.ArgumentParser) -> None:
@@ -228,6 +241,8 @@ def settings_from(args: argparse.Namespace) -> RunSettings:
         "sampling": _sampling(args.gen_kwargs),
         "structured": args.structured,
         "allow_self_judging": args.allow_self_judging,
+        "prompts": args.prompts,
+        "include_path": args.include_path,
         "output_path": args.output_path,
         "resume": args.resume,
         "fresh": args.fresh,

@@ -112,6 +112,8 @@ def _roles(task: Task, benchmark: Benchmark) -> Iterator[Row]:
 def _data(data: DataSpec) -> Iterator[Row]:
     if data.hub is not None:
         yield "hub", data.hub.repo
+    if data.folder is not None:
+        yield "folder", data.folder
     if data.sample is not None:
         yield "sample", "--data sample"
     if data.size is not None:

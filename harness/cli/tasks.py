@@ -6,6 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from harness.cli.errors import print_error
+from harness.cli.run import add_include_path
 from harness.errors import HarnessError
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ def add_parser(subparsers: Any) -> None:
         "patterns", metavar="PATTERN", nargs="*", help="a name, part, glob or tag:WORD"
     )
     parser.add_argument("--json", action="store_true", help="one JSON document")
+    add_include_path(parser)
     parser.set_defaults(func=run)
 
 
@@ -42,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
     from harness.tasks.catalogue import Catalogue
 
     plugins = load_plugins()
-    catalogue = Catalogue(plugins)
+    catalogue = Catalogue(plugins, include_path=args.include_path)
     entries = [entry for entry in catalogue.matching(args.patterns) if not entry.abstract]
     named = [one for one in entries if one.members is None and one.name in args.patterns]
     if args.json:

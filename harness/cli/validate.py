@@ -6,6 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from harness.cli.errors import print_error
+from harness.cli.run import add_include_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,6 +32,7 @@ def add_parser(subparsers: Any) -> None:
         "and sample data. Names, globs, groups, tags and files, as --tasks takes them.",
     )
     parser.add_argument("targets", metavar="TASK|FILE", nargs="+", help="what to check")
+    add_include_path(parser)
     parser.set_defaults(func=run)
 
 
@@ -43,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
     from harness.tasks.load import shown
 
     plugins = load_plugins()
-    checker = Checker(plugins, Catalogue(plugins))
+    checker = Checker(plugins, Catalogue(plugins, include_path=args.include_path))
     wrong = 0
     told: set[str] = set()
     for target in args.targets:
@@ -149,22 +151,23 @@ class Checker:
                 refuse_unasked(task, benchmark.stages, options)
             except HarnessError as error:
                 errors.append(error)
-        errors += self._sample_errors(task)
+        if task.data.sample is not None:
+            errors += self._data_errors(task, "sample", "sample")
+        if task.data.folder is not None:
+            errors += self._data_errors(task, "folder", task.data.folder)
         return errors
 
-    def _sample_errors(self, task: Task) -> Iterator[HarnessError]:
-        """What keeps the first rows of the bundled sample from being read."""
+    def _data_errors(self, task: Task, said: str, place: str) -> Iterator[HarnessError]:
+        """What keeps the first rows of data from being read; `said` is the key that names it."""
         from itertools import islice
 
         from harness.data import open_dataset
         from harness.errors import HarnessError
         from harness.tasks.locate import locate
 
-        if task.data.sample is None:
-            return
         try:
             dataset = open_dataset(
-                task.data, data="sample", limit=None, seed=0,
+                task.data, data=place, limit=None, seed=0,
                 package=self._plugins.package_of(task.benchmark), task=task.name,
             )  # fmt: skip
             for name, table in task.data.tables.items():
@@ -176,7 +179,7 @@ class Checker:
                 else:
                     dataset.paths(name)
         except HarnessError as error:
-            said_at = locate(task, ["data", "sample"])
+            said_at = locate(task, ["data", said])
             error.where = f"{said_at}: {error.where}" if error.where else said_at
             yield error
 

@@ -23,7 +23,7 @@ from harness.tasks.changes import apply_changes
 from harness.tasks.check import check_against_benchmark
 from harness.tasks.identity import content_hash
 from harness.tasks.options import typed_options
-from harness.tasks.prompts import refuse_unasked, templates_of
+from harness.tasks.prompts import Overrides, refuse_unasked, templates_of
 from harness.tasks.task import Group, Task
 
 if TYPE_CHECKING:
@@ -106,10 +106,12 @@ class Prepared:
 
 def prepare(settings: RunSettings, plugins: Plugins) -> Prepared:
     """Everything that a run of these settings needs, loaded and checked."""
-    selection = Catalogue(plugins).select(settings.tasks)
+    selection = Catalogue(plugins, include_path=settings.include_path).select(settings.tasks)
     tasks = apply_changes(selection.tasks, settings.changes, benchmark=plugins.benchmark)
     places = data_places(settings.data, [task.name for task in tasks])
-    templates = Templates(prompt_folders(plugins))
+    homes = () if settings.prompts is None else (settings.prompts,)
+    templates = Templates(prompt_folders(plugins), homes=homes)
+    overrides = Overrides(settings.prompts, templates)
     binder = RoleBinder(settings, plugins)
     bound = []
     for task in tasks:
@@ -117,22 +119,24 @@ def prepare(settings: RunSettings, plugins: Plugins) -> Prepared:
         options = typed_options(task, benchmark.options)
         check_against_benchmark(task, benchmark)
         always = [stage for stage in benchmark.stages if stage.when is None]
-        own = templates_of(task, templates)
+        own = templates_of(overrides.over(task, always, options), templates)
         bindings = binder.bind(task, benchmark, always)
         check_prompts(benchmark, always, bindings, own)
-        bound.append((task, benchmark, options, bindings, own))
+        bound.append((task, benchmark, options, bindings))
     binder.refuse_unknown(benchmark for _, benchmark, *_ in bound)
     loader = _Loader(settings, plugins)
     prepared = []
-    for task, benchmark, options, bindings, own in bound:
-        dataset, data = loader.load(task, benchmark, options, place=places[task.name])
+    for task, benchmark, options, bindings in bound:
+        dataset, data = loader.load(task, benchmark, options, place=_place(task, places))
         stages = benchmark.stages_for(data, options)
         refuse_unasked(task, stages, options)
+        asking = overrides.over(task, stages, options)
+        own = templates_of(asking, templates)
         all_bindings = bindings | binder.bind(task, benchmark, stages)
         check_prompts(benchmark, stages, all_bindings, own)
         prepared.append(
             PreparedTask(
-                task=task,
+                task=asking,
                 benchmark=benchmark,
                 stages=stages,
                 options=options,
@@ -144,6 +148,7 @@ def prepare(settings: RunSettings, plugins: Plugins) -> Prepared:
             )
         )
     binder.refuse_unused()
+    overrides.refuse_useless()
     return Prepared(settings=settings, tasks=tuple(prepared), groups=selection.groups)
 
 
@@ -169,8 +174,9 @@ def with_data_of(prepared: Prepared, settings: RunSettings, plugins: Plugins) ->
     loader = _Loader(settings, plugins)
     tasks = []
     for each in prepared.tasks:
-        place = places[each.task.name]
-        dataset, data = loader.load(each.task, each.benchmark, each.options, place=place)
+        dataset, data = loader.load(
+            each.task, each.benchmark, each.options, place=_place(each.task, places)
+        )
         tasks.append(replace(each, dataset=dataset, data=data, settings=settings))
     return replace(prepared, settings=settings, tasks=tuple(tasks))
 
@@ -213,6 +219,12 @@ def data_places(
                 or f"a path with = in its name is given as --data ./{name}=…",
             )
     return {name: given.get(name, given.get(ALL_OTHERS)) for name in tasks}
+
+
+def _place(task: Task, places: Mapping[str, str | None]) -> str | None:
+    """Where the data of a task is: as the command says, else as the task does; None for the hub."""
+    place = places[task.name]
+    return task.data.folder if place is None else place
 
 
 class _Loader:

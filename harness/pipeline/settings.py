@@ -47,6 +47,8 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
     sampling: dict[str, Any] = {}
     structured: bool = False
     allow_self_judging: bool = False
+    prompts: Path | None = None
+    include_path: tuple[Path, ...] = ()
 
     output_path: Path = Path("runs")
     resume: Path | None = None
@@ -67,7 +69,8 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
             "tasks", "model", "model_args", "roles", "data", "limit", "seed", "changes",
             "sampling", "structured", "fresh",
         )  # fmt: skip
-        return {name: msgspec.to_builtins(getattr(self, name)) for name in names}
+        asked = {name: msgspec.to_builtins(getattr(self, name)) for name in names}
+        return asked if self.prompts is None else {**asked, "prompts": str(self.prompts)}
 
     def as_json(self) -> dict[str, Any]:
         """All settings as JSON values, without the prices: a manifest has a place for these."""
@@ -97,6 +100,8 @@ def make_settings(given: Mapping[str, Any]) -> RunSettings:
     values["tasks"] = [
         name.strip() for text in tasks for name in str(text).split(",") if name.strip()
     ]
+    included = values.get("include_path") or ()
+    values["include_path"] = [included] if isinstance(included, str) else list(included)
     args = values.get("model_args") or {}
     args = parse_args(args) if isinstance(args, str) else args
     spec = parse_spec(str(values.get("model") or ""))

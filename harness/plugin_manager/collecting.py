@@ -21,6 +21,7 @@ from harness.hookspecs import (
 )
 from harness.plugin_manager.offers import line_of
 from harness.plugin_manager.registrations import (
+    REGISTERING,
     AnalysisRegistration,
     DataToolRegistration,
     JudgeRegistration,
@@ -30,15 +31,6 @@ from harness.plugin_manager.registrations import (
     RespondentRegistration,
 )
 from harness.plugin_manager.tracing import tracer
-
-REGISTERING = (
-    "register_benchmarks",
-    "register_models",
-    "register_judges",
-    "register_respondents",
-    "register_analyses",
-    "register_data_tools",
-)
 
 COMMAND = re.compile(r"[A-Za-z]\w*", re.ASCII)
 

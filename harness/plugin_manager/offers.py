@@ -12,6 +12,7 @@ import pluggy
 from harness.errors import HarnessError, PluginError, UnknownName, did_you_mean
 from harness.hookspecs import DATA, BenchmarkFactory
 from harness.plugin_manager.registrations import (
+    REGISTERING,
     AnalysisRegistration,
     DataToolRegistration,
     JudgeRegistration,
@@ -127,14 +128,13 @@ class Plugins:
             )
 
     def registered_by(self, plugin: LoadedPlugin) -> dict[str, tuple[Registration[Any], ...]]:
-        """What a plugin registered, by kind; kinds of which it has none are left out."""
-        found = {
-            registry.kind: tuple(
-                one for one in registry.everything() if one.origin is plugin.origin
-            )
-            for registry in self._registries.all()
-        }
-        return {kind: given for kind, given in found.items() if given}
+        """What a plugin registered, by kind as `data_tools`, without kinds of which it has none."""
+        found: dict[str, tuple[Registration[Any], ...]] = {}
+        for hook, registry in zip(REGISTERING, self._registries.all(), strict=True):
+            given = tuple(one for one in registry.everything() if one.origin is plugin.origin)
+            if given:
+                found[hook.removeprefix("register_")] = given
+        return found
 
     def has_benchmark(self, name: str) -> bool:
         """Whether a loaded plugin registered a benchmark of that name."""

@@ -28,6 +28,17 @@ ToolKey = tuple[str, str]
 """A command, and the name of a tool of it."""
 
 
+REGISTERING = (
+    "register_benchmarks",
+    "register_models",
+    "register_judges",
+    "register_respondents",
+    "register_analyses",
+    "register_data_tools",
+)
+"""The hooks that register something."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Origin:
     """Which plugin something came from. `package` is the folder of its top-level package."""

@@ -126,7 +126,7 @@ class PromptEnvironment(ImmutableSandboxedEnvironment):
 
 @dataclass(frozen=True)
 class Source:
-    """One file as it was read: its tree, and the names of the files it needs."""
+    """One file as it was read: its tree, the files it needs, and the names that it makes itself."""
 
     file: Path
     data: bytes
@@ -134,6 +134,7 @@ class Source:
     needs: tuple[str, ...]
     parents: tuple[str, ...]
     has_turns: bool
+    makes: frozenset[str]
 
 
 @dataclass(frozen=True)
@@ -208,7 +209,9 @@ class Folder(jinja2.BaseLoader):
         variables: set[str] = set()
         for source in sources.values():
             if source:
-                variables |= meta.find_undeclared_variables(source.tree)
+                # What it includes sees what it has imported and set.
+                made = source.makes | own.makes
+                variables |= meta.find_undeclared_variables(source.tree) - made
         return Compiled(
             template=template,
             digest=digest({"rendering": RENDERING_VERSION, "name": name, "files": contents}),
@@ -302,6 +305,7 @@ class Folder(jinja2.BaseLoader):
             needs=_needs(tree, file),
             parents=_constants(tree, nodes.Extends),
             has_turns=_prepare_turns(tree, file),
+            makes=frozenset(_made(tree)),
         )
 
     def _parse(self, text: str, name: str, file: Path) -> nodes.Template:
@@ -334,6 +338,19 @@ def _required(tree: nodes.Template) -> Iterator[tuple[int, tuple[str, ...]]]:
         if not (isinstance(node, nodes.Include) and node.ignore_missing):
             named = node.template.as_const()
             yield node.lineno, (named,) if isinstance(named, str) else tuple(named)
+
+
+def _made(tree: nodes.Template) -> Iterator[str]:
+    """The names that a template sets, imports or defines at its top, for all its blocks."""
+    for node in tree.body:
+        if isinstance(node, nodes.Assign):
+            yield from (name.name for name in node.find_all(nodes.Name) if name.ctx == "store")
+        elif isinstance(node, nodes.Macro):
+            yield node.name
+        elif isinstance(node, nodes.Import):
+            yield node.target
+        elif isinstance(node, nodes.FromImport):
+            yield from (name if isinstance(name, str) else name[1] for name in node.names)
 
 
 def _constants(tree: nodes.Template, kind: type[nodes.Extends]) -> tuple[str, ...]:

@@ -44,8 +44,10 @@ class Template:
 class Templates:
     """Finds templates by benchmark, prompt and role, and compiles each at most once."""
 
-    def __init__(self, folders: Sequence[Path]) -> None:
+    def __init__(self, folders: Sequence[Path], *, homes: Sequence[Path] = ()) -> None:
+        """`homes` are further folders: what replaces a prompt includes what is there."""
         self._paths = tuple(Path(folder) for folder in folders)
+        self._homes = tuple(Path(home) for home in homes)
         self._folders: dict[Path, Folder] = {}
         self._found: dict[str, Template | None] = {}
         self._replaced: dict[str, Path] = {}
@@ -64,7 +66,7 @@ class Templates:
                     expected=f"one of {', '.join(known)}" if known else "none",
                     hint=did_you_mean(name, known),
                 )
-        changed = Templates(self._paths)
+        changed = Templates(self._paths, homes=self._homes)
         changed._folders = self._folders
         changed._replaced = {f"{benchmark}/{name}{ENDING}": file for name, file in files.items()}
         return changed
@@ -100,6 +102,16 @@ class Templates:
         }
         return tuple(sorted(found))
 
+    def everything(self) -> dict[str, tuple[Path, ...]]:
+        """The files of every prompt by `<benchmark>/<prompt>.<role>`; more than one is a fault."""
+        found: dict[str, list[Path]] = {}
+        for folder in self._paths:
+            for file in folder.glob(f"*/*.*{ENDING}"):
+                if not file.name.startswith("_"):
+                    name = f"{file.parent.name}/{file.name.removesuffix(ENDING)}"
+                    found.setdefault(name, []).append(file)
+        return {name: tuple(found[name]) for name in sorted(found)}
+
     def digests(self, benchmark: str) -> dict[str, str]:
         """The digest of each of a benchmark's prompts, by `<prompt>.<role>`."""
         digests = {}
@@ -127,7 +139,7 @@ class Templates:
     def _from_elsewhere(self, name: str, file: Path) -> Template:
         if not file.is_file():
             raise PromptError("no such template file", where=str(file), expected=f"one for {name}")
-        for path in self._paths:
+        for path in (*self._paths, *self._homes):
             if file.is_relative_to(path.resolve()):
                 part = file.relative_to(path.resolve()).as_posix()
                 return self._compiled(path, part, called=name)

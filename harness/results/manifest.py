@@ -120,7 +120,9 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 def task_definition(task: Task) -> dict[str, Any]:
     """A resolved task as JSON values; its files by name only, since the folder is one machine's."""
     prompts = {name: Path(file).name for name, file in task.prompts.items()}
-    whole = msgspec.structs.replace(task, file=None, bases=(), prompts=prompts)
+    folder = None if task.data.folder is None else Path(task.data.folder).name
+    data = msgspec.structs.replace(task.data, folder=folder)
+    whole = msgspec.structs.replace(task, file=None, bases=(), prompts=prompts, data=data)
     definition: dict[str, Any] = msgspec.to_builtins(whole)
     definition["file"] = None if task.file is None else task.file.name
     return definition

@@ -55,10 +55,14 @@ class Entry:
 
 
 class Catalogue:
-    """Finds tasks and groups by name; reads files when they are first wanted, each once."""
+    """Finds tasks and groups by name; reads files when they are first wanted, each once.
 
-    def __init__(self, plugins: Plugins) -> None:
+    `include_path` are folders of task files beside those that plugins bring.
+    """
+
+    def __init__(self, plugins: Plugins, *, include_path: Sequence[Path] = ()) -> None:
         self._plugins = plugins
+        self._bundles = (*plugins.bundles, *map(_included, include_path))
         self._documents: dict[Path, tuple[Document, ...]] = {}
         self._sound: set[tuple[Path, str]] = set()
 
@@ -233,8 +237,12 @@ class Catalogue:
         """Every readable file by the name it gives, and what is wrong with the others."""
         sources: dict[str, list[tuple[Document, Bundle]]] = {}
         problems = []
-        for bundle in self._plugins.bundles:
+        seen: set[Path] = set()
+        for bundle in self._bundles:
             for file in _yaml_files(bundle.task_configs):
+                if file.resolve() in seen:
+                    continue
+                seen.add(file.resolve())
                 try:
                     documents = self._in_file(file)
                 except TaskError as error:
@@ -364,10 +372,10 @@ class Catalogue:
 
     def _unknown(self, name: str, known: Iterable[str]) -> TaskError:
         near = did_you_mean(name, known)
-        broken = "; ".join(str(one) for one in self._plugins.broken)
+        closed = "; ".join([*map(str, self._plugins.broken), *self._read[1]])
         return TaskError(
             f"no task, group or tag is called {name!r}",
-            found=f"these could not be looked into: {broken}" if broken else None,
+            found=f"these could not be looked into: {closed}" if closed else None,
             hint=near or self._how_to_list(),
         )
 
@@ -400,6 +408,17 @@ class Catalogue:
     @staticmethod
     def _how_to_list() -> str:
         return "`harness tasks` lists what there is"
+
+
+def _included(folder: Path) -> Bundle:
+    """A folder of task files that the user names; TaskError where there is none in it."""
+    if not any(True for _ in _yaml_files(folder if folder.is_dir() else None)):
+        raise TaskError(
+            "--include_path names no folder of task files",
+            found=str(folder),
+            expected="a folder with files that end in " + " or ".join(SUFFIXES),
+        )
+    return Bundle(str(folder), folder, None, None)
 
 
 def _yaml_files(folder: Path | None) -> Iterable[Path]:

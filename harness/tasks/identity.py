@@ -40,6 +40,7 @@ def content_hash(
     With `options`, the typed ones: what a task is silent about then counts at its default.
     """
     parts: dict[str, Any] = {name: msgspec.to_builtins(getattr(task, name)) for name in SHAPING}
+    del parts["data"]["folder"]  # where the data lies; what it held is told by its fingerprint
     for table in parts["data"]["tables"].values():
         for name, value in SILENT.items():
             if table[name] == value:

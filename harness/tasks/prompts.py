@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.errors import PromptError
+import msgspec
+
+from harness.errors import PromptError, did_you_mean
 from harness.prompting import Templates
+from harness.prompting.overrides import overrides_in
 from harness.tasks.locate import locate
 from harness.tasks.task import Task
 
@@ -23,6 +26,36 @@ def templates_of(task: Task, templates: Templates) -> Templates:
     for error in wrong_prompts(task, templates):
         raise error
     return _replaced(task, templates, *task.prompts) if task.prompts else templates
+
+
+class Overrides:
+    """The prompts of `--prompts DIR`, put in the place of a task's where it asks them."""
+
+    def __init__(self, folder: Path | None, templates: Templates) -> None:
+        self._folder = folder
+        self._files = overrides_in(folder, templates) if folder is not None else {}
+        self._asked: set[str] = set()
+
+    def over(self, task: Task, stages: Iterable[Stage], options: Any) -> Task:
+        """The task with those of its prompts replaced that one of these stages asks."""
+        own: Mapping[str, str] = self._files.get(task.benchmark, {})
+        asked = frozenset(name for stage in stages for name in stage.asked(options))
+        self._asked |= {f"{task.benchmark}/{name}" for name in asked}
+        chosen = {name: file for name, file in own.items() if name in asked}
+        return msgspec.structs.replace(task, prompts={**task.prompts, **chosen}) if chosen else task
+
+    def refuse_useless(self) -> None:
+        """Raise PromptError where no task asks any of them."""
+        given = [f"{benchmark}/{name}" for benchmark, own in self._files.items() for name in own]
+        if given and not self._asked.intersection(given):
+            raise PromptError(
+                "no chosen task asks a prompt of --prompts",
+                where=str(self._folder),
+                found=", ".join(given),
+                expected=f"one of {', '.join(sorted(self._asked))}",
+                hint=did_you_mean(given[0], self._asked)
+                or "options and data decide which prompts a task asks",
+            )
 
 
 def refuse_unasked(task: Task, stages: Iterable[Stage], options: Any) -> None:

@@ -111,15 +111,19 @@ def _visit(
 
 
 def _with_paths(document: Document) -> Mapping[str, Any]:
-    """What a document says, its files of prompts found from where it stands, not from its heirs."""
-    prompts = document.values.get("prompts")
-    if not isinstance(prompts, dict):
-        return document.values
-    found = {
-        name: str(document.file.parent / file) if isinstance(file, str) else file
-        for name, file in prompts.items()
-    }
-    return {**document.values, "prompts": found}
+    """What a document says, its files and folders found from where it stands, not its heirs."""
+    values = document.values
+    found: dict[str, Any] = {}
+    prompts, data = values.get("prompts"), values.get("data")
+    if isinstance(prompts, dict):
+        found["prompts"] = {name: _from(document, file) for name, file in prompts.items()}
+    if isinstance(data, dict) and "folder" in data:
+        found["data"] = {**data, "folder": _from(document, data["folder"])}
+    return {**values, **found}
+
+
+def _from(document: Document, named: Any) -> Any:
+    return str(document.file.parent / named) if isinstance(named, str) else named
 
 
 def _without_own(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -59,11 +59,14 @@ class HubSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 class DataSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where a task's data is and what it holds.
 
-    `sample` is a folder inside the plugin's package; `size` is how many ids the task keeps.
+    `folder` is where it lies unless `--data` says so; it names the machine's place, so that it is
+    no part of what the task is. `sample` is a folder inside the plugin's package; `size` is how
+    many ids the task keeps.
     """
 
     tables: dict[str, TableSpec]
     hub: HubSpec | None = None
+    folder: str | None = None
     sample: str | None = None
     size: int | None = None
 

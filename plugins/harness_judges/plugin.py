@@ -25,7 +25,8 @@ def register_judges(register: RegisterJudge) -> None:
     register(
         "lexical",
         make_lexical,
-        description="word overlap, for demos and tests; args: share=0.5",
+        description="word overlap, for demos and tests",
+        arguments={"share": "the part of the subject's words that an option must hold (0.5)"},
     )
 
 

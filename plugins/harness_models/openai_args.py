@@ -50,7 +50,9 @@ def read_args(settings: ModelSettings) -> OpenAIArgs:
                 f"an openai model has no argument {name!r}",
                 where="--model_args",
                 expected="one of " + ", ".join(known),
-                hint=f"did you mean {close[0]!r}?" if close else None,
+                hint=f"did you mean {close[0]!r}?"
+                if close
+                else "`harness models openai` tells what each means",
             )
         values[name] = _READERS.get(name, _text)(name, text)
     if "model" not in values:

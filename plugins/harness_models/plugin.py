@@ -10,6 +10,40 @@ if TYPE_CHECKING:
     from harness.hookspecs import RegisterModel
     from harness.models import Model, ModelSettings
 
+OPENAI = {
+    "model": "the name that the server knows the model by",
+    "base_url": "where the server is; OPENAI_BASE_URL, else OpenAI's own",
+    "api_key_env": "the environment variable that holds the key (OPENAI_API_KEY)",
+    "revision": "which weights stand behind the name, as a commit; their answers are then reused "
+    "in other runs",
+    "identity": "the same in your own words",
+    "immutable": "true: this host never puts other weights behind the name",
+    "concurrency": "requests in flight; else --concurrency, else 64",
+    "max_tokens_field": "what the server calls the token limit",
+    "seed": "false: for servers that refuse the field",
+    "system_role": "false: for models that know no system message",
+}
+
+VLLM = {
+    "pretrained": "a folder of weights or a name of the hub; HARNESS_PRETRAINED, else "
+    "Qwen/Qwen3-8B",
+    "model": "the same as pretrained",
+    "python": "the interpreter that has vllm; HARNESS_VLLM_PYTHON, else the harness's own",
+    "preset": "h100 or h200: bfloat16, and memory, sequences and batch for that GPU",
+    "revision": "branch, tag or commit of the hub",
+    "tokenizer": "a folder or name in place of the checkpoint's",
+    "chat_template": "a file in place of the checkpoint's",
+    "chat_template_kwargs": "what the template is told: enable_thinking=false, several with ; "
+    "between, or a JSON object",
+    "lora": "a folder with an adapter, which is then what is asked",
+    "concurrency": "requests in flight; else --concurrency, else what the engine takes and an "
+    "eighth more",
+    "any other": "an argument of vLLM's server by its name with underscores; true and false are "
+    "switches",
+}
+
+BASELINE = {"respondent": "which of the registered rules answers (default)"}
+
 
 @hookimpl
 def register_models(register: RegisterModel) -> None:
@@ -17,12 +51,14 @@ def register_models(register: RegisterModel) -> None:
     register(
         "openai",
         make_openai,
-        description="any server that speaks the OpenAI protocol; args: model=NAME,base_url=URL",
+        description="any server that speaks the OpenAI protocol",
+        arguments=OPENAI,
     )
     register(
         "vllm",
         make_vllm,
-        description="weights served by a vLLM of our own; args: pretrained=NAME or FOLDER",
+        description="weights served by a vLLM of our own",
+        arguments=VLLM,
     )
     register(
         "hf",
@@ -32,7 +68,8 @@ def register_models(register: RegisterModel) -> None:
     register(
         "baseline",
         make_baseline,
-        description="answers by the rules that benchmarks bring; args: respondent=NAME",
+        description="answers by the rules that benchmarks bring",
+        arguments=BASELINE,
     )
     register(
         "replay",

@@ -241,6 +241,15 @@ def _asks_for_orders(_data: Loaded, options: Options) -> bool:
     return options.ask == "listwise"
 
 
+_ASKING = {"pointwise": "rate", "rating": "rate", "pairwise": "compare", "listwise": "rank"}
+"""The stage that asks, by the option `ask`."""
+
+
+def _asked(stage: str, options: Options) -> tuple[str, ...]:
+    """The prompt that a stage asks with; none where another stage asks."""
+    return (questions.prompt_of(stage, options),) if _ASKING[options.ask] == stage else ()
+
+
 PROFILE = Stage(
     name="profile",
     version=1,
@@ -265,7 +274,7 @@ RATE = Stage(
     work=rate,
     roles=("candidate",),
     prompts=questions.RATE_PROMPTS,
-    asks=lambda options: (questions.prompt_of("rate", options),),
+    asks=lambda options: _asked("rate", options),
     options=(*ASKING, *questions.RATE_OPTIONS),
     after=("profile",),
     calls=Calls(times="samples"),
@@ -281,7 +290,7 @@ COMPARE = Stage(
     work=compare,
     roles=("candidate",),
     prompts=questions.COMPARE_PROMPTS,
-    asks=lambda options: (questions.prompt_of("compare", options),),
+    asks=lambda options: _asked("compare", options),
     options=(*ASKING, "comparing", *questions.COMPARE_OPTIONS),
     after=("profile",),
     calls=calls_to_compare,
@@ -297,7 +306,7 @@ RANK = Stage(
     work=rank,
     roles=("candidate",),
     prompts=questions.RANK_PROMPTS,
-    asks=lambda options: (questions.prompt_of("rank", options),),
+    asks=lambda options: _asked("rank", options),
     options=(*ASKING, "repeated_users", *questions.RANK_OPTIONS),
     after=("profile",),
     calls=Calls(times="samples"),

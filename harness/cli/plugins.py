@@ -1,0 +1,183 @@
+"""`harness plugins`: which plugins there are, what each registered, and why one failed."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from harness.cli.errors import print_error
+from harness.cli.strict import refuse_problems
+from harness.errors import HarnessError, UnknownName, did_you_mean
+
+if TYPE_CHECKING:
+    from harness.cli.task_page import Row
+    from harness.plugin_manager import LoadedPlugin, Plugins, Source
+    from harness.plugin_manager.registrations import Registration
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the command to the parser of the whole."""
+    parser = subparsers.add_parser(
+        "plugins",
+        help="the plugins there are, and what each brings",
+        description="List the installed plugins with what each registered, broken ones first. "
+        "A plugin that is named is shown alone, with all that it registered or its traceback.",
+    )
+    parser.add_argument("names", metavar="NAME", nargs="*", help="a plugin or its distribution")
+    parser.add_argument("--json", action="store_true", help="all as one JSON document")
+    parser.set_defaults(func=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the plugins; 0, but with `--strict_plugins` the error of what is wrong with them."""
+    from harness.plugin_manager import load_plugins
+
+    plugins = load_plugins()
+    chosen = _chosen(plugins, args.names)
+    if args.json:
+        from harness.cli.json_output import print_json
+
+        print_json(_document(plugins, chosen))
+    elif args.names:
+        _print(section for one in chosen for section in _page(one, plugins))
+    else:
+        _print(_sections(plugins))
+        for line in plugins.problems:
+            print_error(line)
+    refuse_problems(args)
+    return 0
+
+
+def _chosen(plugins: Plugins, names: Sequence[str]) -> list[Source]:
+    everything: list[Source] = [*plugins.broken, *plugins.loaded, *plugins.left_out]
+    known = {word for one in everything for word in (one.entry_point, one.distribution)}
+    for name in names:
+        if name not in known:
+            raise UnknownName(
+                f"no plugin is called {name!r}",
+                expected=f"one of {', '.join(sorted({one.entry_point for one in everything}))}",
+                hint=did_you_mean(name, known),
+            )
+    return [
+        one for one in everything if not names or {one.entry_point, one.distribution} & {*names}
+    ]
+
+
+def _sections(plugins: Plugins) -> Iterator[tuple[str, list[Row]]]:
+    yield "broken", [(one.entry_point, f"{_told(one)}; {one.error}") for one in plugins.broken]
+    yield "plugins", [(one.entry_point, _summary(one, plugins)) for one in plugins.loaded]
+    yield (
+        "left out by HARNESS_PLUGINS",
+        [(one.entry_point, _told(one)) for one in plugins.left_out],
+    )
+
+
+def _summary(plugin: LoadedPlugin, plugins: Plugins) -> str:
+    registered = plugins.registered_by(plugin)
+    hooks = [
+        f"{hook} ({len(registered.get(_kind(hook), ()))})" if _registers(hook) else hook
+        for hook in plugin.hooks
+    ]
+    return f"{_told(plugin)}; {', '.join(hooks) or 'implements no hook'}"
+
+
+def _page(one: Source, plugins: Plugins) -> Iterator[tuple[str, list[Row]]]:
+    from harness.plugin_manager import BrokenPlugin, LoadedPlugin
+
+    yield "plugin", [(one.entry_point, _told(one))]
+    if isinstance(one, LoadedPlugin):
+        yield "hooks", [(hook, "") for hook in one.hooks]
+        for kind, registrations in plugins.registered_by(one).items():
+            rows = [_row(one) for one in registrations]
+            told = [(name, _about(name, plugins)) for name, _ in rows]
+            yield kind.replace("_", " "), told if kind == "benchmarks" else rows
+        yield "problems", [(line, "") for line in one.problems]
+    elif isinstance(one, BrokenPlugin):
+        yield "could not be loaded", [(line, "") for line in one.traceback.rstrip().split("\n")]
+    else:
+        yield "left out", [("HARNESS_PLUGINS names others", "")]
+
+
+def _row(registration: Registration[Any]) -> Row:
+    """The name of something registered, as it is asked for, and what is said of it."""
+    from harness.plugin_manager import DataToolRegistration, RespondentRegistration
+
+    if isinstance(registration, RespondentRegistration):
+        benchmark, prompt, role, name = registration.key
+        return f"{benchmark}/{prompt}.{role}", f"{name}, version {registration.version}"
+    if isinstance(registration, DataToolRegistration):
+        return f"{registration.command} {registration.name}", registration.description
+    return registration.name, registration.description
+
+
+def _about(benchmark: str, plugins: Plugins) -> str:
+    """What a benchmark says of itself, or why it cannot be used."""
+    try:
+        return plugins.benchmark(benchmark).description
+    except HarnessError as error:
+        return f"cannot be used: {error.problem}"
+
+
+def _document(plugins: Plugins, chosen: Sequence[Source]) -> dict[str, Any]:
+    from harness.plugin_manager import BrokenPlugin, LoadedPlugin
+
+    return {
+        "plugins": [_as_json(one, plugins) for one in chosen if isinstance(one, LoadedPlugin)],
+        "broken": [
+            {**_source(one), "error": one.error, "traceback": one.traceback}
+            for one in chosen
+            if isinstance(one, BrokenPlugin)
+        ],
+        "left_out": [
+            _source(one) for one in chosen if not isinstance(one, (LoadedPlugin, BrokenPlugin))
+        ],
+        "problems": list(plugins.problems),
+    }
+
+
+def _as_json(plugin: LoadedPlugin, plugins: Plugins) -> dict[str, Any]:
+    registered = {
+        kind: [dict(zip(("name", "description"), _row(one), strict=True)) for one in registrations]
+        for kind, registrations in plugins.registered_by(plugin).items()
+    }
+    return {
+        **_source(plugin),
+        "hooks": list(plugin.hooks),
+        "registered": registered,
+        "problems": list(plugin.problems),
+    }
+
+
+def _source(one: Source) -> dict[str, str]:
+    return {
+        "plugin": one.entry_point,
+        "distribution": one.distribution,
+        "version": one.version,
+        "module": one.module,
+    }
+
+
+def _told(one: Source) -> str:
+    return f"{one.distribution} {one.version}".rstrip() + f", {one.module}"
+
+
+def _registers(hook: str) -> bool:
+    return hook.startswith("register_")
+
+
+def _kind(hook: str) -> str:
+    """What a hook registers, as `data_tools`."""
+    return hook.removeprefix("register_")
+
+
+def _print(sections: Iterator[tuple[str, list[Row]]]) -> None:
+    from harness.cli.tasks import aligned
+    from harness.reporting.text import clean_text
+
+    for title, rows in sections:
+        if rows:
+            told = any(text for _, text in rows)
+            print(f"{title}:")
+            for line in aligned(rows) if told else [f"  {name}" for name, _ in rows]:
+                print(clean_text(line))

@@ -1,0 +1,198 @@
+"""`harness prompts`: the prompts there are; one whole, with what its variables mean."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.cli.errors import print_error
+from harness.errors import HarnessError, UnknownName, did_you_mean
+
+if TYPE_CHECKING:
+    from harness.cli.task_page import Row
+    from harness.plugin_manager import Plugins
+    from harness.prompting import Templates
+    from harness.tasks.catalogue import Entry
+
+NOT_DESCRIBED = "not described; variables.yaml beside the prompt may say what it means"
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the command to the parser of the whole."""
+    parser = subparsers.add_parser(
+        "prompts",
+        help="the prompts there are, and one with its variables",
+        description="List prompts as BENCHMARK/PROMPT.ROLE; globs or parts of names show fewer. "
+        "A prompt that is named in full is shown whole, with its variables and the tasks that "
+        "ask it.",
+    )
+    parser.add_argument("patterns", metavar="PATTERN", nargs="*", help="a name, part or glob")
+    parser.add_argument("--json", action="store_true", help="as one JSON document")
+    parser.set_defaults(func=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the prompts that the patterns mean; the exit code."""
+    from harness.pipeline.preparation import prompt_folders
+    from harness.plugin_manager import load_plugins
+    from harness.prompting import Templates
+
+    plugins = load_plugins()
+    templates = Templates(prompt_folders(plugins))
+    files = templates.everything()
+    whole, listed = _chosen(args.patterns, files)
+    if args.json:
+        from harness.cli.json_output import print_json
+
+        pages = [_as_json(name, files[name], plugins) for name in listed]
+        print_json({"prompts": [*(_page(name, templates, plugins) for name in whole), *pages]})
+        return 0
+    for name in whole:
+        _print_page(_page(name, templates, plugins))
+    _print_list(listed, files)
+    for line in plugins.broken:
+        print_error(line)
+    return 0
+
+
+def _chosen(
+    patterns: Sequence[str], files: Mapping[str, tuple[Path, ...]]
+) -> tuple[list[str], list[str]]:
+    """The prompts that are named in full, and those that patterns mean beside them."""
+    if not patterns:
+        return [], list(files)
+    whole: dict[str, None] = {}
+    listed: dict[str, None] = {}
+    for pattern in patterns:
+        name = pattern.removesuffix(".j2")
+        ends = [one for one in files if one == name or one.partition("/")[2] == name]
+        found = [one for one in files if name in one or fnmatchcase(one, name)]
+        if not found:
+            known = [*files, *(one.partition("/")[2] for one in files)]
+            raise UnknownName(
+                f"no prompt is called {pattern!r}",
+                hint=did_you_mean(name, known) or "`harness prompts` lists what there is",
+            )
+        if len(ends) == 1:
+            whole[ends[0]] = None
+        else:
+            listed.update(dict.fromkeys(ends or found))
+    return list(whole), [name for name in listed if name not in whole]
+
+
+def _print_list(names: Sequence[str], files: Mapping[str, tuple[Path, ...]]) -> None:
+    from harness.cli.tasks import aligned
+    from harness.tasks.load import shown
+
+    for benchmark in dict.fromkeys(name.partition("/")[0] for name in names):
+        print(f"{benchmark}:")
+        own = [name for name in names if name.startswith(f"{benchmark}/")]
+        rows = [(name.partition("/")[2], " and ".join(map(shown, files[name]))) for name in own]
+        for line in aligned(rows):
+            print(line)
+
+
+def _as_json(name: str, files: Sequence[Path], plugins: Plugins) -> dict[str, Any]:
+    benchmark, _, rest = name.partition("/")
+    prompt, _, role = rest.rpartition(".")
+    return {
+        "name": name,
+        "benchmark": benchmark,
+        "prompt": prompt,
+        "role": role,
+        "files": list(map(str, files)),
+        "sources": [_source(file, plugins) for file in files],
+    }
+
+
+def _source(file: Path, plugins: Plugins) -> str:
+    """The package that a prompt's file came with."""
+    return next(
+        one.name
+        for one in plugins.bundles
+        if one.prompts is not None and file.is_relative_to(one.prompts)
+    )
+
+
+def _page(name: str, templates: Templates, plugins: Plugins) -> dict[str, Any]:
+    from harness.prompting.variables import meanings
+
+    benchmark, _, rest = name.partition("/")
+    prompt, _, role = rest.rpartition(".")
+    template = templates.need(benchmark, prompt, role)
+    return {
+        **_as_json(name, [template.file], plugins),
+        "digest": template.digest,
+        "variables": meanings(template.file, template.variables),
+        "stages": _stages(benchmark, prompt, role, plugins),
+        "tasks": _tasks(benchmark, rest, plugins),
+        "text": template.file.read_text("utf-8-sig"),
+    }
+
+
+def _stages(benchmark: str, prompt: str, role: str, plugins: Plugins) -> list[str]:
+    try:
+        stages = plugins.benchmark(benchmark).stages
+    except HarnessError as error:
+        print_error(error)
+        return []
+    return [
+        stage.name
+        for stage in stages
+        if prompt in stage.templates and role in (*stage.roles, *stage.judges)
+    ]
+
+
+def _tasks(benchmark: str, name: str, plugins: Plugins) -> list[str]:
+    """The tasks that ask it with their options, where their data calls for it; folded as listed."""
+    from harness.cli.tasks import folded
+    from harness.tasks.catalogue import Catalogue
+
+    catalogue = Catalogue(plugins)
+    asking: list[Entry] = []
+    for entry in catalogue.entries:
+        if entry.benchmark == benchmark and not entry.abstract and entry.members is None:
+            try:
+                if _asks(entry.name, name, catalogue, plugins):
+                    asking.append(entry)
+            except HarnessError as error:
+                print_error(error)
+    return [entry.name for entry in folded(asking)]
+
+
+def _asks(task_name: str, name: str, catalogue: Any, plugins: Plugins) -> bool:
+    from harness.tasks.options import typed_options
+
+    (task,) = catalogue.select([task_name]).tasks
+    benchmark = plugins.benchmark(task.benchmark)
+    options = typed_options(task, benchmark.options)
+    asked = frozenset(one for stage in benchmark.stages for one in stage.asked(options))
+    return name in asked and name not in task.prompts
+
+
+def _print_page(page: Mapping[str, Any]) -> None:
+    from harness.cli.tasks import aligned
+    from harness.reporting.text import clean_text
+    from harness.tasks.load import shown
+
+    about = {
+        "file": shown(Path(page["files"][0])),
+        "from": page["sources"][0],
+        "digest": page["digest"],
+        "stages": ", ".join(page["stages"]) or "none asks it",
+        "tasks": ", ".join(page["tasks"]) or "none asks it",
+    }
+    variables = {name: meaning or NOT_DESCRIBED for name, meaning in page["variables"].items()}
+    sections: Iterator[tuple[str, list[Row]]] = iter(
+        [(page["name"], list(about.items())), ("variables", list(variables.items()))]
+    )
+    for title, rows in sections:
+        if rows:
+            print(f"{title}:")
+            for line in aligned(rows):
+                print(clean_text(line))
+    print("template:")
+    print(clean_text(page["text"].removesuffix("\n"), lines=True))

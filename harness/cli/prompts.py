@@ -80,7 +80,7 @@ def _chosen(
             whole[ends[0]] = None
         else:
             listed.update(dict.fromkeys(ends or found))
-    return list(whole), [name for name in listed if name not in whole]
+    return list(whole), [name for name in files if name in listed and name not in whole]
 
 
 def _print_list(names: Sequence[str], files: Mapping[str, tuple[Path, ...]]) -> None:

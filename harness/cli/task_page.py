@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.cli.errors import print_error
@@ -110,10 +111,12 @@ def _roles(task: Task, benchmark: Benchmark) -> Iterator[Row]:
 
 
 def _data(data: DataSpec) -> Iterator[Row]:
+    from harness.tasks.load import shown
+
     if data.hub is not None:
         yield "hub", data.hub.repo
     if data.folder is not None:
-        yield "folder", data.folder
+        yield "folder", shown(Path(data.folder))
     if data.sample is not None:
         yield "sample", "--data sample"
     if data.size is not None:

@@ -39,7 +39,7 @@ def loaded_after(*arguments: str) -> tuple[str, set[str]]:
     "arguments",
     [
         ["--help"], ["tasks"], ["tasks", "--json"], ["config"], ["completion", "bash"],
-        ["_complete", "zsh", "--tasks", ""],
+        ["_complete", "zsh", "--tasks", ""], ["plugins"], ["models"], ["judges"], ["prompts"],
     ],
 )  # fmt: skip
 def test_a_command_that_only_tells_loads_nothing_heavy(arguments):

@@ -9,9 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from harness.plugin_manager import load_plugins
 from harness.prompting import Templates
+from harness.prompting.variables import VARIABLES, meanings
 from harness.tasks.catalogue import Catalogue
 from harness.tasks.options import typed_options
 
@@ -82,6 +84,23 @@ def test_a_prompt_belongs_to_a_stage_and_compiles(file, plugins):
     template = Templates([ROOT / "prompts"]).get(benchmark, prompt, role)
     assert template is not None
     assert template.variables, "a prompt that shows nothing of the item asks nothing about it"
+
+
+def test_what_prompts_are_given_is_described_and_nothing_else_is(plugins):
+    """In `variables.yaml`, beside the prompts of each benchmark."""
+    for benchmark in plugins.benchmarks:
+        said = yaml.safe_load((ROOT / "prompts" / benchmark / VARIABLES).read_text("utf-8"))
+        shared = {name for name, meaning in said.items() if isinstance(meaning, str)}
+        own = {(name, variable) for name in said.keys() - shared for variable in said[name]}
+        templates = Templates([ROOT / "prompts"])
+        used = set()
+        for name in templates.names(benchmark):
+            prompt, _, role = name.rpartition(".")
+            template = templates.need(benchmark, prompt, role)
+            found = meanings(template.file, template.variables)
+            assert [one for one, meaning in found.items() if not meaning] == [], name
+            used |= {(name, one) if (name, one) in own else one for one in found}
+        assert used == shared | own, "what no prompt is given is described"
 
 
 def test_every_prompt_of_every_task_with_a_sample_renders(tmp_path, catalogue, plugins):

@@ -48,8 +48,7 @@ def register_data_tools(register):
 def tools(site, monkeypatch):
     """An installed distribution with two tools, and no others."""
     site.install("counting", {"counting": "counting_plugin"}, {"counting_plugin.py": PLUGIN})
-    plugins = site.plugins()
-    monkeypatch.setattr(plugin_manager, "plugins_from", lambda found: plugins)
+    monkeypatch.setenv("HARNESS_PLUGINS", "counting")
 
 
 def test_without_a_name_the_tools_are_listed(capsys):
@@ -59,7 +58,7 @@ def test_without_a_name_the_tools_are_listed(capsys):
 
 def test_that_there_is_no_tool_is_said(monkeypatch, capsys):
     monkeypatch.undo()
-    monkeypatch.setattr(plugin_manager, "entry_points", lambda group: ())
+    monkeypatch.setattr(plugin_manager.loading, "entry_points", lambda group: ())
     assert main(["data"]) == 0
     assert main(["analyse"]) == 0
     assert capsys.readouterr().out == (

@@ -16,7 +16,10 @@ from harness.pipeline.settings import FailureLimits, RunSettings
 from harness.tasks.task import DataSpec, Task
 
 LEAST = ("--model", "baseline", "--tasks", "interests")
-SHOWN_ONLY = {"help", "dry_run", "quiet", "json", "version", "rescore_only", "print_server_command"}
+SHOWN_ONLY = {
+    "help", "dry_run", "quiet", "json", "version", "rescore_only", "print_server_command",
+    "strict_plugins",
+}  # fmt: skip
 """The options that change what is shown or done, and nothing that a run is asked."""
 
 PRICE_FILE = Path(__file__).with_name("prices.toml")
@@ -53,6 +56,12 @@ OPTIONS = {
     "seed": (("--seed", "-3"), "seed", -3),
     "structured": (("--structured",), "structured", True),
     "allow_self_judging": (("--allow_self_judging",), "allow_self_judging", True),
+    "prompts": (("--prompts", "words"), "prompts", Path("words")),
+    "include_path": (
+        ("--include_path", "a", "--include_path", "b/c"),
+        "include_path",
+        (Path("a"), Path("b/c")),
+    ),
     "output_path": (("--output_path", "kept-runs"), "output_path", Path("kept-runs")),
     "resume": (("--resume", "runs/one"), "resume", Path("runs/one")),
     "fresh": (("--fresh",), "fresh", True),

@@ -34,11 +34,11 @@ def test_one_prompt_is_shown_whole_with_its_variables_and_tasks(capsys):
 
 
 def test_only_tasks_that_ask_it_with_their_options_are_named(capsys):
-    assert main(["prompts", "perrecbench/rate_thought.candidate", "--json"]) == 0
+    assert main(["prompts", "perrecbench/compare.candidate", "--json"]) == 0
     [page] = json.loads(capsys.readouterr().out)["prompts"]
-    assert page["tasks"]
-    assert all("pointwise" in task or "{ask}" in task for task in page["tasks"])
-    assert page["stages"] == ["rate"]
+    assert "perrec_easy_pairwise" in page["tasks"]
+    assert not {"perrec_easy_pointwise", "perrec_easy_listwise", "perrec_rating"} & {*page["tasks"]}
+    assert page["stages"] == ["compare"]
 
 
 def test_a_name_that_several_benchmarks_have_is_listed_and_not_shown(site, capsys):

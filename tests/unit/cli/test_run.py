@@ -57,11 +57,7 @@ OPTIONS = {
     "structured": (("--structured",), "structured", True),
     "allow_self_judging": (("--allow_self_judging",), "allow_self_judging", True),
     "prompts": (("--prompts", "words"), "prompts", Path("words")),
-    "include_path": (
-        ("--include_path", "a", "--include_path", "b/c"),
-        "include_path",
-        (Path("a"), Path("b/c")),
-    ),
+    "include_path": (("--include_path", "b/c"), "include_path", (Path("b/c"),)),
     "output_path": (("--output_path", "kept-runs"), "output_path", Path("kept-runs")),
     "resume": (("--resume", "runs/one"), "resume", Path("runs/one")),
     "fresh": (("--fresh",), "fresh", True),

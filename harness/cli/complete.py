@@ -108,6 +108,10 @@ def _words_of(command: str, words: Sequence[str]) -> Iterable[str]:
         "show": runs,
         "score": runs,
         "analyse": lambda: load().analyses if len(words) == 1 else runs(),
+        "plugins": lambda: [one.entry_point for one in (*load().loaded, *load().broken)],
+        "models": lambda: load().models,
+        "judges": lambda: load().judges,
+        "prompts": prompts,
         "completion": lambda: ("bash", "zsh", "fish"),
         "data": lambda: load().tools_of("data") if len(words) == 1 else (),
     }
@@ -129,6 +133,14 @@ def tasks() -> Iterable[str]:
 
     catalogue = Catalogue(load())
     return [*catalogue.names, *catalogue.groups, *(f"tag:{tag}" for tag in catalogue.tags)]
+
+
+def prompts() -> Iterable[str]:
+    """The prompts that may be named."""
+    from harness.pipeline.preparation import prompt_folders
+    from harness.prompting import Templates
+
+    return Templates(prompt_folders(load())).everything()
 
 
 def runs() -> Iterable[str]:

@@ -20,6 +20,10 @@ EXAMPLES = {
     "analyse": ["harness analyse", "harness analyse gist-failure-modes RUN --plot modes.svg"],
     "data": ["harness data", "harness data describe --data sample"],
     "validate": ["harness validate interests", "harness validate my_task.yaml 'perrec*'"],
+    "plugins": ["harness plugins", "harness plugins interests", "harness plugins --strict_plugins"],
+    "models": ["harness models", "harness models openai"],
+    "judges": ["harness judges", "harness judges lexical"],
+    "prompts": ["harness prompts 'rate*'", "harness prompts interests/name.candidate"],
     "config": [
         "harness config",
         "harness config --all --model local --limit 20",

@@ -14,6 +14,7 @@ OPENAI = {
     "model": "the name that the server knows the model by",
     "base_url": "where the server is; OPENAI_BASE_URL, else OpenAI's own",
     "api_key_env": "the environment variable that holds the key (OPENAI_API_KEY)",
+    "api_key_file": "the file that holds the key, in place of a variable",
     "revision": "which weights stand behind the name, as a commit; their answers are then reused "
     "in other runs",
     "identity": "the same in your own words",

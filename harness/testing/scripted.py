@@ -7,9 +7,8 @@ from contextlib import contextmanager
 from typing import TypeAlias
 
 from harness.errors import UsageError
-from harness.hookspecs import ModelFactory
 from harness.models import CallError, Identity, ModelSettings, Reply, Request
-from harness.plugin_manager import Origin, Registration, Registry, load_plugins
+from harness.plugin_manager import ModelRegistration, Origin, Registry, load_plugins
 
 Answer: TypeAlias = str | Reply | CallError
 Answers: TypeAlias = str | Sequence[Answer] | Callable[[Request], Answer]
@@ -99,8 +98,8 @@ def offered(models: Sequence[ScriptedModel]) -> Iterator[None]:
 
 
 def _with(
-    models: Registry[str, Registration[ModelFactory]], by_name: Mapping[str, ScriptedModel]
-) -> Registry[str, Registration[ModelFactory]]:
+    models: Registry[str, ModelRegistration], by_name: Mapping[str, ScriptedModel]
+) -> Registry[str, ModelRegistration]:
     """The same kinds of models and the scripted one."""
 
     def make(settings: ModelSettings) -> ScriptedModel:
@@ -112,8 +111,8 @@ def _with(
         module="harness.testing",
         package=None,
     )
-    more: Registry[str, Registration[ModelFactory]] = Registry(models.kind)
+    more: Registry[str, ModelRegistration] = Registry(models.kind)
     for registration in models.everything():
         more.add(registration.name, registration)
-    more.add(KIND, Registration(name=KIND, factory=make, origin=origin))
+    more.add(KIND, ModelRegistration(name=KIND, factory=make, origin=origin))
     return more

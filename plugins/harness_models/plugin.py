@@ -43,7 +43,28 @@ VLLM = {
     "switches",
 }
 
+HF = {
+    **{
+        name: VLLM[name]
+        for name in ("pretrained", "model", "revision", "chat_template", "chat_template_kwargs")
+    },
+    "python": "the interpreter that has transformers; HARNESS_HF_PYTHON, else the harness's own",
+    "max_model_len": "tokens of a prompt and its longest answer; the model's own, and at most "
+    "100000",
+    "concurrency": "requests in flight; else --concurrency, else 1, or 64 with "
+    "continuous_batching=true",
+    "any other": "an argument of `transformers serve` by its name with underscores",
+}
+
 BASELINE = {"respondent": "which of the registered rules answers (default)"}
+
+REPLAY = {
+    "run": "a run's folder, whose answers are given again",
+    "file": "a file of recorded replies, in place of run",
+    "model": "beside file: what the model is called",
+    "role": "beside run: the role whose answers are meant",
+    "concurrency": "requests in flight; else --concurrency",
+}
 
 
 @hookimpl
@@ -64,7 +85,8 @@ def register_models(register: RegisterModel) -> None:
     register(
         "hf",
         make_hf,
-        description="small weights served by transformers; args: pretrained=NAME or FOLDER",
+        description="small weights served by transformers",
+        arguments=HF,
     )
     register(
         "baseline",
@@ -75,7 +97,8 @@ def register_models(register: RegisterModel) -> None:
     register(
         "replay",
         make_replay,
-        description="answers that were recorded; args: run=RUN or file=FILE",
+        description="answers that were recorded",
+        arguments=REPLAY,
     )
 
 

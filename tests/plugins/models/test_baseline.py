@@ -147,4 +147,4 @@ def test_it_is_made_from_the_installed_plugins() -> None:
 def test_the_plugin_registers_its_kinds_lazily() -> None:
     names: list[str] = []
     register_models(lambda name, factory, **told: names.append(name))
-    assert names == ["openai", "vllm", "baseline"]
+    assert names == ["openai", "vllm", "hf", "baseline", "replay"]

@@ -4,7 +4,9 @@ import json
 
 import pytest
 from harness_judges.lexical import make as make_lexical
+from harness_models.hf_args import OWN as HF_OWN
 from harness_models.openai_args import OpenAIArgs
+from harness_models.replay import ARGUMENTS as REPLAY
 from harness_models.vllm_args import OWN
 
 from harness.cli.main import main
@@ -17,7 +19,9 @@ def test_the_arguments_that_are_told_are_those_that_are_taken():
     models, judges = load_plugins().models, load_plugins().judges
     assert set(models["openai"].arguments) == set(OpenAIArgs.__struct_fields__)
     assert set(models["vllm"].arguments) - {ANY_OTHER} == set(OWN)
+    assert set(models["hf"].arguments) - {ANY_OTHER} == set(HF_OWN)
     assert set(models["baseline"].arguments) == {"respondent"}
+    assert set(models["replay"].arguments) == set(REPLAY)
     for name in judges["lexical"].arguments:
         assert make_lexical(None, {name: "0.25"}).name == f"lexical:{name}=0.25"
     assert judges["llm"].arguments == {}

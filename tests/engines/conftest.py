@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -44,6 +47,21 @@ def vllm_python() -> str:
     if reason is not None:
         pytest.skip(reason)
     return os.environ.get("HARNESS_VLLM_PYTHON") or str(OWN / "bin" / "python")
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """Held by one test or module at a time on this machine: two engines would share its cores."""
+    with (Path(tempfile.gettempdir()) / "harness-engine-tests.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+@pytest.fixture(scope="module")
+def engine_alone(vllm_python: str) -> Iterator[None]:
+    """No other test has an engine while this module has one."""
+    with alone():
+        yield
 
 
 @dataclass(frozen=True)
@@ -106,6 +124,7 @@ class Command:
     folder: Path
     checkpoints: Checkpoints
     engine_args: dict[str, str]
+    environment: dict[str, str] = field(default_factory=dict)
     processes: list[subprocess.Popen[str]] = field(default_factory=list)
 
     def spec(self, checkpoint: Path, **more: str) -> str:
@@ -129,6 +148,7 @@ class Command:
                 **FRUGAL,
                 "HARNESS_CACHE": str(self.folder / "cache"),
                 "VLLM_CACHE_ROOT": str(self.folder / "cache"),
+                **self.environment,
             },
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -171,6 +191,11 @@ class Command:
             None,
         )
 
+    def socket(self) -> str:
+        """Where the server that runs listens."""
+        words = self.engine_processes()[self.server()].split()
+        return words[words.index("--uds") + 1]
+
     @property
     def run_folder(self) -> Path:
         (folder,) = (one for one in (self.folder / "runs").iterdir() if one.is_dir())
@@ -192,11 +217,12 @@ def command(
     tmp_path: Path, checkpoints: Checkpoints, engine_args: dict[str, str]
 ) -> Iterator[Command]:
     made = Command(tmp_path.resolve(), checkpoints, engine_args)
-    yield made
-    for process in made.processes:
-        if process.poll() is None:
-            process.kill()
-            process.communicate()
+    with alone():
+        yield made
+        for process in made.processes:
+            if process.poll() is None:
+                process.kill()
+                process.communicate()
 
 
 @pytest.fixture(scope="session")

@@ -43,7 +43,7 @@ def logs(tmp_path_factory) -> Path:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def engine(checkpoints, engine_args, frugal, logs):
+async def engine(checkpoints, engine_args, frugal, engine_alone, logs):
     """One open engine."""
     args = {"pretrained": str(checkpoints.candidate), **engine_args, "enable_log_requests": "true"}
     model = make(ModelSettings(args=args, structured=True))

@@ -113,7 +113,8 @@ class Model(Protocol):
     """A model bound to a role. Made cheaply; `open` does what is slow.
 
     `concurrency` is how many requests it wants in flight at most. `occupies` names what only one
-    open model at a time may hold (a GPU); None for models that stand beside any other.
+    open model at a time may hold (a GPU); None for models that stand beside any other. Of several
+    models of one identity that occupy the same, the first answers for all.
     """
 
     @property

@@ -103,7 +103,7 @@ def take_folder(settings: RunSettings, prepared: Prepared, *, display: Display) 
     """
     run_key = digest(settings.asked())
     found = _folder_to_resume(settings, run_key)
-    _tell_of_data(prepared, display)
+    _tell_notes(prepared, display)
     if found is not None:
         found.lock()
         manifest = found.manifest()
@@ -128,8 +128,10 @@ def take_folder(settings: RunSettings, prepared: Prepared, *, display: Display) 
     return TakenFolder(folder=folder, manifest=manifest, resumed=False)
 
 
-def _tell_of_data(prepared: Prepared, display: Display) -> None:
-    """Say once of each dataset what its benchmark noted."""
+def _tell_notes(prepared: Prepared, display: Display) -> None:
+    """Say once what is shared between roles, and of each dataset what its benchmark noted."""
+    for note in prepared.notes:
+        display.tell(note)
     datasets = {id(each.dataset): each.dataset for each in prepared.tasks}
     for dataset in datasets.values():
         for fact in dataset.noted:

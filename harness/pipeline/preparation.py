@@ -97,11 +97,12 @@ class PreparedTask:
 
 @dataclass(frozen=True, kw_only=True)
 class Prepared:
-    """All chosen tasks, ready to run."""
+    """All chosen tasks, ready to run; `notes` are what the user should know of them."""
 
     settings: RunSettings
     tasks: tuple[PreparedTask, ...]
     groups: tuple[Group, ...]
+    notes: tuple[str, ...] = ()
 
 
 def prepare(settings: RunSettings, plugins: Plugins) -> Prepared:
@@ -149,7 +150,12 @@ def prepare(settings: RunSettings, plugins: Plugins) -> Prepared:
         )
     binder.refuse_unused()
     overrides.refuse_useless()
-    return Prepared(settings=settings, tasks=tuple(prepared), groups=selection.groups)
+    return Prepared(
+        settings=settings,
+        tasks=tuple(prepared),
+        groups=selection.groups,
+        notes=tuple(binder.notes),
+    )
 
 
 def refuse_unpriced(prepared: Prepared) -> None:

@@ -26,6 +26,9 @@ OF_THE_WEIGHTS = frozenset({
 })  # fmt: skip
 """Arguments that suit one model's weights: another that opens as it does is not given them."""
 
+TELLING_WEIGHTS = OF_THE_WEIGHTS - {"max_model_len"}
+"""Those that are in a model's identity, however they are spelt."""
+
 MODEL_JUDGE = "llm"
 """The judge adapter meant when a judge's role is bound to a model."""
 
@@ -94,12 +97,25 @@ def parse_spec(text: str) -> Spec:
     return Spec(kind=kind, args=parse_args(rest), rest=rest)
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Opened:
+    """A model that holds a resource while it is open, and the role that it was first made for."""
+
+    model: Model
+    spec: Spec
+    role: str
+
+
 class Unbound(UsageError):
     """A role that nothing is bound to."""
 
 
 class RoleBinder:
-    """Binds roles to models and judges; equal specs share one model."""
+    """Binds roles to models and judges; equal specs share one model.
+
+    So do models of one identity that would hold the same resource: the weights are loaded once.
+    `notes` tells which roles that concerns.
+    """
 
     def __init__(self, settings: RunSettings, plugins: Plugins) -> None:
         if CANDIDATE in settings.roles:
@@ -112,7 +128,9 @@ class RoleBinder:
         self._plugins = plugins
         self._candidate = Spec(kind=settings.model, args=settings.model_args)
         self._models: dict[str, Model] = {}
+        self._opened: list[_Opened] = []
         self._bound: set[str] = set()
+        self.notes: list[str] = []
 
     def bind(self, task: Task, benchmark: Benchmark, stages: Iterable[Stage]) -> dict[str, Binding]:
         """Every role that these stages name, bound; UsageError for one that cannot be."""
@@ -121,7 +139,8 @@ class RoleBinder:
         judges = {role for stage in stages for role in stage.judges}
         asked = {role for stage in stages for role in stage.roles}
         bindings = {}
-        for role in sorted(judges | asked):
+        # The candidate first: where roles share an engine, its arguments say how it opens.
+        for role in sorted(judges | asked, key=lambda role: (role != CANDIDATE, role)):
             try:
                 bindings[role] = self._bind(role, task, as_judge=role in judges)
             except Unbound as error:
@@ -250,13 +269,30 @@ class RoleBinder:
                 error.where = error.where or f"role {role}"
                 raise
             try:
-                self._models[key] = made(spec.kind, lambda: registration.factory(settings))
+                model = made(spec.kind, lambda: registration.factory(settings))
             except UsageError as error:
                 if role != CANDIDATE:
                     error.where = error.where or f"role {role}, as {spec.label}"
                     error.hint = error.hint or f"{option_of(role)} binds it to something else"
                 raise
+            self._models[key] = self._of_one_engine(model, spec, role)
         return self._models[key]
+
+    def _of_one_engine(self, model: Model, spec: Spec, role: str) -> Model:
+        """The model that already serves this one's weights from the same resource, else itself."""
+        if model.occupies is None:
+            return model
+        for first in self._opened:
+            same = first.model.identity == model.identity
+            if same and first.model.occupies == model.occupies:
+                _refuse_other_ways(first, spec, role)
+                self.notes.append(
+                    f"{role}: the weights of {first.role}, so one engine serves both, opened as "
+                    f"{first.role}'s arguments say"
+                )
+                return first.model
+        self._opened.append(_Opened(model=model, spec=spec, role=role))
+        return model
 
     def _refuse_self_judging(self, judge: Binding, task: Task) -> None:
         if judge.model is None or self._settings.allow_self_judging:
@@ -269,6 +305,21 @@ class RoleBinder:
                 found=judge.label,
                 expected="another model as judge, or revision= of both where they differ",
                 hint="--allow_self_judging lets it, and every table says so",
+            )
+
+
+def _refuse_other_ways(first: _Opened, spec: Spec, role: str) -> None:
+    """Raise UsageError where a spec says how an engine opens that another role opens otherwise."""
+    for name, value in spec.args.items():
+        told = first.spec.args.get(name)
+        if name not in TELLING_WEIGHTS and value != told:
+            raise UsageError(
+                f"{role} has the weights of {first.role}, and one engine serves both",
+                where=f"role {role}, as {spec.label}",
+                found=f"{name}={value}",
+                expected=f"{name}={told}, as {first.role} has it, or nothing"
+                if told is not None
+                else f"nothing, or {name}={value} for {first.role} as well",
             )
 
 

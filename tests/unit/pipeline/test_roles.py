@@ -208,6 +208,7 @@ def test_a_default_that_the_candidates_kind_cannot_open_names_role_and_option():
             def make(settings):
                 if settings.args:
                     raise UsageError("no such argument", found="model")
+                return FakeModel(Identity(kind=name, name=name))
 
             return SimpleNamespace(factory=make)
 
@@ -260,3 +261,102 @@ def test_an_option_for_a_role_whose_stage_is_left_out_is_refused():
         binder.refuse_unused()
     binder.bind(task(), NAMED_THEN_JUDGED, NAMED_THEN_JUDGED.stages)
     binder.refuse_unused()
+
+
+class Heavy(FakePlugins):
+    """Models that hold a GPU; `tensor_parallel_size` and `max_model_len` are not of who they are."""
+
+    def __init__(self):
+        self.made = []
+
+    def model(self, name):
+        def make(settings):
+            args = dict(settings.args)
+            name = args.pop("model", None) or args.pop("pretrained")
+            details = {"dtype": args["dtype"]} if "dtype" in args else {}
+            model = FakeModel(Identity(kind="fake", name=name, details=details), occupies="gpu")
+            self.made.append(model)
+            return model
+
+        return SimpleNamespace(factory=make)
+
+
+def heavy(judge, *, plugins=None, **candidate):
+    """What is bound, and the notes, of a candidate `small` and this judge, which may be the same."""
+    asked = RunSettings(
+        tasks=("t",),
+        model="fake",
+        model_args={"model": "small", **candidate},
+        roles={"judge": judge},
+        allow_self_judging=True,
+    )
+    binder = RoleBinder(asked, plugins or Heavy())
+    bound = binder.bind(task(), NAMED_THEN_JUDGED, NAMED_THEN_JUDGED.stages)
+    return bound, binder.notes
+
+
+def test_roles_of_one_identity_that_hold_one_resource_share_a_model_and_say_so():
+    bound, notes = heavy("fake:pretrained=small", tensor_parallel_size="4")
+    assert bound["judge"].model is bound["candidate"].model
+    assert bound["judge"].judge.model is bound["candidate"].model
+    assert notes == [
+        "judge: the weights of candidate, so one engine serves both, opened as candidate's "
+        "arguments say"
+    ]
+
+
+def test_the_candidates_arguments_open_an_engine_whatever_the_other_role_is_called():
+    plugins = Heavy()
+    asked = RunSettings(
+        tasks=("t",),
+        model="fake",
+        model_args={"model": "small", "tensor_parallel_size": "4"},
+        roles={"annotator": "fake:small"},
+    )
+    bench = benchmark(("mark", ("annotator", "candidate"), ()))
+    bound = RoleBinder(asked, plugins).bind(task(), bench, bench.stages)
+    assert bound["annotator"].model is bound["candidate"].model is plugins.made[0]
+
+
+@pytest.mark.parametrize(
+    ("judge", "candidate", "found", "expected"),
+    [
+        (
+            "fake:small,tensor_parallel_size=2",
+            {"tensor_parallel_size": "4"},
+            "tensor_parallel_size=2",
+            "tensor_parallel_size=4, as candidate has it, or nothing",
+        ),
+        (
+            "fake:small,max_model_len=9",
+            {},
+            "max_model_len=9",
+            "nothing, or max_model_len=9 for candidate as well",
+        ),
+    ],
+)
+def test_a_role_may_not_open_an_engine_otherwise_than_the_one_it_shares_it_with(
+    judge, candidate, found, expected
+):
+    with pytest.raises(UsageError, match="one engine serves both") as caught:
+        heavy(judge, **candidate)
+    assert caught.value.where == "role judge, as fake:small"
+    assert (caught.value.found, caught.value.expected) == (found, expected)
+
+
+def test_what_decides_the_answers_makes_two_models_of_the_same_weights():
+    bound, notes = heavy("fake:small,dtype=float32")
+    assert bound["judge"].model is not bound["candidate"].model
+    assert notes == []
+
+
+def test_models_that_stand_beside_others_are_not_merged():
+    bound, notes = heavy("fake:small,base_url=b", plugins=FakePlugins(), base_url="a")
+    assert bound["judge"].model is not bound["candidate"].model
+    assert notes == []
+
+
+def test_a_judge_of_the_candidates_weights_is_refused_however_it_is_opened():
+    asked = settings(roles={"judge": "fake:pretrained=small"})
+    with pytest.raises(UsageError, match="the candidate would judge itself"):
+        RoleBinder(asked, Heavy()).bind(task(), NAMED_THEN_JUDGED, NAMED_THEN_JUDGED.stages)

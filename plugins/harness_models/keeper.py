@@ -4,8 +4,9 @@
 
 The command writes where this script writes. When something comes on standard input, at its end, or
 when the parent is gone, every process of the command gets SIGTERM, and SIGKILL once the seconds of
-grace (15) are over. So does whatever a command leaves behind that ended by itself. The script ends
-when nothing is left, with the command's exit code, 128 + n for one that signal n ended.
+grace (15) are over. So does whatever a command leaves behind that ended by itself. Shared memory
+that they held and did not remove is removed after them. The script ends when nothing is left, with
+the command's exit code, 128 + n for one that signal n ended.
 
 What belongs to the command is all that is in this script's session, and on Linux also all that
 descends from it, daemons in sessions of their own included. This is a script by itself, with the
@@ -30,6 +31,9 @@ GRACE = 15.0
 LOOK = 0.1
 """Seconds between two looks at parent and children."""
 
+SHARED = Path("/dev/shm")
+"""Where Linux keeps shared memory that has a name; it outlives the processes that made it."""
+
 PR_SET_CHILD_SUBREAPER = 36
 
 
@@ -37,7 +41,7 @@ def main(arguments: Sequence[str]) -> int:
     """The exit code of the command, once nothing of it is left."""
     options, command = arguments[: arguments.index("--")], arguments[arguments.index("--") + 1 :]
     grace = float(options[1]) if options else GRACE
-    parent, told = os.getppid(), list[int]()
+    parent, told, foreign = os.getppid(), list[int](), segments()
     if os.getsid(0) != os.getpid():
         os.setsid()
     adopt_orphans()
@@ -55,13 +59,17 @@ def main(arguments: Sequence[str]) -> int:
         if select.select([0], [], [], LOOK)[0]:
             break
         code = reap(child.pid)
-    return end(child.pid, code, grace)
+    return end(child.pid, code, grace, foreign=foreign)
 
 
-def end(command: int, code: int | None, grace: float) -> int:
-    """The command's exit code, after every process was told to end and at last killed."""
+def end(command: int, code: int | None, grace: float, *, foreign: set[tuple[str, int]]) -> int:
+    """The command's exit code, after every process was told to end and at last killed.
+
+    `foreign` is the shared memory from before the command.
+    """
     session, deadline = os.getpid(), time.monotonic() + grace
     rest = members(session)
+    held = segments_of(rest)
     send(signal.SIGTERM, rest)
     while rest:
         time.sleep(LOOK)
@@ -69,7 +77,9 @@ def end(command: int, code: int | None, grace: float) -> int:
         code = ended if code is None else code
         rest = members(session)
         if time.monotonic() >= deadline:
+            held |= segments_of(rest)
             send(signal.SIGKILL, rest)
+    remove(held - foreign)
     return (reap(command) if code is None else code) or 0
 
 
@@ -100,6 +110,44 @@ def members(session: int) -> list[int]:
     ):
         ours |= more
     return sorted(ours - {session})
+
+
+def segments() -> set[tuple[str, int]]:
+    """The path and the inode of all shared memory that has a name, of whomever."""
+    found = set()
+    with suppress(OSError):
+        for path in SHARED.iterdir():
+            with suppress(OSError):
+                found.add((str(path), path.stat().st_ino))
+    return found
+
+
+def segments_of(pids: Iterable[int]) -> set[tuple[str, int]]:
+    """The same of what these processes have mapped or opened, as far as they may be looked at."""
+    named = {str(path): (str(path), inode) for path, inode in segments()}
+    held = set()
+    for pid in pids:
+        process = Path(f"/proc/{pid}")
+        if named:
+            with suppress(OSError):
+                # Five fields stand before the path, which may hold blanks.
+                lines = (process / "maps").read_text("utf-8", "replace").splitlines()
+                held |= {line.split(None, 5)[5] for line in lines if f" {SHARED}/" in line}
+            with suppress(OSError):
+                for opened in (process / "fd").iterdir():
+                    with suppress(OSError):
+                        held.add(str(opened.readlink()))
+    return {named[path] for path in held if path in named}
+
+
+def remove(left: set[tuple[str, int]]) -> None:
+    """Remove the shared memory of the dead that is still there, but none that somebody uses."""
+    left &= segments()
+    if left:
+        for path, _ in left - segments_of(processes_of_proc()):
+            with suppress(OSError):
+                if Path(path).stat().st_uid == os.getuid():
+                    Path(path).unlink()
 
 
 def processes_of_proc() -> dict[int, tuple[int, int]]:

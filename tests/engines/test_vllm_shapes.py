@@ -70,9 +70,7 @@ async def test_an_adapter_answers_in_place_of_the_weights_below_it(
     await model.open()
     try:
         text = "Name the interests of this person."
-        one = Request(
-            messages=(Message("user", text),), sampling=Sampling(max_tokens=48), seed=0
-        )
+        one = Request(messages=(Message("user", text),), sampling=Sampling(max_tokens=48), seed=0)
         adapted = [(await model.ask(one)).text for _ in range(2)]
         below = await asking.said(
             str(model._server.socket),

@@ -174,6 +174,80 @@ def test_a_child_that_ignores_sigterm_is_killed_after_the_grace(started, tmp_pat
     assert not lives(child)
 
 
+HOLDS = """
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+made = open(f"/dev/shm/harness-test-{os.getpid()}", "w")
+others = [open(path) for path in sys.argv[2:]]
+tell("child")
+time.sleep(600)
+"""
+"""A child with shared memory of its own and of others', which it gives up only if it is killed."""
+
+
+@pytest.fixture
+def segment():
+    """Makes shared memory, named after the text; none is left after the test."""
+    made = []
+
+    def make(name):
+        path = keeper.SHARED / f"harness-test-{name}-{os.getpid()}"
+        path.write_bytes(b"x")
+        made.append(path)
+        return path
+
+    yield make
+    for path in made:
+        path.unlink(missing_ok=True)
+
+
+@pytest.mark.skipif(not LINUX, reason="only Linux keeps shared memory as files")
+def test_shared_memory_of_the_killed_is_removed_and_what_was_there_before_is_not(
+    started, tmp_path, segment
+):
+    before = segment("before")
+    holding = started(TELL + HOLDS, str(before), grace=0.3)
+    own = keeper.SHARED / f"harness-test-{pid_in(tmp_path, 'child')}"
+    assert own.exists()
+    holding.stdin.close()
+    assert holding.wait(timeout=60) == 137
+    assert not own.exists()
+    assert before.exists()
+
+
+@pytest.mark.skipif(not LINUX, reason="only Linux keeps shared memory as files")
+def test_shared_memory_that_somebody_else_still_uses_is_left(started, tmp_path):
+    holding = started(TELL + HOLDS, grace=0.3)
+    own = keeper.SHARED / f"harness-test-{pid_in(tmp_path, 'child')}"
+    user = subprocess.Popen(["sleep", "600"], stdin=own.open())
+    try:
+        holding.stdin.close()
+        assert holding.wait(timeout=60) == 137
+        assert own.exists()
+    finally:
+        user.kill()
+        user.wait(timeout=60)
+        own.unlink()
+
+
+@pytest.mark.skipif(not LINUX, reason="only Linux tells what a process has mapped")
+def test_shared_memory_is_seen_that_is_mapped_and_no_longer_open(segment):
+    path = segment("mapped one")
+    program = f"""
+import ctypes, time
+with open({str(path)!r}) as file:
+    ctypes.CDLL(None).mmap(None, 4096, 1, 1, file.fileno(), 0)
+print("mapped", flush=True)
+{STAYS}
+"""
+    process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
+    try:
+        process.stdout.readline()
+        assert keeper.segments_of([process.pid]) == {(str(path), path.stat().st_ino)}
+    finally:
+        process.kill()
+        process.communicate()
+
+
 def test_grandchildren_and_daemons_end_with_the_command(started, tmp_path):
     family = started(FAMILY, STAYS, grace=0.3)
     pids = [pid_in(tmp_path, name) for name in ("child", "grandchild", "daemon")]

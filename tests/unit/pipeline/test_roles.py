@@ -264,7 +264,7 @@ def test_an_option_for_a_role_whose_stage_is_left_out_is_refused():
 
 
 class Heavy(FakePlugins):
-    """Models that hold a GPU; `tensor_parallel_size` and `max_model_len` are not of who they are."""
+    """Models that hold a GPU; of their arguments only name and `dtype` decide who they are."""
 
     def __init__(self):
         self.made = []
@@ -282,7 +282,7 @@ class Heavy(FakePlugins):
 
 
 def heavy(judge, *, plugins=None, **candidate):
-    """What is bound, and the notes, of a candidate `small` and this judge, which may be the same."""
+    """What is bound to a candidate `small` and this judge, which may be the same; the notes."""
     asked = RunSettings(
         tasks=("t",),
         model="fake",

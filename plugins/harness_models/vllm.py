@@ -27,6 +27,7 @@ from harness_models.vllm_args import (
 )
 from harness_models.vllm_log import STAGES, TROUBLES
 from harness_models.weights import (
+    cached_without_template,
     checked_folder,
     commit_of,
     folder_identity,
@@ -77,9 +78,9 @@ def make(settings: ModelSettings) -> Model:
     foreign = {name: value for name, value in args.engine.items() if name not in KNOWN}
     if foreign:
         check_with_parser(args.python, foreign)
-    if folder is not None and args.chat_template is None and args.tokenizer is None:
-        _check_template(folder)
     commit = None if folder else commit_of(args.model, args.revision)
+    if args.chat_template is None and args.tokenizer is None:
+        _check_template(args.model, folder=folder, commit=commit)
     identity = identity_of(args, folder=folder, commit=commit, structured=settings.structured)
 
     def command(socket: Path) -> Sequence[str]:
@@ -88,7 +89,6 @@ def make(settings: ModelSettings) -> Model:
             *server_flags(args, commit=commit, lora=lora, structured=settings.structured),
         ]
 
-    usual = f"no model was named, so {args.model} is asked (pretrained=… names another)"
     return ServedModel(
         Engine(
             identity=identity,
@@ -97,7 +97,7 @@ def make(settings: ModelSettings) -> Model:
             concurrency=args.concurrency,
             stages=STAGES,
             troubles=TROUBLES,
-            notes=() if args.named else (usual,),
+            notes=(args.note,) if args.note else (),
             memory=_memory(args, identity) if on_gpus else None,
         ),
         settings,
@@ -240,11 +240,17 @@ def _check_environment(args: VllmArgs) -> bool:
     return bool(found["cuda"]) and not elsewhere
 
 
-def _check_template(folder: Path) -> None:
-    if not has_chat_template(folder):
+def _check_template(model: str, *, folder: Path | None, commit: str | None) -> None:
+    """ModelError where the weights, as far as they lie here, have no chat template."""
+    without = None
+    if folder is not None:
+        without = None if has_chat_template(folder) else folder
+    elif commit is not None:
+        without = cached_without_template(model, commit)
+    if without is not None:
         raise ModelError(
             "the checkpoint has no chat template, so it cannot be asked",
-            where=str(folder),
+            where=str(without),
             expected="chat_template.jinja, or chat_template in tokenizer_config.json",
             hint="chat_template=FILE.jinja, the one that it was trained with",
         )

@@ -16,6 +16,8 @@ from harness.errors import UsageError
 from harness.models import ModelSettings
 
 USUAL_MODEL = "Qwen/Qwen3-8B"
+USUAL_FROM = "HARNESS_PRETRAINED"
+"""The variable that names another."""
 
 USUAL_SHARE = 0.92
 """Of the GPU's memory, what vLLM takes where nothing is said."""
@@ -87,10 +89,13 @@ TAKEN = {
 
 @dataclass(frozen=True, kw_only=True)
 class VllmArgs:
-    """What `--model_args` says of a vLLM server; `engine` are the arguments that vLLM is given."""
+    """What `--model_args` says of a vLLM server; `engine` are the arguments that vLLM is given.
+
+    `note` is what the user should know of it.
+    """
 
     model: str
-    named: bool
+    note: str | None = None
     python: str
     revision: str | None = None
     tokenizer: str | None = None
@@ -111,7 +116,10 @@ def read_args(settings: ModelSettings) -> VllmArgs:
             raise bad(name, "", "a value")
     if "model" in given and "pretrained" in given:
         raise bad("model", given["model"], "either model= or pretrained=, which mean the same")
-    named = given.get("pretrained") or given.get("model") or os.environ.get("HARNESS_PRETRAINED")
+    usual = os.environ.get(USUAL_FROM) or USUAL_MODEL
+    named = given.get("pretrained") or given.get("model")
+    because = f"which {USUAL_FROM} names; " if os.environ.get(USUAL_FROM) else ""
+    unnamed = f"no model was named, so {usual} is asked ({because}pretrained=… names another)"
     preset = given.get("preset")
     if preset is not None and preset not in PRESETS:
         raise bad("preset", preset, "one of " + ", ".join(PRESETS))
@@ -129,8 +137,8 @@ def read_args(settings: ModelSettings) -> VllmArgs:
         if name in engine and engine[name] not in ("true", "false"):
             raise bad(name, engine[name], "true or false")
     return VllmArgs(
-        model=named or USUAL_MODEL,
-        named=named is not None,
+        model=named or usual,
+        note=None if named else unnamed,
         python=given.get("python") or os.environ.get("HARNESS_VLLM_PYTHON") or sys.executable,
         revision=given.get("revision"),
         tokenizer=given.get("tokenizer"),

@@ -22,6 +22,7 @@ TEMPLATES = (
 )
 """The last is the tokenizer of Mistral's models, which holds their template."""
 
+TOKENIZER = "tokenizer_config.json"
 LONGEST_HEADER = 100_000_000
 HUB_SECONDS = 10.0
 
@@ -66,13 +67,37 @@ def checked_folder(text: str, *, argument: str) -> Path | None:
 
 def has_chat_template(folder: Path) -> bool:
     """Whether a folder of weights tells how its model is asked in turns."""
-    if any((folder / name).exists() for name in TEMPLATES):
-        return True
+    return any((folder / name).exists() for name in TEMPLATES) or _tells_template(
+        folder / TOKENIZER
+    )
+
+
+def cached_without_template(repository: str, commit: str) -> Path | None:
+    """The tokenizer's settings of a commit whose files in the cache hold no chat template.
+
+    None where there is one, and where what is not in the cache may be it.
+    """
+    from huggingface_hub import constants, try_to_load_from_cache
+
+    def cached(name: str) -> Any:
+        return try_to_load_from_cache(
+            repository, name, revision=commit, cache_dir=constants.HF_HUB_CACHE
+        )
+
+    settings = cached(TOKENIZER)
+    if not isinstance(settings, str) or has_chat_template(Path(settings).parent):
+        return None
+    # Online, a file of which the cache knows nothing may still be fetched.
+    known = constants.HF_HUB_OFFLINE or cached(TEMPLATES[0]) is not None
+    return Path(settings) if known else None
+
+
+def _tells_template(settings: Path) -> bool:
     try:
-        settings = json.loads((folder / "tokenizer_config.json").read_text("utf-8"))
+        told = json.loads(settings.read_text("utf-8"))
     except (OSError, ValueError):
         return False
-    return isinstance(settings, dict) and bool(settings.get("chat_template"))
+    return isinstance(told, dict) and bool(told.get("chat_template"))
 
 
 def commit_of(repository: str, revision: str | None) -> str | None:

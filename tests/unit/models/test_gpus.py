@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import stat
 import sys
 from pathlib import Path
 
@@ -13,14 +12,6 @@ from harness_models.served import Engine, ServedModel
 from harness.errors import ModelError
 from harness.models import Identity, ModelSettings
 
-SMI = """#!/bin/sh
-case "$1" in
---query-gpu=index,uuid,name,memory.total,memory.used,memory.free) cat "$0.gpus" ;;
---query-compute-apps=pid,gpu_uuid,used_memory,process_name) cat "$0.apps" ;;
-*) echo "Field is not a valid field to query." ; exit 2 ;;
-esac
-[ "$2" = --format=csv,noheader,nounits ]
-"""
 ONE = "GPU-4a8e1d0c-0000-1111-2222-333344445555"
 TWO = "GPU-9b7f2e1d-0000-1111-2222-333344445555"
 FREE = f"0, {ONE}, NVIDIA H100 80GB HBM3, 81559, 4, 80994\n"
@@ -28,24 +19,6 @@ IDLE = f"1, {TWO}, NVIDIA H100 80GB HBM3, 81559, 4, 80994\n"
 TAKEN = f"0, {ONE}, NVIDIA H100 80GB HBM3, 81559, 60004, 20994\n"
 GONE = 2**22 + 1
 """A process id that no process has."""
-
-
-@pytest.fixture
-def smi(tmp_path, monkeypatch):
-    """Has `nvidia-smi` tell these GPUs and these processes from now on."""
-    program = tmp_path / "bin" / "nvidia-smi"
-    program.parent.mkdir()
-    program.write_text(SMI)
-    program.chmod(program.stat().st_mode | stat.S_IXUSR)
-    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
-    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-
-    def tell(gpus, apps=""):
-        program.with_name("nvidia-smi.gpus").write_text(gpus)
-        program.with_name("nvidia-smi.apps").write_text(apps)
-        return program
-
-    return tell
 
 
 def memory(**changes):
@@ -154,7 +127,7 @@ async def test_memory_that_comes_back_after_a_while_is_waited_for(smi):
 echo look >> "$0.looks"
 [ $(wc -l < "$0.looks") -gt 2 ] && cp "${0%/*}/later" "$0.gpus"
 """
-    program.write_text(SMI.replace("#!/bin/sh", f"#!/bin/sh{slow}"))
+    program.write_text(program.read_text().replace("#!/bin/sh", f"#!/bin/sh{slow}"))
     await memory(patience=60.0).given_back(before, ours=[GONE])
 
 

@@ -12,38 +12,7 @@ from harness.cli.main import main
 from harness.errors import ModelError, UsageError
 from harness.models import ModelSettings
 
-SERVER = """
-import argparse
-parser = argparse.ArgumentParser(prog="api_server.py")
-parser.add_argument("--optimization-level", type=int)
-parser.add_argument("--max-num-seqs", type=int)
-if __name__ == "__main__":
-    parser.parse_args()
-"""
-
-
-@pytest.fixture(autouse=True)
-def package(tmp_path, monkeypatch):
-    """A vllm that can be found, and knows two arguments."""
-    folder = tmp_path / "site" / "vllm" / "entrypoints" / "openai"
-    folder.mkdir(parents=True)
-    for each in (folder, folder.parent, folder.parent.parent):
-        (each / "__init__.py").touch()
-    (folder / "api_server.py").write_text(SERVER)
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site"))
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
-    monkeypatch.delenv("HARNESS_PRETRAINED", raising=False)
-    return tmp_path / "site" / "vllm"
-
-
-@pytest.fixture
-def folder(tmp_path):
-    folder = tmp_path / "tiny"
-    folder.mkdir()
-    (folder / "config.json").write_text('{"max_position_embeddings": 131072}')
-    (folder / "chat_template.jinja").write_text("{{ messages }}")
-    return folder
+pytestmark = pytest.mark.usefixtures("package")
 
 
 def model(structured=False, **given):
@@ -122,11 +91,29 @@ def test_a_name_of_the_hub_is_pinned_by_its_commit_or_holds_for_one_run(tmp_path
     assert command[command.index("--revision") + 1] == "ab12"
 
 
-def test_the_usual_model_is_said(folder):
+@pytest.mark.parametrize(
+    ("variable", "name", "note"),
+    [
+        (None, "Qwen/Qwen3-8B", "so Qwen/Qwen3-8B is asked (pretrained=… names another)"),
+        (
+            "org/night",
+            "org/night",
+            "so org/night is asked (which HARNESS_PRETRAINED names; pretrained=… names another)",
+        ),
+    ],
+)
+def test_without_a_name_the_usual_model_is_served_and_that_is_said(
+    folder, monkeypatch, variable, name, note
+):
+    if variable:
+        monkeypatch.setenv("HARNESS_PRETRAINED", variable)
+    usual = model(max_model_len="9")
+    assert usual.server_command()[:9] == [
+        sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--uds", "SOCKET",
+        "--model", name, "--served-model-name", name,
+    ]  # fmt: skip
+    assert usual.engine.notes == (f"no model was named, {note}",)
     assert model(pretrained=str(folder)).engine.notes == ()
-    assert model().engine.notes == (
-        "no model was named, so Qwen/Qwen3-8B is asked (pretrained=… names another)",
-    )
 
 
 def test_vllms_own_parser_is_asked_for_an_argument_that_we_do_not_know(folder):
@@ -148,17 +135,6 @@ def test_without_vllm_the_interpreter_is_named(folder, monkeypatch):
     assert caught.value.where == sys.executable
     with pytest.raises(ModelError, match="interpreter that should run vLLM does not exist"):
         model(pretrained=str(folder), python="/no/python")
-
-
-@pytest.fixture
-def cuda(package, tmp_path, monkeypatch):
-    """A vllm that was built for CUDA, on a machine with a driver."""
-    torch = package.parent / "torch"
-    torch.mkdir()
-    (torch / "__init__.py").touch()
-    (torch / "version.py").write_text("cuda: Optional[str] = '13.0'\n")
-    (tmp_path / "driver").touch()
-    monkeypatch.setattr("harness_models.vllm.GPU_DEVICES", (str(tmp_path / "driver"),))
 
 
 @pytest.mark.usefixtures("cuda")

@@ -21,7 +21,7 @@ def environment(monkeypatch):
 
 def test_without_arguments_the_usual_model_is_asked_by_this_interpreter():
     args = read()
-    assert (args.model, args.named, args.python) == ("Qwen/Qwen3-8B", False, sys.executable)
+    assert (args.model, args.python) == ("Qwen/Qwen3-8B", sys.executable)
     assert args.engine == {
         "enable_prefix_caching": "true",
         "generation_config": "vllm",
@@ -32,7 +32,7 @@ def test_without_arguments_the_usual_model_is_asked_by_this_interpreter():
 def test_the_environment_names_model_and_interpreter_and_arguments_go_before_it(monkeypatch):
     monkeypatch.setenv("HARNESS_PRETRAINED", "org/mine")
     monkeypatch.setenv("HARNESS_VLLM_PYTHON", "/opt/python")
-    assert (read().model, read().named, read().python) == ("org/mine", True, "/opt/python")
+    assert (read().model, read().python) == ("org/mine", "/opt/python")
     args = read(pretrained="org/other", python="/usr/python")
     assert (args.model, args.python) == ("org/other", "/usr/python")
 

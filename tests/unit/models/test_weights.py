@@ -6,6 +6,7 @@ import struct
 
 import pytest
 from harness_models.weights import (
+    cached_without_template,
     checked_folder,
     commit_of,
     folder_identity,
@@ -30,6 +31,18 @@ def folder(tmp_path):
 def test_a_folder_that_nobody_changed_is_the_same_wherever_it_lies(folder, tmp_path):
     before = folder_identity(folder)
     assert folder_identity(folder.rename(tmp_path / "elsewhere")) == before
+
+
+@pytest.fixture
+def hub(tmp_path, monkeypatch):
+    """Makes the folder of a repository in an empty cache of the hub."""
+
+    def make(*, offline):
+        monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", offline)
+        monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+        return tmp_path / "models--org--name"
+
+    return make
 
 
 def retime(folder):
@@ -129,3 +142,32 @@ def test_without_a_network_a_name_stands_for_what_lies_in_the_cache(tmp_path, mo
     (refs / "main").write_text("ab12\n")
     assert commit_of("org/name", None) == "ab12"
     assert commit_of("org/other", None) is None
+
+
+NO_TEMPLATE = '{"eos_token": "x"}'
+ABSENT = ".no_exist/ab12/chat_template.jinja"
+"""How the cache keeps that a repository has no such file."""
+
+
+@pytest.mark.parametrize(
+    ("settings", "other", "offline", "without"),
+    [
+        (NO_TEMPLATE, None, True, True),
+        (NO_TEMPLATE, None, False, False),
+        (NO_TEMPLATE, ABSENT, False, True),
+        (NO_TEMPLATE, "snapshots/ab12/chat_template.jinja", True, False),
+        ('{"chat_template": "x"}', None, True, False),
+        (None, None, True, False),
+    ],
+)
+def test_a_commit_is_without_a_template_only_if_the_cache_can_tell(
+    hub, settings, other, offline, without
+):
+    cache = hub(offline=offline)
+    told = cache / "snapshots" / "ab12" / "tokenizer_config.json"
+    for file, content in ((told, settings), (other and cache / other, "")):
+        if file is not None and content is not None:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(content)
+    found = cached_without_template("org/name", "ab12")
+    assert found == (told if without else None)

@@ -1,0 +1,77 @@
+"""A made-up vllm that can be found, and a made-up `nvidia-smi`."""
+
+import os
+import stat
+
+import pytest
+
+SERVER = """
+import argparse
+parser = argparse.ArgumentParser(prog="api_server.py")
+parser.add_argument("--optimization-level", type=int)
+parser.add_argument("--max-num-seqs", type=int)
+if __name__ == "__main__":
+    parser.parse_args()
+"""
+
+SMI = """#!/bin/sh
+case "$1" in
+--query-gpu=index,uuid,name,memory.total,memory.used,memory.free) cat "$0.gpus" ;;
+--query-compute-apps=pid,gpu_uuid,used_memory,process_name) cat "$0.apps" ;;
+*) echo "Field is not a valid field to query." ; exit 2 ;;
+esac
+[ "$2" = --format=csv,noheader,nounits ]
+"""
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """A vllm that can be found, and knows two arguments."""
+    folder = tmp_path / "site" / "vllm" / "entrypoints" / "openai"
+    folder.mkdir(parents=True)
+    for each in (folder, folder.parent, folder.parent.parent):
+        (each / "__init__.py").touch()
+    (folder / "api_server.py").write_text(SERVER)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site"))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.delenv("HARNESS_PRETRAINED", raising=False)
+    return tmp_path / "site" / "vllm"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    folder = tmp_path / "tiny"
+    folder.mkdir()
+    (folder / "config.json").write_text('{"max_position_embeddings": 131072}')
+    (folder / "chat_template.jinja").write_text("{{ messages }}")
+    return folder
+
+
+@pytest.fixture
+def cuda(package, tmp_path, monkeypatch):
+    """A vllm that was built for CUDA, on a machine with a driver."""
+    torch = package.parent / "torch"
+    torch.mkdir()
+    (torch / "__init__.py").touch()
+    (torch / "version.py").write_text("cuda: Optional[str] = '13.0'\n")
+    (tmp_path / "driver").touch()
+    monkeypatch.setattr("harness_models.vllm.GPU_DEVICES", (str(tmp_path / "driver"),))
+
+
+@pytest.fixture
+def smi(tmp_path, monkeypatch):
+    """Has `nvidia-smi` tell these GPUs and these processes from now on."""
+    program = tmp_path / "bin" / "nvidia-smi"
+    program.parent.mkdir()
+    program.write_text(SMI)
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+
+    def tell(gpus, apps=""):
+        program.with_name("nvidia-smi.gpus").write_text(gpus)
+        program.with_name("nvidia-smi.apps").write_text(apps)
+        return program
+
+    return tell

@@ -1,0 +1,110 @@
+"""What the command says where a vLLM cannot be had: cause and cure, before any data are read."""
+
+import sys
+
+import pytest
+
+from harness.cli.main import main
+
+pytestmark = pytest.mark.usefixtures("package")
+
+GPU = "GPU-4a8e1d0c-0000-1111-2222-333344445555"
+SMALL = "vllm-cpu serves small models without one, openai what runs elsewhere"
+
+
+@pytest.fixture
+def said(tmp_path, capsys, monkeypatch):
+    """The exit code and the error of a command with these model arguments.
+
+    Its data do not exist, so an error about the model was found before them.
+    """
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
+
+    def run(*, data="/no/such/data", **args):
+        given = {"python": sys.executable, **args}
+        code = main([
+            "--model", "vllm", "--model_args", ",".join(f"{k}={v}" for k, v in given.items()),
+            "--tasks", "interests", "--judge", "lexical", "--data", data,
+        ])  # fmt: skip
+        return code, capsys.readouterr().err
+
+    return run
+
+
+def test_no_vllm(said, folder, monkeypatch):
+    monkeypatch.delenv("PYTHONPATH")
+    assert said(pretrained=folder) == (
+        1,
+        f"harness: {sys.executable}: vLLM is not installed\n"
+        "  to do:    pip install vllm into an environment of its own, whose python is then named "
+        "by python=… or HARNESS_VLLM_PYTHON\n",
+    )
+
+
+@pytest.mark.usefixtures("cuda")
+def test_no_gpu(said, folder, monkeypatch):
+    monkeypatch.setattr("harness_models.vllm.GPU_DEVICES", ("/no/such/device",))
+    assert said(pretrained=folder) == (
+        1,
+        f"harness: {sys.executable}: vLLM needs a GPU, and this machine shows none\n"
+        "  found:    a vllm built for CUDA, and no NVIDIA driver\n"
+        f"  to do:    run where the GPU is; {SMALL}\n",
+    )
+
+
+def test_no_such_folder(said):
+    assert said(pretrained="/no/such/folder") == (
+        1,
+        "harness: --model_args: no such folder of weights\n"
+        "  found:    pretrained=/no/such/folder\n"
+        "  expected: a folder with config.json and weights, or a name of the hub as "
+        "Qwen/Qwen3-8B\n",
+    )
+
+
+def no_template(where):
+    return (
+        1,
+        f"harness: {where}: the checkpoint has no chat template, so it cannot be asked\n"
+        "  expected: chat_template.jinja, or chat_template in tokenizer_config.json\n"
+        "  to do:    chat_template=FILE.jinja, the one that it was trained with\n",
+    )
+
+
+def test_a_folder_without_a_chat_template(said, folder):
+    (folder / "chat_template.jinja").unlink()
+    assert said(pretrained=folder) == no_template(folder)
+
+
+def test_a_repository_without_a_chat_template(said, tmp_path):
+    cache = tmp_path / "hub" / "models--org--name"
+    told = cache / "snapshots" / "ab12" / "tokenizer_config.json"
+    for file, content in ((cache / "refs" / "main", "ab12"), (told, "{}")):
+        file.parent.mkdir(parents=True)
+        file.write_text(content)
+    assert said(pretrained="org/name") == no_template(told)
+
+
+def test_a_wrong_argument(said, folder):
+    code, error = said(pretrained=folder, max_num_sequences="9")
+    assert code == 2
+    assert error.splitlines()[0] == (
+        "harness: --model_args: vLLM has no argument 'max_num_sequences'"
+    )
+    assert error.splitlines()[-1] == "  to do:    did you mean 'max_num_seqs'?"
+
+
+@pytest.mark.usefixtures("cuda")
+def test_another_process_on_the_gpu(said, smi, folder):
+    """Only known once the engine is wanted, since the store may hold all answers."""
+    smi(f"0, {GPU}, NVIDIA H100 80GB HBM3, 81559, 60004, 20994\n", f"4711, {GPU}, 59990, python\n")
+    code, error = said(pretrained=folder, data="sample")
+    assert code == 1
+    told = (
+        "vllm:tiny on GPU 0 (NVIDIA H100 80GB HBM3): too little of the GPU's memory is free: "
+        "20994 of 81559 MiB, and gpu_memory_utilization=0.92 wants 75035\n"
+        "  found:    process 4711 (python) holds 59990 MiB\n"
+        "  to do:    end what holds it, or gpu_memory_utilization=0.23\n"
+    )
+    assert told in error

@@ -69,7 +69,8 @@ OF_THE_MACHINE = frozenset({
     "gpu_memory_utilization", "kv_cache_memory_bytes", "enable_prefix_caching", "load_format",
     "download_dir", "trust_remote_code", "enforce_eager", "enable_chunked_prefill", "block_size",
     "swap_space", "cpu_offload_gb", "max_parallel_loading_workers", "safetensors_load_strategy",
-    "disable_log_stats", "async_scheduling", "numa_bind",
+    "disable_log_stats", "async_scheduling", "numa_bind", "data_parallel_size_local",
+    "data_parallel_address", "data_parallel_rpc_port", "enable_log_requests",
 })  # fmt: skip
 """What decides how fast an answer comes, and whether it fits, but not what it says."""
 

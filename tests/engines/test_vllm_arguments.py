@@ -1,0 +1,55 @@
+"""Arguments held against the real engine's own parser; nothing is started."""
+
+from __future__ import annotations
+
+import pytest
+from harness_models.vllm import check_with_parser, make
+from harness_models.vllm_args import DEFAULTS, KNOWN, PRESETS
+
+from harness.errors import UsageError
+from harness.models import ModelSettings
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("vllm"), pytest.mark.timeout(600)]
+
+OF_A_PARALLEL_ENGINE = {
+    "tensor_parallel_size": "4",
+    "pipeline_parallel_size": "2",
+    "data_parallel_size": "2",
+    "data_parallel_backend": "ray",
+    "max_model_len": "32768",
+    "seed": "3",
+    "quantization": "fp8",
+    "kv_cache_dtype": "fp8",
+    "load_format": "dummy",
+    "reasoning_parser": "qwen3",
+    "trust_remote_code": "true",
+    "enforce_eager": "true",
+    "enable_chunked_prefill": "true",
+}
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_presets_and_all_that_is_taken_unasked_are_known_to_the_parser(vllm_python, preset):
+    given = {**DEFAULTS, **OF_A_PARALLEL_ENGINE, **PRESETS[preset]}
+    assert given.keys() == set(KNOWN) | DEFAULTS.keys()
+    check_with_parser(vllm_python, given)
+
+
+def test_an_unknown_argument_is_told_with_the_nearest_of_vllms_own(vllm_python, checkpoints):
+    args = {"pretrained": str(checkpoints.candidate), "python": vllm_python, "max_modellen": "9"}
+    with pytest.raises(UsageError) as caught:
+        make(ModelSettings(args=args))
+    assert caught.value.problem == "vLLM has no argument 'max_modellen'"
+    assert caught.value.hint == "did you mean 'max_model_len'?"
+
+
+def test_a_value_that_vllm_does_not_take_is_told_in_its_words(vllm_python, checkpoints):
+    args = {
+        "pretrained": str(checkpoints.candidate),
+        "python": vllm_python,
+        "block_size": "many",
+    }
+    with pytest.raises(UsageError) as caught:
+        make(ModelSettings(args=args))
+    assert caught.value.found == "block_size=many"
+    assert "invalid" in caught.value.expected

@@ -242,8 +242,8 @@ class ServedModel:
             raise CallError("server_error", f"the server died again: {why}; {cure}", fatal=True)
         self._restarts += 1
         self._tell(f"{self.name}: the server died: {why}; starting it again")
-        await self._stop(dead)
         try:
+            await self._stop(dead)
             self._server = await self._start()
         except ModelError as error:
             raise CallError("server_error", " ".join(str(error).split()), fatal=True) from error

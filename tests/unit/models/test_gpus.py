@@ -10,7 +10,7 @@ from harness_models.gpus import Gpu, GpuMemory, Unseen, look_at, visible
 from harness_models.served import Engine, ServedModel
 
 from harness.errors import ModelError
-from harness.models import Identity, ModelSettings
+from harness.models import CallError, Identity, Message, ModelSettings, Request, Sampling
 
 ONE = "GPU-4a8e1d0c-0000-1111-2222-333344445555"
 TWO = "GPU-9b7f2e1d-0000-1111-2222-333344445555"
@@ -274,3 +274,16 @@ async def test_an_engine_is_closed_only_when_its_gpu_is_free_again(smi, served):
     await model.open()
     await model.close()
     assert starts.read_text() == "start\nstart\n"
+
+
+async def test_no_server_is_started_again_while_the_dead_ones_memory_is_held(smi, served):
+    model, starts = served
+    smi(FREE)
+    await model.open()
+    smi(TAKEN)
+    question = Request(messages=(Message("user", "die 1"),), sampling=Sampling(), seed=0)
+    with pytest.raises(CallError, match="has not come back") as caught:
+        await model.ask(question)
+    assert caught.value.fatal
+    assert starts.read_text() == "start\n"
+    smi(FREE)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from harness_models.served import SOCKET
 from harness_models.vllm import make
 from safetensors.numpy import save_file
 
@@ -73,7 +74,7 @@ async def test_an_adapter_answers_in_place_of_the_weights_below_it(
         one = Request(messages=(Message("user", text),), sampling=Sampling(max_tokens=48), seed=0)
         adapted = [(await model.ask(one)).text for _ in range(2)]
         below = await asking.said(
-            str(model._server.socket),
+            str(model._server.folder / SOCKET),
             model=base,
             messages=[{"role": "user", "content": text}],
             temperature=0,

@@ -49,11 +49,9 @@ def test_candidate_and_judge_of_the_same_weights_share_one_engine(command):
     judge = "vllm:" + ",".join(f"{name}={value}" for name, value in shared.items())
     done = command.run("--allow_self_judging", "--limit", "8", judge=judge)
     assert done.code == 0, done.err
-    assert "judge: the weights of candidate, so one engine serves both" in done.err
     assert sum(len(one["calls"]) for one in command.records("support")) > 0
     (log,) = (command.run_folder / "engines").iterdir()
     assert log.read_text().count(UP) == 1
-    assert "closing" not in done.err
 
 
 def test_kill_9_of_the_harness_leaves_nothing_and_the_same_command_goes_on(command, wait_until):

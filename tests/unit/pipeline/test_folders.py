@@ -107,6 +107,17 @@ def test_what_was_noted_of_data_is_said_once_for_all_tasks_that_share_it(take, m
         assert entry.data["notes"] == {"rows left out": 1204}
 
 
+def test_roles_that_share_an_engine_are_said(take, monkeypatch):
+    monkeypatch.setattr("harness_models.openai.OpenAIModel.occupies", "gpu")
+    served = {**SERVED, "model_args": f"{SERVED['model_args']},concurrency=4"}
+    judge = f"{SERVED['model']},{SERVED['model_args']}"
+    take(**served, roles={"judge": judge}, allow_self_judging=True)
+    assert take.told == [
+        "judge: the weights of candidate, so one engine serves both, opened as candidate's "
+        "arguments say"
+    ]
+
+
 def test_runs_of_one_second_in_two_places_are_two(take, tmp_path):
     one, two = (take(output_path=str(tmp_path / name)) for name in ("a", "b"))
     assert one.run_id != two.run_id

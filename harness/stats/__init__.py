@@ -1,24 +1,40 @@
 """Statistics of scores. Imports numpy: import this room inside the functions that use it."""
 
-from harness.stats.agreement import Agreement, Undefined, agreement_of, rank_correlation
-from harness.stats.bootstrap import (
-    Interval,
-    NoInterval,
-    Statistic,
-    bootstrap_interval,
-    statistic_of,
+from harness.stats.agreement import Agreement, agreement_of, cohen_kappa, fleiss_kappa
+from harness.stats.bootstrap import bootstrap_interval
+from harness.stats.correlation import (
+    fisher_interval,
+    kendall_tau_b,
+    pearson,
+    relation_interval,
+    spearman,
 )
+from harness.stats.holm import holm
+from harness.stats.intervals import Interval, Method, NoInterval
 from harness.stats.paired import paired_interval
+from harness.stats.permutation import PValue, paired_p
+from harness.stats.statistic import Statistic, statistic_of
+from harness.stats.undefined import Undefined
 
 __all__ = [
     "Agreement",
     "Interval",
+    "Method",
     "NoInterval",
+    "PValue",
     "Statistic",
     "Undefined",
     "agreement_of",
     "bootstrap_interval",
+    "cohen_kappa",
+    "fisher_interval",
+    "fleiss_kappa",
+    "holm",
+    "kendall_tau_b",
     "paired_interval",
-    "rank_correlation",
+    "paired_p",
+    "pearson",
+    "relation_interval",
+    "spearman",
     "statistic_of",
 ]

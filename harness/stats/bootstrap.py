@@ -1,4 +1,4 @@
-"""Intervals by the percentile bootstrap over clusters. Imports numpy: import it where it is used.
+"""Intervals by the bootstrap over clusters. Imports numpy: import it where it is used.
 
 Units of one cluster (a user's samples) are no independent draws, so whole clusters are drawn, as
 many as there are, with replacement; the statistic is computed over all units of those drawn.
@@ -6,17 +6,24 @@ many as there are, with replacement; the statistic is computed over all units of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-Floats: TypeAlias = NDArray[np.float64]
-Integers: TypeAlias = NDArray[Any]
-Statistic: TypeAlias = Literal["mean", "median"] | Callable[[Any], float]
+from harness.stats.intervals import (
+    Floats,
+    Integers,
+    Interval,
+    Measured,
+    Method,
+    NoInterval,
+    bounds,
+)
+from harness.stats.statistic import Statistic, statistic_of, without_each
 
 _CELLS = 1 << 20
 """Random numbers drawn at a time: bounds the memory whatever the number of clusters."""
@@ -28,21 +35,6 @@ _FEW = 8
 """Clusters are drawn by kind where each kind stands for this many of them on average."""
 
 
-@dataclass(frozen=True)
-class Interval:
-    """The bounds between which the middle share of the resampled statistics lies."""
-
-    low: float
-    high: float
-
-
-@dataclass(frozen=True)
-class NoInterval:
-    """Why there is no interval."""
-
-    reason: str
-
-
 @dataclass(frozen=True, kw_only=True)
 class _Sample:
     """Values with cluster after cluster; `starts` and `sizes` say where each cluster is."""
@@ -50,20 +42,6 @@ class _Sample:
     values: Floats
     starts: Integers
     sizes: Integers
-
-
-def statistic_of(values: Floats, statistic: Statistic) -> float:
-    """The statistic of values, NaN where it has none."""
-    if not len(values):
-        return float("nan")
-    if statistic == "mean":
-        return float(values.mean())
-    if statistic == "median":
-        return float(np.median(values))
-    try:
-        return float(statistic(values))
-    except (ArithmeticError, ValueError):
-        return float("nan")
 
 
 def bootstrap_interval(
@@ -74,6 +52,7 @@ def bootstrap_interval(
     statistic: Statistic = "mean",
     draws: int = 2000,
     confidence: float = 0.95,
+    method: Method = "percentile",
 ) -> Interval | NoInterval:
     """The interval of a statistic, the same in every process for the same seed.
 
@@ -91,17 +70,14 @@ def bootstrap_interval(
         drawn = _medians(sample, draws, random)
     else:
         drawn = _any(sample, draws, random, statistic)
-    return interval_of(drawn, confidence, of="the statistic")
 
+    def measured() -> Measured:
+        return Measured(
+            value=statistic_of(sample.values, statistic),
+            without=without_each(sample.values, sample.starts, sample.sizes, statistic),
+        )
 
-def interval_of(drawn: Floats, confidence: float, *, of: str) -> Interval | NoInterval:
-    """The interval of what came of each draw; none where something in it has no value."""
-    undefined = int(np.count_nonzero(~np.isfinite(drawn)))
-    if undefined:
-        return NoInterval(f"{of} has no value in {undefined} of {len(drawn)} draws")
-    tail = (1.0 - confidence) / 2.0
-    low, high = np.quantile(drawn, [tail, 1.0 - tail])
-    return Interval(float(low), float(high))
+    return bounds(drawn, measured, method=method, confidence=confidence, of="the statistic")
 
 
 def blocks_of_draws(

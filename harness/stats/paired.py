@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness.stats.bootstrap import (
+from harness.stats.bootstrap import blocks_of_draws, units_of
+from harness.stats.intervals import (
     Floats,
     Integers,
     Interval,
+    Measured,
+    Method,
     NoInterval,
-    Statistic,
-    blocks_of_draws,
-    interval_of,
-    statistic_of,
-    units_of,
+    bounds,
 )
+from harness.stats.statistic import Statistic, statistic_of, without_each
 
 
 def paired_interval(
@@ -29,6 +29,7 @@ def paired_interval(
     statistic: Statistic = "mean",
     draws: int = 2000,
     confidence: float = 0.95,
+    method: Method = "percentile",
 ) -> Interval | NoInterval:
     """The interval of the first statistic less the second, the same users drawn for both.
 
@@ -50,7 +51,20 @@ def paired_interval(
         parts = [_medians(first, users) - _medians(second, users) for users in drawn]
     else:
         parts = [_any(first, second, sizes, users, statistic) for users in drawn]
-    return interval_of(np.concatenate(parts), confidence, of="the difference")
+
+    def measured() -> Measured:
+        starts = np.cumsum(sizes) - sizes
+        ours, theirs = (without_each(each, starts, sizes, statistic) for each in (first, second))
+        value = statistic_of(first, statistic) - statistic_of(second, statistic)
+        return Measured(value=value, without=ours - theirs)
+
+    return bounds(
+        np.concatenate(parts),
+        measured,
+        method=method,
+        confidence=confidence,
+        of="the difference",
+    )
 
 
 def _medians(values: Floats, drawn: Integers) -> Floats:

@@ -105,7 +105,7 @@ def models_sheet(pairs: Sequence[Pair], column: str, notes: Sequence[str]) -> Sh
 
 def correlations(pairs: Sequence[Pair], options: Options) -> Sheet:
     """Spearman's ρ for each dataset, over all models and over those above the cut."""
-    from harness.stats import Undefined, rank_correlation
+    from harness.stats import Undefined, spearman
 
     rows: list[tuple[Cell, ...]] = []
     notes = []
@@ -115,7 +115,7 @@ def correlations(pairs: Sequence[Pair], options: Options) -> Sheet:
             above = [pair for pair in both if pair[0] > options.above]
             groups[f"{options.column} above {options.above:g}"] = above
         for name, chosen in groups.items():
-            rho = rank_correlation([x for x, _ in chosen], [y for _, y in chosen])
+            rho = spearman([x for x, _ in chosen], [y for _, y in chosen])
             if isinstance(rho, Undefined):
                 notes.append(f"{dataset}, {name}: no ρ: {rho.reason}")
             value = None if isinstance(rho, Undefined) else rho

@@ -229,12 +229,12 @@ def cells(line: Line) -> tuple[Cell, ...]:
 
 def correlations(lines: Sequence[Line]) -> Sheet:
     """Spearman's ρ over models, for each dataset and statistic."""
-    from harness.stats import Undefined, rank_correlation
+    from harness.stats import Undefined, spearman
 
     rows: list[tuple[Cell, ...]] = []
     notes = []
     for (dataset, statistic), pairs in pairs_of(lines).items():
-        rho = rank_correlation(*zip(*pairs, strict=True)) if pairs else Undefined("no models")
+        rho = spearman(*zip(*pairs, strict=True)) if pairs else Undefined("no models")
         if isinstance(rho, Undefined):
             notes.append(f"{dataset}, {statistic}s: no ρ: {rho.reason}")
         value = None if isinstance(rho, Undefined) else rho

@@ -61,7 +61,8 @@ def interval_of_means(
     import numpy as np
 
     from harness.stats import NoInterval
-    from harness.stats.bootstrap import blocks_of_draws, interval_of
+    from harness.stats.bootstrap import blocks_of_draws
+    from harness.stats.intervals import interval_of
 
     if draws < 1:
         return NoInterval("no draws were asked for")

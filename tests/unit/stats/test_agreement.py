@@ -1,10 +1,6 @@
-import math
-import sys
-
 import pytest
 
-from harness.errors import UsageError
-from harness.stats import Agreement, Undefined, agreement_of, rank_correlation
+from harness.stats import Agreement, Undefined, agreement_of, cohen_kappa, fleiss_kappa
 
 
 def yes_no(text: str) -> list[bool]:
@@ -52,31 +48,53 @@ def test_nothing_labelled_has_no_agreement():
     assert agreement_of([], []) == Undefined("nothing was labelled by both")
 
 
-def test_without_scikit_learn_the_error_names_the_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "sklearn.metrics", None)
-    with pytest.raises(UsageError) as told:
-        agreement_of([True], [False])
-    assert "user-understanding-harness[analysis]" in str(told.value)
+def test_weights_cost_by_distance_and_by_its_square():
+    # Labels 0 1 2. Pairs: (0,0) 2, (0,1) 1, (1,1) 2, (1,2) 1, (2,0) 1, (2,2) 3; rows 3 3 4,
+    # columns 3 3 4 of 10. Linear cost found 1 + 1 + 2 = 4, by chance 9 + 24 + 9 + 12 + 24 +
+    # 12 = 90 tenths: 1 - 4/9. Squares: found 6, by chance 9 + 48 + 9 + 12 + 48 + 12 = 138
+    # tenths: 1 - 60/138. Unweighted: found 3, by chance 9 + 12 + 9 + 12 + 12 + 12 = 66 tenths.
+    pairs = [(0, 0)] * 2 + [(0, 1), (1, 1), (1, 1), (1, 2), (2, 0)] + [(2, 2)] * 3
+    first, second = zip(*pairs, strict=True)
+    assert cohen_kappa(first, second) == pytest.approx(1 - 30 / 66)
+    assert cohen_kappa(first, second, weights="linear", order=(0, 1, 2)) == pytest.approx(1 - 4 / 9)
+    squared = cohen_kappa(first, second, weights="quadratic", order=(0, 1, 2))
+    assert squared == pytest.approx(1 - 60 / 138)
 
 
-def test_ranks_correlate_whatever_the_distances():
-    # Ranks 1 2 3 4 against 1 3 2 4: 1 - 6 · 2 / (4 · 15).
-    assert rank_correlation([1, 2, 3, 4], [0.1, 70, 5, 900]) == pytest.approx(0.8)
+def test_weights_without_an_order_are_refused():
+    with pytest.raises(ValueError, match="order"):
+        cohen_kappa("ab", "ba", weights="linear")
 
 
-def test_ties_share_the_mean_of_their_ranks():
-    # Ranks 1, 2.5, 2.5, 4 against 1 2 3 4: Pearson's r of the ranks is 4.5 / √(4.5 · 5).
-    assert rank_correlation([1, 2, 2, 9], [1, 2, 3, 4]) == pytest.approx(4.5 / math.sqrt(22.5))
+FLEISS = [
+    (0, 0, 0, 0, 14), (0, 2, 6, 4, 2), (0, 0, 3, 5, 6), (0, 3, 9, 2, 0), (2, 2, 8, 1, 1),
+    (7, 7, 0, 0, 0), (3, 2, 6, 3, 0), (2, 5, 3, 2, 2), (6, 5, 2, 1, 0), (0, 2, 2, 3, 7),
+]  # fmt: skip
+"""Fourteen who put ten subjects into five classes: a textbook's worked case, with κ 0.210."""
+
+
+def test_fleiss_kappa_of_a_textbook():
+    assert fleiss_kappa(FLEISS) == pytest.approx(0.210, abs=0.0005)
+
+
+def test_fleiss_kappa_by_hand():
+    # Three over four things: 3-0, 3-0, 2-1, 0-3. Pairs that agree: 1, 1, 1/3, 1, in the mean 5/6;
+    # by chance (8/12)² + (4/12)² = 5/9. κ = (5/6 - 5/9) / (4/9) = 5/8.
+    assert fleiss_kappa([(3, 0), (3, 0), (2, 1), (0, 3)]) == pytest.approx(0.625)
 
 
 @pytest.mark.parametrize(
-    ("x", "y", "why"),
+    ("counts", "why"),
     [
-        ([], [], "fewer than two pairs"),
-        ([1.0], [2.0], "fewer than two pairs"),
-        ([3.0, 3.0], [1.0, 2.0], "all values of one side are the same"),
-        ([1.0, 2.0], [3.0, 3.0], "all values of one side are the same"),
+        ([], "nothing was labelled by all"),
+        ([(1, 0), (0, 1)], "fewer than two labelled"),
+        ([(3, 0), (3, 0)], "all gave one label alone, and the same"),
     ],
 )
-def test_a_correlation_that_cannot_be_has_its_reason(x, y, why):
-    assert rank_correlation(x, y) == Undefined(why)
+def test_fleiss_kappa_that_cannot_be_has_its_reason(counts, why):
+    assert fleiss_kappa(counts) == Undefined(why)
+
+
+def test_fleiss_kappa_needs_as_many_for_everything():
+    with pytest.raises(ValueError, match="as many"):
+        fleiss_kappa([(3, 0), (2, 0)])

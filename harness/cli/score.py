@@ -51,13 +51,18 @@ def add_parser(subparsers: Any) -> None:
         help="score stored records again, asking no model",
         description="Compute the scores and summaries of runs anew from their stored records. "
         "No model is asked. Tasks that are not finished are named and left alone. Where a "
-        "benchmark scores runs against what they found together, the runs of a task are compared.",
+        "benchmark scores runs against what they found together, the runs of a task are compared; "
+        "with --compare those of every task.",
     )
     parser.add_argument("runs", metavar="RUN", nargs="+", help="the folder of a run")
     parser.add_argument("--task", metavar="TASK", help="this task alone")
     parser.add_argument(
         "--set", metavar="KEY=VALUE", action="append", default=[], dest="changes",
         help="score under another option, of those that only scoring reads; no run is changed",
+    )  # fmt: skip
+    parser.add_argument(
+        "--compare", action="store_true",
+        help="compare the runs of every task, of benchmarks without an oracle as well",
     )  # fmt: skip
     parser.add_argument(
         "--oracle", metavar="FILE", type=Path, help="unite the runs' oracle with that of a file"
@@ -264,16 +269,17 @@ def _compared(
     for each in runs:
         for task in each.kept:
             by_name.setdefault(task.task.name, []).append(task)
-    wanted = any(given is not None for given in (args.oracle, args.export_oracle, args.output))
+    named = any(given is not None for given in (args.oracle, args.export_oracle, args.output))
+    wanted = named or args.compare
     comparisons: list[Comparison] = []
     errors: list[HarnessError] = []
     for tasks in by_name.values():
         oracle = tasks[0].benchmark.oracle
-        if oracle is None or (len(tasks) < 2 and not wanted):
+        if (oracle is None and not args.compare) or (len(tasks) < 2 and not named):
             continue
         try:
             comparison, united = compare(tasks, file=args.oracle, force=args.force)
-            if args.export_oracle is not None:
+            if oracle is not None and args.export_oracle is not None:
                 atomic_write(args.export_oracle, oracle.write(united), option="--export_oracle")
                 print(f"oracle written: {args.export_oracle}", file=sys.stderr)
             comparisons.append(comparison)
@@ -283,7 +289,10 @@ def _compared(
         errors.append(
             DataError(
                 "there is nothing to compare, and nothing was written",
-                expected="a finished task of a benchmark that has an oracle",
+                expected="two runs or more with the same finished task"
+                if args.compare
+                else "a finished task of a benchmark that has an oracle",
+                hint=None if args.compare else "--compare compares runs of any benchmark",
             )
         )
     if args.output is not None and comparisons:

@@ -48,7 +48,7 @@ def comparison_report(comparison: Comparison) -> Group:
     if len(comparison.runs) > 1:
         parts += [common_table(comparison, names), Text()]
     if comparison.differences:
-        parts += [difference_table(comparison, names), Text()]
+        parts += [difference_table(comparison, names), *_missing_tests(comparison), Text()]
     return Group(*parts)
 
 
@@ -87,8 +87,8 @@ def common_table(comparison: Comparison, names: Mapping[str, str]) -> Table:
 
 
 def difference_table(comparison: Comparison, names: Mapping[str, str]) -> Table:
-    """Each pair of runs, metric after metric, with the interval of a paired bootstrap."""
-    numbers = ("difference", _interval_header(comparison), "n")
+    """Each pair of runs, metric after metric: paired bootstrap, permutation test, Holm's p."""
+    numbers = ("difference", _interval_header(comparison), "p", "p (Holm)", "n")
     table = _by_metric("first − second", numbers=numbers)
     before = ""
     for each in comparison.differences:
@@ -97,19 +97,43 @@ def difference_table(comparison: Comparison, names: Mapping[str, str]) -> Table:
             Text(f"{names[each.first]} − {names[each.second]}"),
             Text(_signed(each.value), style="bold"),
             Text(_interval(each)),
+            Text(p_value(each.p)),
+            Text(p_value(each.p_holm)),
             Text(f"{each.n:,}"),
         )
         before = each.metric
     return table
 
 
+def p_value(value: float | None) -> str:
+    """A p as tables show it: never 0, which no test gives."""
+    if value is None:
+        return NOTHING
+    return "<0.001" if value < 0.001 else number(value)
+
+
+def _missing_tests(comparison: Comparison) -> list[RenderableType]:
+    """What has no p or no interval, and why; each reason once."""
+    reasons: dict[str, list[str]] = {}
+    for each in comparison.differences:
+        for what, why in (("interval", each.no_interval), ("p", each.no_p)):
+            if why is not None:
+                reasons.setdefault(f"no {what}: {clean_text(why)}", []).append(each.metric)
+    return indented(
+        (f"{', '.join(map(clean_text, dict.fromkeys(metrics)))}: {reason}"
+         for reason, metrics in reasons.items()),
+        "dim",
+    )  # fmt: skip
+
+
 def _head(comparison: Comparison, names: Mapping[str, str]) -> list[RenderableType]:
     many, oracle = len(comparison.runs), comparison.oracle
     title = Text(clean_text(comparison.task), style="bold")
-    made_of = _runs(many) + (f" and {clean_text(oracle.file)}" if oracle.file else "")
-    title.append(
-        f"  version {comparison.version}, {_runs(many)} compared, oracle of {made_of}", style="dim"
-    )
+    about_set = f"  version {comparison.version}, {_runs(many)} compared"
+    if oracle is not None:
+        made_of = _runs(many) + (f" and {clean_text(oracle.file)}" if oracle.file else "")
+        about_set += f", oracle of {made_of}"
+    title.append(about_set, style="dim")
     about = [f"{clean_text(role)}: {clean_text(model)}" for role, model in comparison.roles.items()]
     about += [f"data: {clean_text(data_name(comparison.data))}", clean_text(comparison.chosen)]
     parts: list[RenderableType] = [title, *(Text(line, style="dim") for line in about)]

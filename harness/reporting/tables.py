@@ -353,9 +353,12 @@ def metric_name(name: str, result: MetricResult) -> str:
 
 
 def interval_header(results: Iterable[MetricResult]) -> str:
-    """What the column of intervals is called: with its confidence where they share one."""
-    confidences = {result.confidence for result in results}
-    return f"{confidences.pop():.0%} interval" if len(confidences) == 1 else "interval"
+    """What the column of intervals is called: with confidence and method where they share one."""
+    kinds = {(result.confidence, result.interval_method) for result in results}
+    if len(kinds) != 1:
+        return "interval"
+    confidence, method = kinds.pop()
+    return f"{confidence:.0%} {'BCa ' if method == 'bca' else ''}interval"
 
 
 def interval_of(result: MetricResult) -> str:

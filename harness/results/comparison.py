@@ -1,4 +1,4 @@
-"""Runs of one task beside each other, scored against what they found together."""
+"""Runs of one task beside each other, scored against what they found together if that counts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import traceback
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -52,7 +52,9 @@ class ComparedRun(msgspec.Struct, frozen=True, kw_only=True):
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
     """A metric of the first run less that of the second, over the units that both have scored.
 
-    The interval is that of a paired bootstrap: the same users are drawn for both.
+    The interval is that of a paired bootstrap: the same users are drawn for both. `p` is that of
+    the paired permutation test, `exact` where it went through all exchanges there are, and `p_holm`
+    is adjusted for all tests of the comparison. Where there is none, `no_p` says why.
     """
 
     metric: str
@@ -64,6 +66,11 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     interval: tuple[float, float] | None
     confidence: float
     no_interval: str | None = None
+    interval_method: Literal["percentile", "bca"] = "percentile"
+    p: float | None = None
+    p_holm: float | None = None
+    exact: bool = False
+    no_p: str | None = None
 
 
 class OracleUse(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,9 +83,9 @@ class OracleUse(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
-    """Runs of one task, scored against their common oracle. A run's own summary stays its own.
+    """Runs of one task beside each other. A run's own summary stays its own.
 
-    `doubts` are what the scores themselves say against putting the runs side by side.
+    Of a benchmark that has an oracle they are scored against their common one. `doubts` are what the scores themselves say against putting the runs side by side.
     """
 
     task: str
@@ -90,7 +97,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     chosen: str
     runs: tuple[ComparedRun, ...]
     refused: tuple[Refused, ...]
-    oracle: OracleUse
+    oracle: OracleUse | None
     differences: tuple[Difference, ...]
     doubts: tuple[str, ...] = ()
 
@@ -137,21 +144,29 @@ def read_oracle(path: Path, oracle: Oracle, options: Any) -> Any:
 def compare(
     tasks: Sequence[KeptTask], *, file: Path | None = None, force: bool = False
 ) -> tuple[Comparison, Any]:
-    """The comparison of runs of one task, and the oracle that they and a file make together."""
+    """The comparison of runs of one task, and the oracle that they and a file make together.
+
+    The oracle is None where the benchmark has none: the runs' own scores are compared then.
+    """
     runs = comparison_set(tasks, force=force)
     oracle = runs.reference.benchmark.oracle
-    if oracle is None:
-        raise UsageError(f"the benchmark {runs.reference.benchmark.name!r} has no oracle")
     if not runs.members:
         raise UsageError(
             f"no run of task {runs.reference.task.name!r} can be compared",
             found="; ".join(f"{each.run}: {', '.join(each.because)}" for each in runs.refused),
             hint="--force compares and marks them",
         )
-    held = None if file is None else read_oracle(file, oracle, runs.reference.options)
-    together = _against_oracle(runs, oracle, held)
+    if oracle is None:
+        together = _Together(
+            united=None, rescored={task.run: _as_kept(task) for task in runs.members}, doubts=()
+        )
+        metrics, use = chosen_metrics(runs.reference.task, runs.reference.benchmark), None
+    else:
+        held = None if file is None else read_oracle(file, oracle, runs.reference.options)
+        together = _against_oracle(runs, oracle, held)
+        of_runs = [each.scores for each in together.rescored.values()]
+        metrics, use = _metrics(runs, oracle, file, absent=_absent(oracle, held, of_runs))
     scores = {run: each.scores for run, each in together.rescored.items()}
-    metrics, use = _metrics(runs, oracle, file, absent=_absent(oracle, held, scores))
     own = {task.run: _results(task, scores[task.run], metrics) for task in runs.members}
     shown = {run: {name for name, each in found.items() if each.value is not None}
              for run, found in own.items()}  # fmt: skip
@@ -182,7 +197,7 @@ def compare(
         ),
         refused=runs.refused,
         oracle=use,
-        differences=tuple(_differences(runs, scores, metrics, shown)),
+        differences=_adjusted(_differences(runs, scores, metrics, shown)),
         doubts=together.doubts,
     )
     return comparison, together.united
@@ -210,6 +225,11 @@ def _against_oracle(runs: ComparisonSet, oracle: Oracle, held: Any) -> _Together
         ) from error
 
 
+def _as_kept(task: KeptTask) -> _Rescored:
+    scores = [msgspec.structs.replace(each, details=None, counts={}) for each in task.scores()]
+    return _Rescored(scores=scores, counts={})
+
+
 def _scores(runs: ComparisonSet) -> Iterator[Score[Any]]:
     return (score for task in runs.members for score in task.scores())
 
@@ -228,11 +248,9 @@ def _rescored(task: KeptTask, oracle: Oracle, united: Any) -> _Rescored:
     return _Rescored(scores=scores, counts=counts)
 
 
-def _absent(
-    oracle: Oracle, held: Any, scores: Mapping[str, Sequence[Score[Any]]]
-) -> tuple[int, int]:
+def _absent(oracle: Oracle, held: Any, scores: Iterable[Sequence[Score[Any]]]) -> tuple[int, int]:
     """How many of the runs' users a file does not hold, and of how many; nobody without a file."""
-    everybody = {score.user for of_run in scores.values() for score in of_run}
+    everybody = {score.user for of_run in scores for score in of_run}
     if held is None or oracle.users is None:
         return 0, len(everybody)
     return len(everybody.difference(oracle.users(held))), len(everybody)
@@ -357,7 +375,7 @@ def _difference(
 ) -> Difference:
     import numpy as np
 
-    from harness.stats import Interval, paired_interval, statistic_of
+    from harness.stats import Interval, PValue, Undefined, paired_interval, paired_p, statistic_of
 
     users, ours, theirs = zip(*pairs, strict=True)
     first, second = np.array(ours), np.array(theirs)
@@ -371,7 +389,17 @@ def _difference(
         statistic=metric.statistic,
         draws=interval.draws,
         confidence=interval.confidence,
+        method=interval.method,
     )
+    test: PValue | Undefined = Undefined("it is measured without any model")
+    if not metric.baseline:
+        test = paired_p(
+            first,
+            second,
+            clusters,
+            seed=stable_int("exchanged", reference.manifest.seed, reference.task.name, name),
+            statistic=metric.statistic,
+        )
     return Difference(
         metric=name,
         first=runs[0],
@@ -382,6 +410,22 @@ def _difference(
         interval=(drawn.low, drawn.high) if isinstance(drawn, Interval) else None,
         confidence=interval.confidence,
         no_interval=None if isinstance(drawn, Interval) else drawn.reason,
+        interval_method=interval.method,
+        p=test.value if isinstance(test, PValue) else None,
+        exact=isinstance(test, PValue) and test.exact,
+        no_p=None if isinstance(test, PValue) else test.reason,
+    )
+
+
+def _adjusted(differences: Iterable[Difference]) -> tuple[Difference, ...]:
+    """The differences with their p adjusted after Holm for all tests among them."""
+    from harness.stats import holm
+
+    found = tuple(differences)
+    adjusted = iter(holm([each.p for each in found if each.p is not None]))
+    return tuple(
+        each if each.p is None else msgspec.structs.replace(each, p_holm=next(adjusted))
+        for each in found
     )
 
 

@@ -103,6 +103,7 @@ class Columns:
                 statistic=metric.statistic,
                 draws=interval.draws,
                 confidence=interval.confidence,
+                method=interval.method,
             )
         beside = counts and value is not None and (bool(missing) or value != left_out)
         return MetricResult(
@@ -120,6 +121,7 @@ class Columns:
             no_interval=drawn.reason if isinstance(drawn, NoInterval) else None,
             left_out=left_out if beside else None,
             baseline=metric.baseline,
+            interval_method=interval.method,
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -16,6 +16,7 @@ class MetricResult(msgspec.Struct, frozen=True, kw_only=True):
     value without them. `value` is None where nothing was scored, or too little to show; `undefined`
     then says why. `interval` is that of `value`, None where none can be drawn; `no_interval` then
     says why. `n` units of so many `users` have a value.
+    `interval_method` is how its bounds came of the bootstrap's draws.
     """
 
     value: float | None
@@ -32,6 +33,7 @@ class MetricResult(msgspec.Struct, frozen=True, kw_only=True):
     no_interval: str | None = None
     left_out: float | None = None
     baseline: bool = False
+    interval_method: Literal["percentile", "bca"] = "percentile"
 
 
 class RoleUse(msgspec.Struct, frozen=True, kw_only=True):

@@ -27,6 +27,9 @@ SILENT: Mapping[str, Any] = {"required": True, "entries": None}
 """Keys of a table that are left out at these values, so that a task that does not use them has the
 hash that it would have without them."""
 
+SILENT_METHOD = "percentile"
+"""The method of intervals that is left out likewise."""
+
 
 def content_hash(
     task: Task,
@@ -45,6 +48,8 @@ def content_hash(
         for name, value in SILENT.items():
             if table[name] == value:
                 del table[name]
+    if parts["interval"]["method"] == SILENT_METHOD:
+        del parts["interval"]["method"]
     if options is not None:
         parts["options"] = msgspec.to_builtins(options)
     return digest(

@@ -80,10 +80,11 @@ class RoleSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class IntervalSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How intervals are drawn: percentile bootstrap over users."""
+    """How intervals are drawn: a bootstrap over users, its bounds percentiles or BCa."""
 
     draws: int = 2000
     confidence: float = 0.95
+    method: Literal["percentile", "bca"] = "percentile"
 
 
 class Base(msgspec.Struct, frozen=True):

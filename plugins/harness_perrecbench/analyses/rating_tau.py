@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from statistics import StatisticsError, correlation
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import UsageError
@@ -111,29 +110,36 @@ def listed(found: Sequence[Configuration]) -> Sheet:
 def correlations(found: Sequence[Configuration]) -> Sheet:
     """Pearson's r of ptc and each error, at each level, by what the errors are of."""
     rows: list[tuple[Cell, ...]] = [
-        (title, level, source, len(both), pearson([(error, ptc) for error, ptc, _ in both]))
+        (title, level, source, len(both), *pearson([(error, ptc) for error, ptc, _ in both]))
         for name, title in ERRORS.items()
         for (level, source), both in pairs(found, name).items()
     ]
     return Sheet(
         title="Pearson's r with ptc, over configurations",
-        columns=("error", "level", "of", "configurations", "r"),
+        columns=("error", "level", "of", "configurations", "r", "95% interval"),
         rows=tuple(rows),
         notes=(
             f"there is no r of fewer than {FEWEST} configurations or where one side never changes",
+            "intervals by Fisher's z, from four configurations on, as if none shared a model",
         ),
         digits=2,
     )
 
 
-def pearson(both: Sequence[tuple[float, float]]) -> float | None:
-    """Pearson's r of pairs; None where it says nothing or has no value."""
+def pearson(both: Sequence[tuple[float, float]]) -> tuple[float | None, str | None]:
+    """Pearson's r of pairs and its interval; None where they say nothing or have no value."""
+    from harness.stats import Interval, Undefined, fisher_interval
+    from harness.stats import pearson as pearson_of
+
     if len(both) < FEWEST:
-        return None
-    try:
-        return correlation(*zip(*both, strict=True))
-    except StatisticsError:
-        return None
+        return None, None
+    r = pearson_of(*zip(*both, strict=True))
+    if isinstance(r, Undefined):
+        return None, None
+    interval = fisher_interval(r, len(both))
+    if not isinstance(interval, Interval):
+        return r, None
+    return r, f"{interval.low:.2f} to {interval.high:.2f}"
 
 
 def pairs(

@@ -182,11 +182,56 @@ def test_several_runs_of_a_task_are_compared_and_each_keeps_its_own_summary(
     assert ["found", "one", "0.500", "0.500", "to", "0.500", "2", "–", "–"] in lines
     assert ["two", "0.250", "0.000", "to", "0.500", "2", "–", "–"] in lines
     assert ["three", "0.625", "0.250", "to", "1.000", "2", "–", "–"] in lines
-    assert ["one", "−", "two", "+0.250", "0.000", "to", "+0.500", "2"] in [
-        line[-8:] for line in lines
-    ]
+    # One of both people differs, and exchanged or not the difference is as large.
+    differing = ["one", "−", "two", "+0.250", "0.000", "to", "+0.500", "1.000", "1.000", "2"]
+    assert differing in [line[-10:] for line in lines]
     own = json.loads((tmp_path / "runs" / "two" / "t" / "summary.json").read_text())
     assert own["metrics"]["found"]["value"] == 1.0
+
+
+def test_runs_of_a_benchmark_without_an_oracle_are_compared_when_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    people = [f"p{number}" for number in range(7)]
+    one = a_run(tmp_path, "one", {who: [1, 2] for who in people}, benchmark="plain", items=7)
+    two = a_run(tmp_path, "two", {who: [1] for who in people}, benchmark="plain", items=7)
+    assert scored(one, two, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["comparisons"] == []
+    assert scored(one, two, "--compare", "--json") == 0
+    comparison = comparison_in(capsys.readouterr().out)
+    assert comparison["oracle"] is None
+    found, many = comparison["differences"]
+    assert (found["value"], found["p"], found["p_holm"]) == (0.0, 1.0, 1.0)
+    # Of the 128 ways of exchanging only none and all give ±1: p is 1/64, and doubled by Holm.
+    assert (many["value"], many["p"], many["p_holm"]) == (1.0, 1 / 64, 1 / 32)
+    assert (many["exact"], many["no_p"]) == (True, None)
+    assert scored(one, two, "--compare") == 0
+    assert "t  version 1, 2 runs compared\n" in capsys.readouterr().out
+
+
+def test_comparing_needs_two_runs_of_a_task(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one = a_run(tmp_path, "one", {"ann": [1], "bob": []}, benchmark="plain")
+    assert scored(one, "--compare") == 1
+    err = capsys.readouterr().err
+    assert "there is nothing to compare, and nothing was written" in err
+    assert "expected: two runs or more with the same finished task" in err
+
+
+def test_intervals_by_another_method_change_no_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    people = {f"p{number}": list(range(number)) for number in range(9)}
+    one = a_run(tmp_path, "one", people, benchmark="plain", items=9)
+    assert scored(one) == 0
+    before = files_of(tmp_path / "runs")
+    capsys.readouterr()
+    assert scored(one, "--set", "interval.method=bca") == 0
+    out = capsys.readouterr().out
+    assert "95% BCa interval" in out
+    assert "scored with interval.method percentile → bca" in out
+    assert files_of(tmp_path / "runs") == before
 
 
 def test_one_run_is_not_compared_unless_a_file_is_given_or_wanted(

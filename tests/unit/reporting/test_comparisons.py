@@ -82,6 +82,8 @@ COMPARISON = Comparison(
             users=38,
             interval=(-0.02, 0.2),
             confidence=0.95,
+            p=0.0004,
+            p_holm=0.0012,
         ),
     ),
 )
@@ -121,11 +123,39 @@ def test_runs_stand_below_one_another_metric_after_metric():
         "is      gpt                      0.260  0.200 to 0.300  38",
         "        llama *                      –               –   –",
         "",
-        "metric  first − second  difference      95% interval   n",
-        "────────────────────────────────────────────────────────",
-        "f1      gpt − llama *       +0.110  -0.020 to +0.200  38",
+        "metric  first − second  difference      95% interval       p  p (Holm)   n",
+        "──────────────────────────────────────────────────────────────────────────",
+        "f1      gpt − llama *       +0.110  -0.020 to +0.200  <0.001     0.001  38",
         "",
     ]
+
+
+def test_what_has_no_interval_and_no_p_says_why():
+    (difference,) = COMPARISON.differences
+    lost = replace(
+        difference, interval=None, no_interval="one user", p=None, p_holm=None, no_p="one user"
+    )
+    lines = printed(replace(COMPARISON, differences=(lost, lost)), width=80)
+    assert lines[-4].split()[-5:] == ["+0.110", "–", "–", "–", "38"]
+    assert lines[-3:] == ["  f1: no interval: one user", "  f1: no p: one user", ""]
+
+
+def test_without_an_oracle_none_is_told():
+    assert printed(replace(COMPARISON, oracle=None), width=80)[0] == (
+        "gist  version 1, 2 runs compared"
+    )
+
+
+def test_bca_intervals_are_called_so():
+    runs = tuple(
+        replace(
+            run,
+            metrics={n: replace(each, interval_method="bca") for n, each in run.metrics.items()},
+        )
+        for run in COMPARISON.runs
+    )
+    lines = printed(replace(COMPARISON, runs=runs), width=80)
+    assert lines[7].startswith("metric  run      value  95% BCa interval   n")
 
 
 def test_what_only_rounding_tells_apart_is_no_difference():
@@ -143,6 +173,8 @@ def test_what_only_rounding_tells_apart_is_no_difference():
         "0.000",
         "to",
         "0.000",
+        "<0.001",
+        "0.001",
         "38",
     ]
 

@@ -76,6 +76,7 @@ def test_what_shapes_no_result_changes_nothing(same):
         {"roles": {"judge": RoleSpec(default="m")}},
         {"stages": {"guess": {"candidate": {"temperature": 1}}}},
         {"interval": IntervalSpec(draws=10)},
+        {"interval": IntervalSpec(method="bca")},
     ],
 )
 def test_what_shapes_a_result_changes_the_hash(other):

@@ -85,7 +85,8 @@ class OracleUse(msgspec.Struct, frozen=True, kw_only=True):
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     """Runs of one task beside each other. A run's own summary stays its own.
 
-    Of a benchmark that has an oracle they are scored against their common one. `doubts` are what the scores themselves say against putting the runs side by side.
+    Of a benchmark that has an oracle they are scored against their common one. `doubts` are what
+    the scores themselves say against putting the runs side by side.
     """
 
     task: str

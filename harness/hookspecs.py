@@ -11,7 +11,7 @@ import msgspec
 import pluggy
 
 if TYPE_CHECKING:
-    from harness.judging import Judge
+    from harness.judging import Judge, JudgeParts, Stands
     from harness.models import Model, ModelSettings
     from harness.pipeline.benchmark import Benchmark
     from harness.pipeline.tools import Analysis, DataTool
@@ -32,7 +32,7 @@ hookimpl = pluggy.HookimplMarker(PROJECT)
 
 BenchmarkFactory = Callable[[], "Benchmark"]
 ModelFactory = Callable[["ModelSettings"], "Model"]
-JudgeFactory = Callable[["Model | None", Mapping[str, str]], "Judge"]
+JudgeFactory = Callable[["JudgeParts"], "Judge"]
 Respondent = Callable[[Mapping[str, Any], Random], str]
 
 
@@ -61,7 +61,7 @@ class RegisterJudge(Protocol):
         name: str,
         factory: JudgeFactory,
         *,
-        needs_model: bool = False,
+        on: Stands = "alone",
         description: str = "",
         arguments: Mapping[str, str] | None = None,
     ) -> None: ...
@@ -136,7 +136,10 @@ def register_models(register: RegisterModel) -> None:
 
 @hookspec
 def register_judges(register: RegisterJudge) -> None:
-    """Call `register(name, factory)` for each judge adapter that `--judge` may name."""
+    """Call `register(name, factory, on=…)` for each judge that `--judge` may name.
+
+    `on` is what stands behind its name in a SPEC: arguments, a model, or other judges.
+    """
 
 
 @hookspec

@@ -131,6 +131,11 @@ def in_the_dark(outcome: Reply | CallError | None) -> bool:
     return not isinstance(outcome, CallError) or outcome.cause in IN_THE_DARK
 
 
+def player_name(role: str, member: str = "") -> str:
+    """What those who play a role are counted under: members of a judge that is several apart."""
+    return f"{role} {member}" if member else role
+
+
 def usage_name(stage: str, role: str) -> str:
     """Under what a manifest keeps the totals of one role in one stage."""
     return f"{stage}, {role}"

@@ -12,6 +12,13 @@ if TYPE_CHECKING:
     Kind = ModelRegistration | JudgeRegistration
 
 
+WANTS = {
+    "model": "a model behind it: {name}:openai:model=NAME,base_url=URL",
+    "judges": "judges behind it: {name}:openai:model=A,base_url=URL+openai:model=B,base_url=URL",
+}
+"""What a judge stands on, and how it is given."""
+
+
 def add_kind_parser(subparsers: Any, command: str, *, of: str) -> argparse.ArgumentParser:
     """Add a command that lists kinds of something, or shows one with its arguments."""
     parser: argparse.ArgumentParser = subparsers.add_parser(
@@ -44,14 +51,14 @@ def show_kinds(
 
 
 def _as_json(kind: Kind) -> dict[str, Any]:
-    needs = getattr(kind, "needs_model", None)
+    stands = getattr(kind, "on", None)
     return {
         "name": kind.name,
         "plugin": kind.origin.plugin,
         "distribution": kind.origin.distribution,
         "description": kind.description,
         "arguments": dict(kind.arguments),
-        **({} if needs is None else {"needs_model": needs}),
+        **({} if stands is None else {"on": stands}),
     }
 
 
@@ -68,8 +75,9 @@ def _print_page(kind: Kind) -> None:
         ("about", kind.description),
         ("plugin", f"{kind.origin.plugin} of {kind.origin.distribution}"),
     ]
-    if getattr(kind, "needs_model", False):
-        about.append(("wants", f"a model behind it: {kind.name}:openai:model=NAME,base_url=URL"))
+    behind = WANTS.get(getattr(kind, "on", ""))
+    if behind is not None:
+        about.append(("wants", behind.format(name=kind.name)))
     _print_rows([row for row in about if row[1]])
     if kind.arguments:
         print("arguments:")

@@ -66,7 +66,7 @@ def refuse_taken(models: Mapping[str, NamedModel], plugins: Plugins) -> None:
 
 def expanded(spec: str, models: Mapping[str, NamedModel], plugins: Plugins) -> str:
     """A SPEC with what a name in it stands for; arguments after the name win over its own."""
-    from harness.pipeline.roles import parse_spec
+    from harness.pipeline.roles import joined_members, parse_spec, split_members
 
     kind, colon, rest = spec.partition(":")
     if kind in models:
@@ -78,6 +78,9 @@ def expanded(spec: str, models: Mapping[str, NamedModel], plugins: Plugins) -> s
             raise UsageError("the arguments cannot be used", where=named.where, found=spec,
                              expected=str(error)) from error  # fmt: skip
         return f"{named.kind}:{text}" if text else named.kind
-    if colon and plugins.has_judge(kind) and plugins.judge(kind).needs_model:
+    if colon and plugins.has_judge(kind) and plugins.judge(kind).on == "model":
         return f"{kind}:{expanded(rest, models, plugins)}"
+    if colon and plugins.has_judge(kind) and plugins.judge(kind).on == "judges":
+        members = (expanded(one, models, plugins) for one in split_members(rest))
+        return f"{kind}:{joined_members(members)}"
     return spec

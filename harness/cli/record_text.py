@@ -41,7 +41,8 @@ def _call(call: CallRecord) -> Iterator[str]:
 
 
 def _described(call: CallRecord) -> str:
-    parts = [f"{call.role}, prompt {call.prompt}, from {call.source}"]
+    who = f"{call.role} {call.member}" if call.member else call.role
+    parts = [f"{who}, prompt {call.prompt}, from {call.source}"]
     if call.repeat:
         parts.append(f"repeat {call.repeat}")
     if call.finish is not None:

@@ -19,7 +19,10 @@ def print_server_commands(settings: RunSettings) -> int:
 
     prepared = prepare(settings, load_plugins())
     models: list[object] = [
-        binding.model for task in prepared.tasks for binding in task.bindings.values()
+        model
+        for task in prepared.tasks
+        for binding in task.bindings.values()
+        for model in binding.models
     ]
     started = {id(model): model for model in models if isinstance(model, StartsServer)}
     if not started:

@@ -1,6 +1,6 @@
 """Questions that a judge is asked and the verdicts it gives."""
 
-from harness.judging.contract import Ask, Judge
+from harness.judging.contract import Ask, Judge, JudgeParts, Member, Stands
 from harness.judging.questions import (
     Classified,
     Classify,
@@ -8,6 +8,7 @@ from harness.judging.questions import (
     Select,
     Selected,
     Verdict,
+    Vote,
 )
 
 __all__ = [
@@ -15,8 +16,12 @@ __all__ = [
     "Classified",
     "Classify",
     "Judge",
+    "JudgeParts",
+    "Member",
     "Question",
     "Select",
     "Selected",
+    "Stands",
     "Verdict",
+    "Vote",
 ]

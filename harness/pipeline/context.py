@@ -77,8 +77,8 @@ class StageContext:
     def models(self) -> tuple[Model, ...]:
         """The models the stage may ask, without repeats, its first role's first."""
         roles = (*self.stage.roles, *self.stage.judges)
-        models = (self.bindings[role].model for role in roles)
-        return tuple({id(model): model for model in models if model is not None}.values())
+        models = (model for role in roles for model in self.bindings[role].models)
+        return tuple({id(model): model for model in models}.values())
 
     def calls(self, item: Item) -> tuple[int, int]:
         """The calls that an item makes at least and at most, when every answer can be read."""
@@ -107,6 +107,13 @@ class StageContext:
                 expected="the role in the stage's `judges`",
             )
         return judge
+
+    def members(self, role: str) -> dict[int, str]:
+        """What each model of a judge's role is called, by its `id`; "" where there is but one."""
+        binding = self._binding(role)
+        if binding.members:
+            return {id(model): one.label for one in binding.members for model in one.models}
+        return {id(model): "" for model in binding.models}
 
     def template(self, prompt: str, role: str) -> Template:
         """The template of that prompt for that role."""

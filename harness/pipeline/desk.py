@@ -5,21 +5,23 @@ from __future__ import annotations
 import functools
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from random import Random
 from typing import Any, Literal, Protocol, TypeVar, overload
 
 import msgspec
 
 from harness.calls.client import Answer, Client
+from harness.calls.usage import player_name
 from harness.errors import PluginError
 from harness.hashing import stable_int
-from harness.judging import Classified, Classify, Question, Select, Selected, Verdict
+from harness.judging import Classified, Classify, Question, Select, Selected, Verdict, Vote
 from harness.models import Message, Model, Reply, Request, Topic
 from harness.outcomes import CallFailed, NoVerdict, Parsed, Unreadable
 from harness.parsing import Reader, split_reasoning
 from harness.pipeline.benchmark import Item
 from harness.pipeline.context import StageContext
-from harness.results.records import CallRecord
+from harness.results.records import CallRecord, Judged
 
 T = TypeVar("T")
 
@@ -38,7 +40,7 @@ class Memo(Protocol):
 
 
 class Desk:
-    """One item's desk. `calls` fills with the record of everything that was asked."""
+    """One item's desk. `calls` and `judged` fill with what was asked and what judges decided."""
 
     def __init__(
         self,
@@ -55,6 +57,7 @@ class Desk:
         self._memo = memo
         self._refresh = refresh
         self.calls: list[CallRecord] = []
+        self.judged: list[Judged] = []
 
     @property
     def options(self) -> Any:
@@ -98,7 +101,27 @@ class Desk:
         unless `truncated="read"`. With `corrected` a try after the first shows what was answered
         before and why that could not be read; without it, the same question is asked again.
         """
-        model = self._context.model(role)
+        call = _Call(role=role, model=self._context.model(role))
+        return await self._ask(
+            call, prompt, variables, read=read, tries=tries, repeat=repeat, truncated=truncated,
+            corrected=corrected, into=self.calls,
+        )  # fmt: skip
+
+    async def _ask(
+        self,
+        call: _Call,
+        prompt: str,
+        variables: Mapping[str, Any],
+        *,
+        read: Reader[T],
+        tries: int,
+        repeat: int = 0,
+        truncated: Literal["fail", "read"] = "fail",
+        corrected: bool,
+        into: list[CallRecord],
+    ) -> Parsed[T] | Unreadable | CallFailed:
+        """As `ask`, with the model that is meant; what was asked is noted in `into`."""
+        model, role = call.model, call.role
         asked = self._context.template(prompt, role).render(variables)
         request = Request(
             messages=asked,
@@ -119,19 +142,19 @@ class Desk:
                 model,
                 request,
                 repeat=number,
-                role=role,
+                role=player_name(role, call.member),
                 stage=self._context.label,
                 refresh=self._refresh,
             )
             note = functools.partial(
-                _record, answer, role=role, prompt=prompt, repeat=number, request=request
+                _record, answer, call=call, prompt=prompt, repeat=number, request=request
             )
             try:
                 outcome = self._read(answer, read, truncated=truncated)
             except Exception as error:
-                self.calls.append(note(Unreadable("reader_failed", repr(error))))
+                into.append(note(Unreadable("reader_failed", repr(error))))
                 raise
-            self.calls.append(note(outcome))
+            into.append(note(outcome))
             if not isinstance(outcome, Unreadable):
                 break
             if corrected and answer.reply is not None:
@@ -148,13 +171,18 @@ class Desk:
     async def judge(self, question: Question, *, role: str = "judge") -> Verdict | NoVerdict:
         """What the role's judge decided."""
         judge = self._context.judge(role)
-        verdict = await judge.judge(question, functools.partial(self.ask, role))
+        asking = _JudgesAsk(self._ask, role, self._context.members(role))
+        try:
+            verdict = await judge.judge(question, asking)
+        finally:
+            self.calls += asking.in_order()
         if not isinstance(verdict, Verdict | NoVerdict):
             raise PluginError(
                 f"the judge {judge.name!r} gave no verdict",
                 found=type(verdict).__name__,
                 expected="Selected, Classified or NoVerdict",
             )
+        self.judged.append(_judged(question, verdict, role=role, votes=asking.votes))
         return verdict
 
     def _asks_schema(self, model: Model) -> bool:
@@ -178,6 +206,72 @@ class Desk:
         return outcome
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Call:
+    """Who is asked: a role's model, and which of its members where it has several."""
+
+    role: str
+    model: Model
+    member: str = ""
+
+
+class _JudgesAsk:
+    """What a judge asks with: its own models and no others. Notes the calls and the votes."""
+
+    def __init__(self, ask: Any, role: str, members: Mapping[int, str]) -> None:
+        self._ask = ask
+        self._role = role
+        self._members = members
+        self._calls: dict[int, list[CallRecord]] = {model: [] for model in members}
+        self.votes: list[Vote] = []
+
+    async def __call__(
+        self,
+        model: Model,
+        prompt: str,
+        variables: Mapping[str, Any],
+        *,
+        read: Reader[T],
+        tries: int,
+        corrected: bool = False,
+    ) -> Parsed[T] | Unreadable | CallFailed:
+        if id(model) not in self._members:
+            raise PluginError(
+                f"the judge of the role {self._role!r} asks a model that is not its own",
+                found=f"{model.identity.kind}:{model.identity.name}",
+                expected="one of its `models`",
+            )
+        call = _Call(role=self._role, model=model, member=self._members[id(model)])
+        found: Parsed[T] | Unreadable | CallFailed = await self._ask(
+            call, prompt, variables, read=read, tries=tries, corrected=corrected,
+            into=self._calls[id(model)],
+        )  # fmt: skip
+        return found
+
+    def vote(self, vote: Vote) -> None:
+        """Keep what one of several judges decided."""
+        self.votes.append(vote)
+
+    def in_order(self) -> list[CallRecord]:
+        """The calls, model after model, whichever answered first."""
+        return [call for of_model in self._calls.values() for call in of_model]
+
+
+def _judged(
+    question: Question, verdict: Verdict | NoVerdict, *, role: str, votes: Sequence[Vote]
+) -> Judged:
+    if isinstance(question, Classify):
+        return Judged(
+            role=role, prompt=question.prompt, verdict=verdict, texts=len(question.texts),
+            votes=tuple(votes),
+        )  # fmt: skip
+    numbers = tuple(str(number) for number in range(1, len(question.options) + 1))
+    return Judged(
+        role=role, prompt=question.prompt, verdict=verdict, subject=question.subject,
+        labels=question.labels or numbers, votes=tuple(votes),
+    )  # fmt: skip
+
+
 def _correction(asked: Sequence[Message], reply: Reply, failure: Unreadable) -> tuple[Message, ...]:
     """What is said after an answer that could not be read; nothing where the same is to be asked.
 
@@ -198,7 +292,7 @@ def _record(
     answer: Answer,
     outcome: Parsed[Any] | Unreadable | CallFailed,
     *,
-    role: str,
+    call: _Call,
     prompt: str,
     repeat: int,
     request: Request,
@@ -206,7 +300,8 @@ def _record(
     reply = answer.reply
     text, reasoning = _parts(reply)
     return CallRecord(
-        role=role,
+        role=call.role,
+        member=call.member,
         prompt=prompt,
         key=answer.key,
         repeat=repeat,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -47,6 +47,14 @@ def expected_cost(
     cheapest = price.input if price.cached is None else min(price.input, price.cached)
     prompts = Price(input=cheapest, output=0.0).cost(prompt=prompt_tokens, cached=0, completion=0)
     return ExpectedCost(at_most=at_most, least=prompts * least / calls, most=at_most * most / calls)
+
+
+def shared(costs: Sequence[ExpectedCost]) -> ExpectedCost:
+    """What calls cost that several models share evenly, from what each would ask for all."""
+    whole = all_together(costs)
+    many = len(costs)
+    return ExpectedCost(at_most=whole.at_most / many, least=whole.least / many,
+                        most=whole.most / many)  # fmt: skip
 
 
 def all_together(costs: Iterable[ExpectedCost]) -> ExpectedCost:

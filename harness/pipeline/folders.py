@@ -15,6 +15,7 @@ from pathlib import Path
 
 import msgspec
 
+from harness.calls.usage import player_name
 from harness.errors import UsageError
 from harness.hashing import digest
 from harness.pipeline.context import StageContext
@@ -160,9 +161,10 @@ def _stale(manifest: Manifest, prepared: Prepared, display: Display, path: Path)
     if manifest.status == "waiting":
         return False  # a batch may take a day
     if not any(
-        binding.model is not None and binding.model.identity.scope == "run"
+        model.identity.scope == "run"
         for each in prepared.tasks
         for binding in each.bindings.values()
+        for model in binding.models
     ):
         return False
     written = _last_written(path)
@@ -213,14 +215,16 @@ def _role_entries(prepared: Prepared, run_id: str) -> dict[str, RoleEntry]:
     entries: dict[str, RoleEntry] = {}
     for each in prepared.tasks:
         for role, binding in each.bindings.items():
-            entry = RoleEntry(
-                name=binding.label,
-                identity=binding.key(run_id),
-                by_rule=binding.model is not None and binding.model.identity.scope == "call",
-            )
-            same = entries.setdefault(role, entry)
-            if same != entry:
-                entries[f"{each.task.name}/{role}"] = entry
+            members = {player_name(role, one.label): one for one in binding.members}
+            for name, one in {role: binding, **members}.items():
+                entry = RoleEntry(
+                    name=one.label,
+                    identity=one.key(run_id),
+                    by_rule=one.model is not None and one.model.identity.scope == "call",
+                )
+                same = entries.setdefault(name, entry)
+                if same != entry:
+                    entries[f"{each.task.name}/{name}"] = entry
     return entries
 
 

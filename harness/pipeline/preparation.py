@@ -87,9 +87,10 @@ class PreparedTask:
         if self.settings.allow_self_judging:
             reasons.append("the candidate may judge itself")
         by_rule = {
-            binding.label
+            one.label
             for binding in self.bindings.values()
-            if binding.judge is not None and binding.model is None
+            for one in binding.single
+            if one.judge is not None and one.model is None
         }
         reasons += [f"judged by rule: {label}" for label in sorted(by_rule)]
         return tuple(reasons)
@@ -164,10 +165,10 @@ def refuse_unpriced(prepared: Prepared) -> None:
     if settings.budget.cost is None:
         return
     identities = [
-        binding.model.identity
+        model.identity
         for each in prepared.tasks
         for binding in each.bindings.values()
-        if binding.model is not None
+        for model in binding.models
     ]
     unpriced = [one for one in identities if price_of(one, settings.prices) is None]
     if unpriced:
@@ -201,7 +202,7 @@ def check_prompts(
     """Raise PromptError where a role that asks a model has no template in a stage."""
     for stage in stages:
         for role in (*stage.roles, *stage.judges):
-            if bindings[role].model is None:
+            if not bindings[role].models:
                 continue
             found = [templates.get(benchmark.name, prompt, role) for prompt in stage.templates]
             if not any(found):

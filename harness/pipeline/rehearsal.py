@@ -20,13 +20,13 @@ from harness.calls.client import Client
 from harness.calls.prices import price_of
 from harness.errors import PluginError, PromptError
 from harness.hashing import stable_int
-from harness.judging import Ask, Judge, Question, Verdict
+from harness.judging import Ask, Judge, JudgeParts, Question, Verdict
 from harness.models import CallError, Identity, Message, Reply, Request
 from harness.outcomes import Broken, NoVerdict, problem_in
 from harness.pipeline.benchmark import Item
 from harness.pipeline.context import StageContext
 from harness.pipeline.executors.local import LocalExecutor, LocalSettings
-from harness.pipeline.expected_costs import ASSUMPTIONS, ExpectedCost, expected_cost
+from harness.pipeline.expected_costs import ASSUMPTIONS, ExpectedCost, expected_cost, shared
 from harness.pipeline.memory import Memory
 from harness.pipeline.plan import Plan, StageRun
 from harness.pipeline.preparation import PreparedTask, prepare, refuse_unpriced, with_data_of
@@ -158,16 +158,18 @@ class _Understudy:
 
 @dataclass
 class _UnderstudyJudge:
-    """Has the judge's prompt made and counted, then decides by word overlap."""
+    """Has the judge's prompt made and counted for each model, then decides by word overlap."""
 
     through_model: Judge
     by_rule: Judge
-    model: _Understudy
+    models: tuple[_Understudy, ...]
+    times: int
     name: str = "rehearsal"
     version: int = 1
 
     async def judge(self, question: Question, ask: Ask) -> Verdict | NoVerdict:
-        await self.through_model.judge(question, ask)
+        for _ in range(self.times):
+            await self.through_model.judge(question, ask)
         return await self.by_rule.judge(question, ask)
 
 
@@ -225,14 +227,16 @@ async def _rehearse_task(
 def _cast(
     part: PreparedTask, understudy: _Understudy, plugins: Plugins
 ) -> tuple[StageContext, ...]:
-    lexical = plugins.judge("lexical").factory(None, {})
-    through_model = plugins.judge("llm").factory(understudy, {})
+    lexical = plugins.judge("lexical").factory(JudgeParts())
+    through_model = plugins.judge("llm").factory(JudgeParts(model=understudy))
     bindings = {}
     for role, binding in part.bindings.items():
-        if binding.model is None:
+        if not binding.models:
             bindings[role] = binding
             continue
-        judge = binding.judge and _UnderstudyJudge(through_model, lexical, understudy)
+        judge = binding.judge and _UnderstudyJudge(
+            through_model, lexical, (understudy,), times=len(binding.models)
+        )
         bindings[role] = Binding(role=role, label=binding.label, model=understudy, judge=judge)
     return replace(part, bindings=bindings).contexts("rehearsal")
 
@@ -312,6 +316,10 @@ def _forecast(
         if bounds is None:
             least, most = _bounds(context, rehearsed[stage.name])
             bounds = _scaled(least, items, seen), _scaled(most, items, seen)
+        # A judge that is several makes so many calls of one.
+        models = [len(full.bindings[role].models) for role in (*stage.roles, *stage.judges)]
+        asked = [many for many in models if many]
+        bounds = bounds[0] * min(asked, default=0), bounds[1] * max(asked, default=0)
         roles = tuple(
             _role_forecast(
                 role,
@@ -320,7 +328,7 @@ def _forecast(
                 scale=(items, seen),
             )
             for role in (*stage.roles, *stage.judges)
-            if full.bindings[role].model is not None
+            if full.bindings[role].models
         )
         forecasts.append(
             StageForecast(
@@ -328,8 +336,8 @@ def _forecast(
                 stage=stage.name,
                 items=items,
                 exact=whom.items is not None,
-                least_calls=bounds[0] if roles else 0,
-                most_calls=bounds[1] if roles else 0,
+                least_calls=bounds[0],
+                most_calls=bounds[1],
                 roles=_priced(full, roles, bounds),
             )
         )
@@ -370,16 +378,21 @@ def _priced(
     all_calls = sum(role.calls for role in roles)
     priced = []
     for role in roles:
-        model = full.bindings[role.role].model
-        assert model is not None, "roles without a model are not forecast"
+        models = full.bindings[role.role].models
         part = role.calls / all_calls if all_calls else 1.0
-        cost = expected_cost(
-            price_of(model.identity, prices),
-            calls=role.calls,
-            prompt_tokens=role.prompt_tokens,
-            completion_tokens=role.most_completion_tokens,
-            bounds=(bounds[0] * part, bounds[1] * part),
-        )
+        costs = [
+            expected_cost(
+                price_of(model.identity, prices),
+                calls=role.calls,
+                prompt_tokens=role.prompt_tokens,
+                completion_tokens=role.most_completion_tokens,
+                bounds=(bounds[0] * part, bounds[1] * part),
+            )
+            for model in models
+        ]
+        known = [cost for cost in costs if cost is not None]
+        # Each of a judge that is several is asked as much of what all of them are.
+        cost = shared(known) if len(known) == len(costs) else None
         priced.append(msgspec.structs.replace(role, cost=cost))
     return tuple(priced)
 

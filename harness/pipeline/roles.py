@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from harness.errors import HarnessError, PluginError, UsageError, did_you_mean
 from harness.hashing import digest
-from harness.judging import Judge
+from harness.judging import Judge, JudgeParts, Member
 from harness.models import Model, ModelSettings
 from harness.pipeline.benchmark import Benchmark, Stage
 from harness.tasks.task import Task
@@ -35,12 +36,27 @@ MODEL_JUDGE = "llm"
 
 @dataclass(frozen=True, kw_only=True)
 class Binding:
-    """What stands behind a role: a model, a judge by rule, or a judge over a model."""
+    """What stands behind a role: a model, or a judge by rule, over a model or of several judges.
+
+    `members` are the judges that it is of.
+    """
 
     role: str
     label: str
     model: Model | None
     judge: Judge | None = None
+    members: tuple[Binding, ...] = ()
+
+    @property
+    def models(self) -> tuple[Model, ...]:
+        """All models that the role asks."""
+        own = () if self.model is None else (self.model,)
+        return (*own, *(model for member in self.members for model in member.models))
+
+    @property
+    def single(self) -> tuple[Binding, ...]:
+        """The judges that it is of, or itself."""
+        return self.members or (self,)
 
     def key(self, run_id: str) -> dict[str, Any]:
         """The part of a stage's key that stands for this role."""
@@ -49,6 +65,8 @@ class Binding:
             parts["judge"] = {"name": self.judge.name, "version": self.judge.version}
         if self.model is not None:
             parts["model"] = self.model.identity.key(run_id)
+        if self.members:
+            parts["members"] = {member.label: member.key(run_id) for member in self.members}
         return parts
 
 
@@ -104,6 +122,17 @@ class _Opened:
     model: Model
     spec: Spec
     role: str
+
+
+def split_members(text: str) -> tuple[str, ...]:
+    """The specs in `SPEC+SPEC+…`: a `+` before a letter parts two, unless it is written `\\+`."""
+    parts = re.split(r"(?<!\\)\+(?=[^\W\d_])", text)
+    return tuple(part.replace("\\+", "+") for part in parts if part)
+
+
+def joined_members(specs: Iterable[str]) -> str:
+    """The specs as one text that `split_members` parts into them again."""
+    return "+".join(re.sub(r"\+(?=[^\W\d_])", r"\\+", spec) for spec in specs)
 
 
 class Unbound(UsageError):
@@ -183,13 +212,18 @@ class RoleBinder:
         spec = self._spec_of(role, task, seen=())
         if not as_judge:
             return Binding(role=role, label=spec.label, model=self._model(spec, role))
+        return self._judging(spec, role)
+
+    def _judging(self, spec: Spec, role: str) -> Binding:
         if not self._plugins.has_judge(spec.kind):
             self._refuse_unknown_judge(spec.kind, role)
             return self._judge_over(MODEL_JUDGE, spec, role, label=spec.label)
         registration = self._plugins.judge(spec.kind)
-        if not registration.needs_model:
-            judge = made(spec.kind, lambda: registration.factory(None, spec.args))
+        if registration.on == "alone":
+            judge = made(spec.kind, lambda: registration.factory(JudgeParts(args=spec.args)))
             return Binding(role=role, label=spec.label, model=None, judge=judge)
+        if registration.on == "judges":
+            return self._judge_of_several(spec, role)
         if not spec.rest:
             raise UsageError(
                 f"the judge {spec.kind!r} needs a model",
@@ -198,6 +232,37 @@ class RoleBinder:
             )
         below = parse_spec(spec.rest)
         return self._judge_over(spec.kind, below, role, label=f"{spec.kind}:{below.label}")
+
+    def _judge_of_several(self, spec: Spec, role: str) -> Binding:
+        """A judge over judges; each is called as in tables, with a number where names repeat."""
+        found: list[Binding] = []
+        for text in split_members(spec.rest):
+            below = parse_spec(text)
+            if (
+                self._plugins.has_judge(below.kind)
+                and self._plugins.judge(below.kind).on == "judges"
+            ):
+                raise UsageError(
+                    f"the judge {spec.kind!r} cannot be of judges that are several themselves",
+                    where=f"role {role}",
+                    found=text,
+                )
+            found.append(self._judging(below, role))
+        _refuse_twice(found, spec.kind, role)
+        members = []
+        for number, one in enumerate(found):
+            again = sum(other.label == one.label for other in found[:number])
+            label = f"{one.label} #{again + 1}" if again else one.label
+            members.append(replace(one, label=label))
+        parts = JudgeParts(
+            members=tuple(
+                Member(label=one.label, judge=one.judge) for one in members if one.judge is not None
+            )
+        )
+        factory = self._plugins.judge(spec.kind).factory
+        judge = made(spec.kind, lambda: factory(parts))
+        label = f"{spec.kind}:{'+'.join(one.label for one in members)}"
+        return Binding(role=role, label=label, model=None, judge=judge, members=tuple(members))
 
     def _refuse_unknown_judge(self, kind: str, role: str) -> None:
         if self._plugins.has_model(kind) or self._plugins.broken:
@@ -213,7 +278,7 @@ class RoleBinder:
     def _judge_over(self, adapter: str, spec: Spec, role: str, *, label: str) -> Binding:
         model = self._model(spec, role)
         factory = self._plugins.judge(adapter).factory
-        judge = made(adapter, lambda: factory(model, {}))
+        judge = made(adapter, lambda: factory(JudgeParts(model=model)))
         return Binding(role=role, label=label, model=model, judge=judge)
 
     def _spec_of(self, role: str, task: Task, *, seen: Sequence[str]) -> Spec:
@@ -225,7 +290,7 @@ class RoleBinder:
             )
         self._bound.add(role)
         if role in self._settings.roles:
-            return parse_spec(self._settings.roles[role])
+            return self._spec(self._settings.roles[role])
         if role == CANDIDATE:
             return self._candidate
         wanted = task.roles.get(role)
@@ -242,11 +307,18 @@ class RoleBinder:
             else None,
         )
 
+    def _spec(self, text: str) -> Spec:
+        """The spec in a text; of a judge that is of several, theirs are left as they stand."""
+        kind, _, rest = text.partition(":")
+        if self._plugins.has_judge(kind) and self._plugins.judge(kind).on == "judges":
+            return Spec(kind=kind, args={}, rest=rest)
+        return parse_spec(text)
+
     def _default_spec(self, text: str) -> Spec:
         """A task's default names a kind, or only weights: those open as the candidate does."""
         kind = text.partition(":")[0]
         if self._plugins.has_model(kind) or self._plugins.has_judge(kind):
-            return parse_spec(text)
+            return self._spec(text)
         unpinned = {
             name: value
             for name, value in self._candidate.args.items()
@@ -295,17 +367,33 @@ class RoleBinder:
         return model
 
     def _refuse_self_judging(self, judge: Binding, task: Task) -> None:
-        if judge.model is None or self._settings.allow_self_judging:
+        if not judge.models or self._settings.allow_self_judging:
             return
         candidate = self._model(self._candidate, CANDIDATE)
-        if judge.model.identity.may_be(candidate.identity):
+        for one in judge.single:
+            if any(model.identity.may_be(candidate.identity) for model in one.models):
+                raise UsageError(
+                    f"the candidate would judge itself in task {task.name}",
+                    where=f"role {judge.role}",
+                    found=one.label,
+                    expected="another model as judge, or revision= of both where they differ",
+                    hint="--allow_self_judging lets it, and every table says so",
+                )
+
+
+def _refuse_twice(members: Sequence[Binding], kind: str, role: str) -> None:
+    """Raise UsageError where two are the same judge: it would have two votes."""
+    seen: dict[str, str] = {}
+    for one in members:
+        key = digest(one.key("run"))
+        if key in seen:
             raise UsageError(
-                f"the candidate would judge itself in task {task.name}",
-                where=f"role {judge.role}",
-                found=judge.label,
-                expected="another model as judge, or revision= of both where they differ",
-                hint="--allow_self_judging lets it, and every table says so",
+                f"the judge {kind!r} has a member twice",
+                where=f"role {role}",
+                found=f"{seen[key]} and {one.label}",
+                expected="judges that differ, by revision= where the name is the same",
             )
+        seen[key] = one.label
 
 
 def _refuse_other_ways(first: _Opened, spec: Spec, role: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pluggy
 
@@ -30,6 +30,9 @@ from harness.plugin_manager.registrations import (
     Registration,
     RespondentRegistration,
 )
+
+if TYPE_CHECKING:
+    from harness.judging import Stands
 from harness.plugin_manager.tracing import tracer
 
 COMMAND = re.compile(r"[A-Za-z]\w*", re.ASCII)
@@ -66,13 +69,13 @@ def registered_by(
         name: str,
         factory: JudgeFactory,
         *,
-        needs_model: bool = False,
+        on: Stands = "alone",
         description: str = "",
         arguments: Mapping[str, str] | None = None,
     ) -> None:
         registration = JudgeRegistration(
             name=name, factory=factory, origin=origin, description=description,
-            needs_model=needs_model, arguments=dict(arguments or {}),
+            on=on, arguments=dict(arguments or {}),
         )  # fmt: skip
         judges.append((name, registration))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from harness.errors import PluginError
 from harness.hookspecs import (
@@ -16,6 +16,9 @@ from harness.hookspecs import (
     ModelFactory,
     Respondent,
 )
+
+if TYPE_CHECKING:
+    from harness.judging import Stands
 
 K = TypeVar("K", bound=Hashable)
 F = TypeVar("F")
@@ -71,9 +74,9 @@ class ModelRegistration(Registration[ModelFactory]):
 
 @dataclass(frozen=True, kw_only=True)
 class JudgeRegistration(Registration[JudgeFactory]):
-    """A judge adapter; `needs_model` says that its factory wants a model."""
+    """A judge adapter, and what it stands on."""
 
-    needs_model: bool = False
+    on: Stands = "alone"
     arguments: Mapping[str, str] = field(default_factory=dict)
 
 

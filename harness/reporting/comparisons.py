@@ -112,18 +112,18 @@ def p_value(value: float | None) -> str:
     return "<0.001" if value < 0.001 else number(value)
 
 
-def _missing_tests(comparison: Comparison) -> list[RenderableType]:
+def _missing_tests(comparison: Comparison) -> Sequence[RenderableType]:
     """What has no p or no interval, and why; each reason once."""
     reasons: dict[str, list[str]] = {}
     for each in comparison.differences:
         for what, why in (("interval", each.no_interval), ("p", each.no_p)):
             if why is not None:
                 reasons.setdefault(f"no {what}: {clean_text(why)}", []).append(each.metric)
-    return indented(
-        (f"{', '.join(map(clean_text, dict.fromkeys(metrics)))}: {reason}"
-         for reason, metrics in reasons.items()),
-        "dim",
-    )  # fmt: skip
+    lines = [
+        f"{', '.join(map(clean_text, dict.fromkeys(metrics)))}: {reason}"
+        for reason, metrics in reasons.items()
+    ]
+    return indented(lines, "dim")
 
 
 def _head(comparison: Comparison, names: Mapping[str, str]) -> list[RenderableType]:

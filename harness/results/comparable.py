@@ -127,10 +127,14 @@ def _roles(task: KeptTask) -> dict[str, RoleEntry]:
 def _identity(entry: RoleEntry) -> dict[str, Any]:
     if not entry.identity:
         return {"name": entry.name}
-    return {
-        part: {name: value for name, value in about.items() if name != "run"}
-        for part, about in entry.identity.items()
-    }
+    found: dict[str, Any] = _without_run(entry.identity)
+    return found
+
+
+def _without_run(about: Any) -> Any:
+    if not isinstance(about, Mapping):
+        return about
+    return {name: _without_run(value) for name, value in about.items() if name != "run"}
 
 
 def _stage(components: Mapping[str, Any]) -> dict[str, Any]:
@@ -145,7 +149,7 @@ def _stage(components: Mapping[str, Any]) -> dict[str, Any]:
 
 def _own_judge(task: KeptTask, reference: KeptTask) -> tuple[str, ...]:
     """Why a run may not be judged as the reference is: its candidate would judge itself."""
-    candidate = _model(_roles(task).get(CANDIDATE))
+    candidate = next(iter(_models(_roles(task).get(CANDIDATE))), None)
     judging = {role for stage in task.benchmark.stages for role in stage.judges}
     judges: Iterable[tuple[str, RoleEntry]] = _others(reference).items()
     names = dict.fromkeys(
@@ -153,17 +157,21 @@ def _own_judge(task: KeptTask, reference: KeptTask) -> tuple[str, ...]:
         for role, entry in judges
         if role in judging
         and candidate is not None
-        and (judge := _model(entry)) is not None
-        and judge.may_be(candidate)
+        and any(judge.may_be(candidate) for judge in _models(entry))
     )
     return tuple(f"its candidate is the judge, {name}" for name in names)
 
 
-def _model(entry: RoleEntry | None) -> Identity | None:
-    about = entry.identity.get("model") if entry is not None else None
-    if about is None:
-        return None
-    return Identity(kind=about["kind"], name=about["name"], details=about.get("details", {}))
+def _models(entry: RoleEntry | None) -> list[Identity]:
+    """The models behind a role: one, or those of a judge's members."""
+    if entry is None:
+        return []
+    parts = [entry.identity, *entry.identity.get("members", {}).values()]
+    return [
+        Identity(kind=about["kind"], name=about["name"], details=about.get("details", {}))
+        for part in parts
+        if (about := part.get("model")) is not None
+    ]
 
 
 def _refused(task: KeptTask, because: tuple[str, ...]) -> Refused:

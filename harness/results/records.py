@@ -7,6 +7,7 @@ from typing import Any, Generic, Literal, Protocol, TypeVar
 
 import msgspec
 
+from harness.judging import Classified, Selected, Vote
 from harness.models import Finish, Message, Usage
 from harness.outcomes import Broken, CallFailed, NoVerdict, Unreadable
 
@@ -23,6 +24,7 @@ class CallRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     `source` is where the reply came from: the model, the store, or an identical call in flight.
     `wasted` are the tokens of attempts that brought no reply; of `untold` attempts, that of the
     reply included, no tokens were told though they may have cost some.
+    `member` is who was asked of a judge that is several.
     """
 
     role: str
@@ -42,6 +44,23 @@ class CallRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     rung: str | None = None
     asked_schema: bool = False
     failure: Unreadable | CallFailed | None = None
+    member: str = ""
+
+
+class Judged(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One question to a judge, and what it decided; of several judges also what each did.
+
+    A Select has a `subject` and `labels`, which the verdict's `chosen` are places in; a Classify
+    has so many `texts`, each with a label of the verdict's.
+    """
+
+    role: str
+    prompt: str
+    verdict: Selected | Classified | NoVerdict
+    subject: str | None = None
+    labels: tuple[str, ...] = ()
+    texts: int = 0
+    votes: tuple[Vote, ...] = ()
 
 
 class Done(msgspec.Struct, Generic[ValueT], frozen=True, tag="done"):
@@ -72,6 +91,15 @@ class JournalLine(Record[ItemT, ValueT], Generic[ItemT, ValueT], frozen=True, kw
     """
 
     calls: tuple[CallRecord, ...] = ()
+    judged: tuple[Judged, ...] | msgspec.UnsetType = msgspec.UNSET
+
+
+class JudgedRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """Of a line in a journal whose item it is and what judges decided, and nothing else."""
+
+    user: str
+    id: str
+    judged: tuple[Judged, ...] = ()
 
 
 def record_type(item: Any, value: Any) -> Any:

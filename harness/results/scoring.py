@@ -12,7 +12,7 @@ import msgspec
 
 from harness.calls.costs import Cost
 from harness.calls.prices import PriceTable
-from harness.calls.usage import Spend
+from harness.calls.usage import Spend, player_name
 from harness.errors import HarnessError, PluginError, TaskError, did_you_mean
 from harness.models import Usage
 from harness.redaction import without_key_material
@@ -44,6 +44,7 @@ class _Outcome(msgspec.Struct, frozen=True, gc=False):
 
 class _Call(msgspec.Struct, frozen=True, gc=False):
     role: str
+    member: str = ""
     source: str = "model"
     usage: Usage | None = None
     wasted: Usage | None = None
@@ -321,7 +322,7 @@ def _stage_summary(
         else:
             failures[record.outcome.cause] += 1
         for call in record.calls:
-            tallies[call.role].add(call)
+            tallies[player_name(call.role, call.member)].add(call)
     return StageSummary(
         items=len(index),
         done=done,

@@ -19,6 +19,7 @@ from harness.testing.code import code_of
 from harness.testing.subject import Subject, subject
 
 if TYPE_CHECKING:
+    from harness.judging import JudgeParts, Stands
     from harness.pipeline.benchmark import Stage
 
 Pins = dict[str, dict[str, dict[str, Any]]]
@@ -37,7 +38,7 @@ def pins_of(one: Subject) -> Pins:
         }
     for name in one.of(plugins.judges):
         registration = plugins.judges[name]
-        judge: Any = registration.factory(_ANY_MODEL if registration.needs_model else None, {})
+        judge: Any = registration.factory(_parts_of(registration.on))
         code = code_of(type(judge), package=package)
         found.setdefault("judges", {})[name] = {"version": judge.version, "code": code}
     for key in one.of(plugins.respondents):
@@ -48,8 +49,14 @@ def pins_of(one: Subject) -> Pins:
     return found
 
 
-_ANY_MODEL: Any = object()
-"""What a judge over a model is made with: its code is looked at, and it is asked nothing."""
+def _parts_of(on: Stands) -> JudgeParts:
+    """What a judge that stands on that can be made of: its code is looked at, and nothing asked."""
+    from harness.judging import JudgeParts, Member
+
+    anything: Any = object()
+    if on == "judges":
+        return JudgeParts(members=(Member(label="a", judge=anything),) * 2)
+    return JudgeParts(model=anything if on == "model" else None)
 
 
 def code_of_stage(stage: Stage, factory: Any, package: str) -> str:

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from harness.errors import UsageError
-from harness.judging import Ask, Classified, Classify, Judge, Question, Select, Selected, Verdict
-from harness.models import Model
+from harness.judging import (
+    Ask,
+    Classified,
+    Classify,
+    Judge,
+    JudgeParts,
+    Question,
+    Select,
+    Selected,
+    Verdict,
+)
 from harness.outcomes import NoVerdict
 
 RUNG = "rule"
@@ -54,7 +62,7 @@ class LexicalJudge:
     name: str
     share: float
     version: int = 1
-    model: None = None
+    models: tuple[()] = ()
 
     async def judge(self, question: Question, _ask: Ask) -> Verdict | NoVerdict:
         """What word overlap says; NoVerdict where the subject has no words to compare."""
@@ -63,16 +71,14 @@ class LexicalJudge:
         return classify(question)
 
 
-def make(model: Model | None, args: Mapping[str, str]) -> Judge:
+def make(parts: JudgeParts) -> Judge:
     """The judge for these arguments; a share other than the usual one is part of its name."""
-    if model is not None:
-        raise UsageError("the judge 'lexical' asks no model", hint="name it as `--judge lexical`")
-    for key in args:
+    for key in parts.args:
         if key != "share":
             raise UsageError(
                 "the judge 'lexical' has no such argument", found=key, expected="share"
             )
-    text = args.get("share")
+    text = parts.args.get("share")
     if text is None:
         return LexicalJudge(name="lexical", share=SHARE)
     try:

@@ -7,7 +7,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.errors import UsageError
-from harness.judging import Ask, Classified, Classify, Judge, Question, Select, Selected, Verdict
+from harness.judging import (
+    Ask,
+    Classified,
+    Classify,
+    Judge,
+    JudgeParts,
+    Question,
+    Select,
+    Selected,
+    Verdict,
+)
 from harness.models import Model
 from harness.outcomes import CallFailed, NoVerdict, Parsed, Unreadable
 from harness_judges.classes import ClassReader
@@ -25,6 +35,11 @@ class LlmJudge:
     model: Model
     name: str = "llm"
     version: int = 4
+
+    @property
+    def models(self) -> tuple[Model, ...]:
+        """The one that it asks."""
+        return (self.model,)
 
     async def judge(self, question: Question, ask: Ask) -> Verdict | NoVerdict:
         """What the model decided, or the cause for which the last try brought no verdict."""
@@ -49,7 +64,9 @@ class LlmJudge:
             question.variables,
         )
         read = SelectionReader(labels=labels, options=question.options, at_most=question.at_most)
-        answer = await ask(question.prompt, variables, read=read, tries=TRIES, corrected=True)
+        answer = await ask(
+            self.model, question.prompt, variables, read=read, tries=TRIES, corrected=True
+        )
         return answer.value if isinstance(answer, Parsed) else no_verdict(answer)
 
     async def _classify(self, question: Classify, ask: Ask) -> Classified | NoVerdict:
@@ -59,19 +76,21 @@ class LlmJudge:
             {"texts": list(question.texts), "labels": list(question.labels)}, question.variables
         )
         read = ClassReader(labels=question.labels, count=len(question.texts))
-        answer = await ask(question.prompt, variables, read=read, tries=TRIES, corrected=True)
+        answer = await ask(
+            self.model, question.prompt, variables, read=read, tries=TRIES, corrected=True
+        )
         return answer.value if isinstance(answer, Parsed) else no_verdict(answer)
 
 
-def make(model: Model | None, args: Mapping[str, str]) -> Judge:
+def make(parts: JudgeParts) -> Judge:
     """The judge on its model."""
-    if model is None:
+    if parts.model is None:
         raise UsageError(
             "the judge 'llm' needs a model", hint="name it as `--judge openai:…` or the like"
         )
-    for key in args:
+    for key in parts.args:
         raise UsageError("the judge 'llm' has no arguments of its own", found=key)
-    return LlmJudge(model=model)
+    return LlmJudge(model=parts.model)
 
 
 def merged(parts: dict[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:

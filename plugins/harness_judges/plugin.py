@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from harness import hookimpl
 
 if TYPE_CHECKING:
     from harness.hookspecs import RegisterJudge
-    from harness.judging import Judge
-    from harness.models import Model
+    from harness.judging import Judge, JudgeParts
 
 
 @hookimpl
 def register_judges(register: RegisterJudge) -> None:
-    """Adds `llm` and `lexical`."""
+    """Adds `llm`, `panel` and `lexical`."""
     register(
         "llm",
         make_llm,
-        needs_model=True,
+        on="model",
         description="a model, asked with the benchmark's own prompt",
+    )
+    register(
+        "panel",
+        make_panel,
+        on="judges",
+        description="several judges and their majority: panel:SPEC+SPEC+…",
     )
     register(
         "lexical",
@@ -30,15 +34,22 @@ def register_judges(register: RegisterJudge) -> None:
     )
 
 
-def make_llm(model: Model | None, args: Mapping[str, str]) -> Judge:
+def make_llm(parts: JudgeParts) -> Judge:
     """The judge `llm`, on the model bound to its role."""
     from harness_judges.llm import make
 
-    return make(model, args)
+    return make(parts)
 
 
-def make_lexical(model: Model | None, args: Mapping[str, str]) -> Judge:
+def make_panel(parts: JudgeParts) -> Judge:
+    """The judge `panel`, of the judges that it was given."""
+    from harness_judges.panel import make
+
+    return make(parts)
+
+
+def make_lexical(parts: JudgeParts) -> Judge:
     """The judge `lexical`."""
     from harness_judges.lexical import make
 
-    return make(model, args)
+    return make(parts)

@@ -58,7 +58,7 @@ def test_every_kind_of_registration_is_kept_with_its_origin(site):
 
                 @hookimpl
                 def register_judges(register):
-                    register("strict", str, needs_model=True)
+                    register("strict", str, on="model")
 
                 @hookimpl
                 def register_respondents(register):
@@ -79,7 +79,7 @@ def test_every_kind_of_registration_is_kept_with_its_origin(site):
     model = plugins.model("echo")
     assert (model.factory, model.description) == (str, "Says it again.")
     assert (model.origin.plugin, model.origin.distribution) == ("kinds", "kinds")
-    assert plugins.judge("strict").needs_model
+    assert plugins.judge("strict").on == "model"
     assert plugins.respondent("films", "name", "candidate", "loud").version == 3
     assert (plugins.has_model("echo"), plugins.has_judge("echo")) == (True, False)
     analysis = plugins.analysis("film-years")

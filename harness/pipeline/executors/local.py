@@ -266,7 +266,7 @@ class LocalExecutor:
             result = Broken("CancelledError", traceback.format_exc(limit=-4))
         except Exception as error:
             result = Broken(type(error).__name__, traceback.format_exc(limit=-4))
-        self._record(job, result, tuple(desk.calls))
+        self._record(job, result, desk)
 
     def _put_off(self, job: Job, question: PutOff) -> None:
         """Have a question written down; its stage is given up where answers lead to others."""
@@ -284,8 +284,9 @@ class LocalExecutor:
             await asyncio.sleep(0)
             self._last_breath = time.monotonic()
 
-    def _record(self, job: Job, result: Any, calls: tuple[CallRecord, ...]) -> None:
+    def _record(self, job: Job, result: Any, desk: Desk) -> None:
         feed, run = job.feed, job.feed.run
+        calls = tuple(desk.calls)
         outcome = result if isinstance(result, FAILURES) else Done(result)
         record: JournalLine[Item, Any] = JournalLine(
             key=job.key,
@@ -295,6 +296,7 @@ class LocalExecutor:
             item=job.item,
             outcome=outcome,
             calls=calls,
+            judged=tuple(desk.judged) or msgspec.UNSET,
         )
         try:
             feed.writer.append(record)
@@ -312,7 +314,7 @@ class LocalExecutor:
         try:
             feed.writer.append(record)
         except ValueError:
-            feed.writer.append(msgspec.structs.replace(record, calls=()))
+            feed.writer.append(msgspec.structs.replace(record, calls=(), judged=msgspec.UNSET))
 
     def _end_if_over(self, feed: Feed) -> None:
         run = feed.run

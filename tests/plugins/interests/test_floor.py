@@ -12,6 +12,8 @@ from harness_interests.records import Engagement, Options, Person
 from harness_interests.stages import claims, histories, name_interests, weigh_evidence
 from harness_judges.lexical import make
 
+from harness.judging import JudgeParts
+
 
 class RuleDesk:
     """A desk whose candidate is the baseline and whose judge counts words."""
@@ -23,7 +25,7 @@ class RuleDesk:
         return read(frequent_words(variables, Random(0)))
 
     async def judge(self, question, *, role):
-        return await make(None, {}).judge(question, None)
+        return await make(JudgeParts()).judge(question, None)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from harness_judges.plugin import make_lexical, make_llm
 
 from harness.errors import UsageError
-from harness.judging import Classified, Classify, Select, Selected
+from harness.judging import Classified, Classify, JudgeParts, Select, Selected
 from harness.outcomes import CallFailed, NoVerdict, Parsed, Unreadable
 from harness.parsing import Reader
 
@@ -25,6 +25,7 @@ class Recorder:
 
     async def __call__(
         self,
+        model: Any,
         prompt: str,
         variables: Mapping[str, Any],
         *,
@@ -42,7 +43,7 @@ class SomeModel:
 
 async def llm(question: Select | Classify, reply: str | CallFailed) -> tuple[Any, Recorder]:
     ask = Recorder(reply)
-    judge = make_llm(SomeModel(), {})  # type: ignore[arg-type]
+    judge = make_llm(JudgeParts(model=SomeModel()))  # type: ignore[arg-type]
     return await judge.judge(question, ask), ask
 
 
@@ -123,13 +124,13 @@ async def test_a_question_may_not_hide_its_parts_behind_variables_of_its_own() -
 
 def test_llm_needs_a_model_and_has_no_arguments() -> None:
     with pytest.raises(UsageError, match="needs a model"):
-        make_llm(None, {})
+        make_llm(JudgeParts())
     with pytest.raises(UsageError, match="no arguments"):
-        make_llm(SomeModel(), {"x": "1"})  # type: ignore[arg-type]
+        make_llm(JudgeParts(model=SomeModel(), args={"x": "1"}))  # type: ignore[arg-type]
 
 
 async def lexical(question: Select | Classify, **args: str) -> Any:
-    return await make_lexical(None, args).judge(question, Recorder("never asked"))
+    return await make_lexical(JudgeParts(args=args)).judge(question, Recorder("never asked"))
 
 
 async def test_lexical_selects_by_overlap_the_best_first() -> None:
@@ -154,10 +155,8 @@ async def test_lexical_classifies_by_the_part_of_a_label_that_is_held() -> None:
 
 
 def test_lexical_names_itself_after_its_share() -> None:
-    assert make_lexical(None, {}).name == "lexical"
-    assert make_lexical(None, {"share": "0.25"}).name == "lexical:share=0.25"
+    assert make_lexical(JudgeParts()).name == "lexical"
+    assert make_lexical(JudgeParts(args={"share": "0.25"})).name == "lexical:share=0.25"
     for args in ({"share": "0"}, {"share": "2"}, {"share": "nan"}, {"share": "x"}, {"shares": "1"}):
         with pytest.raises(UsageError):
-            make_lexical(None, args)
-    with pytest.raises(UsageError, match="no model"):
-        make_lexical(SomeModel(), {})  # type: ignore[arg-type]
+            make_lexical(JudgeParts(args=args))

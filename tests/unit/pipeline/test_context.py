@@ -32,7 +32,7 @@ class FakeModel:
 class FakeJudge:
     version: int = 2
     name: str = "llm"
-    model: FakeModel | None = None
+    models: tuple[FakeModel, ...] = ()
 
 
 CANDIDATE = Identity(kind="fake", name="small", details={"revision": "a"})
@@ -67,7 +67,7 @@ def made(tmp_path):
         )  # fmt: skip
         candidate = FakeModel(changes.pop("candidate", CANDIDATE))
         judge = FakeModel(changes.pop("judge", JUDGE))
-        adapter = FakeJudge(version=changes.pop("judge_version", 2), model=judge)
+        adapter = FakeJudge(version=changes.pop("judge_version", 2), models=(judge,))
         label = changes.pop("label", "fake:small")
         given = {
             "task": task,

@@ -8,7 +8,7 @@ import pytest
 from harness.errors import UsageError
 from harness.models import Identity
 from harness.pipeline.benchmark import Benchmark, Item, Stage
-from harness.pipeline.roles import RoleBinder, Spec, parse_args, parse_spec
+from harness.pipeline.roles import RoleBinder, Spec, parse_args, parse_spec, split_members
 from harness.pipeline.settings import RunSettings
 from harness.tasks.task import DataSpec, RoleSpec, Task
 
@@ -47,23 +47,23 @@ class FakeModel:
 
 @dataclass
 class FakeJudge:
-    model: FakeModel | None
+    models: tuple[FakeModel, ...]
     name: str = "llm"
     version: int = 1
 
 
 class FakePlugins:
-    """Two kinds of model; `llm` over a model and `words` by rule."""
+    """Two kinds of model; `llm` over a model, `words` by rule, `all` of several."""
 
     models = ("fake", "other")
-    judges = ("llm", "words")
+    judges = ("llm", "words", "all")
     broken = ()
 
     def has_model(self, name):
         return name in ("fake", "other")
 
     def has_judge(self, name):
-        return name in ("llm", "words")
+        return name in self.judges
 
     def model(self, name):
         def make(settings):
@@ -73,9 +73,12 @@ class FakePlugins:
         return SimpleNamespace(factory=make)
 
     def judge(self, name):
-        return SimpleNamespace(
-            factory=lambda model, args: FakeJudge(model, name), needs_model=name == "llm"
-        )
+        def make(parts):
+            models = [model for member in parts.members for model in member.judge.models]
+            return FakeJudge((*models, *([parts.model] if parts.model else [])), name)
+
+        stands = {"llm": "model", "words": "alone", "all": "judges"}
+        return SimpleNamespace(factory=make, on=stands[name])
 
 
 def benchmark(*stages):
@@ -153,12 +156,14 @@ def test_a_judge_by_rule_needs_no_model():
 def test_a_model_as_judge_is_asked_through_the_llm_adapter():
     bound = bind(settings(roles={"judge": "other:big"}))
     assert bound["judge"].judge.name == "llm"
-    assert bound["judge"].judge.model.identity == Identity(kind="other", name="big")
+    assert [each.identity for each in bound["judge"].judge.models] == [
+        Identity(kind="other", name="big")
+    ]
     assert bound["judge"].label == "other:big"
 
 
 def test_a_misspelt_judge_is_told_of_judges_and_models():
-    with pytest.raises(UsageError, match="one of llm, words, fake, other") as caught:
+    with pytest.raises(UsageError, match="one of llm, words, all, fake, other") as caught:
         bind(settings(roles={"judge": "word"}))
     assert "did you mean 'words'" in str(caught.value)
 
@@ -360,3 +365,64 @@ def test_a_judge_of_the_candidates_weights_is_refused_however_it_is_opened():
     asked = settings(roles={"judge": "fake:pretrained=small"})
     with pytest.raises(UsageError, match="the candidate would judge itself"):
         RoleBinder(asked, Heavy()).bind(task(), NAMED_THEN_JUDGED, NAMED_THEN_JUDGED.stages)
+
+
+PANEL = "all:other:a,base_url=http://h:1/v1+other:b,base_url=http://h:2/v1+words"
+
+
+def test_a_panel_is_of_the_judges_behind_it_each_with_its_own_arguments():
+    bound = bind(settings(roles={"judge": PANEL}))["judge"]
+    assert bound.label == "all:other:a+other:b+words"
+    assert [model.identity.name for model in bound.models] == ["a", "b"]
+    assert (bound.model, bound.judge.name) == (None, "all")
+    assert bound.key("run") == {
+        "judge": {"name": "all", "version": 1},
+        "members": {
+            "other:a": {
+                "judge": {"name": "llm", "version": 1},
+                "model": {"kind": "other", "name": "a", "details": {}},
+            },
+            "other:b": {
+                "judge": {"name": "llm", "version": 1},
+                "model": {"kind": "other", "name": "b", "details": {}},
+            },
+            "words": {"judge": {"name": "words", "version": 1}},
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("openai:a+openai:b", ("openai:a", "openai:b")),
+        ("openai:command-r++openai:b,x=1,y=2", ("openai:command-r+", "openai:b,x=1,y=2")),
+        ("openai:one\\+two+words", ("openai:one+two", "words")),
+        ("openai:a+7b", ("openai:a+7b",)),
+        ("", ()),
+    ],
+)
+def test_members_are_parted_by_a_plus_before_a_letter(text, parts):
+    assert split_members(text) == parts
+
+
+def test_a_member_that_would_vote_twice_is_refused():
+    with pytest.raises(UsageError, match="has a member twice") as caught:
+        bind(settings(roles={"judge": "all:other:a+other:a,concurrency=3"}))
+    assert caught.value.found == "other:a and other:a"
+
+
+def test_a_misspelt_member_is_told_of_judges_and_models():
+    with pytest.raises(UsageError, match="one of llm, words, all, fake, other") as caught:
+        bind(settings(roles={"judge": "all:other:a+wrods"}))
+    assert "did you mean 'words'" in str(caught.value)
+
+
+def test_a_panel_of_panels_is_refused():
+    with pytest.raises(UsageError, match="several themselves"):
+        bind(settings(roles={"judge": "all:other:a+all:other:b"}))
+
+
+def test_no_member_may_be_the_candidate():
+    with pytest.raises(UsageError, match="the candidate would judge itself") as caught:
+        bind(settings(roles={"judge": "all:other:a+fake:small"}))
+    assert caught.value.found == "fake:small"

@@ -1,0 +1,121 @@
+"""A judge that is several: each is asked the same, and the majority decides."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from harness.errors import UsageError
+from harness.judging import (
+    Ask,
+    Classified,
+    Classify,
+    Judge,
+    JudgeParts,
+    Member,
+    Question,
+    Select,
+    Selected,
+    Verdict,
+    Vote,
+)
+from harness.models import Model
+from harness.outcomes import NoVerdict
+
+RUNG = "majority"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PanelJudge:
+    """Asks its members at once; those that answered decide, where they are more than half."""
+
+    members: tuple[Member, ...]
+    name: str = "panel"
+    version: int = 1
+
+    @property
+    def models(self) -> tuple[Model, ...]:
+        """Those of all members."""
+        return tuple(model for member in self.members for model in member.judge.models)
+
+    async def judge(self, question: Question, ask: Ask) -> Verdict | NoVerdict:
+        """What the majority decided; NoVerdict where too few answered. Every vote is told."""
+        verdicts = await asyncio.gather(
+            *(member.judge.judge(question, ask) for member in self.members)
+        )
+        votes = tuple(
+            Vote(member.label, verdict)
+            for member, verdict in zip(self.members, verdicts, strict=True)
+        )
+        for vote in votes:
+            ask.vote(vote)
+        if isinstance(question, Select):
+            selections = [each for each in verdicts if isinstance(each, Selected)]
+            return no_quorum(votes, len(selections)) or select(question, selections)
+        classifications = [each for each in verdicts if isinstance(each, Classified)]
+        return no_quorum(votes, len(classifications)) or classify(question, classifications)
+
+
+def make(parts: JudgeParts) -> Judge:
+    """The panel of these members."""
+    if len(parts.members) < 2:
+        raise UsageError(
+            "a panel is of two judges or more",
+            found=", ".join(member.label for member in parts.members) or "none",
+            expected="panel:SPEC+SPEC+…, as in panel:openai:a+openai:b+openai:c",
+        )
+    return PanelJudge(members=parts.members)
+
+
+def no_quorum(votes: Sequence[Vote], answered: int) -> NoVerdict | None:
+    """Why the panel gives no verdict: half of its members, or more, gave none."""
+    if 2 * answered > len(votes):
+        return None
+    silent = [
+        f"{vote.member}: {vote.verdict.cause}"
+        for vote in votes
+        if isinstance(vote.verdict, NoVerdict)
+    ]
+    return NoVerdict("no_quorum", f"{answered} of {len(votes)} answered; {', '.join(silent)}")
+
+
+def select(question: Select, verdicts: Sequence[Selected]) -> Selected:
+    """The options that more than half of those who answered chose, the most chosen first.
+
+    What just half of them chose is not selected, and counted as tied.
+    """
+    times = Counter(place for verdict in verdicts for place in set(verdict.chosen))
+    enough = [place for place in times if 2 * times[place] > len(verdicts)]
+    enough.sort(key=lambda place: (-times[place], place))
+    chosen = enough if question.at_most is None else enough[: question.at_most]
+    return Selected(
+        chosen=tuple(chosen),
+        rung=RUNG,
+        surplus=len(enough) - len(chosen),
+        tied=sum(2 * count == len(verdicts) for count in times.values()),
+    )
+
+
+def classify(question: Classify, verdicts: Sequence[Classified]) -> Classified | NoVerdict:
+    """For each text the label given most often, None where none was or several were as often.
+
+    A member that gave a text no label abstains. When no text has a label, there is no verdict.
+    """
+    counts = [
+        Counter(verdict.labels[place] for verdict in verdicts if verdict.labels[place] is not None)
+        for place in range(len(question.texts))
+    ]
+    labels = tuple(_leading(each) for each in counts)
+    tied = sum(bool(each) and label is None for each, label in zip(counts, labels, strict=True))
+    if labels and not any(labels):
+        return NoVerdict("tied", "no text has a label that was given more often than others")
+    return Classified(labels=labels, rung=RUNG, tied=tied)
+
+
+def _leading(times: Counter[str | None]) -> str | None:
+    first = times.most_common(2)
+    if not first or (len(first) == 2 and first[0][1] == first[1][1]):
+        return None
+    return first[0][0]

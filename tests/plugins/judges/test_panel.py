@@ -1,0 +1,138 @@
+"""The panel: who decides, what a tie is, and what is left when members fail."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from harness_judges.plugin import make_panel
+
+from harness.errors import UsageError
+from harness.judging import Classified, Classify, JudgeParts, Member, Select, Selected, Vote
+from harness.outcomes import NoVerdict
+
+FAILED = NoVerdict("timeout", "600 s")
+QUESTION = Select(prompt="p", subject="trains", options=("a", "b", "c", "d"))
+
+
+@dataclass
+class Decided:
+    """A judge that has decided already."""
+
+    verdict: Any
+    name: str = "decided"
+    version: int = 1
+    models: tuple[Any, ...] = ()
+
+    async def judge(self, question: Any, ask: Any) -> Any:
+        return self.verdict
+
+
+class Votes:
+    """What a panel asks with where no member asks a model."""
+
+    def __init__(self) -> None:
+        self.votes: list[Vote] = []
+
+    def vote(self, vote: Vote) -> None:
+        self.votes.append(vote)
+
+
+def chosen(*places: int) -> Selected:
+    return Selected(chosen=places, rung="text")
+
+
+def given(*labels: str | None) -> Classified:
+    return Classified(labels=labels, rung="text")
+
+
+async def decide(question: Any, *verdicts: Any) -> tuple[Any, list[Vote]]:
+    members = tuple(
+        Member(label=label, judge=Decided(verdict))
+        for label, verdict in zip("xyzwv", verdicts, strict=False)
+    )
+    asking = Votes()
+    verdict = await make_panel(JudgeParts(members=members)).judge(question, asking)  # type: ignore[arg-type]
+    return verdict, asking.votes
+
+
+async def test_what_more_than_half_chose_is_selected_the_most_chosen_first() -> None:
+    verdict, votes = await decide(QUESTION, chosen(0, 2), chosen(2, 3), chosen(2, 0, 1))
+    assert verdict == Selected(chosen=(2, 0), rung="majority")
+    assert votes == [
+        Vote("x", chosen(0, 2)), Vote("y", chosen(2, 3)), Vote("z", chosen(2, 0, 1)),
+    ]  # fmt: skip
+
+
+async def test_nobody_choosing_anything_is_an_empty_choice() -> None:
+    verdict, _ = await decide(QUESTION, chosen(), chosen(), chosen(1))
+    assert verdict == Selected(chosen=(), rung="majority")
+
+
+async def test_what_just_half_chose_is_not_selected_and_counted_as_tied() -> None:
+    verdict, _ = await decide(QUESTION, chosen(0, 1), chosen(1, 2))
+    assert verdict == Selected(chosen=(1,), rung="majority", tied=2)
+
+
+async def test_no_more_than_asked_for_is_selected() -> None:
+    two = Select(prompt="p", subject="trains", options=("a", "b", "c", "d"), at_most=2)
+    verdict, _ = await decide(two, chosen(0, 1), chosen(1, 2), chosen(2, 0))
+    # Each of three was chosen by two of three; the first two stay.
+    assert verdict == Selected(chosen=(0, 1), rung="majority", surplus=1)
+
+
+async def test_those_that_answered_decide_where_they_are_more_than_half() -> None:
+    verdict, votes = await decide(QUESTION, chosen(0), FAILED, chosen(0, 1))
+    assert verdict == Selected(chosen=(0,), rung="majority", tied=1)
+    assert votes[1] == Vote("y", FAILED)
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "told"),
+    [
+        ((chosen(0), FAILED), "1 of 2 answered; y: timeout"),
+        ((chosen(0), FAILED, FAILED), "1 of 3 answered; y: timeout, z: timeout"),
+        ((FAILED, FAILED), "0 of 2 answered; x: timeout, y: timeout"),
+    ],
+)
+async def test_half_or_fewer_are_no_quorum_and_their_votes_are_told(verdicts, told) -> None:
+    verdict, votes = await decide(QUESTION, *verdicts)
+    assert verdict == NoVerdict("no_quorum", told)
+    assert [vote.verdict for vote in votes] == list(verdicts)
+
+
+async def test_the_label_given_most_often_is_the_texts() -> None:
+    question = Classify(prompt="p", texts=("1", "2", "3", "4"), labels=("A", "B", "C"))
+    verdict, _ = await decide(
+        question,
+        given("A", "A", "A", None), given("A", "B", "B", None), given("B", "C", None, None),
+    )  # fmt: skip
+    # All three differ about the second, and of two that speak of the third one says A and one B;
+    # of the fourth nobody says anything, which is no tie.
+    assert verdict == Classified(labels=("A", None, None, None), rung="majority", tied=2)
+
+
+async def test_a_text_that_one_alone_labels_has_that_label() -> None:
+    question = Classify(prompt="p", texts=("1",), labels=("A", "B"))
+    verdict, _ = await decide(question, given("A"), given("A"), given("B"), given("B"), given("B"))
+    assert verdict == Classified(labels=("B",), rung="majority")
+
+
+async def test_a_tie_about_every_text_is_no_verdict() -> None:
+    question = Classify(prompt="p", texts=("1",), labels=("A", "B"))
+    verdict, votes = await decide(question, given("A"), given("B"))
+    assert isinstance(verdict, NoVerdict)
+    assert verdict.cause == "tied"
+    assert len(votes) == 2
+
+
+async def test_nothing_to_classify_is_a_verdict() -> None:
+    verdict, _ = await decide(Classify(prompt="p", texts=(), labels=("A",)), given(), given())
+    assert verdict == Classified(labels=(), rung="majority")
+
+
+def test_a_panel_is_of_two_or_more() -> None:
+    with pytest.raises(UsageError, match="two judges or more") as caught:
+        make_panel(JudgeParts(members=(Member(label="openai:a", judge=Decided(FAILED)),)))
+    assert caught.value.found == "openai:a"

@@ -82,7 +82,9 @@ class House:
             score=lambda r, o: iter(()), metrics={}, options=type(self.options),
         )  # fmt: skip
         bindings = {
-            role: Binding(role=role, label=role, model=model, judge=(judges or {}).get(role))
+            role: model
+            if isinstance(model, Binding)
+            else Binding(role=role, label=role, model=model, judge=(judges or {}).get(role))
             for role, model in models.items()
         }
         inputs = ContextInputs(

@@ -20,6 +20,9 @@ PROJECT = "harness"
 DATA = "data"
 """The command that tools belong to unless they name one of their own."""
 
+ANY_BENCHMARK = "*"
+"""What an analysis is registered for that reads runs of whatever benchmark."""
+
 TAKEN = (
     "tasks", "show", "score", "analyse", "validate", "config", "completion", "requests", "replies",
     "export", "new-plugin", "run", "ls",
@@ -149,7 +152,10 @@ def register_respondents(register: RegisterRespondent) -> None:
 
 @hookspec
 def register_analyses(register: RegisterAnalysis) -> None:
-    """Call `register(benchmark, name, factory)` for each analysis of `harness analyse`."""
+    """Call `register(benchmark, name, factory)` for each analysis of `harness analyse`.
+
+    With `"*"` for the benchmark it is one of runs of any.
+    """
 
 
 @hookspec

@@ -11,11 +11,11 @@ from harness.cli.errors import print_error
 from harness.cli.reports import add_named_parser
 from harness.cli.strict import refuse_problems
 from harness.errors import DataError, HarnessError
+from harness.hookspecs import ANY_BENCHMARK
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from harness.pipeline.benchmark import Benchmark
     from harness.pipeline.tools import Analysis
     from harness.plugin_manager import AnalysisRegistration, Plugins
     from harness.results.folder import RunFolder
@@ -61,11 +61,10 @@ def print_group(group: Group, folder: Path) -> None:
     plugins = load_plugins()
     try:
         registration = plugins.analysis(group.analysis)
-        benchmark = plugins.benchmark(registration.benchmark)
         run_folder = RunFolder(folder)
         manifest = run_folder.manifest()
         tasks = [
-            _kept(run_folder, manifest, name, benchmark)
+            _kept(run_folder, manifest, name, plugins)
             for name in _names(manifest, registration.benchmark)
             if name in group.members and run_folder.summary(name).exists()
         ]
@@ -98,7 +97,7 @@ def _list(plugins: Plugins, *, json: bool) -> int:
         print_json({"analyses": [{name: getattr(one, name) for name in fields} for one in known]})
         return 0
     for benchmark in sorted({one.benchmark for one in known}):
-        print(f"{benchmark}:")
+        print("any benchmark:" if benchmark == ANY_BENCHMARK else f"{benchmark}:")
         print_tools(one for one in known if one.benchmark == benchmark)
     if not known:
         print("no plugin offers an analysis")
@@ -115,7 +114,7 @@ def _analyse(plugins: Plugins, registration: AnalysisRegistration, args: argpars
     options = struct_from(chosen, analysis.options)
     refuse_problems(chosen)
     check_plot(chosen)
-    found = _found(chosen, registration, plugins.benchmark(registration.benchmark))
+    found = _found(chosen, registration, plugins)
     for problem in found.left_out:
         print_error(problem)
     if not found.tasks:
@@ -139,8 +138,8 @@ def _parser(registration: AnalysisRegistration, analysis: Analysis) -> argparse.
 
     parser = Parser(
         prog=f"harness analyse {registration.name}",
-        description=f"{analysis.description.rstrip('.')}; for runs of the benchmark "
-        f"{registration.benchmark}.",
+        description=f"{analysis.description.rstrip('.')}; for runs of "
+        f"{_told(registration.benchmark)}.",
         allow_abbrev=False,
     )
     parser.add_argument("runs", metavar="RUN", nargs="+", help="the folder of a run")
@@ -163,7 +162,7 @@ class _Found:
 
 
 def _found(
-    args: argparse.Namespace, registration: AnalysisRegistration, benchmark: Benchmark
+    args: argparse.Namespace, registration: AnalysisRegistration, plugins: Plugins
 ) -> _Found:
     from harness.results.scoring import Unfinished
 
@@ -174,7 +173,7 @@ def _found(
             if args.task and name not in args.task:
                 continue
             try:
-                found.tasks.append(_kept(folder, manifest, name, benchmark))
+                found.tasks.append(_kept(folder, manifest, name, plugins))
             except HarnessError as error:
                 found.left_out.append(error)
                 if not isinstance(error, Unfinished):
@@ -183,7 +182,7 @@ def _found(
         from harness.cli.kept_runs import one_of
 
         for name in args.task:
-            one_of(name, found.names, f"task of the benchmark {registration.benchmark!r} named")
+            one_of(name, found.names, f"task of {_told(registration.benchmark)} named")
     return found
 
 
@@ -214,10 +213,18 @@ def _runs(names: list[str], found: _Found) -> Iterator[tuple[RunFolder, Manifest
 
 
 def _names(manifest: Manifest, benchmark: str) -> list[str]:
-    return [name for name, entry in manifest.tasks.items() if entry.task().benchmark == benchmark]
+    return [
+        name
+        for name, entry in manifest.tasks.items()
+        if benchmark in (ANY_BENCHMARK, entry.task().benchmark)
+    ]
 
 
-def _kept(folder: RunFolder, manifest: Manifest, name: str, benchmark: Benchmark) -> KeptTask:
+def _told(benchmark: str) -> str:
+    return "any benchmark" if benchmark == ANY_BENCHMARK else f"the benchmark {benchmark!r}"
+
+
+def _kept(folder: RunFolder, manifest: Manifest, name: str, plugins: Plugins) -> KeptTask:
     from harness.results.kept import kept_task
     from harness.results.scoring import Unfinished, unfinished_stages
 
@@ -228,6 +235,7 @@ def _kept(folder: RunFolder, manifest: Manifest, name: str, benchmark: Benchmark
             found=f"stages with items that have no record: {', '.join(open_stages)}",
             hint="give the run's command again: it goes on where it stopped",
         )
+    benchmark = plugins.benchmark(manifest.tasks[name].task().benchmark)
     return kept_task(folder, manifest, name, benchmark, label=manifest.model)
 
 
@@ -248,5 +256,5 @@ def _nothing(found: _Found, registration: AnalysisRegistration) -> DataError:
     return DataError(
         f"there is nothing to analyse for {registration.name!r}",
         found=f"no usable task among {there}" if there else "no task of that benchmark",
-        expected=f"runs with a finished task of the benchmark {registration.benchmark!r}",
+        expected=f"runs with a finished task of {_told(registration.benchmark)}",
     )

@@ -20,6 +20,11 @@ def record_lines(task: str, stage: str, record: JournalLine[Any, Any]) -> Iterat
     for number, call in enumerate(record.calls, 1):
         yield _rule(f"call {number} of {len(record.calls)}: {_described(call)}", "─")
         yield from _call(call)
+    for judged in record.judged or ():
+        if judged.votes:
+            yield _rule(f"votes of {judged.role}, prompt {judged.prompt}", "─")
+            for vote in judged.votes:
+                yield from _block(vote.member, _json(vote.verdict))
     if isinstance(record.outcome, Done):
         yield _rule("value", "─")
         yield from _indented(_json(record.outcome.value))

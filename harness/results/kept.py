@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
 from harness.errors import DataError, PluginError
 from harness.results.folder import RunFolder
 from harness.results.manifest import Manifest, TaskEntry
-from harness.results.records import Records, Score, record_type
+from harness.results.records import JudgedRecord, Records, Score, record_type
 from harness.results.scoring import Unfinished, read_summary, task_options
 from harness.results.stored import JournalRecords
 from harness.results.summary import TaskSummary
@@ -68,6 +68,13 @@ class KeptTask:
 
     def records(self, stage: str) -> Records[Any, Any]:
         """The records of one stage, typed, as the run's journal holds them."""
+        return self._journal(stage)
+
+    def judged(self, stage: str) -> Iterable[JudgedRecord]:
+        """What judges decided in one stage, item after item, the questions of an item in order."""
+        return cast("Iterable[JudgedRecord]", self._journal(stage, JudgedRecord))
+
+    def _journal(self, stage: str, kind: Any = None) -> JournalRecords[Any, Any]:
         kept = {entry.name: entry for entry in self.entry.stages}
         kinds = {each.name: record_type(each.item, each.value) for each in self.benchmark.stages}
         if stage not in kept or stage not in kinds:
@@ -78,7 +85,7 @@ class KeptTask:
                 hint="use the release of the plugin that the manifest names",
             )
         path = self.path / self.entry.folder / kept[stage].file
-        return JournalRecords(path, kept[stage].key, kinds[stage])
+        return JournalRecords(path, kept[stage].key, kind or kinds[stage])
 
 
 def labels_of(manifests: Iterable[Manifest]) -> dict[str, str]:

@@ -1,6 +1,12 @@
 """Statistics of scores. Imports numpy: import this room inside the functions that use it."""
 
-from harness.stats.agreement import Agreement, agreement_of, cohen_kappa, fleiss_kappa
+from harness.stats.agreement import (
+    Agreement,
+    agreement_of,
+    cohen_kappa,
+    fleiss_kappa,
+    kappa_interval,
+)
 from harness.stats.bootstrap import bootstrap_interval
 from harness.stats.correlation import (
     fisher_interval,
@@ -30,6 +36,7 @@ __all__ = [
     "fisher_interval",
     "fleiss_kappa",
     "holm",
+    "kappa_interval",
     "kendall_tau_b",
     "paired_interval",
     "paired_p",

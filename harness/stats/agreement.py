@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from harness.stats.undefined import Undefined
 
+if TYPE_CHECKING:
+    from harness.stats.intervals import Floats, Interval, Method, NoInterval
+
 Weights: TypeAlias = Literal["none", "linear", "quadratic"]
+ONE_LABEL = "both gave one label alone, and the same"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,16 +62,69 @@ def cohen_kappa(
         raise ValueError("weights need the order of the labels")
     labels = list(dict.fromkeys((*first, *second))) if order is None else list(order)
     place = {label: number for number, label in enumerate(labels)}
-    table = np.zeros((len(labels), len(labels)))
+    table = np.zeros((1, len(labels), len(labels)))
     for one, other in zip(first, second, strict=True):
-        table[place[one], place[other]] += 1.0
+        table[0, place[one], place[other]] += 1.0
     apart = np.abs(np.subtract.outer(np.arange(len(labels)), np.arange(len(labels))))
     cost = {"none": apart > 0, "linear": apart, "quadratic": apart**2}[weights]
-    by_chance = np.outer(table.sum(axis=1), table.sum(axis=0)) / len(first)
-    expected = float((cost * by_chance).sum())
-    if expected == 0.0:
-        return Undefined("both gave one label alone, and the same")
-    return 1.0 - float((cost * table).sum()) / expected
+    kappa = float(_kappas(table, cost)[0])
+    return kappa if math.isfinite(kappa) else Undefined(ONE_LABEL)
+
+
+def kappa_interval(
+    first: Sequence[Hashable],
+    second: Sequence[Hashable],
+    users: Sequence[Hashable],
+    *,
+    seed: int,
+    draws: int = 2000,
+    confidence: float = 0.95,
+    method: Method = "percentile",
+) -> Interval | NoInterval:
+    """The bootstrap interval of Cohen's κ without weights, users drawn with all that is theirs.
+
+    It is that of `relation_interval`, reckoned from a table of each user instead of the labels.
+    """
+    import numpy as np
+
+    from harness.stats.bootstrap import blocks_of_draws
+    from harness.stats.intervals import Measured, NoInterval, bounds
+
+    if draws < 1:
+        return NoInterval("no draws were asked for")
+    numbers = {user: number for number, user in enumerate(dict.fromkeys(users))}
+    if len(numbers) < 2:
+        return NoInterval("fewer than two users: there is nothing to draw from")
+    place = {label: number for number, label in enumerate(dict.fromkeys((*first, *second)))}
+    tables = np.zeros((len(numbers), len(place), len(place)))
+    for one, other, user in zip(first, second, users, strict=True):
+        tables[numbers[user], place[one], place[other]] += 1.0
+    cost = 1.0 - np.eye(len(place))
+    flat = tables.reshape(len(numbers), -1)
+    random = np.random.Generator(np.random.PCG64(seed))
+    drawn = []
+    for block in blocks_of_draws(len(numbers), draws, random, dtype=np.int64):
+        times = np.stack([np.bincount(some, minlength=len(numbers)) for some in block])
+        drawn.append(_kappas((times @ flat).reshape(-1, *cost.shape), cost))
+
+    def measured() -> Measured:
+        whole = tables.sum(axis=0)
+        value = float(_kappas(whole[None], cost)[0])
+        return Measured(value=value, without=_kappas(whole - tables, cost))
+
+    return bounds(np.concatenate(drawn), measured, method=method, confidence=confidence, of="κ")
+
+
+def _kappas(tables: Floats, cost: Any) -> Floats:
+    """Cohen's κ of each table of counts, NaN where chance alone leaves nothing to disagree on."""
+    import numpy as np
+
+    rows, columns = tables.sum(axis=2), tables.sum(axis=1)
+    by_chance = np.einsum("ti,tj,ij->t", rows, columns, cost) / tables.sum(axis=(1, 2))
+    found = np.einsum("tij,ij->t", tables, cost)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        kappas: Floats = np.where(by_chance > 0.0, 1.0 - found / by_chance, np.nan)
+    return kappas
 
 
 def fleiss_kappa(counts: Sequence[Sequence[int]]) -> float | Undefined:

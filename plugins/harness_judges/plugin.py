@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from harness import hookimpl
 
 if TYPE_CHECKING:
-    from harness.hookspecs import RegisterJudge
+    from harness import Analysis
+    from harness.hookspecs import RegisterAnalysis, RegisterJudge
     from harness.judging import Judge, JudgeParts
+
+
+ANALYSES = {
+    "judge-panel": ("panel_agreement", "how far the members of a panel of judges agree"),
+    "judge-agreement": ("human_agreement", "judges against people's labels, from a file"),
+}
+"""Name of the analysis → module of this package, description."""
 
 
 @hookimpl
@@ -32,6 +41,21 @@ def register_judges(register: RegisterJudge) -> None:
         description="word overlap, for demos and tests",
         arguments={"share": "the part of the subject's words that an option must hold (0.5)"},
     )
+
+
+@hookimpl
+def register_analyses(register: RegisterAnalysis) -> None:
+    """Adds what can be told of the judges of any benchmark."""
+    for name, (_, description) in ANALYSES.items():
+        register("*", name, partial(analysis, name), description=description)
+
+
+def analysis(name: str) -> Analysis:
+    """The analysis of that name."""
+    from harness.pipeline.tools import analysis_in
+
+    module, description = ANALYSES[name]
+    return analysis_in(f"harness_judges.{module}", name=name, description=description)
 
 
 def make_llm(parts: JudgeParts) -> Judge:

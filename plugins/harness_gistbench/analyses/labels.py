@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from harness.results.beside import table
+from harness.results.human_labels import meaning
 from harness_gistbench.analyses.pairs import QUESTIONS, Question, pairs_of
 
 if TYPE_CHECKING:
-    from harness.data import Table
     from harness.tasks.task import Column
     from harness_gistbench.analyses.comparing import Run
 
-MEANING = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
 JUDGE = "judge"
 """What tables call the judge; no person may go by it."""
 
@@ -93,11 +92,3 @@ def columns(*, complete: bool) -> dict[str, Column]:
         "item": Column(),
         "label": Column(type="any", required=complete),
     }
-
-
-def meaning(rows: Table, number: int, label: object) -> bool:
-    """Whether a label says yes."""
-    said = MEANING.get(str(label).strip().casefold())
-    if said is None:
-        raise rows.bad(number, "label", label, "yes or no")
-    return said

@@ -10,6 +10,7 @@ from harness.stats import (
     Undefined,
     cohen_kappa,
     fisher_interval,
+    kappa_interval,
     kendall_tau_b,
     pearson,
     relation_interval,
@@ -104,6 +105,32 @@ def test_kappa_has_an_interval_too():
     # κ is 0.4 with an asymptotic error of about 0.13 (Fleiss, Cohen and Everitt 1969).
     assert isinstance(found, Interval)
     assert (found.low, found.high) == pytest.approx((0.15, 0.65), abs=0.03)
+
+
+@pytest.mark.parametrize("method", ["percentile", "bca"])
+def test_kappas_interval_from_tables_is_that_from_labels(method):
+    generator = np.random.default_rng(3)
+    first = generator.integers(0, 3, size=90)
+    second = np.where(generator.random(90) < 0.6, first, generator.integers(0, 3, size=90))
+    users = [f"u{number % 25}" for number in range(90)]
+    by_labels = relation_interval(
+        first, second, users, cohen_kappa, seed=5, draws=300, method=method
+    )
+    by_tables = kappa_interval(
+        first.tolist(), second.tolist(), users, seed=5, draws=300, method=method
+    )
+    assert isinstance(by_labels, Interval)
+    assert isinstance(by_tables, Interval)
+    assert (by_tables.low, by_tables.high) == pytest.approx((by_labels.low, by_labels.high))
+
+
+def test_kappa_without_a_value_in_some_draws_has_no_interval():
+    found = kappa_interval("yn", "yn", "ab", seed=0, draws=50)
+    assert isinstance(found, NoInterval)
+    assert found.reason.startswith("κ has no value in ")
+    assert kappa_interval("yn", "yn", "aa", seed=0) == NoInterval(
+        "fewer than two users: there is nothing to draw from"
+    )
 
 
 def test_draws_without_a_value_leave_no_interval():

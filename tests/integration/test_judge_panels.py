@@ -1,0 +1,254 @@
+"""A panel of three judges that disagree, behind a real server, and what is told of them.
+
+Of what ann and bob are shown with, the first judge takes everything, the second the first title,
+the third ann's second title alone:
+
+    title       first  second  third   panel
+    ann 1       yes    yes     no      yes
+    ann 2       yes    no      yes     yes
+    ann 3       yes    no      no      no
+    bob 1       yes    yes     no      yes
+    bob 2       yes    no      no      no
+    bob 3       yes    no      no      no
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from harness.testing import FaultyServer
+from harness.testing.faults import status
+
+JUDGES = ("first", "second", "third")
+PEOPLE = "user,title,action\n" + "".join(
+    f"{user},{user} {word},liked\n" for user in ("ann", "bob") for word in ("one", "two", "three")
+)
+
+
+def answers(body: dict[str, Any]) -> str:
+    prompt = body["messages"][-1]["content"]
+    if body["model"] not in JUDGES:
+        return '[{"interest": "counting", "items": [1, 2, 3]}]'
+    said = {"first": "1, 2, 3", "second": "1", "third": "2" if "ann one" in prompt else "NONE"}
+    return said[body["model"]]
+
+
+class Panel:
+    """A run of the task with a panel, in a folder of its own."""
+
+    def __init__(self, harness: Any, server: FaultyServer) -> None:
+        self.harness, self.server = harness, server
+        (harness.folder / "people.csv").write_text(PEOPLE)
+
+    def run(self, judge: str | None = None, *more: str) -> Any:
+        members = (f"openai:base_url={self.server.url},model={name}" for name in JUDGES)
+        return self.harness.here(
+            "--model", "openai", "--model_args", f"base_url={self.server.url},model=candidate",
+            "--judge", judge or f"panel:{'+'.join(members)}", "--tasks", "interests",
+            "--data", "people.csv", "--json", *more,
+        )  # fmt: skip
+
+    def analyse(self, name: str, *more: str) -> dict[str, Any]:
+        (folder,) = self.harness.folders
+        told = self.harness.here("analyse", name, str(folder), *more, "--json")
+        assert told.code == 0, told.err
+        return told.json["report"]
+
+
+@pytest.fixture
+def panel(harness):
+    with FaultyServer(answers) as server:
+        yield Panel(harness, server)
+
+
+def test_the_majority_decides_and_every_vote_is_on_record(panel):
+    done = panel.run()
+    assert done.code == 0, done.err
+    # Two of ann's three titles, and one of bob's, are kept.
+    assert done.summary()["metrics"]["support"]["value"] == 0.5
+    assert done.summary()["roles"]["judge"] == "panel:openai:first+openai:second+openai:third"
+    ann, bob = sorted(panel.harness.records("support"), key=lambda record: record["user"])
+    assert (ann["outcome"]["value"], bob["outcome"]["value"]) == ({"kept": [1, 2]}, {"kept": [1]})
+    assert [(call["member"], call["text"]) for call in ann["calls"]] == [
+        ("openai:first", "1, 2, 3"), ("openai:second", "1"), ("openai:third", "2"),
+    ]  # fmt: skip
+    [judged] = bob["judged"]
+    assert [(vote["member"], vote["verdict"]["chosen"]) for vote in judged["votes"]] == [
+        ("openai:first", [0, 1, 2]), ("openai:second", [0]), ("openai:third", []),
+    ]  # fmt: skip
+    identity = panel.harness.manifest()["roles"]["judge"]["identity"]
+    assert [about["model"]["name"] for about in identity["members"].values()] == list(JUDGES)
+    assert panel.server.count == 2 + 6
+    (folder,) = panel.harness.folders
+    shown = panel.harness.here("show", str(folder), "--sample", "bob").out
+    assert "votes of judge, prompt support" in shown
+    assert "judge openai:third, prompt support" in shown
+
+
+def test_how_far_members_agree_is_told(panel):
+    assert panel.run().code == 0
+    together, members, pairs = panel.analyse("judge-panel")["sheets"]
+    # Nine of eighteen votes are yes, so chance agrees on a half; of the three pairs of votes on a
+    # title always one agrees: (1/3 - 1/2) / (1/2).
+    assert together["rows"] == [
+        ["openai:candidate", "interests", "support, judge", 3, 6, 0, 0, 6,
+         pytest.approx(-1 / 3)]
+    ]  # fmt: skip
+    assert [row[3:] for row in members["rows"]] == [
+        ["openai:first", 6, 6, 50.0],
+        ["openai:second", 6, 6, pytest.approx(500 / 6)],
+        ["openai:third", 6, 6, pytest.approx(400 / 6)],
+    ]
+    # Who says yes to everything agrees by chance alone. Second and third agree on 3 of 6, by chance
+    # on 2/6 · 1/6 + 4/6 · 5/6 = 22/36: (18 - 22) / (36 - 22).
+    kappas = {row[3]: (row[5], row[6]) for row in pairs["rows"]}
+    assert kappas == {
+        "openai:first and openai:second": (pytest.approx(200 / 6), pytest.approx(0.0)),
+        "openai:first and openai:third": (pytest.approx(100 / 6), pytest.approx(0.0)),
+        "openai:second and openai:third": (50.0, pytest.approx(-2 / 7)),
+    }
+
+
+def test_a_panel_goes_on_without_one_that_fails(panel):
+    panel.server.faults = lambda asked: status(400) if asked.body["model"] == "third" else None
+    done = panel.run()
+    assert done.code == 0, done.err
+    # The first titles have both votes, all others one of two: tied, and so not selected.
+    assert done.summary()["metrics"]["support"]["value"] == pytest.approx(1 / 3)
+    together, members, _ = panel.analyse("judge-panel")["sheets"]
+    assert together["rows"][0][4:] == [6, 0, 4, 0, None]
+    assert together["notes"] == [
+        "openai:candidate, interests, support, judge: no κ: nothing was labelled by all"
+    ]
+    assert members["rows"][2][3:] == ["openai:third", 0, 0, None]
+
+
+def test_half_a_panel_is_no_quorum(panel):
+    panel.server.faults = lambda asked: (
+        status(400) if asked.body["model"] in ("second", "third") else None
+    )
+    done = panel.run(None, "--max_failures", "1")
+    assert done.code == 0, done.err
+    assert done.summary()["stages"]["support"]["failures"] == {"no_quorum": 2}
+    record = panel.harness.records("support")[0]
+    assert record["outcome"]["detail"] == (
+        "1 of 3 answered; openai:second: bad_request, openai:third: bad_request"
+    )
+    assert [vote["verdict"]["type"] for vote in record["judged"][0]["votes"]] == [
+        "selected", "no_verdict", "no_verdict",
+    ]  # fmt: skip
+
+
+def test_the_candidate_is_no_member_of_its_panel(panel):
+    url = panel.server.url
+    judges = [f"openai:base_url={url},model={name}" for name in ("first", "candidate")]
+    done = panel.run(f"panel:{'+'.join(judges)}")
+    assert done.code == 2
+    assert "the candidate would judge itself" in done.err
+    assert "found:    openai:candidate" in done.err
+    assert panel.server.count == 0
+
+
+def test_a_dry_run_counts_the_calls_of_all_members(panel):
+    told = panel.run(None, "--dry_run").json
+    support = next(stage for stage in told["stages"] if stage["stage"] == "support")
+    assert support["most_calls"] == 3 * support["items"]
+    assert panel.server.count == 0
+
+
+LABELS = """item,option,label,rater
+ann/1,1,yes,zoe
+ann/1,2,no,zoe
+ann/1,3,no,zoe
+bob/1,1,Yes,zoe
+bob/1,2,no,zoe
+bob/1,3,,zoe
+eve/1,1,no,zoe
+ann/1,,no,yan
+"""
+
+
+def test_judges_stand_beside_people(panel):
+    assert panel.run().code == 0
+    (panel.harness.folder / "labels.csv").write_text(LABELS)
+    report = panel.analyse("judge-agreement", "--labels", "labels.csv")
+    assert report["notes"] == [
+        "labels: 7; without a label: 1",
+        "openai:candidate, interests: matched 5; of no decision here 1, of several decisions, "
+        "without saying which 1",
+    ]
+    agreement, confusion = report["sheets"]
+    rows = {row[3]: row[4:9] for row in agreement["rows"]}
+    # The panel says yes to three of five, zoe to two, and they agree on four; by chance on
+    # 6/25 + 6/25: (20 - 12) / (25 - 12). The second says what zoe says.
+    assert rows == {
+        "panel:openai:first+openai:second+openai:third": ["zoe", 5, 0, 80.0, pytest.approx(8 / 13)],
+        "openai:first": ["zoe", 5, 0, 40.0, pytest.approx(0.0)],
+        "openai:second": ["zoe", 5, 0, 100.0, 1.0],
+        # Agrees on 2 of 5: zoe's yes 2/5, its own 1/5, by chance 2/25 + 12/25.
+        "openai:third": ["zoe", 5, 0, 40.0, pytest.approx((10 - 14) / (25 - 14))],
+    }
+    assert [row[5:] for row in confusion["rows"] if row[3].startswith("panel")] == [
+        ["no", "no", 2], ["no", "yes", 1], ["yes", "yes", 2],
+    ]  # fmt: skip
+
+
+def test_labels_may_be_json_lines_and_of_any_judge(panel):
+    one = f"openai:base_url={panel.server.url},model=second"
+    assert panel.run(one).code == 0
+    rows = [
+        {"item": "ann/1", "question": "counting", "option": 2, "label": True, "task": "interests"},
+        {"item": "bob/1", "question": 1, "option": 1, "label": "yes"},
+        {"item": "bob/1", "option": 1, "label": "no", "task": "another"},
+    ]
+    (panel.harness.folder / "labels.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    report = panel.analyse("judge-agreement", "--labels", "labels.jsonl")
+    [row] = report["sheets"][0]["rows"]
+    assert row[3:] == ["openai:second", "people", 2, 0, 50.0, 0.0, None]
+    assert report["notes"][1].endswith("matched 2; of other tasks 1")
+
+
+def test_several_people_have_a_majority(panel):
+    assert panel.run().code == 0
+    lines = [
+        f"ann/1,{option},{label},{rater}"
+        for rater, said in {"zoe": "ynn", "yan": "yyn", "xia": "nyn"}.items()
+        for option, label in zip("123", said.replace("y", "1").replace("n", "0"), strict=True)
+    ]
+    (panel.harness.folder / "labels.csv").write_text("\n".join(["item,option,label,rater", *lines]))
+    report = panel.analyse("judge-agreement", "--labels", "labels.csv")
+    of_panel = {
+        row[4]: row[5:9] for row in report["sheets"][0]["rows"] if row[3].startswith("panel")
+    }
+    # Two of three say yes to the first and the second title, as the panel does.
+    assert of_panel["majority of people"] == [3, 0, 100.0, 1.0]
+    assert of_panel["zoe"] == [3, 0, pytest.approx(200 / 3), pytest.approx(0.4)]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("item,label\nann/9,yes\n", "no label is of anything that these runs judged"),
+        ("item,label\nann/1,\n", "nobody has labelled anything"),
+        ("item,option,label\nann/1,1,maybe\n", "expected: yes or no"),
+        ("item,option,label\nann/1,1,yes\nann/1,1,no\n", "one label of each by a rater"),
+    ],
+)
+def test_labels_that_cannot_be_used_are_told(panel, text, told):
+    assert panel.run().code == 0
+    (panel.harness.folder / "labels.csv").write_text(text)
+    (folder,) = panel.harness.folders
+    done = panel.harness.here("analyse", "judge-agreement", str(folder), "--labels", "labels.csv")
+    assert done.code != 0
+    assert told in done.err
+
+
+def test_a_run_without_a_panel_says_so(panel):
+    assert panel.run("lexical").code == 0
+    (folder,) = panel.harness.folders
+    done = panel.harness.here("analyse", "judge-panel", str(folder))
+    assert done.code == 2
+    assert "no task of these runs was judged by a panel" in done.err

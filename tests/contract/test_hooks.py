@@ -50,7 +50,7 @@ def register_models(register):
 @hookimpl
 def register_judges(register):
     note("register_judges")
-    register("lenient", lambda model, args: Lenient(), description="takes everything")
+    register("lenient", lambda parts: Lenient(), description="takes everything")
 
 
 @hookimpl
@@ -104,7 +104,7 @@ class Parrot:
 
 
 class Lenient:
-    name, version, model = "lenient", 1, None
+    name, version, models = "lenient", 1, ()
 
     async def judge(self, question, ask):
         return Selected(chosen=tuple(range(len(question.options))), rung="rule")

@@ -131,7 +131,7 @@ def test_the_help_of_one_shows_its_own_options(capsys):
         main(["analyse", "toy-long", "--help"])
     assert ended.value.code == 0
     out = " ".join(capsys.readouterr().out.split())
-    assert "How many name much; for runs of the benchmark toybench." in out
+    assert "How many name much; for runs of the benchmark 'toybench'." in out
     assert "--above N only longer lists; default: 0" in out
     assert "--task NAME" in out
 

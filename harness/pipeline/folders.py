@@ -15,13 +15,12 @@ from pathlib import Path
 
 import msgspec
 
-from harness.calls.usage import player_name
 from harness.errors import UsageError
 from harness.hashing import digest
 from harness.pipeline.context import StageContext
 from harness.pipeline.preparation import Prepared, PreparedTask
 from harness.pipeline.progress import Display
-from harness.pipeline.roles import Spec
+from harness.pipeline.roles import Spec, players_of
 from harness.pipeline.settings import RunSettings
 from harness.redaction import redacted_args, without_key_material
 from harness.results.folder import LOCK, RunFolder
@@ -214,17 +213,15 @@ def _task_entry(
 def _role_entries(prepared: Prepared, run_id: str) -> dict[str, RoleEntry]:
     entries: dict[str, RoleEntry] = {}
     for each in prepared.tasks:
-        for role, binding in each.bindings.items():
-            members = {player_name(role, one.label): one for one in binding.members}
-            for name, one in {role: binding, **members}.items():
-                entry = RoleEntry(
-                    name=one.label,
-                    identity=one.key(run_id),
-                    by_rule=one.model is not None and one.model.identity.scope == "call",
-                )
-                same = entries.setdefault(name, entry)
-                if same != entry:
-                    entries[f"{each.task.name}/{name}"] = entry
+        for role, binding in players_of(each.bindings).items():
+            entry = RoleEntry(
+                name=binding.label,
+                identity=binding.key(run_id),
+                by_rule=binding.model is not None and binding.model.identity.scope == "call",
+            )
+            same = entries.setdefault(role, entry)
+            if same != entry:
+                entries[f"{each.task.name}/{role}"] = entry
     return entries
 
 

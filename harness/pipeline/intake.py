@@ -16,7 +16,7 @@ from harness.errors import DataError, UsageError
 from harness.models import CallError, TakesBatches
 from harness.outcomes import CallFailed
 from harness.pipeline.outbox import Asked, asked_in
-from harness.pipeline.roles import RoleBinder
+from harness.pipeline.roles import RoleBinder, players_of
 from harness.pipeline.settings import RunSettings
 from harness.results.folder import RunFolder
 from harness.results.manifest import Manifest
@@ -190,7 +190,7 @@ def _models(manifest: Manifest, plugins: Plugins) -> Reader:
             benchmark = plugins.benchmark(task.benchmark)
             kept = {stage.name for stage in entry.stages}
             stages = [stage for stage in benchmark.stages if stage.name in kept]
-            model = binder.bind(task, benchmark, stages)[asked.role].model
+            model = players_of(binder.bind(task, benchmark, stages))[asked.role].model
             assert isinstance(model, TakesBatches), "only such models' questions are written down"
             found[place] = model
         return found[place]

@@ -17,6 +17,7 @@ from harness.calls.mailbox import PutOff
 from harness.errors import UsageError
 from harness.models import TakesBatches
 from harness.pipeline.plan import StageRun
+from harness.pipeline.roles import players_of
 from harness.results.files import storage_error, sync_folder
 from harness.results.folder import RunFolder, slug
 
@@ -76,7 +77,7 @@ class Outbox:
         line = {"custom_id": question.key, **question.model.batch_line(question.request)}
         asked = Asked(key=question.key, task=run.task, stage=context.stage.name, role=question.role)
         sheet = self._sheets.get(id(question.model)) or self._begin(
-            question.model, context.bindings[question.role].label
+            question.model, players_of(context.bindings)[question.role].label
         )
         try:
             sheet.file.write(_encode(line) + b"\n")

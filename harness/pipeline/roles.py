@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from harness.calls.usage import player_name
 from harness.errors import HarnessError, PluginError, UsageError, did_you_mean
 from harness.hashing import digest
 from harness.judging import Judge, JudgeParts, Member
@@ -68,6 +69,14 @@ class Binding:
         if self.members:
             parts["members"] = {member.label: member.key(run_id) for member in self.members}
         return parts
+
+
+def players_of(bindings: Mapping[str, Binding]) -> dict[str, Binding]:
+    """Who answers for each role, members of a judge that is several under names of their own."""
+    players = dict(bindings)
+    for role, binding in bindings.items():
+        players |= {player_name(role, one.label): one for one in binding.members}
+    return players
 
 
 @dataclass(frozen=True, kw_only=True)

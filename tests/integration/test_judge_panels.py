@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from harness.testing import FaultyServer
-from harness.testing.faults import status
+from harness.testing.faults import Fault, status
 
 JUDGES = ("first", "second", "third")
 PEOPLE = "user,title,action\n" + "".join(
@@ -252,3 +252,53 @@ def test_a_run_without_a_panel_says_so(panel):
     done = panel.harness.here("analyse", "judge-panel", str(folder))
     assert done.code == 2
     assert "no task of these runs was judged by a panel" in done.err
+
+
+PRICES = """
+[prices."openai:candidate"]
+input = 0
+output = 0
+[prices."openai:first"]
+input = 1
+output = 5
+[prices."openai:second"]
+input = 2
+output = 5
+[prices."openai:third"]
+input = 3
+output = 5
+"""
+
+
+def test_each_member_is_counted_and_paid_for_by_its_own_price(panel):
+    def answered(asked):
+        body = {"id": "c", "usage": {"prompt_tokens": 1000, "completion_tokens": 100}}
+        message = {"role": "assistant", "content": answers(asked.body)}
+        return Fault(body={**body, "choices": [
+            {"index": 0, "message": message, "finish_reason": "stop"}
+        ]})  # fmt: skip
+
+    panel.server.faults = answered
+    (panel.harness.folder / "prices.toml").write_text(PRICES)
+    planned = panel.run(None, "--prices", "prices.toml", "--dry_run").json
+    done = panel.run(None, "--prices", "prices.toml", "--max_cost", "1")
+    assert done.code == 0, done.err
+    roles = done.summary()["stages"]["support"]["roles"]
+    # Two calls each of 1,000 and 100 tokens: 2 · (1,000 · input + 100 · 5) millionths.
+    assert {name: (use["calls"], use["cost"]["paid"]) for name, use in roles.items()} == {
+        "judge openai:first": (2, pytest.approx(0.003)),
+        "judge openai:second": (2, pytest.approx(0.005)),
+        "judge openai:third": (2, pytest.approx(0.007)),
+    }
+    [support] = [stage for stage in planned["stages"] if stage["stage"] == "support"]
+    [role] = support["roles"]
+    mean = role["prompt_tokens"] * 2 + role["most_completion_tokens"] * 5
+    assert role["cost"]["at_most"] == pytest.approx(mean / 1_000_000)
+
+
+def test_a_member_without_a_price_is_named_before_money_is_spent(panel):
+    (panel.harness.folder / "prices.toml").write_text(PRICES.replace("openai:third", "openai:x"))
+    done = panel.run(None, "--prices", "prices.toml", "--max_cost", "1")
+    assert done.code == 2
+    assert "openai:third" in done.err
+    assert panel.server.count == 0

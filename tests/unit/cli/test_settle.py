@@ -349,3 +349,14 @@ def test_a_table_in_place_of_a_file_reaches_its_option_whole(settings):
     assert args.prices == {"openai:m": {"input": 1.5}}
     error = held.placed(UsageError("no price", where='prices, [prices."openai:m"]'))
     assert error.where == 'harness.toml:1 (prices, [prices."openai:m"])'
+
+
+def test_a_name_stands_for_its_model_in_a_panel_too(settings):
+    settings.write(NAMED)
+    asked = settings.asked(
+        "--model", "baseline", "--tasks", "t", "--judge", "panel:local:a+openai:c\\+d+local:model=b"
+    )
+    base = "http://localhost:8000/v1"
+    assert asked.roles == {
+        "judge": f"panel:openai:base_url={base},model=a+openai:c\\+d+openai:base_url={base},model=b"
+    }

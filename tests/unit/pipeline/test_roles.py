@@ -303,7 +303,7 @@ def heavy(judge, *, plugins=None, **candidate):
 def test_roles_of_one_identity_that_hold_one_resource_share_a_model_and_say_so():
     bound, notes = heavy("fake:pretrained=small", tensor_parallel_size="4")
     assert bound["judge"].model is bound["candidate"].model
-    assert bound["judge"].judge.model is bound["candidate"].model
+    assert bound["judge"].judge.models == (bound["candidate"].model,)
     assert notes == [
         "judge: the weights of candidate, so one engine serves both, opened as candidate's "
         "arguments say"

@@ -20,7 +20,6 @@ from harness_models.hf_args import (
     OF_THE_MACHINE,
     HfArgs,
     check_with_help,
-    flags_of,
     read_args,
 )
 from harness_models.hf_log import STAGES, TROUBLES
@@ -28,13 +27,13 @@ from harness_models.hf_wire import checked, fields
 from harness_models.launching import without_secrets
 from harness_models.ports import HOST
 from harness_models.served import Engine, ServedModel
-from harness_models.server_args import bad
+from harness_models.server_args import bad, flags_of
 from harness_models.weights import (
+    check_template,
     checked_folder,
     commit_of,
     end_tokens,
     folder_identity,
-    has_chat_template,
     longest_context,
 )
 
@@ -78,6 +77,8 @@ def make(settings: ModelSettings) -> Model:
     if foreign:
         check_with_help(_help(python), foreign)
     commit = None if folder else commit_of(args.model, args.revision)
+    if args.chat_template is None:
+        check_template(args.model, folder=folder, commit=commit)
     served = str(folder) if folder else _pinned(args.model, commit or args.revision)
     context, notes = _context(args, commit or args.revision)
     ends = _ends(args, commit or args.revision) if args.batching else None
@@ -152,13 +153,6 @@ def _check_folder(folder: Path, args: HfArgs) -> None:
         )
     if args.revision is not None:
         raise bad(KIND, f"revision={args.revision}", "none, since a folder holds one revision")
-    if args.chat_template is None and not has_chat_template(folder):
-        raise ModelError(
-            "the checkpoint has no chat template, so it cannot be asked",
-            where=str(folder),
-            expected="chat_template.jinja, or chat_template in tokenizer_config.json",
-            hint="chat_template=FILE.jinja, the one that it was trained with",
-        )
 
 
 def _context(args: HfArgs, revision: str | None) -> tuple[int | None, tuple[str, ...]]:

@@ -106,18 +106,6 @@ def read_args(settings: ModelSettings) -> HfArgs:
     )
 
 
-def flags_of(engine: Mapping[str, str]) -> list[str]:
-    """The server's arguments as its command line spells them."""
-    flags = []
-    for name, value in engine.items():
-        dashed = name.replace("_", "-")
-        if value in ("true", "false"):
-            flags.append(f"--{dashed}" if value == "true" else f"--no-{dashed}")
-        else:
-            flags += [f"--{dashed}", value]
-    return flags
-
-
 def check_with_help(shown: str, engine: Mapping[str, str]) -> None:
     """Hold arguments against what the installed server's help shows; UsageError for a wrong one."""
     known = {found["name"].replace("-", "_"): found for found in OPTION.finditer(shown)}

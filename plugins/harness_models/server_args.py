@@ -55,6 +55,18 @@ def file_of(kind: str, name: str, text: str) -> Path:
     return path
 
 
+def flags_of(engine: Mapping[str, str]) -> list[str]:
+    """A server's arguments as its command line spells them: `true` and `false` are switches."""
+    flags = []
+    for name, value in engine.items():
+        dashed = name.replace("_", "-")
+        if value in ("true", "false"):
+            flags.append(f"--{dashed}" if value == "true" else f"--no-{dashed}")
+        else:
+            flags += [f"--{dashed}", value]
+    return flags
+
+
 def template_kwargs(kind: str, text: str) -> dict[str, Any]:
     """`enable_thinking=false` or a JSON object; several of the first are separated by `;`."""
     if text.lstrip().startswith("{"):

@@ -15,23 +15,22 @@ from harness.hashing import digest_bytes
 from harness.models import Identity, Model, ModelSettings
 from harness_models.gpus import GpuMemory
 from harness_models.served import Engine, ServedModel
+from harness_models.server_args import bad, flags_of
 from harness_models.vllm_args import (
+    KIND,
     KNOWN,
     OF_THE_MACHINE,
     USUAL_SHARE,
     VllmArgs,
-    bad,
-    flags_of,
     read_args,
     unknown_argument,
 )
 from harness_models.vllm_log import STAGES, TROUBLES
 from harness_models.weights import (
-    cached_without_template,
+    check_template,
     checked_folder,
     commit_of,
     folder_identity,
-    has_chat_template,
     longest_context,
 )
 
@@ -80,12 +79,12 @@ def make(settings: ModelSettings) -> Model:
         check_with_parser(args.python, foreign)
     commit = None if folder else commit_of(args.model, args.revision)
     if args.chat_template is None and args.tokenizer is None:
-        _check_template(args.model, folder=folder, commit=commit)
+        check_template(args.model, folder=folder, commit=commit)
     identity = identity_of(args, folder=folder, commit=commit, structured=settings.structured)
 
-    def command(socket: Path) -> Sequence[str]:
+    def command(socket: str) -> Sequence[str]:
         return [
-            *(args.python, "-m", SERVER, "--uds", str(socket)),
+            *(args.python, "-m", SERVER, "--uds", socket),
             *server_flags(args, commit=commit, lora=lora, structured=settings.structured),
         ]
 
@@ -123,7 +122,7 @@ def identity_of(
         own = checked_folder(args.tokenizer, argument="tokenizer")
         details["tokenizer"] = folder_identity(own) if own else args.tokenizer
     if args.chat_template is not None:
-        details["chat_template"] = digest_bytes(Path(args.chat_template).read_bytes())
+        details["chat_template"] = digest_bytes(args.chat_template.read_bytes())
     if args.chat_template_kwargs:
         details["chat_template_kwargs"] = dict(args.chat_template_kwargs)
     if structured:
@@ -144,7 +143,7 @@ def server_flags(
         "served_model_name": args.model,
         "revision": revision,
         "tokenizer": args.tokenizer,
-        "chat_template": args.chat_template,
+        "chat_template": args.chat_template and str(args.chat_template),
         "enable_prompt_tokens_details": "true",
         "disable_uvicorn_access_log": "true",
     }
@@ -188,7 +187,7 @@ def check_with_parser(python: str, engine: Mapping[str, str]) -> None:
     if done.returncode:
         reason = done.stderr.strip().splitlines()[-1].partition("error: ")[2]
         wrong = next((each for each in engine if each.replace("_", "-") in reason), "…")
-        raise bad(wrong, engine.get(wrong, "…"), f"what vLLM takes: {reason}")
+        raise bad(KIND, f"{wrong}={engine.get(wrong, '…')}", f"what vLLM takes: {reason}")
 
 
 def _memory(args: VllmArgs, identity: Identity) -> GpuMemory:
@@ -240,22 +239,6 @@ def _check_environment(args: VllmArgs) -> bool:
     return bool(found["cuda"]) and not elsewhere
 
 
-def _check_template(model: str, *, folder: Path | None, commit: str | None) -> None:
-    """ModelError where the weights, as far as they lie here, have no chat template."""
-    without = None
-    if folder is not None:
-        without = None if has_chat_template(folder) else folder
-    elif commit is not None:
-        without = cached_without_template(model, commit)
-    if without is not None:
-        raise ModelError(
-            "the checkpoint has no chat template, so it cannot be asked",
-            where=str(without),
-            expected="chat_template.jinja, or chat_template in tokenizer_config.json",
-            hint="chat_template=FILE.jinja, the one that it was trained with",
-        )
-
-
 def _adapter(args: VllmArgs) -> int | None:
     """The rank to reserve for the adapter; None without one."""
     if args.lora is None:
@@ -265,6 +248,5 @@ def _adapter(args: VllmArgs) -> int | None:
         rank = int(json.loads(config.read_text("utf-8"))["r"])
         return next(each for each in LORA_RANKS if each >= rank)
     except (OSError, ValueError, KeyError, TypeError, StopIteration) as error:
-        raise bad(
-            "lora", args.lora, "a folder with adapter_config.json, of rank 512 at most"
-        ) from error
+        expected = "a folder with adapter_config.json, of rank 512 at most"
+        raise bad(KIND, f"lora={args.lora}", expected) from error

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import sys
@@ -14,10 +13,9 @@ from typing import Any
 
 from harness.errors import UsageError
 from harness.models import ModelSettings
+from harness_models.server_args import bad, count_of, file_of, model_of, template_kwargs
 
-USUAL_MODEL = "Qwen/Qwen3-8B"
-USUAL_FROM = "HARNESS_PRETRAINED"
-"""The variable that names another."""
+KIND = "vllm"
 
 USUAL_SHARE = 0.92
 """Of the GPU's memory, what vLLM takes where nothing is said."""
@@ -100,7 +98,7 @@ class VllmArgs:
     python: str
     revision: str | None = None
     tokenizer: str | None = None
-    chat_template: str | None = None
+    chat_template: Path | None = None
     chat_template_kwargs: Mapping[str, Any] = field(default_factory=dict)
     lora: str | None = None
     concurrency: int
@@ -112,18 +110,13 @@ def read_args(settings: ModelSettings) -> VllmArgs:
     given = dict(settings.args)
     for name, value in given.items():
         if name in TAKEN:
-            raise bad(name, value, "no such argument", hint=TAKEN[name])
+            raise bad(KIND, f"{name}={value}", "no such argument", hint=TAKEN[name])
         if not value:
-            raise bad(name, "", "a value")
-    if "model" in given and "pretrained" in given:
-        raise bad("model", given["model"], "either model= or pretrained=, which mean the same")
-    usual = os.environ.get(USUAL_FROM) or USUAL_MODEL
-    named = given.get("pretrained") or given.get("model")
-    because = f"which {USUAL_FROM} names; " if os.environ.get(USUAL_FROM) else ""
-    unnamed = f"no model was named, so {usual} is asked ({because}pretrained=… names another)"
+            raise bad(KIND, f"{name}=", "a value")
+    model, note = model_of(KIND, given)
     preset = given.get("preset")
     if preset is not None and preset not in PRESETS:
-        raise bad("preset", preset, "one of " + ", ".join(PRESETS))
+        raise bad(KIND, f"preset={preset}", "one of " + ", ".join(PRESETS))
     engine = {
         **DEFAULTS,
         **(PRESETS[preset] if preset else {}),
@@ -131,38 +124,25 @@ def read_args(settings: ModelSettings) -> VllmArgs:
     }
     for name in COUNTS:
         if name in engine:
-            _count(name, engine[name])
+            count_of(KIND, name, engine[name])
     if "gpu_memory_utilization" in engine:
         _share("gpu_memory_utilization", engine["gpu_memory_utilization"])
     for name in SWITCHES:
         if name in engine and engine[name] not in ("true", "false"):
-            raise bad(name, engine[name], "true or false")
+            raise bad(KIND, f"{name}={engine[name]}", "true or false")
+    template, more = given.get("chat_template"), given.get("chat_template_kwargs")
     return VllmArgs(
-        model=named or usual,
-        note=None if named else unnamed,
+        model=model,
+        note=note,
         python=given.get("python") or os.environ.get("HARNESS_VLLM_PYTHON") or sys.executable,
         revision=given.get("revision"),
         tokenizer=given.get("tokenizer"),
-        chat_template=_file("chat_template", given.get("chat_template")),
-        chat_template_kwargs=_template_kwargs(given.get("chat_template_kwargs")),
+        chat_template=file_of(KIND, "chat_template", template) if template else None,
+        chat_template_kwargs=template_kwargs(KIND, more) if more else {},
         lora=given.get("lora"),
         concurrency=_concurrency(given, settings, engine),
         engine=engine,
     )
-
-
-def flags_of(engine: Mapping[str, str]) -> list[str]:
-    """Engine arguments as vLLM's command line spells them: `true` and `false` are switches."""
-    flags = []
-    for name, value in engine.items():
-        dashed = name.replace("_", "-")
-        if value == "true":
-            flags.append(f"--{dashed}")
-        elif value == "false":
-            flags.append(f"--no-{dashed}")
-        else:
-            flags += [f"--{dashed}", value]
-    return flags
 
 
 def unknown_argument(name: str, known: list[str]) -> UsageError:
@@ -176,67 +156,18 @@ def unknown_argument(name: str, known: list[str]) -> UsageError:
     )
 
 
-def bad(name: str, value: str, expected: str, *, hint: str | None = None) -> UsageError:
-    """The error for an argument that cannot be used."""
-    return UsageError(
-        "an argument of the vllm model cannot be used",
-        where="--model_args",
-        found=f"{name}={value}",
-        expected=expected,
-        hint=hint,
-    )
-
-
 def _concurrency(
     given: Mapping[str, str], settings: ModelSettings, engine: Mapping[str, str]
 ) -> int:
     """Requests in flight: what the engines hold, and an eighth more that waits at their door."""
     if "concurrency" in given:
-        return _count("concurrency", given["concurrency"])
+        return count_of(KIND, "concurrency", given["concurrency"])
     if settings.concurrency is not None:
         return settings.concurrency
     held = int(engine["max_num_seqs"]) * int(engine.get("data_parallel_size", "1"))
     return held + max(8, held // 8)
 
 
-def _count(name: str, text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise bad(name, text, "a whole number from 1 on")
-    return int(text)
-
-
 def _share(name: str, text: str) -> None:
     if not re.fullmatch(r"\d*\.?\d+", text) or not 0 < float(text) <= 1:
-        raise bad(name, text, "a share of the GPU's memory, above 0 and at most 1")
-
-
-def _file(name: str, text: str | None) -> str | None:
-    if text is not None and not Path(text).expanduser().is_file():
-        raise bad(name, text, "a file")
-    return text and str(Path(text).expanduser())
-
-
-def _template_kwargs(text: str | None) -> dict[str, Any]:
-    """`enable_thinking=false` or a JSON object; several of the first are separated by `;`."""
-    if text is None:
-        return {}
-    if text.lstrip().startswith("{"):
-        try:
-            found = json.loads(text)
-        except ValueError as error:
-            raise bad("chat_template_kwargs", text, f"a JSON object ({error})") from None
-        return dict(found)
-    values = {}
-    for part in text.split(";"):
-        name, equals, value = part.partition("=")
-        if not equals or not name.strip().isidentifier():
-            raise bad("chat_template_kwargs", text, "as enable_thinking=false, or a JSON object")
-        values[name.strip()] = _value(value.strip())
-    return values
-
-
-def _value(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
+        raise bad(KIND, f"{name}={text}", "a share of the GPU's memory, above 0 and at most 1")

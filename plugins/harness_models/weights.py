@@ -92,6 +92,22 @@ def cached_without_template(repository: str, commit: str) -> Path | None:
     return Path(settings) if known else None
 
 
+def check_template(model: str, *, folder: Path | None, commit: str | None) -> None:
+    """ModelError where the weights, as far as they lie here, have no chat template."""
+    without = None
+    if folder is not None:
+        without = None if has_chat_template(folder) else folder
+    elif commit is not None:
+        without = cached_without_template(model, commit)
+    if without is not None:
+        raise ModelError(
+            "the checkpoint has no chat template, so it cannot be asked",
+            where=str(without),
+            expected="chat_template.jinja, or chat_template in tokenizer_config.json",
+            hint="chat_template=FILE.jinja, the one that it was trained with",
+        )
+
+
 def _tells_template(settings: Path) -> bool:
     try:
         told = json.loads(settings.read_text("utf-8"))

@@ -10,6 +10,7 @@ from harness_models.replay import ARGUMENTS as REPLAY
 from harness_models.vllm_args import OWN
 
 from harness.cli.main import main
+from harness.judging.contract import JudgeParts
 from harness.plugin_manager import load_plugins
 
 ANY_OTHER = "any other"
@@ -23,7 +24,7 @@ def test_the_arguments_that_are_told_are_those_that_are_taken():
     assert set(models["baseline"].arguments) == {"respondent"}
     assert set(models["replay"].arguments) == set(REPLAY)
     for name in judges["lexical"].arguments:
-        assert make_lexical(None, {name: "0.25"}).name == f"lexical:{name}=0.25"
+        assert make_lexical(JudgeParts(args={name: "0.25"})).name == f"lexical:{name}=0.25"
     assert judges["llm"].arguments == {}
 
 

@@ -77,14 +77,28 @@ def print_group(group: Group, folder: Path) -> None:
 
 
 def stamped(report: Report, tasks: Sequence[KeptTask]) -> Report:
-    """The report with a note in front where results must not stand beside published ones."""
+    """The report with notes in front: what must not stand beside published results, and what
+    is one repeat of several."""
     import msgspec
 
+    notes = [note for task in tasks if (note := _only_one_of(task))]
+    report = msgspec.structs.replace(report, notes=(*dict.fromkeys(notes), *report.notes))
     reasons = [why for task in tasks for why in task.summary.not_comparable_because]
     if not reasons:
         return report
     note = f"NOT COMPARABLE with published results: {', '.join(dict.fromkeys(reasons))}"
     return msgspec.structs.replace(report, notes=(note, *report.notes))
+
+
+def _only_one_of(task: KeptTask) -> str:
+    """That the run has more repeats of this task than the one that is analysed."""
+    from harness.tasks.repeats import task_and_repeat
+
+    name, number = task_and_repeat(task.task.name)
+    others = [each for each in task.manifest.tasks if task_and_repeat(each)[0] == name]
+    if len(others) < 2:
+        return ""
+    return f"{name}: repeat {number} of {len(others)} ({task.label}); --task names another"
 
 
 def _list(plugins: Plugins, *, json: bool) -> int:
@@ -165,12 +179,14 @@ def _found(
     args: argparse.Namespace, registration: AnalysisRegistration, plugins: Plugins
 ) -> _Found:
     from harness.results.scoring import Unfinished
+    from harness.tasks.repeats import task_and_repeat
 
     found = _Found()
     for folder, manifest in _runs(args.runs, found):
         for name in _names(manifest, registration.benchmark):
             found.names[name] = None
-            if args.task and name not in args.task:
+            # One sample of a run: its repeats are no further tasks.
+            if name not in args.task if args.task else task_and_repeat(name)[1] > 1:
                 continue
             try:
                 found.tasks.append(_kept(folder, manifest, name, plugins))

@@ -30,10 +30,12 @@ def rescore_only(settings: RunSettings, *, json: bool) -> int:
     from harness.plugin_manager import load_plugins
     from harness.tasks.catalogue import Catalogue
     from harness.tasks.changes import apply_changes
+    from harness.tasks.repeats import repeat_of
 
     plugins = load_plugins()
     chosen = Catalogue(plugins, include_path=settings.include_path).select(settings.tasks).tasks
-    wanted = apply_changes(chosen, settings.changes, benchmark=plugins.benchmark)
+    changed = apply_changes(chosen, settings.changes, benchmark=plugins.benchmark)
+    wanted = [repeat_of(task, k) for k in range(1, settings.num_repeats + 1) for task in changed]
     folder, manifest, ways = _find(settings, wanted, plugins)
     run = NamedRun(named=str(folder.path), opened=(folder, manifest))
     with TemporaryDirectory(prefix="harness-score-") as scratch:

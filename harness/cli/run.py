@@ -61,6 +61,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     what.add_argument("--seed", metavar="N", type=int, default=0, help="decides every draw (0)")
     what.add_argument(
+        "--num_repeats", metavar="N", type=int, default=1,
+        help="ask everything N times, as N samples; tells mean and spread (1)",
+    )  # fmt: skip
+    what.add_argument(
         "--structured",
         action="store_true",
         help="ask servers to hold answers to the stage's schema",
@@ -237,6 +241,7 @@ def settings_from(args: argparse.Namespace) -> RunSettings:
         "data": _data(args.data),
         "limit": args.limit,
         "seed": args.seed,
+        "num_repeats": args.num_repeats,
         "changes": changes_from(args),
         "sampling": _sampling(args.gen_kwargs),
         "structured": args.structured,

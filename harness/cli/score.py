@@ -37,9 +37,14 @@ class NamedRun:
 
     def as_json(self) -> dict[str, Any]:
         """What came of it, for one JSON document."""
+        from harness.results.over_repeats import over_repeats
+
+        summaries = [task.summary for task in self.kept]
+        repeats = over_repeats(summaries)
         return {
             "run": self.named,
-            "summaries": [task.summary for task in self.kept],
+            "summaries": summaries,
+            **({"repeats": repeats} if repeats else {}),
             "errors": [str(error) for error in self.errors],
         }
 

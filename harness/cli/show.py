@@ -101,6 +101,7 @@ def _show_results(folder: RunFolder, manifest: Manifest, args: argparse.Namespac
             summaries.append(summary)
     if args.json:
         from harness.cli.json_output import print_json
+        from harness.results.over_repeats import over_repeats
 
         print_json(
             {
@@ -109,6 +110,7 @@ def _show_results(folder: RunFolder, manifest: Manifest, args: argparse.Namespac
                 "problem": manifest.problem,
                 "model": manifest.model,
                 "summaries": summaries,
+                **({"repeats": repeats} if (repeats := over_repeats(summaries)) else {}),
                 "unfinished": unfinished,
                 "sessions": [
                     {"started": each.started, "status": each.status, "costs": each.costs}

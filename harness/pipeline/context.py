@@ -19,7 +19,7 @@ from harness.pipeline.roles import CANDIDATE, Binding
 from harness.prompting import Template, Templates
 from harness.tasks.task import Task
 
-MEMO_PARTS = ("benchmark", "stage", "version", "prompts", "roles", "fresh")
+MEMO_PARTS = ("benchmark", "stage", "version", "prompts", "roles", "fresh", "repeat")
 """What of a stage's key its memos depend on."""
 
 
@@ -48,7 +48,10 @@ class DeclaredOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class StageContext:
-    """A stage with everything that decides its records. `number` is its place, from 1."""
+    """A stage with everything that decides its records.
+
+    `number` is its place and `repeat` which of the run's repeats it belongs to, both from 1.
+    """
 
     task: Task
     benchmark: str
@@ -60,6 +63,7 @@ class StageContext:
     samplings: Mapping[str, Sampling]
     seed: int
     structured: bool
+    repeat: int
     components: Mapping[str, Any]
     key: str
 
@@ -71,7 +75,7 @@ class StageContext:
     @functools.cached_property
     def memo_key(self) -> str:
         """A key for who is asked what: the same for runs of other options and of another seed."""
-        return digest({name: self.components[name] for name in MEMO_PARTS})
+        return digest({n: self.components[n] for n in MEMO_PARTS if n in self.components})
 
     @functools.cached_property
     def models(self) -> tuple[Model, ...]:
@@ -154,6 +158,7 @@ class ContextInputs:
     structured: bool
     run_id: str
     fresh: bool
+    repeat: int = 1
 
 
 def stage_context(inputs: ContextInputs, stage: Stage) -> StageContext:
@@ -188,6 +193,8 @@ def stage_context(inputs: ContextInputs, stage: Stage) -> StageContext:
         "structured": inputs.structured,
         "fresh": inputs.run_id if inputs.fresh else None,
     }
+    if inputs.repeat > 1:
+        components["repeat"] = inputs.repeat
     return StageContext(
         task=inputs.task,
         benchmark=name,
@@ -199,6 +206,7 @@ def stage_context(inputs: ContextInputs, stage: Stage) -> StageContext:
         samplings=samplings,
         seed=inputs.seed,
         structured=inputs.structured,
+        repeat=inputs.repeat,
         components=components,
         key=digest(components),
     )

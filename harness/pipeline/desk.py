@@ -25,6 +25,9 @@ from harness.results.records import CallRecord, Judged
 
 T = TypeVar("T")
 
+REPEATS_APART = 1_000_000
+"""How far the numbers of questions lie apart in one repeat of a run and the next."""
+
 QUOTED = 2000
 """Characters of an unreadable answer that a correction shows: its beginning and its end."""
 
@@ -137,7 +140,8 @@ class Desk:
             ),
         )
         outcome: Parsed[T] | Unreadable | CallFailed = CallFailed("not_asked")
-        for number in range(repeat * tries, repeat * tries + tries):
+        first = self._number(repeat * tries, tries)
+        for number in range(first, first + tries):
             answer = await self._client.ask(
                 model,
                 request,
@@ -184,6 +188,16 @@ class Desk:
             )
         self.judged.append(_judged(question, verdict, role=role, votes=asking.votes))
         return verdict
+
+    def _number(self, first: int, tries: int) -> int:
+        """What the first of some tries is numbered in the repeat of the run that it belongs to."""
+        if first + tries > REPEATS_APART:
+            raise PluginError(
+                f"stage {self._context.stage.name!r} asks one question too often",
+                found=f"{first + tries:,} times",
+                expected=f"at most {REPEATS_APART:,}: the numbers after them are those of repeats",
+            )
+        return (self._context.repeat - 1) * REPEATS_APART + first
 
     def _asks_schema(self, model: Model) -> bool:
         """Whether the model is to be held to a schema; one that answers by rule cannot be."""

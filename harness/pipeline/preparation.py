@@ -24,6 +24,7 @@ from harness.tasks.check import check_against_benchmark
 from harness.tasks.identity import content_hash
 from harness.tasks.options import typed_options
 from harness.tasks.prompts import Overrides, refuse_unasked, templates_of
+from harness.tasks.repeats import repeat_of, task_and_repeat
 from harness.tasks.task import Group, Task
 
 if TYPE_CHECKING:
@@ -32,7 +33,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class PreparedTask:
-    """A task with all it needs to run but the run folder; `stages` are those that it has."""
+    """A task with all it needs to run but the run folder; `stages` are those that it has.
+
+    `repeat` tells which repeat of the run it belongs to, from 1: its task is named after it.
+    """
 
     task: Task
     benchmark: Benchmark
@@ -43,6 +47,7 @@ class PreparedTask:
     dataset: Dataset
     data: Any
     settings: RunSettings
+    repeat: int = 1
 
     def contexts(self, run_id: str) -> tuple[StageContext, ...]:
         """The contexts of its stages in a run folder of that name."""
@@ -57,6 +62,7 @@ class PreparedTask:
             structured=self.settings.structured,
             run_id=run_id,
             fresh=self.settings.fresh,
+            repeat=self.repeat,
         )
         return tuple(stage_context(inputs, stage) for stage in self.stages)
 
@@ -151,12 +157,17 @@ def prepare(settings: RunSettings, plugins: Plugins) -> Prepared:
         )
     binder.refuse_unused()
     overrides.refuse_useless()
+    repeated = [_repeated(each, k) for k in range(1, settings.num_repeats + 1) for each in prepared]
     return Prepared(
         settings=settings,
-        tasks=tuple(prepared),
+        tasks=tuple(repeated),
         groups=selection.groups,
         notes=tuple(binder.notes),
     )
+
+
+def _repeated(prepared: PreparedTask, number: int) -> PreparedTask:
+    return replace(prepared, task=repeat_of(prepared.task, number), repeat=number)
 
 
 def refuse_unpriced(prepared: Prepared) -> None:
@@ -177,7 +188,8 @@ def refuse_unpriced(prepared: Prepared) -> None:
 
 def with_data_of(prepared: Prepared, settings: RunSettings, plugins: Plugins) -> Prepared:
     """The same tasks, with the stages and roles that they have, over the data of other settings."""
-    places = data_places(settings.data, [each.task.name for each in prepared.tasks])
+    names = [task_and_repeat(each.task.name)[0] for each in prepared.tasks]
+    places = data_places(settings.data, names)
     loader = _Loader(settings, plugins)
     tasks = []
     for each in prepared.tasks:
@@ -230,7 +242,7 @@ def data_places(
 
 def _place(task: Task, places: Mapping[str, str | None]) -> str | None:
     """Where the data of a task is: as the command says, else as the task does; None for the hub."""
-    place = places[task.name]
+    place = places[task_and_repeat(task.name)[0]]
     return task.data.folder if place is None else place
 
 

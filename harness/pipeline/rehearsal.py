@@ -33,6 +33,7 @@ from harness.pipeline.preparation import PreparedTask, prepare, refuse_unpriced,
 from harness.pipeline.roles import Binding
 from harness.pipeline.settings import FailureLimits, RunSettings
 from harness.pipeline.stages import Journals, records_of, stage_runs
+from harness.tasks.repeats import task_and_repeat
 
 if TYPE_CHECKING:
     from harness.plugin_manager import Plugins
@@ -182,6 +183,9 @@ async def rehearse(settings: RunSettings, plugins: Plugins) -> Forecast:
     stages: list[StageForecast] = []
     rehearsed = 0
     for full, part in zip(whole.tasks, small.tasks, strict=True):
+        if full.repeat > 1:
+            stages += _as_before(stages, full)
+            continue
         forecasts, seen = await _rehearse_task(full, part, plugins)
         stages += forecasts
         rehearsed = max(rehearsed, seen)
@@ -199,6 +203,13 @@ async def rehearse(settings: RunSettings, plugins: Plugins) -> Forecast:
         currency=settings.prices.currency if settings.prices is not None else None,
         max_cost=settings.budget.cost,
     )
+
+
+def _as_before(stages: Sequence[StageForecast], repeat: PreparedTask) -> list[StageForecast]:
+    """The forecasts of a task's repeat: those of its first, since the same is asked."""
+    name, _ = task_and_repeat(repeat.task.name)
+    first = [each for each in stages if each.task == name]
+    return [msgspec.structs.replace(each, task=repeat.task.name) for each in first]
 
 
 async def _rehearse_task(

@@ -29,12 +29,14 @@ from harness.pipeline.outbox import Outbox, RequestFile
 from harness.pipeline.plan import Plan, StageRun, State
 from harness.pipeline.preparation import Prepared, prepare, refuse_unpriced
 from harness.pipeline.progress import Display, RunProgress
+from harness.pipeline.repeats import alike
 from harness.pipeline.settings import RunSettings
 from harness.pipeline.stages import stage_runs
 from harness.plugin_manager import Plugins, load_plugins
 from harness.results.costs import session_costs
 from harness.results.folder import ENGINES
 from harness.results.manifest import Status, session_ended, stage_finished
+from harness.results.over_repeats import RepeatedTask, over_repeats
 from harness.results.scoring import score_task
 from harness.results.summary import TaskSummary
 from harness.tasks.task import Group
@@ -60,6 +62,11 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
     requests: tuple[RequestFile, ...] = ()
     costs: dict[str, Cost] = {}
 
+    @property
+    def repeats(self) -> tuple[RepeatedTask, ...]:
+        """What the repeats of each task came to together; nothing in a run without repeats."""
+        return over_repeats(self.summaries)
+
     def to_json(self) -> str:
         """The result as one JSON document."""
         return (
@@ -72,6 +79,7 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
                         "summaries": self.summaries,
                         "costs": self.costs,
                         "errors": [str(error) for error in self.errors],
+                        **({"repeats": self.repeats} if self.repeats else {}),
                         **({"requests": self.requests} if self.requests else {}),
                     },
                     enc_hook=str,
@@ -119,6 +127,8 @@ async def arun(
         with taken.nothing_left_behind():
             contexts = {each.task.name: each.contexts(taken.run_id) for each in prepared.tasks}
             taken.begin(prepared, contexts)
+        if told := alike(settings, contexts.values()):
+            display.tell(told, problem=True)
         runs = [
             stage_run
             for each in prepared.tasks

@@ -49,6 +49,7 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
     allow_self_judging: bool = False
     prompts: Path | None = None
     include_path: tuple[Path, ...] = ()
+    num_repeats: int = 1
 
     output_path: Path = Path("runs")
     resume: Path | None = None
@@ -70,6 +71,9 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
             "sampling", "structured", "fresh",
         )  # fmt: skip
         asked = {name: msgspec.to_builtins(getattr(self, name)) for name in names}
+        # What a run does without is no part of its name.
+        if self.num_repeats > 1:
+            asked["num_repeats"] = self.num_repeats
         return asked if self.prompts is None else {**asked, "prompts": str(self.prompts)}
 
     def as_json(self) -> dict[str, Any]:
@@ -167,6 +171,7 @@ def _refuse_senseless(settings: RunSettings) -> None:
         )
     counts = {
         "limit": settings.limit,
+        "num_repeats": settings.num_repeats,
         "concurrency": settings.concurrency,
         "attempts": settings.patience.attempts,
         "max_calls": settings.budget.calls,

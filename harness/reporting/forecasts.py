@@ -13,6 +13,7 @@ from harness.pipeline.rehearsal import Forecast, RoleForecast, StageForecast
 from harness.reporting.amounts import UNKNOWN, money
 from harness.reporting.tables import plain_table, result_console
 from harness.reporting.text import clean_text, count
+from harness.tasks.repeats import task_and_repeat
 
 NOT_REACHED = "no prompt: no item of the rehearsal came this far"
 
@@ -21,7 +22,7 @@ def print_forecast(forecast: Forecast, console: Console | None = None) -> None:
     """Print the first prompt of every stage and role, then the calls to expect."""
     console = console or result_console()
     for stage in forecast.stages:
-        for role in stage.roles:
+        for role in stage.roles if task_and_repeat(stage.task)[1] == 1 else ():
             _print_prompt(stage, role, console)
     console.print(Rule("calls to expect; no model was asked", style="dim"))
     console.print(call_table(forecast))

@@ -31,9 +31,12 @@ MOST_IN_FULL = 4
 def print_results(
     summaries: Sequence[TaskSummary], run: str, console: Console | None = None
 ) -> None:
-    """Print the results of a run: each task in full, or of many what must be known of them."""
+    """Print the results of a run: each task in full, or of many what must be known of them.
+
+    Repeats are many: what counts is what they came to together.
+    """
     console = console or result_console()
-    if len(summaries) <= MOST_IN_FULL:
+    if len(summaries) <= MOST_IN_FULL and all(each.repeat == 1 for each in summaries):
         print_summaries(summaries, console)
         return
     models = ", ".join(dict.fromkeys(clean_text(each.model) for each in summaries))

@@ -17,6 +17,7 @@ from harness.calls.costs import costs_by_model, together
 from harness.reporting.amounts import cost_notes, paid, saved
 from harness.reporting.text import NOTHING, causes, clean_text, count, number, reasons, share
 from harness.results.costs import costs_of
+from harness.results.over_repeats import RepeatedTask, over_repeats
 from harness.results.summary import MetricResult, RoleUse, TaskSummary
 
 PIPE_WIDTH = 120
@@ -77,12 +78,15 @@ def print_costs(summaries: Sequence[TaskSummary], console: Console) -> None:
 
 
 def print_beside(summaries: Sequence[TaskSummary], console: Console) -> None:
-    """Print the metrics of several tasks side by side."""
+    """Print the metrics of several tasks side by side, and what repeats came to together."""
     table = cross_table(summaries)
     wanted = console.measure(table, options=console.options.update_width(UNBOUNDED)).maximum
     console.print(table if wanted <= console.width else long_table(summaries))
     if not all(summary.comparable for summary in summaries):
         console.print(Text("* not comparable with published results", style="red"))
+    if repeated := over_repeats(summaries):
+        console.print()
+        console.print(repeats_table(repeated))
 
 
 def task_report(summary: TaskSummary) -> Group:
@@ -219,6 +223,25 @@ def long_table(summaries: Sequence[TaskSummary]) -> Table:
         for name, result in own_metrics(summary).items():
             table.add_row(Text(task), Text(clean_text(name)), Text(_compact(result)))
             task = ""
+    return table
+
+
+def repeats_table(tasks: Sequence[RepeatedTask]) -> Table:
+    """Each metric's mean over the repeats of a run, with its spread."""
+    table = plain_table("over repeats", numbers=())
+    table.add_column("metric", overflow="fold")
+    for header in ("mean", "deviation", "stderr", "repeats"):
+        table.add_column(header, justify="right", no_wrap=True)
+    for task in tasks:
+        name = clean_text(task.task)
+        for metric, spread in task.metrics.items():
+            if spread.baseline:
+                continue
+            with_value = f"{spread.n} of {len(task.repeats)}" if spread.without else f"{spread.n}"
+            arrow = "" if spread.higher_is_better else " ↓"
+            numbers = map(number, (spread.mean, spread.sd, spread.stderr))
+            table.add_row(*map(Text, (name, clean_text(metric) + arrow, *numbers, with_value)))
+            name = ""
     return table
 
 

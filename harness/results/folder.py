@@ -20,7 +20,7 @@ from harness.results.manifest import Manifest, read_manifest, write_manifest
 
 _log = logging.getLogger(__name__)
 
-_PLAIN = re.compile(r"[a-z0-9_][a-z0-9._-]{0,79}")
+_PLAIN = re.compile(r"[a-z0-9_][a-z0-9._@-]{0,79}")
 _NOT_PLAIN = re.compile(r"[^A-Za-z0-9._-]+")
 LOCK = "lock"
 ENGINES = "engines"

@@ -24,6 +24,7 @@ from harness.results.records import Records, record_type
 from harness.results.stored import JournalIndex, JournalRecords
 from harness.results.summarise import Columns, sound
 from harness.results.summary import RoleUse, StageSummary, TaskSummary
+from harness.tasks.repeats import task_and_repeat
 from harness.tasks.task import Task
 
 if TYPE_CHECKING:
@@ -110,6 +111,7 @@ def score_into(
         not_comparable_because=entry.not_comparable_because,
         limit=manifest.limit,
         seed=manifest.seed,
+        repeat=task_and_repeat(task.name)[1],
         units=columns.units,
         counts=_counts(benchmark, records, options, columns),
         metrics=columns.results(

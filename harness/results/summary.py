@@ -68,7 +68,10 @@ class StageSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TaskSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of one task; its file's absence means the task is unfinished."""
+    """The result of one task; its file's absence means the task is unfinished.
+
+    `repeat` tells which of the run's repeats it is, from 1.
+    """
 
     format: int
     task: str
@@ -82,6 +85,7 @@ class TaskSummary(msgspec.Struct, frozen=True, kw_only=True):
     not_comparable_because: tuple[str, ...]
     limit: int | None
     seed: int
+    repeat: int = 1
     units: int
     counts: dict[str, int] = {}
     metrics: dict[str, MetricResult]

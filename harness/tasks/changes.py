@@ -13,6 +13,7 @@ import msgspec
 from harness.errors import TaskError, UsageError, did_you_mean
 from harness.models import Sampling
 from harness.tasks.load import read_value
+from harness.tasks.repeats import task_and_repeat
 from harness.tasks.schema import part_errors, raise_first
 from harness.tasks.task import Column, DelimitedSpec, HubSpec, IntervalSpec, RoleSpec, Task
 
@@ -76,9 +77,9 @@ def _aim(tasks: Sequence[Task], written: str) -> tuple[list[Task], tuple[str, ..
     path = tuple(written.split("."))
     aimed = list(tasks)
     if len(path) > 1 and path[0] not in PARTS:
-        named = [task for task in tasks if path[0] == task.name] or [
-            task for task in tasks if path[0] == task.benchmark
-        ]
+        named = [
+            task for task in tasks if path[0] in (task.name, task_and_repeat(task.name)[0])
+        ] or [task for task in tasks if path[0] == task.benchmark]
         if named:
             aimed, path = named, path[1:]
     return aimed, path if path[0] in PARTS else ("options", *path)

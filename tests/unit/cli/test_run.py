@@ -64,6 +64,7 @@ OPTIONS = {
     "retry_failures": (("--retry_failures",), "retry_failures", True),
     "concurrency": (("--concurrency", "7"), "concurrency", 7),
     "one_engine_at_a_time": (("--one_engine_at_a_time",), "one_engine_at_a_time", True),
+    "num_repeats": (("--num_repeats", "3"), "num_repeats", 3),
     "attempts": (("--attempts", "3"), "patience", Patience(attempts=3)),
     "timeout": (("--timeout", "2.5"), "patience", Patience(attempt_timeout=2.5)),
     "total_timeout": (("--total_timeout", "9"), "patience", Patience(total_timeout=9.0)),

@@ -60,14 +60,23 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
     reasoning_tokens: int = 0
 
 
-class Reply(msgspec.Struct, frozen=True, kw_only=True):
-    """What a model answered."""
+class TokenLogprob(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One token of an answer, the logarithm of its probability, and the likeliest in its place."""
+
+    token: str
+    logprob: float
+    top: tuple[tuple[str, float], ...] = ()
+
+
+class Reply(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a model answered. `logprobs` are None where none were asked for, or none came."""
 
     text: str
     finish: Finish = "stop"
     reasoning: str | None = None
     usage: Usage | None = None
     id: str | None = None
+    logprobs: tuple[TokenLogprob, ...] | None = None
 
 
 class CallError(Exception):
@@ -154,6 +163,15 @@ class StartsServer(Protocol):
 
     def server_command(self) -> Sequence[str]:
         """The command line that starts it, for the user to look at."""
+        ...
+
+
+@runtime_checkable
+class Reporting(Protocol):
+    """A model that learns something of its server that a reader of its answers must know."""
+
+    def report(self) -> dict[str, Any]:
+        """What it has learnt so far, for the manifest; empty where nothing."""
         ...
 
 

@@ -331,6 +331,7 @@ def _record(
         seconds=round(answer.seconds, 4),
         rung=outcome.rung if isinstance(outcome, Parsed) else None,
         asked_schema=request.schema is not None,
+        logprobs=reply.logprobs if reply else None,
         failure=None if isinstance(outcome, Parsed) else outcome,
     )
 

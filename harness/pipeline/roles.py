@@ -24,7 +24,8 @@ T = TypeVar("T")
 CANDIDATE = "candidate"
 OF_THE_WEIGHTS = frozenset({
     "model", "pretrained", "revision", "identity", "tokenizer", "chat_template",
-    "chat_template_kwargs", "lora", "max_model_len", "reasoning_parser",
+    "chat_template_kwargs", "lora", "max_model_len", "reasoning_parser", "endpoint", "stop",
+    "azure_deployment", "extra_body",
 })  # fmt: skip
 """Arguments that suit one model's weights: another that opens as it does is not given them."""
 
@@ -100,7 +101,7 @@ def parse_args(text: str) -> dict[str, str]:
     last: str | None = None
     for part in text.split(",") if text else ():
         name, equals, value = part.partition("=")
-        if equals and name.strip().isidentifier():
+        if equals and is_argument(name.strip()):
             last = name.strip()
             if last in args:
                 raise UsageError(f"argument {last!r} is given twice", found=text)
@@ -112,10 +113,15 @@ def parse_args(text: str) -> dict[str, str]:
     return args
 
 
+def is_argument(name: str) -> bool:
+    """Whether a name can be that of an argument: words, with dots between."""
+    return all(part.isidentifier() for part in name.split("."))
+
+
 def parse_spec(text: str) -> Spec:
     """`KIND`, `KIND:name=value,…` or `KIND:MODEL`; the last is short for `KIND:model=MODEL`."""
     kind, _, rest = text.partition(":")
-    if rest and not rest.partition("=")[0].strip().isidentifier():
+    if rest and not is_argument(rest.partition("=")[0].strip()):
         first, comma, others = rest.partition(",")
         more = parse_args(others) if comma else {}
         return Spec(kind=kind, args={"model": first, **more}, rest=rest)
@@ -331,7 +337,7 @@ class RoleBinder:
         unpinned = {
             name: value
             for name, value in self._candidate.args.items()
-            if name not in OF_THE_WEIGHTS
+            if name.partition(".")[0] not in OF_THE_WEIGHTS
         }
         return Spec(kind=self._candidate.kind, args={**unpinned, "model": text})
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -193,4 +194,7 @@ def _refuse_senseless(settings: RunSettings) -> None:
 
 
 def _text(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    """The value as the command line would have it: lists and tables as JSON."""
+    if isinstance(value, bool | list | tuple | Mapping):
+        return json.dumps(value)
+    return str(value)

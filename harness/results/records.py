@@ -8,7 +8,7 @@ from typing import Any, Generic, Literal, Protocol, TypeVar
 import msgspec
 
 from harness.judging import Classified, Selected, Vote
-from harness.models import Finish, Message, Usage
+from harness.models import Finish, Message, TokenLogprob, Usage
 from harness.outcomes import Broken, CallFailed, NoVerdict, Unreadable
 
 ItemT = TypeVar("ItemT")
@@ -43,6 +43,7 @@ class CallRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     seconds: float = 0.0
     rung: str | None = None
     asked_schema: bool = False
+    logprobs: tuple[TokenLogprob, ...] | None = None
     failure: Unreadable | CallFailed | None = None
     member: str = ""
 

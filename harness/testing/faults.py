@@ -30,7 +30,10 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """One request as it arrived: its number from 0, and how often its body had come before."""
+    """One request as it arrived: its number from 0, and how often its body had come before.
+
+    `target` is what was asked for: the path, and what follows it.
+    """
 
     number: int
     again: int
@@ -38,6 +41,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     body: dict[str, Any]
     headers: dict[str, str]
     at: float
+    target: str = ""
 
 
 When: TypeAlias = Callable[[Asked], Fault | None]

@@ -1,4 +1,5 @@
-"""A real HTTP server on 127.0.0.1 that speaks /v1/chat/completions and misbehaves on purpose.
+"""A real HTTP server on 127.0.0.1 that speaks /v1/chat/completions, and /v1/completions, and
+misbehaves on purpose.
 
 In a test: `with FaultyServer(faults=[status(429)]) as server: … server.url …`. By itself:
 `python -m harness.testing.server --port 0 --latency 0.2` prints its address and serves until
@@ -118,8 +119,8 @@ class FaultyServer:
             return faults(asked)
         return faults[asked.number] if asked.number < len(faults) else None
 
-    def received(self, body: bytes, headers: dict[str, str]) -> Asked:
-        """Take a chat request down."""
+    def received(self, body: bytes, headers: dict[str, str], *, target: str = "") -> Asked:
+        """Take a request down."""
         digest = digest_bytes(body)
         asked = Asked(
             number=self.count,
@@ -127,6 +128,7 @@ class FaultyServer:
             digest=digest,
             body=json.loads(body),
             headers=headers,
+            target=target,
             at=time.monotonic(),
         )
         self.count += 1
@@ -204,16 +206,17 @@ class _Connection(asyncio.Protocol):
         self._server.in_flight += 1
         self._server.most_in_flight = max(self._server.in_flight, self._server.most_in_flight)
         method, target = lines[0].split(" ")[:2]
-        if method == "POST" and target.endswith("/chat/completions"):
-            self._chat(rest[:length], headers)
-        elif method == "GET" and target.endswith("/models"):
+        path = target.partition("?")[0]
+        if method == "POST" and path.endswith("/completions"):
+            self._chat(rest[:length], headers, target)
+        elif method == "GET" and path.endswith("/models"):
             self._send(200, {"object": "list", "data": [{"id": "m", "object": "model"}]})
         else:
             self._send(404, {"error": {"message": f"no such path: {target}", "code": None}})
 
-    def _chat(self, body: bytes, headers: dict[str, str]) -> None:
+    def _chat(self, body: bytes, headers: dict[str, str], target: str) -> None:
         server = self._server
-        asked = server.received(body, headers)
+        asked = server.received(body, headers, target=target)
         fault = server.fault_for(asked)
         if fault is None:
             self._after(server.latency, lambda: self._right(asked, None))
@@ -284,7 +287,9 @@ class _Connection(asyncio.Protocol):
 
 
 def complete(asked: Asked, answer: str | dict[str, Any]) -> dict[str, Any]:
-    """A chat completion as OpenAI's servers send it; a word counts as a token."""
+    """What OpenAI's servers send, by chat or for one text; a word counts as a token."""
+    if "prompt" in asked.body:
+        return _text_completion(asked, answer if isinstance(answer, str) else answer["content"])
     message = {"role": "assistant", "content": answer} if isinstance(answer, str) else answer
     prompt = sum(len(str(turn.get("content")).split()) for turn in asked.body.get("messages", ()))
     spoken = len(str(message.get("content") or "").split())
@@ -294,6 +299,22 @@ def complete(asked: Asked, answer: str | dict[str, Any]) -> dict[str, Any]:
         "created": 0,
         "model": asked.body.get("model"),
         "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+        "usage": {
+            "prompt_tokens": prompt,
+            "completion_tokens": spoken,
+            "total_tokens": prompt + spoken,
+        },
+    }
+
+
+def _text_completion(asked: Asked, text: str) -> dict[str, Any]:
+    prompt, spoken = len(asked.body["prompt"].split()), len(text.split())
+    return {
+        "id": f"cmpl-{asked.number}",
+        "object": "text_completion",
+        "created": 0,
+        "model": asked.body.get("model"),
+        "choices": [{"index": 0, "text": text, "logprobs": None, "finish_reason": "stop"}],
         "usage": {
             "prompt_tokens": prompt,
             "completion_tokens": spoken,

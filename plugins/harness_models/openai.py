@@ -18,18 +18,19 @@ import msgspec
 
 from harness.errors import UsageError
 from harness.models import CallError, Model, ModelSettings, Reply, Request
+from harness_models.openai_address import PATHS, address_of, url_of
 from harness_models.openai_args import (
     CONCURRENCY,
     DEFAULT_KEY_ENV,
     OpenAIArgs,
-    address_of,
-    base_url_of,
     identity_of,
     read_args,
     tokens_field_of,
 )
-from harness_models.openai_headers import headers_with
+from harness_models.openai_headers import azure_headers_with, headers_with
+from harness_models.openai_hints import SYSTEM_HINT, hint_for, refuses_system
 from harness_models.openai_key import read_key
+from harness_models.openai_prompt import Form, plain_form, template_form
 from harness_models.openai_wire import classify, read_body, read_reply, request_body, retry_after
 
 if TYPE_CHECKING:
@@ -43,8 +44,10 @@ NO_KEY = "not-needed"
 HIDDEN = b"***"
 """Stands where a server repeated the key that it was sent."""
 
-BATCH_URL = "/v1/chat/completions"
-"""What lines of a batch name, wherever the batch is sent."""
+BATCH_VERSION = "/v1"
+"""What the addresses in lines of a batch begin with, wherever the batch is sent."""
+
+FOLDED = "what the system says stands before the first user message"
 
 CONNECT_SECONDS = 30.0
 KEEPALIVE_SECONDS = 4.0
@@ -75,7 +78,10 @@ class OpenAIModel:
         socket: Path | None = None,
         fields: Callable[[Request], Mapping[str, Any]] = lambda request: {},
     ) -> None:
-        self.identity = identity_of(args, structured=settings.structured)
+        self._form = form_of(args)
+        self.identity = identity_of(
+            args, structured=settings.structured, form=self._form and self._form.identity
+        )
         self.concurrency = args.concurrency or settings.concurrency or CONCURRENCY
         self._args = args
         self._own = own
@@ -84,6 +90,11 @@ class OpenAIModel:
         self._timeout = settings.attempt_timeout
         self._structured = settings.structured
         self._tokens_field = tokens_field_of(args)
+        self._added = {**logprob_fields(args), **args.extra}
+        self._stop = (*args.stop, *(self._form.stop if self._form else ()))
+        self._system_role = args.system_role is not False
+        self._without_logprobs = 0
+        self._tell: Callable[[str], None] = _nobody
         self._session: ClientSession | None = None
         self._url = ""
         self._credentials = ""
@@ -106,9 +117,9 @@ class OpenAIModel:
                 found=f"api_key_env={self._args.api_key_env}",
                 expected="the name of a variable that holds the key",
             )
-        headers = headers_with(self._key() or NO_KEY)
-        address = f"{base_url_of(self._args).rstrip('/')}/chat/completions"
-        self._url, credentials = without_credentials(address)
+        with_key = headers_with if self._args.azure_endpoint is None else azure_headers_with
+        headers = with_key(self._key() or NO_KEY)
+        self._url, credentials = without_credentials(url_of(self._args))
         if credentials is not None:
             # As the official client does: what stands in the address goes before the key.
             headers["Authorization"] = credentials
@@ -148,14 +159,34 @@ class OpenAIModel:
         """The server's reply to one request, or a CallError."""
         if self._session is None:
             raise RuntimeError("the model is asked before it was opened")
+        as_system = self._system_role
         try:
-            return await self._send(self._session, self._body(request))
+            reply = await self._send(self._session, self._body(request))
         except CallError as error:
-            raise self._explained(error) from None
+            if not (as_system and speaks_as_system(request) and self._refused(error)):
+                raise self._explained(error) from None
+            return await self._asked_of_the_user(request, error)
+        if self._args.logprobs and reply.logprobs is None:
+            self._lacks_logprobs()
+        return reply
+
+    def log_to(self, folder: Path, tell: Callable[[str], None]) -> None:
+        """Learn how to tell what the server turns out to lack; it has no log of ours."""
+        self._tell = tell
+
+    def report(self) -> dict[str, Any]:
+        """What the server turned out to lack."""
+        found: dict[str, Any] = {}
+        if self._args.system_role == "auto" and not self._system_role:
+            found["system_role"] = False
+        if self._without_logprobs:
+            found["replies_without_logprobs"] = self._without_logprobs
+        return found
 
     def batch_line(self, request: Request) -> dict[str, Any]:
         """A line of a batch that asks for the same as `ask` does."""
-        return {"method": "POST", "url": BATCH_URL, "body": self._body(request)}
+        url = f"{BATCH_VERSION}/{PATHS[self._args.endpoint]}"
+        return {"method": "POST", "url": url, "body": self._body(request)}
 
     def read_batch(self, status: int, body: object) -> Reply:
         """The reply in an answered line; raises CallError where it holds none."""
@@ -168,9 +199,31 @@ class OpenAIModel:
             tokens_field=self._tokens_field,
             seeded=self._args.seed,
             structured=self._structured,
-            system_role=self._args.system_role,
+            system_role=self._system_role,
+            prompt=self._form and self._form.render,
+            stop=self._stop,
+            added=self._added,
         )
         return body | self._fields(request)
+
+    def _refused(self, error: CallError) -> bool:
+        return not self._own and refuses_system(error.status, error.detail)
+
+    async def _asked_of_the_user(self, request: Request, refusal: CallError) -> Reply:
+        """The reply once the system's words are the user's, where that was left to the server."""
+        if self._args.system_role != "auto":
+            # Whatever else the system says would be refused as well.
+            detail = f"{refusal.detail} (--model_args: {SYSTEM_HINT})"
+            raise CallError(refusal.cause, detail, fatal=True, status=refusal.status)
+        if self._system_role:
+            self._system_role = False
+            self._tell(f"openai:{self._args.model}: no message of the system is taken: {FOLDED}")
+        return await self.ask(request)
+
+    def _lacks_logprobs(self) -> None:
+        if not self._without_logprobs:
+            self._tell(f"openai:{self._args.model}: the server sent no logprobs: none are kept")
+        self._without_logprobs += 1
 
     async def _send(self, session: ClientSession, body: dict[str, Any]) -> Reply:
         import aiohttp
@@ -211,6 +264,8 @@ class OpenAIModel:
             detail = f"{detail} (asked {address_of(self._args)} for {self._args.model!r})"
         elif error.cause == "connection":
             detail = f"{address_of(self._args)}: {detail}"
+        elif error.cause == "bad_request" and (hint := hint_for(detail)):
+            detail = f"{detail} (--model_args: {hint})"
         return CallError(
             error.cause,
             detail,
@@ -220,6 +275,29 @@ class OpenAIModel:
             retry_after=error.retry_after,
             usage=error.usage,
         )
+
+
+def form_of(args: OpenAIArgs) -> Form | None:
+    """How messages become one text; None where they are sent as they are."""
+    if args.endpoint == "chat":
+        return None
+    if args.chat_template is None:
+        return plain_form()
+    return template_form(Path(args.chat_template).expanduser(), args.chat_template_kwargs)
+
+
+def logprob_fields(args: OpenAIArgs) -> dict[str, Any]:
+    """What asks for the probabilities of tokens; nothing where they are not wanted."""
+    if not args.logprobs:
+        return {}
+    if args.endpoint == "completions":
+        return {"logprobs": args.top_logprobs}
+    return {"logprobs": True} | ({"top_logprobs": args.top_logprobs} if args.top_logprobs else {})
+
+
+def speaks_as_system(request: Request) -> bool:
+    """Whether a request has a message of the system."""
+    return any(turn.role == "system" for turn in request.messages)
 
 
 def understood(response: ClientResponse, received: bytes) -> Reply:
@@ -282,3 +360,7 @@ def lost(error: BaseException) -> CallError:
     reason = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
     text = " ".join(str(reason).split()) or type(error).__name__
     return CallError(cause, text, retryable=not forged)
+
+
+def _nobody(text: str) -> None:
+    """Tells nobody: a model that is opened outside a run."""

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import os
+import json
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 import msgspec
 
 from harness.errors import UsageError
 from harness.models import Identity, ModelSettings
+from harness_models.openai_address import DEFAULT_HOST, PATHS, host_of
+from harness_models.openai_extra import is_extra, read_extra
 
-DEFAULT_HOST = "api.openai.com"
 DEFAULT_KEY_ENV = "OPENAI_API_KEY"
+AZURE_KEY_ENV = "AZURE_OPENAI_API_KEY"
 CONCURRENCY = 64
 
 
@@ -23,7 +25,8 @@ class OpenAIArgs(msgspec.Struct, frozen=True, kw_only=True):
 
     `revision` or `identity` tell what stands behind the name, `immutable` that the host never puts
     other weights behind one: without any of them answers are reused inside one run only. A model
-    without a `system_role` is told what the system says in its first user message.
+    without a `system_role` is told what the system says in its first user message; with "auto" its
+    server decides, once. `extra` are the fields of `extra_body`.
     """
 
     model: str
@@ -36,14 +39,26 @@ class OpenAIArgs(msgspec.Struct, frozen=True, kw_only=True):
     concurrency: int | None = None
     max_tokens_field: str | None = None
     seed: bool = True
-    system_role: bool = True
+    system_role: bool | Literal["auto"] = True
+    endpoint: Literal["chat", "completions"] = "chat"
+    chat_template: str | None = None
+    chat_template_kwargs: dict[str, Any] = {}
+    stop: tuple[str, ...] = ()
+    logprobs: bool = False
+    top_logprobs: int = 0
+    azure_endpoint: str | None = None
+    azure_deployment: str | None = None
+    api_version: str | None = None
+    extra: dict[str, Any] = {}
 
 
 def read_args(settings: ModelSettings) -> OpenAIArgs:
     """The arguments, typed; an unknown or unusable one is a UsageError."""
-    known = OpenAIArgs.__struct_fields__
-    values: dict[str, Any] = {}
+    known = tuple("extra_body" if one == "extra" else one for one in OpenAIArgs.__struct_fields__)
+    values: dict[str, Any] = {"extra": read_extra(settings.args)}
     for name, text in settings.args.items():
+        if is_extra(name):
+            continue
         if name not in known:
             close = get_close_matches(name, known, n=1)
             raise UsageError(
@@ -62,18 +77,50 @@ def read_args(settings: ModelSettings) -> OpenAIArgs:
             found=", ".join(f"{name}=…" for name in settings.args) or "nothing",
             expected="model=NAME",
         )
-    if "api_key_env" in values and "api_key_file" in values:
-        raise UsageError(
-            "the key of an openai model is said to be in two places",
-            where="--model_args",
-            found="api_key_env and api_key_file",
-            expected="one of them",
-        )
+    _refuse_senseless(values)
+    if "azure_endpoint" in values and "api_key_file" not in values:
+        values.setdefault("api_key_env", AZURE_KEY_ENV)
     return OpenAIArgs(**values)
 
 
-def identity_of(args: OpenAIArgs, *, structured: bool) -> Identity:
-    """Who the model is: its name and what was said of it.
+def _refuse_senseless(values: Mapping[str, Any]) -> None:
+    """Raise UsageError for arguments that do not go together."""
+    for one, other, problem in (
+        ("api_key_env", "api_key_file", "the key of an openai model is said to be in two places"),
+        ("base_url", "azure_endpoint", "the address of an openai model is given twice"),
+    ):
+        if one in values and other in values:
+            raise UsageError(
+                problem,
+                where="--model_args",
+                found=f"{one} and {other}",
+                expected="one of them",
+            )
+    completions = values.get("endpoint") == "completions"
+    for name, needed, there in (
+        ("azure_deployment", "azure_endpoint=URL", "azure_endpoint" in values),
+        ("api_version", "azure_endpoint=URL", "azure_endpoint" in values),
+        ("chat_template", "endpoint=completions", completions),
+        ("chat_template_kwargs", "chat_template=FILE", "chat_template" in values),
+        ("top_logprobs", "logprobs=true", values.get("logprobs")),
+        ("system_role", "true or false", not (completions and values.get("system_role") == "auto")),
+    ):
+        if name in values and not there:
+            raise UsageError(
+                f"{name} means nothing here",
+                where="--model_args",
+                found=f"{name}={values[name]}",
+                expected=needed,
+                hint="extra_body.chat_template_kwargs.NAME=VALUE has a server told"
+                if name == "chat_template_kwargs"
+                else None,
+            )
+
+
+def identity_of(
+    args: OpenAIArgs, *, structured: bool, form: Mapping[str, Any] | None = None
+) -> Identity:
+    """Who the model is: its name and what was said of it; `form` is how its prompts are made.
 
     The host belongs to the name where nothing was said, so that two servers with a model of one
     name are told apart in a run, and where the host vouches for its names (`immutable`). What is
@@ -87,10 +134,22 @@ def identity_of(args: OpenAIArgs, *, structured: bool) -> Identity:
     pinned = bool(details)
     if not pinned:
         details["host"] = host_of(args)
+        if args.azure_deployment is not None:
+            details["deployment"] = args.azure_deployment
     if not args.seed:
         details["seed"] = False
-    if not args.system_role:
-        details["system_role"] = False
+    if args.system_role is not True:
+        details["system_role"] = args.system_role
+    if args.endpoint != "chat":
+        details["endpoint"] = args.endpoint
+    if form is not None:
+        details["form"] = dict(form)
+    if args.stop:
+        details["stop"] = list(args.stop)
+    if args.logprobs:
+        details["logprobs"] = args.top_logprobs
+    if args.extra:
+        details["extra_body"] = args.extra
     if structured:
         details["structured"] = True
     return Identity(
@@ -101,29 +160,12 @@ def identity_of(args: OpenAIArgs, *, structured: bool) -> Identity:
     )
 
 
-def address_of(args: OpenAIArgs) -> str:
-    """The base URL as it may be shown: without credentials and query."""
-    parts = urlsplit(base_url_of(args))
-    port = f":{parts.port}" if parts.port else ""
-    return f"{parts.scheme}://{parts.hostname}{port}{parts.path}"
-
-
-def host_of(args: OpenAIArgs) -> str:
-    """Host, and port where one is named."""
-    parts = urlsplit(base_url_of(args))
-    return f"{parts.hostname}:{parts.port}" if parts.port else str(parts.hostname)
-
-
 def tokens_field_of(args: OpenAIArgs) -> str:
     """What the server calls the token limit: only OpenAI's own has taken up the new name."""
     if args.max_tokens_field is not None:
         return args.max_tokens_field
-    return "max_completion_tokens" if host_of(args) == DEFAULT_HOST else "max_tokens"
-
-
-def base_url_of(args: OpenAIArgs) -> str:
-    """Where the server stands: as it was given, or as the official client would find it."""
-    return args.base_url or os.environ.get("OPENAI_BASE_URL") or f"https://{DEFAULT_HOST}/v1"
+    renamed = host_of(args) == DEFAULT_HOST and args.endpoint == "chat"
+    return "max_completion_tokens" if renamed else "max_tokens"
 
 
 def _text(name: str, text: str) -> str:
@@ -143,6 +185,59 @@ def _positive(name: str, text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise _bad(name, text, "a whole number from 1 on")
     return int(text)
+
+
+def _system_role(name: str, text: str) -> bool | str:
+    if text.lower() == "auto":
+        return "auto"
+    try:
+        return _switch(name, text)
+    except UsageError:
+        raise _bad(name, text, "true, false or auto") from None
+
+
+def _endpoint(name: str, text: str) -> str:
+    if text not in PATHS:
+        raise _bad(name, text, " or ".join(PATHS))
+    return text
+
+
+def _count(name: str, text: str) -> int:
+    if not text.isdecimal():
+        raise _bad(name, text, "a whole number from 0 on")
+    return int(text)
+
+
+def _stop(name: str, text: str) -> tuple[str, ...]:
+    """One text, in which \\n is a new line, or several as a JSON list."""
+    found: Any = [text.replace("\\n", "\n")]
+    if text.startswith("["):
+        try:
+            found = json.loads(text)
+        except ValueError as error:
+            raise _bad(name, text, f"a JSON list ({error})") from None
+    if not found or not all(isinstance(one, str) and one for one in found):
+        raise _bad(name, text, "a text, or a JSON list of texts")
+    return tuple(found)
+
+
+def _variables(name: str, text: str) -> dict[str, Any]:
+    """`NAME=VALUE;NAME=VALUE`, values as JSON where they are some, or a JSON object."""
+    if text.startswith("{"):
+        try:
+            return dict(json.loads(text))
+        except ValueError as error:
+            raise _bad(name, text, f"a JSON object ({error})") from None
+    found = {}
+    for part in text.split(";"):
+        key, equals, value = part.partition("=")
+        if not equals or not key.strip().isidentifier():
+            raise _bad(name, text, "as eos_token=</s>, or a JSON object")
+        try:
+            found[key.strip()] = json.loads(value)
+        except ValueError:
+            found[key.strip()] = value
+    return found
 
 
 def _address(name: str, text: str) -> str:
@@ -168,7 +263,13 @@ def _bad(name: str, text: str, expected: str) -> UsageError:
 _READERS: Mapping[str, Callable[[str, str], Any]] = {
     "immutable": _switch,
     "seed": _switch,
-    "system_role": _switch,
+    "system_role": _system_role,
     "concurrency": _positive,
     "base_url": _address,
+    "azure_endpoint": _address,
+    "endpoint": _endpoint,
+    "chat_template_kwargs": _variables,
+    "stop": _stop,
+    "logprobs": _switch,
+    "top_logprobs": _count,
 }

@@ -21,6 +21,13 @@ def headers_with(key: str) -> dict[str, str]:
     }
 
 
+def azure_headers_with(key: str) -> dict[str, str]:
+    """The same for Azure, which takes its key under a name of its own."""
+    headers = headers_with(key)
+    del headers["Authorization"]
+    return {**headers, "api-key": key}
+
+
 def _custom(lines: str) -> dict[str, str]:
     """What stands as `Name: value`, one a line."""
     pairs = (line.partition(":") for line in lines.split("\n"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from harness.models import CallError, Finish, Message, Reply, Request, Usage
+from harness_models.openai_logprobs import read_logprobs
 
 OVERFLOW = re.compile(
     r"maximum context length|context[ _]length|context window|context size|context limit"
@@ -47,25 +48,35 @@ def request_body(
     seeded: bool,
     structured: bool,
     system_role: bool = True,
+    prompt: Callable[[Sequence[Message]], str] | None = None,
+    stop: Sequence[str] = (),
+    added: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """The JSON body of a request; a seed goes along only where chance plays a part."""
+    """The JSON body of a request; a seed goes along only where chance plays a part.
+
+    `prompt` makes one text of the messages, `stop` goes along with what the sampling says, and
+    `added` with everything.
+    """
     sampling = request.sampling
     messages = request.messages if system_role else without_system(request.messages)
-    body: dict[str, Any] = {
-        "model": model,
-        "messages": [{"role": turn.role, "content": turn.content} for turn in messages],
-        "temperature": sampling.temperature,
-        tokens_field: sampling.max_tokens,
-    }
+    body: dict[str, Any] = {"model": model}
+    if prompt is None:
+        body["messages"] = [{"role": turn.role, "content": turn.content} for turn in messages]
+    else:
+        body["prompt"] = prompt(messages)
+    body["temperature"] = sampling.temperature
+    body[tokens_field] = sampling.max_tokens
     if sampling.top_p is not None:
         body["top_p"] = sampling.top_p
-    if sampling.stop:
-        body["stop"] = list(sampling.stop)
+    if sampling.stop or stop:
+        body["stop"] = list(dict.fromkeys((*sampling.stop, *stop)))
     if seeded and sampling.temperature > 0:
         body["seed"] = request.seed
     if structured and request.schema is not None:
         shape = {"name": "answer", "schema": request.schema, "strict": is_strict(request.schema)}
         body["response_format"] = {"type": "json_schema", "json_schema": shape}
+    if added:
+        body.update(added)
     return body
 
 
@@ -138,6 +149,9 @@ def _reply(body: dict[str, Any], usage: Usage | None) -> Reply:
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         raise CallError("bad_response", "the answer holds no choice", retryable=True)
     message = choices[0].get("message")
+    if message is None and "text" in choices[0]:
+        # The completions endpoint: one text, and no message around it.
+        message = {"content": choices[0]["text"]}
     if not isinstance(message, dict):
         raise CallError("bad_response", "the answer's choice holds no message", retryable=True)
     finish = _finish(choices[0].get("finish_reason"), message)
@@ -152,6 +166,7 @@ def _reply(body: dict[str, Any], usage: Usage | None) -> Reply:
         reasoning=_reasoning(message),
         usage=usage,
         id=body["id"] if isinstance(body.get("id"), str) else None,
+        logprobs=read_logprobs(found) if (found := choices[0].get("logprobs")) else None,
     )
 
 

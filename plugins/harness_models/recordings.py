@@ -12,7 +12,7 @@ import msgspec
 
 from harness.errors import UsageError, did_you_mean
 from harness.hashing import canonical, digest_bytes
-from harness.models import Finish, Identity, Message, Reply, Request, Sampling, Usage
+from harness.models import Finish, Identity, Message, Reply, Request, Sampling, TokenLogprob, Usage
 from harness.results.folder import RunFolder
 from harness.results.manifest import Manifest
 from harness.results.stored import JournalIndex
@@ -60,6 +60,7 @@ class _Call(msgspec.Struct, frozen=True, kw_only=True):
     finish: Finish | None = None
     reasoning: str | None = None
     usage: Usage | None = None
+    logprobs: tuple[TokenLogprob, ...] | None = None
     asked_schema: bool = False
     failure: _Failure | None = None
     sampling: Sampling | None = None
@@ -74,6 +75,7 @@ class _Call(msgspec.Struct, frozen=True, kw_only=True):
             finish=self.finish or "stop",
             reasoning=self.reasoning,
             usage=self.usage,
+            logprobs=self.logprobs,
         )
         return Recorded(reply=reply)
 

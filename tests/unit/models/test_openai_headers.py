@@ -1,5 +1,6 @@
 import pytest
-from harness_models.openai_args import OpenAIArgs, base_url_of
+from harness_models.openai_address import base_url_of
+from harness_models.openai_args import OpenAIArgs
 from harness_models.openai_headers import headers_with
 from openai import AsyncOpenAI
 

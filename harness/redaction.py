@@ -14,6 +14,9 @@ _SECRET_WORDS = frozenset(
     | {"token", "apitoken", "accesstoken", "authtoken", "auth", "authorization", "bearer"}
     | {"password", "passwd", "pwd", "passphrase", "credential", "credentials", "cookie"}
 )
+_MARKS = (["bos", "token"], ["eos", "token"], ["pad", "token"])
+"""Tokens of a vocabulary, which chat templates are told."""
+
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _KEY_MATERIAL = re.compile(
     r"""
@@ -38,6 +41,8 @@ _kept_out: set[str] = set()
 def names_a_secret(name: str) -> bool:
     """Whether an argument of that name is one that holds a key, token, secret or password."""
     words = [word.lower() for word in _WORD.findall(name)]
+    if words in _MARKS:
+        return False
     # `api_key_env` and `api_key_file` name the variable and the file that hold the key.
     return words[-1:] not in (["env"], ["file"]) and any(word in _SECRET_WORDS for word in words)
 

@@ -148,7 +148,8 @@ def _given(name: str, values: Sequence[str], done: Respelt) -> None:
 def _model(values: Sequence[str], done: Respelt) -> None:
     kind = values[0] if values else ""
     if kind in COMPLETION_KINDS:
-        raise _refusal(f"--model {kind}", (), "--model openai, which asks by chat")
+        instead = "--model openai, by chat, or with endpoint=completions in --model_args"
+        raise _refusal(f"--model {kind}", (), instead)
     if kind in CHAT_KINDS:
         done.notes.append(f"--model {kind}: openai")
         values = ["openai", *values[1:]]

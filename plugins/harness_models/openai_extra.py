@@ -25,6 +25,7 @@ SAID_BY = {
     "top_logprobs": "top_logprobs=N",
     "n": "--num_repeats asks several times: one answer is read of each reply",
     "stream": "answers are read whole",
+    "api_key": "api_key_env=NAME, the variable that holds it",
     "echo": "answers are read without the prompt",
 }
 """What the harness itself sends or relies on, and who says it."""

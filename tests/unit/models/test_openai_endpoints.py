@@ -135,6 +135,7 @@ async def test_extra_fields_are_sent_as_they_were_given(server):
         ("extra_body=[1]", "a JSON object"),
         ('extra_body={"a":NaN}', "NaN is no JSON"),
         ('extra_body={"a":1},extra_body.a=2', "'a' is there already"),
+        ("extra_body.api_key=sk-1", "api_key_env=NAME"),
         ("extra_bdy.a=2", "did you mean 'extra_body'"),
     ],
 )

@@ -90,7 +90,7 @@ class OpenAIModel:
         self._timeout = settings.attempt_timeout
         self._structured = settings.structured
         self._tokens_field = tokens_field_of(args)
-        self._added = {**logprob_fields(args), **args.extra}
+        self._added = {**logprob_fields(args), **args.extra_body}
         self._stop = (*args.stop, *(self._form.stop if self._form else ()))
         self._system_role = args.system_role is not False
         self._without_logprobs = 0

@@ -26,7 +26,7 @@ class OpenAIArgs(msgspec.Struct, frozen=True, kw_only=True):
     `revision` or `identity` tell what stands behind the name, `immutable` that the host never puts
     other weights behind one: without any of them answers are reused inside one run only. A model
     without a `system_role` is told what the system says in its first user message; with "auto" its
-    server decides, once. `extra` are the fields of `extra_body`.
+    server decides, once.
     """
 
     model: str
@@ -49,13 +49,13 @@ class OpenAIArgs(msgspec.Struct, frozen=True, kw_only=True):
     azure_endpoint: str | None = None
     azure_deployment: str | None = None
     api_version: str | None = None
-    extra: dict[str, Any] = {}
+    extra_body: dict[str, Any] = {}
 
 
 def read_args(settings: ModelSettings) -> OpenAIArgs:
     """The arguments, typed; an unknown or unusable one is a UsageError."""
-    known = tuple("extra_body" if one == "extra" else one for one in OpenAIArgs.__struct_fields__)
-    values: dict[str, Any] = {"extra": read_extra(settings.args)}
+    known = OpenAIArgs.__struct_fields__
+    values: dict[str, Any] = {"extra_body": read_extra(settings.args)}
     for name, text in settings.args.items():
         if is_extra(name):
             continue
@@ -148,8 +148,8 @@ def identity_of(
         details["stop"] = list(args.stop)
     if args.logprobs:
         details["logprobs"] = args.top_logprobs
-    if args.extra:
-        details["extra_body"] = args.extra
+    if args.extra_body:
+        details["extra_body"] = args.extra_body
     if structured:
         details["structured"] = True
     return Identity(

@@ -22,7 +22,18 @@ OPENAI = {
     "concurrency": "requests in flight; else --concurrency, else 64",
     "max_tokens_field": "what the server calls the token limit",
     "seed": "false: for servers that refuse the field",
-    "system_role": "false: for models that know no system message",
+    "system_role": "false: for models that know no system message; auto: its server decides",
+    "endpoint": "chat, or completions for models without a chat template",
+    "chat_template": "the file of one, for completions",
+    "chat_template_kwargs": "what it is told: eos_token=</s>, several with ; between, or a JSON "
+    "object",
+    "stop": "what ends answers, beside what the task says: a text, or a JSON list",
+    "extra_body": "a JSON object of further fields; extra_body.NAME=VALUE is one of them",
+    "logprobs": "true: the logarithms of the answer's tokens are kept",
+    "top_logprobs": "and those of so many likeliest ones in each place",
+    "azure_endpoint": "Azure in place of base_url; the key is that of AZURE_OPENAI_API_KEY",
+    "azure_deployment": "the deployment, where it is not called as the model is",
+    "api_version": "for Azure's addresses that name one",
 }
 
 VLLM = {

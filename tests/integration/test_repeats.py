@@ -66,9 +66,9 @@ def test_more_repeats_pay_only_for_those_that_are_new(ask, different):
     more = ask(num_repeats=3)
     assert different.count == 3 * PEOPLE
     assert {call["source"] for call in calls(more.folder, "interests")} == {"store"}
-    assert [each["key"] for each in calls(first.folder, "interests")] == [
+    assert {each["key"] for each in calls(first.folder, "interests")} == {
         each["key"] for each in calls(more.folder, "interests")
-    ]
+    }
     assert {call.get("source", "model") for call in calls(more.folder, "interests@2")} == {"model"}
 
 

@@ -19,7 +19,8 @@ def test_names_of_secrets(name: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["max_tokens", "eos_token", "tokenizer", "monkey", "keyboard", "author", "model", "base_url", "seed",
+    ["max_tokens", "eos_token", "tokenizer", "monkey", "keyboard", "author", "model",
+     "base_url", "seed",
      "api_key_env", "api_key_file"],
 )  # fmt: skip
 def test_names_of_other_things(name: str) -> None:

@@ -131,7 +131,8 @@ def test_a_file_of_recorded_replies_answers(harness, serve):
     identity = harness.manifest()["roles"]["candidate"]["identity"]["model"]
     assert (identity["kind"], identity["name"]) == ("replay", "small")
 
-    lines[0]["text"] = "[]"
+    for line in lines:
+        line["text"] = "[]"
     file.write_text("".join(json.dumps(line) + "\n" for line in lines))
     other = harness.here(*words)
     assert len(harness.folders) == 2, "another content is another model"

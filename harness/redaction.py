@@ -32,7 +32,13 @@ _KEY_MATERIAL = re.compile(
 )
 _BEARER = re.compile(r"(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{12,}")
 _USER_IN_URL = re.compile(r"(?i)\b([a-z][a-z0-9+.-]*://)[^\s/@?#]+@")
-_ARGUMENT = re.compile(r"([A-Za-z_][\w.-]*)=([^,\s&]+)")
+_ARGUMENT = re.compile(r"(?<![\w.-])([\w.-]+)\s*=\s*(?=\S)")
+_NEXT_ARGUMENT = re.compile(r"(?:[,&]\s*|\s)[\w.-]+\s*=|&|\n")
+"""Where the value of an argument ends: commas and blanks may be part of it."""
+
+_MEMBER = re.compile(r"""(["'])(?P<name>[\w.-]+)\1\s*:\s*(["'])(?P<value>(?:\\.|(?!\3).)*)\3""")
+"""A member of a JSON object whose value is a text."""
+
 _SECRET_VARIABLE = re.compile(r"(?:KEY|TOKEN|SECRET|PASSWORD)$")
 _SHORTEST_SECRET = 12
 _kept_out: set[str] = set()
@@ -63,9 +69,13 @@ def redacted_args(args: Mapping[str, Any]) -> dict[str, Any]:
 
 def redacted_spec(spec: str) -> str:
     """A model as a user names it, `kind:name=value,…`, without the values of secret arguments."""
-    return _ARGUMENT.sub(
-        lambda found: f"{found[1]}={REDACTED if names_a_secret(found[1]) else found[2]}", spec
-    )
+    kept, at = [], 0
+    for found in _ARGUMENT.finditer(spec):
+        if found.start() >= at and names_a_secret(found[1]):
+            kept += [spec[at : found.end()], REDACTED]
+            end = _NEXT_ARGUMENT.search(spec, found.end())
+            at = end.start() if end else len(spec)
+    return _MEMBER.sub(_member_without_secret, "".join([*kept, spec[at:]]))
 
 
 def without_key_material(value: Any, secrets: tuple[str, ...] | None = None) -> Any:
@@ -102,6 +112,12 @@ def environment_secrets() -> tuple[str, ...]:
         for name, value in os.environ.items()
         if _SECRET_VARIABLE.search(name.upper()) and len(value) >= _SHORTEST_SECRET
     )
+
+
+def _member_without_secret(found: re.Match[str]) -> str:
+    if not names_a_secret(found["name"]):
+        return found[0]
+    return found[0][: found.start("value") - found.start()] + REDACTED + found[0][-1]
 
 
 def _redacted_arg(value: Any) -> Any:

@@ -34,10 +34,24 @@ def test_arguments_at_any_depth() -> None:
     }  # fmt: skip
 
 
-def test_a_model_spec_keeps_what_is_no_secret() -> None:
-    assert redacted_spec("openai:model=m,api_key=abc,top_k=3") == (
-        "openai:model=m,api_key=[redacted],top_k=3"
-    )
+@pytest.mark.parametrize(
+    ("spec", "left"),
+    [
+        ("openai:model=m,api_key=abc,top_k=3", "openai:model=m,api_key=[redacted],top_k=3"),
+        ("model=m, api_key = abc, top_k=3", "model=m, api_key = [redacted], top_k=3"),
+        ("password=a,b c,model=m", "password=[redacted],model=m"),
+        ("judge=openai:api_key=abc", "judge=openai:api_key=[redacted]"),
+        ("http://h/v1?token=abc&top_k=3", "http://h/v1?token=[redacted]&top_k=3"),
+        ("api_key=abc model=m", "api_key=[redacted] model=m"),
+        ("api_key=abc\nfound: it", "api_key=[redacted]\nfound: it"),
+        ('body={"token": "a, b", "n": "c"}', 'body={"token": "[redacted]", "n": "c"}'),
+        ("api_key_env=NAME, top_k = 3", "api_key_env=NAME, top_k = 3"),
+        ("api_key=", "api_key="),
+    ],
+)
+def test_a_model_spec_keeps_what_is_no_secret(spec: str, left: str) -> None:
+    assert redacted_spec(spec) == left
+    assert redacted_spec(left) == left
 
 
 @pytest.mark.parametrize(

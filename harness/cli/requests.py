@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
     import asyncio
 
     from harness.cli.errors import print_error
-    from harness.cli.run import settings_from
+    from harness.cli.run import settings_from, tell_settings
     from harness.pipeline.outbox import refuse_existing
     from harness.pipeline.run import arun
     from harness.reporting.display import make_display
@@ -51,6 +51,7 @@ def run(args: argparse.Namespace) -> int:
             raise UsageError(f"--{other} means nothing to `harness requests`")
     settings = settings_from(args)
     refuse_existing(args.out)
+    tell_settings(args.held, quiet=args.quiet)
     display = make_display(quiet=args.quiet, json=args.json)
     result = asyncio.run(arun(settings, display=display, handle_signals=True, requests_to=args.out))
     if args.json:

@@ -166,7 +166,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     settings = settings_from(args)
     if args.held is not None:
-        _tell_settings(args.held, quiet=args.quiet)
+        tell_settings(args.held, quiet=args.quiet)
     if args.rescore_only:
         from harness.cli.rescore import rescore_only
 
@@ -183,7 +183,7 @@ def run(args: argparse.Namespace) -> int:
     return _run(settings, quiet=args.quiet, json=args.json)
 
 
-def _tell_settings(held: Held, *, quiet: bool) -> None:
+def tell_settings(held: Held, *, quiet: bool) -> None:
     """Say what was not given on the command line, so that nobody is surprised by it."""
     for line in held.unread:
         print_error(line)

@@ -95,6 +95,11 @@ def _refuse_foreign(files: Iterable[Path], asked: Mapping[str, Asked]) -> None:
     unusable: list[str] = []
     strange: list[str] = []
     for path in files:
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise UsageError(
+                "answers are read twice", where=str(path), found="a pipe or a device",
+                expected="a file",
+            )  # fmt: skip
         for number, line in _lines(path):
             problem = _problem_with(line)
             if problem is not None:
@@ -137,7 +142,7 @@ def _lines(path: Path) -> Iterator[tuple[int, Any]]:
 def _decoded(line: bytes) -> Any:
     try:
         return msgspec.json.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         pass
     try:
         return json.loads(line)  # takes halves of characters as well, which servers do send

@@ -306,7 +306,7 @@ def understood(response: ClientResponse, received: bytes) -> Reply:
         return read_reply(read_body(received, response.content_type))
     try:
         body = msgspec.json.decode(received)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         body = received.decode("utf-8", "replace")
     return meant(response.status, body, wait=retry_after(response.headers))
 

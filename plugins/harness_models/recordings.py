@@ -202,7 +202,7 @@ class FileRecording:
                     continue
                 try:
                     call = decode(line)
-                except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
                     raise self._unusable(number, str(error)) from error
                 if call.text is None and call.failure is None:
                     raise self._unusable(number, "neither text nor failure")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import subprocess
 import urllib.error
@@ -207,6 +208,11 @@ def test_answers_to_other_questions_are_refused_and_named(batched, serve):
     assert "one.jsonl:1: a request, not an answer" in sent_back.err
     (batched.folder / "torn.out").write_text('{"custom_id": "x", "resp')
     assert "torn.out:1: no JSON object" in replies(batched, "torn.out").err
+    (batched.folder / "deep.out").write_text("[" * 100_000 + "]" * 100_000)
+    assert "deep.out:1: no JSON object" in replies(batched, "deep.out").err
+    os.mkfifo(batched.folder / "pipe")
+    refused = replies(batched, "pipe")
+    assert (refused.code, refused.err.splitlines()[0]) == (2, "harness: pipe: answers are read twice")
     assert replies(batched, "one.out").out.splitlines()[0] == "3 replies taken in"
 
 

@@ -75,25 +75,32 @@ def _tasks(args: argparse.Namespace) -> tuple[list[KeptTask], list[HarnessError]
 
 
 def _write(out: Path, format: str, tasks: Sequence[KeptTask]) -> list[Path]:
-    """Write all files, or none: they take their place when the last one is whole."""
+    """Write all files, or none: they take their place when the last one is whole.
+
+    A folder that is there stays the same folder: somebody may stand in it, or link to it.
+    """
     from harness.reporting.table_files import write_csv, write_parquet
     from harness.results.files import storage_error
     from harness.results.lm_eval import write_lm_eval
     from harness.results.tables import tables_of
 
     try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        half = Path(tempfile.mkdtemp(prefix=f".{out.name}.", suffix=".tmp", dir=out.parent))
+        beside = out if out.is_dir() else out.parent
+        beside.mkdir(parents=True, exist_ok=True)
+        half = Path(tempfile.mkdtemp(prefix=".export.", suffix=".tmp", dir=beside))
         try:
             if format == "lm-eval":
                 written = write_lm_eval(half, tasks)
             else:
                 write = write_csv if format == "csv" else write_parquet
                 written = [write(half, table) for table in tables_of(tasks)]
-            half.chmod(0o777 & ~_mask())
-            if out.exists():
-                out.rmdir()
-            half.rename(out)
+            if beside is out:
+                for path in half.iterdir():
+                    path.rename(out / path.name)
+                half.rmdir()
+            else:
+                half.chmod(0o777 & ~_mask())
+                half.rename(out)
         except BaseException:
             shutil.rmtree(half, ignore_errors=True)
             raise

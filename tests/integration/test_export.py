@@ -168,6 +168,25 @@ def test_an_export_overwrites_nothing_and_leaves_nothing_half(harness, run):
     assert [path.name for path in harness.folder.iterdir() if "other" in path.name] == []
 
 
+def test_a_link_to_an_empty_folder_and_the_folder_one_stands_in_are_taken(harness, run):
+    real = harness.folder / "real"
+    real.mkdir()
+    (harness.folder / "link").symlink_to(real)
+    before = real.stat().st_ino
+    linked = export(harness, run, "csv", "link")
+    assert (linked.code, linked.out.split()[0]) == (0, "link/metrics.csv"), linked.err
+    assert (harness.folder / "link").is_symlink() and real.stat().st_ino == before
+    assert sorted(path.name for path in real.iterdir()) == [
+        "calls.csv", "metrics.csv", "records.csv", "scores.csv",
+    ]  # fmt: skip
+    here = harness.folder / "here"
+    here.mkdir()
+    harness.folder = here
+    stood_in = export(harness, run, "lm-eval", ".")
+    assert stood_in.code == 0, stood_in.err
+    assert all((here / line).is_file() for line in stood_in.out.split())
+
+
 def test_an_unfinished_task_is_left_out_and_named(harness, run):
     (run / "interests" / "summary.json").unlink()
     refused = export(harness, run, "csv")

@@ -28,6 +28,9 @@ NOTED = {
 }
 """Options that change no result here; what their users are told."""
 
+SWITCHES = frozenset({"log_samples", "write_out", "show_config", "confirm_run_unsafe_code"})
+"""Those of them that take no value."""
+
 REFUSED = {
     "config": "settings in harness.toml, which is read from the working folder",
     "device": "what starts the server chooses: CUDA_VISIBLE_DEVICES, or --model_args of its kind",
@@ -74,8 +77,10 @@ def respelt(arguments: Sequence[str], known: Collection[str]) -> Respelt:
         return _validation(words)
     if words[:1] == ["run"]:
         words = words[1:]
-    if words and not words[0].startswith("-"):
-        return Respelt(list(arguments))
+        if words and not words[0].startswith("-"):
+            raise UsageError(
+                "`harness run` takes options alone", found=words[0], expected="--model …, --tasks …"
+            )
     options = _options(words)
     chat = any(name == "model" and values[:1] and values[0] in CHAT_KINDS
                for name, values, _ in options)  # fmt: skip
@@ -97,6 +102,8 @@ def _take_or_refuse(name: str, values: Sequence[str], done: Respelt) -> None:
         raise _refusal(f"--{name}", values, REFUSED[name])
     if name == "apply_chat_template" and values:
         raise _refusal("--apply_chat_template", values, "--model_args chat_template=FILE of vllm")
+    if name in SWITCHES:
+        done.arguments += values  # words that belong nowhere: for the parser to refuse
     done.notes.append(f"--{name}: {NOTED[name]}")
 
 
@@ -209,7 +216,7 @@ def _renamed(
 
 
 def _chat_arguments(given: Mapping[str, str], done: Respelt) -> dict[str, str]:
-    args = {ARGUMENTS.get(name, name): value for name, value in given.items()}
+    args = _under_names_here("--model_args", given, ARGUMENTS)
     if args.get("base_url", "").endswith(CHAT_PATH):
         args["base_url"] = args["base_url"].removesuffix(CHAT_PATH)
         done.notes.append(f"--model_args: base_url without {CHAT_PATH}")
@@ -226,7 +233,19 @@ def _sampling(given: Mapping[str, str], done: Respelt) -> dict[str, str]:
         )  # fmt: skip
     done.notes += [f"--gen_kwargs: {name} as {here}" for name, here in SAMPLING.items()
                    if name in given]  # fmt: skip
-    return {SAMPLING.get(name, name): value for name, value in given.items()}
+    return _under_names_here("--gen_kwargs", given, SAMPLING)
+
+
+def _under_names_here(
+    option: str, given: Mapping[str, str], names: Mapping[str, str]
+) -> dict[str, str]:
+    for name, here in names.items():
+        if name in given and here in given:
+            raise UsageError(
+                f"{option} gives {here!r} twice",
+                found=f"{name}={given[name]} and {here}={given[here]}",
+            )
+    return {names.get(name, name): value for name, value in given.items()}
 
 
 def _refusal(what: str, values: Sequence[str], instead: str) -> UsageError:

@@ -91,6 +91,27 @@ def test_what_means_something_else_here_is_refused(asked, capsys, words):
     assert capsys.readouterr().err.startswith(f"harness: {words[0]}")
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--gen_kwargs", "max_gen_toks=10,max_tokens=5"], "--gen_kwargs gives 'max_tokens' twice"),
+        (["--model_args", "num_concurrent=8,concurrency=3", "-M", "local-chat-completions"],
+         "--model_args gives 'concurrency' twice"),
+        (["--log_samples", "gist"], "unrecognized arguments: gist"),
+    ],
+)  # fmt: skip
+def test_nothing_that_is_said_is_dropped(asked, capsys, words, said):
+    assert main(["--model", "baseline", "--tasks", "t", *words]) == 2
+    assert asked == []
+    assert said in capsys.readouterr().err
+
+
+def test_a_command_behind_run_is_no_run(asked, capsys):
+    assert main(["run", "show", "runs/x"]) == 2
+    assert asked == []
+    assert "`harness run` takes options alone\n  found:    show" in capsys.readouterr().err
+
+
 def test_their_values_reach_our_settings(asked, capsys):
     assert main([
         "run", "-t", "a", "b,c", "-M", "local-chat-completions", "-L", "10.0", "-o", "out",

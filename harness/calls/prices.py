@@ -52,7 +52,7 @@ class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 FREE = Price(input=0.0, output=0.0)
-"""What models cost that answer by rule: nobody is asked."""
+"""What models cost that answer by rule, or from a recording: nobody is asked."""
 
 
 class PriceTable(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,7 +75,12 @@ class PriceTable(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def price_of(identity: Identity, prices: PriceTable | None) -> Price | None:
-    """What a model costs; None where nobody said. One that answers by rule costs nothing."""
+    """What a model costs; None where nobody said. One that answers by rule costs nothing.
+
+    Nor does a recording, whatever it costs to ask the model that was recorded.
+    """
+    if identity.recorded:
+        return FREE
     price = None if prices is None else prices.of(identity.label)
     return FREE if price is None and identity.scope == "call" else price
 

@@ -17,9 +17,10 @@ from harness.models.contract import (
     Topic,
     Usage,
 )
-from harness.models.identity import Identity
+from harness.models.identity import RECORDED, Identity
 
 __all__ = [
+    "RECORDED",
     "CallError",
     "Finish",
     "Identity",

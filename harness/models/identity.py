@@ -6,6 +6,9 @@ from typing import Any, Literal
 
 import msgspec
 
+RECORDED = "recorded"
+"""The detail of a model that answers from a recording: the digest of that. Nobody is asked."""
+
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
     """All that decides a model's answers; equal identities may share stored answers.
@@ -19,6 +22,11 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     details: dict[str, Any] = {}
     scope: Literal["everywhere", "run", "call"] = "everywhere"
+
+    @property
+    def recorded(self) -> bool:
+        """Whether it answers from a recording, as whoever was recorded."""
+        return RECORDED in self.details
 
     @property
     def label(self) -> str:

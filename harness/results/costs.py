@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from harness.calls.costs import Cost, cost_of
-from harness.calls.prices import FREE, PriceTable
+from harness.calls.prices import FREE, PriceTable, price_of
 from harness.calls.usage import Spend, Use, usage_name
+from harness.models import Identity
 from harness.results.manifest import Manifest, RoleEntry
 from harness.results.summary import TaskSummary
 
@@ -19,11 +20,17 @@ UNNAMED = "unknown"
 def cost_of_role(entry: RoleEntry | None, prices: PriceTable, *, paid: Spend, saved: Spend) -> Cost:
     """What was spent on one role, by the price of the model behind it."""
     about = entry.identity.get("model") if entry is not None else None
-    name = f"{about['kind']}:{about['name']}" if about else UNNAMED
-    price = prices.of(name) if about else None
-    if price is None and entry is not None and entry.by_rule:
-        price = FREE
-    return cost_of(name, price, prices.currency, paid=paid, saved=saved)
+    if entry is None or about is None:
+        free = FREE if entry is not None and entry.by_rule else None
+        return cost_of(UNNAMED, free, prices.currency, paid=paid, saved=saved)
+    identity = Identity(
+        kind=about["kind"],
+        name=about["name"],
+        details=about.get("details", {}),
+        scope="call" if entry.by_rule else "everywhere",
+    )
+    price = price_of(identity, prices)
+    return cost_of(identity.label, price, prices.currency, paid=paid, saved=saved)
 
 
 def session_costs(

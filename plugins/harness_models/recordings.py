@@ -12,7 +12,17 @@ import msgspec
 
 from harness.errors import UsageError, did_you_mean
 from harness.hashing import canonical, digest_bytes
-from harness.models import Finish, Identity, Message, Reply, Request, Sampling, TokenLogprob, Usage
+from harness.models import (
+    RECORDED,
+    Finish,
+    Identity,
+    Message,
+    Reply,
+    Request,
+    Sampling,
+    TokenLogprob,
+    Usage,
+)
 from harness.results.folder import RunFolder
 from harness.results.manifest import Manifest
 from harness.results.stored import JournalIndex
@@ -117,7 +127,7 @@ class RunRecording:
         digest = hashlib.blake2b(digest_size=16)
         for path, _, _ in self._journals():
             digest.update(_digest_of(path) if path.exists() else b"none")
-        details = {**own.get("details", {}), "recorded": digest.hexdigest()}
+        details = {**own.get("details", {}), RECORDED: digest.hexdigest()}
         return Identity(kind=own["kind"], name=own["name"], details=details)
 
     def open(self) -> None:
@@ -187,7 +197,7 @@ class FileRecording:
 
     def identity(self) -> Identity:
         """The name it was given, with the digest of the file."""
-        details = {"recorded": _digest_of(self._path).hex()}
+        details = {RECORDED: _digest_of(self._path).hex()}
         return Identity(kind="replay", name=self._name, details=details)
 
     def open(self) -> None:

@@ -67,6 +67,20 @@ def test_a_replayed_run_comes_to_the_same_and_asks_nobody(harness, serve):
     assert "hm, hm" in json.dumps(recorded)
 
 
+def test_a_replay_is_not_paid_again(harness, serve):
+    live, _ = record(harness, serve)
+    prices = harness.folder / "prices.toml"
+    prices.write_text('[prices."openai:*"]\ninput = 1\noutput = 1\n')
+    folder = live.json["folder"]
+    again = replayed(harness, folder, "--prices", "prices.toml", "--max_cost", "0.000001")
+    assert again.code == 0, again.err
+    roles = again.summary()["stages"]["name"]["roles"]
+    assert roles["candidate"]["prompt_tokens"] > 0
+    assert (roles["candidate"]["cost"]["asked"], roles["candidate"]["cost"]["paid"]) == (14, 0.0)
+    told = harness.here("show", folder, "--prices", "prices.toml", "--json")
+    assert told.json["summaries"][0]["stages"]["name"]["roles"]["candidate"]["cost"]["paid"] > 0
+
+
 def test_a_question_that_was_not_recorded_is_a_failure_of_its_own(harness, serve):
     live, _ = record(harness, serve)
     more = replayed(harness, live.json["folder"], limit=15)
@@ -136,7 +150,8 @@ def test_a_file_of_recorded_replies_answers(harness, serve):
     file.write_text("".join(json.dumps(line) + "\n" for line in lines))
     other = harness.here(*words)
     assert len(harness.folders) == 2, "another content is another model"
-    assert other.summary()["metrics"] != done.summary()["metrics"]
+    said = calls(harness, other.json["folder"], "name").values()
+    assert "changed" in [call[0] for asked in said for call in asked]
 
     file.write_text(file.read_text() + json.dumps({**lines[0], "text": "[1]"}) + "\n")
     twice = harness.here(*words)

@@ -59,6 +59,15 @@ def test_models_that_answer_by_rule_cost_nothing_unless_somebody_says_so():
     assert price_of(Identity(kind="openai", name="m"), None) is None
 
 
+def test_a_recording_costs_nothing_whatever_the_recorded_model_costs():
+    asked = Identity(kind="openai", name="m", details={"revision": "a1"})
+    table = price_table({"openai:m": {"input": 1, "output": 1}})
+    assert price_of(asked, table) == Price(input=1.0, output=1.0)
+    replayed = Identity(kind="openai", name="m", details={"revision": "a1", "recorded": "0f"})
+    assert price_of(replayed, table) == FREE
+    assert price_of(replayed, None) == FREE
+
+
 def test_a_mapping_and_a_table_are_taken_as_they_are():
     table = price_table({"openai:m": {"input": 1, "output": 2.5}})
     assert table == PriceTable(models={"openai:m": Price(input=1.0, output=2.5)})

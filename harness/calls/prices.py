@@ -107,11 +107,11 @@ def read_price_file(path: Path) -> PriceTable:
             content = tomllib.load(file)
     except OSError as error:
         raise UsageError(
-            "the price table cannot be read", where=str(path), found=error.strerror
+            "the price table of --prices cannot be read", where=str(path), found=error.strerror
         ) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(
-            "the price table is no TOML",
+            "the price table of --prices is no TOML",
             where=str(path),
             found=str(error),
             expected=_QUOTED,
@@ -127,7 +127,7 @@ def read_price_file(path: Path) -> PriceTable:
             )
     table = content.get(SECTION)
     if not isinstance(table, Mapping):
-        raise UsageError("the file holds no prices", where=str(path), expected=_QUOTED)
+        raise UsageError("the file of --prices holds none", where=str(path), expected=_QUOTED)
     return prices_from(table, where=str(path))
 
 

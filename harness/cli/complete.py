@@ -156,7 +156,8 @@ def named_models() -> Iterable[str]:
 
     files: Sequence[Path] = (user_file(), HERE)
     found = [read_settings(file) for file in files]
-    return [name for file in found if file is not None for name in file.values.get("models", {})]
+    tables = [file.values.get("models") for file in found if file is not None]
+    return [name for table in tables if isinstance(table, dict) for name in table]
 
 
 def _judges() -> list[str]:

@@ -79,7 +79,7 @@ def test_a_mapping_and_a_table_are_taken_as_they_are():
     [
         ("[prices]\ncurrency = 'USD'\n", "names no model"),
         ("[price.m]\ninput = 1\noutput = 1\n", "did you mean 'prices'?"),
-        ("", "holds no prices"),
+        ("", "the file of --prices holds none"),
         ("[prices.openai:m]\ninput = 1\n", "stands in quotes"),
         ("[prices.gpt-4.1]\ninput = 1\noutput = 1\n", "a name with a dot stands in quotes"),
         ("[prices.m]\ninput = 1\noutptu = 1\n", "did you mean 'output'?"),

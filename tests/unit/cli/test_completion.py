@@ -22,6 +22,13 @@ def here(tmp_path, monkeypatch):
     (tmp_path / "harness.toml").write_text('[models.local]\nkind = "baseline"\n')
 
 
+@pytest.mark.parametrize("models", ["3", '["local"]', '[{kind = "baseline"}]'])
+def test_models_that_are_no_table_complete_nothing_and_keep_the_kinds(tmp_path, models):
+    (tmp_path / "harness.toml").write_text(f"models = {models}")
+    assert candidates(["--model"], "ba") == ["baseline"]
+    assert candidates(["--model"], "lo") == []
+
+
 @pytest.mark.parametrize(
     ("line", "some"),
     [

@@ -249,6 +249,14 @@ def test_a_variable_that_means_nothing_is_named(settings, capsys, monkeypatch, v
     assert "HARNESS_SEED: the setting 'seed' cannot be used" in error and said in error
 
 
+def test_a_file_of_prices_that_is_not_there_is_told_with_who_named_it(settings, capsys):
+    settings.write('prices = "gone.toml"')
+    said = refused(capsys, "--model", "baseline", "--tasks", "interests")
+    assert said.startswith(
+        "harness: harness.toml:1 (gone.toml): the price table of --prices cannot"
+    )
+
+
 def test_a_misspelt_variable_is_told_and_those_of_others_are_not(settings, capsys, monkeypatch):
     monkeypatch.setenv("HARNESS_CONCURENCY", "3")
     monkeypatch.setenv("HARNESS_REAL_DATA", "x")
@@ -337,15 +345,10 @@ def test_the_line_of_a_key_is_found(path, line):
 
 
 def test_a_table_in_place_of_a_file_reaches_its_option_whole(settings):
-    def parser():
-        made = parser_for([])
-        if not any(action.dest == "prices" for action in made._actions):
-            made.add_argument("--prices", type=Path)
-        return made
-
     settings.write('[prices."openai:m"]\ninput = 1.5\n', user='prices = "p.toml"')
-    args = parser().parse_args([])
-    held = settle(args, without_defaults(parser()).parse_args([]), run_parser=parser())
+    args = parser_for([]).parse_args([])
+    said = without_defaults(parser_for([])).parse_args([])
+    held = settle(args, said, run_parser=parser_for([]))
     assert args.prices == {"openai:m": {"input": 1.5}}
     error = held.placed(UsageError("no price", where='prices, [prices."openai:m"]'))
     assert error.where == 'harness.toml:1 (prices, [prices."openai:m"])'

@@ -5,6 +5,8 @@ from __future__ import annotations
 import keyword
 import re
 import sys
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -52,13 +54,21 @@ def refuse_taken(package: str, plugins: Plugins) -> None:
     ]
     if package in catalogue.tags:
         holders.append(f"a tag of {', '.join(catalogue.tags[package])}")
+    installed = [*plugins.loaded, *plugins.broken, *plugins.left_out]
+    holders += [
+        f"a plugin of {one.distribution}" for one in installed if one.entry_point == package
+    ]
     spec = find_spec(package)
     if spec is not None and not holders:
         holders.append(f"a package, {spec.origin or 'without a file'}")
+    with suppress(PackageNotFoundError):
+        told = distribution(package)
+        if not holders:
+            holders.append(f"what is installed as {told.name} {told.version}")
     if holders:
         raise UsageError(
             f"the name {package!r} is taken",
             found="; ".join(holders),
-            expected="one that no benchmark, task, group, tag or package has",
+            expected="one that no plugin, benchmark, task, group, tag or package has",
             hint="begin it with your own, as acme-films, or uninstall what has it",
         )

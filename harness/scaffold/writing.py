@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -51,20 +52,17 @@ def write_plugin(name: str, form: Form, *, into: Path) -> Written:
 
     package = package_name(name)
     folder = into / name
-    if folder.exists() or folder.is_symlink():
+    refuse_taken(package, load_plugins())
+    texts = files_of(name, package, form)
+    try:
+        _write(folder, texts)
+    except FileExistsError as error:
         raise UsageError(
             "there is something of that name already",
             found=str(folder),
             expected="a folder that is not there yet: nothing is written over",
             hint="another name, or --into another folder",
-        )
-    refuse_taken(package, load_plugins())
-    texts = files_of(name, package, form)
-    try:
-        for path, text in texts.items():
-            file = folder / path
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text, encoding="utf-8", newline="\n")
+        ) from error
     except OSError as error:
         raise StorageError(
             "the plugin could not be written",
@@ -73,6 +71,19 @@ def write_plugin(name: str, form: Form, *, into: Path) -> Written:
             expected="a folder that can be written to: --into DIR",
         ) from error
     return Written(folder=folder, files=tuple(sorted(texts)), run=form.run.format(package=package))
+
+
+def _write(folder: Path, texts: Mapping[str, str]) -> None:
+    """Make the folder with all of the files; where one cannot be written, nothing is left of it."""
+    folder.mkdir(parents=True)
+    try:
+        for path, text in texts.items():
+            file = folder / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8", newline="\n")
+    except OSError:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
 
 
 def files_of(name: str, package: str, form: Form) -> Mapping[str, str]:
@@ -88,7 +99,7 @@ def files_of(name: str, package: str, form: Form) -> Mapping[str, str]:
         home = TEMPLATES / folder
         for template in sorted(home.rglob(f"*{ENDING}")):
             path = template.relative_to(home).as_posix().removesuffix(ENDING)
-            path = path.replace("PACKAGE", package).replace("gitignore", ".gitignore")
+            path = ".gitignore" if path == "gitignore" else path.replace("PACKAGE", package)
             text = template.read_text("utf-8")
             for word, meant in words.items():
                 text = text.replace(word, meant)

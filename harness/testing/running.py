@@ -28,24 +28,26 @@ def run_tasks(
     """What `harness.evaluate` gives, over the bundled sample unless `data` says otherwise.
 
     Run folders and the store of answered calls lie in `folder`. `settings` are those of
-    `harness.evaluate`: limit, seed, changes, concurrency, max_failures, …
+    `harness.evaluate`: limit, seed, changes, concurrency, max_failures, … What a server's own
+    `answer` raised is raised here.
     """
     from harness.api import evaluate
 
     players = dict(roles or {}) | ({} if judge is None else {"judge": judge})
-    scripted = {
-        id(player): player
-        for player in (model, *players.values())
-        if isinstance(player, ScriptedModel)
-    }
+    everybody = (model, *players.values())
+    scripted = {id(player): player for player in everybody if isinstance(player, ScriptedModel)}
     places = {"data": "sample", "output_path": folder / "runs", "store": folder / "calls.sqlite"}
     with offered(tuple(scripted.values())):
-        return evaluate(
+        result = evaluate(
             tasks,
             model=spec_of(model),
             roles={role: spec_of(player) for role, player in players.items()},
             **(places | settings),
         )
+    for player in everybody:
+        if isinstance(player, FaultyServer) and player.mistake is not None:
+            raise player.mistake
+    return result
 
 
 def spec_of(player: Player) -> str:

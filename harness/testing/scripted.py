@@ -22,8 +22,9 @@ class ScriptedModel:
 
     An answer is a text, a `Reply` where more than its text matters (`finish="length"`), or a
     `CallError`, which is raised. A list answers in the order of asking, one request at a time, and
-    ends the run when it is used up. `requests` are all that arrived, `request.topic.variables` the
-    variables of their prompts. Models that play in one run need different names.
+    ends the run when it is used up; so does a function that raises anything else. `requests` are
+    all that arrived, `request.topic.variables` the variables of their prompts. Models that play in
+    one run need different names.
     """
 
     occupies: str | None = None
@@ -60,6 +61,8 @@ class ScriptedModel:
         answer = self._answer(number, request)
         if isinstance(answer, CallError):
             raise answer
+        if not isinstance(answer, str | Reply):
+            raise self._wrong(f"gave {answer!r}, which is no text, Reply or CallError")
         return answer if isinstance(answer, Reply) else Reply(text=answer)
 
     def _answer(self, number: int, request: Request) -> Answer:
@@ -67,15 +70,20 @@ class ScriptedModel:
         if isinstance(answers, str):
             return answers
         if callable(answers):
-            return answers(request)
+            try:
+                return answers(request)
+            except CallError:
+                raise
+            except Exception as error:  # an `assert`, say: it must not pass for a failed call
+                raise self._wrong(f"raised {type(error).__name__}: {error}") from error
         if number < len(answers):
             return answers[number]
-        return CallError(
-            "bad_request",
-            f"the script of {self.identity.name!r} has {len(answers)} answers, and this is "
-            f"request {number + 1}",
-            fatal=True,
-        )
+        raise self._wrong(f"has {len(answers)} answers, and this is request {number + 1}")
+
+    def _wrong(self, what: str) -> CallError:
+        """What ends the run: the test is wrong, and not the model."""
+        said = f"the script of {self.identity.name!r} {what}"
+        return CallError("bad_request", said, fatal=True)
 
 
 @contextmanager

@@ -41,6 +41,7 @@ class FaultyServer:
     `faults` is asked for each chat request; `answer` gives the text of what goes well, after
     `latency` seconds. `requests` holds the last bodies, `asked` the requests whole; `count` counts
     arrivals, `counts` arrivals by digest of the body and `answered` the answers sent in full.
+    `mistake` is what `answer` raised first.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class FaultyServer:
         self.counts: Counter[str] = Counter()
         self.answered: Counter[str] = Counter()
         self.asked: deque[Asked] = deque(maxlen=KEPT_REQUESTS)
+        self.mistake: Exception | None = None
         self.in_flight = 0
         self.most_in_flight = 0
         self._connections: set[_Connection] = set()
@@ -241,8 +243,9 @@ class _Connection(asyncio.Protocol):
         try:
             completion = complete(asked, self._server.answer(asked.body))
         except Exception as error:
-            # A broken answer function shows as what a broken server sends, in the test's failure.
-            self._send(500, {"error": {"message": f"answer function: {error!r}", "code": None}})
+            # No status that is tried again: the test is wrong, and should say so soon.
+            self._server.mistake = self._server.mistake or error
+            self._send(400, {"error": {"message": f"answer function: {error!r}", "code": None}})
             return
         if fault is not None and fault.choice is not None:
             completion["choices"][0].update(fault.choice)

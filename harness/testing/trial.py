@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import os
 import subprocess
 import sys
@@ -22,6 +23,14 @@ from harness.testing.subject import Subject
 RULE_JUDGE = "lexical"
 OTHER_COMMAND_S = 600
 """Seconds that a run in another process may take."""
+
+RUN_ELSEWHERE = """
+import json, pathlib, sys
+from harness.testing.running import run_tasks
+result = run_tasks(**json.loads(sys.argv[1]), folder=pathlib.Path())
+sys.exit(str(result.errors[0]) if result.errors else result.exit_code)
+"""
+"""What another process does: run tasks in the folder where it was started."""
 
 
 class CannotBeTried(Exception):
@@ -164,22 +173,22 @@ class Trial:
     def elsewhere(self, tried: Tried) -> Path:
         """The runs folder of the same run in a process of its own, one call at a time.
 
-        Its hashes of texts are others, so that what depends on the order of a set shows.
+        Its hashes of texts are others, so that what depends on the order of a set shows. It reads
+        no settings, as no run from Python does: they are of whoever runs the test.
         """
         place = self.folder / "elsewhere" / tried.benchmark.name
         place.mkdir(parents=True)
-        played = tried.others(judge=RULE_JUDGE, other="baseline")
-        command = [
-            sys.executable, "-m", "harness", "--model", "baseline", "--tasks",
-            ",".join(tried.names), "--data", "sample", "--concurrency", "1", "--quiet",
-            "--no_store", "--max_failures", "1", "--output_path", str(place / "runs"),
-            *(part for role, player in played.items() for part in ("--role", f"{role}={player}")),
-        ]  # fmt: skip
+        asked = {
+            "tasks": tried.names,
+            "roles": tried.others(judge=RULE_JUDGE, other="baseline"),
+            "max_failures": 1.0,
+            "concurrency": 1,
+        }
+        command = [sys.executable, "-c", RUN_ELSEWHERE, json.dumps(asked)]
         environment = {
             **os.environ,
             "PYTHONHASHSEED": "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2",
             "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
-            "HARNESS_CACHE": str(place / "cache"),
         }
         done = subprocess.run(
             command, cwd=place, env=environment, capture_output=True, text=True,

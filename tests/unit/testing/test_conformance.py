@@ -131,6 +131,15 @@ def test_a_score_that_hangs_on_the_hashes_of_texts(faulty):
     assert "scored otherwise" in text
 
 
+def test_settings_of_whoever_runs_the_checks_do_not_enter_them(faulty, tmp_path, monkeypatch):
+    file = tmp_path / "config" / "harness" / "config.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text("limit = 1\n")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(file.parents[1]))
+    monkeypatch.setenv("HARNESS_SEED", "7")
+    assert faulty.findings(checks=["repeats"]) == []
+
+
 def test_items_that_are_others_in_each_session(faulty):
     change = (
         "stages.py", "id=person.id, user=person.id, titles=person.titles",

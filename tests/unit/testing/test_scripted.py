@@ -55,6 +55,37 @@ def test_an_error_in_the_script_is_a_call_that_failed(tmp_path):
     assert summary.stages["name"].failures == {"bad_request": 2}
 
 
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        (lambda request: {}["no such"], "raised KeyError: 'no such'"),
+        (lambda request: None, "gave None, which is no text, Reply or CallError"),
+        ([INTEREST, 7], "gave 7, which is no text, Reply or CallError"),
+    ],
+)
+def test_a_mistake_in_the_script_ends_the_run_and_is_no_failed_call(tmp_path, script, said):
+    with pytest.raises(ModelError) as failure:
+        run(tmp_path, ScriptedModel(script), max_failures=1.0)
+    assert f"the script of 'model' {said}" in str(failure.value)
+
+
+def test_a_mistake_in_what_a_server_says_is_raised_and_no_failed_call(tmp_path):
+    def answer(body):
+        raise AssertionError("asked for the wrong thing")
+
+    with FaultyServer(answer) as server, pytest.raises(AssertionError, match="the wrong thing"):
+        run(tmp_path, server, max_failures=1.0)
+    assert set(server.counts.values()) == {1}, "and nothing is tried again"
+
+
+def test_an_error_that_the_script_raises_is_a_call_that_failed(tmp_path):
+    def answer(request):
+        raise CallError("bad_request", "no")
+
+    summary = run(tmp_path, ScriptedModel(answer), max_failures=1.0)
+    assert summary.stages["name"].failures == {"bad_request": 2}
+
+
 def test_a_server_may_stand_where_a_model_does(tmp_path):
     with FaultyServer(lambda body: INTEREST) as server:
         assert run(tmp_path, server).stages["name"].done == server.count == 2

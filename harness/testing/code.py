@@ -16,6 +16,7 @@ from pathlib import Path
 from types import FunctionType, GenericAlias
 from typing import Any, get_args, get_origin
 
+from harness.errors import PluginError
 from harness.resources import top_level
 
 Place = tuple[str, str]
@@ -23,10 +24,18 @@ Place = tuple[str, str]
 
 
 def code_of(*parts: Any, package: str) -> str:
-    """The hash of some functions and types of a package, with all that they name in it."""
+    """The hash of some functions and types of a package, with all that they name in it.
+
+    PluginError where the code of one cannot be found: its pin would never change.
+    """
     roots = sorted({place for part in parts for place in _places(part, package)})
-    if not roots:
-        raise ValueError(f"no code of {package} can be found behind {parts}")
+    lost = [f"{module}: {name}" for module, name in roots if name not in definitions(module)]
+    if lost or not roots:
+        raise PluginError(
+            f"no code of {package} can be found to pin",
+            found=", ".join(lost) or ", ".join(map(repr, parts)),
+            expected="functions and classes with `def` and `class` at the top level of a module",
+        )
     reached = reach(roots)
     return hash_of(
         f"{module}.{name} = {normal(node)}" for (module, name), node in sorted(reached.items())

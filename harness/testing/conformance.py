@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import tempfile
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from harness.errors import HarnessError, UsageError, did_you_mean
@@ -12,7 +13,7 @@ from harness.tasks.load import shown
 from harness.testing.checks_of_runs import RUN_CHECKS
 from harness.testing.checks_of_texts import TEXT_CHECKS
 from harness.testing.findings import Check, Finding
-from harness.testing.subject import Subject, subject
+from harness.testing.subject import subject
 from harness.testing.trial import CannotBeTried, Trial
 
 
@@ -50,16 +51,16 @@ def check_plugin(
     one = subject(name)
     with tempfile.TemporaryDirectory(prefix="harness-check-") as folder:
         trial = Trial(one, Path(folder), tasks=tasks, without_answers=without_answers)
+        if versions is not None:
+            chosen["versions"] = functools.partial(_unpinned, file=Path(versions))
         findings = [
             finding for check, found in chosen.items() for finding in _made(check, found, trial)
         ]
-    if versions is not None:
-        findings += _unpinned(one, Path(versions))
     if findings:
         raise NotConforming(name, findings)
 
 
-def _chosen(names: Sequence[str]) -> Mapping[str, Check]:
+def _chosen(names: Sequence[str]) -> dict[str, Check]:
     for name in names:
         if name not in CHECKS:
             raise UsageError(
@@ -84,11 +85,12 @@ def _made(name: str, check: Check, trial: Trial) -> Iterator[Finding]:
     yield Finding(check=name, where=f"plugin {trial.subject.name}", problem=problem, to_do=to_do)
 
 
-def _unpinned(one: Subject, file: Path) -> Iterator[Finding]:
+def _unpinned(trial: Trial, file: Path) -> Iterator[Finding]:
     from harness.testing.versions import command_for, complaints, pins_of, read_pins
 
     place = shown(file)
-    command = command_for(one.name, place)
-    for line in complaints(read_pins(file), pins_of(one), command=command):
+    command = command_for(trial.subject.name, place)
+    pinned, now = read_pins(file), pins_of(trial.subject)
+    for line in complaints(pinned, now, command=command):
         problem, _, to_do = line.partition(": ")
         yield Finding(check="versions", where=place, problem=problem, to_do=to_do)

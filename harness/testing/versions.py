@@ -12,7 +12,9 @@ import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
+
+import msgspec
 
 from harness.errors import HarnessError, UsageError
 from harness.testing.code import code_of
@@ -22,8 +24,16 @@ if TYPE_CHECKING:
     from harness.judging import JudgeParts, Stands
     from harness.pipeline.benchmark import Stage
 
-Pins = dict[str, dict[str, dict[str, Any]]]
-"""By owner and part, as `stages of films` and `answer`: the version and the hash of the code."""
+
+class Pin(TypedDict):
+    """The version of something, and the hash of the code that it stands for."""
+
+    version: int
+    code: str
+
+
+Pins = dict[str, dict[str, Pin]]
+"""By owner and part, as `stages of films` and `answer`."""
 
 
 def pins_of(one: Subject) -> Pins:
@@ -33,18 +43,18 @@ def pins_of(one: Subject) -> Pins:
     for name in one.benchmarks:
         benchmark, factory = plugins.benchmark(name), plugins.benchmarks[name].factory
         found[f"stages of {name}"] = {
-            stage.name: {"version": stage.version, "code": code_of_stage(stage, factory, package)}
+            stage.name: Pin(version=stage.version, code=code_of_stage(stage, factory, package))
             for stage in benchmark.stages
         }
     for name in one.of(plugins.judges):
         registration = plugins.judges[name]
         judge: Any = registration.factory(_parts_of(registration.on))
         code = code_of(type(judge), package=package)
-        found.setdefault("judges", {})[name] = {"version": judge.version, "code": code}
+        found.setdefault("judges", {})[name] = Pin(version=judge.version, code=code)
     for key in one.of(plugins.respondents):
         respondent = plugins.respondents[key]
         code = code_of(respondent.factory(), package=package)
-        pin = {"version": respondent.version, "code": code}
+        pin = Pin(version=respondent.version, code=code)
         found.setdefault("respondents", {})["/".join(key)] = pin
     return found
 
@@ -99,8 +109,14 @@ def read_pins(file: Path) -> Pins:
     """The pins as last written; none where there is no file yet."""
     if not file.is_file():
         return {}
-    pins: Pins = json.loads(file.read_text("utf-8"))
-    return pins
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=Pins)
+    except msgspec.DecodeError as error:
+        raise UsageError(
+            "pinned versions cannot be read", where=str(file), found=str(error),
+            expected="a file that `python -m harness.testing.versions` wrote",
+            hint="take its last good version, or remove it and pin anew",
+        ) from error  # fmt: skip
 
 
 def write_pins(file: Path, pins: Mapping[str, Any]) -> None:
@@ -124,12 +140,13 @@ def main() -> int:
     try:
         if not asked.file.resolve().parent.is_dir():
             raise UsageError("no such folder", found=str(asked.file.parent))
+        before = read_pins(asked.file)
         now = pins_of(subject(asked.plugin))
     except HarnessError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
     command = command_for(asked.plugin, asked.file)
-    for line in complaints(read_pins(asked.file), now, command=command):
+    for line in complaints(before, now, command=command):
         print(line.replace(f"Then run `{command}`", "Pinned").replace(f"run `{command}`", "pinned"))
     write_pins(asked.file, now)
     return 0

@@ -236,6 +236,16 @@ def test_versions_are_held_to_their_code(faulty, tmp_path):
     assert f"python -m harness.testing.versions acme_films {file}" in str(failure.value)
 
 
+def test_versions_that_cannot_be_had_are_findings_beside_the_others(faulty, tmp_path):
+    file = tmp_path / "versions.json"
+    file.write_text('{"respondents": {\n<<<<<<< HEAD\n')
+    change = ("benchmark.py", '"share of the choices that were foreseen"', '""')
+    findings = faulty.findings(change, checks=["metrics"], versions=file)
+    assert [check for check, _ in findings] == ["metrics", "versions"]
+    assert str(file) in findings[1][1]
+    assert "pin anew" in findings[1][1]
+
+
 @pytest.mark.parametrize(
     ("asked", "hint"),
     [

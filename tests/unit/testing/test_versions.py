@@ -4,6 +4,11 @@ import json
 import subprocess
 import sys
 
+import pytest
+
+from harness.errors import PluginError
+from harness.testing.code import code_of
+
 
 def pin(plugin, file):
     command = [sys.executable, "-m", "harness.testing.versions", plugin, str(file)]
@@ -31,6 +36,27 @@ def test_changed_code_under_an_old_version_is_told(tmp_path):
     [line] = pin("interests", file).stdout.splitlines()
     assert line.startswith("stages of interests/name changed and is still version 1: raise its")
     assert line.endswith("keep the version. Pinned")
+
+
+def test_pins_that_cannot_be_read_are_not_written_over(tmp_path):
+    file = tmp_path / "versions.json"
+    file.write_text('{"respondents": 3}')
+    failed = pin("interests", file)
+    assert failed.returncode == 2
+    assert str(file) in failed.stderr
+    assert "Expected `object`, got `int`" in failed.stderr
+    assert file.read_text() == '{"respondents": 3}'
+
+
+def test_code_that_has_no_name_cannot_be_pinned(site):
+    site.install("acme", {"acme": "acme"}, {"acme.py": "f = lambda: 1\n\ndef g():\n    return 1\n"})
+    import acme
+
+    assert code_of(acme.g, package="acme")
+    with pytest.raises(PluginError, match="acme: <lambda>"):
+        code_of(acme.f, package="acme")
+    with pytest.raises(PluginError, match="no code of acme"):
+        code_of(len, package="acme")
 
 
 def test_an_unknown_plugin_and_a_missing_folder_are_errors(tmp_path):

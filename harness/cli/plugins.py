@@ -92,7 +92,7 @@ def _page(one: Source, plugins: Plugins) -> Iterator[tuple[str, list[Row]]]:
             rows = [_row(one) for one in registrations]
             told = [(name, _about(name, plugins)) for name, _ in rows]
             yield kind.replace("_", " "), told if kind == "benchmarks" else rows
-        yield "problems", [(line, "") for line in one.problems]
+        yield "problems", [(line, "") for line in plugins.problems_of(one)]
     elif isinstance(one, BrokenPlugin):
         yield "could not be loaded", [(line, "") for line in one.traceback.rstrip().split("\n")]
     else:
@@ -145,7 +145,7 @@ def _as_json(plugin: LoadedPlugin, plugins: Plugins) -> dict[str, Any]:
         **_source(plugin),
         "hooks": list(plugin.hooks),
         "registered": registered,
-        "problems": list(plugin.problems),
+        "problems": list(plugins.problems_of(plugin)),
     }
 
 
@@ -179,5 +179,5 @@ def _print(sections: Iterator[tuple[str, list[Row]]]) -> None:
         if rows:
             told = any(text for _, text in rows)
             print(f"{title}:")
-            for line in aligned(rows) if told else [f"  {name}" for name, _ in rows]:
-                print(clean_text(line))
+            for line in aligned(rows) if told else [f"  {clean_text(name)}" for name, _ in rows]:
+                print(line)

@@ -157,10 +157,13 @@ def _print_sections(sections: Iterable[tuple[str, list[tuple[str, str]]]]) -> No
 
 
 def aligned(rows: Sequence[tuple[str, str]]) -> list[str]:
-    """Two columns, the second wrapped to the width of the terminal."""
+    """Two columns, the second wrapped to the width of the terminal, which no text can steer."""
     import shutil
     import textwrap
 
+    from harness.reporting.text import clean_text
+
+    rows = [(clean_text(name), clean_text(text)) for name, text in rows]
     left = max(len(name) for name, _ in rows) + 4
     width = max(shutil.get_terminal_size((100, 24)).columns - left, 30)
     lines = []

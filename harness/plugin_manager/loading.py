@@ -12,10 +12,11 @@ from typing import Any
 import pluggy
 
 from harness import hookspecs
-from harness.errors import UsageError, did_you_mean
+from harness.errors import PluginError, UsageError, did_you_mean
 from harness.plugin_manager.collecting import registered_by
 from harness.plugin_manager.offers import BrokenPlugin, LoadedPlugin, Plugins, Source, line_of
 from harness.plugin_manager.registrations import Origin, Registries
+from harness.redaction import without_key_material
 from harness.resources import bundles, package_folder
 
 GROUP = "harness.plugins"
@@ -48,18 +49,12 @@ def plugins_from(found: Iterable[EntryPoint], *, only: str | None = None) -> Plu
     registries = Registries()
     loaded: list[LoadedPlugin] = []
     broken: list[BrokenPlugin] = []
-    problems: list[str] = []
     for point in wanted:
         try:
-            one = _load(point, manager, registries)
+            loaded.append(_load(point, manager, registries))
         except (Exception, SystemExit) as error:  # whatever it is, it costs this plugin alone
             broken.append(_broken(point, error))
-            continue
-        if isinstance(one, LoadedPlugin):
-            loaded.append(one)
-            problems += one.problems
-        else:
-            problems.append(one)
+    problems = [line for one in loaded for line in one.problems]
     problems += [line for registry in registries.all() for line in registry.duplicates()]
     return Plugins(
         manager=manager,
@@ -87,26 +82,25 @@ def _wanted(points: Sequence[EntryPoint], only: str | None) -> list[EntryPoint]:
     return [point for point in points if {point.name, _distribution(point)} & names]
 
 
-def _load(
-    point: EntryPoint, manager: pluggy.PluginManager, registries: Registries
-) -> LoadedPlugin | str:
-    """Load a plugin and keep what it registers, all of it or nothing; or why it is not needed."""
+def _load(point: EntryPoint, manager: pluggy.PluginManager, registries: Registries) -> LoadedPlugin:
+    """Load a plugin and keep what it registers, all of it or nothing."""
     plugin = point.load()
     distribution = _distribution(point)
     earlier = manager.get_name(plugin)
     if earlier is not None:
-        return f"plugin {point.name!r} of {distribution} is the same as {earlier}"
+        raise PluginError(f"the same as {earlier}, which is loaded")
     origin = Origin(
         plugin=point.name,
         distribution=distribution,
         module=point.module,
         package=package_folder(point.module),
     )
-    manager.register(plugin, name=str(origin))
     try:
+        manager.register(plugin, name=str(origin))
         registered = registered_by(plugin, manager, origin)
     except BaseException:
-        manager.unregister(plugin)
+        if manager.is_registered(plugin):
+            manager.unregister(plugin)
         raise
     for registry, added in zip(registries.all(), registered, strict=True):
         for key, registration in added:
@@ -146,7 +140,7 @@ def _broken(point: EntryPoint, error: BaseException) -> BrokenPlugin:
     return BrokenPlugin(
         **_source(point),
         error=line_of(error),
-        traceback="".join(traceback.format_exception(error)),
+        traceback=without_key_material("".join(traceback.format_exception(error))),
     )
 
 

@@ -24,6 +24,7 @@ from harness.plugin_manager.registrations import (
     RespondentRegistration,
 )
 from harness.plugin_manager.tracing import tracer
+from harness.redaction import without_key_material
 from harness.resources import Bundle, top_level
 
 if TYPE_CHECKING:
@@ -126,6 +127,12 @@ class Plugins:
                 hint="`harness plugins NAME` shows all about one; HARNESS_PLUGINS=a,b loads "
                 "these alone",
             )
+
+    def problems_of(self, plugin: LoadedPlugin) -> tuple[str, ...]:
+        """What is wrong with a plugin: hooks that are none, names that another gives as well."""
+        registries = self._registries.all()
+        twice = (line for one in registries for line in one.duplicates(of=plugin.origin))
+        return (*plugin.problems, *twice)
 
     def registered_by(self, plugin: LoadedPlugin) -> dict[str, tuple[Registration[Any], ...]]:
         """What a plugin registered, by kind as `data_tools`, without kinds of which it has none."""
@@ -260,6 +267,9 @@ def _make(registration: Registration[BenchmarkFactory]) -> Benchmark:
 
 
 def line_of(error: BaseException) -> str:
-    """The last line of a traceback: the kind of error and what it says."""
-    first = str(error).strip().partition("\n")[0]
-    return f"{type(error).__name__}: {first}" if first else type(error).__name__
+    """The last line of a traceback: the kind of error and what it says, without secrets."""
+    told = str(error).strip().split("\n")
+    # What is wrong with a hook is said by pluggy at last, below the names of hook and plugin.
+    said = "; ".join(told) if isinstance(error, pluggy.PluginValidationError) else told[0]
+    line = f"{type(error).__name__}: {said}" if said else type(error).__name__
+    return str(without_key_material(line))

@@ -64,6 +64,19 @@ class Registration(Generic[F]):
     origin: Origin
     description: str = ""
 
+    def __post_init__(self) -> None:
+        """Raise PluginError for what could not be shown or called later."""
+        for word in ("name", "benchmark", "prompt", "role", "command"):
+            said = getattr(self, word, word)
+            if not (isinstance(said, str) and said.strip()):
+                raise PluginError(f"{self.name!r} was registered with {said!r} as its {word}")
+        if not callable(self.factory):
+            raise PluginError(f"{self.name!r} was registered with {self.factory!r}, no function")
+        arguments: Mapping[Any, Any] = getattr(self, "arguments", {})
+        for text in (self.description, *arguments, *arguments.values()):
+            if not isinstance(text, str):
+                raise PluginError(f"{self.name!r} is described with {text!r}, which is no text")
+
 
 @dataclass(frozen=True, kw_only=True)
 class ModelRegistration(Registration[ModelFactory]):
@@ -139,9 +152,14 @@ class Registry(Mapping[K, R]):
         """Every registration, those of a name that was given twice among them."""
         return (registration for given in self._given.values() for registration in given)
 
-    def duplicates(self) -> list[str]:
-        """One line for each name that was registered more than once."""
-        return [self._twice(name) for name in self if len(self._given[name]) > 1]
+    def duplicates(self, *, of: Origin | None = None) -> list[str]:
+        """One line for each name that was registered more than once, by that origin if given."""
+        return [
+            self._twice(name)
+            for name in self
+            if len(self._given[name]) > 1
+            and (of is None or any(one.origin == of for one in self._given[name]))
+        ]
 
     def _twice(self, name: K) -> str:
         shown = ", ".join(map(repr, name)) if isinstance(name, tuple) else repr(name)

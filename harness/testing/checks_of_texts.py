@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Iterator
 
 from harness.errors import HarnessError
+from harness.plugin_manager import CHOSEN
 from harness.testing.findings import Check, Finding
 from harness.testing.scripted import ScriptedModel, offered
 from harness.testing.trial import Trial
@@ -24,12 +25,17 @@ def loads(trial: Trial) -> Iterator[Finding]:
                 to_do="mend what the traceback ends with",
             )  # fmt: skip
             return
-    for problem in one.plugins.problems:
-        if f"plugin {one.name!r} of {one.distribution}" in problem:
-            yield Finding(
-                check="loads", where=where, problem=problem,
-                to_do="spell hooks as harness/hookspecs.py does; begin names with the plugin's",
-            )  # fmt: skip
+    if one.loaded is None:
+        yield Finding(
+            check="loads", where=where, problem=f"it is left out by {CHOSEN}",
+            to_do=f"name it there too, or run the tests without {CHOSEN}",
+        )  # fmt: skip
+        return
+    for problem in one.plugins.problems_of(one.loaded):
+        yield Finding(
+            check="loads", where=where, problem=problem,
+            to_do="spell hooks as harness/hookspecs.py does; begin names with the plugin's",
+        )  # fmt: skip
     yield from _factories(trial)
 
 

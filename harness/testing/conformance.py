@@ -51,7 +51,9 @@ def check_plugin(
     one = subject(name)
     with tempfile.TemporaryDirectory(prefix="harness-check-") as folder:
         trial = Trial(one, Path(folder), tasks=tasks, without_answers=without_answers)
-        if versions is not None:
+        if one.loaded is None:
+            chosen = {"loads": CHECKS["loads"]}  # of nothing, all else would hold
+        elif versions is not None:
             chosen["versions"] = functools.partial(_unpinned, file=Path(versions))
         findings = [
             finding for check, found in chosen.items() for finding in _made(check, found, trial)

@@ -9,7 +9,14 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from harness.errors import PluginError, did_you_mean
-from harness.plugin_manager import GROUP, Plugins, Registration, Registry, load_plugins
+from harness.plugin_manager import (
+    GROUP,
+    LoadedPlugin,
+    Plugins,
+    Registration,
+    Registry,
+    load_plugins,
+)
 from harness.resources import top_level
 from harness.tasks.catalogue import Catalogue
 
@@ -42,6 +49,13 @@ class Subject:
     def distribution(self) -> str:
         """What is installed with pip; the same word that plugins' origins have for it."""
         return self.point.dist.name if self.point.dist is not None else "an unknown distribution"
+
+    @functools.cached_property
+    def loaded(self) -> LoadedPlugin | None:
+        """The plugin as it is in use; None where it is broken, or left out."""
+        place = (self.name, self.distribution)
+        found = (one for one in self.plugins.loaded if (one.entry_point, one.distribution) == place)
+        return next(found, None)
 
     @functools.cached_property
     def benchmarks(self) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 import msgspec
 
-from harness.errors import HarnessError, UsageError
+from harness.errors import HarnessError, PluginError, UsageError
 from harness.testing.code import code_of
 from harness.testing.subject import Subject, subject
 
@@ -39,6 +39,11 @@ Pins = dict[str, dict[str, Pin]]
 def pins_of(one: Subject) -> Pins:
     """Version and code hash of all that keys hold by a version alone, of one plugin."""
     plugins, package = one.plugins, one.package
+    if one.loaded is None:
+        raise PluginError(
+            f"the plugin {one.name!r} is not loaded, and has no versions to pin",
+            hint=f"`harness plugins {one.name}` tells why",
+        )
     found: Pins = {}
     for name in one.benchmarks:
         benchmark, factory = plugins.benchmark(name), plugins.benchmarks[name].factory

@@ -187,7 +187,39 @@ def test_a_missing_respondent_names_those_there_are(site):
         (
             "from harness import hookimpl\n@hookimpl\ndef register_models(registre): ...",
             "PluginValidationError: Plugin \"plugin 'bad' of bad-benchmark\" "
-            "for hook 'register_models'",
+            "for hook 'register_models'; hookimpl definition: register_models(registre); "
+            "Argument(s) {'registre'} are declared in the hookimpl but can not be found in the "
+            "hookspec",
+        ),
+        *(
+            (f"from harness import hookimpl\n@hookimpl\ndef {hook}(register):\n    {call}", line)
+            for hook, call, line in [
+                (
+                    "register_models",
+                    "register(5, str)",
+                    "PluginError: 5 was registered with 5 as its name",
+                ),
+                (
+                    "register_benchmarks",
+                    "register('x', None)",
+                    "PluginError: 'x' was registered with None, no function",
+                ),
+                (
+                    "register_judges",
+                    "register('x', str, description=7)",
+                    "PluginError: 'x' is described with 7, which is no text",
+                ),
+                (
+                    "register_models",
+                    "register('x', str, arguments={'a': 7})",
+                    "PluginError: 'x' is described with 7, which is no text",
+                ),
+                (
+                    "register_respondents",
+                    "register(5, 'name', 'candidate', str)",
+                    "PluginError: 'default' was registered with 5 as its benchmark",
+                ),
+            ]
         ),
         (
             "from harness import hookimpl\n@hookimpl\ndef register_models(register):\n"
@@ -208,6 +240,15 @@ def test_a_broken_plugin_costs_itself_alone(films, source, line):
     assert "Traceback" in broken.traceback
     assert plugins.benchmark("films").name == "films"
     assert not plugins.has_model("half")
+
+
+def test_what_a_broken_plugin_says_holds_no_secret(site, monkeypatch):
+    monkeypatch.setenv("FILM_API_KEY", "open-sesame-1001")
+    code = "import os\nraise ValueError('not ' + os.environ['FILM_API_KEY'])"
+    site.install("bad-benchmark", {"bad": "bad"}, {"bad.py": code})
+    [broken] = site.plugins().broken
+    assert broken.error == "ValueError: not [redacted]"
+    assert broken.traceback.endswith("ValueError: not [redacted]\n")
 
 
 def test_asking_for_what_a_broken_plugin_would_offer_tells_why(site):
@@ -242,8 +283,10 @@ def test_one_name_from_two_plugins_costs_that_name_alone(films):
 def test_one_plugin_under_two_names_is_loaded_once(films):
     films.install("again", {"again": "films.plugin"}, {})
     plugins = films.plugins()
-    assert plugins.problems == (
-        "plugin 'films' of film-benchmark is the same as plugin 'again' of again",
+    [twin] = plugins.broken
+    assert str(twin) == (
+        "plugin 'films' of film-benchmark could not be loaded: "
+        "PluginError: the same as plugin 'again' of again, which is loaded"
     )
     assert plugins.benchmark("films").name == "films"
 

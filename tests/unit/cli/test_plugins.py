@@ -122,6 +122,17 @@ def test_strict_refuses_a_name_that_two_plugins_give(site, capsys):
     site.install("two", {"two": "two"}, {"two.py": code})
     said = printed(capsys, "models", "--strict_plugins", code=1)
     assert "the kind of model 'reel' is registered more than once" in said.err
+    for name in ("one", "two"):
+        assert "the kind of model 'reel' is reg" in printed(capsys, "plugins", name).out
+
+
+def test_what_plugins_say_of_themselves_does_not_steer_the_terminal(site, capsys):
+    code = FILMS.replace("A model of film.", "\\x1b[31mred\\nalert")
+    site.install("loud", {"loud": "loud"}, {"loud.py": code})
+    for command in (["models"], ["models", "reel"], ["plugins", "loud"]):
+        said = printed(capsys, *command).out
+        assert "\x1b" not in said
+        assert "red alert" in said
 
 
 def test_only_the_chosen_plugins_are_loaded(films, torn, capsys, monkeypatch):

@@ -5,6 +5,8 @@ import pytest
 from harness.errors import PluginError, UsageError
 from harness.scaffold.writing import SIMPLE, STAGES
 from harness.testing import CHECKS, check_plugin
+from harness.testing.subject import subject
+from harness.testing.versions import pins_of, write_pins
 
 YAML = "task_configs/acme_films.yaml"
 PROMPT = "prompts/acme_films/answer.candidate.j2"
@@ -37,6 +39,17 @@ def test_a_plugin_that_cannot_be_imported(faulty):
     )
     assert "cannot import name 'hookimp' from 'harness'" in text
     assert "entry point acme_films = acme_films.plugin" in text
+
+
+@pytest.mark.parametrize("checks", [(), ("failures",)])
+def test_a_plugin_that_is_not_loaded_passes_no_check(faulty, monkeypatch, tmp_path, checks):
+    file = tmp_path / "versions.json"
+    file.write_text("{}")
+    monkeypatch.setenv("HARNESS_PLUGINS", "models,judges")
+    text = the_one(faulty.findings(checks=checks, versions=file), "loads")
+    assert "it is left out by HARNESS_PLUGINS" in text
+    with pytest.raises(PluginError, match="not loaded"):
+        pins_of(subject("acme_films"))
 
 
 def test_a_name_that_another_plugin_has(faulty):
@@ -218,9 +231,6 @@ def test_all_findings_come_in_one_error(faulty):
 
 
 def test_versions_are_held_to_their_code(faulty, tmp_path):
-    from harness.testing.subject import subject
-    from harness.testing.versions import pins_of, write_pins
-
     file = tmp_path / "versions.json"
     faulty.install(SIMPLE)
     pins = pins_of(subject("acme_films"))

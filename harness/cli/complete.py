@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -52,11 +53,12 @@ def _candidates(before: Sequence[str], current: str) -> Iterable[str]:
     name, equals, _ = current.partition("=")
     if equals and name.startswith("--"):
         return [
-            f"{name}={word}" for word in _values(_dest(options, name), current[len(name) + 1 :])
+            f"{name}={word}"
+            for word in _values(_dest(options, name), current[len(name) + 1 :], words)
         ]
     last = options.get(words[-1]) if words else None
     if last is not None and last.nargs != 0:
-        return _values(last.dest, current)
+        return _values(last.dest, current, words)
     if current.startswith("-"):
         spelt = [name for name in options if name.startswith("--")]
         return [name.replace("_", "-") for name in spelt] if "-" in current[2:] else spelt
@@ -82,11 +84,11 @@ def _parser(command: str) -> argparse.ArgumentParser | None:
     return parser
 
 
-def _values(dest: str, current: str) -> Iterable[str]:
+def _values(dest: str, current: str, words: Sequence[str]) -> Iterable[str]:
     """What an option may be given."""
     if dest == "tasks":
         listed, comma, _ = current.rpartition(",")
-        return [f"{listed}{comma}{name}" for name in tasks()]
+        return [f"{listed}{comma}{name}" for name in tasks(words)]
     if dest == "model":
         return [*load().models, *named_models()]
     if dest == "judge":
@@ -103,8 +105,8 @@ def _values(dest: str, current: str) -> Iterable[str]:
 def _words_of(command: str, words: Sequence[str]) -> Iterable[str]:
     """What a command may be given that is no option."""
     known: dict[str, Callable[[], Iterable[str]]] = {
-        "tasks": tasks,
-        "validate": tasks,
+        "tasks": lambda: tasks(words),
+        "validate": lambda: tasks(words),
         "show": runs,
         "score": runs,
         "analyse": lambda: load().analyses if len(words) == 1 else runs(),
@@ -127,11 +129,16 @@ def load() -> Plugins:
     return load_plugins()
 
 
-def tasks() -> Iterable[str]:
-    """Tasks, groups and tags."""
+def tasks(words: Sequence[str]) -> Iterable[str]:
+    """Tasks, groups and tags, those of the folders that the words before include among them."""
+    from harness.cli.settle import included
     from harness.tasks.catalogue import Catalogue
 
-    catalogue = Catalogue(load())
+    option = "--include_path"
+    folders = [after for word, after in pairwise(words) if word == option]
+    folders += [word.partition("=")[2] for word in words if word.startswith(f"{option}=")]
+    there = [path for path in map(Path, folders) if path.is_dir()]
+    catalogue = Catalogue(load(), include_path=included(there))
     return [*catalogue.names, *catalogue.groups, *(f"tag:{tag}" for tag in catalogue.tags)]
 
 

@@ -78,6 +78,18 @@ def settle(
     return _with_names(args, held) if models else held
 
 
+def included(given: Sequence[Path]) -> Sequence[Path]:
+    """The folders of tasks that a run would have: those that are given, else those of settings."""
+    from harness.cli.main import parser_for
+
+    words = [f"--include_path={folder}" for folder in given]
+    args = parser_for([]).parse_args(words)
+    explicit = without_defaults(parser_for([])).parse_args(words)
+    settle(args, explicit, run_parser=parser_for([]))
+    folders: Sequence[Path] = args.include_path
+    return folders
+
+
 def meant_instead(variable: str, settable: Settable) -> str | None:
     """The variable of a setting that another variable, which is of none, must be a misspelling of.
 

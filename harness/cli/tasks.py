@@ -40,11 +40,12 @@ def run(args: argparse.Namespace) -> int:
     """Print the list; what could not be read is told on standard error. The exit code is 0."""
     import sys
 
+    from harness.cli.settle import included
     from harness.plugin_manager import load_plugins
     from harness.tasks.catalogue import Catalogue
 
     plugins = load_plugins()
-    catalogue = Catalogue(plugins, include_path=args.include_path)
+    catalogue = Catalogue(plugins, include_path=included(args.include_path))
     entries = [entry for entry in catalogue.matching(args.patterns) if not entry.abstract]
     named = [one for one in entries if one.members is None and one.name in args.patterns]
     if args.json:

@@ -39,13 +39,14 @@ def add_parser(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """Tell what is wrong with each target; 0 where nothing is, else 2."""
 
+    from harness.cli.settle import included
     from harness.errors import HarnessError, TaskError
     from harness.plugin_manager import load_plugins
     from harness.tasks.catalogue import Catalogue
     from harness.tasks.load import shown
 
     plugins = load_plugins()
-    checker = Checker(plugins, Catalogue(plugins, include_path=args.include_path))
+    checker = Checker(plugins, Catalogue(plugins, include_path=included(args.include_path)))
     wrong = 0
     told: set[str] = set()
     for target in args.targets:

@@ -130,7 +130,8 @@ class Catalogue:
         """What is shown for patterns.
 
         The name of a task is that task alone, that of a group the group with its members; else
-        tags, globs and parts of names count.
+        tags, globs and parts of names count. TaskError where a pattern means nothing, or a file
+        that cannot be listed.
         """
         if not patterns:
             return self.entries
@@ -138,6 +139,8 @@ class Catalogue:
         for pattern in patterns:
             found = self._matched(pattern)
             if not found:
+                if pattern in self._sources:
+                    self.resolved(self._named(pattern))  # raises why it is not among the entries
                 raise self._unknown(pattern, [*self._sources, *self.tags])
             shown_names |= found
         return tuple(entry for entry in self.entries if entry.name in shown_names)

@@ -20,6 +20,8 @@ def here(tmp_path, monkeypatch):
         (tmp_path / name / "manifest.json").write_text("{}")
     (tmp_path / "runs" / "other").mkdir()
     (tmp_path / "harness.toml").write_text('[models.local]\nkind = "baseline"\n')
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "my_tea.yaml").write_text("task: my_tea\nextends: interests\n")
 
 
 @pytest.mark.parametrize("models", ["3", '["local"]', '[{kind = "baseline"}]'])
@@ -54,12 +56,22 @@ def test_models_that_are_no_table_complete_nothing_and_keep_the_kinds(tmp_path, 
         ("harness completion z", {"zsh"}),
         ("harness data desc", {"describe"}),
         ("harness --store ", set()),
+        ("harness --include-path mine --tasks my_t", {"my_tea"}),
+        ("harness --include_path=mine --tasks interests,my_", {"interests,my_tea"}),
+        ("harness tasks --include_path mine my_", {"my_tea"}),
+        ("harness --include_path nowhere --tasks interests_sh", {"interests_short"}),
+        ("harness --tasks my_", set()),
         ("harness --tasks 'interests_sh", {"interests_short"}),
     ],
 )
 def test_what_may_stand_at_the_cursor(line, some):
     *before, current = split_line(line)
     assert set(candidates(before, current)) == some
+
+
+def test_folders_of_tasks_that_settings_include_are_known(tmp_path):
+    (tmp_path / "harness.toml").write_text('include_path = ["mine"]\n')
+    assert candidates(["--tasks"], "my_") == ["my_tea"]
 
 
 def test_the_first_word_is_a_command():

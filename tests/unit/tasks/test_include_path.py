@@ -114,6 +114,20 @@ def test_a_name_that_two_files_give_names_both(mine, capsys):
     assert "the name 'interests' is given by several files" in said
     assert "task_configs/interests/interests.yaml and " in said
     assert str(mine / "more.yaml") in said
+    assert main(["tasks", "interests_short", "--include_path", str(mine)]) == 2
+    assert "the name 'interests' is given by several files" in capsys.readouterr().err
+
+
+def test_what_is_listed_is_what_a_run_with_the_same_settings_knows(mine, monkeypatch, capsys):
+    monkeypatch.chdir(mine.parent)
+    Path("harness.toml").write_text(f"include_path = ['{mine.name}']\n")
+    assert main(["tasks", "tea"]) == 0
+    assert "mine/deep/people" in capsys.readouterr().out
+    assert main(["validate", "tea"]) == 0
+    Path("harness.toml").unlink()
+    assert main(["tasks", "tea"]) == 2
+    monkeypatch.setenv("HARNESS_INCLUDE_PATH", str(mine))
+    assert main(["tasks", "tea"]) == 0
 
 
 def test_a_folder_that_is_named_twice_gives_its_files_once(mine):

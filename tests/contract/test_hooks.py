@@ -62,13 +62,13 @@ def register_respondents(register):
 @hookimpl
 def register_analyses(register):
     note("register_analyses")
-    register("noted", "noted-words", None, description="which words were repeated")
+    register("noted", "noted-words", str, description="which words were repeated")
 
 
 @hookimpl
 def register_data_tools(register):
     note("register_data_tools")
-    register("count-words", None, description="how many words there are")
+    register("count-words", str, description="how many words there are")
 
 
 @hookimpl

@@ -10,7 +10,7 @@ from harness_models.replay import ARGUMENTS as REPLAY
 from harness_models.vllm_args import OWN
 
 from harness.cli.main import main
-from harness.judging.contract import JudgeParts
+from harness.judging import JudgeParts
 from harness.plugin_manager import load_plugins
 
 ANY_OTHER = "any other"
@@ -78,3 +78,9 @@ def test_kinds_of_other_plugins_are_listed_as_ours_are(site, capsys):
 def test_the_nearest_kind_is_named(command, name, near, capsys):
     assert main([command, name]) == 2
     assert f"did you mean {near!r}?" in capsys.readouterr().err
+
+
+def test_a_judge_of_several_says_how_to_name_them(capsys):
+    assert main(["judges", "panel"]) == 0
+    out = capsys.readouterr().out
+    assert "panel:openai:model=A,base_url=URL+openai:model=B,base_url=URL" in out

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import engine
 import groups
 import histories
 import messages
@@ -254,6 +255,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="harness-bench-") as scratch:
         os.environ["HARNESS_CACHE"] = scratch
         found = run(arguments, Path(scratch))
+        turns = engine.measure(arguments, Path(scratch)) if "engine" in arguments.only else []
     lines = [
         table.Line(
             part=part,
@@ -275,8 +277,11 @@ def main() -> None:
             users=arguments.gist_latency_users, engagements=SHORT, at_once=GIST_AT_ONCE
         ),
     )
-    promises += table.perrec_promises(lines)
-    print(table.render(lines, promises))
+    promises += table.perrec_promises(lines) + engine.promises(turns)
+    tables = [table.render(lines)] if lines else []
+    tables += [engine.render(turns)] if turns else []
+    tables += [table.render_promises(promises)] if promises else []
+    print("\n\n".join(tables))
     kept = {
         "time": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
         "machine": {
@@ -291,6 +296,7 @@ def main() -> None:
             part: {result.name: [table.plain(cost) for cost in result.costs] for result in results}
             for part, results in found.items()
         },
+        "engine": [table.plain(turn) for turn in turns],
     }
     arguments.results.mkdir(parents=True, exist_ok=True)
     path = arguments.results / f"{time.strftime('%Y%m%d-%H%M%S')}.json"
@@ -302,6 +308,7 @@ def parser() -> argparse.ArgumentParser:
     """The options of `make bench BENCH="…"`."""
     parts = (
         "startup", "items", "chat", "latency", "gist", "gist-latency", "perrec", "perrec-groups",
+        "engine",
     )  # fmt: skip
     parsed = argparse.ArgumentParser(description=__doc__)
     add = parsed.add_argument
@@ -315,6 +322,7 @@ def parser() -> argparse.ArgumentParser:
     add("--inspect-requests", type=int, default=3_000, help="it is slow; rates are compared")
     add("--peers-python", default=os.environ.get("BENCH_PEERS_PYTHON"), metavar="PATH",
         help="a Python with lm_eval[api] and inspect_ai; without it they are left out")  # fmt: skip
+    engine.add_options(add)
     add("--results", type=Path, default=HERE / "results")
     return parsed
 

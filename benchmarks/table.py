@@ -166,8 +166,8 @@ def perrec_promises(lines: Sequence[Line]) -> list[Promise]:
     return found
 
 
-def render(lines: Sequence[Line], kept: Sequence[Promise]) -> str:
-    """Both tables as text."""
+def render(lines: Sequence[Line]) -> str:
+    """What was measured, as text."""
     titles = ("part", "contender", "n", "wall s", "n/s", "asking n/s", "CPU ms each", "peak MiB")
     rows = [
         (
@@ -182,6 +182,11 @@ def render(lines: Sequence[Line], kept: Sequence[Promise]) -> str:
         )
         for line in lines
     ]
+    return columns(titles, rows)
+
+
+def render_promises(kept: Sequence[Promise]) -> str:
+    """What was promised beside what was measured, as text."""
     promised = [
         (
             promise.what,
@@ -191,11 +196,11 @@ def render(lines: Sequence[Line], kept: Sequence[Promise]) -> str:
         )
         for promise in kept
     ]
-    first = _columns(titles, rows)
-    return f"{first}\n\n{_columns(('promise', 'promised', 'measured', ''), promised)}"
+    return columns(("promise", "promised", "measured", ""), promised)
 
 
-def _columns(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def columns(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Rows under their titles, each column as wide as it must be."""
     widths = [max(len(row[place]) for row in (titles, *rows)) for place in range(len(titles))]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()

@@ -55,9 +55,10 @@ def items(_upstreams: Mapping[str, Records], data: Any, options: Options) -> Ite
 
 
 async def work(item: Text, desk: Desk) -> str | Failure:
-    """What the candidate answers to the text."""
+    """What the candidate answers to the text, as far as it comes."""
     asking()
-    answer = await desk.ask("candidate", "answer", {"text": item.text}, read=TextReader())
+    variables = {"text": item.text}
+    answer = await desk.ask("candidate", "answer", variables, read=TextReader(), truncated="read")
     return answer.value if isinstance(answer, Parsed) else answer
 
 

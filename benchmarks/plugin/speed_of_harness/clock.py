@@ -1,18 +1,28 @@
-"""The seconds from the first question on, for rates of asking without start, data and scores."""
+"""What went by since the first question, for rates of asking without start, data and scores."""
 
 from __future__ import annotations
 
 import time
 
-_first: list[float] = []
+_first: list[tuple[float, float]] = []
 
 
 def asking() -> None:
     """Say that a question is asked now."""
     if not _first:
-        _first.append(time.monotonic())
+        _first.append((time.monotonic(), time.process_time()))
+
+
+def restart() -> None:
+    """Have the next question count as the first."""
+    _first.clear()
 
 
 def seconds() -> float | None:
     """Since the first question; None before it."""
-    return time.monotonic() - _first[0] if _first else None
+    return time.monotonic() - _first[0][0] if _first else None
+
+
+def processor_seconds() -> float | None:
+    """What this process has computed since the first question; None before it."""
+    return time.process_time() - _first[0][1] if _first else None

@@ -10,6 +10,7 @@ from harness import hookimpl
 if TYPE_CHECKING:
     from harness import Benchmark, ModelSettings
     from harness.hookspecs import RegisterBenchmark, RegisterModel, StageEnded
+    from speed_of_harness.engine import KeptEngine
     from speed_of_harness.model import FreeModel
 
 
@@ -21,17 +22,20 @@ def register_benchmarks(register: RegisterBenchmark) -> None:
 
 @hookimpl
 def register_models(register: RegisterModel) -> None:
-    """Adds the model `free`."""
+    """Adds the models `free` and `kept`."""
     register("free", make_model, description="answers at once, in this process, for nothing")
+    register("kept", kept_model, description="an engine that stays open from run to run")
 
 
 @hookimpl
 def on_stage_end(event: StageEnded) -> None:
     """Leaves the seconds from the first question to this end in the run folder, for the table."""
-    from speed_of_harness.clock import seconds
+    from speed_of_harness.clock import processor_seconds, seconds
 
     if (asked := seconds()) is not None:
         (event.folder / "asked.json").write_text(json.dumps(asked), encoding="utf-8")
+        computed = json.dumps(processor_seconds())
+        (event.folder / "computed.json").write_text(computed, encoding="utf-8")
 
 
 def make_benchmark() -> Benchmark:
@@ -46,3 +50,10 @@ def make_model(settings: ModelSettings) -> FreeModel:
     from speed_of_harness.model import FreeModel
 
     return FreeModel(settings)
+
+
+def kept_model(settings: ModelSettings) -> KeptEngine:
+    """The engine that the contender keeps open."""
+    from speed_of_harness.engine import kept
+
+    return kept(settings)

@@ -146,7 +146,7 @@ def test_a_file_of_recorded_replies_answers(harness, serve):
     assert (identity["kind"], identity["name"]) == ("replay", "small")
 
     for line in lines:
-        line["text"] = "[]"
+        line["text"] = "changed"
     file.write_text("".join(json.dumps(line) + "\n" for line in lines))
     other = harness.here(*words)
     assert len(harness.folders) == 2, "another content is another model"

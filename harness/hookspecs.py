@@ -24,8 +24,8 @@ ANY_BENCHMARK = "*"
 """What an analysis is registered for that reads runs of whatever benchmark."""
 
 TAKEN = (
-    "tasks", "show", "score", "analyse", "validate", "config", "completion", "requests", "replies",
-    "export", "new-plugin", "run", "ls",
+    "tasks", "show", "score", "analyse", "validate", "config", "doctor", "completion",
+    "requests", "replies", "export", "new-plugin", "run", "ls",
     "plugins", "models", "judges", "prompts",
 )  # fmt: skip
 """The commands of `harness` that no tool can belong to."""

@@ -20,11 +20,17 @@ def on_network(path: Path) -> bool:
 
     Without such a table (on other systems than Linux) the answer is False.
     """
+    return network_type(path) is not None
+
+
+def network_type(path: Path) -> str | None:
+    """The type of the network file system that the path lies on; None for a local one."""
     try:
         table = MOUNT_TABLE.read_text(encoding="utf-8", errors="surrogateescape")
     except OSError:
-        return False
-    return is_network_type(file_system_type(path.resolve(), table))
+        return None
+    kind = file_system_type(path.resolve(), table)
+    return kind if is_network_type(kind) else None
 
 
 def is_network_type(kind: str | None) -> bool:

@@ -29,6 +29,11 @@ EXAMPLES = {
         "harness config --all --model local --limit 20",
         "HARNESS_SEED=7 harness config --json",
     ],
+    "doctor": [
+        "harness doctor",
+        "harness doctor --model openai:small --judge openai:big --ask",
+        "harness doctor --json",
+    ],
     "requests": ["harness requests --model openai:gpt-x --tasks perrec --out next.jsonl"],
     "replies": ["harness replies RUN answers.jsonl errors.jsonl"],
     "export": [

@@ -13,6 +13,7 @@ from harness.cli import (
     completion,
     config,
     data,
+    doctor,
     export,
     judges,
     models,
@@ -40,6 +41,7 @@ COMMANDS = {
     "data": data,
     "validate": validate,
     "config": config,
+    "doctor": doctor,
     "completion": completion,
     "plugins": plugins,
     "models": models,
@@ -79,6 +81,7 @@ commands (`harness COMMAND --help` has more):
   harness judges [NAME]           judges by rule, and the arguments of one
   harness prompts [PATTERN…]      prompts; one whole, with its variables
   harness config                  the settings that hold, and where they stand
+  harness doctor                  what is in the way of a run; asks nothing
   harness completion SHELL        completion for bash, zsh or fish
   harness requests … --out FILE   write the next questions down, to be a batch
   harness replies RUN FILE…       take the answers of a batch in
@@ -139,7 +142,13 @@ def carried_out(arguments: Sequence[str]) -> int:
     from harness.cli.settle import settle, without_defaults
 
     explicit = without_defaults(parser_for(arguments)).parse_args(arguments)
-    parsed.held = settle(parsed, explicit, run_parser=parser_for([]))
+    try:
+        parsed.held = settle(parsed, explicit, run_parser=parser_for([]))
+    except UsageError as error:
+        if parsed.func is not doctor.run:  # which tells what is wrong with it, and all else
+            raise
+        parsed.unsettled = error
+        return _done(parsed)
     if said_nothing and parsed.tasks:
         raise UsageError(
             "nothing was asked",
@@ -154,7 +163,7 @@ def carried_out(arguments: Sequence[str]) -> int:
 
 def _done(parsed: argparse.Namespace) -> int:
     """Do what was asked, with plugins that may be used for it; the exit code."""
-    if parsed.func is not plugins.run:  # which tells of them before it refuses
+    if parsed.func not in (plugins.run, doctor.run):  # which tell of them first
         refuse_problems(parsed)
     code: int = parsed.func(parsed)
     return code

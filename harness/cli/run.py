@@ -224,8 +224,8 @@ def _run(settings: RunSettings, *, quiet: bool, json: bool) -> int:
     return result.exit_code
 
 
-def settings_from(args: argparse.Namespace) -> RunSettings:
-    """The options as one value; raises UsageError for those that mean nothing."""
+def settings_from(args: argparse.Namespace, *, whole: bool = True) -> RunSettings:
+    """The options as one value; UsageError for what means nothing, or is not a `whole` run."""
     from harness.pipeline.settings import make_settings
 
     patience = {
@@ -265,7 +265,7 @@ def settings_from(args: argparse.Namespace) -> RunSettings:
         "store": args.store,
         "use_store": not args.no_store,
     }
-    return make_settings(given)
+    return make_settings(given, whole=whole)
 
 
 def changes_from(args: argparse.Namespace) -> dict[str, Any]:

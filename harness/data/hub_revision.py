@@ -44,7 +44,7 @@ def resolve(hub: HubSpec, *, task: str) -> Revision:
     import huggingface_hub as library
     from huggingface_hub import errors
 
-    offline = _offline_by_setting()
+    offline = offline_by_setting()
     if offline is None:
         try:
             info = library.HfApi().dataset_info(
@@ -61,13 +61,13 @@ def resolve(hub: HubSpec, *, task: str) -> Revision:
         except errors.HFValidationError as error:
             raise _refused(hub, task, str(error), "mend the task's `data.hub.repo`") from error
         except _network_errors() as error:
-            offline = f"{_endpoint()} could not be reached: {_said(error)}"
+            offline = f"{endpoint()} could not be reached: {_said(error)}"
         else:
             if info.sha:
                 _remember(hub)
                 names = tuple(sorted(file.rfilename for file in info.siblings or ()))
                 return Revision(commit=info.sha, files=names)
-            offline = f"{_endpoint()} named no commit"
+            offline = f"{endpoint()} named no commit"
     return _cached(hub, offline, task=task)
 
 
@@ -78,7 +78,7 @@ GATED = "ask for access on its page on the hub, then log in (hf auth login) or s
 def _refused(hub: HubSpec, task: str, why: str, hint: str) -> DataError:
     return DataError(
         f"task '{task}': the hub does not give out the data set '{hub.repo}'",
-        where=_endpoint(),
+        where=endpoint(),
         found=why,
         hint=f"{hint}; or give the data with --data",
     )
@@ -95,7 +95,8 @@ def unreachable(hub: HubSpec, why: str, looked: str, *, task: str) -> DataError:
     )
 
 
-def _offline_by_setting() -> str | None:
+def offline_by_setting() -> str | None:
+    """Why the hub is not asked, where the environment says so."""
     from huggingface_hub import constants
 
     if constants.HF_HUB_OFFLINE:
@@ -117,7 +118,8 @@ def _network_errors() -> tuple[type[Exception], ...]:
     return tuple(found)
 
 
-def _endpoint() -> str:
+def endpoint() -> str:
+    """The address of the hub."""
     from huggingface_hub import constants
 
     return constants.ENDPOINT

@@ -2,6 +2,7 @@
 
 from harness.models.contract import (
     CallError,
+    Examinable,
     Finish,
     Logging,
     Message,
@@ -22,6 +23,7 @@ from harness.models.identity import RECORDED, Identity
 __all__ = [
     "RECORDED",
     "CallError",
+    "Examinable",
     "Finish",
     "Identity",
     "Logging",

@@ -8,6 +8,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 import msgspec
 
+from harness.findings import Finding
 from harness.models.identity import Identity
 
 Finish = Literal["stop", "length", "refused"]
@@ -172,6 +173,15 @@ class Reporting(Protocol):
 
     def report(self) -> dict[str, Any]:
         """What it has learnt so far, for the manifest; empty where nothing."""
+        ...
+
+
+@runtime_checkable
+class Examinable(Protocol):
+    """A model that can tell, before it is opened, whether it would answer; for `harness doctor`."""
+
+    async def examine(self) -> Sequence[Finding]:
+        """What a look of a few seconds finds that costs nothing and changes nothing."""
         ...
 
 

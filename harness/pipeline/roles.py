@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 CANDIDATE = "candidate"
+JUDGE = "judge"
 OF_THE_WEIGHTS = frozenset({
     "model", "pretrained", "revision", "identity", "tokenizer", "chat_template",
     "chat_template_kwargs", "lora", "max_model_len", "reasoning_parser", "endpoint", "stop",
@@ -214,6 +215,19 @@ class RoleBinder:
                     expected=", ".join(sorted(self._bound)),
                 )
 
+    @property
+    def given(self) -> dict[str, Spec]:
+        """Whom the command itself names, by role; UsageError for a spec that says nothing."""
+        roles = {role: self._spec(text) for role, text in self._settings.roles.items()}
+        return {CANDIDATE: self._candidate, **roles} if self._candidate.kind else roles
+
+    def bind_given(self, role: str) -> Binding:
+        """What stands behind a role that the command names, whatever tasks want of it."""
+        spec = self.given[role]
+        if role == JUDGE or self._plugins.has_judge(spec.kind):
+            return self._judging(spec, role)
+        return Binding(role=role, label=spec.label, model=self._model(spec, role))
+
     def _refuse_unknown_roles(self, task: Task, benchmark: Benchmark) -> None:
         for role in task.roles:
             if role not in benchmark.roles:
@@ -318,7 +332,7 @@ class RoleBinder:
             f"task {task.name} has a role {role!r} that nothing is bound to",
             expected=f"{option}, as in {option.replace('SPEC', 'openai:model=NAME,base_url=URL')}",
             hint=f"{option.replace('SPEC', 'lexical')} judges by word overlap, for demos and tests"
-            if role == "judge"
+            if role == JUDGE
             else None,
         )
 
@@ -439,7 +453,7 @@ def _with_reason(error: Unbound, role: str, stages: Sequence[Stage]) -> Unbound:
 
 def option_of(role: str) -> str:
     """The option that binds a role."""
-    return "--judge SPEC" if role == "judge" else f"--role {role}=SPEC"
+    return "--judge SPEC" if role == JUDGE else f"--role {role}=SPEC"
 
 
 def made(name: str, factory: Callable[[], T]) -> T:

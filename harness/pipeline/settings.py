@@ -84,12 +84,13 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
         return values
 
 
-def make_settings(given: Mapping[str, Any]) -> RunSettings:
+def make_settings(given: Mapping[str, Any], *, whole: bool = True) -> RunSettings:
     """The settings of a run from values as a command line or a caller gives them.
 
     `tasks` may be one text with commas, `model` a spec as `openai:NAME`, `model_args` a text;
     `max_failures` may be one share or a text, `prices` a file or a mapping; `max_calls`,
-    `max_tokens` and `max_cost` go into the budget. Raises UsageError for what means nothing.
+    `max_tokens` and `max_cost` go into the budget. Raises UsageError for what means nothing, and
+    for settings without tasks or model unless they need not be `whole`.
     """
     given = _with_budget(given)
     for name in given:
@@ -123,6 +124,8 @@ def make_settings(given: Mapping[str, Any]) -> RunSettings:
         settings = msgspec.convert(values, RunSettings, dec_hook=lambda kind, value: kind(value))
     except msgspec.ValidationError as error:
         raise UsageError("a setting cannot be used", found=str(error)) from error
+    if whole:
+        _refuse_without_tasks_or_model(settings)
     _refuse_senseless(settings)
     return settings
 
@@ -161,7 +164,7 @@ def failure_shares(given: Any) -> dict[str, float]:
     return shares
 
 
-def _refuse_senseless(settings: RunSettings) -> None:
+def _refuse_without_tasks_or_model(settings: RunSettings) -> None:
     if not settings.tasks:
         raise UsageError(
             "nothing to run", expected="--tasks NAME,…", hint="`harness tasks` lists them"
@@ -170,6 +173,9 @@ def _refuse_senseless(settings: RunSettings) -> None:
         raise UsageError(
             "no model to ask", expected="--model KIND", hint="--model baseline needs nothing else"
         )
+
+
+def _refuse_senseless(settings: RunSettings) -> None:
     counts = {
         "limit": settings.limit,
         "num_repeats": settings.num_repeats,

@@ -16,7 +16,7 @@ import struct
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from harness.hashing import digest_bytes
@@ -39,9 +39,11 @@ class FaultyServer:
     """The server, in a thread of its own; a context manager.
 
     `faults` is asked for each chat request; `answer` gives the text of what goes well, after
-    `latency` seconds. `requests` holds the last bodies, `asked` the requests whole; `count` counts
-    arrivals, `counts` arrivals by digest of the body and `answered` the answers sent in full.
-    `mistake` is what `answer` raised first.
+    `latency` seconds. `models` are the names that it lists, or what goes wrong when it is asked for
+    the list; it answers under any name. `requests` holds the last bodies, `asked` the requests
+    whole; `count` counts arrivals, `counts` arrivals by digest of the body and `answered` the
+    answers sent in full. `mistake` is what `answer` raised
+    first.
     """
 
     def __init__(
@@ -50,11 +52,13 @@ class FaultyServer:
         *,
         faults: Faults = (),
         latency: float = 0.0,
+        models: Sequence[str] | Fault = ("m",),
         port: int = 0,
     ) -> None:
         self.answer = answer
         self.faults = faults
         self.latency = latency
+        self.models = models
         self.port = port
         self.count = 0
         self.counts: Counter[str] = Counter()
@@ -212,9 +216,20 @@ class _Connection(asyncio.Protocol):
         if method == "POST" and path.endswith("/completions"):
             self._chat(rest[:length], headers, target)
         elif method == "GET" and path.endswith("/models"):
-            self._send(200, {"object": "list", "data": [{"id": "m", "object": "model"}]})
+            self._list()
         else:
             self._send(404, {"error": {"message": f"no such path: {target}", "code": None}})
+
+    def _list(self) -> None:
+        models = self._server.models
+        if isinstance(models, Fault):
+            if models.kind == "answer":
+                self._after(models.delay, lambda: self._wrong(models))
+            elif models.kind == "reset":
+                self.cut()
+            return
+        listed = [{"id": name, "object": "model"} for name in models]
+        self._send(200, {"object": "list", "data": listed})
 
     def _chat(self, body: bytes, headers: dict[str, str], target: str) -> None:
         server = self._server
@@ -342,8 +357,16 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=0, help="0 takes any that is free")
     parser.add_argument("--latency", type=float, default=0.0, help="seconds before each answer")
     parser.add_argument("--answer", default="ok", help="the text of every answer")
+    parser.add_argument(
+        "--model", action="append", help="a name that it lists (m); it answers under any"
+    )
     asked = parser.parse_args()
-    server = FaultyServer(lambda _: asked.answer, latency=asked.latency, port=asked.port)
+    server = FaultyServer(
+        lambda _: asked.answer,
+        latency=asked.latency,
+        models=asked.model or ("m",),
+        port=asked.port,
+    )
     with server:
         print(server.url, flush=True)
         try:

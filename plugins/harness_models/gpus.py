@@ -112,10 +112,11 @@ class GpuMemory:
         except Unseen as unseen:
             tell(f"{self.name}: whether the GPU's memory is free is not known: {unseen}")
             return None
-        self._refuse_too_little(look)
+        self.refuse_too_little(look)
         return look
 
-    def _refuse_too_little(self, look: Look) -> None:
+    def refuse_too_little(self, look: Look) -> None:
+        """Raise ModelError where less is free than is wanted, with who holds it and what helps."""
         short = [
             (gpu.free / gpu.total, gpu)
             for gpu in look.gpus

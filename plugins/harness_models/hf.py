@@ -14,6 +14,7 @@ from typing import Any
 from harness.errors import ModelError, UsageError
 from harness.hashing import digest_bytes
 from harness.models import Identity, Model, ModelSettings
+from harness_models.engine_health import engine_findings
 from harness_models.hf_args import (
     KIND,
     KNOWN,
@@ -100,6 +101,7 @@ def make(settings: ModelSettings) -> Model:
             stages=STAGES,
             troubles=TROUBLES,
             notes=notes,
+            examine=partial(engine_findings, python, "transformers"),
         ),
         settings,
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from base64 import b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
@@ -17,8 +17,10 @@ from urllib.request import getproxies, proxy_bypass
 import msgspec
 
 from harness.errors import UsageError
+from harness.findings import Finding
 from harness.models import CallError, Model, ModelSettings, Reply, Request
-from harness_models.openai_address import PATHS, address_of, url_of
+from harness_models import openai_health as health
+from harness_models.openai_address import PATHS, address_of, models_url_of, url_of
 from harness_models.openai_args import (
     CONCURRENCY,
     DEFAULT_KEY_ENV,
@@ -183,6 +185,37 @@ class OpenAIModel:
             found["replies_without_logprobs"] = self._without_logprobs
         return found
 
+    async def examine(self) -> Sequence[Finding]:
+        """Whether there is a key, and what the server's list of models tells."""
+        key = health.key_finding(self._args)
+        if key.state == "bad":
+            return [key]
+        opened = self._session is None
+        await self.open()
+        try:
+            return [key, *await self._listing_findings()]
+        finally:
+            if opened:
+                await self.close()
+
+    async def _listing_findings(self) -> Sequence[Finding]:
+        import aiohttp
+
+        assert self._session is not None, "opened by `examine`"
+        address, _ = without_credentials(models_url_of(self._args))
+        try:
+            async with self._session.get(
+                address, proxy=self._proxy, timeout=aiohttp.ClientTimeout(total=health.SECONDS)
+            ) as response:
+                received = self._without_secrets(await response.read())
+        except TimeoutError:
+            return [health.unreachable(self._args, f"no answer within {health.SECONDS:g} s")]
+        except (aiohttp.ClientError, OSError) as error:
+            return [health.unreachable(self._args, lost(error).detail)]
+        listing = health.Listing(status=response.status, received=received)
+        keyed = self._key() is not None or bool(self._credentials)
+        return list(health.listing_findings(self._args, listing, keyed=keyed))
+
     def batch_line(self, request: Request) -> dict[str, Any]:
         """A line of a batch that asks for the same as `ask` does."""
         url = f"{BATCH_VERSION}/{PATHS[self._args.endpoint]}"
@@ -235,10 +268,13 @@ class OpenAIModel:
                 received = await response.read()
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise lost(error) from None
+        return understood(response, self._without_secrets(received))
+
+    def _without_secrets(self, received: bytes) -> bytes:
         # Before anything is cut to a readable length: half a key would not be recognised.
         for secret in self._secrets():
             received = received.replace(secret.encode(), HIDDEN)
-        return understood(response, received)
+        return received
 
     def _secrets(self) -> list[str]:
         return [secret for secret in (self._key(), self._credentials) if secret]

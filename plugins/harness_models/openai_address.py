@@ -25,6 +25,16 @@ def url_of(args: OpenAIArgs) -> str:
     return f"{base}/openai/deployments/{deployment}/{path}?api-version={version}"
 
 
+def models_url_of(args: OpenAIArgs) -> str:
+    """The address at which a server lists its models."""
+    base = base_url_of(args).rstrip("/")
+    if args.azure_endpoint is None:
+        return f"{base}/models"
+    if args.api_version is None:
+        return f"{base}/openai/v1/models"
+    return f"{base}/openai/models?api-version={quote(args.api_version, safe='')}"
+
+
 def base_url_of(args: OpenAIArgs) -> str:
     """Where the server stands: as it was given, or as the official client would find it."""
     given = args.azure_endpoint or args.base_url

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from harness.errors import ModelError
+from harness.findings import Finding
 from harness.models import CallError, Message, ModelSettings, Reply, Request, Sampling
 from harness_models.openai import OpenAIModel
 from harness_models.openai_args import OpenAIArgs
@@ -82,6 +83,11 @@ def no_fields(request: Request) -> Mapping[str, Any]:
     return {}
 
 
+def nothing_found() -> Sequence[Finding]:
+    """Nothing: what the model is made of has been looked at when it was made."""
+    return ()
+
+
 def unchanged(request: Request, reply: Reply) -> Reply:
     """The reply as the server gave it."""
     return reply
@@ -96,7 +102,8 @@ class Engine:
     raise what is wrong before anything is started. `model` is the name that the server knows its
     model by. `fields` go along with a request, `checked` is what a reply is worth; both may raise
     a CallError. The statuses in `final` would come again for the same request. `stages` are lines
-    of the log and what they mean to the user, `notes` are said first.
+    of the log and what they mean to the user, `notes` are said first. `examine` looks at what
+    a start needs, for `harness doctor`.
     """
 
     identity: Identity
@@ -113,6 +120,7 @@ class Engine:
     troubles: Sequence[Trouble] = ()
     notes: Sequence[str] = ()
     memory: GpuMemory | None = None
+    examine: Callable[[], Sequence[Finding]] = nothing_found
 
 
 class PortTaken(Exception):
@@ -186,6 +194,10 @@ class ServedModel:
     def server_command(self) -> Sequence[str]:
         """The command that would start the server, with an address of no consequence."""
         return self.engine.command(self.engine.listens_on.upper())
+
+    async def examine(self) -> Sequence[Finding]:
+        """What can be said of the server before it is started."""
+        return await asyncio.to_thread(self.engine.examine)
 
     async def open(self) -> None:
         """Start the server and return when it has answered; ModelError tells why it cannot."""

@@ -7,12 +7,14 @@ import math
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from harness.errors import ModelError
 from harness.hashing import digest_bytes
 from harness.models import Identity, Model, ModelSettings
+from harness_models.engine_health import engine_findings
 from harness_models.gpus import GpuMemory
 from harness_models.served import Engine, ServedModel
 from harness_models.server_args import bad, flags_of
@@ -81,6 +83,7 @@ def make(settings: ModelSettings) -> Model:
     if args.chat_template is None and args.tokenizer is None:
         check_template(args.model, folder=folder, commit=commit)
     identity = identity_of(args, folder=folder, commit=commit, structured=settings.structured)
+    memory = _memory(args, identity) if on_gpus else None
 
     def command(socket: str) -> Sequence[str]:
         return [
@@ -97,7 +100,8 @@ def make(settings: ModelSettings) -> Model:
             stages=STAGES,
             troubles=TROUBLES,
             notes=(args.note,) if args.note else (),
-            memory=_memory(args, identity) if on_gpus else None,
+            memory=memory,
+            examine=partial(engine_findings, args.python, "vllm", memory),
         ),
         settings,
     )

@@ -16,10 +16,10 @@ ROOT = Path(__file__).resolve().parents[2]
 PLUGINS = sorted(path.name for path in (ROOT / "plugins").iterdir() if path.is_dir())
 
 RANKS = (
-    {"errors", "redaction", "outcomes", "hashing", "chance", "models", "parsing", "stats",
-     "resources", "hookspecs", "plugin_manager"},
+    {"errors", "findings", "redaction", "outcomes", "hashing", "chance", "models", "parsing",
+     "stats", "resources", "hookspecs", "plugin_manager"},
     {"calls", "judging", "prompting", "data", "tasks"},
-    {"reporting", "results", "pipeline", "scaffold"},
+    {"reporting", "results", "pipeline", "scaffold", "doctor"},
     {"cli", "api"},
 )  # fmt: skip
 """The rooms of the house, those that know least first. A room imports its own rank or a lower."""

@@ -1,0 +1,1 @@
+"""What `harness doctor` looks at before a run: plain functions that give findings."""

@@ -1,0 +1,99 @@
+"""What is told of the interpreter and the GPUs of a server that is to be started."""
+
+import stat
+import sys
+
+import msgspec
+import pytest
+from harness_models import engine_health
+from harness_models.gpus import GpuMemory
+
+from harness.findings import bad, doubtful, good
+
+# As nvidia-smi prints them with `--format=csv,noheader,nounits`.
+GPUS = """\
+0, GPU-aaaa1111-0000, NVIDIA H100 80GB HBM3, 81559, 555, 81004
+1, GPU-bbbb2222-0000, NVIDIA H100 80GB HBM3, 81559, 61079, 20480
+"""
+HOLDERS = "4711, GPU-bbbb2222-0000, 61070, /usr/bin/python3\n"
+MEMORY = GpuMemory(name="vllm:small", count=1, share=0.9)
+
+FREE = good("gpu", "GPU 0 (NVIDIA H100 80GB HBM3), 79.1 of 79.6 GiB free")
+TAKEN = good("gpu", "GPU 1 (NVIDIA H100 80GB HBM3), 20.0 of 79.6 GiB free")
+
+
+@pytest.fixture
+def smi(tmp_path, monkeypatch):
+    """Makes an `nvidia-smi` that prints what real ones do, or a text with a code."""
+
+    def make(gpus=GPUS, code=0):
+        script = tmp_path / "nvidia-smi"
+        script.write_text(
+            f"#!/bin/sh\ncase $1 in *apps*) printf '%s' '{HOLDERS}';; *) printf '%s' '{gpus}';;"
+            f" esac\nexit {code}\n"
+        )
+        script.chmod(script.stat().st_mode | stat.S_IXUSR)
+        monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    return make
+
+
+def found(memory=None):
+    return list(engine_health.gpu_findings(memory))
+
+
+def test_each_gpu_and_its_memory(smi):
+    smi()
+    assert found() == [FREE, TAKEN]
+    assert found(MEMORY) == [FREE]
+
+
+def test_a_gpu_that_others_hold_is_in_the_way_with_who_holds_it(smi, monkeypatch):
+    smi()
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+    assert found() == [TAKEN]
+    # 0.9 of 81559 is 73403.1; 20480 / 81559 is 0.251, and less 0.02 of it 0.23.
+    assert found(MEMORY) == [
+        bad(
+            "gpu",
+            "vllm:small on GPU 1 (NVIDIA H100 80GB HBM3): too little of the GPU's memory is free: "
+            "20480 of 81559 MiB, and gpu_memory_utilization=0.9 wants 73404; found process 4711 "
+            "(/usr/bin/python3) holds 61070 MiB",
+            "end what holds it, or gpu_memory_utilization=0.23",
+        )
+    ]
+
+
+def test_hidden_gpus(smi, monkeypatch):
+    smi()
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "7")
+    said = "nvidia-smi shows none that CUDA would see; CUDA_VISIBLE_DEVICES is '7'"
+    assert found() == [good("gpu", said)]
+    assert found(MEMORY) == [bad("gpu", said)]
+
+
+def test_a_broken_driver(smi):
+    smi("Failed to initialize NVML: Driver/library version mismatch\n", 18)
+    said = "not known: nvidia-smi: Failed to initialize NVML: Driver/library version mismatch"
+    assert found() == [good("gpu", said)]
+    assert found(MEMORY) == [doubtful("gpu", said)]
+
+
+def test_a_machine_without_a_driver(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    said = "no nvidia-smi here, so nothing is known of NVIDIA GPUs"
+    assert found() == [good("gpu", said)]
+    assert found(MEMORY) == [doubtful("gpu", said)]
+
+
+def test_the_version_of_a_package_in_an_interpreter():
+    python = ".".join(map(str, sys.version_info[:3]))
+    assert engine_health.interpreter(sys.executable, "msgspec") == good(
+        "interpreter", f"{sys.executable}; Python {python}, msgspec {msgspec.__version__}"
+    )
+    assert engine_health.interpreter(sys.executable, "acme-none") == bad(
+        "interpreter",
+        f"{sys.executable} does not tell its version of acme-none: "
+        "importlib.metadata.PackageNotFoundError: No package metadata was found for acme-none",
+    )

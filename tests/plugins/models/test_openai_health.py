@@ -1,0 +1,157 @@
+"""What a look at a served model finds, from a real server's list of models."""
+
+import pytest
+from harness_models import openai_health
+from harness_models.openai import make
+
+from harness.findings import bad, doubtful, good
+from harness.models import Examinable, ModelSettings
+from harness.testing.faults import OTHER_TYPE, RESET, SILENCE, Fault, status
+from harness.testing.server import FaultyServer
+
+UNSET = good("key", "OPENAI_API_KEY is not set: the server is asked without one")
+
+
+@pytest.fixture(autouse=True)
+def no_key(monkeypatch):
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+
+
+async def found_of(**args):
+    model = make(ModelSettings(args=args))
+    assert isinstance(model, Examinable)
+    return await model.examine()
+
+
+async def server_finding(models, **args):
+    with FaultyServer(models=models) as server:
+        _, found = await found_of(model="small", base_url=server.url, **args)
+        assert server.count == 0, "no model was asked"
+    return server.url, found
+
+
+async def test_a_model_that_the_server_lists():
+    url, found = await server_finding(["big", "small"])
+    assert found == good("server", f"{url} lists 2 models without a key, 'small' among them")
+
+
+async def test_a_model_that_the_server_does_not_list():
+    url, found = await server_finding(["smal", "big"])
+    assert found == bad(
+        "server",
+        f"{url} lists 2 models without a key, and 'small' is none of them: smal, big",
+        "did you mean 'smal'?",
+    )
+    url, found = await server_finding([f"q{n}" for n in range(8)])
+    assert found == bad(
+        "server",
+        f"{url} lists 8 models without a key, and 'small' is none of them: "
+        "q0, q1, q2, q3, q4, q5, …",
+        "mend the model's name; where it is another name of one of them, `harness doctor --ask` "
+        "asks the model one small question",
+    )
+
+
+async def test_a_key_that_is_refused_is_not_shown(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret-1234567890")
+    with FaultyServer(models=status(401, message="no sk-very-secret-1234567890")) as server:
+        key, found = await found_of(model="small", base_url=server.url)
+    assert key == good("key", "OPENAI_API_KEY is set")
+    assert found == bad(
+        "server",
+        f"{server.url} answers 401: it refuses the key",
+        "put one that it takes into OPENAI_API_KEY",
+    )
+
+
+async def test_a_server_that_wants_a_key():
+    url, found = await server_finding(status(403))
+    assert found == bad(
+        "server",
+        f"{url} answers 403: it wants a key",
+        "put one that it takes into OPENAI_API_KEY",
+    )
+
+
+async def test_a_broken_server_tells_its_words_without_the_key(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret-1234567890")
+    fault = Fault(status=503, body="upstream of sk-very-secret-1234567890 is down")
+    url, found = await server_finding(fault)
+    assert found == bad("server", f"{url} answers 503: upstream of *** is down", "look at its log")
+
+
+async def test_a_server_that_lists_nothing():
+    with FaultyServer(models=status(404)) as server:
+        bare = server.url.removesuffix("/v1")
+        _, found = await found_of(model="small", base_url=bare)
+        _, under_v1 = await found_of(model="small", base_url=server.url)
+    ask = "`harness doctor --ask` asks the model one small question"
+    said = "answers, but does not list its models (404), so 'small' may be none of them"
+    assert found == doubtful("server", f"{bare} {said}", f"does it end in /v1? {ask}")
+    assert under_v1 == doubtful("server", f"{server.url} {said}", ask)
+
+
+async def test_what_is_no_such_server():
+    url, found = await server_finding(OTHER_TYPE)
+    assert found == bad(
+        "server",
+        f"{url} answers 200, but not as a server of the OpenAI protocol: "
+        "<html>the proxy is tired</html>",
+        "mend base_url: it usually ends in /v1",
+    )
+
+
+async def test_nobody_listens(monkeypatch):
+    with FaultyServer() as server:
+        pass
+    key, found = await found_of(model="small", base_url=server.url)
+    assert key == UNSET
+    assert found == bad(
+        "server",
+        f"{server.url} cannot be reached: [Errno 111] Connect call failed "
+        f"('127.0.0.1', {server.port})",
+        "start the server there, or mend base_url",
+    )
+    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+    _, found = await found_of(model="small")
+    assert found.to_do == "start the server there, or mend OPENAI_BASE_URL or base_url"
+
+
+async def test_a_server_that_hangs_up_or_says_nothing(monkeypatch):
+    monkeypatch.setattr(openai_health, "SECONDS", 0.3)
+    url, found = await server_finding(SILENCE)
+    assert found.says == f"{url} cannot be reached: no answer within 0.3 s"
+    url, found = await server_finding(RESET)
+    assert found.state == "bad"
+    assert found.says.startswith(f"{url} cannot be reached: ")
+
+
+@pytest.mark.parametrize(
+    ("args", "name"),
+    [({}, "OPENAI_API_KEY"), ({"base_url": "http://x/v1", "api_key_env": "MY_KEY"}, "MY_KEY")],
+)
+async def test_without_its_key_no_server_is_looked_for(args, name):
+    assert await found_of(model="small", **args) == [
+        bad(
+            "key",
+            f"{name} is not set",
+            f"set {name}, or name a file that holds the key with api_key_file",
+        )
+    ]
+
+
+async def test_a_key_in_a_file(tmp_path):
+    file = tmp_path / "key"
+    file.write_text("sk-very-secret-1234567890\n")
+    with FaultyServer(models=["small"]) as server:
+        key, found = await found_of(model="small", base_url=server.url, api_key_file=str(file))
+        file.write_text("")
+        (empty,) = await found_of(model="small", base_url=server.url, api_key_file=str(file))
+    assert key == good("key", f"stands in the file {file}")
+    assert found.says == f"{server.url} lists 1 model to this key, 'small' among them"
+    assert empty == bad(
+        "key",
+        f"--model_args, api_key_file={file}: the file of the key cannot be used; "
+        "found an empty file; expected a file that holds the key and nothing else",
+    )

@@ -244,7 +244,10 @@ class Store:
             self.path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise StorageError(
-                "the folder of the store cannot be made", where=str(self.path), found=str(error)
+                "the folder of the store cannot be made",
+                where=str(self.path),
+                found=str(error),
+                hint="name a file in another folder with --store",
             ) from error
         try:
             return self._patiently(self._connect)

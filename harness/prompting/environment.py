@@ -295,7 +295,10 @@ class Folder(jinja2.BaseLoader):
         except UnicodeDecodeError as error:
             line = data[: error.start].count(b"\n") + 1
             raise PromptError(
-                "the template is no UTF-8 text", where=f"{file}:{line}", found=str(error)
+                "the template is no UTF-8 text",
+                where=f"{file}:{line}",
+                found=str(error),
+                hint="save the file as UTF-8",
             ) from error
         tree = self._parse(text, name, file)
         return Source(
@@ -370,6 +373,7 @@ def _prepare_turns(tree: nodes.Template, file: Path) -> bool:
                 raise PromptError(
                     f"the message {inner.name!r} stands inside the message {turn.name!r}",
                     where=f"{file}:{inner.lineno}",
+                    expected="blocks that are messages one after the other",
                 )
         last = turn.body[-1] if turn.body else None
         if isinstance(last, nodes.Output) and isinstance(last.nodes[-1], nodes.TemplateData):

@@ -83,6 +83,7 @@ def _kind_of(document: Document) -> str | TaskError:
             "a file is either a task or a group",
             where=document.where(["group"], of_key=True),
             found="both `task` and `group`",
+            expected="one of them",
         )
     if document.is_group:
         return "group"

@@ -89,7 +89,11 @@ def make(parts: JudgeParts) -> Judge:
             "the judge 'llm' needs a model", hint="name it as `--judge openai:…` or the like"
         )
     for key in parts.args:
-        raise UsageError("the judge 'llm' has no arguments of its own", found=key)
+        raise UsageError(
+            "the judge 'llm' has no arguments of its own",
+            found=key,
+            expected="those of its model: llm:openai:model=NAME",
+        )
     return LlmJudge(model=parts.model)
 
 

@@ -81,6 +81,7 @@ def make(settings: ModelSettings) -> Model:
         if key != "respondent":
             raise UsageError(
                 "the model 'baseline' has no such argument",
+                where="--model_args",
                 found=key,
                 expected="respondent",
                 hint=did_you_mean(key, ["respondent"]),
@@ -91,6 +92,7 @@ def make(settings: ModelSettings) -> Model:
     if name not in known:
         raise UsageError(
             "no plugin registers a respondent of that name",
+            where="--model_args",
             found=name,
             expected=", ".join(known) or "a respondent; no plugin registers any",
             hint=did_you_mean(name, known),

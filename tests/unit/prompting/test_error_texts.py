@@ -79,7 +79,8 @@ def test_prompts_of_ones_own_that_replace_none(tmp_path):
         == """\
 DIR/mine/quiz/aks.user.j2: a file of --prompts replaces no prompt
   found:    quiz/aks.user.j2
-  expected: BENCHMARK/PROMPT.ROLE.j2 of a prompt that there is; names of parts to include begin with _
+  expected: BENCHMARK/PROMPT.ROLE.j2 of a prompt that there is; names of parts to include \
+begin with _
   to do:    did you mean 'quiz/ask.user.j2'?"""
     )
 

@@ -55,7 +55,10 @@ def check_order(benchmark: Benchmark) -> None:
                     expected=", ".join(sorted(seen)) or "a first stage without `after`",
                 )
         if stage.name in seen:
-            raise PluginError(f"benchmark {benchmark.name!r} has two stages named {stage.name!r}")
+            raise PluginError(
+                f"benchmark {benchmark.name!r} has two stages named {stage.name!r}",
+                expected="a name for each stage",
+            )
         seen.add(stage.name)
 
 

@@ -42,8 +42,7 @@ class FaultyServer:
     `latency` seconds. `models` are the names that it lists, or what goes wrong when it is asked for
     the list; it answers under any name. `requests` holds the last bodies, `asked` the requests
     whole; `count` counts arrivals, `counts` arrivals by digest of the body and `answered` the
-    answers sent in full. `mistake` is what `answer` raised
-    first.
+    answers sent in full. `mistake` is what `answer` raised first.
     """
 
     def __init__(

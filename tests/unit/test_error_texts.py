@@ -230,3 +230,26 @@ RUN: the run folder is in use
   to do:    wait until it has ended, or end it; with --fresh a new run starts beside it
 """
     )
+
+
+def test_factories_that_break_and_settings_of_another_type(site, tmp_path):
+    breaks = REGISTERS.format(kind="models", arguments='"broken", lambda settings: 1 // 0')
+    site.install("broken-models", {"broken": "broken_models"}, {"broken_models.py": breaks})
+    from harness.pipeline.roles import RoleBinder
+    from harness.pipeline.settings import make_settings
+
+    given = {"tasks": ["interests"], "model": "broken"}
+    binder = RoleBinder(make_settings(given), site.plugins())
+    assert (
+        said(binder.bind_given, "candidate")
+        == """\
+'broken' cannot be made
+  found:    ZeroDivisionError: integer division or modulo by zero"""
+    )
+    assert (
+        said(make_settings, {**given, "limit": "many"})
+        == """\
+a setting cannot be used
+  found:    Expected `int | null`, got `str` - at `$.limit`"""
+    )
+    assert said(make_settings, {**given, "limits": 3}).endswith("to do:    did you mean 'limit'?")

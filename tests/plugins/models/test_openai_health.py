@@ -3,6 +3,8 @@
 import pytest
 from harness_models import openai_health
 from harness_models.openai import make
+from harness_models.openai_address import models_url_of
+from harness_models.openai_args import OpenAIArgs
 
 from harness.findings import bad, doubtful, good
 from harness.models import Examinable, ModelSettings
@@ -154,4 +156,26 @@ async def test_a_key_in_a_file(tmp_path):
         "key",
         f"--model_args, api_key_file={file}: the file of the key cannot be used; "
         "found an empty file; expected a file that holds the key and nothing else",
+    )
+
+
+@pytest.mark.parametrize(
+    ("version", "target"),
+    [(None, "/openai/v1/models"), ("2026-01-01", "/openai/models?api-version=2026-01-01")],
+)
+def test_where_azure_lists_its_models(version, target):
+    args = OpenAIArgs(model="small", azure_endpoint="http://here", api_version=version)
+    assert models_url_of(args) == f"http://here{target}"
+
+
+async def test_a_model_of_azure_that_may_or_may_not_be_deployed(monkeypatch):
+    monkeypatch.setenv("AZURE_OPENAI_API_KEY", "0123456789abcdef")
+    with FaultyServer(models=["gpt"]) as server:
+        endpoint = server.url.removesuffix("/v1")
+        key, found = await found_of(model="mine", azure_endpoint=endpoint)
+    assert key == good("key", "AZURE_OPENAI_API_KEY is set")
+    assert found == doubtful(
+        "server",
+        f"{endpoint} lists 1 model to this key, and does not tell whether 'mine' is deployed",
+        "`harness doctor --ask` asks the model one small question",
     )

@@ -12,7 +12,7 @@ QUOTED = '  expected: a model with its prices: [prices."openai:NAME"], input = 1
 
 TABLES = {
     '[prices."openai:a"]\ninput = \n': """\
-prices.toml: the price table is no TOML
+prices.toml: the price table of --prices is no TOML
   found:    Invalid value (at line 2, column 9)
 QUOTED
   to do:    a name with a colon or a dot stands in quotes""",
@@ -21,7 +21,7 @@ prices.toml: a price table has no 'price'
 QUOTED
   to do:    did you mean 'prices'?""",
     'prices = "cheap"\n': """\
-prices.toml: the file holds no prices
+prices.toml: the file of --prices holds none
 QUOTED""",
     '[prices]\ncurrency = "EUR"\n': """\
 prices.toml: the price table names no model
@@ -70,7 +70,8 @@ def test_price_tables(content, tmp_path, monkeypatch):
 def test_what_is_no_price_table(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert said(price_table, "none.toml") == (
-        "none.toml: the price table cannot be read\n  found:    No such file or directory"
+        "none.toml: the price table of --prices cannot be read\n"
+        "  found:    No such file or directory"
     )
     assert said(price_table, 3) == (
         "prices cannot be used\n  found:    3\n  expected: a file, or a mapping by model"

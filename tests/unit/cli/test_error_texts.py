@@ -23,9 +23,12 @@ harness.toml:2: 'dry_run' is for one command and cannot be a setting
   expected: --dry_run on the command line""",
     "[models.mine]\nkind = 'openai'\napi_key = 'abc'\n": """\
 harness.toml:1: a key, token or password stands in the settings
-  found:    api_key = …
+  found:    api_key = [redacted]
   expected: api_key_env = the name of a variable that holds it, or api_key_file = the file that does
   to do:    take it out of there, and change it where others may have read it""",
+    "[models.mine]\nkind = 'openai'\nmodel = ' m'\n": """\
+harness.toml:1: the arguments of the model 'mine' cannot be used
+  expected: names, and values without `,name=` or blanks at their ends""",
     "limit = 'many'\n": """\
 harness.toml:1: the setting 'limit' cannot be used
   found:    many

@@ -109,6 +109,15 @@ def test_files(content, tmp_path, monkeypatch):
     assert said(lambda: load_file(Path("a.yaml"))) == FILES[content]
 
 
+def test_what_is_no_yaml(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.yaml").write_text("task: [a\n")
+    # What was found is told in the words of the library that reads YAML.
+    first, found, expected = said(lambda: load_file(Path("a.yaml"))).splitlines()
+    assert (first, expected) == ("a.yaml:2:1: not YAML", "  expected: one document")
+    assert found.endswith("while parsing a flow sequence")
+
+
 def test_a_file_that_is_not_there(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert said(lambda: load_file(Path("a.yaml"))) == (

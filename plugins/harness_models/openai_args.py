@@ -13,7 +13,7 @@ import msgspec
 from harness.errors import UsageError
 from harness.models import Identity, ModelSettings
 from harness_models.openai_address import DEFAULT_HOST, PATHS, host_of
-from harness_models.openai_extra import is_extra, read_extra
+from harness_models.openai_extra import SAID_BY, TOKENS_FIELDS, is_extra, read_extra
 
 DEFAULT_KEY_ENV = "OPENAI_API_KEY"
 AZURE_KEY_ENV = "AZURE_OPENAI_API_KEY"
@@ -100,6 +100,7 @@ def _refuse_senseless(values: Mapping[str, Any]) -> None:
     for name, needed, there in (
         ("azure_deployment", "azure_endpoint=URL", "azure_endpoint" in values),
         ("api_version", "azure_endpoint=URL", "azure_endpoint" in values),
+        ("azure_deployment", "api_version=VERSION", "api_version" in values),
         ("chat_template", "endpoint=completions", completions),
         ("chat_template_kwargs", "chat_template=FILE", "chat_template" in values),
         ("top_logprobs", "logprobs=true", values.get("logprobs")),
@@ -111,10 +112,17 @@ def _refuse_senseless(values: Mapping[str, Any]) -> None:
                 where="--model_args",
                 found=f"{name}={values[name]}",
                 expected=needed,
-                hint="extra_body.chat_template_kwargs.NAME=VALUE has a server told"
-                if name == "chat_template_kwargs"
-                else None,
+                hint=_INSTEAD.get(needed),
             )
+    field = values.get("max_tokens_field")
+    if (field in SAID_BY and field not in TOKENS_FIELDS) or field in values["extra_body"]:
+        raise UsageError(
+            "max_tokens_field names a field that holds something else",
+            where="--model_args",
+            found=f"max_tokens_field={field}",
+            expected="the name under which the server takes the limit of an answer's tokens",
+            hint="--gen_kwargs max_tokens=… says the limit",
+        )
 
 
 def identity_of(
@@ -259,6 +267,12 @@ def _bad(name: str, text: str, expected: str) -> UsageError:
         expected=expected,
     )
 
+
+_INSTEAD = {
+    "chat_template=FILE": "extra_body.chat_template_kwargs.NAME=VALUE has a server told",
+    "api_version=VERSION": "without api_version, model= is the deployment's name",
+}
+"""What to do where an argument lacks another that it needs."""
 
 _READERS: Mapping[str, Callable[[str, str], Any]] = {
     "immutable": _switch,

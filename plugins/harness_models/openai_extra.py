@@ -30,6 +30,8 @@ SAID_BY = {
 }
 """What the harness itself sends or relies on, and who says it."""
 
+TOKENS_FIELDS = ("max_tokens", "max_completion_tokens")
+
 
 def is_extra(name: str) -> bool:
     """Whether an argument is `extra_body`, or a field of it."""

@@ -154,18 +154,18 @@ def test_a_spec_may_begin_with_an_argument_of_several_words():
 
 
 @pytest.mark.parametrize(
-    ("version", "expected"),
+    ("more", "expected"),
     [
-        ("2024-06-01", "/openai/deployments/my%20gpt/chat/completions?api-version=2024-06-01"),
-        (None, "/openai/v1/chat/completions"),
+        (
+            ",azure_deployment=my gpt,api_version=2024-06-01",
+            "/openai/deployments/my%20gpt/chat/completions?api-version=2024-06-01",
+        ),
+        ("", "/openai/v1/chat/completions"),
     ],
 )
-async def test_azure_is_asked_at_its_addresses_with_its_header(
-    server, monkeypatch, version, expected
-):
+async def test_azure_is_asked_at_its_addresses_with_its_header(server, monkeypatch, more, expected):
     monkeypatch.setenv("AZURE_OPENAI_API_KEY", "azure-1")
-    given = f"model=m,azure_endpoint=http://127.0.0.1:{server.port}/,azure_deployment=my gpt"
-    await asked(given + (f",api_version={version}" if version else ""))
+    await asked(f"model=m,azure_endpoint=http://127.0.0.1:{server.port}/{more}")
     assert server.asked[0].target == expected
     assert server.asked[0].headers["api-key"] == "azure-1"
     assert "authorization" not in server.asked[0].headers
@@ -180,7 +180,7 @@ def test_the_address_of_a_deployment_is_that_of_the_official_client():
 
 
 def test_a_deployment_is_told_from_another_where_nothing_is_pinned():
-    azure = "model=m,azure_endpoint=https://a.openai.azure.com,azure_deployment="
+    azure = "model=m,azure_endpoint=https://a.openai.azure.com,api_version=v,azure_deployment="
     assert identity(azure + "d").details == {"host": "a.openai.azure.com", "deployment": "d"}
     assert identity(azure + "d,revision=r") == identity(azure + "e,revision=r")
 
@@ -195,6 +195,9 @@ async def test_without_a_key_azure_is_not_asked():
     [
         ("azure_deployment=d", "azure_endpoint=URL"),
         ("api_version=v", "azure_endpoint=URL"),
+        ("azure_endpoint=http://a,azure_deployment=d", "api_version=VERSION"),
+        ("max_tokens_field=n_predict,extra_body.n_predict=5", "holds something else"),
+        ("max_tokens_field=temperature", "holds something else"),
         ("azure_endpoint=http://a,base_url=http://b", "given twice"),
         ("chat_template=a.jinja", "endpoint=completions"),
         ("chat_template_kwargs=a=b", "extra_body.chat_template_kwargs.NAME=VALUE"),

@@ -180,7 +180,9 @@ def _runs(many: int) -> str:
     return f"{many:,} {'run' if many == 1 else 'runs'}"
 
 
-def _signed(value: float) -> str:
+def _signed(value: float | None) -> str:
+    if value is None:
+        return NOTHING
     # The same numbers added in another order differ by their last digits, and are no difference.
     value = round(value, 12) + 0.0
     return number(value) if value <= 0 else f"+{number(value)}"

@@ -54,13 +54,14 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
 
     The interval is that of a paired bootstrap: the same users are drawn for both. `p` is that of
     the paired permutation test, `exact` where it went through all exchanges there are, and `p_holm`
-    is adjusted for all tests of the comparison. Where there is none, `no_p` says why.
+    is adjusted for all tests of the comparison. Where there is none, `no_p` says why. `value` is
+    None where the statistic has none for what is in common of one of the two.
     """
 
     metric: str
     first: str
     second: str
-    value: float
+    value: float | None
     n: int
     users: int
     interval: tuple[float, float] | None
@@ -401,11 +402,12 @@ def _difference(
             seed=stable_int("exchanged", reference.manifest.seed, reference.task.name, name),
             statistic=metric.statistic,
         )
+    value = statistic_of(first, metric.statistic) - statistic_of(second, metric.statistic)
     return Difference(
         metric=name,
         first=runs[0],
         second=runs[1],
-        value=statistic_of(first, metric.statistic) - statistic_of(second, metric.statistic),
+        value=value if math.isfinite(value) else None,
         n=len(pairs),
         users=len(set(users)),
         interval=(drawn.low, drawn.high) if isinstance(drawn, Interval) else None,

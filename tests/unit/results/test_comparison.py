@@ -8,7 +8,9 @@
 `found` is the share of the oracle that a run has, `many` how much it found.
 """
 
+import io
 import json
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -17,9 +19,11 @@ from typing import Any
 import jsonschema
 import msgspec
 import pytest
+from rich.console import Console
 
 from harness.errors import DataError, PluginError, UsageError
 from harness.pipeline.benchmark import Benchmark, Item, Metric, Oracle, Stage
+from harness.reporting.comparisons import difference_table
 from harness.results.comparison import (
     compare,
     read_oracle,
@@ -369,6 +373,28 @@ def test_runs_are_compared_in_pairs_over_the_same_people(tmp_path: Path) -> None
     assert (steady.n, steady.users, steady.interval) == (2, 2, (1.0, 1.0))
     # ann 1 and bob -1: drawn twice each way, the mean is 1, 0 or -1.
     assert many["one", "three"].interval == (-1.0, 1.0)
+
+
+def test_a_difference_without_a_value_is_none_and_says_why(tmp_path: Path) -> None:
+    def of_three(values: Any) -> float:
+        return float(values.mean()) if len(values) > 2 else math.nan
+
+    metrics = {"many": Metric(description="", statistic=of_three)}
+    benchmark = replace(BENCHMARK, metrics=metrics, oracle=None)
+    people = ({"ann": (1,), "bob": (1,), "cid": (1,)}, {"ann": (1,), "bob": (1,), "dee": (1,)})
+    runs = [
+        replace(a_run(tmp_path, name, shown, metrics=("many",)), benchmark=benchmark)
+        for name, shown in zip(("one", "two"), people, strict=True)
+    ]
+    comparison, _ = compare(runs)
+    assert [run.metrics["many"].value for run in comparison.runs] == [1.0, 1.0]
+    [difference] = comparison.differences
+    assert (difference.n, difference.value, difference.p) == (2, None, None)
+    assert difference.no_p == "the difference has no value"
+    assert difference.no_interval == "the difference has no value in 2000 of 2000 draws"
+    console = Console(record=True, file=io.StringIO(), width=100)
+    console.print(difference_table(comparison, {"one": "one", "two": "two"}))
+    assert "nan" not in console.export_text()
 
 
 def test_what_the_oracle_changes_in_the_counts_is_told(tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def read_human_labels(paths: Sequence[str]) -> HumanLabels:
     for path in paths:
         rows = table(path, "labels", _columns())
         for number, row in rows.rows():
-            text = "" if row["label"] is None else str(row["label"]).strip()
+            text = "" if row["label"] is None else _plain(row["label"])
             if not text:
                 labels.blank += 1
                 continue
@@ -131,7 +131,9 @@ def _columns() -> dict[str, Column]:
 
 
 def _plain(value: Any) -> str:
-    return str(value).strip()
+    # A column of whole numbers with a gap comes out of many tools as one of fractions.
+    whole = isinstance(value, float) and value.is_integer()
+    return str(int(value) if whole else value).strip()
 
 
 def _is_meant(row: HumanLabel, decision: Decision) -> bool:

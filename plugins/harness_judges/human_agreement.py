@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
@@ -102,17 +102,42 @@ def notes_on(
         lost = [f"{why} {count:,}" for why, count in sorted(matching.unmatched.items())]
         told_lost = f"; {', '.join(lost)}" if lost else ""
         yield f"{task.label}, {task.task.name}: matched {len(matching.found):,}{told_lost}"
+        for (stage, role), raters in raters_of(matching.found).items():
+            left_out = majority_of(raters).unmatched if len(raters) > 1 else Counter[str]()
+            if left_out:
+                causes = ", ".join(f"{why} {count:,}" for why, count in sorted(left_out.items()))
+                yield f"{task.label}, {task.task.name}, {stage}, {role}: no majority: {causes}"
+    if shared := of_other_subjects(matchings.values()):
+        yield (
+            f"labels of decisions with another subject in another run: {shared:,}; the column "
+            "question, with the subject, says which is meant"
+        )
+
+
+def of_other_subjects(matchings: Iterable[Matching]) -> int:
+    """How many labels were matched in several tasks with decisions on different subjects."""
+    subjects: dict[tuple[str, str, int, str], set[str | None]] = defaultdict(set)
+    for matching in matchings:
+        for each in matching.found:
+            what = each.decision
+            subjects[each.rater, what.item, what.question, what.option].add(what.subject)
+    return sum(len(some) > 1 for some in subjects.values())
+
+
+def raters_of(found: Sequence[Matched]) -> dict[tuple[str, str], dict[str, list[Matched]]]:
+    """What each rater labelled, by stage and role."""
+    groups: dict[tuple[str, str], dict[str, list[Matched]]] = defaultdict(lambda: defaultdict(list))
+    for each in found:
+        groups[each.decision.stage, each.decision.role][each.rater].append(each)
+    return groups
 
 
 def compared_in(task: KeptTask, found: Sequence[Matched]) -> Iterator[Compared]:
     """Each rater with each judge of a task."""
-    groups: dict[tuple[str, str], dict[str, list[Matched]]] = defaultdict(lambda: defaultdict(list))
-    for each in found:
-        groups[each.decision.stage, each.decision.role][each.rater].append(each)
-    for (stage, role), by_rater in groups.items():
+    for (stage, role), by_rater in raters_of(found).items():
         raters = dict(by_rater)
         if len(raters) > 1:
-            raters[MAJORITY] = majority_of([each for some in by_rater.values() for each in some])
+            raters[MAJORITY] = majority_of(by_rater).found
         members = dict.fromkeys(
             name for some in by_rater.values() for each in some for name in each.decision.votes
         )
@@ -145,16 +170,23 @@ def compare(
     )  # fmt: skip
 
 
-def majority_of(found: Sequence[Matched]) -> list[Matched]:
-    """What more people said than anything else of what two or more labelled; ties are left out."""
+def majority_of(raters: Mapping[str, Sequence[Matched]]) -> Matching:
+    """What more people said than anything else, of what two or more labelled without a tie."""
     said: dict[int, list[Matched]] = defaultdict(list)
-    for each in found:
-        said[id(each.decision)].append(each)
-    majority = []
+    for some in raters.values():
+        for each in some:
+            said[id(each.decision)].append(each)
+    majority = Matching()
     for some in said.values():
         first = Counter(each.label for each in some).most_common(2)
-        if len(some) > 1 and (len(first) == 1 or first[0][1] > first[1][1]):
-            majority.append(Matched(rater=MAJORITY, label=first[0][0], decision=some[0].decision))
+        if len(some) == 1:
+            majority.unmatched["labelled by one alone"] += 1
+        elif len(first) == 2 and first[0][1] == first[1][1]:
+            majority.unmatched["tied"] += 1
+        else:
+            majority.found.append(
+                Matched(rater=MAJORITY, label=first[0][0], decision=some[0].decision)
+            )
     return majority
 
 

@@ -228,6 +228,44 @@ def test_several_people_have_a_majority(panel):
     assert of_panel["zoe"] == [3, 0, pytest.approx(200 / 3), pytest.approx(0.4)]
 
 
+def test_what_has_no_majority_of_people_is_counted(panel):
+    assert panel.run().code == 0
+    (panel.harness.folder / "labels.csv").write_text(
+        "item,option,label,rater\n"
+        "ann/1,1,yes,zoe\nann/1,1,no,yan\nann/1,2,yes,zoe\nann/1,2,yes,yan\nbob/1,1,no,yan\n"
+    )
+    report = panel.analyse("judge-agreement", "--labels", "labels.csv")
+    assert report["notes"][-1] == (
+        "openai:candidate, interests, support, judge: no majority: labelled by one alone 1, tied 1"
+    )
+    ns = {row[4]: row[5] for row in report["sheets"][0]["rows"] if row[3].startswith("panel")}
+    assert ns == {"zoe": 2, "yan": 3, "majority of people": 1}
+
+
+def test_labels_of_one_run_do_not_pass_silently_for_those_of_another(panel):
+    one = f"openai:base_url={panel.server.url},model=first"
+    assert panel.run(one).code == 0
+    panel.server.answer = lambda body: answers(body).replace("counting", "sorting")
+    assert panel.run(one, "--seed", "1").code == 0
+    (panel.harness.folder / "labels.csv").write_text("item,option,label\nann/1,1,yes\n")
+    folders = [str(folder) for folder in panel.harness.folders]
+    assert len(folders) == 2
+    given = ("analyse", "judge-agreement", *folders, "--labels", "labels.csv", "--json")
+    assert panel.harness.here(*given).json["report"]["notes"][-1] == (
+        "labels of decisions with another subject in another run: 1; the column question, with "
+        "the subject, says which is meant"
+    )
+
+
+def test_whole_numbers_that_became_fractions_are_read(panel):
+    assert panel.run(f"openai:base_url={panel.server.url},model=second").code == 0
+    row = {"item": "ann/1", "question": 1.0, "option": 2.0, "label": 1.0}
+    (panel.harness.folder / "labels.jsonl").write_text(json.dumps(row))
+    report = panel.analyse("judge-agreement", "--labels", "labels.jsonl")
+    assert report["notes"][1].endswith("matched 1")
+    assert report["sheets"][1]["rows"][0][5:] == ["yes", "no", 1]
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [

@@ -117,16 +117,16 @@ class EngineRoom:
             resource.stop_waiting()
         switches = [one.switch for one in self._resources.values() if one.switch is not None]
         await asyncio.gather(*switches, return_exceptions=True)
-        first: Exception | None = None
+        first: HarnessError | None = None
         for engine in self._engines.values():
             if engine.open:
                 engine.open = False
                 try:
                     await engine.model.close()
                 except Exception as error:
-                    first = first or error
+                    first = first or _unclosed(engine, error)
         if first is not None:
-            raise ModelError("an engine could not be closed", found=str(first)) from first
+            raise first
 
     async def _wait_for_turn(self, engine: _Engine, resource: _Resource) -> None:
         resource.engines.add(engine)
@@ -219,6 +219,14 @@ class EngineRoom:
         try:
             await holder.model.close()
         except Exception as error:
-            self.stop(
-                ModelError("an engine could not be closed", where=holder.name, found=str(error))
-            )
+            self.stop(_unclosed(holder, error))
+
+
+def _unclosed(engine: _Engine, error: Exception) -> HarnessError:
+    """The error for an engine that does not end: its own, where it tells what to do."""
+    if isinstance(error, HarnessError):
+        return error
+    found = f"{type(error).__name__}: {error}"
+    failed = ModelError("an engine could not be closed", where=engine.name, found=found)
+    failed.__cause__ = error
+    return failed

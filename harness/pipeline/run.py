@@ -170,7 +170,7 @@ async def _carry_out(run: _Run, runs: list[StageRun], *, handle_signals: bool) -
             model=run.taken.manifest.model,
             resumed=run.taken.resumed,
         ))  # fmt: skip
-        errors += await _ask_everything(run, runs, handle_signals=handle_signals)
+        await _ask_everything(run, runs, errors, handle_signals=handle_signals)
         summaries = _score_finished(run, runs, errors)
         status = _status_of(errors, waiting=bool(run.requests))
     except (KeyboardInterrupt, asyncio.CancelledError):
@@ -197,9 +197,9 @@ async def _carry_out(run: _Run, runs: list[StageRun], *, handle_signals: bool) -
 
 
 async def _ask_everything(
-    run: _Run, runs: list[StageRun], *, handle_signals: bool
-) -> list[HarnessError]:
-    """Work through every stage; what stopped the run, or why tasks were given up."""
+    run: _Run, runs: list[StageRun], errors: list[HarnessError], *, handle_signals: bool
+) -> None:
+    """Work through every stage; `errors` gets what stopped the run, and why tasks were given up."""
     settings, tell = run.settings, run.display.tell
     async with AsyncExitStack() as stack:
         run.display.start(run.progress)
@@ -222,7 +222,7 @@ async def _ask_everything(
             tell=tell,
             logs=run.taken.folder.path / ENGINES,
         )
-        stack.push_async_callback(engines.close)
+        stack.push_async_callback(_close, engines, errors)
         client = Client(
             store=store,
             run_id=run.taken.run_id,
@@ -249,13 +249,21 @@ async def _ask_everything(
             stack.enter_context(_signals(executor, run.display))
         try:
             await executor.run()
+            if run.outbox is not None:
+                run.requests = run.outbox.finish()
         except HarnessError as error:
-            return [error, *executor.halted]
+            errors.append(error)
         finally:
             run.usage, run.limits = client.usage.as_json(), client.limits()
-        if run.outbox is not None:
-            run.requests = run.outbox.finish()
-        return list(executor.halted)
+        errors += executor.halted
+
+
+async def _close(engines: EngineRoom, errors: list[HarnessError]) -> None:
+    """End every engine; what goes wrong there is told beside what the run came to."""
+    try:
+        await engines.close()
+    except HarnessError as error:
+        errors.append(error)
 
 
 def _stage_ended(run: _Run, stage: StageRun) -> None:

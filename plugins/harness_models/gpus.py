@@ -169,7 +169,9 @@ class GpuMemory:
             f"{gpu.used} MiB are in use, and {used} were before it",
             where=f"{self.name} on {gpu.label}",
             found=holders or "no process that is shown",
-            hint="end what holds it; the same command goes on" if holders else None,
+            hint="end what holds it; the same command goes on"
+            if holders
+            else "the same command goes on once it is free",
         )
 
 

@@ -11,7 +11,7 @@ from harness.models import Identity
 
 
 class Engine:
-    def __init__(self, name, events, *, occupies="gpu", fails_to_close=False):
+    def __init__(self, name, events, *, occupies="gpu", fails_to_close=None):
         self.identity = Identity(kind="fake", name=name)
         self.occupies = occupies
         self.concurrency = 4
@@ -28,7 +28,7 @@ class Engine:
         self.closing.set()
         await asyncio.sleep(0.01)
         if self.fails_to_close:
-            raise RuntimeError("still 60 GB on the GPU")
+            raise self.fails_to_close
 
 
 def room_for(events, **options):
@@ -102,9 +102,31 @@ async def test_models_without_a_resource_stand_beside_each_other_unless_told():
     assert events == ["open one", "call one", "close one", "open two", "call two"]
 
 
+STILL = "still 60 GB on the GPU"
+TOLD = ModelError("its memory has not come back", where="fake:one", hint="wait for it")
+
+
+@pytest.mark.parametrize(
+    ("error", "where", "found", "hint"),
+    [
+        (RuntimeError(STILL), "fake:one", f"RuntimeError: {STILL}", None),
+        (TOLD, "fake:one", None, "wait for it"),
+    ],
+)
+async def test_what_an_engine_says_that_cannot_be_closed_is_told_as_it_says_it(
+    error, where, found, hint
+):
+    events = []
+    room = room_for(events)
+    await call(room, Engine("one", events, fails_to_close=error), events)
+    with pytest.raises(ModelError) as caught:
+        await room.close()
+    assert (caught.value.where, caught.value.found, caught.value.hint) == (where, found, hint)
+
+
 async def test_an_engine_that_cannot_be_closed_is_an_error_for_all_who_wait():
     events = []
-    one, two = Engine("one", events, fails_to_close=True), Engine("two", events)
+    one, two = Engine("one", events, fails_to_close=RuntimeError(STILL)), Engine("two", events)
     room = room_for(events)
     await call(room, one, events)
     with pytest.raises(ModelError, match="still 60 GB on the GPU"):

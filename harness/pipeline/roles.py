@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -175,6 +175,7 @@ class RoleBinder:
         self._models: dict[str, Model] = {}
         self._opened: list[_Opened] = []
         self._bound: set[str] = set()
+        self._other_ways: list[UsageError] = []
         self.notes: list[str] = []
 
     def bind(self, task: Task, benchmark: Benchmark, stages: Iterable[Stage]) -> dict[str, Binding]:
@@ -192,6 +193,9 @@ class RoleBinder:
                 raise _with_reason(error, role, stages) from error
         for role in judges:
             self._refuse_self_judging(bindings[role], task)
+        # After that: who may not judge is not told how its engine should open.
+        if self._other_ways:
+            raise self._other_ways[0]
         return bindings
 
     def refuse_unknown(self, benchmarks: Iterable[Benchmark]) -> None:
@@ -386,7 +390,7 @@ class RoleBinder:
         for first in self._opened:
             same = first.model.identity == model.identity
             if same and first.model.occupies == model.occupies:
-                _refuse_other_ways(first, spec, role)
+                self._other_ways += _other_ways(first, spec, role)
                 self.notes.append(
                     f"{role}: the weights of {first.role}, so one engine serves both, opened as "
                     f"{first.role}'s arguments say"
@@ -425,12 +429,12 @@ def _refuse_twice(members: Sequence[Binding], kind: str, role: str) -> None:
         seen[key] = one.label
 
 
-def _refuse_other_ways(first: _Opened, spec: Spec, role: str) -> None:
-    """Raise UsageError where a spec says how an engine opens that another role opens otherwise."""
+def _other_ways(first: _Opened, spec: Spec, role: str) -> Iterator[UsageError]:
+    """An error for all in a spec that has an engine open otherwise than another role does."""
     for name, value in spec.args.items():
         told = first.spec.args.get(name)
         if name not in TELLING_WEIGHTS and value != told:
-            raise UsageError(
+            yield UsageError(
                 f"{role} has the weights of {first.role}, and one engine serves both",
                 where=f"role {role}, as {spec.label}",
                 found=f"{name}={value}",

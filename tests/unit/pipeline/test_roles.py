@@ -367,6 +367,16 @@ def test_a_judge_of_the_candidates_weights_is_refused_however_it_is_opened():
         RoleBinder(asked, Heavy()).bind(task(), NAMED_THEN_JUDGED, NAMED_THEN_JUDGED.stages)
 
 
+def test_a_judge_that_is_the_candidate_is_refused_before_the_way_it_opens():
+    """Whoever mended the arguments first would be told of the judge all the same."""
+    asked = settings(roles={"judge": "fake:pretrained=small,tensor_parallel_size=2"})
+    with pytest.raises(UsageError, match="the candidate would judge itself"):
+        RoleBinder(asked, Heavy()).bind(task(), NAMED_THEN_JUDGED, NAMED_THEN_JUDGED.stages)
+    judged = benchmark(("mark", (), ("judge",)))
+    with pytest.raises(UsageError, match="the candidate would judge itself"):
+        RoleBinder(asked, Heavy()).bind(task(), judged, judged.stages)
+
+
 PANEL = "all:other:a,base_url=http://h:1/v1+other:b,base_url=http://h:2/v1+words"
 
 

@@ -58,7 +58,7 @@ def alone() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def engine_alone(vllm_python: str) -> Iterator[None]:
+def engine_alone() -> Iterator[None]:
     """No other test has an engine while this module has one."""
     with alone():
         yield

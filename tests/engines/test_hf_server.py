@@ -18,7 +18,12 @@ from harness import CallError
 from harness.errors import ModelError
 from harness.models import Message, ModelSettings, Request, Sampling
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("hf"), pytest.mark.timeout(1200)]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.xdist_group("engine"),
+    pytest.mark.timeout(1200),
+    pytest.mark.usefixtures("hf_python", "engine_alone"),
+]
 
 HERE = Path(__file__).resolve().parent
 OWN = HERE.parents[1] / ".venv-hf"

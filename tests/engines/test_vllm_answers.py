@@ -15,7 +15,7 @@ from harness.models import Message, ModelSettings, Request, Sampling
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.xdist_group("vllm"),
+    pytest.mark.xdist_group("engine"),
     pytest.mark.timeout(1200),
     pytest.mark.asyncio(loop_scope="module"),
 ]

@@ -15,8 +15,9 @@ from safetensors.numpy import save_file
 from harness.models import Message, ModelSettings, Request, Sampling
 
 from . import asking
+from .conftest import alone
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("vllm"), pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("engine"), pytest.mark.timeout(1200)]
 
 UNBOUND = {"VLLM_CPU_OMP_THREADS_BIND": "nobind"}
 """Two engines on one socket of CPUs do not agree on who gets which core."""
@@ -59,6 +60,13 @@ def adapter(folder: Path) -> Path:
     }  # fmt: skip
     (folder / "adapter_config.json").write_text(json.dumps(config))
     return folder
+
+
+@pytest.fixture
+def engine_alone():
+    """For one test, and not for the module: the other one takes the lock itself."""
+    with alone():
+        yield
 
 
 async def test_an_adapter_answers_in_place_of_the_weights_below_it(

@@ -28,7 +28,7 @@ from harness_models.hf_wire import checked, fields
 from harness_models.launching import without_secrets
 from harness_models.ports import HOST
 from harness_models.served import Engine, ServedModel
-from harness_models.server_args import bad, flags_of
+from harness_models.server_args import bad, flags_of, refuse_revision
 from harness_models.weights import (
     check_template,
     checked_folder,
@@ -153,8 +153,7 @@ def _check_folder(folder: Path, args: HfArgs) -> None:
             "a path without @, behind which transformers serve looks for a revision",
             hint="another name for the folder, or a link to it",
         )
-    if args.revision is not None:
-        raise bad(KIND, f"revision={args.revision}", "none, since a folder holds one revision")
+    refuse_revision(KIND, args.revision)
 
 
 def _context(args: HfArgs, revision: str | None) -> tuple[int | None, tuple[str, ...]]:

@@ -55,6 +55,12 @@ def file_of(kind: str, name: str, text: str) -> Path:
     return path
 
 
+def refuse_revision(kind: str, revision: str | None) -> None:
+    """Raise UsageError for a revision of a folder: a server would pass it over without a word."""
+    if revision is not None:
+        raise bad(kind, f"revision={revision}", "none, since a folder holds one revision")
+
+
 def flags_of(engine: Mapping[str, str]) -> list[str]:
     """A server's arguments as its command line spells them: `true` and `false` are switches."""
     flags = []

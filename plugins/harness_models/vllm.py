@@ -17,13 +17,13 @@ from harness.models import Identity, Model, ModelSettings
 from harness_models.engine_health import engine_findings
 from harness_models.gpus import GpuMemory
 from harness_models.served import Engine, ServedModel
-from harness_models.server_args import bad, flags_of
+from harness_models.server_args import bad, flags_of, refuse_revision
 from harness_models.vllm_args import (
     KIND,
-    KNOWN,
     OF_THE_MACHINE,
     USUAL_SHARE,
     VllmArgs,
+    is_plain,
     read_args,
     unknown_argument,
 )
@@ -74,11 +74,13 @@ def make(settings: ModelSettings) -> Model:
     """The model that the arguments describe; what can be wrong without a start is found here."""
     args = read_args(settings)
     folder = checked_folder(args.model, argument="pretrained")
+    if folder is not None:
+        refuse_revision(KIND, args.revision)
     lora = _adapter(args)
     on_gpus = _check_environment(args)
-    foreign = {name: value for name, value in args.engine.items() if name not in KNOWN}
-    if foreign:
-        check_with_parser(args.python, foreign)
+    unsure = {name: value for name, value in args.engine.items() if not is_plain(name, value)}
+    if unsure:
+        check_with_parser(args.python, unsure)
     commit = None if folder else commit_of(args.model, args.revision)
     if args.chat_template is None and args.tokenizer is None:
         check_template(args.model, folder=folder, commit=commit)
@@ -221,7 +223,11 @@ def _check_environment(args: VllmArgs) -> bool:
     try:
         found = json.loads(done.stdout)
     except ValueError:
-        found = {"vllm": False, "cuda": False}
+        raise ModelError(
+            "the interpreter that should run vLLM does not work",
+            where=python,
+            found=(done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1],
+        ) from None
     if not found["vllm"]:
         raise ModelError(
             "vLLM is not installed",

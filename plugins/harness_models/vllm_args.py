@@ -62,6 +62,14 @@ KNOWN = (
 )  # fmt: skip
 """vLLM's own that are taken without asking it, which costs ten seconds."""
 
+PLAIN = {
+    "dtype": "auto|half|float16|bfloat16|float|float32",
+    "max_model_len": "[0-9]+",
+    "seed": "[0-9]+",
+    "data_parallel_backend": "mp|ray",
+}
+"""Values that need no asking either, of those that are often written by hand."""
+
 OF_THE_MACHINE = frozenset({
     *COUNTS, "data_parallel_backend", "distributed_executor_backend", "max_model_len",
     "gpu_memory_utilization", "kv_cache_memory_bytes", "enable_prefix_caching", "load_format",
@@ -132,17 +140,22 @@ def read_args(settings: ModelSettings) -> VllmArgs:
             raise bad(KIND, f"{name}={engine[name]}", "true or false")
     template, more = given.get("chat_template"), given.get("chat_template_kwargs")
     return VllmArgs(
-        model=model,
+        model=_expanded(model),
         note=note,
         python=given.get("python") or os.environ.get("HARNESS_VLLM_PYTHON") or sys.executable,
         revision=given.get("revision"),
-        tokenizer=given.get("tokenizer"),
+        tokenizer=_expanded(given["tokenizer"]) if "tokenizer" in given else None,
         chat_template=file_of(KIND, "chat_template", template) if template else None,
         chat_template_kwargs=template_kwargs(KIND, more) if more else {},
-        lora=given.get("lora"),
+        lora=_expanded(given["lora"]) if "lora" in given else None,
         concurrency=_concurrency(given, settings, engine),
         engine=engine,
     )
+
+
+def is_plain(name: str, value: str) -> bool:
+    """Whether vLLM takes an argument for certain, so that its parser need not be asked."""
+    return name in KNOWN and re.fullmatch(PLAIN.get(name, ".*"), value) is not None
 
 
 def unknown_argument(name: str, known: list[str]) -> UsageError:
@@ -166,6 +179,11 @@ def _concurrency(
         return settings.concurrency
     held = int(engine["max_num_seqs"]) * int(engine.get("data_parallel_size", "1"))
     return held + max(8, held // 8)
+
+
+def _expanded(path: str) -> str:
+    """With what `~` stands for: vLLM takes it for the name of a folder."""
+    return str(Path(path).expanduser()) if path.startswith("~") else path
 
 
 def _share(name: str, text: str) -> None:

@@ -10,6 +10,7 @@ import argparse
 parser = argparse.ArgumentParser(prog="api_server.py")
 parser.add_argument("--optimization-level", type=int)
 parser.add_argument("--max-num-seqs", type=int)
+parser.add_argument("--max-model-len", type=int)
 if __name__ == "__main__":
     parser.parse_args()
 """
@@ -26,7 +27,7 @@ esac
 
 @pytest.fixture
 def package(tmp_path, monkeypatch):
-    """A vllm that can be found, and knows two arguments."""
+    """A vllm that can be found, and knows three arguments."""
     folder = tmp_path / "site" / "vllm" / "entrypoints" / "openai"
     folder.mkdir(parents=True)
     for each in (folder, folder.parent, folder.parent.parent):

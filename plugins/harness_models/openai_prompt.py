@@ -58,9 +58,11 @@ def template_form(file: Path, variables: Mapping[str, Any]) -> Form:
             raise CallError("bad_request", f"{file.name}: {_told(error)}") from error
 
     try:
-        fill(TRIAL)
+        tried = fill(TRIAL)
     except Exception as error:
         raise _bad(file, _told(error)) from error
+    if TRIAL[0].content not in tried:
+        raise _bad(file, f"it says nothing of what the user says, but {tried[:60]!r}")
     digest = hashlib.blake2b(source.encode(), digest_size=16).hexdigest()
     return Form(render=render, identity={"template": digest, "variables": dict(variables)})
 

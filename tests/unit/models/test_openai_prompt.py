@@ -78,6 +78,8 @@ def test_forms_are_told_apart(template):
         ("{% if %}", "line 1: Expected an expression"),
         ("{{ raise_exception('never') }}", "never"),
         ("{{ messages[0].content }}{{ eos_token }}", "it needs eos_token"),
+        ("", "it says nothing of what the user says"),
+        ("{% for m in message %}{{ m.content }}{% endfor %}Answer:", "but 'Answer:'"),
         ("{{ messages.__class__.__mro__ }}", "access to attribute '__class__'"),
     ],
 )
@@ -90,6 +92,7 @@ def test_a_template_that_cannot_be_used_says_why(template, text, found):
 def test_a_conversation_that_the_template_refuses_is_a_failed_call(template):
     picky = template(
         "{% if messages[0].role == 'system' %}{{ raise_exception('no system') }}{% endif %}"
+        "{{ messages[0].content }}"
     )
     with pytest.raises(CallError, match="no system") as caught:
         picky.render(SHOTS)

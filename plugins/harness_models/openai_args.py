@@ -259,6 +259,12 @@ def _address(name: str, text: str) -> str:
     return text
 
 
+def _azure_address(name: str, text: str) -> str:
+    if "openai" in urlsplit(_address(name, text)).path.split("/"):
+        raise _bad(name, text, "the address up to /openai, which is added")
+    return text
+
+
 def _bad(name: str, text: str, expected: str) -> UsageError:
     return UsageError(
         "an argument of the openai model cannot be used",
@@ -280,7 +286,7 @@ _READERS: Mapping[str, Callable[[str, str], Any]] = {
     "system_role": _system_role,
     "concurrency": _positive,
     "base_url": _address,
-    "azure_endpoint": _address,
+    "azure_endpoint": _azure_address,
     "endpoint": _endpoint,
     "chat_template_kwargs": _variables,
     "stop": _stop,

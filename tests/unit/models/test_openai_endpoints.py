@@ -196,6 +196,7 @@ async def test_without_a_key_azure_is_not_asked():
         ("azure_deployment=d", "azure_endpoint=URL"),
         ("api_version=v", "azure_endpoint=URL"),
         ("azure_endpoint=http://a,azure_deployment=d", "api_version=VERSION"),
+        ("azure_endpoint=https://a.openai.azure.com/openai/v1/", "up to /openai, which is added"),
         ("max_tokens_field=n_predict,extra_body.n_predict=5", "holds something else"),
         ("max_tokens_field=temperature", "holds something else"),
         ("azure_endpoint=http://a,base_url=http://b", "given twice"),

@@ -1,12 +1,12 @@
 """Runs a command and sees to it that nothing of it outlives whoever started this script.
 
-    python -I keeper.py [--grace SECONDS] -- COMMAND…
+    python -I keeper.py [--grace SECONDS] [--folder FOLDER] -- COMMAND…
 
 The command writes where this script writes. When something comes on standard input, at its end, or
 when the parent is gone, every process of the command gets SIGTERM, and SIGKILL once the seconds of
 grace (15) are over. So does whatever a command leaves behind that ended by itself. Shared memory
-that they held and did not remove is removed after them. The script ends when nothing is left, with
-the command's exit code, 128 + n for one that signal n ended.
+that they held and did not remove is removed after them, and so is FOLDER. The script ends when
+nothing is left, with the command's exit code, 128 + n for one that signal n ended.
 
 What belongs to the command is all that is in this script's session, and on Linux also all that
 descends from it, daemons in sessions of their own included. This is a script by itself, with the
@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import os
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -40,7 +41,8 @@ PR_SET_CHILD_SUBREAPER = 36
 def main(arguments: Sequence[str]) -> int:
     """The exit code of the command, once nothing of it is left."""
     options, command = arguments[: arguments.index("--")], arguments[arguments.index("--") + 1 :]
-    grace = float(options[1]) if options else GRACE
+    given = dict(zip(options[::2], options[1::2], strict=True))
+    grace = float(given.get("--grace", GRACE))
     parent, told, foreign = os.getppid(), list[int](), segments()
     if os.getsid(0) != os.getpid():
         os.setsid()
@@ -59,7 +61,10 @@ def main(arguments: Sequence[str]) -> int:
         if select.select([0], [], [], LOOK)[0]:
             break
         code = reap(child.pid)
-    return end(child.pid, code, grace, foreign=foreign)
+    code = end(child.pid, code, grace, foreign=foreign)
+    if "--folder" in given:
+        shutil.rmtree(given["--folder"], ignore_errors=True)
+    return code
 
 
 def end(command: int, code: int | None, grace: float, *, foreign: set[tuple[str, int]]) -> int:

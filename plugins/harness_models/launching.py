@@ -36,19 +36,22 @@ async def launch(
     *,
     log: Path,
     environment: Mapping[str, str],
+    folder: Path | None = None,
     grace: float = keeper.GRACE,
 ) -> Launched:
     """A command that runs until it ends, is stopped, or we are gone, in whichever way.
 
     What it prints is appended to `log`. It gets our environment without our secrets, and what
-    `environment` adds. Nothing here waits, so a cancelled launch has not begun or is complete.
+    `environment` adds. `folder` is removed after it. Nothing here waits, so a cancelled launch has
+    not begun or is complete.
     """
     passed = without_secrets(os.environ) | dict(environment)
-    return _start(tuple(command), log=log, environment=passed, grace=grace)
+    options = ["--grace", str(grace), *(("--folder", str(folder)) if folder else ())]
+    return _start(tuple(command), log=log, environment=passed, options=options)
 
 
 def _start(
-    command: tuple[str, ...], *, log: Path, environment: dict[str, str], grace: float
+    command: tuple[str, ...], *, log: Path, environment: dict[str, str], options: Sequence[str]
 ) -> Launched:
     if shutil.which(command[0], path=environment.get("PATH")) is None:
         raise ModelError(
@@ -66,7 +69,7 @@ def _start(
     with file:
         start = file.tell()
         kept = subprocess.Popen(
-            [sys.executable, "-I", keeper.__file__, "--grace", str(grace), "--", *command],
+            [sys.executable, "-I", keeper.__file__, *options, "--", *command],
             bufsize=0,
             stdin=subprocess.PIPE,
             stdout=file,

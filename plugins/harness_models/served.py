@@ -288,7 +288,10 @@ class ServedModel:
         try:
             command = await asyncio.to_thread(self.engine.command, address)
             launched = await launch(
-                command, log=self._log_file(folder), environment=self.engine.environment
+                command,
+                log=self._log_file(folder),
+                environment=self.engine.environment,
+                folder=folder,
             )
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)

@@ -215,13 +215,16 @@ os.fork()
 print(os.getpid(), flush=True)
 time.sleep(600)
 """
-    log = tmp_path / "engine.log"
+    log, folder = tmp_path / "engine.log", tmp_path / "of the socket"
+    folder.mkdir()
+    (folder / "socket").touch()
     harness = f"""
 import asyncio, pathlib, sys
 from harness_models.launching import launch
 async def main():
     command = [sys.executable, "-c", {program!r}]
-    launched = await launch(command, log=pathlib.Path({str(log)!r}), environment={{}}, grace=0.3)
+    log, folder = pathlib.Path({str(log)!r}), pathlib.Path({str(folder)!r})
+    await launch(command, log=log, environment={{}}, folder=folder, grace=0.3)
     await asyncio.sleep(600)
 asyncio.run(main())
 """
@@ -234,6 +237,7 @@ asyncio.run(main())
         process.kill()
         process.wait(timeout=60)
     await until(lambda: not any(lives(pid) for pid in pids))
+    await until(lambda: not folder.exists())
 
 
 async def test_a_ctrl_c_in_the_terminal_does_not_reach_the_command(started):

@@ -7,18 +7,24 @@ from typing import Any
 
 import msgspec
 
+from harness.calls.usage import player_name
 from harness.reporting.text import clean_text
+from harness.results.manifest import Manifest
 from harness.results.records import CallRecord, Done, JournalLine
 
 _WIDTH = 88
 
 
-def record_lines(task: str, stage: str, record: JournalLine[Any, Any]) -> Iterator[str]:
-    """The record from its item over each call to its outcome."""
+def record_lines(
+    task: str, stage: str, record: JournalLine[Any, Any], manifest: Manifest
+) -> Iterator[str]:
+    """The record from its item over each call to its outcome; its manifest says who was asked."""
     yield _rule(f"{task} / {stage} / {record.id}  (user {record.user})", "═")
     yield from _block("item", _json(record.item))
     for number, call in enumerate(record.calls, 1):
-        yield _rule(f"call {number} of {len(record.calls)}: {_described(call)}", "─")
+        by_rule = manifest.by_rule(task, player_name(call.role, call.member))
+        told = _described(call, by_rule=by_rule)
+        yield _rule(f"call {number} of {len(record.calls)}: {told}", "─")
         yield from _call(call)
     for judged in record.judged or ():
         if judged.votes:
@@ -45,7 +51,7 @@ def _call(call: CallRecord) -> Iterator[str]:
         yield from _block(f"failed: {call.failure.cause}", call.failure.detail)
 
 
-def _described(call: CallRecord) -> str:
+def _described(call: CallRecord, *, by_rule: bool) -> str:
     who = f"{call.role} {call.member}" if call.member else call.role
     parts = [f"{who}, prompt {call.prompt}, from {call.source}"]
     if call.repeat:
@@ -60,6 +66,8 @@ def _described(call: CallRecord) -> str:
         parts.append(f"{call.attempts} attempts")
     if call.usage is not None:
         parts.append(f"{call.usage.prompt_tokens} + {call.usage.completion_tokens} tokens")
+    elif call.finish is not None and not by_rule:
+        parts.append("tokens unknown")
     if call.source == "model":
         parts.append(f"{call.seconds:.1f} s")
     return ", ".join(parts)

@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
     folder, manifest = open_run(args.run)
     places = _places(folder, manifest, args)
     if args.sample is not None:
-        return _show_sample(folder, places, args)
+        return _show_sample(folder, manifest, places, args)
     if args.failures:
         return _show_failures(places, args)
     return _show_results(folder, manifest, args)
@@ -183,7 +183,9 @@ def _show_failures(places: list[Place], args: argparse.Namespace) -> int:
     return 0
 
 
-def _show_sample(folder: RunFolder, places: list[Place], args: argparse.Namespace) -> int:
+def _show_sample(
+    folder: RunFolder, manifest: Manifest, places: list[Place], args: argparse.Namespace
+) -> int:
     from harness.cli.record_text import record_lines
     from harness.results.records import Done
 
@@ -207,7 +209,7 @@ def _show_sample(folder: RunFolder, places: list[Place], args: argparse.Namespac
         )
         return 0
     for task, name, record in found:
-        sys.stdout.writelines(f"{line}\n" for line in record_lines(task, name, record))
+        sys.stdout.writelines(f"{line}\n" for line in record_lines(task, name, record, manifest))
     return 0
 
 

@@ -15,7 +15,7 @@ from harness.judging import Judge
 from harness.models import Model, Sampling
 from harness.parsing import LADDER_VERSION
 from harness.pipeline.benchmark import Benchmark, Calls, Item, Stage
-from harness.pipeline.roles import CANDIDATE, Binding
+from harness.pipeline.roles import CANDIDATE, Binding, players_of
 from harness.prompting import Template, Templates
 from harness.tasks.task import Task
 
@@ -83,6 +83,12 @@ class StageContext:
         roles = (*self.stage.roles, *self.stage.judges)
         models = (model for role in roles for model in self.bindings[role].models)
         return tuple({id(model): model for model in models}.values())
+
+    @functools.cached_property
+    def by_rule(self) -> frozenset[str]:
+        """The players of the stage's roles who answer by rule, which uses no tokens."""
+        players = players_of(self.bindings)
+        return frozenset(name for name, binding in players.items() if binding.by_rule)
 
     def calls(self, item: Item) -> tuple[int, int]:
         """The calls that an item makes at least and at most, when every answer can be read."""

@@ -217,7 +217,7 @@ def _role_entries(prepared: Prepared, run_id: str) -> dict[str, RoleEntry]:
             entry = RoleEntry(
                 name=binding.label,
                 identity=binding.key(run_id),
-                by_rule=binding.model is not None and binding.model.identity.scope == "call",
+                by_rule=binding.by_rule,
             )
             same = entries.setdefault(role, entry)
             if same != entry:

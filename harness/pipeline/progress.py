@@ -13,7 +13,8 @@ class StageProgress:
     """The counters of one stage of one task; times are `time.monotonic()` seconds.
 
     `done` includes `resumed`, `calls` includes `calls_from_store`; tokens are those of calls that a
-    model was asked. `put_off` items wait for answers that come after this session.
+    model was asked, and were not told of `untold` replies. `put_off` items wait for answers that
+    come after this session.
     """
 
     task: str
@@ -27,6 +28,7 @@ class StageProgress:
     calls_from_store: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    untold: int = 0
     started: float | None = None
     ended: float | None = None
 

@@ -57,6 +57,11 @@ class Binding:
         return (*own, *(model for member in self.members for model in member.models))
 
     @property
+    def by_rule(self) -> bool:
+        """Whether its model answers by rule: nobody is asked, and no tokens are used."""
+        return self.model is not None and self.model.identity.scope == "call"
+
+    @property
     def single(self) -> tuple[Binding, ...]:
         """The judges that it is of, or itself."""
         return self.members or (self,)

@@ -1,11 +1,12 @@
-"""Amounts of money as people read them, with what is not known of them."""
+"""Amounts of money and tokens as people read them, with what is not known of them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
 from harness.calls.costs import Cost, together
-from harness.reporting.text import NOTHING, clean_text
+from harness.reporting.text import NOTHING, clean_text, count
+from harness.results.summary import RoleUse
 
 UNKNOWN = "unknown"
 
@@ -24,6 +25,13 @@ def known(amount: float | None, unknown: int) -> str:
     if amount is None:
         return UNKNOWN
     return f"≥ {money(amount)}" if unknown else money(amount)
+
+
+def tokens(amount: float | None, untold: int) -> str:
+    """So many tokens, at least so many where some replies told none, or that none are known."""
+    if amount is None or (untold and not amount):
+        return UNKNOWN
+    return f"≥ {count(amount)}" if untold else count(amount)
 
 
 def paid(cost: Cost | None) -> str:
@@ -50,6 +58,15 @@ def cost_notes(name: str, cost: Cost | None) -> list[str]:
     if reused:
         notes.append(f"{name}: of {reused:,} of {cost.reused:,} reused replies no usage is known")
     return notes
+
+
+def token_notes(name: str, use: RoleUse) -> list[str]:
+    """Of how many replies no tokens are known, where what is not known of the cost does not say."""
+    cost = use.cost
+    said = cost is not None and cost.priced and (cost.paid_unknown or cost.saved_unknown)
+    if not use.untold or said:
+        return []
+    return [f"{name}: for {use.untold:,} of {use.calls:,} calls no usage was told"]
 
 
 def cost_line(costs: Iterable[Cost]) -> str | None:

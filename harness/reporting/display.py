@@ -11,8 +11,9 @@ from collections.abc import Callable
 from typing import TextIO
 
 from harness.pipeline.progress import Display, RunProgress, StageProgress
+from harness.reporting.amounts import tokens
 from harness.reporting.pace import Pace, tokens_per_second
-from harness.reporting.text import causes, clean_text, count, duration, share
+from harness.reporting.text import causes, clean_text, duration, share
 
 LEAST_PAUSE = 10.0
 LONGEST_PAUSE = 60.0
@@ -141,7 +142,7 @@ class _Followed:
         parts += _facts(stage)
         speed = self._pace.tokens_per_second()
         if speed:
-            parts.append(f"{count(speed)} tokens/s")
+            parts.append(f"{tokens(speed, stage.untold)} tokens/s")
         parts.append(f"{duration(self._pace.seconds_left(stage))} left")
         return f"{_name(stage)}: {'; '.join(parts)}"
 
@@ -156,7 +157,7 @@ def end_line(stage: StageProgress) -> str:
     parts += _facts(stage)
     speed = tokens_per_second(stage)
     if speed:
-        parts.append(f"{count(speed)} tokens/s")
+        parts.append(f"{tokens(speed, stage.untold)} tokens/s")
     return "; ".join(parts)
 
 

@@ -16,6 +16,7 @@ from rich.live import Live
 from rich.text import Text
 
 from harness.pipeline.progress import RunProgress, StageProgress
+from harness.reporting.amounts import UNKNOWN, tokens
 from harness.reporting.pace import Pace, tokens_per_second
 from harness.reporting.text import NOTHING, causes, clean_text, count, duration, share
 
@@ -151,12 +152,15 @@ class Picture:
         stored = sum(stage.calls_from_store for stage in stages)
         sent = sum(stage.prompt_tokens for stage in stages)
         received = sum(stage.completion_tokens for stage in stages)
+        untold = sum(stage.untold for stage in stages)
         spent = duration(now - self._began)
         parts = [f"in {spent}" if self.over else f"{spent} so far", f"{calls:,} calls"]
         if stored:
             parts.append(f"{share(stored, calls)} from the store")
         if sent or received:
-            parts.append(f"tokens {count(sent)} in, {count(received)} out")
+            parts.append(f"tokens {tokens(sent, untold)} in, {tokens(received, untold)} out")
+        elif untold:
+            parts.append(f"tokens {UNKNOWN}")
         return Text("  " + ", ".join(parts), style="dim")
 
 
@@ -282,7 +286,7 @@ def _cell(column: str, stage: StageProgress, pace: Pace) -> str:
         return f"{duration(pace.seconds_left(stage))} left"
     else:
         speed = pace.tokens_per_second()
-    return count(speed) if speed else NOTHING
+    return tokens(speed, stage.untold) if speed else NOTHING
 
 
 def _done(stage: StageProgress) -> str:

@@ -14,8 +14,8 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.calls.costs import costs_by_model, together
-from harness.reporting.amounts import cost_notes, paid, saved
-from harness.reporting.text import NOTHING, causes, clean_text, count, number, reasons, share
+from harness.reporting.amounts import cost_notes, paid, saved, token_notes, tokens
+from harness.reporting.text import NOTHING, causes, clean_text, number, reasons, share
 from harness.results.costs import costs_of
 from harness.results.over_repeats import RepeatedTask, over_repeats
 from harness.results.summary import MetricResult, RoleUse, TaskSummary
@@ -196,8 +196,8 @@ def role_table(summary: TaskSummary) -> Table:
             Text(f"{use.calls:,}"),
             Text(share(use.from_store, use.calls)),
             Text(f"{use.failed:,}", style="yellow" if use.failed else "dim"),
-            Text(count(use.prompt_tokens)),
-            Text(count(use.completion_tokens)),
+            Text(tokens(use.prompt_tokens, use.untold)),
+            Text(tokens(use.completion_tokens, use.untold)),
             *((Text(paid(use.cost)), Text(saved(use.cost))) if currencies else ()),
         )
     return table
@@ -339,9 +339,9 @@ def _role_notes(summary: TaskSummary) -> list[Padding]:
         ordered = sorted(use.rungs.items(), key=lambda one: (-one[1], one[0]))
         rungs = ", ".join(f"{clean_text(rung)} {share(many, total)}" for rung, many in ordered)
         special = [
-            f"{count(tokens)} tokens {what}"
-            for tokens, what in ((use.cached_tokens, "cached"), (use.reasoning_tokens, "reasoning"))
-            if tokens
+            f"{tokens(amount, use.untold)} tokens {what}"
+            for amount, what in ((use.cached_tokens, "cached"), (use.reasoning_tokens, "reasoning"))
+            if amount
         ]
         if rungs:
             notes.append(f"{name}: {total:,} of {use.calls:,} answers read: {rungs}")
@@ -350,7 +350,11 @@ def _role_notes(summary: TaskSummary) -> list[Padding]:
             notes.append(f"{name}: asked for a schema {asked}, met it {met}")
         if special:
             notes.append(f"{name}: {', '.join(special)}")
-    unknown = [note for name, use in _roles(summary) for note in cost_notes(name, use.cost)]
+    unknown = [
+        note
+        for name, use in _roles(summary)
+        for note in (*token_notes(name, use), *cost_notes(name, use.cost))
+    ]
     return indented(notes, "dim") + indented(unknown, "yellow")
 
 

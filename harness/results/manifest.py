@@ -116,6 +116,11 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         """Who plays a role in one of the tasks."""
         return self.roles.get(f"{task}/{role}", self.roles.get(role))
 
+    def by_rule(self, task: str, role: str) -> bool:
+        """Whether who plays a role in one of the tasks answers by rule."""
+        entry = self.player(task, role)
+        return entry is not None and entry.by_rule
+
 
 def task_definition(task: Task) -> dict[str, Any]:
     """A resolved task as JSON values; its files by name only, since the folder is one machine's."""

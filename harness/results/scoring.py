@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from harness.results.records import Score
 
 FORMAT = 1
+COUNTED = ("calls", "from_store", "failed", "asked_schema", "met_schema")
+"""What is counted of the calls of a role, under the names of a summary's fields."""
 
 
 class Unfinished(HarnessError):
@@ -263,6 +265,8 @@ class _Tally:
     """Counts what one role did."""
 
     def __init__(self) -> None:
+        self.told = 0
+        self.untold = 0
         self.counts: Counter[str] = Counter()
         self.rungs: Counter[str] = Counter()
         self.paid = Spend()
@@ -276,7 +280,9 @@ class _Tally:
         self.counts["met_schema"] += call.asked_schema and call.rung == "strict"
         if call.rung is not None:
             self.rungs[call.rung] += 1
+        self.untold += call.finish is not None and call.usage is None
         if call.usage is not None:
+            self.told += 1
             for field in Usage.__struct_fields__:
                 self.counts[field] += getattr(call.usage, field)
         self._spend(call)
@@ -289,10 +295,16 @@ class _Tally:
         spend.add(call.usage)
         spend.add(call.wasted)
 
-    def use(self, cost: Cost | None) -> RoleUse:
-        fields = (name for name in RoleUse.__struct_fields__ if name not in ("rungs", "cost"))
-        counts = {name: self.counts[name] for name in fields}
-        return RoleUse(**counts, rungs=dict(sorted(self.rungs.items())), cost=cost)
+    def use(self, cost: Cost | None, *, by_rule: bool) -> RoleUse:
+        known = self.told or by_rule or not self.untold
+        counts: dict[str, Any] = {name: self.counts[name] for name in COUNTED}
+        counts |= {name: self.counts[name] if known else None for name in Usage.__struct_fields__}
+        return RoleUse(
+            **counts,
+            rungs=dict(sorted(self.rungs.items())),
+            untold=0 if by_rule else self.untold,
+            cost=cost,
+        )
 
 
 def _stage_summaries(
@@ -301,18 +313,17 @@ def _stage_summaries(
     indexes: Mapping[str, JournalIndex],
     prices: PriceTable | None,
 ) -> dict[str, StageSummary]:
-    def cost_of(role: str, tally: _Tally) -> Cost | None:
-        if prices is None:
-            return None
-        entry = manifest.player(task, role)
-        return cost_of_role(entry, prices, paid=tally.paid, saved=tally.saved)
+    def use_of(role: str, tally: _Tally) -> RoleUse:
+        cost = None
+        if prices is not None:
+            entry = manifest.player(task, role)
+            cost = cost_of_role(entry, prices, paid=tally.paid, saved=tally.saved)
+        return tally.use(cost, by_rule=manifest.by_rule(task, role))
 
-    return {stage: _stage_summary(index, cost_of) for stage, index in indexes.items()}
+    return {stage: _stage_summary(index, use_of) for stage, index in indexes.items()}
 
 
-def _stage_summary(
-    index: JournalIndex, cost_of: Callable[[str, _Tally], Cost | None]
-) -> StageSummary:
+def _stage_summary(index: JournalIndex, use_of: Callable[[str, _Tally], RoleUse]) -> StageSummary:
     done = 0
     failures: Counter[str] = Counter()
     tallies: dict[str, _Tally] = defaultdict(_Tally)
@@ -329,5 +340,5 @@ def _stage_summary(
         items=len(index),
         done=done,
         failures=dict(sorted(failures.items())),
-        roles={role: tallies[role].use(cost_of(role, tallies[role])) for role in sorted(tallies)},
+        roles={role: use_of(role, tallies[role]) for role in sorted(tallies)},
     )

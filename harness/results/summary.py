@@ -39,6 +39,9 @@ class MetricResult(msgspec.Struct, frozen=True, kw_only=True):
 class RoleUse(msgspec.Struct, frozen=True, kw_only=True):
     """What one role of one stage cost. Tokens are those of all replies, stored ones as well.
 
+    Of `untold` replies no tokens were told, and are not among these; where none were told of any,
+    they are None. A model that answers by rule uses none, which is 0.
+
     `cost` is there where the run was given prices.
 
     `asked_schema` calls asked the server to hold its reply to a schema; `met_schema` of them were
@@ -48,13 +51,14 @@ class RoleUse(msgspec.Struct, frozen=True, kw_only=True):
     calls: int
     from_store: int
     failed: int
-    prompt_tokens: int
-    completion_tokens: int
-    cached_tokens: int
-    reasoning_tokens: int
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    cached_tokens: int | None
+    reasoning_tokens: int | None
     asked_schema: int
     met_schema: int
     rungs: dict[str, int]
+    untold: int = 0
     cost: Cost | None = None
 
 

@@ -124,6 +124,56 @@ def test_what_the_server_does_not_tell_is_counted_and_not_zero(harness, serve, p
     assert "name, candidate: for 4 of 40 calls no usage was told, or not all" in shown.out
 
 
+@pytest.mark.parametrize(
+    ("told", "expected", "cells"),
+    [
+        # One at a time, all candidates first: of the requests 3, 13, 23 and 33 it is not told.
+        (lambda number: number % 10 != 3, (4, 36_000, 3600), ["≥", "36.0k", "≥", "3.6k"]),
+        (lambda number: False, (PEOPLE, None, None), ["unknown", "unknown"]),
+    ],
+    ids=["some", "none"],
+)
+def test_tokens_that_the_server_does_not_tell_are_not_0(harness, serve, told, expected, cells):
+    def some_tell(asked):
+        usage = asked.body["model"] == JUDGE or told(asked.number)
+        return completion(harness, asked, usage=usage)
+
+    server = serve(faults=some_tell)
+    harness.url = server.url
+    words = [word for word in harness.arguments("--concurrency", "1")[3:] if word != "--json"]
+    done = harness.here(*words)
+    assert done.code == 0, done.err
+    summary = json.loads((harness.folders[0] / "interests" / "summary.json").read_text())
+    use = summary["stages"]["name"]["roles"]["candidate"]
+    assert (use["untold"], use["prompt_tokens"], use["completion_tokens"]) == expected
+    assert summary["stages"]["support"]["roles"]["judge"]["untold"] == 0
+    folder = str(harness.folders[0])
+    shown = harness.here("show", folder).out
+    [line] = [line for line in shown.splitlines() if line.startswith("name, candidate ")]
+    assert line.split()[5:] == cells
+    assert f"name, candidate: for {expected[0]} of 40 calls no usage was told\n" in shown
+    untold = [one["id"] for one in harness.records("name") if "usage" not in one["calls"][0]]
+    assert len(untold) == expected[0]
+    sample = harness.here("show", folder, "--sample", untold[0], "--stage", "name").out
+    assert "read as strict, tokens unknown" in sample
+    [ended] = [line for line in done.err.splitlines() if "interests/name: 40 done" in line]
+    assert ("; ≥ " in ended) is ("tokens/s" in ended) is (expected[0] < PEOPLE)
+
+
+def test_who_answers_by_rule_has_told_all(harness):
+    done = harness.here(
+        "--model", "baseline", "--judge", "lexical", "--tasks", "interests", "--data", "sample",
+        "--limit", "3", "--output_path", str(harness.folder / "runs"),
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    assert "unknown" not in done.out + done.err
+    record = harness.records("name")[0]
+    assert "usage" not in record["calls"][0]
+    sample = harness.here("show", str(harness.folders[0]), "--sample", record["id"]).out
+    assert "ended by stop" in sample
+    assert "unknown" not in sample
+
+
 def test_attempts_that_brought_no_answer_are_paid_where_the_server_tells(harness, serve, prices):
     def empty_at_first(asked):
         return completion(harness, asked, content=asked.number != 0)

@@ -14,6 +14,7 @@ import msgspec
 
 from harness.calls.client import Client
 from harness.calls.mailbox import PutOff
+from harness.calls.usage import player_name
 from harness.errors import (
     BudgetSpent,
     HarnessError,
@@ -391,3 +392,6 @@ def _count(run: StageRun, outcome: Any, calls: tuple[CallRecord, ...]) -> None:
         elif call.usage is not None:
             progress.prompt_tokens += call.usage.prompt_tokens
             progress.completion_tokens += call.usage.completion_tokens
+        elif call.finish is not None:
+            player = player_name(call.role, call.member)
+            progress.untold += player not in run.context.by_rule

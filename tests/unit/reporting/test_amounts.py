@@ -1,7 +1,7 @@
 import pytest
 
 from harness.calls.costs import Cost
-from harness.reporting.amounts import cost_line, cost_notes, known, money, session_line
+from harness.reporting.amounts import cost_line, cost_notes, known, money, session_line, tokens
 
 COST = Cost(
     model="openai:m", currency="USD", priced=True, asked=400, paid=1.5, paid_unknown=12,
@@ -25,6 +25,13 @@ def test_what_is_not_known_is_never_a_number():
     assert known(None, 3) == "unknown"
     assert known(1.5, 12) == "≥ 1.50"
     assert known(1.5, 0) == "1.50"
+
+
+def test_tokens_that_were_not_told_are_never_a_number():
+    assert tokens(None, 3) == "unknown"
+    assert tokens(0, 3) == "unknown"
+    assert tokens(12_000, 3) == "≥ 12.0k"
+    assert tokens(0, 0) == "0"
 
 
 def test_notes_say_why_and_of_how_many():

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.pipeline.progress import RunProgress, StageProgress
-from harness.reporting.display import PlainDisplay, QuietDisplay, make_display
+from harness.reporting.display import PlainDisplay, QuietDisplay, end_line, make_display
 from harness.reporting.live import LiveDisplay
 
 
@@ -69,6 +69,13 @@ def test_quiet_tells_problems_only(progress, stage):
     display.stop()
 
     assert lines(stream) == ["the store\\x1b is damaged"]
+
+
+def test_a_speed_is_the_least_it_can_be_where_replies_told_no_tokens(stage):
+    stage.started, stage.ended = 0.0, 30.0
+    stage.done, stage.calls, stage.completion_tokens, stage.untold = 40, 40, 6000, 4
+
+    assert end_line(stage).endswith("; ≥ 200 tokens/s")
 
 
 def test_plain_lines_tell_start_and_end(clock, progress, stage):

@@ -82,6 +82,18 @@ def test_sixty_columns(typical):
     ]
 
 
+def test_tokens_that_were_not_told_are_no_number(typical):
+    name, support, _ = typical.stages
+    name.untold = 4
+    assert draw(typical, width=80)[2].split()[-5:] == ["≥", "80", "33%", "in", "0:30"]
+    assert draw(typical, width=80)[-1].endswith("tokens ≥ 12.0k in, ≥ 3.0k out")
+
+    for stage in (name, support):
+        stage.prompt_tokens = stage.completion_tokens = 0
+    assert draw(typical, width=80)[2].split()[-4:] == ["–", "33%", "in", "0:30"]
+    assert draw(typical, width=80)[-1].endswith("from the store, tokens unknown")
+
+
 @pytest.mark.parametrize("width", [1, 10, 20, 30, 40, 49, 50, 75, 76, 200])
 def test_no_width_breaks_a_line(typical, width):
     lines = draw(typical, width=width)

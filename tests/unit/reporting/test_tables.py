@@ -212,6 +212,28 @@ def test_a_schema_that_nothing_met_is_told_as_well(summary):
     assert lines[-2:] == ["  name, candidate: asked for a schema 2, met it 0", ""]
 
 
+def test_tokens_that_were_not_told_are_no_number(summary):
+    some = use(calls=40, prompt_tokens=30_200, completion_tokens=600, cached_tokens=90, untold=4)
+    fields = ("prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens")
+    none = use(calls=9, untold=9, **dict.fromkeys(fields))
+    roles = {"candidate": some, "judge": none, "rule": use(calls=3)}
+    stage = StageSummary(items=40, done=40, failures={}, roles=roles)
+
+    lines = printed(replace(summary, stages={"name": stage}), width=80)
+
+    assert lines[-9:] == [
+        "asked            calls  stored  failed  tokens in  tokens out",
+        "─────────────────────────────────────────────────────────────",
+        "name, candidate     40      0%       0    ≥ 30.2k       ≥ 600",
+        "name, judge          9      0%       0    unknown     unknown",
+        "name, rule           3      0%       0          0           0",
+        "  name, candidate: ≥ 90 tokens cached",
+        "  name, candidate: for 4 of 40 calls no usage was told",
+        "  name, judge: for 9 of 9 calls no usage was told",
+        "",
+    ]
+
+
 def test_one_task_in_sixty_columns(summary):
     lines = printed(summary, width=60)
 

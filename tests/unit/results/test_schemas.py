@@ -69,7 +69,7 @@ def test_a_real_summary_is_valid_and_a_wrong_one_is_not(tmp_path: Path) -> None:
         reused=1, saved=None, saved_unknown=1,
     )  # fmt: skip
     use = RoleUse(
-        **dict.fromkeys(RoleUse.__struct_fields__[:-2], 1), rungs={"strict": 1}, cost=cost
+        **dict.fromkeys(RoleUse.__struct_fields__[:-3], 1), rungs={"strict": 1}, cost=cost
     )
     summary = TaskSummary(
         format=1, task="t", version=1, content="c", benchmark="b", model="m", roles={}, data={},

@@ -177,6 +177,54 @@ def test_stages_are_counted_by_outcome_and_role(tmp_path: Path) -> None:
     assert (check.items, check.done, check.failures, check.roles) == (3, 2, {"no_json": 1}, {})
 
 
+@pytest.mark.parametrize(
+    ("usages", "told"),
+    [
+        ((None, None), (2, None, None, None)),
+        ((Usage(prompt_tokens=10, completion_tokens=2), None), (1, 10, 2, 0)),
+        ((Usage(prompt_tokens=10, completion_tokens=2), Usage()), (0, 10, 2, 0)),
+    ],
+)
+def test_tokens_that_no_server_told_are_not_0(
+    tmp_path: Path, usages: tuple[Usage | None, ...], told: tuple[int | None, ...]
+) -> None:
+    folder, manifest = a_run(tmp_path)
+    replies = [call("judge", text="1", finish="stop", usage=usage) for usage in usages]
+    failed = call("judge", failure=CallFailed("timeout"), untold=1)
+    with JournalWriter(folder.journal(TASK.name, 2, "check")) as journal:
+        journal.append(record(6, CHECK_KEY, CHECKED[2].item, Done(False), *replies, failed))
+    score_task(folder, manifest, TASK.name, BENCHMARK)
+
+    document = json.loads(folder.summary(TASK.name).read_text())
+
+    use = document["stages"]["check"]["roles"]["judge"]
+    names = ("untold", "prompt_tokens", "completion_tokens", "cached_tokens")
+    assert tuple(use[name] for name in names) == told
+
+
+def test_who_answers_by_rule_uses_no_tokens(tmp_path: Path) -> None:
+    folder, manifest = a_run(tmp_path)
+    by_rule = {**manifest.roles, "toy/small/judge": RoleEntry(name="rule", by_rule=True)}
+    manifest = msgspec.structs.replace(manifest, roles=by_rule)
+    answered = call("judge", text="1", finish="stop", untold=1)
+    with JournalWriter(folder.journal(TASK.name, 2, "check")) as journal:
+        journal.append(record(6, CHECK_KEY, CHECKED[2].item, Done(False), answered))
+
+    use = score_task(folder, manifest, TASK.name, BENCHMARK).stages["check"].roles["judge"]
+
+    assert (use.calls, use.untold, use.prompt_tokens, use.completion_tokens) == (1, 0, 0, 0)
+
+
+def test_a_summary_from_before_replies_without_tokens_were_counted_is_read(tmp_path: Path) -> None:
+    folder, manifest = a_run(tmp_path)
+    summary = score_task(folder, manifest, TASK.name, BENCHMARK)
+    document = json.loads(folder.summary(TASK.name).read_text())
+    del document["stages"]["name"]["roles"]["candidate"]["untold"]
+    folder.summary(TASK.name).write_text(json.dumps(document))
+
+    assert read_summary(folder.summary(TASK.name)) == summary
+
+
 def test_a_schema_is_met_by_what_is_json_as_it_stands(tmp_path: Path) -> None:
     folder, manifest = a_run(tmp_path)
     answers = (

@@ -58,7 +58,7 @@ def _candidates(before: Sequence[str], current: str) -> Iterable[str]:
         ]
     last = options.get(words[-1]) if words else None
     if last is not None and last.nargs != 0:
-        return _values(last.dest, current, words)
+        return last.choices or _values(last.dest, current, words)
     if current.startswith("-"):
         spelt = [name for name in options if name.startswith("--")]
         return [name.replace("_", "-") for name in spelt] if "-" in current[2:] else spelt
@@ -109,6 +109,8 @@ def _words_of(command: str, words: Sequence[str]) -> Iterable[str]:
         "validate": lambda: tasks(words),
         "show": runs,
         "score": runs,
+        "export": runs,
+        "replies": lambda: runs() if len(words) == 1 else (),
         "analyse": lambda: load().analyses if len(words) == 1 else runs(),
         "plugins": lambda: [one.entry_point for one in (*load().loaded, *load().broken)],
         "models": lambda: load().models,

@@ -22,13 +22,14 @@ def open_run(named: str) -> tuple[RunFolder, Manifest]:
         folder = RunFolder(USUAL / named)
     if not folder.path.is_dir():
         beside = path.parent if path.parent != Path() else USUAL
-        names = [each.name for each in beside.iterdir()] if beside.is_dir() else []
+        names = sorted(each.parent.name for each in beside.glob("*/manifest.json"))
         raise DataError(
             "there is no such run",
             found=named,
             expected="the folder of a run",
             where=str(beside),
-            hint=did_you_mean(path.name, names),
+            hint=did_you_mean(path.name, names)
+            or (f"the newest run there is {beside / names[-1]}" if names else None),
         )
     return folder, folder.manifest()
 

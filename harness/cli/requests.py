@@ -71,7 +71,8 @@ def _tell(result: RunResult) -> None:
 
     for file in result.requests:
         for stage, many in file.stages.items():
-            print(clean_text(f"{file.path}: {many:,} requests to {file.model} for {stage}"))
+            requests = "1 request" if many == 1 else f"{many:,} requests"
+            print(clean_text(f"{file.path}: {requests} to {file.model} for {stage}"))
     if result.requests:
         print(f"when they are answered: harness replies {result.folder} ANSWERS")
     elif result.status == "done":

@@ -108,18 +108,23 @@ def _refuse_foreign(files: Iterable[Path], asked: Mapping[str, Asked]) -> None:
                 strange.append(f"{path}:{number}: {line['custom_id']!r}")
     if unusable:
         raise DataError(
-            f"{len(unusable):,} lines hold no answer of a batch; nothing was taken in",
+            f"{_lines_that(len(unusable), 'hold')} no answer of a batch; nothing was taken in",
             found=_some(unusable),
             expected='lines as {"custom_id": …, "response": {"status_code": …, "body": …}, '
             '"error": …}',
         )
     if strange:
         raise DataError(
-            f"{len(strange):,} lines answer nothing that this run asked; nothing was taken in",
+            f"{_lines_that(len(strange), 'answer')} nothing that this run asked; "
+            "nothing was taken in",
             found=_some(strange),
             expected="a custom_id that `harness requests` wrote for this run",
             hint="give each run the answers to its own requests",
         )
+
+
+def _lines_that(many: int, do: str) -> str:
+    return f"1 line {do}s" if many == 1 else f"{many:,} lines {do}"
 
 
 def _counted(causes: Iterable[str | None]) -> dict[str, int]:

@@ -344,9 +344,7 @@ def _signals(executor: LocalExecutor, display: Display) -> Iterator[None]:
         nonlocal count
         count += 1
         if count == 1:
-            display.tell(
-                f"finishing what is in flight ({executor.in_flight}); once more stops at once"
-            )
+            display.tell("finishing the calls in flight; once more stops at once")
         error = Interrupted("interrupted", hint="the same command goes on where this one stopped")
         executor.stop(error, at_once=count > 1)
 

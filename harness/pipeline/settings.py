@@ -167,7 +167,9 @@ def failure_shares(given: Any) -> dict[str, float]:
 def _refuse_without_tasks_or_model(settings: RunSettings) -> None:
     if not settings.tasks:
         raise UsageError(
-            "nothing to run", expected="--tasks NAME,…", hint="`harness tasks` lists them"
+            "nothing to run",
+            expected="--tasks NAME,…",
+            hint="`harness tasks` lists them, `harness --help` tells all",
         )
     if not settings.model:
         raise UsageError(

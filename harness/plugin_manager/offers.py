@@ -30,6 +30,10 @@ from harness.resources import Bundle, top_level
 if TYPE_CHECKING:
     from harness.pipeline.benchmark import Benchmark
 
+_KIND_AND_NAME = (
+    "a model behind a server is --model openai:NAME; `harness models` tells of each kind"
+)
+
 R = TypeVar("R", bound=Registration[Any])
 
 
@@ -233,7 +237,10 @@ class Plugins:
         raise (UnknownName if named_by_user and not behind else PluginError)(
             f"no plugin offers the {registry.kind} {name!r}",
             expected=f"one of {', '.join(registry)}" if registry else "one that is registered",
-            hint=did_you_mean(name, registry) or self._broken_lines(behind) or self._left_out(),
+            hint=did_you_mean(name, registry)
+            or self._broken_lines(behind)
+            or self._left_out()
+            or (_KIND_AND_NAME if registry is self.models else None),
         )
 
     def _left_out(self) -> str | None:

@@ -140,7 +140,7 @@ def _head(comparison: Comparison, names: Mapping[str, str]) -> list[RenderableTy
     if comparison.not_comparable_because:
         parts.append(stamp(comparison.not_comparable_because))
     lines = [
-        f"left out: {clean_text(each.label)} ({clean_text(each.run)}): {_because(each.because)}"
+        f"left out: {_with_run(each.label, each.run)}: {_because(each.because)}"
         for each in comparison.refused
     ]
     lines += [
@@ -150,6 +150,11 @@ def _head(comparison: Comparison, names: Mapping[str, str]) -> list[RenderableTy
     ]
     lines += [clean_text(doubt) for doubt in comparison.doubts]
     return [*parts, *indented(lines, "red")]
+
+
+def _with_run(label: str, run: str) -> str:
+    """A label and the run that it is of, whose name stands in labels that would be alike."""
+    return clean_text(label if label.endswith(run) else f"{label} ({run})")
 
 
 def _names(comparison: Comparison) -> dict[str, str]:

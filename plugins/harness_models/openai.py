@@ -115,9 +115,10 @@ class OpenAIModel:
         if missing and self._args.api_key_env != DEFAULT_KEY_ENV:
             raise UsageError(
                 f"the environment holds no {self._args.api_key_env}",
-                where="--model_args",
+                where=f"openai:{self._args.model}",
                 found=f"api_key_env={self._args.api_key_env}",
                 expected="the name of a variable that holds the key",
+                hint=f"export {self._args.api_key_env}=…, then the same command again",
             )
         with_key = headers_with if self._args.azure_endpoint is None else azure_headers_with
         headers = with_key(self._key() or NO_KEY)

@@ -201,7 +201,7 @@ def test_answers_to_other_questions_are_refused_and_named(batched, serve):
     write(batched, "mixed.out", [*found, stranger])
     refused = replies(batched, "mixed.out")
     assert refused.code == 1
-    assert "1 lines answer nothing that this run asked; nothing was taken in" in refused.err
+    assert "1 line answers nothing that this run asked; nothing was taken in" in refused.err
     assert "mixed.out:4: 'request-1'" in refused.err
     sent_back = replies(batched, "one.jsonl")
     assert sent_back.code == 1

@@ -140,7 +140,7 @@ def test_an_interrupted_run_gives_the_terminal_back(terminal, harness, serve):
     harness.wait_until(lambda: server.count >= 4)
     shown.read_until("▸ interests/name")
     shown.process.send_signal(signal.SIGINT)
-    shown.read_until("finishing what is in flight")
+    shown.read_until("finishing the calls in flight")
     assert shown.ended() == 130
     assert_cursor_is_back(shown.text)
     lines = plain(shown.text)
@@ -154,7 +154,7 @@ def test_a_run_that_is_stopped_at_once_gives_the_terminal_back(terminal, harness
     shown = terminal(*asked(harness, "--concurrency", "4")[3:])
     harness.wait_until(lambda: server.count >= 4)
     shown.process.send_signal(signal.SIGINT)
-    shown.read_until("finishing what is in flight (")
+    shown.read_until("finishing the calls in flight; once more")
     shown.process.send_signal(signal.SIGINT)
     assert shown.ended() == 130
     assert_cursor_is_back(shown.text)

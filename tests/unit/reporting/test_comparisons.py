@@ -95,6 +95,14 @@ def printed(comparison, *, width):
     return [line.rstrip() for line in console.file.getvalue().splitlines()]
 
 
+def test_a_label_that_ends_in_the_run_is_not_followed_by_it_again():
+    refused = (
+        Refused(run="2026-odd", path="runs/2026-odd", label="odd 2026-odd", because=("copy",)),
+    )
+    said = printed(replace(COMPARISON, refused=refused), width=80)
+    assert "  left out: odd 2026-odd: copy" in said
+
+
 def test_runs_stand_below_one_another_metric_after_metric():
     assert printed(COMPARISON, width=80) == [
         "gist  version 1, 2 runs compared, oracle of 2 runs and oracle.json",

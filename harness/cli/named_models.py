@@ -75,8 +75,12 @@ def expanded(spec: str, models: Mapping[str, NamedModel], plugins: Plugins) -> s
         try:
             text = arguments_text(args)
         except ValueError as error:
-            raise UsageError("the arguments cannot be used", where=named.where, found=spec,
-                             expected=str(error)) from error  # fmt: skip
+            raise UsageError(
+                f"the arguments given to the model {kind!r} cannot be used",
+                where=named.where,
+                found=repr(spec),
+                expected=str(error),
+            ) from error
         return f"{named.kind}:{text}" if text else named.kind
     if colon and plugins.has_judge(kind) and plugins.judge(kind).on == "model":
         return f"{kind}:{expanded(rest, models, plugins)}"

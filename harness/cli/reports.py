@@ -131,5 +131,5 @@ def _guarded(registration: Registration[Any], problem: str, call: Callable[[], T
             f"{registration.name!r} {problem}",
             where=str(registration.origin),
             found=f"the package {absent} is not installed" if extra else trace,
-            hint=INSTALL_ANALYSIS if extra else None,
+            hint=INSTALL_ANALYSIS if extra else "mend the plugin, or tell those who keep it",
         ) from error

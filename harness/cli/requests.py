@@ -48,7 +48,10 @@ def run(args: argparse.Namespace) -> int:
 
     for other in SENSELESS:
         if getattr(args, other):
-            raise UsageError(f"--{other} means nothing to `harness requests`")
+            raise UsageError(
+                f"--{other} means nothing to `harness requests`",
+                hint=f"leave --{other} out, or give it to `harness run`",
+            )
     settings = settings_from(args)
     refuse_existing(args.out)
     tell_settings(args.held, quiet=args.quiet)

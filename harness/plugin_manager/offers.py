@@ -213,7 +213,12 @@ class Plugins:
         """The folder of the package that registered a benchmark; its sample data lies there."""
         origin = self._registered(self.benchmarks, benchmark_name).origin
         if origin.package is None:
-            raise PluginError(f"{origin} lies in no folder", found=origin.module)
+            raise PluginError(
+                "the plugin lies in no folder",
+                where=str(origin),
+                found=f"the module {origin.module}",
+                expected="an installed package, whose folder holds the sample data",
+            )
         return origin.package
 
     def broken_behind(

@@ -132,7 +132,11 @@ class Registry(Mapping[K, R]):
     def __getitem__(self, name: K) -> R:
         given = self._given[name]
         if len(given) > 1:
-            raise PluginError(self._twice(name), hint="uninstall one of them")
+            raise PluginError(
+                self._twice(name),
+                expected="one plugin for a name",
+                hint="uninstall one of them",
+            )
         return given[0]
 
     def __iter__(self) -> Iterator[K]:

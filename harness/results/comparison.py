@@ -134,7 +134,10 @@ def read_oracle(path: Path, oracle: Oracle, options: Any) -> Any:
         data = path.read_bytes()
     except OSError as error:
         raise DataError(
-            "the oracle cannot be read", where=str(path), found=error.strerror or str(error)
+            "the oracle cannot be read",
+            where=str(path),
+            found=error.strerror or str(error),
+            expected="a file that `harness score --export_oracle` wrote",
         ) from error
     try:
         return oracle.read(data, options)

@@ -133,7 +133,11 @@ class JournalWriter:
         if self._broken is not None:
             raise self._broken
         if self._descriptor is None:
-            raise StorageError("the journal is closed", where=str(self.path))
+            raise StorageError(
+                "the journal is closed",
+                where=str(self.path),
+                expected="records before `close`, or a new JournalWriter",
+            )
 
     def _start_timer(self) -> None:
         try:

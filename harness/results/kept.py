@@ -81,7 +81,8 @@ class KeptTask:
             raise PluginError(
                 f"no records of a stage {stage!r}",
                 where=f"{self.path}, task {self.task.name!r}",
-                found=f"stages {', '.join(kept)}",
+                found=f"stages {', '.join(kept)} of the run, {', '.join(kinds)} of the benchmark",
+                expected="a stage of both",
                 hint="use the release of the plugin that the manifest names",
             )
         path = self.path / self.entry.folder / kept[stage].file

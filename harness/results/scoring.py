@@ -198,7 +198,9 @@ def _typed(
         if kept.name not in stages:
             raise PluginError(
                 f"benchmark {benchmark.name!r} has no stage {kept.name!r}, but the run had",
-                expected=", ".join(stages),
+                where=f"task {entry.task().name!r}",
+                found=f"stages {', '.join(stages)}",
+                expected=f"stages {', '.join(each.name for each in entry.stages)}, as in the run",
                 hint="use the release of the plugin that the manifest names",
             )
         stage = stages[kept.name]

@@ -113,6 +113,7 @@ def _score_columns(tasks: Sequence[KeptTask]) -> dict[str, Kind]:
                         "two columns of the scores would have one name",
                         where=f"task {task.task.name}",
                         found=column,
+                        expected=f"metrics of other names, none of them {', '.join(UNIT)}",
                         hint="--task exports one task alone; the scores are in scores.jsonl too",
                     )
     return columns

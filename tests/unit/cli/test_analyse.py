@@ -224,7 +224,10 @@ def test_an_analysis_that_raises_is_told_as_its_plugins_failure(scored_run, caps
     assert main(["analyse", "toy-broken", str(scored_run.path), "--task", "toy"]) == 1
     err = capsys.readouterr().err
     assert "harness: plugin 'toy' of toyanalyses: 'toy-broken' failed" in err
-    assert "ZeroDivisionError" in err
+    assert err.endswith(
+        "\nZeroDivisionError: division by zero\n"
+        "  to do:    mend the plugin, or tell those who keep it\n"
+    )
 
 
 def test_figures_are_drawn_where_asked(scored_run, tmp_path, capsys):

@@ -126,6 +126,14 @@ a package cannot well be called 'json'
     "completion tcsh": """\
 argument bash|zsh|fish: invalid choice: 'tcsh' (choose from 'bash', 'zsh', 'fish')
   to do:    `harness completion --help` lists what there is""",
+    "requests --model baseline --judge lexical --out a.jsonl --retry_failures": """\
+--retry_failures means nothing to `harness requests`
+  to do:    leave --retry_failures out, or give it to `harness run`""",
+    "--model baseline --limit 0.5": """\
+--limit of lm-evaluation-harness has no such meaning here
+  found:    0.5
+  expected: a whole number of users or samples, not a share
+  to do:    docs/coming-from-lm-eval.md has every option""",
     "requests --model baseline --judge lexical --out harness.toml": """\
 harness.toml: requests overwrite nothing
   found:    a file
@@ -153,6 +161,31 @@ def test_commands(command, tmp_path, capsys):
     # Before it may stand what the settings say.
     said = capsys.readouterr().err.rpartition("harness: ")[2]
     assert said == f"{COMMANDS[command]}\n"
+
+
+def test_arguments_after_the_name_of_a_model(tmp_path, capsys):
+    (tmp_path / "harness.toml").write_text("[models.mine]\nkind = 'openai'\n")
+    assert main(["--model", "baseline", "--judge", "mine: m", "--tasks", "interests"]) == 2
+    assert (
+        capsys.readouterr().err.rpartition("harness: ")[2]
+        == """\
+harness.toml:1: the arguments given to the model 'mine' cannot be used
+  found:    'mine: m'
+  expected: names, and values without `,name=` or blanks at their ends
+"""
+    )
+
+
+def test_a_sample_that_the_run_has_not(kept_run, toy_plugin, capsys):
+    assert main(["show", str(kept_run.path), "--sample", "anna"]) == 1
+    assert (
+        capsys.readouterr().err.replace(str(kept_run.path), "RUN")
+        == """\
+harness: RUN: no record of an item or user of that name
+  found:    anna
+  expected: an id, as ann, ann/1
+"""
+    )
 
 
 @pytest.mark.parametrize(

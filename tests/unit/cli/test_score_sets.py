@@ -286,8 +286,15 @@ def test_an_oracle_without_a_task_that_has_one_is_refused(tmp_path: Path) -> Non
 def test_an_oracle_is_that_of_one_task(tmp_path: Path) -> None:
     one = a_run(tmp_path, "one", {"ann": [1], "bob": [2]}, tasks=("s", "t"))
     file = tmp_path / "o.json"
-    with pytest.raises(UsageError, match="--task TASK"):
+    with pytest.raises(UsageError) as caught:
         scored(one, "--export_oracle", str(file))
+    assert (
+        str(caught.value)
+        == """\
+--export_oracle: an oracle is one task's, and these runs have several
+  found:    s, t
+  expected: --task TASK"""
+    )
     assert scored(one, "--export_oracle", str(file), "--task", "s") == 0
     assert json.loads(file.read_text()) == {"ann": [1], "bob": [2]}
 

@@ -305,7 +305,7 @@ def test_a_run_that_differs_is_named_with_what_differs_and_forced_in(
     runs = three_runs(tmp_path)
     runs.append(a_run(tmp_path, "odd", {"ann": [5], "bob": [5]}, options={"window": 50}))
     assert scored(*runs) == 0
-    assert "left out: odd (odd): options.window 50 against 100" in capsys.readouterr().out
+    assert "left out: odd: options.window 50 against 100" in capsys.readouterr().out
     assert scored(*runs, "--force") == 0
     out = capsys.readouterr().out
     assert "odd * was forced in (odd): options.window 50 against 100" in out

@@ -412,7 +412,7 @@ def test_errors_that_are_all_the_same_have_no_correlation(kept):
         for k, tau in ((1, 0.1), (2, 0.2), (3, 0.3))
     ]
     assert rating_tau.run(same, NoOptions()).sheets[1].rows[0] == (
-        "MAE", "easy", "groups", 3, None,
+        "MAE", "easy", "groups", 3, None, None,
     )  # fmt: skip
 
 

@@ -87,7 +87,10 @@ def check_drawable(path: Path) -> None:
         )
     if not path.parent.is_dir():
         raise UsageError(
-            "there is no such folder", found=str(path.parent), expected="one for the figures"
+            "there is no such folder",
+            found=str(path.parent),
+            expected="a folder that is there, for the figures",
+            hint="make the folder, or choose another with --plot",
         )
     try:
         import matplotlib  # noqa: F401 - only whether it is there

@@ -183,7 +183,10 @@ def _change(task: Task, path: tuple[str, ...], value: Any, written: str) -> Task
     if part == "options":
         if not isinstance(then, dict):
             raise UsageError(
-                "options are keys and values", where=f"--set {written}", found=repr(value)
+                "options are keys and values",
+                where=f"--set {written}",
+                found=repr(value),
+                expected="options by name: {window: 10}",
             )
         return msgspec.structs.replace(task, options=then)
     raise_first(part_errors(part, then, f"--set {written}"))

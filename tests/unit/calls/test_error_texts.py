@@ -1,12 +1,18 @@
 """What is said of price tables and stores that cannot be used, word for word."""
 
+import contextlib
+import sqlite3
 from pathlib import Path
 
 import pytest
 
-from harness.calls.prices import price_table
+from harness.calls.budget import without_price
+from harness.calls.client import Client
+from harness.calls.engines import EngineRoom
+from harness.calls.prices import price_table, prices_from
 from harness.calls.store import Store
 from harness.errors import HarnessError
+from harness.models import CallError, Identity, Message, Request, Sampling
 
 QUOTED = '  expected: a model with its prices: [prices."openai:NAME"], input = 1.25, output = 10'
 
@@ -90,3 +96,105 @@ def test_places_in_which_no_store_can_be(tmp_path, monkeypatch):
         "  found:    [Errno 17] File exists: 'file'\n"
         "  to do:    name a file in another folder with --store"
     )
+
+
+def test_a_database_of_another_program(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with contextlib.closing(sqlite3.connect("other.sqlite")) as other:
+        other.execute("CREATE TABLE films (name TEXT)")
+        other.commit()
+    assert (
+        said(Store.open, Path("other.sqlite"))
+        == """\
+other.sqlite: the file is not a store that this version can use
+  found:    an SQLite file with mark 0x0 and format 0
+  expected: mark 0x48524e53 and format 1
+  to do:    name another file with --store"""
+    )
+
+
+def test_models_without_a_price():
+    prices = prices_from(
+        {"openai:a": {"input": 1, "output": 2}, "currency": "EUR"}, where="prices.toml"
+    )
+    unpriced = [Identity(kind="openai", name=name) for name in "cb"]
+    assert (
+        str(without_price(unpriced, prices))
+        == """\
+prices.toml: --max_cost needs a price of every model that may be asked
+  found:    no price of openai:b, openai:c
+  expected: [prices."openai:b"] with input and output, in --prices FILE"""
+    )
+
+
+class Failing:
+    """A model whose engine opens, closes and answers, or fails with what it was given."""
+
+    identity = Identity(kind="fake", name="one")
+    occupies = "gpu"
+    concurrency = 1
+
+    def __init__(self, **failures):
+        self._failures = failures
+
+    async def open(self):
+        self._fail("open")
+
+    async def close(self):
+        self._fail("close")
+
+    async def ask(self, request):
+        self._fail("ask")
+
+    def _fail(self, name):
+        if name in self._failures:
+            raise self._failures[name]
+
+
+async def entered_and_closed(model):
+    room = EngineRoom(tell=lambda text: None)
+    async with room.enter(model):
+        pass
+    await room.close()
+
+
+ENGINES = {
+    "open": """\
+fake:one: the model cannot be opened
+  found:    RuntimeError: no room""",
+    "close": """\
+fake:one: an engine could not be closed
+  found:    RuntimeError: no room""",
+}
+
+
+@pytest.mark.parametrize("when", ENGINES)
+async def test_engines(when):
+    with pytest.raises(HarnessError) as caught:
+        await entered_and_closed(Failing(**{when: RuntimeError("no room")}))
+    assert str(caught.value) == ENGINES[when]
+
+
+ENDS = {
+    "auth": """\
+fake:one: the model cannot be used
+  found:    auth: said no
+  to do:    check the key that the model is given""",
+    "not_found": """\
+fake:one: the model cannot be used
+  found:    not_found: said no
+  to do:    check the model's name and its address""",
+    "connection": """\
+fake:one: the model cannot be used
+  found:    connection: said no
+  to do:    start the server, or check the address that the model is given""",
+}
+
+
+@pytest.mark.parametrize("cause", ENDS)
+async def test_errors_that_end_a_run(cause):
+    model = Failing(ask=CallError(cause, "said no", fatal=True))
+    request = Request(messages=(Message(role="user", content="a"),), sampling=Sampling(), seed=0)
+    with pytest.raises(HarnessError) as caught:
+        await Client(store=None, run_id="r1").ask(model, request, role="candidate", stage="extract")
+    assert str(caught.value) == ENDS[cause]

@@ -235,18 +235,31 @@ def test_of_very_many_names_some_stand_at_the_axis():
     assert len(axes.patches) == 325
 
 
+UNDRAWABLE = """\
+figures cannot be drawn into such a file
+  found:    DIR/NAME
+  expected: a name that ends in .svg, .png, .pdf"""
+
+
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("plot.gif", "ends in .svg, .png, .pdf"),
-        ("plot", "ends in"),
-        ("no/plot.svg", "no such fold"),
+        ("plot.gif", UNDRAWABLE),
+        ("plot", UNDRAWABLE),
+        (
+            "no/plot.svg",
+            """\
+there is no such folder
+  found:    DIR/no
+  expected: a folder that is there, for the figures
+  to do:    make the folder, or choose another with --plot""",
+        ),
     ],
 )
 def test_a_file_that_cannot_be_is_refused(tmp_path, name, said):
     with pytest.raises(UsageError) as caught:
         check_drawable(tmp_path / name)
-    assert said in str(caught.value)
+    assert str(caught.value).replace(str(tmp_path), "DIR") == said.replace("NAME", name)
 
 
 def test_a_place_that_cannot_be_written_is_told_with_the_option_that_chose_it(tmp_path):
@@ -276,7 +289,10 @@ def test_without_matplotlib_the_extra_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(UsageError) as caught:
         check_drawable(tmp_path / "plot.svg")
-    assert caught.value.hint == "pip install 'user-understanding-harness[analysis]'"
+    first, found, hint = str(caught.value).splitlines()
+    assert first == "drawing figures needs matplotlib"
+    assert found.startswith("  found:    import of matplotlib")  # the rest is Python's own
+    assert hint == "  to do:    pip install 'user-understanding-harness[analysis]'"
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,14 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from harness.errors import HarnessError
-from harness.tasks.changes import parse_change
+from harness.tasks.catalogue import Catalogue
+from harness.tasks.changes import apply_changes, parse_change
 from harness.tasks.load import load_file
+from harness.tasks.options import typed_options
 
 FILES = {
     b"task: a\n? [1]\n: b\n": """\
@@ -93,6 +96,47 @@ m.yaml:3:1: `matrix` makes too many tasks
   found:    10,100 combinations
   expected: 5,000 at most""",
     ),
+    "one name for all": (
+        {"m": "task: m\nextends: base\nmatrix: {window: [1, 2]}"},
+        "m.yaml",
+        """\
+m.yaml:1:7: several tasks of the matrix would have the same name
+  found:    m
+  expected: a name that holds {window}""",
+    ),
+    "one name for two": (
+        {"m": "task: m_{b}{c}\nextends: base\nmatrix: {b: [x, xy], c: [yz, z]}"},
+        "m.yaml",
+        """\
+m.yaml:1:7: two tasks of the matrix have the same name
+  found:    m_xyz
+  expected: something between the {…}, so that every combination has its own""",
+    ),
+    "a value twice": (
+        {"m": "task: m_{window}\nextends: base\nmatrix: {window: [1, '1']}"},
+        "m.yaml",
+        """\
+m.yaml:3:22: `matrix.window` lists a value twice
+  found:    "1"
+  expected: each value once""",
+    ),
+    "a key that is no option": (
+        {"m": "task: m\nextends: base\nmatrix: {b c: [1]}"},
+        "m.yaml",
+        """\
+m.yaml:3:10: a key of `matrix` that is no option
+  found:    b c
+  expected: the name of an option: letters, digits and _""",
+    ),
+    "a place that is no key": (
+        {"m": "task: m_{windw}\nextends: base\nmatrix: {window: [1]}"},
+        "m.yaml",
+        """\
+m.yaml:1:7: `task` holds {windw}, which is no key of the matrix
+  found:    m_{windw}
+  expected: one of {window}
+  to do:    did you mean 'window'?""",
+    ),
 }
 
 
@@ -154,3 +198,64 @@ def test_a_change_whose_value_cannot_be_read():
   expected: a value as YAML has it: 3, 1e-5, true, [a, b], {a: 1}, text
   to do:    quotes make any value text"""
     )
+
+
+CHANGES = {
+    ("data.hub.config", "c"): """\
+--set data.hub.config: 'data' of the task 'base' cannot be changed so
+  found:    'c'
+  expected: Object missing required field `repo` - at `$.hub`""",
+    ("options", 3): """\
+--set options: options are keys and values
+  found:    3
+  expected: options by name: {window: 10}""",
+    ("windw", 3): """\
+--set windw: no chosen task has 'windw'
+  expected: one of the options extra, names, threshold, weights, window, \
+or a path in data, roles, stages, interval, least_scored, metrics
+  to do:    did you mean 'window'?""",
+}
+
+
+@pytest.mark.parametrize(("path", "value"), CHANGES)
+def test_changes(path, value, catalogue, site):
+    tasks = catalogue().select(["base"]).tasks
+    benchmark = site.plugins().benchmark
+    assert (
+        said(lambda: apply_changes(tasks, {path: value}, benchmark=benchmark))
+        == CHANGES[path, value]
+    )
+
+
+class Range(msgspec.Struct, frozen=True):
+    low: int = 0
+    high: int = 9
+
+    def __post_init__(self) -> None:
+        if self.low > self.high:
+            raise ValueError("low is above high")
+
+
+def test_options_that_cannot_go_together(catalogue):
+    found = catalogue(one="task: one\nextends: base\noptions:\n  low: 10")
+    (task,) = found.select(["one"]).tasks
+    assert (
+        said(lambda: typed_options(task, Range))
+        == """\
+one.yaml:4:3: the options cannot be used
+  expected: low is above high"""
+    )
+
+
+def test_a_folder_without_task_files(catalogue, site, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    Path("empty").mkdir()
+    plugins = site.plugins()
+    for name in ("empty", "none"):
+        assert (
+            said(lambda name=name: Catalogue(plugins, include_path=[Path(name)]))
+            == f"""\
+--include_path names no folder of task files
+  found:    {name}
+  expected: a folder with files that end in .yaml or .yml"""
+        )

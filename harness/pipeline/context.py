@@ -114,6 +114,7 @@ class StageContext:
         if judge is None:
             raise PluginError(
                 f"stage {self.stage.name!r} has {role!r} judge without declaring it as a judge",
+                found=self._binding(role).label,
                 expected="the role in the stage's `judges`",
             )
         return judge
@@ -146,6 +147,7 @@ class StageContext:
                 f"stage {self.stage.name!r} asks a role it does not declare",
                 found=role,
                 expected=", ".join((*self.stage.roles, *self.stage.judges)) or "no role",
+                hint="add it to the stage's `roles`, or to its `judges` if it judges there",
             )
         return self.bindings[role]
 

@@ -140,8 +140,9 @@ def _lines(path: Path) -> Iterator[tuple[int, Any]]:
                     yield number, _decoded(line)
     except OSError as error:
         raise UsageError(
-            "a file of answers cannot be read", where=str(path), found=error.strerror
-        ) from error
+            "a file of answers cannot be read", where=str(path), found=error.strerror,
+            expected="a file of JSON lines, as a batch service writes it",
+        ) from error  # fmt: skip
 
 
 def _decoded(line: bytes) -> Any:

@@ -99,7 +99,9 @@ def subject(name: str) -> Subject:
             f"{'several plugins are' if found else 'no plugin is'} called {name!r}",
             found=", ".join(f"{point.name} = {point.value}" for point in among) or "no plugin",
             expected=f"the name of one entry point of the group {GROUP!r}, or its package",
-            hint=did_you_mean(name, [point.name for point in points])
+            hint="ask for one of them by its own name"
+            if found
+            else did_you_mean(name, [point.name for point in points])
             or "install the package first: pip install -e .",
         )
     plugins = load_plugins()

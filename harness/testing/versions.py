@@ -144,7 +144,10 @@ def main() -> int:
     asked = parser.parse_args()
     try:
         if not asked.file.resolve().parent.is_dir():
-            raise UsageError("no such folder", found=str(asked.file.parent))
+            raise UsageError(
+                "no such folder", found=str(asked.file.parent),
+                expected="a folder that is there, for the file of versions",
+            )  # fmt: skip
         before = read_pins(asked.file)
         now = pins_of(subject(asked.plugin))
     except HarnessError as error:

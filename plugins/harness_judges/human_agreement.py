@@ -79,10 +79,11 @@ def run(tasks: Sequence[KeptTask], options: Options) -> Report:
     matchings = {id(task): match(labels, decisions_of(task), task=task.task.name) for task in tasks}
     compared = [each for task in tasks for each in compared_in(task, matchings[id(task)].found)]
     if not compared:
+        items = tuple(dict.fromkeys(row.item for row in labels.rows))
         raise UsageError(
             "no label is of anything that these runs judged",
             where=", ".join(options.labels),
-            found=f"items {', '.join(dict.fromkeys(row.item for row in labels.rows[:3]))}, …",
+            found=f"items {', '.join(items[:3])}" + (", …" if len(items) > 3 else ""),
             expected="items as `harness show RUN --sample ITEM` knows them",
         )
     return Report(

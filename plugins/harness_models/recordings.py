@@ -271,6 +271,7 @@ def _identity_of(manifest: Manifest, role: str, path: Path) -> dict[str, Any]:
         raise UsageError(
             f"several models played the role {role!r} in this run",
             where=str(path),
+            found=f"{len(several)} models",
             expected="a run whose tasks have one",
         )
     found: dict[str, Any] = models[role]

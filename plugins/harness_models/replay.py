@@ -36,7 +36,11 @@ class ReplayModel:
             self._recording.open()
         except DataError as error:
             raise ModelError(
-                "the recording cannot be used", where=self._recording.label, found=str(error)
+                f"the recording cannot be used: {error.problem}",
+                where=error.where or self._recording.label,
+                found=error.found,
+                expected=error.expected,
+                hint=error.hint,
             ) from error
         self._asked = self._missing = 0
 

@@ -227,6 +227,7 @@ def _check_environment(args: VllmArgs) -> bool:
             "the interpreter that should run vLLM does not work",
             where=python,
             found=(done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1],
+            expected="the python of an environment that has vllm",
         ) from None
     if not found["vllm"]:
         raise ModelError(

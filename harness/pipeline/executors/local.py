@@ -148,7 +148,11 @@ class LocalExecutor:
                 return
             if not self._workers and not self._changed.is_set():
                 waiting = ", ".join(run.context.label for run in self._plan.unfinished())
-                raise HarnessError("no stage can go on, though some are not done", found=waiting)
+                raise HarnessError(
+                    "no stage can go on, though some are not done",
+                    found=waiting,
+                    expected="stages whose `after` lead back to a first one",
+                )
             await self._changed.wait()
 
     async def _start_ready_stages(self) -> None:

@@ -2,7 +2,9 @@
 
 import pytest
 
+import harness
 from harness import plugin_manager
+from harness.cli.main import main
 from harness.errors import HarnessError
 from harness.judging import JudgeParts
 
@@ -43,4 +45,56 @@ def test_arguments_of_a_judge_that_is_its_model():
         "the judge 'llm' has no arguments of its own\n"
         "  found:    tries\n"
         "  expected: those of its model: llm:openai:model=NAME"
+    )
+
+
+LABELS = {
+    "item,label\nann/1,\n": """\
+labels.csv: nobody has labelled anything
+  expected: rows with an item and a label
+""",
+    "item,label\nann/9,yes\nbob/9,no\n": """\
+labels.csv: no label is of anything that these runs judged
+  found:    items ann/9, bob/9
+  expected: items as `harness show RUN --sample ITEM` knows them
+""",
+    "item,label\nann/9,yes\nann/9,yes\nann/8,no\nann/7,no\nann/6,no\n": """\
+labels.csv: no label is of anything that these runs judged
+  found:    items ann/9, ann/8, ann/7, …
+  expected: items as `harness show RUN --sample ITEM` knows them
+""",
+}
+
+
+@pytest.fixture
+def told(tmp_path, monkeypatch, capsys):
+    """What `harness analyse` says of a run that one judge judged."""
+    monkeypatch.chdir(tmp_path)
+    result = harness.evaluate(
+        "interests", model="baseline", judge="lexical", data="sample", limit=2,
+        output_path=tmp_path, use_store=False,
+    )  # fmt: skip
+
+    def said(analysis, *more):
+        capsys.readouterr()
+        assert main(["analyse", analysis, str(result.folder), *more]) == 2
+        return capsys.readouterr().err
+
+    return said
+
+
+@pytest.mark.parametrize("labels", LABELS)
+def test_labels_that_say_nothing_of_a_run(labels, told, tmp_path):
+    (tmp_path / "labels.csv").write_text(labels)
+    assert told("judge-agreement", "--labels", "labels.csv") == f"harness: {LABELS[labels]}"
+
+
+def test_a_run_without_a_panel(told):
+    assert (
+        told("judge-panel")
+        == """\
+harness: no task of these runs was judged by a panel
+  found:    interests
+  expected: a run with --judge panel:SPEC+SPEC+…
+"""
     )

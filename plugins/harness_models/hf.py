@@ -199,6 +199,7 @@ def _checked_python(name: str) -> str:
             "the interpreter that should run transformers does not work",
             where=python,
             found=(done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1],
+            expected="the python of an environment that has transformers[serving]",
         ) from None
     if missing:
         raise ModelError(

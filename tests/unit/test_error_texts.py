@@ -165,6 +165,24 @@ def run(tmp_path_factory):
     return result.folder
 
 
+def test_a_run_that_a_fault_of_ours_ended_says_so_in_its_manifest(tmp_path, monkeypatch):
+    def broken(*given):
+        raise RuntimeError("nobody thought of this")
+
+    monkeypatch.setattr("harness.pipeline.run._score_finished", broken)
+    with pytest.raises(RuntimeError, match="nobody thought of this"):
+        harness.evaluate(
+            "interests", model="baseline", judge="lexical", data="sample", limit=2,
+            output_path=tmp_path, use_store=False,
+        )  # fmt: skip
+    [folder] = (each for each in tmp_path.iterdir() if each.is_dir())
+    manifest = json.loads((folder / "manifest.json").read_text())
+    assert (manifest["status"], manifest["problem"]) == (
+        "failed",
+        "the harness itself failed: its traceback tells where",
+    )
+
+
 COMMANDS = {
     "export RUN --format csv --task interest --out x": """\
 the run has no task 'interest'

@@ -146,6 +146,18 @@ def test_a_role_that_answers_for_another_is_asked():
     assert bound["reader"].model.identity.name == "big"
 
 
+def test_a_task_that_speaks_of_a_role_that_there_is_not_is_told_those_there_are():
+    bench = benchmark(("name", ("candidate",), ()), ("support", (), ("judge",)))
+    with pytest.raises(UsageError) as caught:
+        binder = RoleBinder(settings(roles={"judge": "words"}), FakePlugins())
+        binder.bind(task(reader=RoleSpec()), bench, bench.stages)
+    assert str(caught.value) == (
+        "task t speaks of a role its benchmark does not have\n"
+        "  found:    reader\n"
+        "  expected: candidate, judge"
+    )
+
+
 def test_a_judge_by_rule_needs_no_model():
     bound = bind(settings(roles={"judge": "words"}))
     assert bound["judge"].model is None

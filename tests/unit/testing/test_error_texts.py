@@ -78,18 +78,18 @@ the plugin 'films' is not loaded, and has no versions to pin
 
 
 def test_code_that_no_pin_can_hold(site):
-    site.install("acme", {"acme": "acme"}, {"acme.py": "f = lambda: 1\n"})
-    import acme
+    site.install("bolts", {"bolts": "bolts"}, {"bolts.py": "f = lambda: 1\n"})
+    import bolts
 
     assert (
-        said(code_of, acme.f, package="acme")
+        said(code_of, bolts.f, package="bolts")
         == """\
-no code of acme can be found to pin
-  found:    acme: <lambda>
+no code of bolts can be found to pin
+  found:    bolts: <lambda>
   expected: functions and classes with `def` and `class` at the top level of a module"""
     )
     assert (
-        said(code_of, len, package="acme").splitlines()[1] == "  found:    <built-in function len>"
+        said(code_of, len, package="bolts").splitlines()[1] == "  found:    <built-in function len>"
     )
 
 

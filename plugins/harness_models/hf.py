@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 from collections.abc import Sequence
 from functools import partial
@@ -28,7 +27,7 @@ from harness_models.hf_wire import checked, fields
 from harness_models.launching import without_secrets
 from harness_models.ports import HOST
 from harness_models.served import Engine, ServedModel
-from harness_models.server_args import bad, flags_of, refuse_revision
+from harness_models.server_args import bad, flags_of, looked_into, refuse_revision
 from harness_models.weights import (
     check_template,
     checked_folder,
@@ -183,24 +182,7 @@ def _ends(args: HfArgs, revision: str | None) -> list[int]:
 
 def _checked_python(name: str) -> str:
     """The interpreter, ModelError where it is not there or cannot serve."""
-    python = shutil.which(name)
-    if python is None:
-        raise ModelError(
-            "the interpreter that should run transformers does not exist",
-            where="--model_args",
-            found=f"python={name}",
-            expected="the python of an environment that has transformers[serving]",
-        )
-    done = subprocess.run([python, "-c", LOOK], capture_output=True, text=True, check=False)
-    try:
-        missing: list[str] = json.loads(done.stdout)
-    except ValueError:
-        raise ModelError(
-            "the interpreter that should run transformers does not work",
-            where=python,
-            found=(done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1],
-            expected="the python of an environment that has transformers[serving]",
-        ) from None
+    python, missing = looked_into(name, LOOK, program="transformers", needs="transformers[serving]")
     if missing:
         raise ModelError(
             "transformers is not installed, or not with what serving needs",

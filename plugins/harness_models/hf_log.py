@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from harness_models.served import Trouble
+from harness_models.served import trouble
 
 STAGES = tuple(
     (re.compile(pattern), meaning)
@@ -16,61 +16,52 @@ STAGES = tuple(
 )
 
 
-def _trouble(pattern: str, cause: str, cure: str) -> Trouble:
-    """One whose sentences hold the match's groups in braces."""
-    return Trouble(
-        pattern=re.compile(pattern),
-        cause=lambda found: cause.format(**found.groupdict()),
-        cure=lambda found: cure.format(**found.groupdict()),
-    )
-
-
 TROUBLES = (
-    _trouble(
+    trouble(
         r"Missing dependencies for serving|No module named '(fastapi|uvicorn|openai|pydantic)'",
         "transformers is installed without what serving needs",
         'pip install "transformers[serving]" into the environment of python=…',
     ),
-    _trouble(
+    trouble(
         r"No module named 'torch'|PyTorch (was not found|library but it was not found)",
         "transformers is installed without torch",
         "pip install torch into the environment of python=…",
     ),
-    _trouble(
+    trouble(
         r"tokenizer\.chat_template is not set|does not have a chat template",
         "the checkpoint has no chat template, so it cannot be asked",
         "chat_template=FILE.jinja, the one that it was trained with",
     ),
-    _trouble(
+    trouble(
         r"Unsupported dtype: '(?P<dtype>[^']*)'",
         "there is no dtype {dtype}",
         "dtype=auto, float32, float16 or bfloat16",
     ),
-    _trouble(
+    trouble(
         r"Invalid value for '?(?P<reason>[^\n]+)",
         "transformers serve refuses an argument: {reason}",
         "see `transformers serve --help`",
     ),
-    _trouble(
+    trouble(
         r"out of memory\. Tried to allocate (?P<wanted>[\d.]+ \w+)",
         "the GPU is out of memory: {wanted} more are wanted",
         "smaller weights, a smaller max_model_len, or device=cpu",
     ),
-    _trouble(
+    trouble(
         r"`?trust_remote_code=True`?",
         "the checkpoint brings code of its own",
         "trust_remote_code=true, if you have read that code",
     ),
-    _trouble(
+    trouble(
         r"GatedRepoError|gated repo|401 Client Error",
         "the hub does not give these weights to everybody",
         "accept their licence on the hub, and set HF_TOKEN",
     ),
-    _trouble(
+    trouble(
         r"LocalEntryNotFoundError|OfflineModeIsEnabled|outgoing traffic has been disabled"
         r"|couldn't connect to '?https://huggingface\.co",
         "the weights are not in the cache, and the hub cannot be reached",
         "pretrained=FOLDER, or a start with a network",
     ),
-    _trouble(r"No space left on device", "a disk is full", "free some: weights need it"),
+    trouble(r"No space left on device", "a disk is full", "free some: weights need it"),
 )

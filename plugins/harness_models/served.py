@@ -93,6 +93,15 @@ def unchanged(request: Request, reply: Reply) -> Reply:
     return reply
 
 
+def trouble(pattern: str, cause: str, cure: str) -> Trouble:
+    """One whose sentences hold the match's named groups in braces; a dot matches line ends too."""
+    return Trouble(
+        pattern=re.compile(pattern, re.DOTALL),
+        cause=lambda found: cause.format(**found.groupdict()),
+        cure=lambda found: cure.format(**found.groupdict()),
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
 class Engine:
     """How one server is started, how it is asked, and what its log says.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -17,7 +16,7 @@ from harness.models import Identity, Model, ModelSettings
 from harness_models.engine_health import engine_findings
 from harness_models.gpus import GpuMemory
 from harness_models.served import Engine, ServedModel
-from harness_models.server_args import bad, flags_of, refuse_revision
+from harness_models.server_args import bad, flags_of, looked_into, refuse_revision
 from harness_models.vllm_args import (
     KIND,
     OF_THE_MACHINE,
@@ -211,24 +210,7 @@ def _check_environment(args: VllmArgs) -> bool:
 
     ModelError where vLLM is not installed, or was built for a GPU that is not there.
     """
-    python = shutil.which(args.python)
-    if python is None:
-        raise ModelError(
-            "the interpreter that should run vLLM does not exist",
-            where="--model_args",
-            found=f"python={args.python}",
-            expected="the python of an environment that has vllm",
-        )
-    done = subprocess.run([python, "-c", LOOK], capture_output=True, text=True, check=False)
-    try:
-        found = json.loads(done.stdout)
-    except ValueError:
-        raise ModelError(
-            "the interpreter that should run vLLM does not work",
-            where=python,
-            found=(done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1],
-            expected="the python of an environment that has vllm",
-        ) from None
+    python, found = looked_into(args.python, LOOK, program="vLLM", needs="vllm")
     if not found["vllm"]:
         raise ModelError(
             "vLLM is not installed",

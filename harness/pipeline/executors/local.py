@@ -128,11 +128,6 @@ class LocalExecutor:
         self._changed.set()
 
     @property
-    def in_flight(self) -> int:
-        """Items being worked on now."""
-        return sum(feed.run.in_flight for feed in self._feeds.values())
-
-    @property
     def _over(self) -> bool:
         return self._stopped_by is not None or self._crash is not None
 

@@ -104,7 +104,7 @@ def test_the_order_of_a_set_does_not_enter_the_key():
 @pytest.mark.parametrize("at_once", [False, True], ids=["gentle", "at once"])
 async def test_a_stop_while_items_are_made_is_heard_and_loses_nothing(house, scripted, at_once):
     house.prompts = SAY
-    made, go_on = [], asyncio.Event()
+    made, go_on, quick = [], asyncio.Event(), asyncio.Event()
 
     class Slow(scripted):
         async def ask(self, request):
@@ -114,11 +114,12 @@ async def test_a_stop_while_items_are_made_is_heard_and_loses_nothing(house, scr
 
     async def say(item, desk):
         answer = await desk.ask("candidate", "say", {"word": item.word}, read=TextReader())
+        if item.word == "quick":
+            quick.set()
         return answer.value if isinstance(answer, Parsed) else answer
 
     async def last_but_slow(item, desk):
-        while house.executor.in_flight > 2:  # noqa: ASYNC110 - others' turns are what is waited for
-            await asyncio.sleep(0)
+        await quick.wait()
         for _ in range(10):  # who answered "quick" looks for another item
             await asyncio.sleep(0)
         return "x"

@@ -165,13 +165,10 @@ class Client:
         """
         began = time.monotonic()
         key = self.key(model.identity, request, repeat=repeat)
-        drawn = msgspec.structs.replace(
-            request, seed=call_seed(request.seed, repeat), repeat=repeat
-        )
         use = self.usage.of(stage, role)
         use.calls += 1
         if model.identity.scope == "call":
-            return await self._call(model, drawn, key=key, use=use)
+            return await self._call(model, _drawn(request, repeat), key=key, use=use)
         stored = None if refresh else self._stored(key)
         if stored is not None:
             use.from_store += 1
@@ -181,6 +178,7 @@ class Client:
         arrived = None if refresh else self._mailbox.answer(key)
         if arrived is not None:
             return self._taken_in(arrived, key=key, use=use)
+        drawn = _drawn(request, repeat)
         try:
             self._mailbox.refuse_to_ask(model, drawn, key=key, role=role)
         except PutOff:
@@ -501,3 +499,8 @@ class Client:
             if self._stopped is not None:
                 line.end(self._stopped)
         return line
+
+
+def _drawn(request: Request, repeat: int) -> Request:
+    """The request as it is sent, with the seed that this repeat of it is drawn by."""
+    return msgspec.structs.replace(request, seed=call_seed(request.seed, repeat), repeat=repeat)

@@ -19,7 +19,6 @@ import pytest
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-OWN = ROOT / ".venv-vllm"
 
 WAIT = 300.0
 """Seconds that a start, and whatever else is waited for, may take on a slow machine."""
@@ -32,21 +31,27 @@ FRUGAL = {
 """An engine that takes one gigabyte for prompts, and talks to nobody."""
 
 
-def left_out() -> str | None:
-    """Why the engine tests are not run; None where they are."""
-    wanted = os.environ.get("HARNESS_TEST_VLLM", "")
-    if wanted == "1" or (not wanted and (OWN / ".installed").exists()):
-        return None
-    return f"HARNESS_TEST_VLLM={wanted}" if wanted else "no .venv-vllm: see `make test-vllm`"
+def interpreter_of(engine: str) -> str:
+    """The interpreter that has an engine; without one the tests are skipped, and say so."""
+    own, asked = ROOT / f".venv-{engine}", f"HARNESS_TEST_{engine.upper()}"
+    wanted = os.environ.get(asked, "")
+    if wanted not in ("", "1"):
+        pytest.skip(f"{asked}={wanted}")
+    if not wanted and not (own / ".installed").exists():
+        pytest.skip(f"no .venv-{engine}: see `make test-{engine}`")
+    return os.environ.get(f"HARNESS_{engine.upper()}_PYTHON") or str(own / "bin" / "python")
 
 
 @pytest.fixture(scope="session")
 def vllm_python() -> str:
-    """The interpreter that has vLLM; the tests are skipped, and say so, where none was made."""
-    reason = left_out()
-    if reason is not None:
-        pytest.skip(reason)
-    return os.environ.get("HARNESS_VLLM_PYTHON") or str(OWN / "bin" / "python")
+    """The interpreter that has vLLM."""
+    return interpreter_of("vllm")
+
+
+@pytest.fixture(scope="session")
+def hf_python() -> str:
+    """The interpreter that has transformers and what it serves with."""
+    return interpreter_of("hf")
 
 
 @contextmanager

@@ -26,27 +26,9 @@ pytestmark = [
 ]
 
 HERE = Path(__file__).resolve().parent
-OWN = HERE.parents[1] / ".venv-hf"
 CONTEXT = 4096
 NAMED = '[{"interest": "gardening", "items": [1, 2, 3, 4, 5, 6, 7, 8]}]'
 """Among the first eight of anybody in the sample is one that they liked."""
-
-
-def left_out() -> str | None:
-    """Why these tests are not run; None where they are."""
-    wanted = os.environ.get("HARNESS_TEST_HF", "")
-    if wanted == "1" or (not wanted and (OWN / ".installed").exists()):
-        return None
-    return f"HARNESS_TEST_HF={wanted}" if wanted else "no .venv-hf: see `make test-hf`"
-
-
-@pytest.fixture(scope="session")
-def hf_python() -> str:
-    """The interpreter that has transformers; the tests are skipped, and say so, without one."""
-    reason = left_out()
-    if reason is not None:
-        pytest.skip(reason)
-    return os.environ.get("HARNESS_HF_PYTHON") or str(OWN / "bin" / "python")
 
 
 @pytest.fixture(scope="session")

@@ -31,24 +31,30 @@ def canonical(value: Any) -> bytes:
     return _canonical(value).encode("ascii")
 
 
-def canonical_struct(value: msgspec.Struct) -> bytes:
-    """The same of a struct's fields; each must hold what it declares, as what JSON gave back does.
+def struct_texts(value: msgspec.Struct) -> tuple[bytes, bytes]:
+    """A struct's JSON text, and the canonical one; each field must hold what it declares.
 
-    Several times faster on long texts in ASCII, unless a field's type holds more than text, whole
-    numbers, truth, null, and lists and structs of these.
+    Both are one on ASCII, and made several times faster, unless a field's type holds more than
+    text, whole numbers, truth, null, and lists and structs of these.
     """
-    if not _is_plain(type(value)):
-        return canonical(msgspec.to_builtins(value, order="deterministic"))
-    return canonical_plain(value)
+    text = _sorted(value)
+    if _is_plain(type(value)) and _is_canonical(text):
+        return text, text
+    return text, canonical(msgspec.to_builtins(value, order="deterministic"))
 
 
 def canonical_plain(value: Any) -> bytes:
-    """The same of text, whole numbers, truth, null, and lists and structs of these."""
+    """The canonical text of text, whole numbers, truth, null, and lists and structs of these."""
     with suppress(UnicodeEncodeError):  # half of a surrogate pair
-        data = _sorted(value)
-        if data.isascii() and b"\x7f" not in data:
-            return data
+        text = _sorted(value)
+        if _is_canonical(text):
+            return text
     return canonical(msgspec.to_builtins(value, order="deterministic"))
+
+
+def _is_canonical(text: bytes) -> bool:
+    """Whether nothing in the sorted JSON of a plain value would be escaped."""
+    return text.isascii() and b"\x7f" not in text
 
 
 @functools.cache

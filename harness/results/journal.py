@@ -58,14 +58,16 @@ class JournalWriter:
     def append(self, record: JournalLine[Any, Any]) -> None:
         """Take one record; ValueError where it holds what no line can hold, and nothing is written.
 
-        JSON has no NaN and no infinity, and the codec writes null for them. So only a line with a
-        null in it needs the slow look at every number, and most lines have none.
+        JSON has no NaN and no infinity, and the codec writes null for them. So only an outcome with
+        a null in it needs the slow look at every number, and most have none. Items came out of JSON
+        once already; of a call only its logprobs are numbers that somebody else made.
         """
         self._check()
         start = len(self._buffer)
         try:
             self._encoder.encode_into(record, self._buffer, -1)
-            if self._buffer.find(b"null", start) >= 0 and holds_non_finite(record):
+            made = record.outcome, [call.logprobs for call in record.calls if call.logprobs]
+            if b"null" in self._encoder.encode(made) and holds_non_finite(made):
                 raise ValueError("a number in it is NaN or infinite")
         except (TypeError, ValueError, OverflowError, RecursionError) as error:
             del self._buffer[start:]

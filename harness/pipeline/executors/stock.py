@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from harness.errors import HarnessError, PluginError
-from harness.hashing import KEY_BYTES, canonical_struct, digest_bytes
+from harness.hashing import KEY_BYTES, digest_bytes, struct_texts
 from harness.pipeline.benchmark import Item
 from harness.pipeline.plan import StageRun
 from harness.results.files import storage_error
@@ -35,21 +35,20 @@ class Stock:
         self._file = tempfile.SpooledTemporaryFile(HELD, buffering=BUFFER, dir=str(folder))  # noqa: SIM115
         self._folder = folder
         self._sizes = array("I")
-        self._encode = msgspec.json.Encoder().encode
         self._decode = msgspec.json.Decoder(kind).decode
 
     def __len__(self) -> int:
         return len(self._sizes)
 
-    def add(self, key: bytes, item: Item) -> None:
+    def add(self, stage_key: str, item: Item) -> None:
         """Keep an item; ValueError where it would not come back, StorageError where no room is."""
-        data = self._encode(item)
-        if (read := self._decode(data)) != item:
+        text, canonical = struct_texts(item)
+        if (read := self._decode(text)) != item:
             raise ValueError(_difference(item, read))
         with self._room():
-            self._file.write(key)
-            self._file.write(data)
-        self._sizes.append(len(data))
+            self._file.write(bytes.fromhex(record_key(stage_key, canonical)))
+            self._file.write(text)
+        self._sizes.append(len(text))
 
     def seal(self) -> None:
         """End the adding; StorageError where what was added finds no room after all."""
@@ -108,9 +107,9 @@ async def fill(run: StageRun, breathe: Breathe, over: Callable[[], bool]) -> Sto
     return stock
 
 
-def record_key(stage_key: str, item: Item) -> str:
-    """The key of an item's record: the stage's key with the item's content."""
-    return digest_bytes(stage_key.encode("ascii") + canonical_struct(item))
+def record_key(stage_key: str, item: bytes) -> str:
+    """The key of an item's record, from the stage's key and the item's canonical text."""
+    return digest_bytes(stage_key.encode("ascii") + item)
 
 
 def _made(run: StageRun) -> Iterator[Item]:
@@ -128,7 +127,7 @@ def _made(run: StageRun) -> Iterator[Item]:
 
 def _keep(stock: Stock, run: StageRun, item: Item) -> None:
     try:
-        stock.add(bytes.fromhex(record_key(run.context.key, item)), item)
+        stock.add(run.context.key, item)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise PluginError(
             f"an item of stage {run.context.stage.name!r} cannot be kept",

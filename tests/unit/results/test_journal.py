@@ -11,6 +11,7 @@ import pytest
 
 from harness.errors import DataError, StorageError
 from harness.hashing import stable_int
+from harness.models import TokenLogprob
 from harness.outcomes import Broken, Unreadable
 from harness.results.journal import (
     JournalRecords,
@@ -226,6 +227,19 @@ def test_a_number_that_json_lacks_is_refused_and_leaves_no_trace(
             journal.append(record(2, "u", "b", value=value))
         journal.append(record(3, "u", "c", value="null"))
     assert read(tmp_path / "j") == [("u", "a", None), ("u", "c", "null")]
+
+
+def test_logprobs_that_json_lacks_are_refused(tmp_path: Path) -> None:
+    def asked(logprob: float) -> JournalLine[Question, Any]:
+        tokens = (TokenLogprob(token="yes", logprob=logprob),)
+        call = CallRecord(role="candidate", prompt="ask", key=key(9), logprobs=tokens)
+        return msgspec.structs.replace(record(1, "u", "a"), calls=(call,))
+
+    with JournalWriter(tmp_path / "j") as journal:
+        journal.append(asked(-0.5))
+        with pytest.raises(ValueError, match=r"record 'a' cannot be written: .* NaN or infinite"):
+            journal.append(asked(float("-inf")))
+    assert read(tmp_path / "j") == [("u", "a", 1)]
 
 
 @pytest.mark.parametrize("value", [object(), "\ud800", {"deep": [object()]}])

@@ -11,7 +11,7 @@ import logging
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
@@ -117,22 +117,22 @@ class Store:
         finally:
             self._connection.close()
 
-    def memo_get(self, name: str, key: str) -> bytes | None:
-        """What the memo table of that name holds under a key."""
-        row = self._read(MEMO_GET, (name, key))
-        return row[0] if row else None
+    def memo_known(self, name: str, keys: Iterable[str]) -> dict[str, bytes]:
+        """What the memo table of that name holds under these keys."""
+        rows = {key: self._read(MEMO_GET, (name, key)) for key in keys}
+        return {key: row[0] for key, row in rows.items() if row}
 
-    def memo_put(self, name: str, key: str, value: bytes) -> bytes:
-        """Offer a value for a key and get the one that stands: the first ever written."""
+    def memo_keep(self, name: str, values: Mapping[str, bytes]) -> dict[str, bytes]:
+        """Offer values by their keys and get those that stand: the first ever written."""
 
-        def write() -> bytes:
+        def write() -> dict[str, bytes]:
             with self._transaction():
-                self._connection.execute(MEMO_PUT, (name, key, value))
-                row = self._connection.execute(MEMO_GET, (name, key)).fetchone()
-            winner: bytes = row[0]
-            return winner
+                offered = [(name, key, value) for key, value in values.items()]
+                self._connection.executemany(MEMO_PUT, offered)
+                rows = {key: self._fetch(MEMO_GET, (name, key)) for key in values}
+            return {key: row[0] for key, row in rows.items() if row}
 
-        return self._patiently(lambda: self._mended(write))
+        return self._patiently(lambda: self._mended(write)) if values else {}
 
     def _schedule(self) -> None:
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any, Literal, Protocol, TypeVar, overload
@@ -35,10 +35,12 @@ QUOTED = 2000
 class Memo(Protocol):
     """A small table shared by runs; the first write of a key wins."""
 
-    def get(self, key: str) -> str | None: ...
+    def known(self, keys: Iterable[str]) -> dict[str, str]:
+        """The values of these keys, of those that have one."""
+        ...
 
-    def put(self, key: str, value: str) -> str:
-        """The value that holds from now on: this one, or an earlier one."""
+    def keep(self, values: Mapping[str, str]) -> dict[str, str]:
+        """The values that hold from now on for these keys: those given, or earlier ones."""
         ...
 
 

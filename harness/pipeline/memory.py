@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from harness.calls.store import Store
@@ -14,14 +15,14 @@ class StoredMemo:
     store: Store
     name: str
 
-    def get(self, key: str) -> str | None:
-        """The value of a key, None where nobody wrote one."""
-        found = self.store.memo_get(self.name, key)
-        return None if found is None else found.decode()
+    def known(self, keys: Iterable[str]) -> dict[str, str]:
+        """The values of these keys, of those that have one."""
+        return _decoded(self.store.memo_known(self.name, keys))
 
-    def put(self, key: str, value: str) -> str:
-        """The value that holds from now on."""
-        return self.store.memo_put(self.name, key, value.encode()).decode()
+    def keep(self, values: Mapping[str, str]) -> dict[str, str]:
+        """The values that hold from now on for these keys."""
+        offered = {key: value.encode() for key, value in values.items()}
+        return _decoded(self.store.memo_keep(self.name, offered))
 
 
 @dataclass(frozen=True)
@@ -30,13 +31,13 @@ class LocalMemo:
 
     values: dict[str, str] = field(default_factory=dict)
 
-    def get(self, key: str) -> str | None:
-        """The value of a key, None where nobody wrote one."""
-        return self.values.get(key)
+    def known(self, keys: Iterable[str]) -> dict[str, str]:
+        """The values of these keys, of those that have one."""
+        return {key: self.values[key] for key in keys if key in self.values}
 
-    def put(self, key: str, value: str) -> str:
-        """The value that holds from now on."""
-        return self.values.setdefault(key, value)
+    def keep(self, values: Mapping[str, str]) -> dict[str, str]:
+        """The values that hold from now on for these keys."""
+        return {key: self.values.setdefault(key, value) for key, value in values.items()}
 
 
 class Memory:
@@ -51,3 +52,7 @@ class Memory:
         if self._store is not None:
             return StoredMemo(self._store, name)
         return self._local.setdefault(name, LocalMemo())
+
+
+def _decoded(values: Mapping[str, bytes]) -> dict[str, str]:
+    return {key: value.decode() for key, value in values.items()}

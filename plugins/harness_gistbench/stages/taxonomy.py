@@ -55,7 +55,7 @@ async def map_interests(item: Batch, desk: Desk) -> Mapped | Failure:
     taxonomist's, and the batch has no verdict; categories that do not exist are an answer.
     """
     memo = desk.memo(taxonomy_digest(item.categories))
-    known = {name: int(id) for name in item.interests if (id := memo.get(name)) is not None}
+    known = ids_of(memo.known(item.interests))
     remembered = len(known)
     ids = {one.name: one.id for one in item.categories}
     left = tuple(name for name in item.interests if name not in known)
@@ -75,7 +75,7 @@ async def map_interests(item: Batch, desk: Desk) -> Mapped | Failure:
             continue
         read += 1
         new = named(asked, verdict)
-        known.update({name: int(memo.put(name, str(ids[label]))) for name, label in new.items()})
+        known.update(ids_of(memo.keep({name: str(ids[label]) for name, label in new.items()})))
         left = tuple(name for name in asked if name not in new)
         if left and tried < TRIES:
             waiting.append((left, tried + 1))
@@ -84,6 +84,11 @@ async def map_interests(item: Batch, desk: Desk) -> Mapped | Failure:
         unmapped=tuple(name for name in item.interests if name not in known),
         remembered=remembered,
     )
+
+
+def ids_of(memorised: Mapping[str, str]) -> dict[str, int]:
+    """What a memo holds, as the ids of categories."""
+    return {name: int(id) for name, id in memorised.items()}
 
 
 def named(interests: tuple[str, ...], verdict: Classified) -> dict[str, str]:

@@ -10,6 +10,7 @@ import pytest
 
 from harness.hashing import stable_int
 from harness.outcomes import FAILURES
+from harness.pipeline.memory import LocalMemo
 from harness.results.folder import RunFolder
 from harness.results.kept import KeptTask
 from harness.results.manifest import (
@@ -90,7 +91,7 @@ class ScriptedDesk:
 
     def memo(self, name: str) -> Any:
         self.memos.append(name)
-        return SimpleNamespace(get=self.memory.get, put=self.memory.setdefault)
+        return LocalMemo(self.memory)
 
 
 class WrittenHistories(SimpleNamespace):

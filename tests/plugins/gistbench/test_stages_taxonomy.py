@@ -1,11 +1,14 @@
 """Stage 3: distinct interests, each put into one category once for all runs."""
 
+from types import SimpleNamespace
+
 import pytest
 from harness_gistbench.records import Batch, Category, Claim, Kept, Mapped, Options
 from harness_gistbench.stages.taxonomy import batches, map_interests
 
 from harness.judging import Classified, Classify
 from harness.outcomes import NoVerdict
+from harness.pipeline.memory import LocalMemo
 
 TEA, BREAD = Category(4, "Tea"), Category(9, "Bread")
 
@@ -87,9 +90,8 @@ async def test_what_is_remembered_is_not_asked(desk):
 
 async def test_the_first_mapping_that_was_written_holds(desk):
     scripted = desk(labelled("Tea"))
-    scripted.memo = lambda name: type(
-        "Raced", (), {"get": lambda self, key: None, "put": lambda self, key, value: "9"}
-    )()
+    raced = LocalMemo({"rye": "9"})
+    scripted.memo = lambda name: SimpleNamespace(known=lambda keys: {}, keep=raced.keep)
 
     assert (await map_interests(batch("rye"), scripted)).categories == {"rye": 9}
 
@@ -139,8 +141,7 @@ class Spoiled:
         return NoVerdict(self.cause)
 
     def memo(self, name):
-        known = {}
-        return type("Memo", (), {"get": known.get, "put": known.setdefault})
+        return LocalMemo()
 
 
 @pytest.mark.parametrize("cause", ["no_json", "schema", "empty", "truncated", "refused"])

@@ -157,7 +157,7 @@ store = Store.open(Path(sys.argv[1]))
 first = int(sys.argv[2])
 for number in range(first, first + 300):
     store.put(number.to_bytes(16, "big"), b"x")
-print(store.memo_put("taxonomy", "jazz", sys.argv[2].encode()).decode())
+print(store.memo_keep("taxonomy", {"jazz": sys.argv[2].encode()})["jazz"].decode())
 store.close()
 """
 
@@ -172,11 +172,13 @@ def test_several_processes_share_one_file(path):
 
 def test_the_first_memo_stands(path):
     store, other = Store.open(path), Store.open(path)
-    assert store.memo_get("taxonomy", "jazz") is None
-    assert store.memo_put("taxonomy", "jazz", b"music") == b"music"
-    assert other.memo_put("taxonomy", "jazz", b"noise") == b"music"
-    assert other.memo_get("taxonomy", "jazz") == b"music"
-    assert other.memo_put("other", "jazz", b"noise") == b"noise"
+    assert store.memo_known("taxonomy", ["jazz"]) == {}
+    assert store.memo_keep("taxonomy", {"jazz": b"music"}) == {"jazz": b"music"}
+    offered = {"jazz": b"noise", "rain": b"weather"}
+    assert other.memo_keep("taxonomy", offered) == {"jazz": b"music", "rain": b"weather"}
+    assert other.memo_known("taxonomy", ["snow", "jazz"]) == {"jazz": b"music"}
+    assert other.memo_keep("other", {"jazz": b"noise"}) == {"jazz": b"noise"}
+    assert other.memo_keep("other", {}) == {}
     store.close()
     other.close()
 

@@ -228,17 +228,18 @@ async def test_the_candidate_is_not_opened_when_the_store_knows_its_answers(hous
 async def test_a_memo_keeps_the_first_value_for_every_run_of_the_same_stage(house, scripted):
     async def remember(item, desk):
         memo = desk.memo("class")
-        return json.dumps([memo.get("k"), memo.put("k", item.word)])
+        before = memo.known(["other", "k"])
+        return json.dumps([before, memo.keep({"k": item.word}), memo.keep({})])
 
     async def run_with(word, model):
         house.journal(1, "say").unlink(missing_ok=True)
         (record,) = (await house.run([stage(words(word), remember)], {"candidate": model}))["say"]
         return json.loads(record.outcome.value)
 
-    assert await run_with("first", scripted("m")) == [None, "first"]
+    assert await run_with("first", scripted("m")) == [{}, {"k": "first"}, {}]
     house.seed = 1  # a convention is no sample
-    assert await run_with("second", scripted("m")) == ["first", "first"]
-    assert await run_with("third", scripted("another")) == [None, "third"]
+    assert await run_with("second", scripted("m")) == [{"k": "first"}, {"k": "first"}, {}]
+    assert await run_with("third", scripted("another")) == [{}, {"k": "third"}, {}]
 
 
 async def test_each_try_is_a_repeat_of_its_own_and_unreadable_ones_are_kept(house, scripted):

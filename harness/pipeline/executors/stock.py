@@ -23,7 +23,9 @@ from harness.results.files import storage_error
 Breathe = Callable[[], Awaitable[None]]
 """Lets timers, signals and other stages have their turn, now and then."""
 
-BUFFER = 1 << 20
+BUFFER = 1 << 16
+"""Bytes that are written and read at a time: as many as stay in the processor's cache."""
+
 HELD = 1 << 23
 """Bytes of items that are held in memory; more of them go into a file without a name."""
 

@@ -28,7 +28,7 @@ __all__ = ["JournalRecords", "JournalWriter", "recorded"]
 
 _ROWS = 256
 _BYTES = 1 << 16
-"""Few enough to be in the processor's cache still when they are written: more cost twice as much."""
+"""Few enough to be in the processor's cache still when they are written, which halves the cost."""
 _SECONDS = 0.1
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.judging import Selected
@@ -31,7 +31,7 @@ class Labels:
     What most answers do not need is worked out for those that do.
     """
 
-    places: dict[str, int]
+    places: Mapping[str, int]
     options: Sequence[str]
 
     @functools.cached_property
@@ -104,10 +104,11 @@ class Labels:
 
         A range means the labels within it; an end that is no label counts as one unknown name.
         """
-        place = self.find(name)
-        span = RANGE.fullmatch(clean(KIND_OF_THING.sub("", clean(name), count=1)))
-        if place is not None or span is None or not self.are_numbers:
+        if (place := self.find(name)) is not None or not self.are_numbers:
             return [place]
+        span = RANGE.fullmatch(clean(KIND_OF_THING.sub("", clean(name), count=1)))
+        if span is None:
+            return [None]
         first, last = int(span[1]), int(span[2])
         within: list[int | None] = [
             place for label, place in self.places.items() if first <= int(label) <= last
@@ -118,10 +119,16 @@ class Labels:
 
 def make_labels(labels: Sequence[str], options: Sequence[str]) -> Labels:
     """The labels of a question; ValueError where two of them are alike or one is missing."""
-    places = {clean(label): place for place, label in enumerate(labels)}
+    places = _places(tuple(labels))
     if len(labels) != len(options) or len(places) != len(labels):
         raise ValueError(f"{len(options)} options need as many different labels, not {labels!r}")
     return Labels(places=places, options=options)
+
+
+@functools.lru_cache(maxsize=64)
+def _places(labels: tuple[str, ...]) -> Mapping[str, int]:
+    """The position of each label; most questions of a benchmark have the same ones."""
+    return {clean(label): place for place, label in enumerate(labels)}
 
 
 def clean(name: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -11,7 +11,7 @@ import msgspec
 from harness import Calls, DataError, Failure, Parsed, Stage
 from harness_gistbench.interests import folded
 from harness_gistbench.parsing import Answer, as_id, meant, read_interests
-from harness_gistbench.records import Cited, Line, Options, Prediction, Window
+from harness_gistbench.records import SIGNALS, Cited, Line, Options, Prediction, Window
 from harness_gistbench.stages.shown import one_line
 from harness_gistbench.verification import conditions
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from harness_gistbench.histories import Histories
 
 MOST_INTERESTS_AN_OBJECT = 2
+WORDS = {signal: signal.replace("_", " ") for signal in SIGNALS}
 
 
 def windows(
@@ -65,6 +66,7 @@ async def predict(item: Window, desk: Desk) -> Prediction | Failure:
     """The interests that the candidate finds in a window, with the lines it cites."""
     options = desk.options
     rules = conditions(options.verification, item.signals)
+    names = identifiers(item, options)
     variables = {
         "thing": options.thing,
         "things": options.things,
@@ -73,8 +75,8 @@ async def predict(item: Window, desk: Desk) -> Prediction | Failure:
         "negative": [list(pair) for pair in rules.negative],
         "most_interests": MOST_INTERESTS_AN_OBJECT,
         "lines": [
-            (identifier, line.signal.replace("_", " "), one_line(line.text))
-            for identifier, line in zip(identifiers(item, options), item.lines, strict=True)
+            (name, WORDS[line.signal], one_line(line.text))
+            for name, line in zip(names, item.lines, strict=True)
         ],
     }
     answer = await desk.ask(
@@ -86,7 +88,7 @@ async def predict(item: Window, desk: Desk) -> Prediction | Failure:
     )
     if not isinstance(answer, Parsed):
         return answer
-    prediction = prediction_of(answer.value, item, options)
+    prediction = prediction_of(answer.value, item, names, options)
     return msgspec.structs.replace(prediction, truncated=answer.truncated)
 
 
@@ -97,14 +99,14 @@ def identifiers(window: Window, options: Any) -> list[str]:
     return [str(line.number) for line in window.lines]
 
 
-def prediction_of(answer: Answer, window: Window, options: Any) -> Prediction:
+def prediction_of(answer: Answer, window: Window, names: Sequence[str], options: Any) -> Prediction:
     """An answer as far as it is read, its citations as numbers of the window's lines.
 
-    An object's own id stands for all its lines in the window.
+    `names` are what the lines are cited by. An object's own id stands for all its lines.
     """
     places: dict[str, list[int]] = {}
-    for identifier, line in zip(identifiers(window, options), window.lines, strict=True):
-        places.setdefault(identifier, []).append(line.number)
+    for name, line in zip(names, window.lines, strict=True):
+        places.setdefault(name, []).append(line.number)
     read = answer.interests[: options.max_interests]
     are_numbers = not options.object_ids
     cited = [

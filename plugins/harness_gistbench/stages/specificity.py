@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator, Mapping
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -150,7 +151,7 @@ async def retrieve(item: TestSet, desk: Desk) -> Found | Failure:
         prompt="specificity",
         subject=item.interest,
         options=tuple(one_line(one.text) for one in item.objects),
-        labels=tuple(f"item_{place}" for place in range(len(item.objects))),
+        labels=labels_of(len(item.objects)),
         at_most=backing,
         variables={"thing": desk.options.thing, "things": desk.options.things},
     )
@@ -163,6 +164,12 @@ async def retrieve(item: TestSet, desk: Desk) -> Found | Failure:
         repeated=verdict.repeated,
         surplus=verdict.surplus,
     )
+
+
+@functools.cache
+def labels_of(objects: int) -> tuple[str, ...]:
+    """What the objects of a test set are called."""
+    return tuple(f"item_{place}" for place in range(objects))
 
 
 SPECIFICITY = Stage(

@@ -123,7 +123,7 @@ def test_an_objects_id_is_shown_and_cited_in_the_same_spelling(written_histories
 
     assert identifiers(one, own) == ["a", "b [99] (liked) c"]
     text = entries(X=["#a"], Y=["a", "[b [99] (liked) c]"])
-    found = prediction_of(read_interests(text).value, one, own)
+    found = prediction_of(read_interests(text).value, one, identifiers(one, own), own)
     assert found == Prediction(interests=(Cited("X", (1,)), Cited("Y", (1, 2))))
 
 

@@ -44,7 +44,8 @@ class Histories:
     _objects: np.ndarray = field(repr=False)
     _codes: np.ndarray = field(repr=False)
     _texts: TextIndex = field(repr=False)
-    _pooled: np.ndarray = field(repr=False)
+    _pooled: Mapping[int, str] = field(repr=False)
+    _is_pooled: np.ndarray = field(repr=False)
 
     def history(self, user: str) -> list[Engagement]:
         """All engagements of a person, most recent first.
@@ -62,11 +63,9 @@ class Histories:
 
     def own_of_pool(self, user: str) -> frozenset[str]:
         """The objects of the pool that a person engaged with."""
-        import numpy as np
-
         first, last = self._bounds[user]
-        own = np.flatnonzero(np.isin(self._pooled, self._objects[first:last]))
-        return frozenset(self.pool[place].object for place in own.tolist())
+        own = self._objects[first:last]
+        return frozenset(self._pooled[number] for number in own[self._is_pooled[own]].tolist())
 
     def count(self, user: str) -> int:
         """How many engagements a person has."""
@@ -80,6 +79,8 @@ def gather(log: Log, dataset: Dataset, options: Options) -> Histories:
     People with fewer engagements than the task asks for are left out before the choice. Texts are
     kept on disk and the rest in arrays, so that millions of engagements can be held.
     """
+    import numpy as np
+
     seen = survey(log, seed=dataset.seed, pool=options.pool)
     counts = dict(zip(seen.users, seen.counts.tolist(), strict=True))
     enough = [user for user, count in counts.items() if count >= options.min_engagements]
@@ -103,16 +104,20 @@ def gather(log: Log, dataset: Dataset, options: Options) -> Histories:
     same_rows = not log.joined and not seen.unrated
     texts.fill(log, seed=dataset.seed, hashed=seen.rows if same_rows else None)
     pooled = texts.numbers(seen.pool)
+    pool = tuple(PoolObject(thing, text) for thing, text in texts.read(pooled))
+    is_pooled = np.zeros(len(texts), dtype=np.bool_)
+    is_pooled[pooled] = True
     return Histories(
         users=tuple(users),
         signals=seen.signals,
-        pool=tuple(PoolObject(thing, text) for thing, text in texts.read(pooled)),
+        pool=pool,
         seed=dataset.seed,
         _bounds=bounds,
         _objects=numbers,
         _codes=codes,
         _texts=texts,
-        _pooled=pooled,
+        _pooled=dict(zip(pooled.tolist(), (one.object for one in pool), strict=True)),
+        _is_pooled=is_pooled,
     )
 
 

@@ -30,6 +30,9 @@ class TextIndex:
         self._sizes = np.zeros(len(self._hashes), dtype=np.uint32)
         self._spool = Spool()
 
+    def __len__(self) -> int:
+        return len(self._hashes)
+
     def numbers(self, hashes: np.ndarray) -> np.ndarray:
         """What the objects of these hashes are called here."""
         import numpy as np
@@ -61,11 +64,8 @@ class TextIndex:
             rows = np.flatnonzero(new)
             rows = rows[np.sort(np.unique(numbers[rows], return_index=True)[1])]
             chosen = rows.tolist()
-            sizes = np.array(
-                self._spool.add(
-                    [part.objects[row] for row in chosen], [part.texts[row] for row in chosen]
-                ),
-                dtype=np.int64,
+            sizes = self._spool.add(
+                [part.objects[row] for row in chosen], [part.texts[row] for row in chosen]
             )
             ends = end + np.cumsum(sizes)
             self._starts[numbers[rows]] = ends - sizes

@@ -15,7 +15,7 @@ def kept():
     spool = Spool()
     long = ("long", "x" * (GAP + 1))
     pairs = [*PAIRS[:2], long, *PAIRS[2:]]
-    sizes = np.array(spool.add(*zip(*pairs, strict=True)), dtype=np.uint32)
+    sizes = spool.add(*zip(*pairs, strict=True))
     spool.seal()
     starts = np.cumsum(sizes, dtype=np.int64) - sizes
     own = np.array([0, 1, 3, 4])

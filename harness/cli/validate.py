@@ -152,6 +152,13 @@ class Checker:
                 refuse_unasked(task, benchmark.stages, options)
             except HarnessError as error:
                 errors.append(error)
+        if options is not None and benchmark.contents is not None:
+            try:
+                benchmark.contents(options)
+            except HarnessError as error:
+                said_at = locate(task, ["options"])
+                error.where = f"{said_at}: {error.where}" if error.where else said_at
+                errors.append(error)
         if task.data.sample is not None:
             errors += self._data_errors(task, "sample", "sample")
         if task.data.folder is not None:

@@ -55,7 +55,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     evidence_a_question: AtLeastOne = 50
     text_limit: AtLeastOne | None = None
 
-    taxonomy: str | None = None
+    taxonomy: str | tuple[str, ...] | None = None
     interests_a_question: AtLeastOne = 25
 
     pool: AtLeastOne = 1000

@@ -1,4 +1,4 @@
-"""The categories that interests are mapped to: the bundled ones, or those of a file."""
+"""The categories that interests are mapped to: the bundled ones, those of a file, or as listed."""
 
 from __future__ import annotations
 
@@ -8,15 +8,18 @@ from pathlib import Path
 
 from harness import DataError
 from harness.hashing import digest
+from harness_gistbench.interests import folded
 from harness_gistbench.records import Category, Options
 
 BUNDLED = Path(__file__).parent / "categories.csv"
 COLUMNS = ["category_id", "category_name"]
 
 
-def categories(path: str | None) -> tuple[Category, ...]:
-    """The categories of a file, of the bundled one where none is named, in the file's order."""
-    file = BUNDLED if path is None else Path(path).expanduser()
+def categories(taxonomy: str | tuple[str, ...] | None) -> tuple[Category, ...]:
+    """The categories of a file, of the bundled one where none is named, or listed; in order."""
+    if isinstance(taxonomy, tuple):
+        return listed(taxonomy)
+    file = BUNDLED if taxonomy is None else Path(taxonomy).expanduser()
     rows = csv.reader(io.StringIO(text_of(file), newline=""), strict=True)
     try:
         header = next(rows, [])
@@ -25,11 +28,32 @@ def categories(path: str | None) -> tuple[Category, ...]:
         found = tuple(category(row, file, rows.line_num) for row in rows if row)
     except csv.Error as error:
         raise problem(file, rows.line_num, str(error), "a CSV file") from error
-    refuse_repeated([str(one.id) for one in found], "category_id", file)
-    refuse_repeated([" ".join(one.name.casefold().split()) for one in found], "category_name", file)
+    refuse_repeated([str(one.id) for one in found], "category_id", str(file))
+    refuse_repeated([folded(one.name) for one in found], "category_name", str(file))
     if not found:
         raise problem(file, 1, "no category", "at least one")
     return found
+
+
+def listed(names: tuple[str, ...]) -> tuple[Category, ...]:
+    """Categories of these names, numbered from 1 on."""
+    where = "the option `taxonomy`"
+    if not names or not all(name.strip() for name in names):
+        raise DataError(
+            "the taxonomy cannot be used",
+            where=where,
+            found="a name that is blank" if names else "no category",
+            expected="a list of names",
+        )
+    refuse_repeated([folded(name) for name in names], "category_name", where)
+    return tuple(Category(number, name.strip()) for number, name in enumerate(names, start=1))
+
+
+def told(taxonomy: str | tuple[str, ...] | None) -> str:
+    """What a message calls the taxonomy that the options name."""
+    if isinstance(taxonomy, tuple):
+        return f"{len(taxonomy)} listed names"
+    return taxonomy or "the bundled one"
 
 
 def taxonomy_digest(taxonomy: tuple[Category, ...]) -> str:
@@ -52,7 +76,8 @@ def text_of(file: Path) -> str:
             where=str(file),
             found=error.strerror or str(error),
             expected=f"a CSV file with the columns {','.join(COLUMNS)}",
-            hint="the option `taxonomy` names it",
+            hint="the option `taxonomy` names it, as seen from the working folder; "
+            "a task for other people lists the names themselves",
         ) from error
     except UnicodeDecodeError as error:
         raise DataError("the taxonomy is no UTF-8 text", where=str(file), found=str(error)) from (
@@ -69,14 +94,14 @@ def category(row: list[str], file: Path, line: int) -> Category:
     return Category(int(row[0]), row[1].strip())
 
 
-def refuse_repeated(values: list[str], column: str, file: Path) -> None:
+def refuse_repeated(values: list[str], column: str, where: str) -> None:
     """Raise DataError where a value stands twice."""
     seen: set[str] = set()
     for value in values:
         if value in seen:
             raise DataError(
                 f"two categories of the taxonomy share a {column}",
-                where=str(file),
+                where=where,
                 found=value,
                 expected="each id and each name once",
             )

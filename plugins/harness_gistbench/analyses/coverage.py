@@ -21,7 +21,7 @@ from harness_gistbench.analyses.comparing import (
 )
 from harness_gistbench.interests import folded
 from harness_gistbench.published import published_sheet, rows
-from harness_gistbench.taxonomy import categories
+from harness_gistbench.taxonomy import categories, told
 
 if TYPE_CHECKING:
     from harness import KeptTask
@@ -84,14 +84,14 @@ def reach(runs: Iterable[Run]) -> Reach:
 
 def taxonomy_size(runs: Iterable[Run]) -> int:
     """How many categories there are; UsageError where the runs have different ones."""
-    files = {one.options.taxonomy for one in runs}
-    if len(files) != 1:
+    used = {one.options.taxonomy for one in runs}
+    if len(used) != 1:
         raise UsageError(
             "the runs use different taxonomies",
-            found=", ".join(sorted(file or "the bundled one" for file in files)) or "no run",
+            found=", ".join(sorted(map(told, used))) or "no run",
             expected="runs of one taxonomy",
         )
-    return len(categories(files.pop()))
+    return len(categories(used.pop()))
 
 
 def chosen_model(models: Mapping[str, Reach], asked: str | None) -> str:

@@ -1,13 +1,16 @@
 """The categories, bundled and from a file."""
 
 import csv
+import json
 from pathlib import Path
 
 import pytest
 from harness_gistbench.records import Category
 from harness_gistbench.taxonomy import categories, taxonomy_digest
 
+import harness
 from harness import DataError
+from harness.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -122,3 +125,57 @@ def test_the_digest_stands_for_ids_names_and_order():
 
     assert len(digests) == 4
     assert taxonomy_digest((tea, bread)) == taxonomy_digest((Category(1, "Tea"), bread))
+
+
+def test_names_that_a_task_lists_are_numbered_in_their_order():
+    assert categories(("Tea, Coffee", " Bread ")) == (
+        Category(1, "Tea, Coffee"),
+        Category(2, "Bread"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("names", "found"),
+    [((), "no category"), (("Tea", " "), "a name that is blank"), (("Tea", "tea "), "tea")],
+)
+def test_a_list_that_is_no_taxonomy_is_refused(names, found):
+    with pytest.raises(DataError) as error:
+        categories(names)
+
+    assert error.value.where == "the option `taxonomy`"
+    assert error.value.found == found
+
+
+def test_validate_finds_a_taxonomy_that_cannot_be_used(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    task = tmp_path / "mine.yaml"
+    task.write_text("task: mine\nextends: gist_synthetic\noptions:\n  taxonomy: none.csv\n")
+
+    assert main(["validate", "mine.yaml"]) == 2
+    said = capsys.readouterr()
+    assert said.out == "mine: 1 wrong (mine.yaml)\n"
+    assert said.err.startswith("harness: mine.yaml:4:3: none.csv: the taxonomy cannot be read\n")
+
+    (tmp_path / "none.csv").write_text("category_id,category_name\n1,Tea\n")
+    assert main(["validate", "mine.yaml"]) == 0
+
+
+def test_a_run_sorts_into_the_names_that_its_task_lists(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.yaml").write_text(
+        "task: mine\nextends: gist_synthetic\noptions:\n  taxonomy: [Music, Sports, Other]\n"
+    )
+
+    result = harness.evaluate(
+        "mine.yaml",
+        model="baseline",
+        judge="lexical",
+        data="sample",
+        limit=3,
+        store=tmp_path / "calls.sqlite",
+    )
+
+    lines = (Path(result.folder) / "mine" / "3-taxonomy.jsonl").read_text("utf-8").splitlines()
+    kept = [json.loads(line)["item"]["categories"] for line in lines]
+    assert kept
+    assert all(one == [[1, "Music"], [2, "Sports"], [3, "Other"]] for one in kept)

@@ -83,10 +83,18 @@ def stamped(report: Report, tasks: Sequence[KeptTask]) -> Report:
 
     notes = [note for task in tasks if (note := _only_one_of(task))]
     report = msgspec.structs.replace(report, notes=(*dict.fromkeys(notes), *report.notes))
-    reasons = [why for task in tasks for why in task.summary.not_comparable_because]
+    reasons: dict[str, list[str]] = {}
+    for task in tasks:
+        for why in task.summary.not_comparable_because:
+            reasons.setdefault(why, []).append(task.label)
     if not reasons:
         return report
-    note = f"NOT COMPARABLE with published results: {', '.join(dict.fromkeys(reasons))}"
+    # An analysis may leave runs out, so a reason of some says whose it is.
+    told = [
+        why if len(whose) == len(tasks) else f"{why} ({', '.join(dict.fromkeys(whose))})"
+        for why, whose in reasons.items()
+    ]
+    note = f"NOT COMPARABLE with published results: {', '.join(told)}"
     return msgspec.structs.replace(report, notes=(note, *report.notes))
 
 
@@ -242,14 +250,14 @@ def _told(benchmark: str) -> str:
 
 def _kept(folder: RunFolder, manifest: Manifest, name: str, plugins: Plugins) -> KeptTask:
     from harness.results.kept import kept_task
-    from harness.results.scoring import Unfinished, unfinished_stages
+    from harness.results.scoring import Unfinished, how_to_finish, unfinished_stages
 
     if open_stages := unfinished_stages(manifest.tasks[name]):
         raise Unfinished(
             f"task {name!r} is left out: it is not finished",
             where=str(folder.path),
             found=f"stages with items that have no record: {', '.join(open_stages)}",
-            hint="give the run's command again: it goes on where it stopped",
+            hint=how_to_finish(manifest),
         )
     benchmark = plugins.benchmark(manifest.tasks[name].task().benchmark)
     return kept_task(folder, manifest, name, benchmark, label=manifest.model)

@@ -14,7 +14,7 @@ from harness.errors import DataError, PluginError
 from harness.results.folder import RunFolder
 from harness.results.manifest import Manifest, TaskEntry
 from harness.results.records import JudgedRecord, Records, Score, record_type
-from harness.results.scoring import Unfinished, read_summary, task_options
+from harness.results.scoring import Unfinished, how_to_finish, read_summary, task_options
 from harness.results.stored import JournalRecords
 from harness.results.summary import TaskSummary
 from harness.tasks.task import Task
@@ -106,7 +106,7 @@ def kept_task(
             f"task {name!r} is not finished",
             where=str(folder.path),
             expected="a task with a summary",
-            hint="give the run's command again: it goes on where it stopped",
+            hint=how_to_finish(manifest),
         )
     entry = manifest.tasks[name]
     task = entry.task()

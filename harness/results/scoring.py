@@ -40,6 +40,16 @@ class Unfinished(HarnessError):
     """A task that cannot be scored yet: some items of its stages have no record."""
 
 
+def how_to_finish(manifest: Manifest) -> str:
+    """What finishes the run's tasks: where too many items fell out, going on alone does not."""
+    if manifest.status == "too_many_failures":
+        return (
+            "`harness show RUN --failures` lists what failed; the run's command with "
+            "--retry_failures asks it again, with a larger --max_failures it goes on"
+        )
+    return "give the run's command again: it goes on where it stopped"
+
+
 class _Outcome(msgspec.Struct, frozen=True, gc=False):
     type: str
     cause: str = ""
@@ -90,7 +100,7 @@ def score_into(
     entry = manifest.tasks[task.name]
     metrics = chosen_metrics(task, benchmark)
     options = task_options(task, benchmark)
-    indexes = _open(folder, entry, task.name)
+    indexes = _open(folder, manifest, task.name)
     records = _typed(entry, indexes, benchmark)
     roles = role_entries(manifest, task.name, benchmark)
     columns = Columns(metrics)
@@ -130,7 +140,7 @@ def priced_stages(
     folder: RunFolder, manifest: Manifest, name: str, prices: PriceTable
 ) -> dict[str, StageSummary]:
     """The stages of a finished task of a run, counted again with what these prices make of them."""
-    indexes = _open(folder, manifest.tasks[name], name)
+    indexes = _open(folder, manifest, name)
     return _stage_summaries(manifest, name, indexes, prices)
 
 
@@ -168,11 +178,14 @@ def read_summary(path: Path) -> TaskSummary | None:
     return decode_file(data, TaskSummary, path, what="summary", version=FORMAT, hint=hint)
 
 
-def _open(folder: RunFolder, entry: TaskEntry, name: str) -> dict[str, JournalIndex]:
+def _open(folder: RunFolder, manifest: Manifest, name: str) -> dict[str, JournalIndex]:
     """The records of every stage; raises Unfinished unless each item has exactly one."""
-    problems = [f"{stage} (not all items have a record)" for stage in unfinished_stages(entry)]
+    entry = manifest.tasks[name]
     indexes = {}
-    if not problems:
+    problems = []
+    if open_stages := unfinished_stages(entry):
+        problems = [f"stages with items that have no record: {', '.join(open_stages)}"]
+    else:
         for stage in entry.stages:
             path = folder.path / entry.folder / stage.file
             indexes[stage.name] = index = JournalIndex(path, stage.key)
@@ -184,7 +197,7 @@ def _open(folder: RunFolder, entry: TaskEntry, name: str) -> dict[str, JournalIn
             where=str(folder.path),
             found=", ".join(problems),
             expected="a record of every item of every stage",
-            hint="give the run's command again: it goes on where it stopped",
+            hint=how_to_finish(manifest),
         )
     return indexes
 

@@ -143,6 +143,37 @@ def test_unfinished_tasks_are_said_and_left_out(scored_run, capsys):
     assert "later" not in said.out
 
 
+def test_a_run_with_too_many_failures_is_not_told_to_go_on_as_it_is(scored_run, capsys):
+    manifest = scored_run.manifest()
+    scored_run.write_manifest(msgspec.structs.replace(manifest, status="too_many_failures"))
+    for command in (["analyse", "toy-long"], ["score"]):
+        main([*command, str(scored_run.path)])
+        err = capsys.readouterr().err
+        assert "the run's command with --retry_failures asks it again" in err
+        assert "with a larger --max_failures it goes on" in err
+        assert "give the run's command again" not in err
+
+
+def test_what_keeps_some_runs_from_being_compared_says_which(scored_run, capsys):
+    other = again(scored_run, name="other", model="m-2")
+    manifest = other.manifest()
+    entry = msgspec.structs.replace(
+        manifest.tasks["toy"], not_comparable_because=("changed by --set",)
+    )
+    tasks = {**manifest.tasks, "toy": entry}
+    other.write_manifest(msgspec.structs.replace(manifest, tasks=tasks))
+    main(["score", str(other.path)])
+    capsys.readouterr()
+
+    assert main(["analyse", "toy-long", str(scored_run.path), str(other.path)]) == 0
+    first = capsys.readouterr().out.splitlines()[0]
+    assert first.rstrip() == "NOT COMPARABLE with published results: changed by --set (m-2)"
+
+    assert main(["analyse", "toy-long", str(other.path)]) == 0
+    first = capsys.readouterr().out.splitlines()[0]
+    assert first.rstrip() == "NOT COMPARABLE with published results: changed by --set"
+
+
 def test_a_task_that_is_being_asked_again_is_unfinished_though_it_has_old_scores(
     scored_run, capsys
 ):

@@ -28,7 +28,7 @@ def test_finished_tasks_are_scored_and_unfinished_ones_named(
     assert "many" in out
     assert "2.000" in out
     assert "task 'later' is not finished" in err
-    assert "name (not all items have a record)" in err
+    assert "stages with items that have no record: name" in err
     summary = read_summary(kept_run.summary("toy"))
     assert summary is not None
     assert (summary.metrics["many"].value, summary.metrics["many"].n) == (2.0, 1)

@@ -267,7 +267,7 @@ def test_an_unfinished_stage_is_named_and_nothing_is_written(tmp_path: Path) -> 
     folder, manifest = a_run(tmp_path, finished=False)
     with pytest.raises(Unfinished, match="check") as caught:
         score_task(folder, manifest, TASK.name, BENCHMARK)
-    assert "not all items have a record" in str(caught.value)
+    assert "stages with items that have no record: " in str(caught.value)
     assert "name" not in (caught.value.found or "")
     assert unfinished_stages(manifest.tasks[TASK.name]) == ("check",)
     assert read_summary(folder.summary(TASK.name)) is None

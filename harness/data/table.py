@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
-from collections.abc import Collection, Iterator, KeysView, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, KeysView, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from harness.data.batches import BATCH_ROWS, Batch, checked_whole
 from harness.data.columns import Convert, Unfit, converter
+from harness.data.further import further_unfit
 from harness.data.wording import listed, nearest, place, shown
 from harness.errors import DataError
 
@@ -154,18 +156,49 @@ class Table:
         self, present: Sequence[str], names: Collection[str], *, text: bool, where: str
     ) -> list[_Field]:
         fields = _fields(self.columns, present, text=text, where=where)
-        return [field for field in fields if field.name in names]
+        further = functools.partial(self._further, names)
+        return [replace(field, further=further) for field in fields if field.name in names]
+
+    def _further(self, names: Collection[str], source: Source, row: int) -> str:
+        """What is wrong with the rows of a source behind this one."""
+        return further_unfit(itertools.islice(self._wrong(names, source), row, None))
+
+    def _wrong(self, names: Collection[str], source: Source) -> Iterator[list[tuple[str, Any]]]:
+        """What cannot be used of each row: columns as the source calls them, and their cells."""
+        keys: KeysView[str] | None = None
+        for _, cells in source.rows(None):
+            if cells.keys() != keys:
+                keys = cells.keys()
+                fields = _fields(self.columns, tuple(keys), text=source.text, where=source.label)
+                asked = [field for field in fields if field.name in names and field.key]
+            yield [
+                (field.key, cells[field.key])
+                for field in asked
+                if field.key is not None and not field.takes(cells[field.key])
+            ]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Field:
-    """How one column is taken from a row: `key` is what the source calls it, None if absent."""
+    """How one column is taken from a row: `key` is what the source calls it, None if absent.
+
+    `further` says what is wrong with the rows behind one that cannot be used.
+    """
 
     name: str
     key: str | None
     required: bool
     blank: str | None
     convert: Convert
+    further: Callable[[Source, int], str] = lambda source, row: ""
+
+    def takes(self, cell: Any) -> bool:
+        """Whether the cell can be used."""
+        try:
+            self.value(cell)
+        except Unfit:
+            return False
+        return True
 
     def value(self, cell: Any) -> Any:
         if cell is None or cell == self.blank:
@@ -182,7 +215,7 @@ class _Field:
             raise DataError(
                 unfit.problem,
                 where=place(source.label, row=row, line=line, column=self.key),
-                found=shown(cell),
+                found=shown(cell) + self.further(source, row),
                 expected=unfit.expected,
                 hint=unfit.hint,
             ) from None

@@ -107,7 +107,13 @@ def test_numbers_of_rows_run_on_over_batches_row_groups_and_files(
     [
         ("kind", ["liked", "Like", "liked"], 2, "'Like'"),
         ("kind", ["liked", "liked", None], 3, "nothing"),
-        ("user", [1.5, 2.0, 3.0], 1, "1.5 (number)"),
+        (
+            "user",
+            [1.5, 2.0, 2.0],
+            1,
+            "1.5 (number)\n            2 of the next 2 rows cannot be used either: "
+            "2.0 (number) in 'user' (2)",
+        ),
         ("stars", [1.0, float("nan"), 2.0], 2, "nan (number)"),
     ],
 )

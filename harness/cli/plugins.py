@@ -79,7 +79,15 @@ def _summary(plugin: LoadedPlugin, plugins: Plugins) -> str:
         f"{hook} ({len(registered.get(_kind(hook), ()))})" if _registers(hook) else hook
         for hook in plugin.hooks
     ]
-    return f"{_told(plugin)}; {', '.join(hooks) or 'implements no hook'}"
+    without = "brings task files alone" if _brings_tasks(plugin, plugins) else "implements no hook"
+    return f"{_told(plugin)}; {', '.join(hooks) or without}"
+
+
+def _brings_tasks(plugin: LoadedPlugin, plugins: Plugins) -> bool:
+    from harness.resources import top_level
+
+    package = top_level(plugin.module)
+    return any(one.name == package and one.task_configs is not None for one in plugins.bundles)
 
 
 def _page(one: Source, plugins: Plugins) -> Iterator[tuple[str, list[Row]]]:

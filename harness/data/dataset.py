@@ -212,6 +212,8 @@ def open_dataset(
         return _open_hub(spec, limit=limit, seed=seed, task=task, shared=shared)
     origin: Origin = "local"
     about = {"path": data}
+    if spec.hub is not None:
+        about["in_place_of"] = spec.hub.repo
     folder = Path(data).expanduser()
     if data == SAMPLE:
         origin = "sample"

@@ -9,7 +9,7 @@ import msgspec
 from harness.calls.prices import Price
 
 ASSUMPTIONS = (
-    "`cost, at most`: these calls, completions as long as they may get, nothing from the store",
+    "`cost, at most`: these calls, completions as long as they may get",
     "`cost bounds`: from the fewest calls, prompts alone, to the most calls, longest completions",
 )
 

@@ -198,6 +198,7 @@ async def rehearse(settings: RunSettings, plugins: Plugins) -> Forecast:
             "items and calls of later stages as many a user as baseline respondents made them for "
             f"{rehearsed} users",
             "completions as long as they may get",
+            "nothing from the store: what it can answer costs no call",
             *(ASSUMPTIONS if settings.prices is not None else ()),
         ),
         currency=settings.prices.currency if settings.prices is not None else None,

@@ -100,10 +100,15 @@ class PlainDisplay:
         self.tell(f"{_name(stage)}: {end_line(stage)}")
 
     def stop(self) -> None:
-        """Look no more."""
+        """Look no more, and say how far the stages came that have not ended."""
         self._over.set()
         if self._ticker is not None and self._ticker is not threading.current_thread():
             self._ticker.join()
+        with self._lock:
+            stopped = [followed.stage for followed in self._running.values()]
+            self._running.clear()
+        for stage in stopped:
+            self.tell(f"{_name(stage)}: {end_line(stage)}")
 
     def tick(self) -> None:
         """Show the stages that have come far enough, or have been silent for too long."""
@@ -122,14 +127,14 @@ class _Followed:
     """A running stage and what was last said of it."""
 
     def __init__(self, stage: StageProgress, now: float) -> None:
-        self._stage = stage
+        self.stage = stage
         self._pace = Pace()
         self._said_at = now
         self._said_done = stage.done
 
     def line(self, now: float) -> str | None:
         """The next line on the stage; None while it is not due."""
-        stage = self._stage
+        stage = self.stage
         self._pace.look(stage, now)
         silent = now - self._said_at
         steps = (stage.done - self._said_done) / stage.total if stage.total else 0.0

@@ -274,7 +274,8 @@ def data_name(data: Mapping[str, Any]) -> str:
     if origin == "hub":
         return f"{data.get('repo')} at {str(data.get('revision'))[:12]}"
     if origin == "local":
-        return str(data.get("path"))
+        published = data.get("in_place_of")
+        return f"{data.get('path')}{f', in place of {published}' if published else ''}"
     return f"bundled {origin}" if origin == "sample" else origin
 
 

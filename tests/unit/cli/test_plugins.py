@@ -59,6 +59,18 @@ def test_the_table_has_broken_plugins_first_and_counts_what_others_registered(
     assert "did you mean 'on_run_end'?" in said.err
 
 
+def test_a_package_of_task_files_alone_is_no_plugin_without_hooks(site, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    task = "task: tea\nextends: interests\noptions: {window: 5}\n"
+    files = {"teas/__init__.py": "", "teas/task_configs/tea.yaml": task}
+    site.install("tea-tasks", {"teas": "teas"}, files)
+    site.install("empty-plugin", {"empty": "empty"}, {"empty.py": ""})
+    lines = printed(capsys, "plugins").out.splitlines()
+    assert "  teas         tea-tasks 1.0, teas; brings task files alone" in lines
+    assert "  empty        empty-plugin 1.0, empty; implements no hook" in lines
+    assert printed(capsys, "validate", "tea").out.startswith("tea: ok (")
+
+
 def test_one_plugin_is_shown_with_all_that_it_registered(films, capsys):
     assert printed(capsys, "plugins", "films").out.splitlines() == [
         "plugin:",

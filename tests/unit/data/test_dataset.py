@@ -9,11 +9,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from harness.data import Dataset, Table, open_dataset
 from harness.errors import DataError, HarnessError, UsageError
-from harness.tasks.task import Column, DataSpec, TableSpec
+from harness.reporting.tables import data_name
+from harness.tasks.task import Column, DataSpec, HubSpec, TableSpec
 
 NOTES = TableSpec(files=("notes.jsonl", "part-*.csv"), columns={"user": Column()})
 ONE = DataSpec(tables={"notes": NOTES}, sample="sample_data")
@@ -103,6 +105,19 @@ def test_the_sample_is_in_the_package_and_compares_with_nothing(tmp_path: Path) 
     assert (data.origin, data.comparable) == ("sample", False)
     assert "not installed" in refused(ONE, "sample", package=tmp_path / "absent").problem
     assert "has no bundled sample" in refused(TWO, "sample", package=tmp_path).problem
+
+
+def test_data_of_ones_own_says_whose_place_it_takes(tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_text(CSV)
+    on_hub = msgspec.structs.replace(ONE, hub=HubSpec(repo="acme/notes"))
+    described = opened(on_hub, tmp_path / "mine.csv").describe()
+    assert described["in_place_of"] == "acme/notes"
+    assert data_name(described) == f"{tmp_path / 'mine.csv'}, in place of acme/notes"
+
+    alone = opened(ONE, tmp_path / "mine.csv").describe()
+    assert "in_place_of" not in alone
+    assert data_name(alone) == str(tmp_path / "mine.csv")
+    assert alone["fingerprint"] == described["fingerprint"]
 
 
 def test_a_task_without_a_hub_asks_for_data() -> None:

@@ -110,6 +110,23 @@ def test_a_stage_that_was_stopped_says_how_far_it_came(clock, stage):
     assert lines(stream) == ["interests/name: stopped at 7/40 in 1:05; 7 calls (0% from the store)"]
 
 
+def test_a_run_that_ends_in_mid_stage_says_how_far_that_came(clock, progress, stage):
+    stream = io.StringIO()
+    display = PlainDisplay(stream, clock=clock)
+
+    display.start(progress)
+    display.stage_started(stage)
+    stage.done, stage.calls = 16, 16
+    display.stop()
+    display.stop()
+
+    assert lines(stream) == [
+        "openai:gpt: 1 stage in runs/x",
+        "interests/name: started",
+        "interests/name: stopped at 16/40; 16 calls (0% from the store)",
+    ]
+
+
 def test_a_line_comes_after_ten_seconds_with_a_tenth_more_done(clock, stage):
     stream = io.StringIO()
     display = PlainDisplay(stream, clock=clock)
@@ -179,5 +196,9 @@ def test_a_reader_who_went_away_does_not_end_the_run(clock, progress, stage):
     display.stage_started(stage)
     display.stop()
 
-    assert tried == ["openai:gpt: 1 stage in runs/x", "interests/name: started"]
+    assert tried == [
+        "openai:gpt: 1 stage in runs/x",
+        "interests/name: started",
+        "interests/name: stopped at 0/40",
+    ]
     assert set(threading.enumerate()) == threads

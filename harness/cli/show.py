@@ -132,6 +132,7 @@ def _heading(
     folder: RunFolder, manifest: Manifest, unfinished: dict[str, list[str]]
 ) -> Iterator[str]:
     from harness.reporting.amounts import session_line
+    from harness.reporting.slowing import rate_limited
     from harness.reporting.text import clean_text
 
     began = manifest.sessions[0].started if manifest.sessions else "at an unknown time"
@@ -143,6 +144,7 @@ def _heading(
     if cost is not None:
         many = len(manifest.sessions)
         yield f"in {many} {'session' if many == 1 else 'sessions'}: {cost}"
+    yield from rate_limited(each.limits for each in manifest.sessions)
     for name, stages in unfinished.items():
         why = f"not finished: {', '.join(stages)}" if stages else "not scored: `harness score` does"
         yield clean_text(f"task {name}: {why}")

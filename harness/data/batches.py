@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
 BATCH_ROWS = 1 << 14
 
+SAMPLE = 64
+"""Rows of a column that show whether its values repeat."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Batch:
@@ -34,10 +37,14 @@ def checked_whole(array: pa.Array, column: Column) -> list[Any] | None:
 
     if array.null_count and column.required:
         return None
+    if not pa.types.is_dictionary(array.type) and _repeats(array):
+        array = array.dictionary_encode()
+    if pa.types.is_dictionary(array.type):
+        known = checked_whole(array.dictionary, column)
+        if known is None:
+            return None
+        return [None if at is None else known[at] for at in array.indices.to_pylist()]
     kind = array.type
-    if pa.types.is_dictionary(kind):
-        array = array.dictionary_decode()
-        kind = array.type
     if column.one_of and pa.types.is_nested(kind):
         return None
     values: list[Any]
@@ -52,3 +59,12 @@ def checked_whole(array: pa.Array, column: Column) -> list[Any] | None:
     if column.one_of and not {str(one) for one in set(values) - {None}} <= set(column.one_of):
         return None
     return values
+
+
+def _repeats(array: pa.Array) -> bool:
+    """Whether few values seem to stand in many rows, so that each is best looked at once."""
+    import pyarrow as pa
+
+    kind = array.type
+    hashed = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_integer(kind)
+    return hashed and len(array) > SAMPLE and len(array[:SAMPLE].unique()) <= SAMPLE // 4

@@ -69,11 +69,10 @@ def evidence_of(
     """Each wanted object with its first text and every signal that it had."""
     texts: dict[str, str] = {}
     signals: dict[str, set[Signal]] = {}
-    for record in windows:
-        for line in record.item.lines:
-            if line.object in wanted:
-                texts.setdefault(line.object, line.text)
-                signals.setdefault(line.object, set()).add(line.signal)
+    lines = (line for record in windows for line in record.item.lines if line.object in wanted)
+    for line in lines:
+        texts.setdefault(line.object, line.text)
+        signals.setdefault(line.object, set()).add(line.signal)
     return {
         name: Evidence(name, text, tuple(one for one in SIGNALS if one in signals[name]))
         for name, text in texts.items()

@@ -189,8 +189,9 @@ def _as_arrays(part: Engagements, numbers: dict[str, int], seed: int) -> Rows:
     """A part of the log as arrays; new users are given the next numbers."""
     import numpy as np
 
-    number = numbers.setdefault
-    users = np.array([number(user, len(numbers)) for user in part.users], dtype=np.int32)
+    for user in dict.fromkeys(part.users):
+        numbers.setdefault(user, len(numbers))
+    users = np.array([numbers[user] for user in part.users], dtype=np.int32)
     times = np.zeros(len(users), dtype=np.int64) if part.times is None else part.times
     timed = part.timed
     if timed is None:

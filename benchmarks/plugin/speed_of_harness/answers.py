@@ -47,7 +47,7 @@ def interests(prompt: str) -> str:
     """One interest for a window, which cites enough to be verified; 40 names a user in all."""
     first = None
     cited: dict[str, list[int]] = {kind: [] for kind in CITED}
-    for line in POSITIVE.finditer(prompt):
+    for line in POSITIVE.finditer(prompt, prompt.index("\n[")):
         first = first or line
         if len(cited[line[2]]) < CITED[line[2]]:
             cited[line[2]].append(int(line[1]))

@@ -84,7 +84,10 @@ def test_a_missing_column_is_named(refused, tmp_path):
 def test_an_unknown_type_is_named_with_its_row(refused, tmp_path):
     error = refused(f"{HEADER}1,10,a,explicit_positive,1\n1,11,b,like,2\n1,12,c,share,3\n")
     assert error.where == f"{tmp_path / 'log.csv'}, row 2 (line 3), column 'interaction_type'"
-    assert error.found == "'like'"
+    assert error.found == (
+        "'like'\n            1 of the next 1 rows cannot be used either: "
+        "'share' in 'interaction_type' (1)"
+    )
 
 
 @pytest.mark.parametrize(("text", "found"), [("", "''"), ("  ", "'  '")])

@@ -131,6 +131,35 @@ def test_errors_name_file_row_and_column_as_rows_do(
     assert str(by_columns.value) == str(by_rows.value)
 
 
+@pytest.mark.parametrize("kept", ["as it is", "as a dictionary"])
+def test_columns_in_which_few_values_repeat_give_every_row(tmp_path: Path, kept: str) -> None:
+    columns = {
+        "user": pa.array([1, 1, 2, 3] * 50),
+        "kind": pa.array(["liked", "skipped"] * 100),
+        "stars": pa.array([None] * 200, pa.int64()),
+        "when": pa.array(["May", None, "June", "June"] * 50),
+    }
+    if kept == "as a dictionary":
+        columns = {name: array.dictionary_encode() for name, array in columns.items()}
+    [batch] = table(parquet(tmp_path / "a.parquet", columns)).batches()
+    assert batch.columns == {
+        "user": ["1", "1", "2", "3"] * 50,
+        "kind": ["liked", "skipped"] * 100,
+        "stars": [None] * 200,
+        "when": ["May", None, "June", "June"] * 50,
+    }
+
+
+def test_a_bad_value_among_many_that_repeat_is_told_with_its_row(tmp_path: Path) -> None:
+    kinds = ["liked", "skipped"] * 100
+    kinds[150] = "Like"
+    path = parquet(tmp_path / "a.parquet", {"user": ["u"] * 200, "kind": kinds})
+    with pytest.raises(DataError) as caught:
+        list(table(path).batches())
+    assert caught.value.where == f"{path}, row 151, column 'kind'"
+    assert caught.value.found == "'Like'"
+
+
 def test_a_bad_row_of_a_later_batch_is_counted_from_the_start_of_its_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

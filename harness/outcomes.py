@@ -35,10 +35,19 @@ class CallFailed(msgspec.Struct, frozen=True, tag="call_failed"):
 
 
 class NoVerdict(msgspec.Struct, frozen=True, tag="no_verdict"):
-    """A judge that was asked and gave no usable verdict; the cause is the last one met."""
+    """A judge that was asked and gave no usable verdict; the cause is the last one met.
+
+    Of a judge that is several, `behind` are the different causes of those who gave none.
+    """
 
     cause: str
     detail: str = ""
+    behind: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
+
+    @property
+    def causes(self) -> tuple[str, ...]:
+        """Why there is none at the bottom: the causes behind it, its own where there are none."""
+        return (self.cause,) if isinstance(self.behind, msgspec.UnsetType) else self.behind
 
 
 class Broken(msgspec.Struct, frozen=True, tag="broken"):

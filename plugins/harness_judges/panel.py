@@ -73,12 +73,13 @@ def no_quorum(votes: Sequence[Vote], answered: int) -> NoVerdict | None:
     """Why the panel gives no verdict: half of its members, or more, gave none."""
     if 2 * answered > len(votes):
         return None
-    silent = [
-        f"{vote.member}: {vote.verdict.cause}"
-        for vote in votes
-        if isinstance(vote.verdict, NoVerdict)
-    ]
-    return NoVerdict("no_quorum", f"{answered} of {len(votes)} answered; {', '.join(silent)}")
+    silent = [(vote.member, one) for vote in votes if isinstance(one := vote.verdict, NoVerdict)]
+    told = ", ".join(f"{member}: {verdict.cause}" for member, verdict in silent)
+    return NoVerdict(
+        "no_quorum",
+        f"{answered} of {len(votes)} answered; {told}",
+        behind=tuple(sorted({cause for _, verdict in silent for cause in verdict.causes})),
+    )
 
 
 def select(question: Select, verdicts: Sequence[Selected]) -> Selected:

@@ -25,7 +25,10 @@ TRIES = 3
 WHOLE_AND_HALVES = 3
 """Questions about a batch that are not answered, and no other that is, before it is given up."""
 
-MISREAD = frozenset({"no_json", "schema", "empty", "truncated", "refused"})
+ANSWERED = frozenset({"schema", "tied"})
+"""Why an answer names no category: none of those it names exists, or a panel's members disagree."""
+
+MISREAD = ANSWERED | {"no_json", "empty", "truncated", "refused"}
 """Why an answer that came is no verdict: asked again it would hardly be one. Every other cause is
 of a call that failed, and leaves the interests for another try of the run."""
 
@@ -50,40 +53,54 @@ def batches(
 async def map_interests(item: Batch, desk: Desk) -> Mapped | Failure:
     """The category of each interest: as it was remembered, or as the taxonomist says now.
 
-    One interest can make an answer unreadable for all that it is asked with, so these are asked in
-    halves, down to one. Where neither the whole nor a half of it is answered, the fault is the
-    taxonomist's, and the batch has no verdict; categories that do not exist are an answer.
+    What is said is remembered at the end, so that an item that begins anew asks the same.
     """
     memo = desk.memo(taxonomy_digest(item.categories))
     known = ids_of(memo.known(item.interests))
     remembered = len(known)
     ids = {one.name: one.id for one in item.categories}
     left = tuple(name for name in item.interests if name not in known)
-    waiting = deque([(left, 1)] if left else [])
-    read, unanswered = 0, 0
-    while waiting:
-        asked, tried = waiting.popleft()
-        question = Classify(prompt="taxonomy", texts=asked, labels=tuple(ids))
-        verdict = await desk.judge(question, role="taxonomist")
-        if isinstance(verdict, NoVerdict):
-            unanswered += verdict.cause != "schema"
-            silent = not read and unanswered == WHOLE_AND_HALVES
-            if silent or verdict.cause not in MISREAD:
-                return verdict
-            half = len(asked) // 2
-            waiting.extend((part, tried) for part in (asked[:half], asked[half:]) if half and part)
-            continue
-        read += 1
-        new = named(asked, verdict)
-        known.update(ids_of(memo.keep({name: str(ids[label]) for name, label in new.items()})))
-        left = tuple(name for name in asked if name not in new)
-        if left and tried < TRIES:
-            waiting.append((left, tried + 1))
+    said, failure = await ask_about(left, tuple(ids), desk)
+    known |= ids_of(memo.keep({name: str(ids[label]) for name, label in said.items()}))
+    if failure is not None:
+        return failure
     return Mapped(
         categories={name: known[name] for name in item.interests if name in known},
         unmapped=tuple(name for name in item.interests if name not in known),
         remembered=remembered,
     )
+
+
+async def ask_about(
+    interests: tuple[str, ...], labels: tuple[str, ...], desk: Desk
+) -> tuple[dict[str, str], NoVerdict | None]:
+    """The labels that the taxonomist gives, and why it gives no more where that is a failure.
+
+    One interest can make an answer unreadable for all that it is asked with, so these are asked in
+    halves, down to one. Where neither the whole nor a half of it is answered, the fault is the
+    taxonomist's, and the batch has no verdict; categories that do not exist are an answer.
+    """
+    said: dict[str, str] = {}
+    waiting = deque([(interests, 1)] if interests else [])
+    read, unanswered = 0, 0
+    while waiting:
+        asked, tried = waiting.popleft()
+        question = Classify(prompt="taxonomy", texts=asked, labels=labels)
+        verdict = await desk.judge(question, role="taxonomist")
+        if isinstance(verdict, NoVerdict):
+            unanswered += not ANSWERED.issuperset(verdict.causes)
+            silent = not read and unanswered == WHOLE_AND_HALVES
+            if silent or not MISREAD.issuperset(verdict.causes):
+                return said, verdict
+            half = len(asked) // 2
+            waiting.extend((part, tried) for part in (asked[:half], asked[half:]) if half and part)
+            continue
+        read += 1
+        said |= named(asked, verdict)
+        left = tuple(name for name in asked if name not in said)
+        if left and tried < TRIES:
+            waiting.append((left, tried + 1))
+    return said, None
 
 
 def ids_of(memorised: Mapping[str, str]) -> dict[str, int]:
@@ -99,7 +116,7 @@ def named(interests: tuple[str, ...], verdict: Classified) -> dict[str, str]:
 
 TAXONOMY = Stage(
     name="taxonomy",
-    version=3,
+    version=4,
     item=Batch,
     value=Mapped,
     items=batches,
@@ -107,5 +124,5 @@ TAXONOMY = Stage(
     judges=("taxonomist",),
     options=("taxonomy", "interests_a_question"),
     after=("verify",),
-    calls=Calls(least=0, most=TRIES),
+    calls=Calls(least=0, most=1),  # names that an answer leaves out are asked as one that fails
 )

@@ -138,7 +138,7 @@ class Spoiled:
         self.asked.append(question.texts)
         if self.bombs.isdisjoint(question.texts):
             return labelled(*["Tea"] * len(question.texts))
-        return NoVerdict(self.cause)
+        return self.cause if isinstance(self.cause, NoVerdict) else NoVerdict(self.cause)
 
     def memo(self, name):
         return LocalMemo()
@@ -188,3 +188,51 @@ async def test_a_call_that_fails_is_a_failure_and_no_mapping(desk, cause):
 
     assert await map_interests(batch("oolong", "x"), scripted) == NoVerdict(cause)
     assert scripted.memory == {"oolong": "4"}
+
+
+def no_quorum(*behind):
+    return NoVerdict("no_quorum", behind=behind)
+
+
+@pytest.mark.parametrize(
+    "verdict", [NoVerdict("tied"), no_quorum("schema"), no_quorum("no_json", "schema")]
+)
+async def test_a_name_on_which_a_panel_finds_no_category_costs_the_others_nothing(verdict):
+    taxonomist = Spoiled(verdict, "bomb")
+
+    assert await map_interests(batch("oolong", "bomb", "sencha"), taxonomist) == Mapped(
+        categories={"oolong": 4, "sencha": 4}, unmapped=("bomb",)
+    )
+
+
+async def test_names_on_which_a_panel_agrees_in_nothing_are_unmapped():
+    for verdict in (NoVerdict("tied"), no_quorum("schema")):
+        mapped = await map_interests(batch("x", "y", "z"), Spoiled(verdict, "x", "y", "z"))
+
+        assert mapped == Mapped(categories={}, unmapped=("x", "y", "z"))
+
+
+async def test_a_panel_of_which_a_member_could_not_be_asked_is_a_failure(desk):
+    verdict = no_quorum("schema", "timeout")
+    scripted = desk(labelled("Tea", None), verdict)
+
+    assert await map_interests(batch("oolong", "x"), scripted) == verdict
+    assert scripted.memory == {"oolong": "4"}
+
+
+async def test_nothing_is_remembered_before_the_last_answer_came(desk):
+    class Waits(BaseException):
+        """What a question raises whose answer comes another day."""
+
+    scripted = desk(labelled("Tea", None))
+    asked = scripted.judge
+
+    async def judge(question, *, role):
+        if question.texts == ("x",):
+            raise Waits
+        return await asked(question, role=role)
+
+    scripted.judge = judge
+    with pytest.raises(Waits):
+        await map_interests(batch("oolong", "x"), scripted)
+    assert scripted.memory == {}

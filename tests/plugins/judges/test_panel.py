@@ -98,8 +98,16 @@ async def test_those_that_answered_decide_where_they_are_more_than_half() -> Non
 )
 async def test_half_or_fewer_are_no_quorum_and_their_votes_are_told(verdicts, told) -> None:
     verdict, votes = await decide(QUESTION, *verdicts)
-    assert verdict == NoVerdict("no_quorum", told)
+    assert verdict == NoVerdict("no_quorum", told, behind=("timeout",))
     assert [vote.verdict for vote in votes] == list(verdicts)
+
+
+async def test_what_is_behind_a_missing_quorum_is_each_cause_of_its_members_once() -> None:
+    unreadable, none_exists = NoVerdict("no_json"), NoVerdict("schema")
+    verdict, _ = await decide(QUESTION, unreadable, none_exists, unreadable)
+    assert verdict.cause == "no_quorum"
+    assert verdict.causes == ("no_json", "schema")
+    assert unreadable.causes == ("no_json",)
 
 
 async def test_the_label_given_most_often_is_the_texts() -> None:

@@ -120,7 +120,7 @@ class Oracle:
     `gather` unites what the runs' scores hold, with what a file held where one was given.
     `rescore` is a unit's score against all of it. `read` gets a file's bytes and the options of the
     runs, and raises DataError where it holds no oracle of theirs; `users` are whom it holds.
-    `metrics` are those that change with the set; below `enough` runs without a file, and with a
+    `metrics` are those that change with the set; below `enough` models without a file, and with a
     file that does not hold all users, they carry a warning. `doubts` tells from
     the scores of all runs what speaks against putting them side by side.
     """

@@ -131,7 +131,10 @@ def _head(comparison: Comparison, names: Mapping[str, str]) -> list[RenderableTy
     title = Text(clean_text(comparison.task), style="bold")
     about_set = f"  version {comparison.version}, {_runs(many)} compared"
     if oracle is not None:
-        made_of = _runs(many) + (f" and {clean_text(oracle.file)}" if oracle.file else "")
+        made_of = _runs(many)
+        if oracle.models < many:
+            made_of += f" of {oracle.models:,} {'model' if oracle.models == 1 else 'models'}"
+        made_of += f" and {clean_text(oracle.file)}" if oracle.file else ""
         about_set += f", oracle of {made_of}"
     title.append(about_set, style="dim")
     about = [f"{clean_text(role)}: {clean_text(model)}" for role, model in comparison.roles.items()]

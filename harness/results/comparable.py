@@ -95,6 +95,16 @@ def settings_of(task: KeptTask) -> dict[str, Any]:
     }
 
 
+def candidate_of(task: KeptTask) -> str:
+    """What stands for the candidate of a run: the same in every run of one model.
+
+    A model that is served without a revision is taken for one in all runs, as its name is all that
+    is known of it.
+    """
+    entry = _roles(task).get(CANDIDATE)
+    return digest({"name": task.manifest.model} if entry is None else _identity(entry))
+
+
 def _largest(tasks: Sequence[KeptTask], settings: Mapping[str, Any]) -> tuple[list[KeptTask], str]:
     fair = [task for task in tasks if not _own_judge(task, task)] or tasks
     classes: dict[str, list[KeptTask]] = {}

@@ -16,7 +16,7 @@ import msgspec
 from harness.errors import DataError, HarnessError, PluginError, UsageError
 from harness.hashing import stable_int
 from harness.redaction import without_key_material
-from harness.results.comparable import ComparisonSet, Refused, comparison_set
+from harness.results.comparable import ComparisonSet, Refused, candidate_of, comparison_set
 from harness.results.files import atomic_write
 from harness.results.kept import KeptTask
 from harness.results.records import Score
@@ -75,9 +75,13 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OracleUse(msgspec.Struct, frozen=True, kw_only=True):
-    """What the oracle was made of, the metrics that depend on it, and whether it is too small."""
+    """What the oracle was made of, the metrics that depend on it, and whether it is too small.
+
+    `models` are the different candidates of its runs.
+    """
 
     runs: int
+    models: int
     file: str | None
     metrics: tuple[str, ...]
     warning: str | None = None
@@ -271,16 +275,18 @@ def _metrics(
     metrics = chosen_metrics(runs.reference.task, runs.reference.benchmark)
     moved = {name for name, each in metrics.items() if {name, each.of} & {*oracle.metrics}}
     many = len(runs.members)
+    models = len({candidate_of(task) for task in runs.members})
+    those = f"{many} {'run' if many == 1 else 'runs'}"
     warning = None
-    if file is None and many < oracle.enough:
+    if file is None and models < oracle.enough:
         warning = (
-            f"the oracle is of {many} {'run' if many == 1 else 'runs'}, and should be of "
-            f"{oracle.enough} or more: each run that is added may change much"
+            f"the oracle is of {those} of {models} {'model' if models == 1 else 'models'}, and "
+            f"should be of {oracle.enough} models or more: each that is added may change much"
         )
     elif absent[0]:
         warning = (
             f"{file} does not hold {absent[0]:,} of {absent[1]:,} users: for them the oracle is of "
-            f"{many} {'run' if many == 1 else 'runs'} alone"
+            f"{those} alone"
         )
     noted = {
         name: dataclasses.replace(each, note=warning or "") if name in moved else each
@@ -288,6 +294,7 @@ def _metrics(
     }
     use = OracleUse(
         runs=many,
+        models=models,
         file=str(file) if file else None,
         metrics=tuple(name for name in metrics if name in moved),
         warning=warning,

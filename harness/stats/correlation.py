@@ -32,10 +32,13 @@ def pearson(x: Sequence[float], y: Sequence[float]) -> float | Undefined:
 
 
 def spearman(x: Sequence[float], y: Sequence[float]) -> float | Undefined:
-    """Spearman's ρ of paired values, ties ranked by their mean."""
+    """Spearman's ρ of three paired values or more, ties ranked by their mean."""
     from scipy.stats import spearmanr
 
-    return _unless_constant(x, y) or _number(spearmanr(x, y).statistic)
+    undefined = _unless_constant(x, y)
+    if undefined is None and len(x) == 2:
+        undefined = Undefined("fewer than three pairs: of two it is 1 or -1 whatever they are")
+    return undefined or _number(spearmanr(x, y).statistic)
 
 
 def kendall_tau_b(x: Sequence[float], y: Sequence[float]) -> float | Undefined:

@@ -48,6 +48,13 @@ class Run:
     options: Options
     scores: Callable[[], Iterable[Score[Profile]]]
 
+    @property
+    def candidate(self) -> str:
+        """What stands for the model: the same in all its runs."""
+        from harness.results.comparable import candidate_of
+
+        return candidate_of(self.task)
+
     def profiles(self) -> Iterator[tuple[str, Profile]]:
         """Each user with a readable answer, and what the run found of them."""
         for score in self.scores():
@@ -219,10 +226,12 @@ def oracle_notes(runs: Iterable[Run]) -> tuple[str, ...]:
     """What a reader must know of the runs that recall is measured against."""
     notes = []
     for dataset, together in by_dataset(runs).items():
-        count = len(together)
+        count, models = len(together), len({run.candidate for run in together})
         those = "this run" if count == 1 else f"these {count} runs"
+        if models < count:
+            those += f" of {models} {'model' if models == 1 else 'models'}"
         line = f"{dataset}: IG R and IG F1 are against what {those} verified"
-        if count < ORACLE.enough:
-            line += f"; below {ORACLE.enough} runs there is little to miss"
+        if models < ORACLE.enough:
+            line += f"; below {ORACLE.enough} models there is little to miss"
         notes.append(line)
     return tuple(notes)

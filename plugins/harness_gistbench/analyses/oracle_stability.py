@@ -1,9 +1,12 @@
-"""How much of the oracle hangs on each model: agreement, sole providers, leave-one-out."""
+"""How much of the oracle hangs on each model: agreement, sole providers, leave-one-out.
+
+Runs of one model are one provider: a second would leave nothing that the model alone provides.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from harness.results.report import Report, Sheet
@@ -33,11 +36,25 @@ def run(tasks: Sequence[KeptTask], options: Options) -> Report:
     sheets = [
         sheet
         for dataset, group in by_dataset(runs).items()
-        for sheet in stability(dataset, {one.model: verified_pairs(one) for one in group})
+        for sheet in stability(dataset, providers(group), runs=len(group))
     ]
     if options.published:
         sheets += [published_sheet(rows.OracleAgreement), published_sheet(rows.OracleByModel)]
     return Report(sheets=(*sheets, people(runs)), notes=notes)
+
+
+def providers(runs: Iterable[Run]) -> list[tuple[str, set[Pair]]]:
+    """Each model with all that its runs verified, in the order in which they came."""
+    together = defaultdict(list)
+    for run in runs:
+        together[run.candidate].append(run)
+    return [
+        (
+            own[0].model if len(own) == 1 else f"{own[0].task.summary.model}, {len(own)} runs",
+            set().union(*map(verified_pairs, own)),
+        )
+        for own in together.values()
+    ]
 
 
 def verified_pairs(run: Run) -> set[Pair]:
@@ -49,10 +66,12 @@ def verified_pairs(run: Run) -> set[Pair]:
     }
 
 
-def stability(dataset: str, pairs: dict[str, set[Pair]]) -> tuple[Sheet, Sheet]:
+def stability(
+    dataset: str, pairs: Sequence[tuple[str, set[Pair]]], *, runs: int
+) -> tuple[Sheet, Sheet]:
     """The two tables of one dataset."""
     verifiers: Counter[Pair] = Counter()
-    for of_model in pairs.values():
+    for _, of_model in pairs:
         verifiers.update(of_model)
     sizes = Counter(verifiers.values())
     counts = range(1, len(pairs) + 1)
@@ -64,16 +83,16 @@ def stability(dataset: str, pairs: dict[str, set[Pair]]) -> tuple[Sheet, Sheet]:
             *((count, sizes[count], share(sizes[count], total)) for count in counts),
             ("total", total, share(total, total)),
         ),
-        notes=(f"a pair is a user and a category; {len(pairs)} runs",),
+        notes=(f"a pair is a user and a category; runs: {runs}, models: {len(pairs)}",),
     )
     by_model = Sheet(
         title=f"{dataset}: what the oracle would lose without a model",
         columns=("model", "verified", "sole provider", "% of the oracle"),
         rows=tuple(
             (model, len(of_model), sole, share(sole, total))
-            for model, of_model in sorted(pairs.items(), key=lambda one: -len(one[1]))
+            for model, of_model in sorted(pairs, key=lambda one: -len(one[1]))
             for sole in [sum(verifiers[pair] == 1 for pair in of_model)]
         ),
-        notes=("sole provider: pairs that no other run verifies, lost if it is left out",),
+        notes=("sole provider: pairs that no other model verifies, lost if it is left out",),
     )
     return by_number, by_model

@@ -50,6 +50,16 @@ def test_the_two_tables_add_up(runs):
     assert counted[0][1] == sum(row[2] for row in models.rows)
 
 
+def test_runs_of_one_model_are_one_provider(runs, kept, judged):
+    found = {"u1": (judged("t", 1, liked=2), judged("u", 4, liked=2)), "u2": ()}
+    again = kept("a", found, run="another-of-a", label="a another-of-a")
+    agreement, models, _ = run([*runs, again], Options()).sheets
+    # The second run of a adds category 4 of u1, and takes no pair from its first.
+    assert agreement.rows[:3] == ((1, 6, 75.0), (2, 1, 12.5), (3, 1, 12.5))
+    assert agreement.notes == ("a pair is a user and a category; runs: 4, models: 3",)
+    assert models.rows[0] == ("a, 2 runs", 6, 4, 50.0)
+
+
 def test_datasets_have_oracles_of_their_own(runs, kept, judged):
     other = kept("a", {"u1": (judged("x", 1, liked=2),)}, dataset="gist_mind")
     sheets = run([*runs, other], Options()).sheets

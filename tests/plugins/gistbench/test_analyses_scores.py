@@ -61,7 +61,7 @@ def test_a_run_alone_misses_nothing_and_that_is_said(first):
     assert report.sheets[1].rows == (("first", 62.5, 75.0),)
     assert report.notes == (
         "synthetic: IG R and IG F1 are against what this run verified; "
-        "below 3 runs there is little to miss",
+        "below 3 models there is little to miss",
     )
 
 

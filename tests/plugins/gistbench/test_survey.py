@@ -198,12 +198,17 @@ def test_outside_figures_are_matched_and_correlated(ranked, tmp_path):
     assert [row[3] for row in models.rows] == pytest.approx([100, 200 / 3, 50, 40])
     assert [row[4] for row in models.rows] == [1300, 1400, 1200, None]
     assert "left out of the correlation: vllm:org/Model-3" in models.notes[-1]
-    # Ranks 3 2 1 against 2 3 1: 1 - 6 · 2 / 24. Above 1200 there are two, the other way round.
+    # Ranks 3 2 1 against 2 3 1: 1 - 6 · 2 / 24. Above 1200 there are two, of which ρ says nothing.
     assert [row[:3] for row in correlations.rows] == [
         ("synthetic", "all", 3),
         ("synthetic", "Elo above 1200", 2),
     ]
-    assert [row[3] for row in correlations.rows] == pytest.approx([0.5, -1.0])
+    assert correlations.rows[0][3] == pytest.approx(0.5)
+    assert correlations.rows[1][3] is None
+    assert correlations.notes == (
+        "synthetic, Elo above 1200: no ρ: fewer than three pairs: "
+        "of two it is 1 or -1 whatever they are",
+    )
 
 
 def test_without_a_cut_all_models_are_correlated_once(ranked, tmp_path):

@@ -71,7 +71,7 @@ COMPARISON = Comparison(
             run="2026-odd", path="runs/2026-odd", label="odd", because=("a 1 against 2", "copy")
         ),
     ),
-    oracle=OracleUse(runs=2, file="oracle.json", metrics=("f1",), warning=WARNING),
+    oracle=OracleUse(runs=2, models=2, file="oracle.json", metrics=("f1",), warning=WARNING),
     differences=(
         Difference(
             metric="f1",

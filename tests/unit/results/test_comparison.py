@@ -213,7 +213,10 @@ def test_few_runs_are_warned_of_on_the_metrics_of_the_oracle_alone(tmp_path: Pat
             strict=True)]  # fmt: skip
     two, three = compare(runs[:2])[0], compare(runs)[0]
     assert two.oracle.warning is not None
-    assert "the oracle is of 2 runs, and should be of 3" in two.oracle.warning
+    assert (
+        "the oracle is of 2 runs of 2 models, and should be of 3 models or more"
+        in two.oracle.warning
+    )
     notes = {name: result.note for name, result in two.runs[0].metrics.items()}
     assert notes == {
         "found": two.oracle.warning, "middle": two.oracle.warning, "many": "as counted",
@@ -221,6 +224,18 @@ def test_few_runs_are_warned_of_on_the_metrics_of_the_oracle_alone(tmp_path: Pat
     assert (three.oracle.warning, three.oracle.runs) == (None, 3)
     assert three.oracle.metrics == ("found", "middle")
     assert three.runs[0].metrics["found"].note == ""
+
+
+def test_runs_of_one_model_are_one_model_for_the_oracle(tmp_path: Path) -> None:
+    again = [
+        a_run(tmp_path, name, people, candidate=model)
+        for name, people, model in (("a", ONE, "m"), ("b", TWO, "m"), ("c", THREE, "n"))
+    ]
+    oracle = compare(again)[0].oracle
+    assert (oracle.runs, oracle.models) == (3, 2)
+    assert "the oracle is of 3 runs of 2 models, and should be of 3 models" in oracle.warning
+    one = compare(again[:2])[0].oracle
+    assert "the oracle is of 2 runs of 1 model, and should" in one.warning
 
 
 def test_a_file_is_united_with_the_runs_and_spares_the_warning(tmp_path: Path) -> None:

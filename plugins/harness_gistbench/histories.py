@@ -102,7 +102,9 @@ def gather(log: Log, dataset: Dataset, options: Options) -> Histories:
     del objects
     # Hashing millions of objects again is a good part of reading them.
     same_rows = not log.joined and not seen.unrated
-    texts.fill(log, seed=dataset.seed, hashed=seen.rows if same_rows else None)
+    torn = texts.fill(log, seed=dataset.seed, hashed=seen.rows if same_rows else None)
+    if torn:
+        dataset.note("objects with several texts, of which the first is taken", torn)
     pooled = texts.numbers(seen.pool)
     pool = tuple(PoolObject(thing, text) for thing, text in texts.read(pooled))
     is_pooled = np.zeros(len(texts), dtype=np.bool_)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from zlib import crc32
 
 from harness.data.sampling import ranks
 from harness_gistbench.spool import Spool
@@ -45,10 +46,15 @@ class TextIndex:
             found[start + order] = np.searchsorted(self._hashes, part[order])
         return found
 
-    def fill(self, log: Log, *, seed: int, hashed: RowsFile | None = None) -> None:
-        """Takes the texts from a log, once; of the same rows `hashed` knows the objects already."""
+    def fill(self, log: Log, *, seed: int, hashed: RowsFile | None = None) -> int:
+        """Takes the texts from a log, once, and tells how many objects have another one as well.
+
+        Of the same rows `hashed` knows the objects already.
+        """
         import numpy as np
 
+        digests = np.zeros(len(self._hashes), dtype=np.uint32)
+        torn = np.zeros(len(self._hashes), dtype=np.bool_)
         first = end = 0
         for part in log.texts():
             hashes = (
@@ -58,10 +64,11 @@ class TextIndex:
             )
             first += len(part.objects)
             numbers = np.minimum(self.numbers(hashes), len(self._hashes) - 1)
-            new = (self._hashes[numbers] == hashes) & (self._starts[numbers] < 0)
+            wanted = self._hashes[numbers] == hashes
             if "" in part.texts:
-                new &= np.array([text != "" for text in part.texts])
-            rows = np.flatnonzero(new)
+                wanted &= np.array([text != "" for text in part.texts])
+            mine = np.flatnonzero(wanted)
+            rows = np.flatnonzero(wanted & (self._starts[numbers] < 0))
             rows = rows[np.sort(np.unique(numbers[rows], return_index=True)[1])]
             chosen = rows.tolist()
             sizes = self._spool.add(
@@ -71,8 +78,18 @@ class TextIndex:
             self._starts[numbers[rows]] = ends - sizes
             self._sizes[numbers[rows]] = sizes
             end = int(ends[-1]) if len(ends) else end
+            texts = map(part.texts.__getitem__, mine.tolist())
+            told = np.fromiter(map(_digest, texts), dtype=np.uint32, count=len(mine))
+            digests[numbers[rows]] = told[np.searchsorted(mine, rows)]
+            torn[numbers[mine[digests[numbers[mine]] != told]]] = True
         self._spool.seal()
+        return int(torn.sum())
 
     def read(self, numbers: np.ndarray) -> list[tuple[str, str]]:
         """Object and text of each number."""
         return self._spool.read(self._starts[numbers], self._sizes[numbers])
+
+
+def _digest(text: str) -> int:
+    """What tells texts of one object apart: short, as there are millions."""
+    return crc32(text.encode(errors="surrogatepass"))

@@ -329,6 +329,23 @@ def test_no_file_is_left_behind_where_temporary_files_go(plain, tmp_path, monkey
     assert objects(found, "u") == ["a"]
 
 
+@pytest.mark.usefixtures("read_at_once")
+def test_objects_with_several_texts_have_the_first_and_are_counted(tmp_path, load_histories):
+    texts = [("a", "one"), ("b", "same"), ("a", "one"), ("c", "x"), ("a", "two"), ("c", "y"),
+             ("a", "three"), ("b", "same"), ("c", "x")]  # fmt: skip
+    rows = [f"u,{thing},{text},{LIKED}" for thing, text in texts]
+    file = tmp_path / "log.csv"
+    file.write_text("user_id,object_id,object_text,interaction_type\n" + "\n".join(rows) + "\n")
+    found = load_histories("gist_synthetic", file)
+    assert {one.object: one.text for one in found.history("u")} == dict(texts[:4])
+    fact = "objects with several texts, of which the first is taken"
+    assert load_histories.notes[fact] == 2
+    rows = [row for row in rows if "two" not in row and "three" not in row and "y" not in row]
+    file.write_text("user_id,object_id,object_text,interaction_type\n" + "\n".join(rows) + "\n")
+    load_histories("gist_synthetic", file)
+    assert fact not in load_histories.notes
+
+
 def test_what_was_noted_of_the_data_stays_with_the_run(tmp_path, capsys, monkeypatch):
     """At its start, in the manifest, summary and table, after going on and scoring anew."""
     monkeypatch.chdir(tmp_path)
@@ -342,6 +359,7 @@ def test_what_was_noted_of_the_data_stays_with_the_run(tmp_path, capsys, monkeyp
     noted = {
         "engagements without a time, taken as the oldest": 1,
         "users left out with fewer than 2 engagements": 1,
+        "objects with several texts, of which the first is taken": 1,
     }
     lines = [f"{fact}: 1" for fact in noted]
 

@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from random import Random
 from typing import TypeVar
 
@@ -19,12 +20,16 @@ def picked(rng: Random, values: Sequence[T]) -> T:
 
 def drawn(rng: Random, values: Sequence[T], count: int) -> list[T]:
     """At most `count` of the values in random order, each at most once."""
+    return list(islice(drawing(rng, values), count))
+
+
+def drawing(rng: Random, values: Sequence[T]) -> Iterator[T]:
+    """All of the values in random order, each drawn when it is wanted."""
     left = list(values)
-    most = min(count, len(left))
-    for place in range(most):
+    for place in range(len(left)):
         other = place + int(rng.random() * (len(left) - place))
         left[place], left[other] = left[other], left[place]
-    return left[:most]
+        yield left[place]
 
 
 def shuffled(rng: Random, values: Sequence[T]) -> tuple[T, ...]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 from harness import FAILURES, Calls, Done, Failure, Select, Selected, Stage
-from harness.chance import drawn, shuffled
+from harness.chance import drawing, drawn, shuffled
 from harness.hashing import stable_int
 from harness_gistbench.interests import claimed, folded, test_id
 from harness_gistbench.profiles import by_number, taxonomy_of
@@ -38,9 +39,11 @@ def retrievals(
         if not options.ask_all:
             asked = in_verified_categories(interests, claims, taxonomy=taxonomy, rules=rules)
         if asked:
-            others = removed.from_pool(user, {folded(one.name) for one in interests})
+            taken = removed.of_pool(user, {folded(one.name) for one in interests})
             for interest in asked:
-                yield draw_test_set(user, interest, others, data.seed, options)
+                yield draw_test_set(
+                    user, interest, data.pool, without=taken, seed=data.seed, options=options
+                )
 
 
 def in_verified_categories(
@@ -71,7 +74,7 @@ def kept_of(parts: Iterable[Record[Any, Any]]) -> list[Evidence] | None:
 
 
 class Removed:
-    """Knows for each user what of the pool may be a distractor, by what the judge said of overlap.
+    """Knows for each user what of the pool is no distractor, by what the judge said of overlap.
 
     Where the judge failed on any question that concerns the user, only the user's own objects are
     taken out.
@@ -94,15 +97,9 @@ class Removed:
             upstreams["verify"], frozenset(one.object for one in data.pool)
         )
 
-    def from_pool(self, user: str, interests: set[str]) -> list[PoolObject]:
-        """The objects of the pool, in its order, that may be distractors for a user."""
-        own = self._data.own_of_pool(user)
-        overlapping = self._overlapping(user, interests)
-        return [
-            one
-            for one in self._data.pool
-            if one.object not in own and one.object not in overlapping
-        ]
+    def of_pool(self, user: str, interests: set[str]) -> frozenset[str]:
+        """What of the pool is no distractor for a user: their own objects and what overlaps."""
+        return self._data.own_of_pool(user) | self._overlapping(user, interests)
 
     def _overlapping(self, user: str, interests: set[str]) -> set[str]:
         about = sorted(interests) if self._way == "interests" else [user]
@@ -118,13 +115,24 @@ class Removed:
 
 
 def draw_test_set(
-    user: str, interest: Interest, others: list[PoolObject], seed: int, options: Options
+    user: str,
+    interest: Interest,
+    pool: Sequence[PoolObject],
+    *,
+    without: Collection[str] = frozenset(),
+    seed: int,
+    options: Options,
 ) -> TestSet:
-    """Some of the evidence among distractors; smaller than wished where there are too few."""
+    """Some of the evidence among distractors; smaller than wished where there are too few.
+
+    Distractors are drawn from the whole pool, and passed over where they may be none: when one
+    object more overlaps, only the test sets that held it are others, and are asked about again.
+    """
     rng = Random(stable_int("test set", seed, user, folded(interest.name)))
     evidence = [PoolObject(one.object, one.text) for one in interest.evidence]
     backing = drawn(rng, evidence, min(options.max_backing, options.test_set))
-    distractors = drawn(rng, others, options.test_set - len(backing))
+    others = (one for one in drawing(rng, pool) if one.object not in without)
+    distractors = islice(others, options.test_set - len(backing))
     objects = shuffled(rng, [*backing, *distractors])
     names = {one.object for one in backing}
     return TestSet(
@@ -174,7 +182,7 @@ def labels_of(objects: int) -> tuple[str, ...]:
 
 SPECIFICITY = Stage(
     name="specificity",
-    version=2,
+    version=3,
     item=TestSet,
     value=Found,
     items=retrievals,

@@ -216,6 +216,27 @@ def test_an_interest_draws_the_same_whatever_else_the_user_has(drawn):
     assert (alone.objects, alone.backing) == (beside.objects, beside.backing)
 
 
+def test_an_object_that_newly_overlaps_changes_the_test_sets_that_held_it_alone(drawn):
+    interests = [claim("ada", n, f"Tea {n}", "abcdefg", (0, 1)) for n in range(1, 21)]
+    taxonomy = mapped(**{f"tea_{n}": n for n in range(1, 21)})
+
+    before = drawn(interests, taxonomy)
+    after = drawn(
+        [*interests, claim("ben", 1, "Tea Houses", ["p7"], ())], taxonomy,
+        overlap=[overlapping("ada", ["tea houses"])],
+    )  # fmt: skip
+
+    held = {id for id, one in before.items() if "p7" in {each.object for each in one.objects}}
+    # 45 of 100 are drawn for each of the twenty.
+    assert 2 <= len(held) <= 18
+    assert {id for id in before if before[id] != after[id]} == held
+    for id in held:
+        gone = {one.object for one in before[id].objects} - {
+            one.object for one in after[id].objects
+        }
+        assert gone == {"p7"}
+
+
 def test_another_seed_draws_other_objects(drawn):
     first, second = (drawn([TEA], mapped(green_tea=1), seed=n)["ada/1"] for n in (0, 1))
 
@@ -230,7 +251,7 @@ import msgspec, hashlib
 evidence = tuple(Evidence(one, one, ()) for one in "abcdefg")
 interest = Interest(number=1, name="Green Tea", evidence=evidence)
 pool = [PoolObject(f"p{n}", f"pool text {n}") for n in range(1, 101)]
-item = draw_test_set("ada", interest, pool, 7, Options())
+item = draw_test_set("ada", interest, pool, seed=7, options=Options())
 sys.stdout.write(hashlib.sha256(msgspec.json.encode(item)).hexdigest())
 """
 

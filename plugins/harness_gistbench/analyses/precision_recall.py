@@ -89,8 +89,11 @@ def figure(dataset: str, bubbles: Sequence[Points]) -> Figure:
 
 
 def equal_f1(level: float) -> Line:
-    """All pairs of recall and precision with that harmonic mean, where both are at most 1."""
-    least = level / (2 - level)
-    recalls = tuple(least + (1 - least) * step / STEPS for step in range(STEPS + 1))
-    precisions = tuple(level * recall / (2 * recall - level) for recall in recalls)
-    return Line(label=f"F1 {level}", x=recalls, y=precisions, dashed=True)
+    """All pairs of recall and precision with that harmonic mean, where both are at most 1.
+
+    They are a hyperbola, (2 · recall - F1) · (2 · precision - F1) = F1², and as near each other
+    where it is steep as where it is flat.
+    """
+    factors = [((2 - level) / level) ** (2 * step / STEPS - 1) for step in range(STEPS + 1)]
+    recalls = tuple(min(level * (1 + factor) / 2, 1.0) for factor in factors)
+    return Line(label=f"F1 {level}", x=recalls, y=recalls[::-1], dashed=True)

@@ -1,5 +1,7 @@
 """Bubbles, dots, forests and boxes, as tables and as the data of figures."""
 
+from itertools import pairwise
+
 import pytest
 from harness_gistbench.analyses import boxes, forest, precision_recall, users
 
@@ -43,6 +45,15 @@ def test_lines_of_equal_f1_pass_where_their_mean_says():
     assert all(
         2 * x * y / (x + y) == pytest.approx(0.5) for x, y in zip(line.x, line.y, strict=True)
     )
+
+
+def test_lines_of_equal_f1_are_drawn_smoothly(runs):
+    [figure] = precision_recall.run(runs, precision_recall.Options()).figures
+    lowest = next(mark for mark in figure.marks if mark.label == "F1 0.1")
+    ends = list(zip(lowest.x, lowest.y, strict=True))
+    for (x, y), (next_x, next_y) in pairwise(ends):
+        across, up = (x + next_x) / 2, (y + next_y) / 2
+        assert 2 * across * up / (across + up) == pytest.approx(0.1, rel=0.02)
 
 
 def test_there_are_five_lines_of_equal_f1(runs):

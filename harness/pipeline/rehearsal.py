@@ -7,8 +7,8 @@ counted there is carried over to the whole data.
 from __future__ import annotations
 
 import tempfile
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
@@ -64,8 +64,9 @@ class StageForecast(msgspec.Struct, frozen=True, kw_only=True):
     """What one stage of a task would do.
 
     `exact` items were counted in the data, others carried over from the rehearsal: as many a user
-    as there. Calls lie between `least_calls` and `most_calls` when every answer can be read at
-    once.
+    as there, where `a_user` are the fewest and the most that one had; None where items are not
+    about single users. Calls lie between `least_calls` and `most_calls` when every answer can be
+    read at once.
     """
 
     task: str
@@ -75,6 +76,7 @@ class StageForecast(msgspec.Struct, frozen=True, kw_only=True):
     least_calls: int
     most_calls: int
     roles: tuple[RoleForecast, ...]
+    a_user: tuple[int, int] | None = None
 
 
 class Forecast(msgspec.Struct, frozen=True, kw_only=True):
@@ -197,6 +199,7 @@ async def rehearse(settings: RunSettings, plugins: Plugins) -> Forecast:
             f"about {CHARACTERS_A_TOKEN} characters a token",
             "items and calls of later stages as many a user as baseline respondents made them for "
             f"{rehearsed} users",
+            *_spread(stages),
             "completions as long as they may get",
             "nothing from the store: what it can answer costs no call",
             *(ASSUMPTIONS if settings.prices is not None else ()),
@@ -204,6 +207,19 @@ async def rehearse(settings: RunSettings, plugins: Plugins) -> Forecast:
         currency=settings.prices.currency if settings.prices is not None else None,
         max_cost=settings.budget.cost,
     )
+
+
+def _spread(stages: Sequence[StageForecast]) -> Iterator[str]:
+    """How far the rehearsed users lie apart, where they do: so rough is what they stand for."""
+    apart = [
+        f"{each.task}/{each.stage} {each.a_user[0]} to {each.a_user[1]}"
+        for each in stages
+        if each.a_user is not None
+        and each.a_user[0] < each.a_user[1]
+        and task_and_repeat(each.task)[1] == 1
+    ]
+    if apart:
+        yield f"these users differ, so that it is rough; items of one: {', '.join(apart)}"
 
 
 def _as_before(stages: Sequence[StageForecast], repeat: PreparedTask) -> list[StageForecast]:
@@ -350,10 +366,18 @@ def _forecast(
                 exact=whom.items is not None,
                 least_calls=bounds[0],
                 most_calls=bounds[1],
-                roles=_priced(full, roles, bounds),
+                roles=_priced(full, _read_at_once(roles, bounds[1]), bounds),
+                a_user=None if whom.items is not None else _a_user(rehearsed[stage.name], whom),
             )
         )
     return forecasts
+
+
+def _a_user(items: Iterable[Item], whom: _Users) -> tuple[int, int] | None:
+    """The fewest and the most items of one rehearsed user; None where none is a user's own."""
+    of = Counter(item.user for item in items)
+    many = [of[user] for user in whom.rehearsed]
+    return (min(many), max(many)) if any(many) else None
 
 
 def _bounds(context: StageContext, items: Iterable[Item]) -> tuple[int, int]:
@@ -374,6 +398,22 @@ def _role_forecast(role: str, label: str, asked: _Asked, *, scale: tuple[int, in
         prompt_tokens=_scaled(asked.characters // CHARACTERS_A_TOKEN, *scale),
         most_completion_tokens=_scaled(asked.completion, *scale),
         first_prompt=asked.first,
+    )
+
+
+def _read_at_once(roles: tuple[RoleForecast, ...], most: int) -> tuple[RoleForecast, ...]:
+    """The roles without what was asked again, as those who stand in leave more out than models."""
+    calls = sum(role.calls for role in roles)
+    if calls <= most:
+        return roles
+    return tuple(
+        msgspec.structs.replace(
+            role,
+            calls=_scaled(role.calls, most, calls),
+            prompt_tokens=_scaled(role.prompt_tokens, most, calls),
+            most_completion_tokens=_scaled(role.most_completion_tokens, most, calls),
+        )
+        for role in roles
     )
 
 

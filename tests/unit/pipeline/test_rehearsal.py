@@ -24,6 +24,14 @@ async def talk(item, desk):
     return answer.value if isinstance(answer, Parsed) else answer
 
 
+async def talk_on(item, desk):
+    for turn in range(3):
+        answer = await desk.ask(
+            "candidate", "talk", {"item": f"{item.id} {turn}"}, read=TextReader()
+        )
+    return answer.value
+
+
 async def probe(item, desk):
     answer = await desk.ask("candidate", "probe", {"item": item.id}, read=TextReader())
     return answer.value if isinstance(answer, Parsed) else answer
@@ -46,6 +54,17 @@ def two_a_person(upstreams, people, options):
         Item(id=f"{record.id}/{turn}", user=record.user)
         for record in upstreams["talk"] for turn in ("a", "b")
     ]
+
+
+def as_many_as_the_number(upstreams, people, options):
+    return [
+        Item(id=f"{record.id}/{turn}", user=record.user)
+        for record in upstreams["talk"] for turn in range(int(record.id[1:]) % 4)
+    ]
+
+
+def all_together(upstreams, people, options):
+    return [Item(id="all", user="everybody") for _ in list(upstreams["talk"])[:1]]
 
 
 def load(dataset, options):
@@ -78,6 +97,14 @@ STAGES = (
         prompts=("talk",), after=("talk",),
         calls=lambda item, options: Calls(least=item.id.endswith("a"), most=4),
     ),
+    Stage(
+        "differ", item=Item, value=int, items=as_many_as_the_number, work=count, after=("talk",)
+    ),
+    Stage(
+        "insist", item=Item, value=str, items=one_a_person, work=talk_on, roles=("candidate",),
+        prompts=("talk",), calls=Calls(least=1, most=1),
+    ),
+    Stage("union", item=Item, value=int, items=all_together, work=count, after=("talk",)),
 )
 
 
@@ -141,14 +168,29 @@ async def test_items_of_first_stages_are_counted_and_later_ones_carried_over(for
         ("probe", 240, False),
         ("weigh", 120, True),
         ("again", 240, False),
+        ("differ", stages["differ"].items, False),
+        ("insist", 120, True),
+        ("union", stages["union"].items, False),
     ]
     assert forecast.rehearsed_users == 5
+
+
+async def test_how_far_rehearsed_users_lie_apart_is_told_where_they_do(forecast_of):
+    # Of four people p0000 to p0003 each has as many items as the number says.
+    forecast, stages = await forecast_of(4)
+
+    assert [stages[name].a_user for name in ("talk", "probe", "differ", "union")] == [
+        None, (2, 2), (0, 3), None,
+    ]  # fmt: skip
+    assert forecast.assumptions[3] == (
+        "these users differ, so that it is rough; items of one: talks/differ 0 to 3"
+    )
 
 
 async def test_fewer_people_than_a_rehearsal_has_are_counted_and_told(forecast_of):
     forecast, stages = await forecast_of(120, limit=3)
 
-    assert [stage.items for stage in stages.values()] == [1, 3, 6, 3, 6]
+    assert [stage.items for stage in stages.values()][:5] == [1, 3, 6, 3, 6]
     assert forecast.rehearsed_users == 3
     assert "for 3 users" in " ".join(forecast.assumptions)
 
@@ -164,6 +206,15 @@ async def test_what_a_role_is_asked_grows_with_the_items(forecast_of):
     assert (talk.prompt_tokens, probe.prompt_tokens) == (31 * 24, 37 * 24)
     assert [message.role for message in talk.first_prompt] == ["user"]
     assert talk.first_prompt[0].content.startswith("Talk of p0")
+
+
+async def test_what_is_asked_again_in_a_rehearsal_is_not_carried_over(forecast_of):
+    _, stages = await forecast_of(120)
+    [insist], [talk] = stages["insist"].roles, stages["talk"].roles
+
+    # Three calls a person, of which the stage says that one is enough where answers can be read.
+    assert (insist.calls, insist.most_completion_tokens) == (120, 1200)
+    assert insist.prompt_tokens == pytest.approx(talk.prompt_tokens, rel=0.1)
 
 
 async def test_bounds_are_what_the_stage_says_of_an_item(forecast_of):

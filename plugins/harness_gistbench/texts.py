@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 from zlib import crc32
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from harness_gistbench.survey import RowsFile
 
 _TOGETHER = 1 << 18
+
+_encoded = partial(str.encode, errors="surrogatepass")
 
 
 class TextIndex:
@@ -53,6 +56,7 @@ class TextIndex:
         """
         import numpy as np
 
+        # Short, as there are millions of objects.
         digests = np.zeros(len(self._hashes), dtype=np.uint32)
         torn = np.zeros(len(self._hashes), dtype=np.bool_)
         first = end = 0
@@ -78,8 +82,8 @@ class TextIndex:
             self._starts[numbers[rows]] = ends - sizes
             self._sizes[numbers[rows]] = sizes
             end = int(ends[-1]) if len(ends) else end
-            texts = map(part.texts.__getitem__, mine.tolist())
-            told = np.fromiter(map(_digest, texts), dtype=np.uint32, count=len(mine))
+            texts = map(_encoded, map(part.texts.__getitem__, mine.tolist()))
+            told = np.fromiter(map(crc32, texts), dtype=np.uint32, count=len(mine))
             digests[numbers[rows]] = told[np.searchsorted(mine, rows)]
             torn[numbers[mine[digests[numbers[mine]] != told]]] = True
         self._spool.seal()
@@ -88,8 +92,3 @@ class TextIndex:
     def read(self, numbers: np.ndarray) -> list[tuple[str, str]]:
         """Object and text of each number."""
         return self._spool.read(self._starts[numbers], self._sizes[numbers])
-
-
-def _digest(text: str) -> int:
-    """What tells texts of one object apart: short, as there are millions."""
-    return crc32(text.encode(errors="surrogatepass"))

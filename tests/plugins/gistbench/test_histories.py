@@ -224,6 +224,21 @@ def test_a_pool_is_as_large_as_there_are_objects(plain):
 
 
 @pytest.mark.usefixtures("read_at_once")
+def test_what_a_person_engaged_with_is_known_of_the_pool(plain):
+    rows = [("u", "a", LIKED), ("u", "b", SKIPPED), ("u", "a", SKIPPED), ("v", "c", LIKED)]
+    everybody, one = plain(*rows), plain(*rows, limit=1)
+    assert everybody.own_of_pool("u") == {"a", "b"}
+    assert everybody.own_of_pool("v") == {"c"}
+    [only] = one.users
+    assert one.own_of_pool(only) == ({"a", "b"} if only == "u" else {"c"})
+    [first] = plain(*rows, pool=1).pool
+    assert [first.object in plain(*rows, pool=1).own_of_pool(user) for user in "uv"] == [
+        first.object in "ab",
+        first.object == "c",
+    ]
+
+
+@pytest.mark.usefixtures("read_at_once")
 def test_the_first_text_of_an_object_holds_for_everybody(load_histories, tmp_path):
     file = tmp_path / "log.csv"
     file.write_text(

@@ -192,6 +192,11 @@ items = SelectionReader(
 )
 
 
+def test_a_range_means_nothing_where_labels_are_no_numbers():
+    found = items('["1-3", "item_2"]')
+    assert found == Parsed(Selected(chosen=(2,), rung="strict", unknown=1), "strict")
+
+
 @pytest.mark.parametrize(
     ("text", "places"),
     [

@@ -154,9 +154,10 @@ def prompts() -> Iterable[str]:
 
 def runs() -> Iterable[str]:
     """The folders of runs that lie where runs usually go."""
-    from harness.cli.kept_runs import USUAL
+    from harness.cli.kept_runs import usual_folder
 
-    return sorted((str(file.parent) for file in USUAL.glob("*/manifest.json")), reverse=True)
+    found = usual_folder().glob("*/manifest.json")
+    return sorted((str(file.parent) for file in found), reverse=True)
 
 
 def named_models() -> Iterable[str]:

@@ -9,19 +9,28 @@ from harness.errors import DataError, UsageError, did_you_mean
 from harness.results.folder import RunFolder
 from harness.results.manifest import Manifest
 
-USUAL = Path("runs")
+
+def usual_folder() -> Path:
+    """The folder that runs go to, where the command does not say otherwise."""
+    from harness.cli.settle import settled_args
+
+    folder: Path = settled_args([]).output_path
+    return folder
 
 
-def open_run(named: str) -> tuple[RunFolder, Manifest]:
-    """A run by its folder, or by its name where it is in `runs`; with its manifest."""
+def open_run(named: str, *, among: Path | None = None) -> tuple[RunFolder, Manifest]:
+    """A run by its folder, or by its name where it lies with the others; with its manifest."""
     path = Path(named)
     if path.name == "manifest.json":
         path = path.parent
     folder = RunFolder(path)
-    if not folder.manifest_file.exists() and (USUAL / named / "manifest.json").exists():
-        folder = RunFolder(USUAL / named)
+    if folder.manifest_file.exists():
+        return folder, folder.manifest()
+    place = usual_folder() if among is None else among
+    if (place / named / "manifest.json").exists():
+        folder = RunFolder(place / named)
     if not folder.path.is_dir():
-        beside = path.parent if path.parent != Path() else USUAL
+        beside = path.parent if path.parent != Path() else place
         names = sorted(each.parent.name for each in beside.glob("*/manifest.json"))
         raise DataError(
             "there is no such run",

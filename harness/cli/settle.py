@@ -78,15 +78,20 @@ def settle(
     return _with_names(args, held) if models else held
 
 
-def included(given: Sequence[Path]) -> Sequence[Path]:
-    """The folders of tasks that a run would have: those that are given, else those of settings."""
+def settled_args(words: Sequence[str]) -> argparse.Namespace:
+    """What a run of these words would have of the command line, settings and defaults."""
     from harness.cli.main import parser_for
 
-    words = [f"--include_path={folder}" for folder in given]
     args = parser_for([]).parse_args(words)
     explicit = without_defaults(parser_for([])).parse_args(words)
     settle(args, explicit, run_parser=parser_for([]))
-    folders: Sequence[Path] = args.include_path
+    return args
+
+
+def included(given: Sequence[Path]) -> Sequence[Path]:
+    """The folders of tasks that a run would have: those that are given, else those of settings."""
+    words = [f"--include_path={folder}" for folder in given]
+    folders: Sequence[Path] = settled_args(words).include_path
     return folders
 
 

@@ -1,4 +1,4 @@
-"""`harness show RUN`: what a run found, what failed in it, or one sample through all its stages."""
+"""`harness show [RUN]`: the runs there are; of one what it found, what failed, or one sample."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harness.errors import DataError
+from harness.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from harness.results.folder import RunFolder
@@ -27,11 +27,18 @@ def add_parser(subparsers: Any) -> None:
     """Add the command to the parser."""
     parser = subparsers.add_parser(
         "show",
-        help="what a run found; --sample ID for one sample, whole",
-        description="Show the results of a run, what failed in it (--failures), or everything "
-        "that was asked and answered about one sample or user (--sample).",
+        help="the runs there are, or what one found; --sample ID for one sample, whole",
+        description="List the runs there are. Of a RUN that is named, show the results, what "
+        "failed in it (--failures), or everything that was asked and answered about one sample or "
+        "user (--sample).",
     )
-    parser.add_argument("run", metavar="RUN", help="the folder of a run")
+    parser.add_argument(
+        "run", metavar="RUN", nargs="?", help="the folder of a run, or its name; without it all"
+    )
+    parser.add_argument(
+        "--output_path", metavar="DIR", type=Path,
+        help="where runs are, if not where the settings or the default have them",
+    )  # fmt: skip
     parser.add_argument("--sample", metavar="ID", help="the id of an item or of a user")
     parser.add_argument("--task", metavar="NAME", help="this task only")
     parser.add_argument("--stage", metavar="NAME", help="this stage only")
@@ -45,15 +52,38 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Show what the options ask for; the exit code."""
-    from harness.cli.kept_runs import open_run
+    from harness.cli.kept_runs import open_run, usual_folder
 
-    folder, manifest = open_run(args.run)
+    if args.run is None:
+        return _show_runs(args.output_path or usual_folder(), args)
+    folder, manifest = open_run(args.run, among=args.output_path)
     places = _places(folder, manifest, args)
     if args.sample is not None:
         return _show_sample(folder, manifest, places, args)
     if args.failures:
         return _show_failures(places, args)
     return _show_results(folder, manifest, args)
+
+
+def _show_runs(place: Path, args: argparse.Namespace) -> int:
+    from harness.results.listing import list_runs
+
+    for option in ("sample", "task", "stage", "failures", "prices"):
+        if getattr(args, option):
+            raise UsageError(f"--{option} is of one run", expected="harness show RUN")
+    if args.output_path is not None and not place.is_dir():
+        raise DataError("there is no such folder", where="--output_path", found=str(place))
+    listing = list_runs(place)
+    if args.json:
+        from harness.cli.json_output import print_json
+
+        print_json(listing)
+        return 0
+    from harness.reporting.listing import listing_lines
+
+    for line in listing_lines(listing):
+        print(line)
+    return 0
 
 
 def _places(folder: RunFolder, manifest: Manifest, args: argparse.Namespace) -> list[Place]:

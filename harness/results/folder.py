@@ -161,6 +161,26 @@ class RunFolder:
             raise storage_error(self.path / LOCK, error) from error
         self._lock = descriptor
 
+    def at_work(self) -> bool | None:
+        """Whether the process that locked it last is alive; None where it is another machine's.
+
+        Nothing is locked to find out: a run that begins at that moment must not be kept from it.
+        """
+        try:
+            holder = json.loads((self.path / LOCK).read_bytes())
+            pid, host = int(holder["pid"]), holder["host"]
+        except (OSError, ValueError, KeyError, TypeError):
+            return False
+        if host != socket.gethostname():
+            return None
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return False
+        except PermissionError:
+            return True  # somebody else's
+        return True
+
     def unlock(self) -> None:
         """Let other processes have the folder."""
         if self._lock is not None:

@@ -67,7 +67,8 @@ def add_parser(subparsers: Any) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--compare", action="store_true",
-        help="compare the runs of every task, of benchmarks without an oracle as well",
+        help="print how the runs of every task compare, and no other tables; of benchmarks without "
+        "an oracle as well",
     )  # fmt: skip
     parser.add_argument(
         "--oracle", metavar="FILE", type=Path, help="unite the runs' oracle with that of a file"
@@ -90,7 +91,7 @@ def run(args: argparse.Namespace) -> int:
     runs = _opened(args.runs, args.task)
     _refuse_unclear_oracle(args, runs)
     with _scored(args, runs):
-        if not args.json:
+        if not (args.json or args.compare):
             for each in runs:
                 print_run(each)
         comparisons, errors = _compared(args, runs)
@@ -281,6 +282,9 @@ def _compared(
     for tasks in by_name.values():
         oracle = tasks[0].benchmark.oracle
         if (oracle is None and not args.compare) or (len(tasks) < 2 and not named):
+            if args.compare and len(runs) > 1:
+                print_error(f"task {tasks[0].task.name} is compared with none: only "
+                            f"{tasks[0].label} has it finished")  # fmt: skip
             continue
         try:
             comparison, united = compare(tasks, file=args.oracle, force=args.force)

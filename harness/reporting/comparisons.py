@@ -142,12 +142,12 @@ def _head(comparison: Comparison, names: Mapping[str, str]) -> list[RenderableTy
     parts: list[RenderableType] = [title, *(Text(line, style="dim") for line in about)]
     if comparison.not_comparable_because:
         parts.append(stamp(comparison.not_comparable_because))
-    lines = [
-        f"left out: {_with_run(each.label, each.run)}: {_because(each.because)}"
-        for each in comparison.refused
-    ]
+    refused: dict[str, list[str]] = {}
+    for each in comparison.refused:
+        refused.setdefault(_because(each.because), []).append(_with_run(each.label, each.run))
+    lines = [f"left out, {why}: {', '.join(runs)}" for why, runs in refused.items()]
     lines += [
-        f"{names[run.run]} was forced in ({clean_text(run.run)}): {_because(run.marks)}"
+        f"forced in, {_because(run.marks)}: {names[run.run]} ({clean_text(run.run)})"
         for run in comparison.runs
         if run.marks
     ]

@@ -16,6 +16,8 @@ from harness.results.scoring import role_entries, task_options
 from harness.results.unlike import told, unlike
 
 CANDIDATE = "candidate"
+CALLED = {"options": "option", "contents": "what is in", "prompts": "prompt"}
+"""What a person calls the settings of these tables."""
 
 
 class Refused(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,7 +59,7 @@ def comparison_set(tasks: Sequence[KeptTask], *, force: bool = False) -> Compari
     reference = max(agreeing, key=_age)
     marks = {
         run: (
-            *told(unlike(settings[run], settings[reference.run])),
+            *told(_named(unlike(settings[run], settings[reference.run]))),
             *_own_judge(task, reference),
         )
         for run, task in distinct.items()
@@ -103,6 +105,24 @@ def candidate_of(task: KeptTask) -> str:
     """
     entry = _roles(task).get(CANDIDATE)
     return digest({"name": task.manifest.model} if entry is None else _identity(entry))
+
+
+def _named(differences: Mapping[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
+    """The differences of two settings, each by what a person calls it."""
+    return {_name(path): sides for path, sides in differences.items()}
+
+
+def _name(path: str) -> str:
+    what, _, rest = path.partition(".")
+    whose, _, below = rest.partition(".")
+    if what == "roles":
+        parts = [part for part in below.split(".") if part not in ("model", "details")]
+        return f"{whose}'s {'.'.join(parts)}"
+    if what == "stages":
+        sampling, _, of_role = below.partition(".")
+        role, _, setting = of_role.partition(".")
+        return f"{role}'s {setting} in {whose}" if sampling == "sampling" else f"{whose}'s {below}"
+    return f"{CALLED[what]} {rest}" if rest else path
 
 
 def _largest(tasks: Sequence[KeptTask], settings: Mapping[str, Any]) -> tuple[list[KeptTask], str]:

@@ -271,5 +271,5 @@ def test_runs_asked_otherwise_and_copies_are_not_correlated(ranked, kept, tmp_pa
     # The odd run would have added anime to the oracle, and halved the recall of all the others.
     assert [row[3] for row in models.rows] == pytest.approx([100, 200 / 3, 50, 40])
     notes = outside.run([*ranked, odd, ranked[0]], options).notes
-    assert "odd is left out: roles.judge.name another-judge against judge-70b" in notes[-1]
+    assert "odd is left out: judge's name another-judge against judge-70b" in notes[-1]
     assert any("vllm:org/Model-0 is left out: it is a copy of" in note for note in notes)

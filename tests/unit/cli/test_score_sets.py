@@ -206,7 +206,21 @@ def test_runs_of_a_benchmark_without_an_oracle_are_compared_when_asked_for(
     assert (many["value"], many["p"], many["p_holm"]) == (1.0, 1 / 64, 1 / 32)
     assert (many["exact"], many["no_p"]) == (True, None)
     assert scored(one, two, "--compare") == 0
-    assert "t  version 1, 2 runs compared\n" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert out.startswith("t  version 1, 2 runs compared\n")
+    assert "tokens in" not in out
+
+
+def test_a_task_of_one_run_only_is_named_where_others_are_compared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = {"ann": [1], "bob": [2]}
+    one = a_run(tmp_path, "one", found, benchmark="plain", tasks=("s", "t"))
+    two = a_run(tmp_path, "two", found, benchmark="plain")
+    assert scored(one, two, "--compare") == 0
+    out, err = capsys.readouterr()
+    assert "t  version 1, 2 runs compared\n" in out
+    assert err == "harness: task s is compared with none: only one has it finished\n"
 
 
 def test_comparing_needs_two_runs_of_a_task(
@@ -305,10 +319,10 @@ def test_a_run_that_differs_is_named_with_what_differs_and_forced_in(
     runs = three_runs(tmp_path)
     runs.append(a_run(tmp_path, "odd", {"ann": [5], "bob": [5]}, options={"window": 50}))
     assert scored(*runs) == 0
-    assert "left out: odd: options.window 50 against 100" in capsys.readouterr().out
+    assert "left out, option window 50 against 100: odd" in capsys.readouterr().out
     assert scored(*runs, "--force") == 0
     out = capsys.readouterr().out
-    assert "odd * was forced in (odd): options.window 50 against 100" in out
+    assert "forced in, option window 50 against 100: odd * (odd)" in out
     assert "4 runs compared" in out
 
 

@@ -100,7 +100,16 @@ def test_a_label_that_ends_in_the_run_is_not_followed_by_it_again():
         Refused(run="2026-odd", path="runs/2026-odd", label="odd 2026-odd", because=("copy",)),
     )
     said = printed(replace(COMPARISON, refused=refused), width=80)
-    assert "  left out: odd 2026-odd: copy" in said
+    assert "  left out, copy: odd 2026-odd" in said
+
+
+def test_runs_that_are_left_out_for_the_same_reason_share_a_line():
+    refused = tuple(
+        Refused(run=run, path=f"runs/{run}", label=f"m {run}", because=("seed 1 against 0",))
+        for run in ("2026-a", "2026-b")
+    )
+    said = printed(replace(COMPARISON, refused=refused), width=80)
+    assert "  left out, seed 1 against 0: m 2026-a, m 2026-b" in said
 
 
 def test_runs_stand_below_one_another_metric_after_metric():
@@ -109,8 +118,8 @@ def test_runs_stand_below_one_another_metric_after_metric():
         "judge: openai:judge",
         "data: people.csv",
         "1 of 3 runs agree in all but the candidate",
-        "  left out: odd (2026-odd): a 1 against 2; copy",
-        "  llama * was forced in (2026-llama): seed 1 against 0",
+        "  left out, a 1 against 2; copy: odd (2026-odd)",
+        "  forced in, seed 1 against 0: llama * (2026-llama)",
         "",
         "metric  run      value    95% interval   n  fell out  counted as worst",
         "──────────────────────────────────────────────────────────────────────",

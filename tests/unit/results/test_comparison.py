@@ -251,18 +251,18 @@ def test_a_file_is_united_with_the_runs_and_spares_the_warning(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"options": {"limits": {"least": 3}}}, "options.limits.least 3 against 2"),
-        ({"options": {"window": 50}}, "options.window 50 against 100"),
+        ({"options": {"limits": {"least": 3}}}, "option limits.least 3 against 2"),
+        ({"options": {"window": 50}}, "option window 50 against 100"),
         ({"seed": 1}, "seed 1 against 0"),
-        ({"words": "b" * 32}, "contents.words bbbbbbbb against aaaaaaaa"),
+        ({"words": "b" * 32}, "what is in words bbbbbbbb against aaaaaaaa"),
         ({"chosen": 5}, "chosen users 5 against 2"),
-        ({"prompt": "e" * 32}, "prompts.find.judge eeeeeeee against dddddddd"),
-        ({"judge": {**LLAMA, "name": "gpt"}}, "roles.judge.model.name gpt against llama"),
+        ({"prompt": "e" * 32}, "prompt find.judge eeeeeeee against dddddddd"),
+        ({"judge": {**LLAMA, "name": "gpt"}}, "judge's name gpt against llama"),
         (
             {"judge": {**LLAMA, "details": {"host": "there"}}},
-            "roles.judge.model.details.host there against here",
+            "judge's host there against here",
         ),
-        ({"temperature": 0.5}, "stages.find.sampling.judge.temperature 0.5 against 0.0"),
+        ({"temperature": 0.5}, "judge's temperature in find 0.5 against 0.0"),
         ({"candidate": "llama"}, "its candidate is the judge, llama"),
     ],
 )

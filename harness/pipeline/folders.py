@@ -20,7 +20,7 @@ from harness.hashing import digest
 from harness.pipeline.context import StageContext
 from harness.pipeline.preparation import Prepared, PreparedTask
 from harness.pipeline.progress import Display
-from harness.pipeline.roles import Spec, players_of
+from harness.pipeline.roles import CANDIDATE, Spec, players_of
 from harness.pipeline.settings import RunSettings
 from harness.redaction import redacted_args, without_key_material
 from harness.results.folder import LOCK, RunFolder
@@ -111,7 +111,7 @@ def take_folder(settings: RunSettings, prepared: Prepared, *, display: Display) 
             display.tell(f"going on in {found.path} ({manifest.status} before)")
             return TakenFolder(folder=found, manifest=manifest, resumed=True)
         found.unlock()
-    label = Spec(kind=settings.model, args=settings.model_args).label
+    label = _candidate(settings, prepared)
     folder = RunFolder.create(settings.output_path, label, run_key)
     manifest = Manifest(
         run_id=folder.path.name,
@@ -126,6 +126,13 @@ def take_folder(settings: RunSettings, prepared: Prepared, *, display: Display) 
         token=secrets.token_hex(4),
     )
     return TakenFolder(folder=folder, manifest=manifest, resumed=False)
+
+
+def _candidate(settings: RunSettings, prepared: Prepared) -> str:
+    """What tables call the candidate; it is one for all tasks, and some may not ask it."""
+    bound = (each.bindings.get(CANDIDATE) for each in prepared.tasks)
+    spec = Spec(kind=settings.model, args=settings.model_args)
+    return next((one.label for one in bound if one is not None), spec.label)
 
 
 def _tell_notes(prepared: Prepared, display: Display) -> None:

@@ -101,6 +101,19 @@ class Spec:
         return f"{self.kind}:{name}" if name else self.kind
 
 
+def named_as_recorded(binding: Binding) -> Binding:
+    """The binding, that of a recording labelled with who was recorded.
+
+    Members of a judge keep the labels of their specs, which are in keys.
+    """
+    if binding.model is None or not binding.model.identity.recorded:
+        return binding
+    who = binding.model.identity
+    kind = binding.label.removesuffix(f":{who.name}")
+    name = who.name if kind.endswith(who.kind) else who.label
+    return replace(binding, label=f"{kind} of {name}")
+
+
 def parse_args(text: str) -> dict[str, str]:
     """`a=b,c=d` as a mapping; a part without `=` belongs to the value before it."""
     args: dict[str, str] = {}
@@ -233,9 +246,9 @@ class RoleBinder:
     def bind_given(self, role: str) -> Binding:
         """What stands behind a role that the command names, whatever tasks want of it."""
         spec = self.given[role]
-        if role == JUDGE or self._plugins.has_judge(spec.kind):
-            return self._judging(spec, role)
-        return Binding(role=role, label=spec.label, model=self._model(spec, role))
+        return self._of_spec(
+            spec, role, as_judge=role == JUDGE or self._plugins.has_judge(spec.kind)
+        )
 
     def _refuse_unknown_roles(self, task: Task, benchmark: Benchmark) -> None:
         for role in task.roles:
@@ -247,10 +260,13 @@ class RoleBinder:
                 )
 
     def _bind(self, role: str, task: Task, *, as_judge: bool) -> Binding:
-        spec = self._spec_of(role, task, seen=())
-        if not as_judge:
-            return Binding(role=role, label=spec.label, model=self._model(spec, role))
-        return self._judging(spec, role)
+        return self._of_spec(self._spec_of(role, task, seen=()), role, as_judge=as_judge)
+
+    def _of_spec(self, spec: Spec, role: str, *, as_judge: bool) -> Binding:
+        if as_judge:
+            return named_as_recorded(self._judging(spec, role))
+        model = self._model(spec, role)
+        return named_as_recorded(Binding(role=role, label=spec.label, model=model))
 
     def _judging(self, spec: Spec, role: str) -> Binding:
         if not self._plugins.has_judge(spec.kind):

@@ -60,6 +60,9 @@ def test_a_replayed_run_comes_to_the_same_and_asks_nobody(harness, serve):
     assert again.code == 0, again.err
     assert server.count == asked
     assert again.summary()["metrics"] == live.summary()["metrics"]
+    # What tables call it tells who was recorded; keys do not know of it.
+    assert again.summary()["model"] == "replay of openai:candidate-model"
+    assert again.summary()["roles"]["judge"] == "replay of openai:judge-model"
     assert again.summary()["stages"]["name"]["failures"] == {"overflow": 1}
     for stage in ("name", "support"):
         recorded = calls(harness, live.json["folder"], stage)
@@ -144,6 +147,7 @@ def test_a_file_of_recorded_replies_answers(harness, serve):
     assert done.summary()["stages"]["name"]["failures"] == {"not_recorded": 3}
     identity = harness.manifest()["roles"]["candidate"]["identity"]["model"]
     assert (identity["kind"], identity["name"]) == ("replay", "small")
+    assert done.summary()["model"] == "replay of small"
 
     for line in lines:
         line["text"] = "changed"

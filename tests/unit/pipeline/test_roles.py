@@ -6,9 +6,17 @@ from types import SimpleNamespace
 import pytest
 
 from harness.errors import UsageError
-from harness.models import Identity
+from harness.models import RECORDED, Identity
 from harness.pipeline.benchmark import Benchmark, Item, Stage
-from harness.pipeline.roles import RoleBinder, Spec, parse_args, parse_spec, split_members
+from harness.pipeline.roles import (
+    Binding,
+    RoleBinder,
+    Spec,
+    named_as_recorded,
+    parse_args,
+    parse_spec,
+    split_members,
+)
 from harness.pipeline.settings import RunSettings
 from harness.tasks.task import DataSpec, RoleSpec, Task
 
@@ -26,6 +34,24 @@ from harness.tasks.task import DataSpec, RoleSpec, Task
 )  # fmt: skip
 def test_specs(text, kind, args):
     assert parse_spec(text) == Spec(kind=kind, args=args, rest=text.partition(":")[2])
+
+
+@pytest.mark.parametrize(
+    ("label", "kind", "name", "details", "told"),
+    [
+        ("replay", "openai", "small", {RECORDED: "d"}, "replay of openai:small"),
+        ("strict:replay", "openai", "small", {RECORDED: "d"}, "strict:replay of openai:small"),
+        ("replay", "replay", "replies.jsonl", {RECORDED: "d"}, "replay of replies.jsonl"),
+        ("replay:small", "replay", "small", {RECORDED: "d"}, "replay of small"),
+        ("openai:small", "openai", "small", {}, "openai:small"),
+    ],
+)
+def test_a_recording_is_called_by_who_was_recorded(label, kind, name, details, told):
+    model = FakeModel(Identity(kind=kind, name=name, details=details))
+    before = Binding(role="judge", label=label, model=model)
+    after = named_as_recorded(before)
+    assert after.label == told
+    assert after.key("run") == before.key("run")
 
 
 def test_an_argument_given_twice_is_refused():

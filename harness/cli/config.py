@@ -169,9 +169,24 @@ def _told(given: Given, *, values: tuple[Given, ...]) -> dict[str, Any]:
     if given.entry is not None:
         text = given.value[0]
         value = data_of(text)[1] if given.option == "data" else text.partition("=")[2]
+        if given.option == "set":
+            value = _without_secret(given.entry, value)
     shown = value if isinstance(value, (bool, int, float)) else safe_text(_word(value))
     setting = given.slot.removesuffix(".*") if given.entry is not None else given.option
     return {"setting": setting, "value": shown, "source": given.source, "where": given.where}
+
+
+def _without_secret(path: str, text: str) -> str:
+    """What `--set` gives a path, without what a name in it says is a key or a password."""
+    import json
+
+    from harness.redaction import REDACTED, names_a_secret, redacted_args
+    from harness.tasks.load import read_value
+
+    if names_a_secret(path.rpartition(".")[2]):
+        return REDACTED
+    value = read_value(text)
+    return json.dumps(redacted_args(value)) if isinstance(value, Mapping) else text
 
 
 def _default(setting: str, usual: Mapping[str, Any]) -> dict[str, Any]:

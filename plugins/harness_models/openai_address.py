@@ -9,6 +9,7 @@ from urllib.parse import quote, urlsplit
 if TYPE_CHECKING:
     from harness_models.openai_args import OpenAIArgs
 
+BASE_URL_ENV = "OPENAI_BASE_URL"
 DEFAULT_HOST = "api.openai.com"
 PATHS = {"chat": "chat/completions", "completions": "completions"}
 
@@ -38,7 +39,7 @@ def models_url_of(args: OpenAIArgs) -> str:
 def base_url_of(args: OpenAIArgs) -> str:
     """Where the server stands: as it was given, or as the official client would find it."""
     given = args.azure_endpoint or args.base_url
-    return given or os.environ.get("OPENAI_BASE_URL") or f"https://{DEFAULT_HOST}/v1"
+    return given or os.environ.get(BASE_URL_ENV) or f"https://{DEFAULT_HOST}/v1"
 
 
 def address_of(args: OpenAIArgs) -> str:

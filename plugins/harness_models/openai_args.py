@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from typing import Any, Literal
@@ -12,7 +13,7 @@ import msgspec
 
 from harness.errors import UsageError
 from harness.models import Identity, ModelSettings
-from harness_models.openai_address import DEFAULT_HOST, PATHS, host_of
+from harness_models.openai_address import BASE_URL_ENV, DEFAULT_HOST, PATHS, host_of
 from harness_models.openai_extra import SAID_BY, TOKENS_FIELDS, is_extra, read_extra
 
 DEFAULT_KEY_ENV = "OPENAI_API_KEY"
@@ -78,6 +79,8 @@ def read_args(settings: ModelSettings) -> OpenAIArgs:
             expected="model=NAME",
         )
     _refuse_senseless(values)
+    if not values.keys() & {"base_url", "azure_endpoint"} and os.environ.get(BASE_URL_ENV):
+        _address(BASE_URL_ENV, os.environ[BASE_URL_ENV])
     if "azure_endpoint" in values and "api_key_file" not in values:
         values.setdefault("api_key_env", AZURE_KEY_ENV)
     return OpenAIArgs(**values)
@@ -256,6 +259,18 @@ def _address(name: str, text: str) -> str:
         usable = False
     if not usable:
         raise _bad(name, text, "an address such as http://127.0.0.1:8000/v1")
+    if any(sign in text for sign in "?#"):
+        base = text.partition("?")[0].partition("#")[0]
+        hint = (
+            "with azure_endpoint, api_version=… gives its query" if "api-version" in text else None
+        )
+        raise _bad(name, text, f"{base}, without what follows", hint=hint)
+    for path in PATHS.values():
+        if text.rstrip("/").endswith(f"/{path}"):
+            raise _bad(
+                name, text, f"{text.rstrip('/').removesuffix(f'/{path}')}; /{path} is added",
+                hint="endpoint=completions asks that one" if path == PATHS["completions"] else None,
+            )  # fmt: skip
     return text
 
 
@@ -265,12 +280,13 @@ def _azure_address(name: str, text: str) -> str:
     return text
 
 
-def _bad(name: str, text: str, expected: str) -> UsageError:
+def _bad(name: str, text: str, expected: str, *, hint: str | None = None) -> UsageError:
     return UsageError(
         "an argument of the openai model cannot be used",
-        where="--model_args",
+        where="the environment" if name == BASE_URL_ENV else "--model_args",
         found=f"{name}={text}",
         expected=expected,
+        hint=hint,
     )
 
 

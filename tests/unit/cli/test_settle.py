@@ -319,6 +319,22 @@ def test_config_tells_values_sources_and_what_they_override(settings, capsys, mo
     ]  # fmt: skip
 
 
+def test_config_shows_no_key_that_a_change_gives(settings, capsys):
+    settings.write('[set]\n"t.api_key" = "hunter2"\n')
+    changes = ("t.password=hunter3", "t.server={api_key: hunter4, port: 1}", "window=3")
+    for shape in ([], ["--json"], ["--all"]):
+        words = [word for change in changes for word in ("--set", change)]
+        assert main(["config", *shape, *words]) == 0
+        out = capsys.readouterr().out
+        assert "hunter" not in out
+        assert "window" in out
+    held = json.loads((main(["config", "--json", *words]), capsys.readouterr().out)[1])
+    settled = {one["setting"]: one["value"] for one in held["settings"]}
+    assert settled["set.t.api_key"] == settled["set.t.password"] == "[redacted]"
+    assert json.loads(settled["set.t.server"]) == {"api_key": "[redacted]", "port": 1}
+    assert settled["set.window"] == "3"
+
+
 def test_config_for_people_shows_what_is_overridden_where_all_is_asked(settings, capsys):
     settings.write("seed = 2")
     assert main(["config", "--seed", "7"]) == 0

@@ -67,13 +67,29 @@ def test_a_model_needs_its_name():
         ("base_url", "localhost:8000", "an address such as"),
         ("base_url", "http://", "an address such as"),
         ("base_url", "http://host:port/v1", "an address such as"),
+        ("base_url", "http://h:1/v1?key=1", "expected: http://h:1/v1, without what follows"),
+        ("base_url", "http://h:1/v1#a?b", "expected: http://h:1/v1, without what follows"),
+        ("azure_endpoint", "https://h/?api-version=1", "api_version=… gives its query"),
+        ("base_url", "http://h/v1/chat/completions", "http://h/v1; /chat/completions is added"),
+        ("base_url", "http://h/v1/chat/completions/", "http://h/v1; /chat/completions is added"),
+        ("base_url", "http://h/v1/completions", "http://h/v1; /completions is added"),
+        ("base_url", "http://h/v1/completions", "endpoint=completions asks that one"),
         ("revision", "", "a value"),
     ],
 )
 def test_an_unusable_value_says_what_was_expected(name, text, expected):
     with pytest.raises(UsageError, match=expected) as caught:
         args(**{name: text})
-    assert f"{name}={text}" in str(caught.value)
+    assert caught.value.found == f"{name}={text}"
+
+
+def test_an_address_of_the_environment_is_held_to_the_same(monkeypatch):
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://h/v1/chat/completions")
+    with pytest.raises(UsageError) as caught:
+        args()
+    assert caught.value.where == "the environment"
+    assert caught.value.found == "OPENAI_BASE_URL=http://h/v1/chat/completions"
+    assert args(base_url="http://other/v1").base_url == "http://other/v1"
 
 
 @pytest.mark.parametrize(
@@ -133,7 +149,7 @@ def test_identity_is_what_was_given_and_the_host_only_where_nothing_was(
 
 
 def test_an_address_is_shown_without_credentials():
-    assert address_of(args(base_url="http://me:pw@host:8000/v1?key=1")) == "http://host:8000/v1"
+    assert address_of(args(base_url="http://me:pw@host:8000/v1")) == "http://host:8000/v1"
 
 
 def test_without_an_address_the_environment_and_then_openai_is_asked(monkeypatch):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.errors import HarnessError, ModelError
-from harness.models import CallError, Logging, Model
+from harness.models import CallError, Demanding, Logging, Model
 
 QUIET = 0.05
 """Seconds without any call in flight after which nothing more will come for the open engine.
@@ -61,7 +61,8 @@ class EngineRoom:
     resource one is open at a time: the others' callers wait until no call to it is in flight, then
     the engine that most of them wait for takes its turn. So a stage that asks two such roles in a
     loop goes in rounds, one engine after the other. Models that keep a log are given `logs`, a
-    folder that need not exist yet, and `tell`.
+    folder that need not exist yet, and `tell`. `models` are all that may yet be asked: before the
+    first of any is paid for, none may lack a key, lest a stage is paid for in vain.
     """
 
     def __init__(
@@ -70,7 +71,9 @@ class EngineRoom:
         one_at_a_time: bool = False,
         tell: Callable[[str], None] | None = None,
         logs: Path | None = None,
+        models: Iterable[Model] = (),
     ) -> None:
+        self._demanding = [model for model in models if isinstance(model, Demanding)]
         self._one_at_a_time = one_at_a_time
         self._tell = tell or (lambda text: None)
         self._logs = logs
@@ -153,6 +156,7 @@ class EngineRoom:
             if self._logs is not None and isinstance(engine.model, Logging):
                 engine.model.log_to(self._logs, self._tell)
             try:
+                self._demand(engine.model)
                 await engine.model.open()
             except (HarnessError, CallError) as error:
                 engine.fault = error
@@ -165,6 +169,17 @@ class EngineRoom:
                 )
                 raise engine.fault from error
             engine.open = True
+
+    def _demand(self, opening: Model) -> None:
+        """Raise what any model lacks, where the one that opens is the first that costs something.
+
+        Those that answer by rule or from a recording are opened by runs that ask nobody else.
+        """
+        if opening.identity.scope == "call" or opening.identity.recorded:
+            return
+        for model in self._demanding:
+            model.demand()
+        self._demanding.clear()
 
     def _look_for_quiet(self, resource: _Resource) -> None:
         """See now and then whether the resource may change hands, while somebody waits for it."""

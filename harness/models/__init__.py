@@ -2,6 +2,7 @@
 
 from harness.models.contract import (
     CallError,
+    Demanding,
     Examinable,
     Finish,
     Logging,
@@ -23,6 +24,7 @@ from harness.models.identity import RECORDED, Identity
 __all__ = [
     "RECORDED",
     "CallError",
+    "Demanding",
     "Examinable",
     "Finish",
     "Identity",

@@ -148,6 +148,14 @@ class Model(Protocol):
 
 
 @runtime_checkable
+class Demanding(Protocol):
+    """A model that cannot be opened without something its user gives, such as a key."""
+
+    def demand(self) -> None:
+        """Raise the error that `open` would raise for want of it; at once, and asking nobody."""
+
+
+@runtime_checkable
 class Logging(Protocol):
     """A model that has more to say than its answers, such as one that starts a server."""
 

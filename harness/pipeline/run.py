@@ -21,6 +21,7 @@ from harness.calls.mailbox import Mailbox
 from harness.calls.store import Store, default_path
 from harness.errors import HarnessError, Interrupted, TooManyFailures
 from harness.hookspecs import RunEnded, RunStarted, StageEnded
+from harness.models import Model, TakesBatches
 from harness.pipeline.collecting import rare_collection
 from harness.pipeline.executors.local import AsksAgain, LocalExecutor, LocalSettings
 from harness.pipeline.folders import TakenFolder, take_folder
@@ -221,6 +222,7 @@ async def _ask_everything(
             one_at_a_time=settings.one_engine_at_a_time,
             tell=tell,
             logs=run.taken.folder.path / ENGINES,
+            models=_asked(run),
         )
         stack.push_async_callback(_close, engines, errors)
         client = Client(
@@ -256,6 +258,14 @@ async def _ask_everything(
         finally:
             run.usage, run.limits = client.usage.as_json(), client.limits()
         errors += executor.halted
+
+
+def _asked(run: _Run) -> list[Model]:
+    """The models that this session may ask: none whose questions are written down."""
+    bindings = [one for each in run.prepared.tasks for one in each.bindings.values()]
+    models = {id(model): model for binding in bindings for model in binding.models}
+    written = run.outbox is not None
+    return [one for one in models.values() if not (written and isinstance(one, TakesBatches))]
 
 
 async def _close(engines: EngineRoom, errors: list[HarnessError]) -> None:

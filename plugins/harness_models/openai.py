@@ -20,7 +20,7 @@ from harness.errors import UsageError
 from harness.findings import Finding
 from harness.models import CallError, Model, ModelSettings, Reply, Request
 from harness_models import openai_health as health
-from harness_models.openai_address import PATHS, address_of, models_url_of, url_of
+from harness_models.openai_address import PATHS, address_of, host_of, models_url_of, url_of
 from harness_models.openai_args import (
     CONCURRENCY,
     DEFAULT_KEY_ENV,
@@ -28,6 +28,7 @@ from harness_models.openai_args import (
     identity_of,
     read_args,
     tokens_field_of,
+    wants_key,
 )
 from harness_models.openai_headers import azure_headers_with, headers_with
 from harness_models.openai_hints import SYSTEM_HINT, hint_for, refuses_system
@@ -103,23 +104,35 @@ class OpenAIModel:
         self._key_of_file: str | None = None
         self._proxy: str | None = None
 
+    def demand(self) -> None:
+        """Raise UsageError where the key is not where it is said to be, or OpenAI's own wants one.
+
+        Other servers may well be asked without.
+        """
+        if self._own:
+            return
+        if self._args.api_key_file is not None:
+            self._key_of_file = read_key(self._args.api_key_file)
+        variable = self._args.api_key_env
+        if self._key() is not None or not wants_key(self._args):
+            return
+        raise UsageError(
+            f"the environment holds no {variable}",
+            where=f"openai:{self._args.model}",
+            found=f"no key for {host_of(self._args)}"
+            if variable == DEFAULT_KEY_ENV
+            else f"api_key_env={variable}",
+            expected="the name of a variable that holds the key, or api_key_file=FILE",
+            hint=f"export {variable}=…, then the same command again",
+        )
+
     async def open(self) -> None:
         """Make the session and its pool; no request is sent."""
         import aiohttp
 
         if self._session is not None:
             return
-        if not self._own and self._args.api_key_file is not None:
-            self._key_of_file = read_key(self._args.api_key_file)
-        missing = not self._own and self._key() is None
-        if missing and self._args.api_key_env != DEFAULT_KEY_ENV:
-            raise UsageError(
-                f"the environment holds no {self._args.api_key_env}",
-                where=f"openai:{self._args.model}",
-                found=f"api_key_env={self._args.api_key_env}",
-                expected="the name of a variable that holds the key",
-                hint=f"export {self._args.api_key_env}=…, then the same command again",
-            )
+        self.demand()
         with_key = headers_with if self._args.azure_endpoint is None else azure_headers_with
         headers = with_key(self._key() or NO_KEY)
         self._url, credentials = without_credentials(url_of(self._args))

@@ -13,7 +13,7 @@ import msgspec
 
 from harness.errors import UsageError
 from harness.models import Identity, ModelSettings
-from harness_models.openai_address import BASE_URL_ENV, DEFAULT_HOST, PATHS, host_of
+from harness_models.openai_address import BASE_URL_ENV, DEFAULT_HOST, PATHS, base_url_of, host_of
 from harness_models.openai_extra import SAID_BY, TOKENS_FIELDS, is_extra, read_extra
 
 DEFAULT_KEY_ENV = "OPENAI_API_KEY"
@@ -169,6 +169,13 @@ def identity_of(
         details=details,
         scope="everywhere" if pinned or args.immutable else "run",
     )
+
+
+def wants_key(args: OpenAIArgs) -> bool:
+    """Whether a server is not to be asked without a key from where it is said to be."""
+    if args.api_key_env != DEFAULT_KEY_ENV:
+        return True
+    return host_of(args) == DEFAULT_HOST and urlsplit(base_url_of(args)).username is None
 
 
 def tokens_field_of(args: OpenAIArgs) -> str:

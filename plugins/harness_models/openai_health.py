@@ -14,8 +14,8 @@ import msgspec
 
 from harness.errors import UsageError, did_you_mean
 from harness.findings import Finding, bad, bad_by, doubtful, good
-from harness_models.openai_address import DEFAULT_HOST, address_of, base_url_of, host_of
-from harness_models.openai_args import DEFAULT_KEY_ENV, OpenAIArgs
+from harness_models.openai_address import address_of, base_url_of
+from harness_models.openai_args import OpenAIArgs, wants_key
 from harness_models.openai_key import read_key
 
 KEY, SERVER = "key", "server"
@@ -48,7 +48,7 @@ def key_finding(args: OpenAIArgs) -> Finding:
     if os.environ.get(args.api_key_env, "").strip():
         return good(KEY, f"{args.api_key_env} is set")
     unset = f"{args.api_key_env} is not set"
-    if host_of(args) == DEFAULT_HOST or args.api_key_env != DEFAULT_KEY_ENV:
+    if wants_key(args):
         return bad(
             KEY,
             unset,

@@ -267,3 +267,26 @@ def test_an_option_that_is_called_a_key_is_none_and_decides_which_run_it_is(harn
     ]
     (counted,) = {one["settings"]["changes"].get("options.key_items") for one in manifests} - {None}
     assert counted == 5
+
+
+def test_a_judge_without_its_key_is_found_before_the_candidate_is_paid_for(harness, serve):
+    server = serve()
+    harness.url = server.url
+    command = [
+        *harness.arguments("--limit", "3", tasks="interests"),
+        "--model_args", f"base_url={server.url},model=candidate-model,revision=1",
+        "--judge", f"openai:base_url={server.url},model=judge-model,revision=1,api_key_env=JUDGE",
+    ]  # fmt: skip
+    refused = harness.command(command)
+    assert refused.code == 2
+    assert "openai:judge-model: the environment holds no JUDGE" in refused.err
+    assert server.count == 0
+    done = harness.command(command, JUDGE="key-of-the-judge")
+    assert done.code == 0, done.err
+    asked = server.count
+    assert asked > 0
+    # A run that the store answers whole needs no key.
+    again = harness.command(command)
+    assert again.code == 0, again.err
+    assert again.json["folder"] != done.json["folder"]
+    assert server.count == asked

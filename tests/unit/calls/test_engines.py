@@ -6,8 +6,8 @@ import pytest
 
 from harness.calls import engines
 from harness.calls.engines import EngineRoom
-from harness.errors import Interrupted, ModelError
-from harness.models import Identity
+from harness.errors import Interrupted, ModelError, UsageError
+from harness.models import RECORDED, Identity
 
 
 class Engine:
@@ -257,3 +257,39 @@ async def test_what_cannot_be_opened_is_not_opened_for_the_next_one_either():
     assert {type(error) for error in told} == {ModelError}
     await room.close()
     assert events == ["open one"]
+
+
+class Keyless(Engine):
+    """A model that lacks its key."""
+
+    def demand(self):
+        self.events.append(f"demand {self.identity.name}")
+        raise UsageError("no key")
+
+
+async def test_nothing_opens_that_costs_while_another_model_lacks_its_key():
+    events = []
+    candidate, judge = Engine("a", events), Keyless("b", events)
+    room = room_for(events, models=[candidate, judge])
+    for _ in range(2):
+        with pytest.raises(UsageError, match="no key"):
+            await call(room, candidate, events)
+    assert events == ["demand b"]
+    await room.close()
+
+
+@pytest.mark.parametrize(
+    "free",
+    [
+        Identity(kind="baseline", name="a", scope="call"),
+        Identity(kind="fake", name="a", details={RECORDED: "d"}),
+    ],
+)
+async def test_what_answers_for_nothing_opens_though_another_model_lacks_its_key(free):
+    events = []
+    engine = Engine("a", events)
+    engine.identity = free
+    room = room_for(events, models=[engine, Keyless("b", events)])
+    await call(room, engine, events)
+    assert events == ["open a", "call a"]
+    await room.close()

@@ -277,6 +277,15 @@ async def test_a_variable_that_was_named_must_exist(server):
         await make(ModelSettings(args=given)).open()
 
 
+def test_openais_own_servers_are_not_asked_without_a_key(monkeypatch):
+    model = make(ModelSettings(args={"model": "m"}))
+    with pytest.raises(UsageError, match="the environment holds no OPENAI_API_KEY") as caught:
+        model.demand()
+    assert caught.value.found == "no key for api.openai.com"
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    model.demand()
+
+
 async def test_an_unknown_model_ends_the_run_and_is_named(model, server):
     server.faults = [status(404, message="no such model")]
     error = await failure(model)

@@ -1,0 +1,26 @@
+"""Which models a session may ask, and whose keys are looked for before anything is paid."""
+
+from types import SimpleNamespace
+
+from harness.pipeline.run import _asked
+
+
+class Plain:
+    pass
+
+
+class InBatches:
+    def batch_line(self, request):
+        raise AssertionError("nothing is asked here")
+
+    def read_batch(self, status, body):
+        raise AssertionError("nothing is asked here")
+
+
+def test_models_whose_questions_are_written_down_are_not_asked():
+    plain, batched = Plain(), InBatches()
+    binding = SimpleNamespace(models=(plain, batched))
+    task = SimpleNamespace(bindings={"candidate": binding, "judge": binding})
+    prepared = SimpleNamespace(tasks=[task, task])
+    assert _asked(SimpleNamespace(prepared=prepared, outbox=None)) == [plain, batched]
+    assert _asked(SimpleNamespace(prepared=prepared, outbox=object())) == [plain]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -239,8 +239,13 @@ def task_options(task: Task, benchmark: Benchmark) -> msgspec.Struct:
 def _scores(
     benchmark: Benchmark, records: Mapping[str, Records[Any, Any]], options: msgspec.Struct
 ) -> Iterator[Score[Any]]:
+    declared = {metric.of or name for name, metric in benchmark.metrics.items()}
     try:
         for score in benchmark.score(records, options):
+            if not all(
+                told.keys() <= declared for told in (score.values, score.missing, score.worst)
+            ):
+                raise _undeclared(benchmark, score, declared)
             yield sound(score)
     except HarnessError:
         raise
@@ -250,6 +255,19 @@ def _scores(
             found=traceback.format_exc(limit=-4).strip(),
             hint="the records are kept: mend the benchmark, then `harness score`",
         ) from error
+
+
+def _undeclared(benchmark: Benchmark, score: Score[Any], declared: Collection[str]) -> PluginError:
+    """The error for a score of something that no metric reads, as a misspelt one is."""
+    named = sorted({*score.values, *score.missing, *score.worst} - set(declared))
+    return PluginError(
+        f"benchmark {benchmark.name!r} scores what none of its metrics reads",
+        where=f"the score of {score.id!r}",
+        found=", ".join(named),
+        expected=", ".join(sorted(declared)),
+        hint=did_you_mean(named[0], declared)
+        or "declare a metric of that name, or one that is `of` it",
+    )
 
 
 def _counts(

@@ -101,7 +101,7 @@ def test_runs_that_were_judged_otherwise_are_left_out_by_name(first, second, kep
     assert [row[0] for row in report.sheets[0].rows] == ["first", "second"]
     assert report.sheets[1].rows[1] == ("second", 75.0, 75.0)
     assert report.notes[-1] == (
-        "gist_synthetic: third is left out: roles.judge.name another against judge-70b"
+        "gist_synthetic: third is left out: judge's name another against judge-70b"
     )
 
 
@@ -112,7 +112,7 @@ def test_force_takes_such_runs_in_and_says_so(first, second, kept, judged):
     # Category 7 is in the oracle of u1 now: `second` finds 2 of 3, and 1/2 for u2 as before.
     assert report.sheets[1].rows[1] == ("second", 75.0, pytest.approx(100 * (2 / 3 + 1 / 2) / 2))
     assert report.notes[-1] == (
-        "gist_synthetic: third is taken in by force: roles.judge.name another against judge-70b"
+        "gist_synthetic: third is taken in by force: judge's name another against judge-70b"
     )
 
 
@@ -120,7 +120,7 @@ def test_runs_with_other_thresholds_are_told_apart(first, second, kept, judged):
     strict = Settings(verification=Settings().verification.__class__(min_explicit_positive=3))
     other = kept("third", {"u1": ()}, options=strict)
     [*_, note] = run([first, second, other], Options()).notes
-    assert "options.verification.min_explicit_positive 3 against 2" in note
+    assert "option verification.min_explicit_positive 3 against 2" in note
 
 
 def test_a_model_with_several_runs_has_a_row_for_each(kept):

@@ -101,12 +101,12 @@ task 'interests': benchmark 'interests' has no stage 'name', but the run had
 
 def test_a_score_that_is_no_number(folder, benchmark, said):
     def score(records, options):
-        yield Score(id="ann/1", user="ann", values={"supported": "high"})
+        yield Score(id="ann/1", user="ann", values={"support": "high"})
 
     assert (
         said(scored, folder, replace(benchmark, score=score))
         == """\
-metric 'supported': the score of 'ann/1' is no number
+metric 'support': the score of 'ann/1' is no number
   found:    'high'
   expected: a number, or a cause under `missing`"""
     )

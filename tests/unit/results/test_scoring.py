@@ -315,6 +315,46 @@ def test_a_benchmark_that_fails_to_score_is_named_and_leaves_the_files(tmp_path:
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("told", ["values", "missing", "worst"])
+def test_a_score_of_what_no_metric_reads_is_an_error_that_names_it(
+    tmp_path: Path, told: str
+) -> None:
+    folder, manifest = a_run(tmp_path)
+
+    def misspelt(records: Any, options: Any) -> Iterator[Score]:
+        given: dict[str, Any] = {told: {"rihgt": "timeout" if told == "missing" else 1.0}}
+        yield Score(id="7", user="u", **given)
+
+    from dataclasses import replace
+
+    with pytest.raises(PluginError) as caught:
+        score_task(folder, manifest, TASK.name, replace(BENCHMARK, score=misspelt))
+    assert (
+        str(caught.value)
+        == """\
+the score of '7': benchmark 'toy' scores what none of its metrics reads
+  found:    rihgt
+  expected: right, unused
+  to do:    did you mean 'right'?"""
+    )
+    assert not folder.summary(TASK.name).exists()
+
+
+def test_a_metric_may_read_what_another_name_says(tmp_path: Path) -> None:
+    folder, manifest = a_run(tmp_path)
+    metrics = {**BENCHMARK.metrics, "twice": Metric(description="", of="raw")}
+
+    def raw(records: Any, options: Any) -> Iterator[Score]:
+        yield Score(id="1", user="u", values={"raw": 1.0, "right": 0.0})
+
+    from dataclasses import replace
+
+    summary = score_task(
+        folder, manifest, TASK.name, replace(BENCHMARK, metrics=metrics, score=raw)
+    )
+    assert summary.metrics["right"].value == 0.0
+
+
 def test_a_damaged_summary_says_how_to_mend_it(tmp_path: Path) -> None:
     (tmp_path / "summary.json").write_text("{}")
     with pytest.raises(DataError, match="harness score"):

@@ -5,16 +5,47 @@ from __future__ import annotations
 import argparse
 import textwrap
 
+OVERVIEW = """\
+usage: harness [run] --model KIND --tasks NAMES [OPTION…], or harness COMMAND …
+
+Find out whether a language model understands people. Try it without a model:
+  harness --model baseline --judge lexical --tasks interests --data sample
+
+  harness run --help              the options of a run, and examples
+  harness tasks [NAME…]           the tasks and groups there are
+  harness validate TASK…|FILE     check task files without running them
+  harness show [RUN]              the runs there are, and what one found
+  harness score RUN…              score and compare runs, asking no model
+  harness analyse [NAME RUN…]     what runs tell beyond their scores
+  harness export RUN --out DIR    results as CSV, Parquet or lm-eval's files
+  harness data [NAME]             make data or see what it holds
+  harness models|judges|prompts|plugins [NAME…]     what is installed
+  harness config                  the settings that hold, and where they stand
+  harness doctor                  what is in the way of a run; asks nothing
+  harness requests … --out FILE   write the next questions down, to be a batch
+  harness replies RUN FILE…       take the answers of a batch in
+  harness new-plugin NAME         write a package with a benchmark of your own
+  harness completion SHELL        completion for bash, zsh or fish
+  harness COMMAND --help          more of each; plugins add some, as perrec
+"""
+"""What `harness --help` prints: one screen of a small terminal."""
+
 EXAMPLES = {
-    "tasks": ["harness tasks", "harness tasks 'gist*' tag:example", "harness tasks interests"],
+    "tasks": [
+        "harness tasks",
+        "harness tasks --all",
+        "harness tasks 'gist*' tag:example",
+        "harness tasks interests",
+    ],
     "show": [
+        "harness show",
         "harness show RUN",
         "harness show RUN --failures --stage name",
         "harness show RUN --sample person-01",
     ],
     "score": [
         "harness score RUN",
-        "harness score runs/*",
+        "harness score runs/* --compare",
         "harness score RUN --set min_support=2",
     ],
     "analyse": ["harness analyse", "harness analyse gist-failure-modes RUN --plot modes.svg"],

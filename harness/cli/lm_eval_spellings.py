@@ -126,8 +126,8 @@ def _options(words: Sequence[str]) -> list[tuple[str, list[str], list[str]]]:
 
 def _listing(words: Sequence[str]) -> Respelt:
     what = [word for word in words[1:2] if word in ("tasks", "groups", "subtasks", "tags")]
-    notes = ["ls: `harness tasks` lists tasks, groups and tags in one"]
-    return Respelt(["tasks", *words[1 + len(what) :]], notes)
+    notes = ["ls: `harness tasks --all` lists tasks, groups and tags in one"]
+    return Respelt(["tasks", "--all", *words[1 + len(what) :]], notes)
 
 
 def _validation(words: Sequence[str]) -> Respelt:

@@ -29,7 +29,7 @@ from harness.cli import (
     validate,
 )
 from harness.cli.errors import print_error
-from harness.cli.help_pages import HelpPage, dress
+from harness.cli.help_pages import OVERVIEW, HelpPage, dress
 from harness.cli.strict import add_strict, refuse_problems
 from harness.errors import HarnessError, UsageError, did_you_mean
 
@@ -68,27 +68,6 @@ examples:
   harness --model vllm --model_args pretrained=Qwen/Qwen3-8B --tasks perrec
   harness … --dry_run             see prompts and expected calls first
 
-commands (`harness COMMAND --help` has more):
-  harness [run] --model … --tasks …   run tasks (this page)
-  harness tasks [PATTERN…]        the tasks, groups and tags there are
-  harness validate TASK…|FILE     check task files without running them
-  harness show RUN                what a run found; --sample ID for one, whole
-  harness score RUN…              score stored records again, asking no model
-  harness analyse [NAME RUN…]     what runs tell beyond their scores
-  harness data [NAME]             make data or see what it holds
-  harness plugins [NAME…]         what is installed, and why one is broken
-  harness models [NAME]           kinds of model, and the arguments of one
-  harness judges [NAME]           judges by rule, and the arguments of one
-  harness prompts [PATTERN…]      prompts; one whole, with its variables
-  harness config                  the settings that hold, and where they stand
-  harness doctor                  what is in the way of a run; asks nothing
-  harness completion SHELL        completion for bash, zsh or fish
-  harness requests … --out FILE   write the next questions down, to be a batch
-  harness replies RUN FILE…       take the answers of a batch in
-  harness export RUN --out DIR    results as CSV, Parquet or lm-eval's files
-  harness new-plugin NAME         write a package with a benchmark of your own
-  harness COMMAND [NAME]          tools of a plugin's own, as `harness perrec`
-
 exit codes: 0 done, 1 error, 2 usage, 3 too many failures, 130 interrupted
 """
 
@@ -117,6 +96,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if argv is None else argv)
     if given[:1] == [completion.ASKED]:
         return completion.answer(*given[1:])
+    if given in (["--help"], ["-h"]):
+        sys.stdout.write(OVERVIEW)
+        return 0
     try:
         code = carried_out(with_underscores(given))
     except HarnessError as error:
@@ -196,9 +178,10 @@ def parser_for(arguments: Sequence[str]) -> argparse.ArgumentParser:
         data.add_parser(parser.add_subparsers(required=True), arguments[0])
         return parser
     parser = Parser(
-        prog="harness",
+        prog="harness run",
         usage="harness [run] --model KIND --tasks NAMES [OPTION…]",
-        description="Find out whether a language model understands people.",
+        description="Run tasks, and print what they found. `harness --help` lists the other "
+        "commands.",
         epilog=EPILOG,
         formatter_class=HelpPage,
         allow_abbrev=False,

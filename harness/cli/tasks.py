@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.cli.errors import print_error
 from harness.cli.run import add_include_path
-from harness.errors import HarnessError
+from harness.errors import HarnessError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -25,13 +25,15 @@ def add_parser(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "tasks",
         help="the tasks, groups and tags there are",
-        description="List tasks, groups and tags; name patterns or parts of names to see fewer. "
+        description="Tell what there is to run, on one screen; with --all each task, group and "
+        "tag with its description, with patterns or parts of names those that they mean. "
         "A task that is named in full is shown alone, with its benchmark, options, roles and data.",
     )
     parser.add_argument(
         "patterns", metavar="PATTERN", nargs="*", help="a name, part, glob or tag:WORD"
     )
-    parser.add_argument("--json", action="store_true", help="one JSON document")
+    parser.add_argument("--all", action="store_true", help="all that there is, with descriptions")
+    parser.add_argument("--json", action="store_true", help="all as one JSON document")
     add_include_path(parser)
     parser.set_defaults(func=run)
 
@@ -41,9 +43,12 @@ def run(args: argparse.Namespace) -> int:
     import sys
 
     from harness.cli.settle import included
+    from harness.cli.tasks_overview import overview
     from harness.plugin_manager import load_plugins
     from harness.tasks.catalogue import Catalogue
 
+    if args.all and args.patterns:
+        raise UsageError("--all means nothing beside names", found=" ".join(args.patterns))
     plugins = load_plugins()
     catalogue = Catalogue(plugins, include_path=included(args.include_path))
     entries = [entry for entry in catalogue.matching(args.patterns) if not entry.abstract]
@@ -59,6 +64,9 @@ def run(args: argparse.Namespace) -> int:
     others = [one for one in entries if one.name not in pages]
     if args.patterns:
         _print_sections(_listed(others))
+    elif not args.all:
+        for line in overview(others, catalogue):
+            print(line)
     else:
         shown = folded(others)
         tags = [(tag, ", ".join(names)) for tag, names in _tags(shown).items()]

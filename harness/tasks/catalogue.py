@@ -203,6 +203,21 @@ class Catalogue:
             for member in self._referred(reference, document, path)
         )
 
+    def tasks_of(self, group: str) -> tuple[str, ...]:
+        """The names of the tasks of a group, those of the groups in it among them."""
+        names: dict[str, None] = {}
+        seen = set()
+        open_groups = [self._named(group)]
+        while open_groups:
+            document = open_groups.pop()
+            seen.add(document.name)
+            for member in self.members(document):
+                if not member.is_group:
+                    names[member.name] = None
+                elif member.name not in seen:
+                    open_groups.append(member)
+        return tuple(names)
+
     def _choose(
         self,
         document: Document,

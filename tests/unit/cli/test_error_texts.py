@@ -89,7 +89,7 @@ unrecognized arguments: --modle baseline
   to do:    did you mean '--model'?""",
     "--limit few": """\
 argument --limit: invalid int value: 'few'
-  to do:    `harness --help` lists what there is""",
+  to do:    `harness run --help` lists what there is""",
     "prompts zork": """\
 no prompt is called 'zork'
   to do:    `harness prompts` lists what there is""",

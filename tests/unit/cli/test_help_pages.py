@@ -12,6 +12,7 @@ from harness.cli.main import COMMANDS, EPILOG, main, parser_for, with_underscore
 
 def page(capsys, monkeypatch, *words):
     monkeypatch.setenv("COLUMNS", "80")
+    words = words or ("run",)
     with pytest.raises(SystemExit) as ended:
         main([*words, "--help"])
     assert ended.value.code == 0
@@ -25,14 +26,19 @@ def test_a_page_fits_eighty_columns_and_has_examples(capsys, monkeypatch, comman
     assert "\nexamples:\n  harness " in text or "\nexamples:\n  source " in text
 
 
-def test_the_page_of_a_run_names_every_command(capsys, monkeypatch):
-    text = page(capsys, monkeypatch)
-    assert set(COMMANDS) <= set(re.findall(r"^  harness ([\w-]+)", text, re.MULTILINE))
+@pytest.mark.parametrize("word", ["--help", "-h"])
+def test_the_first_page_names_every_command_on_one_small_screen(capsys, word):
+    assert main([word]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) <= 22  # of 24, beside the command itself and the prompt
+    assert max(map(len, lines)) <= 80
+    named = {name for line in lines for name in re.findall(r"^  harness ([\w|-]+)", line)}
+    assert {*COMMANDS, "run"} <= {name for names in named for name in names.split("|")}
 
 
 def examples():
     named = [line for lines in EXAMPLES.values() for line in lines]
-    text = EPILOG[EPILOG.index("examples:") : EPILOG.index("commands (")].replace("\\\n", " ")
+    text = EPILOG[EPILOG.index("examples:") : EPILOG.index("exit codes")].replace("\\\n", " ")
     named += [line.strip() for line in text.splitlines()[1:] if line.strip()]
     for line in named:
         command = re.search(r"harness [^)>]+", line.partition("#")[0])

@@ -141,7 +141,9 @@ def test_their_listing_lists(capsys, what):
     assert main(["ls", what]) == 0
     said = capsys.readouterr()
     assert "interests_short" in said.out and "groups:" in said.out
-    assert said.err == "harness: note: ls: `harness tasks` lists tasks, groups and tags in one\n"
+    assert (
+        said.err == "harness: note: ls: `harness tasks --all` lists tasks, groups and tags in one\n"
+    )
 
 
 def test_their_validation_validates(capsys):

@@ -57,10 +57,49 @@ def test_a_group_is_shown_with_its_members_and_without_tags(books, capsys):
 
 
 def test_all_tasks_are_listed_with_their_tags(books, capsys):
-    assert main(["tasks"]) == 0
+    assert main(["tasks", "--all"]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert " books_one Which book is next. " in said
     assert " paper books_one, books_two" in said
+
+
+def test_what_there_is_fits_one_small_screen(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["tasks"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) <= 22  # of 24, beside the command itself and the prompt
+    assert max(map(len, lines)) <= 80
+    assert lines[-1] == "`harness tasks NAME` tells more of one, `harness tasks --all` of all"
+
+
+def test_groups_are_told_with_their_number_of_tasks_and_other_tasks_by_name(
+    books, capsys, monkeypatch
+):
+    monkeypatch.setenv("COLUMNS", "60")
+    folder = books.folder / "books_made_up/task_configs"
+    (folder / "grid.yaml").write_text(GRID)
+    (folder / "held.yaml").write_text(GRID.replace("books_{", "books_held_{"))
+    (folder / "groups.yaml").write_text(
+        "group: books_wide\ntasks: [books, 'books_held_{level}_{n}']\n"
+        "description: All that is held, which is a long description for a line.\n"
+    )
+    assert main(["tasks"]) == 0
+    out = capsys.readouterr().out
+    lines = [line.split() for line in out.splitlines()]
+    assert ["books", "2"] in lines
+    [wide] = [line for line in out.splitlines() if line.startswith("  books_wide ")]
+    # Fourteen of the matrix, and the two of the group inside.
+    assert wide.split()[:6] == ["books_wide", "16", "All", "that", "is", "held,"]
+    assert wide.endswith("…")
+    assert len(wide) <= 60
+    assert "books_one, books_two" in out
+    assert "books_{level}_{n}" in out
+    assert "books_held_" not in out
+
+
+def test_all_is_meant_without_names(books, capsys):
+    assert main(["tasks", "--all", "books"]) == 2
+    assert "--all means nothing beside names" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("pattern", ["tag:paper", "paper", "books_*", "books_"])
@@ -253,7 +292,7 @@ tags: [paper, grid]
 def test_many_tasks_of_one_file_are_one_line_until_they_are_asked_for(books, capsys):
     file = books.folder / "books_made_up/task_configs/grid.yaml"
     file.write_text(GRID)
-    main(["tasks"])
+    main(["tasks", "--all"])
     # How wide the columns are depends on what else is installed.
     said = " ".join(capsys.readouterr().out.split())
     assert " books_{level}_{n} 14 tasks: Which book is next, {level}. " in said
@@ -269,7 +308,7 @@ def test_many_tasks_of_one_file_are_one_line_until_they_are_asked_for(books, cap
     listed = [one["name"] for one in json.loads(capsys.readouterr().out)["tasks"]]
     assert len([name for name in listed if name.startswith(("books_easy", "books_hard"))]) == 14
     file.write_text(GRID.replace("1, 2, 3, 4, 5, 6, 7", "1, 2"))
-    main(["tasks"])
+    main(["tasks", "--all"])
     said = capsys.readouterr().out
     assert "books_easy_1" in said
     assert "{n}" not in said

@@ -12,6 +12,9 @@ spaces before a tag on its own line belong to the tag. For the blocks that are m
 before `{% endblock %}` belongs to it too, and in a template without them the newline that ends the
 file. Everything else in the file is in the message. A message that comes out empty is left out.
 
+Jinja has no loop without an end, but one over `range` inside another may outlive everybody, so a
+rendering has only so many steps of it.
+
 The same variables give the same messages: `random` and `lipsum` are taken away. `tojson` writes
 plain JSON, in which non-ASCII characters and `<` stay as they are.
 """
@@ -30,7 +33,7 @@ from typing import Any, Literal, TypeVar, cast
 import jinja2
 from jinja2 import meta, nodes
 from jinja2.runtime import Context
-from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2.sandbox import ImmutableSandboxedEnvironment, safe_range
 
 from harness.errors import PromptError
 from harness.hashing import digest, digest_bytes
@@ -38,6 +41,9 @@ from harness.models import Message
 
 RENDERING_VERSION = 1
 """Raised when the same file and variables would give other messages."""
+
+MOST_STEPS = 10_000_000
+"""Steps of `range` in one rendering: about a second, and more than any prompt has words."""
 
 TURN = re.compile(r"(system|user|assistant)(?:_\d+)?")
 UNDEFINED_NAME = re.compile(r"'(\w+)' is undefined")
@@ -115,9 +121,21 @@ class PromptEnvironment(ImmutableSandboxedEnvironment):
             cache_size=-1,
             finalize=_printable,
         )
+        self.steps = 0
+        self.globals["range"] = self._range
         self.globals.pop("lipsum")
         self.filters.pop("random")
         self.filters["tojson"] = _tojson
+
+    def _range(self, *bounds: int) -> range:
+        """Jinja's `range`; OverflowError where all of one rendering are too long together."""
+        steps = safe_range(*bounds)
+        self.steps += len(steps)
+        if self.steps > MOST_STEPS:
+            raise OverflowError(
+                f"loops over range() would take more than {MOST_STEPS:,} steps together"
+            )
+        return steps
 
     def make_globals(self, d: MutableMapping[str, Any] | None) -> MutableMapping[str, Any]:
         """What a template may use beside its variables, in one dict: each rendering copies it."""
@@ -149,6 +167,7 @@ class Compiled:
     def render(self, variables: Mapping[str, Any]) -> tuple[Message, ...]:
         """The messages for these variables."""
         template = self.template
+        cast(PromptEnvironment, template.environment).steps = 0
         try:
             context = template.new_context(dict(variables))
             parts = list(template.root_render_func(context))

@@ -54,6 +54,22 @@ def test_blocks_are_messages_in_the_order_of_the_file(tmp_path: Path) -> None:
     ]
 
 
+def test_loops_in_loops_end_before_they_hang(tmp_path: Path) -> None:
+    each = "{% for _ in range(100000) %}"
+    with pytest.raises(PromptError, match="more than 10,000,000 steps together") as caught:
+        render(tmp_path, f"Hello\n{each}{each}{{% endfor %}}{{% endfor %}}")
+    assert caught.value.where == f"{tmp_path / 'quiz' / 'ask.candidate.j2'}:2"
+
+
+def test_steps_are_counted_for_each_rendering_by_itself(tmp_path: Path) -> None:
+    text = "{% for a in range(60) %}{% for b in range(100000) %}{% endfor %}{{ a }} {% endfor %}"
+    root = folder(tmp_path, ask__candidate=text)
+    template = Templates([root]).need("quiz", "ask", "candidate")
+    expected = " ".join(map(str, range(60))) + " "
+    for _ in range(2):
+        assert template.render({}) == (Message("user", expected),)
+
+
 @pytest.mark.parametrize(
     ("body", "expected"),
     [

@@ -19,7 +19,7 @@ from harness.pipeline.roles import Binding, RoleBinder
 from harness.pipeline.settings import ALL_OTHERS, RunSettings
 from harness.prompting import Templates
 from harness.tasks.catalogue import Catalogue
-from harness.tasks.changes import apply_changes
+from harness.tasks.changes import apply_changes, shown_changes
 from harness.tasks.check import check_against_benchmark
 from harness.tasks.identity import content_hash
 from harness.tasks.options import typed_options
@@ -85,7 +85,7 @@ class PreparedTask:
         if self.settings.limit is not None:
             reasons.append(f"--limit {self.settings.limit}")
         if self.settings.changes:
-            reasons.append("changed by --set")
+            reasons.append(f"changed by --set: {shown_changes(self.settings.changes)}")
         if self.settings.sampling:
             reasons.append("changed by --gen_kwargs")
         if self.task.prompts:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import EllipsisType
@@ -12,6 +13,7 @@ import msgspec
 
 from harness.errors import TaskError, UsageError, did_you_mean
 from harness.models import Sampling
+from harness.redaction import redacted_args
 from harness.tasks.load import read_value
 from harness.tasks.repeats import task_and_repeat
 from harness.tasks.schema import part_errors, raise_first
@@ -19,6 +21,9 @@ from harness.tasks.task import Column, DelimitedSpec, HubSpec, IntervalSpec, Rol
 
 if TYPE_CHECKING:
     from harness.pipeline.benchmark import Benchmark
+
+LONGEST = 60
+"""Characters of a value that tables show."""
 
 PARTS = ("options", "data", "roles", "stages", "interval", "least_scored", "metrics")
 """The parts of a task that a path may begin with; any other path is one of its options."""
@@ -45,6 +50,16 @@ def parse_change(text: str) -> tuple[str, Any]:
             expected="a value as YAML has it: 3, 1e-5, true, [a, b], {a: 1}, text",
             hint="quotes make any value text",
         ) from error
+
+
+def shown_changes(changes: Mapping[str, Any]) -> str:
+    """The changes as `--set` takes them, long values cut, and none of what is named like a key."""
+    told = []
+    for path, value in changes.items():
+        (safe,) = redacted_args({path.rpartition(".")[2]: value}).values()
+        text = safe if isinstance(safe, str) else json.dumps(safe, ensure_ascii=False, default=str)
+        told.append(f"{path}={text if len(text) <= LONGEST else text[: LONGEST - 1] + '…'}")
+    return ", ".join(told)
 
 
 def apply_changes(

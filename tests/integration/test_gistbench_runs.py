@@ -115,7 +115,7 @@ def test_stored_verdicts_are_scored_under_another_threshold_and_the_run_stays_as
         # topic of a person, which has two likes and nothing else, is so no longer.
         assert before == pytest.approx((0.75 + 2 / 3 + 4 + 2 / 3 + 0.75) / 8)
         assert after == pytest.approx((0.5 + 1 / 3 + 0.5 + 1 + 1 + 1 + 2 / 3 + 0.5) / 8)
-        assert "changed by --set" in summary["not_comparable_because"]
+        assert "changed by --set" in str(summary["not_comparable_because"])
     assert served.count == asked
     assert gist.files(gist.folder / "runs") == kept
 

@@ -39,7 +39,7 @@ def test_tasks_come_ready_with_all_they_need():
     [
         ({}, ("bundled sample data",)),
         ({"limit": 5}, ("bundled sample data", "--limit 5")),
-        ({"changes": {"window": 5}}, ("bundled sample data", "changed by --set")),
+        ({"changes": {"window": 5}}, ("bundled sample data", "changed by --set: window=5")),
         ({"sampling": {"temperature": 1.0}}, ("bundled sample data", "changed by --gen_kwargs")),
         (
             {"allow_self_judging": True},

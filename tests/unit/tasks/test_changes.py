@@ -3,7 +3,7 @@
 import pytest
 
 from harness.errors import TaskError, UsageError
-from harness.tasks.changes import apply_changes, parse_change
+from harness.tasks.changes import apply_changes, parse_change, shown_changes
 from harness.tasks.options import typed_options
 
 TWO = {
@@ -199,3 +199,12 @@ def test_an_option_changed_to_what_it_cannot_be_is_laid_on_the_change(catalogue,
 def test_a_part_goes_before_a_task_of_its_name(catalogue):
     tasks = catalogue(data="task: data\nextends: base").select(["base", "data"]).tasks
     assert [task.data.size for task in apply_changes(tasks, {"data.size": 3})] == [3, 3]
+
+
+def test_changes_are_told_as_they_were_given_without_what_is_named_like_a_key():
+    changes = {"ask": "listwise", "a.window": 5, "on": True, "t.api_key": "hunter2",
+               "deep": {"password": "hunter3", "n": 1}, "long": "x" * 99}  # fmt: skip
+    assert shown_changes(changes) == (
+        "ask=listwise, a.window=5, on=true, t.api_key=[redacted], "
+        'deep={"password": "[redacted]", "n": 1}, long=' + "x" * 59 + "…"
+    )

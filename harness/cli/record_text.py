@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,6 +14,7 @@ from harness.results.manifest import Manifest
 from harness.results.records import CallRecord, Done, JournalLine
 
 _WIDTH = 88
+_INDENT = "    "
 
 
 def record_lines(
@@ -80,7 +82,7 @@ def _block(title: str, text: str) -> Iterator[str]:
 
 def _indented(text: str) -> Iterator[str]:
     for line in clean_text(text, lines=True).split("\n"):
-        yield f"    {line}" if line else ""
+        yield f"{_INDENT}{line}" if line else ""
 
 
 def _rule(title: str, stroke: str) -> str:
@@ -88,4 +90,24 @@ def _rule(title: str, stroke: str) -> str:
 
 
 def _json(value: Any) -> str:
-    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+    return laid_out(msgspec.to_builtins(value), width=_WIDTH - len(_INDENT))
+
+
+def laid_out(value: Any, *, width: int, before: int = 0) -> str:
+    """A JSON value on one line where it fits into the width, else one member a line.
+
+    `before` are the characters that stand on its line already.
+    """
+    flat = json.dumps(value, ensure_ascii=False)
+    if before + len(flat) <= width or not value or not isinstance(value, (dict, list)):
+        return flat
+    if isinstance(value, dict):
+        opened, closed = "{", "}"
+        members = [(f"{json.dumps(str(name), ensure_ascii=False)}: ", one)
+                   for name, one in value.items()]  # fmt: skip
+    else:
+        opened, closed, members = "[", "]", [("", one) for one in value]
+    # Two for what members are indented by, one for the comma.
+    parts = [name + laid_out(one, width=width - 2, before=len(name) + 1) for name, one in members]
+    inside = ",\n".join(parts).replace("\n", "\n  ")
+    return f"{opened}\n  {inside}\n{closed}"

@@ -24,6 +24,7 @@ _canonical = json.JSONEncoder(
     sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
 ).encode
 _sorted = msgspec.json.Encoder(order="sorted").encode
+_as_it_is = msgspec.json.Encoder().encode
 
 
 def canonical(value: Any) -> bytes:
@@ -35,10 +36,13 @@ def struct_texts(value: msgspec.Struct) -> tuple[bytes, bytes]:
     """A struct's JSON text, and the canonical one; each field must hold what it declares.
 
     Both are one on ASCII, and made several times faster, unless a field's type holds more than
-    text, whole numbers, truth, null, and lists and structs of these.
+    text, whole numbers, truth, null, and lists and structs of these. Else mappings keep their order
+    in the first: who reads it back is to get what was written.
     """
+    if not _is_plain(type(value)):
+        return _as_it_is(value), canonical(msgspec.to_builtins(value, order="deterministic"))
     text = _sorted(value)
-    if _is_plain(type(value)) and _is_canonical(text):
+    if _is_canonical(text):
         return text, text
     return text, canonical(msgspec.to_builtins(value, order="deterministic"))
 

@@ -95,6 +95,12 @@ async def test_an_item_of_declared_types_comes_to_the_work_as_it_was(house):
     assert record.outcome.value == repr(item)
 
 
+async def test_a_mapping_comes_to_the_work_in_its_own_order(house):
+    choices = {"B": "tea", "A": "coffee"}  # shuffled, as a question's choices are
+    (record,) = (await house.run([stage(Bag, Bag(id="b", user="u", anything=choices))], {}))["say"]
+    assert repr(choices) in record.outcome.value
+
+
 def test_the_order_of_a_set_does_not_enter_the_key():
     one, other = frozenset([0, 8]), frozenset([8, 0])
     assert (list(one), list(other)) == ([0, 8], [8, 0])

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from harness.hashing import digest
-from harness.models import Identity
+from harness.models import RECORDED, Identity
 from harness.results.kept import KeptTask
 from harness.results.manifest import RoleEntry
 from harness.results.scoring import role_entries, task_options
@@ -101,10 +101,15 @@ def candidate_of(task: KeptTask) -> str:
     """What stands for the candidate of a run: the same in every run of one model.
 
     A model that is served without a revision is taken for one in all runs, as its name is all that
-    is known of it.
+    is known of it. A recording is whoever was recorded, where it tells more of that than a name.
     """
     entry = _roles(task).get(CANDIDATE)
-    return digest({"name": task.manifest.model} if entry is None else _identity(entry))
+    if entry is None:
+        return digest({"name": task.manifest.model})
+    about = _identity(entry)
+    model = about.get("model", {})
+    details = {name: one for name, one in model.get("details", {}).items() if name != RECORDED}
+    return digest({**about, "model": {**model, "details": details}} if details else about)
 
 
 def _named(differences: Mapping[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:

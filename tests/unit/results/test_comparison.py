@@ -22,6 +22,7 @@ import pytest
 from rich.console import Console
 
 from harness.errors import DataError, PluginError, UsageError
+from harness.models import RECORDED
 from harness.pipeline.benchmark import Benchmark, Item, Metric, Oracle, Stage
 from harness.reporting.comparisons import difference_table
 from harness.results.comparison import (
@@ -127,6 +128,7 @@ def a_run(
     *,
     options: Mapping[str, Any] | None = None,
     candidate: str = "",
+    details: Mapping[str, Any] = {},
     judge: Mapping[str, Any] = LLAMA,
     temperature: float = 0.0,
     seed: int = 0,
@@ -156,7 +158,7 @@ def a_run(
         contents={"words": words},
         data={"fingerprint": "f" * 32, "chosen": {"users": {"chosen": chosen, "of": 9}}},
     )
-    asked = {"kind": "openai", "name": candidate or name, "details": {}, "run": name}
+    asked = {"kind": "openai", "name": candidate or name, "details": details, "run": name}
     manifest = Manifest(
         run_id=name, run_key="k", status="done", model=candidate or name, seed=seed, limit=None,
         asked={}, settings={}, tasks={"t": entry}, sessions=(Session(started=started),),
@@ -236,6 +238,18 @@ def test_runs_of_one_model_are_one_model_for_the_oracle(tmp_path: Path) -> None:
     assert "the oracle is of 3 runs of 2 models, and should be of 3 models" in oracle.warning
     one = compare(again[:2])[0].oracle
     assert "the oracle is of 2 runs of 1 model, and should" in one.warning
+
+
+@pytest.mark.parametrize(("told", "models"), [({"host": "h"}, 1), ({}, 3)])
+def test_recordings_of_one_model_are_that_model_where_they_tell_of_it(
+    tmp_path: Path, told: dict[str, str], models: int
+) -> None:
+    recordings: list[dict[str, str]] = [{}, {RECORDED: "d1"}, {RECORDED: "d2"}]
+    runs = [
+        a_run(tmp_path, name, people, candidate="m", details={**told, **recording})
+        for name, people, recording in zip("abc", (ONE, TWO, THREE), recordings, strict=True)
+    ]
+    assert compare(runs)[0].oracle.models == models
 
 
 def test_a_file_is_united_with_the_runs_and_spares_the_warning(tmp_path: Path) -> None:

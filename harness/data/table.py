@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
-from collections.abc import Callable, Collection, Iterator, KeysView, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Iterator, KeysView, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from harness.data.batches import BATCH_ROWS, Batch, checked_whole
@@ -108,9 +107,14 @@ class Table:
             return
         before = 0
         for batch in batches:
-            yield {
-                field.name: self._column(source, batch, field, before=before) for field in fields
-            }
+            columns = {}
+            for field in fields:
+                try:
+                    columns[field.name] = self._column(source, batch, field, before=before)
+                except _BadRow as bad:
+                    rest = _cells(batch.slice(bad.row - before), batches)
+                    raise bad.error(further_unfit(self._wrong(names, source, rest))) from None
+            yield columns
             before += batch.num_rows
 
     def _column(
@@ -137,60 +141,58 @@ class Table:
             fields = self._fields(header, names, text=source.text, where=source.label)
         wanted = None if header is None else {field.key for field in fields if field.key}
         keys: KeysView[str] | None = None
-        for row, (line, cells) in enumerate(source.rows(wanted), 1):
+        rows = source.rows(wanted)
+        for row, (line, cells) in enumerate(rows, 1):
             if header is None and cells.keys() != keys:
                 keys = cells.keys()
                 where = place(source.label, row=row, line=line)
                 fields = self._fields(tuple(keys), names, text=source.text, where=where)
-            yield {
-                field.name: field.checked(
-                    None if field.key is None else cells[field.key],
-                    source=source,
-                    row=row,
-                    line=line,
-                )
-                for field in fields
-            }
+            try:
+                values = {
+                    field.name: field.checked(
+                        None if field.key is None else cells[field.key],
+                        source=source,
+                        row=row,
+                        line=line,
+                    )
+                    for field in fields
+                }
+            except _BadRow as bad:
+                rest = (behind for _, behind in rows)
+                raise bad.error(further_unfit(self._wrong(names, source, rest))) from None
+            yield values
 
     def _fields(
         self, present: Sequence[str], names: Collection[str], *, text: bool, where: str
     ) -> list[_Field]:
         fields = _fields(self.columns, present, text=text, where=where)
-        further = functools.partial(self._further, names)
-        return [replace(field, further=further) for field in fields if field.name in names]
+        return [field for field in fields if field.name in names]
 
-    def _further(self, names: Collection[str], source: Source, row: int) -> str:
-        """What is wrong with the rows of a source behind this one."""
-        return further_unfit(itertools.islice(self._wrong(names, source), row, None))
-
-    def _wrong(self, names: Collection[str], source: Source) -> Iterator[list[tuple[str, Any]]]:
-        """What cannot be used of each row: columns as the source calls them, and their cells."""
+    def _wrong(
+        self, names: Collection[str], source: Source, rest: Iterable[Mapping[str, Any]]
+    ) -> Iterator[list[tuple[str, Any]]]:
+        """What cannot be used of each row of the source that is left, by the source's columns."""
         keys: KeysView[str] | None = None
-        for _, cells in source.rows(None):
+        for cells in rest:
             if cells.keys() != keys:
                 keys = cells.keys()
-                fields = _fields(self.columns, tuple(keys), text=source.text, where=source.label)
-                asked = [field for field in fields if field.name in names and field.key]
+                fields = self._fields(tuple(keys), names, text=source.text, where=source.label)
             yield [
                 (field.key, cells[field.key])
-                for field in asked
+                for field in fields
                 if field.key is not None and not field.takes(cells[field.key])
             ]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Field:
-    """How one column is taken from a row: `key` is what the source calls it, None if absent.
-
-    `further` says what is wrong with the rows behind one that cannot be used.
-    """
+    """How one column is taken from a row: `key` is what the source calls it, None if absent."""
 
     name: str
     key: str | None
     required: bool
     blank: str | None
     convert: Convert
-    further: Callable[[Source, int], str] = lambda source, row: ""
 
     def takes(self, cell: Any) -> bool:
         """Whether the cell can be used."""
@@ -208,17 +210,36 @@ class _Field:
         return self.convert(cell)
 
     def checked(self, cell: Any, *, source: Source, row: int, line: int | None) -> Any:
-        """The value of a cell, or the error that names its place."""
+        """The value of a cell; raises _BadRow where it cannot be used."""
         try:
             return self.value(cell)
         except Unfit as unfit:
-            raise DataError(
-                unfit.problem,
-                where=place(source.label, row=row, line=line, column=self.key),
-                found=shown(cell) + self.further(source, row),
-                expected=unfit.expected,
-                hint=unfit.hint,
-            ) from None
+            where = place(source.label, row=row, line=line, column=self.key)
+            raise _BadRow(unfit, row=row, where=where, found=shown(cell)) from None
+
+
+class _BadRow(Exception):
+    """A row with a cell that cannot be used, before the rows behind it are looked at."""
+
+    def __init__(self, unfit: Unfit, *, row: int, where: str, found: str) -> None:
+        self.row = row
+        self._unfit, self._where, self._found = unfit, where, found
+
+    def error(self, further: str) -> DataError:
+        """The error for a person, with what is said of the rows behind."""
+        return DataError(
+            self._unfit.problem,
+            where=self._where,
+            found=self._found + further,
+            expected=self._unfit.expected,
+            hint=self._unfit.hint,
+        )
+
+
+def _cells(part: pa.RecordBatch, others: Iterator[pa.RecordBatch]) -> Iterator[Mapping[str, Any]]:
+    """The rows of a part of a source, and of those behind it."""
+    for batch in itertools.chain([part], others):
+        yield from batch.to_pylist()
 
 
 def _parts(rows: Iterator[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:

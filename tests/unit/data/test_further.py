@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from pyarrow import csv, parquet
 
 from harness.data import further
 from harness.data.fingerprint import stamp_of
@@ -75,3 +77,35 @@ def test_only_so_many_rows_and_values_are_told(
         "'k2' in 'kind' (1), 'k3' in 'kind' (1), 'k4' in 'kind' (1), 'k5' in 'kind' (1) "
         "and 2 other values"
     )
+
+
+@pytest.mark.parametrize("by", ["rows", "batches"])
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_rows_behind_a_bad_one_are_read_on_to_and_none_is_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: str, ending: str
+) -> None:
+    monkeypatch.setattr("harness.data.table.BATCH_ROWS", 2)
+    path = tmp_path / f"a.{ending}"
+    columns = pa.table({"user": ["1", "2", "3", "4"], "kind": ["liked", "no", "no", "liked"]})
+    write = csv.write_csv if ending == "csv" else parquet.write_table
+    write(columns, path)
+    begun = []
+
+    class Counted(FileSource):
+        def rows(self, wanted):
+            begun.append("rows")
+            return super().rows(wanted)
+
+        def batches(self, wanted, *, rows):
+            found = super().batches(wanted, rows=rows)
+            begun.extend(["batches"] if found is not None else [])
+            return found
+
+    source = Counted(path=path, stamp=stamp_of(path))
+    table = Table(name="notes", columns=COLUMNS, sources=[source])
+    with pytest.raises(DataError) as caught:
+        list(getattr(table, by)())
+    assert caught.value.found == (
+        "'no'\n            1 of the next 2 rows cannot be used either: 'no' in 'kind' (1)"
+    )
+    assert len(begun) == 1

@@ -24,11 +24,11 @@ from __future__ import annotations
 import itertools
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from types import TracebackType
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast, overload
 
 import jinja2
 from jinja2 import meta, nodes
@@ -105,6 +105,40 @@ class TurnContext(Context):
             self.blocks.add(block)
 
 
+class _Steps(Sequence[int]):
+    """Jinja's `range`, whose steps are told each time that somebody begins to walk through it."""
+
+    def __init__(self, numbers: range, walk: Callable[[int], None]) -> None:
+        self._numbers = numbers
+        self._walk = walk
+
+    def __iter__(self) -> Iterator[int]:
+        self._walk(len(self._numbers))
+        return iter(self._numbers)
+
+    def __reversed__(self) -> Iterator[int]:
+        return iter(self[::-1])
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    @overload
+    def __getitem__(self, place: int) -> int: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> _Steps: ...
+
+    def __getitem__(self, place: int | slice) -> int | _Steps:
+        found = self._numbers[place]
+        return _Steps(found, self._walk) if isinstance(found, range) else found
+
+    def __contains__(self, value: object) -> bool:
+        return value in self._numbers
+
+    def __repr__(self) -> str:
+        return repr(self._numbers)
+
+
 class PromptEnvironment(ImmutableSandboxedEnvironment):
     """Jinja as prompts need it."""
 
@@ -127,15 +161,16 @@ class PromptEnvironment(ImmutableSandboxedEnvironment):
         self.filters.pop("random")
         self.filters["tojson"] = _tojson
 
-    def _range(self, *bounds: int) -> range:
-        """Jinja's `range`; OverflowError where all of one rendering are too long together."""
-        steps = safe_range(*bounds)
-        self.steps += len(steps)
+    def _range(self, *bounds: int) -> _Steps:
+        return _Steps(safe_range(*bounds), self._walk)
+
+    def _walk(self, steps: int) -> None:
+        """Count the steps of a loop; OverflowError where a rendering takes too many together."""
+        self.steps += steps
         if self.steps > MOST_STEPS:
             raise OverflowError(
                 f"loops over range() would take more than {MOST_STEPS:,} steps together"
             )
-        return steps
 
     def make_globals(self, d: MutableMapping[str, Any] | None) -> MutableMapping[str, Any]:
         """What a template may use beside its variables, in one dict: each rendering copies it."""

@@ -61,6 +61,25 @@ def test_loops_in_loops_end_before_they_hang(tmp_path: Path) -> None:
     assert caught.value.where == f"{tmp_path / 'quiz' / 'ask.candidate.j2'}:2"
 
 
+@pytest.mark.parametrize("walked", ["many", "many | list", "many[1:]", "many | reverse"])
+def test_a_range_that_is_made_once_counts_each_time_it_is_walked(
+    tmp_path: Path, walked: str
+) -> None:
+    loops = "{% for _ in many %}" + f"{{% for _ in {walked} %}}" + "{% endfor %}{% endfor %}"
+    with pytest.raises(PromptError, match="more than 10,000,000 steps together"):
+        render(tmp_path, "Hello {% set many = range(100000) %}" + loops)
+
+
+def test_a_range_is_what_it_is_in_python(tmp_path: Path) -> None:
+    text = (
+        "{% set some = range(2, 9, 3) %}{{ some }} {{ some[1] }} {{ some[1:] }} {{ some | length }}"
+        " {{ 5 in some }} {{ 6 in some }} {{ some | reverse | join }} {{ some | list }} {{ some | "
+        "last }} {% for one in some %}{{ loop.length }}{{ loop.last }}{% endfor %}"
+    )
+    expected = "range(2, 9, 3) 5 range(5, 11, 3) 3 True False 852 [2, 5, 8] 8 3False3False3True"
+    assert render(tmp_path, text) == [("user", expected)]
+
+
 def test_steps_are_counted_for_each_rendering_by_itself(tmp_path: Path) -> None:
     text = "{% for a in range(60) %}{% for b in range(100000) %}{% endfor %}{{ a }} {% endfor %}"
     root = folder(tmp_path, ask__candidate=text)

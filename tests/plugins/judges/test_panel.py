@@ -110,6 +110,12 @@ async def test_what_is_behind_a_missing_quorum_is_each_cause_of_its_members_once
     assert unreadable.causes == ("no_json",)
 
 
+async def test_what_is_behind_a_member_that_is_several_is_what_is_behind_that_one() -> None:
+    several = NoVerdict("no_quorum", behind=("empty", "timeout"))
+    verdict, _ = await decide(QUESTION, several, NoVerdict("timeout"))
+    assert verdict.causes == ("empty", "timeout")
+
+
 async def test_the_label_given_most_often_is_the_texts() -> None:
     question = Classify(prompt="p", texts=("1", "2", "3", "4"), labels=("A", "B", "C"))
     verdict, _ = await decide(

@@ -123,7 +123,7 @@ class OpenAIModel:
             if variable == DEFAULT_KEY_ENV
             else f"api_key_env={variable}",
             expected="the name of a variable that holds the key, or api_key_file=FILE",
-            hint=f"export {variable}=…, then the same command again",
+            hint=f"export {variable} with your key in it, then give the same command again",
         )
 
     async def open(self) -> None:

@@ -282,6 +282,9 @@ def test_openais_own_servers_are_not_asked_without_a_key(monkeypatch):
     with pytest.raises(UsageError, match="the environment holds no OPENAI_API_KEY") as caught:
         model.demand()
     assert caught.value.found == "no key for api.openai.com"
+    assert str(caught.value).endswith(
+        "to do:    export OPENAI_API_KEY with your key in it, then give the same command again"
+    )
     monkeypatch.setenv("OPENAI_API_KEY", "k")
     model.demand()
 

@@ -107,13 +107,16 @@ class Table:
             return
         before = 0
         for batch in batches:
-            columns = {}
+            columns, unfit = {}, []
             for field in fields:
                 try:
                     columns[field.name] = self._column(source, batch, field, before=before)
                 except _BadRow as bad:
-                    rest = _cells(batch.slice(bad.row - before), batches)
-                    raise bad.error(further_unfit(self._wrong(names, source, rest))) from None
+                    unfit.append(bad)
+            if unfit:
+                first = min(unfit, key=lambda bad: bad.row)
+                rest = _cells(batch.slice(first.row - before), batches)
+                raise first.error(further_unfit(self._wrong(names, source, rest)))
             yield columns
             before += batch.num_rows
 

@@ -131,6 +131,22 @@ def test_errors_name_file_row_and_column_as_rows_do(
     assert str(by_columns.value) == str(by_rows.value)
 
 
+def test_of_several_columns_the_first_bad_row_is_told_as_rows_tell_it(tmp_path: Path) -> None:
+    path = parquet(
+        tmp_path / "a.parquet", {"user": ["a", "b", None], "kind": ["liked", "no", "no"]}
+    )
+    with pytest.raises(DataError) as by_columns:
+        list(table(path).batches())
+    with pytest.raises(DataError) as by_rows:
+        list(table(path).rows())
+    assert str(by_columns.value) == str(by_rows.value)
+    assert by_columns.value.where == f"{path}, row 2, column 'kind'"
+    assert by_columns.value.found == (
+        "'no'\n            1 of the next 1 rows cannot be used either: "
+        "'no' in 'kind' (1), nothing in 'user' (1)"
+    )
+
+
 @pytest.mark.parametrize("kept", ["as it is", "as a dictionary"])
 def test_columns_in_which_few_values_repeat_give_every_row(tmp_path: Path, kept: str) -> None:
     columns = {

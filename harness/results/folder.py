@@ -173,9 +173,11 @@ class RunFolder:
             return False
         if host != socket.gethostname():
             return None
+        if pid < 1:  # what stands for several processes, as no run writes it
+            return False
         try:
             os.kill(pid, 0)
-        except ProcessLookupError:
+        except (ProcessLookupError, OverflowError):
             return False
         except PermissionError:
             return True  # somebody else's

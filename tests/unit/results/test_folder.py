@@ -1,5 +1,7 @@
+import json
 import os
 import re
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -8,7 +10,7 @@ import msgspec
 import pytest
 
 from harness.errors import DataError, HarnessError, UsageError
-from harness.results.folder import RunFolder, plain_name
+from harness.results.folder import LOCK, RunFolder, plain_name
 from harness.results.manifest import Manifest, Status
 
 KEY = "0123456789abcdef0123456789abcdef"
@@ -162,3 +164,11 @@ def test_the_manifest_comes_back_as_it_was(tmp_path: Path) -> None:
     whole = msgspec.structs.replace(manifest(), versions={"python": "3.11.9"}, limit=3)
     folder.write_manifest(whole)
     assert folder.manifest() == whole
+
+
+@pytest.mark.parametrize("pid", [0, -1, 10**30, "x", None])
+def test_a_lock_that_names_no_process_is_nobody_at_work(tmp_path: Path, pid: object) -> None:
+    (tmp_path / LOCK).write_text(json.dumps({"pid": pid, "host": socket.gethostname()}))
+    assert RunFolder(tmp_path).at_work() is False
+    (tmp_path / LOCK).write_text(json.dumps({"pid": os.getpid(), "host": socket.gethostname()}))
+    assert RunFolder(tmp_path).at_work() is True

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from harness.errors import HarnessError
+from harness.errors import DataError, HarnessError
 from harness.results.folder import RunFolder
 from harness.results.manifest import Manifest, Status, TaskEntry
 from harness.results.over_repeats import over_repeats
@@ -73,21 +73,37 @@ def list_runs(place: Path) -> Listing:
     runs: list[ListedRun] = []
     damaged: list[Unlisted] = []
     others: list[Unlisted] = []
-    for path in sorted(place.iterdir()) if place.is_dir() else ():
-        if not path.is_dir():
-            continue
+    for path in _inside(place):
         folder = RunFolder(path)
         try:
+            if not path.is_dir():
+                continue
             if folder.manifest_file.exists():
                 runs.append(_listed(folder, folder.manifest()))
             else:
                 others.append(Unlisted(folder=str(path), because="it has no manifest.json"))
-        except (HarnessError, OSError) as error:
+        except HarnessError as error:
             damaged.append(Unlisted(folder=str(path), because=str(error)))
+        except OSError as error:
+            why = error.strerror or str(error)
+            damaged.append(Unlisted(folder=str(path), because=f"{path}: {why}"))
     runs.sort(key=lambda run: (run.begun or "", run.run), reverse=True)
     return Listing(
         folder=str(place), runs=tuple(runs), damaged=tuple(damaged), others=tuple(others)
     )
+
+
+def _inside(place: Path) -> list[Path]:
+    """What lies in a folder, nothing where there is none; DataError where it cannot be read."""
+    try:
+        return sorted(place.iterdir()) if place.is_dir() else []
+    except OSError as error:
+        raise DataError(
+            "the folder of runs cannot be read",
+            where=str(place),
+            found=error.strerror or str(error),
+            hint="ask whose it is, or name another with --output_path",
+        ) from error
 
 
 def _listed(folder: RunFolder, manifest: Manifest) -> ListedRun:

@@ -182,3 +182,35 @@ def test_what_is_asked_of_one_run_needs_its_name(
 ) -> None:
     with pytest.raises(UsageError, match=f"{option[0]} is of one run"):
         shown(capsys, *option)
+
+
+def test_a_folder_that_may_not_be_read_is_told(
+    kept_run: RunFolder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def denied(place: Path) -> Any:
+        raise PermissionError(13, "Permission denied", str(place))
+
+    monkeypatch.setattr(Path, "iterdir", denied)
+    with pytest.raises(DataError, match="the folder of runs cannot be read") as caught:
+        shown(capsys)
+    assert (caught.value.where, caught.value.found) == ("runs", "Permission denied")
+
+
+def test_a_run_that_may_not_be_looked_into_costs_only_itself(
+    kept_run: RunFolder,
+    toy_plugin: None,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (kept_run.path.parent / "theirs").mkdir()
+    look = Path.is_dir
+
+    def is_dir(path: Path) -> bool:
+        if path.name == "theirs":
+            raise PermissionError(13, "Permission denied", str(path))
+        return look(path)
+
+    monkeypatch.setattr(Path, "is_dir", is_dir)
+    out = shown(capsys)
+    assert "1 run;" in out
+    assert "cannot be read: runs/theirs: Permission denied\n" in out

@@ -176,10 +176,12 @@ class Table:
     ) -> Iterator[list[tuple[str, Any]]]:
         """What cannot be used of each row of the source that is left, by the source's columns."""
         keys: KeysView[str] | None = None
+        # Where only some columns are asked for, a source gives no others.
+        asked = {name: column for name, column in self.columns.items() if name in names}
         for cells in rest:
             if cells.keys() != keys:
                 keys = cells.keys()
-                fields = self._fields(tuple(keys), names, text=source.text, where=source.label)
+                fields = _fields(asked, tuple(keys), text=source.text, where=source.label)
             yield [
                 (field.key, cells[field.key])
                 for field in fields

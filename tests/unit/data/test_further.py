@@ -79,7 +79,7 @@ def test_only_so_many_rows_and_values_are_told(
     )
 
 
-@pytest.mark.parametrize("by", ["rows", "batches"])
+@pytest.mark.parametrize("by", ["rows", "batches", "batches of one column"])
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_rows_behind_a_bad_one_are_read_on_to_and_none_is_read_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: str, ending: str
@@ -104,7 +104,7 @@ def test_rows_behind_a_bad_one_are_read_on_to_and_none_is_read_again(
     source = Counted(path=path, stamp=stamp_of(path))
     table = Table(name="notes", columns=COLUMNS, sources=[source])
     with pytest.raises(DataError) as caught:
-        list(getattr(table, by)())
+        list(table.rows() if by == "rows" else table.batches(*["kind"] * by.endswith("column")))
     assert caught.value.found == (
         "'no'\n            1 of the next 2 rows cannot be used either: 'no' in 'kind' (1)"
     )

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from harness.errors import DataError
 from harness.results.summary import TaskSummary
 from harness.tasks.repeats import task_and_repeat
 
@@ -43,6 +45,8 @@ def over_repeats(summaries: Iterable[TaskSummary]) -> tuple[RepeatedTask, ...]:
     tasks: dict[str, list[TaskSummary]] = {}
     for summary in sorted(summaries, key=lambda each: each.repeat):
         tasks.setdefault(task_and_repeat(summary.task)[0], []).append(summary)
+    for name, repeats in tasks.items():
+        _refuse_unlike(name, repeats)
     return tuple(
         RepeatedTask(
             task=name,
@@ -52,6 +56,17 @@ def over_repeats(summaries: Iterable[TaskSummary]) -> tuple[RepeatedTask, ...]:
         for name, repeats in tasks.items()
         if repeats[-1].repeat > 1
     )
+
+
+def _refuse_unlike(task: str, repeats: Sequence[TaskSummary]) -> None:
+    """Raise DataError where repeats were scored at times when the task had other metrics."""
+    counted = Counter(metric for each in repeats for metric in each.metrics)
+    if unlike := [metric for metric, times in counted.items() if times < len(repeats)]:
+        raise DataError(
+            f"the repeats of task {task!r} were not scored by the same metrics",
+            found=f"not in all of them: {', '.join(sorted(unlike))}",
+            hint="`harness score RUN` scores all of them again",
+        )
 
 
 def _spread(repeats: Sequence[TaskSummary], metric: str) -> Spread:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
+from harness.errors import DataError
 from harness.results.over_repeats import ALONE, over_repeats
 from harness.results.summary import MetricResult, TaskSummary
 
@@ -46,3 +48,12 @@ def test_where_no_repeat_has_a_value_there_is_no_mean():
 
 def test_tasks_without_repeats_have_nothing_over_them():
     assert over_repeats([summary("t", 1, 0.5), summary("u", 1, 0.5)]) == ()
+
+
+def test_repeats_that_hold_different_metrics_are_an_error_that_names_them():
+    first, second = summary("t", 1, 0.5), summary("t@2", 2, 0.5)
+    later = msgspec.structs.replace(second, metrics={**second.metrics, "b": second.metrics["a"]})
+    for summaries in ([first, later], [later, first]):
+        with pytest.raises(DataError, match="not scored by the same metrics") as caught:
+            over_repeats(summaries)
+        assert caught.value.found == "not in all of them: b"

@@ -19,7 +19,7 @@ from harness.pipeline.roles import Binding, RoleBinder
 from harness.pipeline.settings import ALL_OTHERS, RunSettings
 from harness.prompting import Templates
 from harness.tasks.catalogue import Catalogue
-from harness.tasks.changes import apply_changes, shown_changes
+from harness.tasks.changes import apply_changes, changes_in, shown_changes
 from harness.tasks.check import check_against_benchmark
 from harness.tasks.identity import content_hash
 from harness.tasks.options import typed_options
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 class PreparedTask:
     """A task with all it needs to run but the run folder; `stages` are those that it has.
 
+    `changes` are those of `--set` that were made in it, as others may be meant for other tasks.
     `repeat` tells which repeat of the run it belongs to, from 1: its task is named after it.
     """
 
@@ -47,6 +48,7 @@ class PreparedTask:
     dataset: Dataset
     data: Any
     settings: RunSettings
+    changes: Mapping[str, Any]
     repeat: int = 1
 
     def contexts(self, run_id: str) -> tuple[StageContext, ...]:
@@ -84,8 +86,8 @@ class PreparedTask:
             reasons.append("bundled sample data")
         if self.settings.limit is not None:
             reasons.append(f"--limit {self.settings.limit}")
-        if self.settings.changes:
-            reasons.append(f"changed by --set: {shown_changes(self.settings.changes)}")
+        if self.changes:
+            reasons.append(f"changed by --set: {shown_changes(self.changes)}")
         if self.settings.sampling:
             reasons.append("changed by --gen_kwargs")
         if self.task.prompts:
@@ -153,6 +155,9 @@ def prepare(settings: RunSettings, plugins: Plugins) -> Prepared:
                 dataset=dataset,
                 data=data,
                 settings=settings,
+                changes=changes_in(
+                    task, settings.changes, among=tasks, benchmark=plugins.benchmark
+                ),
             )
         )
     binder.refuse_unused()

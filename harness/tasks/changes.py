@@ -87,6 +87,22 @@ def apply_changes(
     return tuple(changed)
 
 
+def changes_in(
+    task: Task,
+    changes: Mapping[str, Any],
+    *,
+    among: Sequence[Task],
+    benchmark: Callable[[str], Benchmark] | None = None,
+) -> dict[str, Any]:
+    """Those of the changes that were made in one of the tasks they were given for."""
+    made = {}
+    for written, value in changes.items():
+        aimed, path = _aim(among, written)
+        if task.name in {one.name for one in aimed} and _holds(_shape(task, benchmark), path):
+            made[written] = value
+    return made
+
+
 def _aim(tasks: Sequence[Task], written: str) -> tuple[list[Task], tuple[str, ...]]:
     """The tasks that a path is meant for, and the path inside them, its part first."""
     path = tuple(written.split("."))

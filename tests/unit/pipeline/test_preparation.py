@@ -53,6 +53,19 @@ def test_why_scores_must_not_stand_beside_published_ones(given, reasons):
     assert task.not_comparable_because == (*reasons, "judged by rule: lexical")
 
 
+def test_a_change_is_told_of_the_tasks_alone_that_it_was_made_in():
+    tasks = "interests,interests_short,perrec_easy_pairwise"
+    ours, short, others = prepared(tasks=tasks, changes={"interests.window": 5}).tasks
+    told = "changed by --set: interests.window=5"
+    assert told in ours.not_comparable_because
+    assert others.not_comparable_because == ("bundled sample data",)
+    assert told not in short.not_comparable_because
+    everywhere = prepared(tasks=tasks, changes={"window": 5}).tasks
+    assert [("changed by --set: window=5" in one.not_comparable_because) for one in everywhere] == [
+        True, True, False,
+    ]  # fmt: skip
+
+
 def test_whole_local_data_are_comparable_where_a_model_judges(tmp_path):
     (tmp_path / "engagements.csv").write_text(
         "user,title,action\n" + "".join(f"u{n // 9},title {n},liked\n" for n in range(27))

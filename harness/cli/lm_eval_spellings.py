@@ -126,8 +126,11 @@ def _options(words: Sequence[str]) -> list[tuple[str, list[str], list[str]]]:
 
 def _listing(words: Sequence[str]) -> Respelt:
     what = [word for word in words[1:2] if word in ("tasks", "groups", "subtasks", "tags")]
+    rest = words[1 + len(what) :]
+    if any(not word.startswith("-") for word in rest):
+        return Respelt(["tasks", *rest], ["ls: `harness tasks NAME` tells of what is named"])
     notes = ["ls: `harness tasks --all` lists tasks, groups and tags in one"]
-    return Respelt(["tasks", "--all", *words[1 + len(what) :]], notes)
+    return Respelt(["tasks", "--all", *rest], notes)
 
 
 def _validation(words: Sequence[str]) -> Respelt:

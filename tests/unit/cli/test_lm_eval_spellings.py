@@ -146,6 +146,14 @@ def test_their_listing_lists(capsys, what):
     )
 
 
+@pytest.mark.parametrize("words", [["ls", "interests_s"], ["ls", "tasks", "interests_s"]])
+def test_their_listing_of_what_is_named_shows_that(capsys, words):
+    assert main(words) == 0
+    said = capsys.readouterr()
+    assert "interests_short" in said.out and "perrec" not in said.out
+    assert said.err == "harness: note: ls: `harness tasks NAME` tells of what is named\n"
+
+
 def test_their_validation_validates(capsys):
     assert main(["validate", "--tasks", "interests,interests_short"]) == 0
     lines = capsys.readouterr().out.splitlines()

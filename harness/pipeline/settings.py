@@ -169,7 +169,7 @@ def _refuse_without_tasks_or_model(settings: RunSettings) -> None:
         raise UsageError(
             "nothing to run",
             expected="--tasks NAME,…",
-            hint="`harness tasks` lists them, `harness --help` tells all",
+            hint="`harness tasks` lists them, `harness run --help` tells all",
         )
     if not settings.model:
         raise UsageError(

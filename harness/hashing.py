@@ -39,10 +39,9 @@ def struct_texts(value: msgspec.Struct) -> tuple[bytes, bytes]:
     text, whole numbers, truth, null, and lists and structs of these. Else mappings keep their order
     in the first: who reads it back is to get what was written.
     """
-    if not _is_plain(type(value)):
-        return _as_it_is(value), canonical(msgspec.to_builtins(value, order="deterministic"))
-    text = _sorted(value)
-    if _is_canonical(text):
+    plain = _is_plain(type(value))
+    text = _sorted(value) if plain else _as_it_is(value)
+    if plain and _is_canonical(text):
         return text, text
     return text, canonical(msgspec.to_builtins(value, order="deterministic"))
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "plugin"))
-from speed_of_harness.answers import answer
+from speed_of_harness.answers import of_interests
 
 MODELS = json.dumps({"object": "list", "data": [{"id": "bench", "object": "model"}]}).encode()
 
@@ -56,7 +56,7 @@ def fixed(request: bytes) -> bytes:
 def by_rule(request: bytes) -> bytes:
     """A response that GISTBench can use."""
     body = json.loads(request[request.find(b"\r\n\r\n") :])
-    return chat_response(answer(body["messages"][-1]["content"]))
+    return chat_response(of_interests(body["messages"][-1]["content"]))
 
 
 class Connection(asyncio.Protocol):

@@ -1,12 +1,14 @@
 """A small run kept in a folder, and a plugin whose benchmark it is of."""
 
-from collections.abc import Iterator
+import argparse
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from harness import plugin_manager
+from harness.cli import show
 from harness.models import Message, Usage
 from harness.outcomes import Broken, Unreadable
 from harness.results.folder import RunFolder
@@ -127,3 +129,17 @@ def kept_run(tmp_path: Path) -> RunFolder:
         journal.append(record(1, "ann", Done(["go"])))
     folder.write_manifest(session_started(stage_finished(manifest, "toy", "name", items=3)))
     return folder
+
+
+@pytest.fixture
+def shown(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """What `harness show` prints with some arguments; it must go well."""
+
+    def run(*arguments: str) -> str:
+        parser = argparse.ArgumentParser()
+        show.add_parser(parser.add_subparsers())
+        parsed = parser.parse_args(["show", *arguments])
+        assert parsed.func(parsed) == 0
+        return capsys.readouterr().out
+
+    return run

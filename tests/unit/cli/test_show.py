@@ -1,23 +1,14 @@
-import argparse
 import json
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from harness.cli import show
 from harness.errors import DataError, UsageError
 from harness.plugin_manager import load_plugins
 from harness.results.folder import RunFolder
 from harness.results.scoring import score_task
-
-
-def shown(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    parser = argparse.ArgumentParser()
-    show.add_parser(parser.add_subparsers())
-    parsed = parser.parse_args(["show", *arguments])
-    assert parsed.func(parsed) == 0
-    return capsys.readouterr().out
 
 
 def printable(text: str) -> bool:
@@ -25,11 +16,11 @@ def printable(text: str) -> bool:
 
 
 def test_results_and_what_is_not_finished(
-    kept_run: RunFolder, toy_plugin: None, capsys: pytest.CaptureFixture[str]
+    kept_run: RunFolder, toy_plugin: None, shown: Callable[..., str]
 ) -> None:
     benchmark = load_plugins().benchmark("toybench")
     score_task(kept_run, kept_run.manifest(), "toy", benchmark)
-    out = shown(capsys, str(kept_run.path))
+    out = shown(str(kept_run.path))
     assert "m-1, begun " in out
     assert "task later: not finished: name" in out
     assert "2.000" in out
@@ -37,46 +28,44 @@ def test_results_and_what_is_not_finished(
 
 
 def test_a_finished_task_without_a_summary_says_what_makes_one(
-    kept_run: RunFolder, capsys: pytest.CaptureFixture[str]
+    kept_run: RunFolder, shown: Callable[..., str]
 ) -> None:
-    assert "task toy: not scored: `harness score` does" in shown(capsys, str(kept_run.path))
+    assert "task toy: not scored: `harness score` does" in shown(str(kept_run.path))
 
 
 def test_an_old_summary_of_a_task_that_is_at_work_again_is_not_shown(
-    kept_run: RunFolder, toy_plugin: None, capsys: pytest.CaptureFixture[str]
+    kept_run: RunFolder, toy_plugin: None, shown: Callable[..., str]
 ) -> None:
     score_task(kept_run, kept_run.manifest(), "toy", load_plugins().benchmark("toybench"))
     kept_run.summary("later").write_bytes(kept_run.summary("toy").read_bytes())
-    document: Any = json.loads(shown(capsys, str(kept_run.path), "--json", "--task", "later"))
+    document: Any = json.loads(shown(str(kept_run.path), "--json", "--task", "later"))
     assert document["summaries"] == []
 
 
-def test_json_of_results(
-    kept_run: RunFolder, toy_plugin: None, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_json_of_results(kept_run: RunFolder, toy_plugin: None, shown: Callable[..., str]) -> None:
     score_task(kept_run, kept_run.manifest(), "toy", load_plugins().benchmark("toybench"))
-    document: Any = json.loads(shown(capsys, str(kept_run.path), "--json"))
+    document: Any = json.loads(shown(str(kept_run.path), "--json"))
     assert document["status"] == "running"
     assert [each["task"] for each in document["summaries"]] == ["toy"]
     assert document["unfinished"] == {"later": ["name"]}
-    only = json.loads(shown(capsys, str(kept_run.path), "--json", "--task", "later"))
+    only = json.loads(shown(str(kept_run.path), "--json", "--task", "later"))
     assert only["summaries"] == []
 
 
 def test_failures_one_a_line_without_control_characters(
-    kept_run: RunFolder, capsys: pytest.CaptureFixture[str]
+    kept_run: RunFolder, shown: Callable[..., str]
 ) -> None:
-    out = shown(capsys, str(kept_run.path), "--failures")
+    out = shown(str(kept_run.path), "--failures")
     assert "toy/name  bob/1  user bob  no_json: no bracket in \\x1b]0;x\\x07it" in out
     assert "toy/name  cid/1  user cid  ValueError: ValueError: odd\\x1b[2J" in out
     assert "2 failures" in out
     assert "ann" not in out
     assert printable(out)
-    assert shown(capsys, str(kept_run.path), "--failures", "--task", "later") == "no failures\n"
+    assert shown(str(kept_run.path), "--failures", "--task", "later") == "no failures\n"
 
 
-def test_one_sample_whole(kept_run: RunFolder, capsys: pytest.CaptureFixture[str]) -> None:
-    out = shown(capsys, str(kept_run.path), "--sample", "ann/1", "--task", "toy")
+def test_one_sample_whole(kept_run: RunFolder, shown: Callable[..., str]) -> None:
+    out = shown(str(kept_run.path), "--sample", "ann/1", "--task", "toy")
     assert "toy / name / ann/1  (user ann)" in out
     for part in (
         '"history": "cats"',
@@ -93,39 +82,39 @@ def test_one_sample_whole(kept_run: RunFolder, capsys: pytest.CaptureFixture[str
 
 
 def test_a_user_is_shown_through_all_tasks_and_stages(
-    kept_run: RunFolder, capsys: pytest.CaptureFixture[str]
+    kept_run: RunFolder, shown: Callable[..., str]
 ) -> None:
-    out = shown(capsys, str(kept_run.path), "--sample", "ann")
+    out = shown(str(kept_run.path), "--sample", "ann")
     assert "toy / name / ann/1" in out
     assert "later / name / ann/1" in out
-    document: Any = json.loads(shown(capsys, str(kept_run.path), "--sample", "ann", "--json"))
+    document: Any = json.loads(shown(str(kept_run.path), "--sample", "ann", "--json"))
     assert [each["task"] for each in document["records"]] == ["toy", "later"]
     call = document["records"][0]["record"]["calls"][0]
     assert call["messages"][0] == {"role": "system", "content": "Be brief."}
 
 
-def test_a_failed_sample_shows_why(kept_run: RunFolder, capsys: pytest.CaptureFixture[str]) -> None:
-    out = shown(capsys, str(kept_run.path), "--sample", "cid")
+def test_a_failed_sample_shows_why(kept_run: RunFolder, shown: Callable[..., str]) -> None:
+    out = shown(str(kept_run.path), "--sample", "cid")
     assert "failed: ValueError" in out
     assert "    Traceback (most recent call last):\n      File x\n" in out
 
 
-def test_json_output_is_ascii(kept_run: RunFolder, capsys: pytest.CaptureFixture[str]) -> None:
-    out = shown(capsys, str(kept_run.path), "--sample", "ann", "--json")
+def test_json_output_is_ascii(kept_run: RunFolder, shown: Callable[..., str]) -> None:
+    out = shown(str(kept_run.path), "--sample", "ann", "--json")
     assert out.isascii()
     assert printable(out)
 
 
-def test_names_that_are_not_there(kept_run: RunFolder, capsys: pytest.CaptureFixture[str]) -> None:
+def test_names_that_are_not_there(kept_run: RunFolder, shown: Callable[..., str]) -> None:
     run = str(kept_run.path)
     with pytest.raises(DataError, match="no record of an item or user") as sample:
-        shown(capsys, run, "--sample", "anne")
+        shown(run, "--sample", "anne")
     assert "ann" in (sample.value.expected or "")
     with pytest.raises(UsageError, match="did you mean 'toy'"):
-        shown(capsys, run, "--task", "toi")
+        shown(run, "--task", "toi")
     with pytest.raises(UsageError, match="no stage 'names'"):
-        shown(capsys, run, "--stage", "names")
+        shown(run, "--stage", "names")
     with pytest.raises(DataError, match="did you mean"):
-        shown(capsys, run[:-1])
+        shown(run[:-1])
     with pytest.raises(DataError, match="no run is kept here"):
-        shown(capsys, str(kept_run.path.parent))
+        shown(str(kept_run.path.parent))

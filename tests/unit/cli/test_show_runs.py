@@ -1,16 +1,15 @@
 """`harness show` without a run: the runs there are."""
 
-import argparse
 import json
 import os
 import socket
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
-from harness.cli import show
 from harness.errors import DataError, UsageError
 from harness.plugin_manager import load_plugins
 from harness.results.folder import RunFolder
@@ -23,14 +22,6 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder without settings, `runs` in it, and no settings of the user."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-
-
-def shown(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    parser = argparse.ArgumentParser()
-    show.add_parser(parser.add_subparsers())
-    parsed = parser.parse_args(["show", *arguments])
-    assert parsed.func(parsed) == 0
-    return capsys.readouterr().out
 
 
 def scored(folder: RunFolder) -> None:
@@ -47,10 +38,10 @@ def another(beside: RunFolder, name: str, **changes: Any) -> RunFolder:
 
 
 def test_each_run_with_what_it_found_or_how_far_it_is(
-    kept_run: RunFolder, toy_plugin: None, capsys: pytest.CaptureFixture[str]
+    kept_run: RunFolder, toy_plugin: None, shown: Callable[..., str]
 ) -> None:
     scored(kept_run)
-    lines = shown(capsys).splitlines()
+    lines = shown().splitlines()
     assert lines[0] == "1 run; `harness show RUN` tells all of one"
     assert lines[2] == "runs/20260101T000000-m-01234567"
     assert lines[3].endswith(" UTC, m-1, killed, 1 of 2 tasks finished")
@@ -60,7 +51,7 @@ def test_each_run_with_what_it_found_or_how_far_it_is(
 
 
 def test_the_newest_comes_first_and_says_how_it_ended(
-    kept_run: RunFolder, toy_plugin: None, capsys: pytest.CaptureFixture[str]
+    kept_run: RunFolder, toy_plugin: None, shown: Callable[..., str]
 ) -> None:
     def begun(day: int) -> tuple[Session, ...]:
         return (Session(started=f"2030-01-{day:02}T10:00:00Z"),)
@@ -68,7 +59,7 @@ def test_the_newest_comes_first_and_says_how_it_ended(
     another(kept_run, "a", sessions=begun(2), status="failed", problem="no\nmoney", limit=7)
     another(kept_run, "b", sessions=begun(3), status="done", model="m-2")
     another(kept_run, "c", sessions=begun(1), status="too_many_failures")
-    lines = shown(capsys).splitlines()
+    lines = shown().splitlines()
     heads = [line for line in lines if line.startswith("runs/")]
     assert heads == ["runs/b", "runs/a", "runs/c", "runs/20260101T000000-m-01234567"]
     assert "  2030-01-03 10:00:00 UTC, m-2, done" in lines
@@ -78,24 +69,24 @@ def test_the_newest_comes_first_and_says_how_it_ended(
 
 
 def test_a_run_at_work_is_told_from_one_that_was_killed(
-    kept_run: RunFolder, capsys: pytest.CaptureFixture[str]
+    kept_run: RunFolder, shown: Callable[..., str]
 ) -> None:
     kept_run.lock()
-    assert ", at work, " in shown(capsys)
+    assert ", at work, " in shown()
     kept_run.unlock()
     lock = kept_run.path / "lock"
     lock.write_text(json.dumps({"pid": os.getpid(), "host": f"not-{socket.gethostname()}"}))
-    assert ", at work or killed, " in shown(capsys)
+    assert ", at work or killed, " in shown()
     gone = os.fork()
     if gone == 0:
         os._exit(0)
     os.waitpid(gone, 0)
     lock.write_text(json.dumps({"pid": gone, "host": socket.gethostname()}))
-    assert ", killed, " in shown(capsys)
+    assert ", killed, " in shown()
 
 
 def test_damaged_and_foreign_folders_are_told_and_hide_nothing(
-    kept_run: RunFolder, toy_plugin: None, capsys: pytest.CaptureFixture[str]
+    kept_run: RunFolder, toy_plugin: None, shown: Callable[..., str]
 ) -> None:
     (kept_run.path.parent / "foreign").mkdir()
     (kept_run.path.parent / "notes.txt").write_text("no folder")
@@ -104,14 +95,14 @@ def test_damaged_and_foreign_folders_are_told_and_hide_nothing(
     (damaged / "manifest.json").write_text("{")
     scored(kept_run)
     kept_run.summary("toy").write_text("{}")
-    out = shown(capsys)
+    out = shown()
     assert "1 run;" in out
     assert "  toy    " in out
     assert "this summary cannot be read" in out
     assert "cannot be read: runs/damaged/manifest.json: this manifest cannot be read" in out
     assert "no run: runs/foreign: it has no manifest.json" in out
     assert "notes" not in out
-    document: Any = json.loads(shown(capsys, "--json"))
+    document: Any = json.loads(shown("--json"))
     assert [one["folder"] for one in document["damaged"]] == ["runs/damaged"]
     assert [one["folder"] for one in document["others"]] == ["runs/foreign"]
     [toy, _] = document["runs"][0]["tasks"]
@@ -120,7 +111,7 @@ def test_damaged_and_foreign_folders_are_told_and_hide_nothing(
 
 
 def test_the_main_metric_is_the_first_that_tells_of_the_model_over_repeats_their_mean(
-    kept_run: RunFolder, toy_plugin: None, capsys: pytest.CaptureFixture[str]
+    kept_run: RunFolder, toy_plugin: None, shown: Callable[..., str]
 ) -> None:
     scored(kept_run)
     manifest = kept_run.manifest()
@@ -133,13 +124,13 @@ def test_the_main_metric_is_the_first_that_tells_of_the_model_over_repeats_their
         metrics = {"chance": metric | {"baseline": True}, "many": metric | {"value": value}}
         changed = summary | {"task": name, "repeat": repeat, "metrics": metrics}
         kept_run.summary(name).write_text(json.dumps(changed))
-    assert "  toy  many 3.500, mean of 2 repeats, 4 fell out\n" in shown(capsys)
-    [listed] = json.loads(shown(capsys, "--json"))["runs"][0]["tasks"]
+    assert "  toy  many 3.500, mean of 2 repeats, 4 fell out\n" in shown()
+    [listed] = json.loads(shown("--json"))["runs"][0]["tasks"]
     assert (listed["metric"], listed["value"], listed["interval"]) == ("many", 3.5, None)
 
 
 def test_many_tasks_of_one_run_are_cut_and_counted(
-    kept_run: RunFolder, toy_plugin: None, capsys: pytest.CaptureFixture[str]
+    kept_run: RunFolder, toy_plugin: None, shown: Callable[..., str]
 ) -> None:
     scored(kept_run)
     manifest = kept_run.manifest()
@@ -147,52 +138,52 @@ def test_many_tasks_of_one_run_are_cut_and_counted(
     entries = {f"t{number}": manifest.tasks["later"] for number in range(11)}
     tasks = {**entries, "toy": manifest.tasks["toy"]}
     kept_run.write_manifest(msgspec.structs.replace(manifest, tasks=tasks))
-    lines = shown(capsys).splitlines()
+    lines = shown().splitlines()
     assert sum("not scored: `harness score` does" in line for line in lines) == 9
     assert lines[-1] == "  and 3 tasks more, 1 of them finished"
 
 
 def test_where_runs_are_is_what_the_command_says_or_the_settings(
-    kept_run: RunFolder, toy_plugin: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    kept_run: RunFolder, toy_plugin: None, tmp_path: Path, shown: Callable[..., str]
 ) -> None:
     kept_run.path.parent.rename(tmp_path / "results")
-    assert shown(capsys) == "no runs in runs\n"
+    assert shown() == "no runs in runs\n"
     name = "20260101T000000-m-01234567"
-    assert f"\nresults/{name}\n" in shown(capsys, "--output_path", "results")
-    assert "m-1, begun " in shown(capsys, name, "--output_path", "results")
+    assert f"\nresults/{name}\n" in shown("--output_path", "results")
+    assert "m-1, begun " in shown(name, "--output_path", "results")
     (tmp_path / "harness.toml").write_text('output_path = "results"\n')
-    assert f"\nresults/{name}\n" in shown(capsys)
-    assert "m-1, begun " in shown(capsys, name)
+    assert f"\nresults/{name}\n" in shown()
+    assert "m-1, begun " in shown(name)
     with pytest.raises(DataError, match="no such folder"):
-        shown(capsys, "--output_path", "elsewhere")
+        shown("--output_path", "elsewhere")
 
 
 def test_a_run_that_is_named_by_its_folder_is_shown_whatever_the_settings_say(
-    kept_run: RunFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    kept_run: RunFolder, tmp_path: Path, shown: Callable[..., str]
 ) -> None:
     (tmp_path / "harness.toml").write_text("no TOML")
-    assert "m-1, begun " in shown(capsys, str(kept_run.path))
+    assert "m-1, begun " in shown(str(kept_run.path))
     with pytest.raises(UsageError, match="not TOML"):
-        shown(capsys)
+        shown()
 
 
 @pytest.mark.parametrize("option", [("--sample", "ann"), ("--failures",), ("--task", "toy")])
 def test_what_is_asked_of_one_run_needs_its_name(
-    option: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+    option: tuple[str, ...], shown: Callable[..., str]
 ) -> None:
     with pytest.raises(UsageError, match=f"{option[0]} is of one run"):
-        shown(capsys, *option)
+        shown(*option)
 
 
 def test_a_folder_that_may_not_be_read_is_told(
-    kept_run: RunFolder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    kept_run: RunFolder, monkeypatch: pytest.MonkeyPatch, shown: Callable[..., str]
 ) -> None:
     def denied(place: Path) -> Any:
         raise PermissionError(13, "Permission denied", str(place))
 
     monkeypatch.setattr(Path, "iterdir", denied)
     with pytest.raises(DataError, match="the folder of runs cannot be read") as caught:
-        shown(capsys)
+        shown()
     assert (caught.value.where, caught.value.found) == ("runs", "Permission denied")
 
 
@@ -200,7 +191,7 @@ def test_a_run_that_may_not_be_looked_into_costs_only_itself(
     kept_run: RunFolder,
     toy_plugin: None,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    shown: Callable[..., str],
 ) -> None:
     (kept_run.path.parent / "theirs").mkdir()
     look = Path.is_dir
@@ -211,6 +202,6 @@ def test_a_run_that_may_not_be_looked_into_costs_only_itself(
         return look(path)
 
     monkeypatch.setattr(Path, "is_dir", is_dir)
-    out = shown(capsys)
+    out = shown()
     assert "1 run;" in out
     assert "cannot be read: runs/theirs: Permission denied\n" in out

@@ -134,12 +134,14 @@ def test_users_need_more_earlier_ratings_than_the_least(build):
     many = [person("ann", 0, 0, before=21), person("bob", 1, 0, before=21)]
     few = person("cem", -1, 0, before=20)
     assert groups(build(*many, few, min_history=20)) == {"thing": ["ann", "bob"]}
+    nothing(build, many[0], few, min_history=20)
 
 
 def test_what_was_rated_at_the_same_moment_is_not_earlier(build):
     many = [person("ann", 0, 0, before=3), person("bob", 1, 0, before=3)]
     at_once = [*person("cem", -1, 0, before=2), rated("cem", "more", 3, 0)]
     assert groups(build(*many, at_once, min_history=2)) == {"thing": ["ann", "bob"]}
+    nothing(build, many[0], at_once, min_history=2)
 
 
 def test_the_length_of_a_history_counts_what_is_strictly_earlier(build):

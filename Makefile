@@ -9,7 +9,7 @@ INSTALL := $(PIP) install $(QUIETLY)
 WORKERS ?= auto
 SOURCES := harness plugins tests benchmarks hatch_build.py
 
-.PHONY: demo test test-vllm test-hf lint rules format types bench pins clean
+.PHONY: demo test test-vllm test-hf lint rules format types bench pins faults clean
 
 demo: $(VENV)/.installed
 	$(VENV)/bin/harness --model baseline --judge lexical --tasks interests_all --data sample
@@ -51,6 +51,9 @@ bench: $(VENV)/.installed
 
 pins: $(VENV)/.installed-dev
 	$(VENV)/bin/python tests/golden/stage_code.py
+
+faults: $(VENV)/.installed-dev
+	$(VENV)/bin/python tests/faults/plant.py $(FAULTS)
 
 clean:
 	rm -rf $(VENV) $(VLLM) $(HF) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis benchmarks/results

@@ -18,7 +18,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -28,11 +27,9 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 CODE = ("harness", "plugins")
-COPIED = (*CODE, "task_configs", "prompts", "tests", "pyproject.toml")
+COPIED = (*CODE, "task_configs", "prompts", "tests")
 PYTEST = ("-m", "pytest", "-q", "--tb=short", "-p", "no:cacheprovider", "--timeout=120")
-FAILED = 1
-"""The exit code of pytest when tests ran and failed; others say that they did not run."""
-
+FAILED = 1  # pytest's exit code when tests ran and failed; others say that they did not run
 TESTED = re.compile(r"^(?:async )?def (test_\w+)\(", re.MULTILINE)
 
 
@@ -47,14 +44,17 @@ class Fault:
     tests: Sequence[str]
     scope: str | None = None
 
+    def ids(self, tests: Mapping[str, Sequence[str]]) -> list[str]:
+        """The ids of those of its tests that there are."""
+        return [each for name in self.tests for each in tests.get(name, ())]
+
     def places(self, sources: Mapping[Path, str]) -> list[tuple[Path, int]]:
         """Where the code to replace stands: file and offset."""
         return [
             (path, found.start())
             for path, text in sources.items()
-            if self.find in text
             for found in re.finditer(re.escape(self.find), text)
-            if self.scope is None or _stands_in(self.scope, text, found.start())
+            if _stands_in(self.scope, text, found.start())
         ]
 
 
@@ -68,8 +68,7 @@ class Copy:
         """Run Python in the copy, on the copy's code."""
         path = os.pathsep.join(str(self.folder / part) for part in ("", "plugins"))
         env = {**os.environ, "PYTHONPATH": path, "HF_HUB_OFFLINE": "1"}
-        if not keep_bytecode:
-            env["PYTHONDONTWRITEBYTECODE"] = "1"
+        env["PYTHONDONTWRITEBYTECODE"] = "" if keep_bytecode else "1"
         return subprocess.run(
             [sys.executable, *arguments], cwd=self.folder, env=env, text=True, check=False,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -88,9 +87,8 @@ class Copy:
         """What became of a fault: caught, or why not. The copy is then as it was before."""
         file = self.folder / place[0]
         text, before = file.read_text("utf-8"), file.stat()
-        file.write_text(
-            text[: place[1]] + fault.replace + text[place[1] + len(fault.find) :], "utf-8"
-        )
+        start, end = place[1], place[1] + len(fault.find)
+        file.write_text(text[:start] + fault.replace + text[end:], "utf-8")
         # Bytecode is known by size and second: a time of its own keeps the sound one from use.
         os.utime(file, (before.st_atime, before.st_mtime + 10 * fault.number))
         try:
@@ -119,7 +117,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     }
     tests = tests_by_name()
     with tempfile.TemporaryDirectory(prefix="faults-") as folder:
-        copies = made(Path(folder), faults, tests, jobs=args.jobs)
+        copies = made(Path(folder).resolve(), faults, tests, jobs=args.jobs)
 
         def tried(fault: Fault) -> str:
             places = fault.places(sources)
@@ -129,17 +127,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 return f"test not found: {', '.join(unknown)}"
             copy = copies.get()
             try:
-                return copy.verdict(fault, places[0], where(fault, tests))
+                return copy.verdict(fault, places[0], fault.ids(tests))
             finally:
                 copies.put(copy)
 
         caught = 0
-        began = time.monotonic()
         with ThreadPoolExecutor(args.jobs) as pool:
             for fault, verdict in zip(faults, pool.map(tried, faults), strict=True):
                 caught += verdict == "caught"
                 print(f"{fault.number:3}  {fault.about}: {verdict}", flush=True)
-    print(f"{caught} of {len(faults)} faults are caught ({time.monotonic() - began:.0f} s)")
+    print(f"{caught} of {len(faults)} faults are caught")
     return 0 if faults and caught == len(faults) else 1
 
 
@@ -160,25 +157,17 @@ def tests_by_name() -> dict[str, list[str]]:
     return found
 
 
-def where(fault: Fault, tests: Mapping[str, Sequence[str]]) -> list[str]:
-    """The ids of those of a fault's tests that there are."""
-    return [each for name in fault.tests for each in tests.get(name, ())]
-
-
 def made(
     folder: Path, faults: Sequence[Fault], tests: Mapping[str, Sequence[str]], *, jobs: int
 ) -> queue.Queue[Copy]:
     """Copies of the tree, once the tests pass in the first; exits where they do not."""
     first = Copy(folder=folder / "0")
-    first.folder.mkdir()
     for name in COPIED:
-        if (ROOT / name).is_dir():
-            ignored = shutil.ignore_patterns("__pycache__")
-            shutil.copytree(ROOT / name, first.folder / name, ignore=ignored)
-        else:
-            shutil.copy2(ROOT / name, first.folder)
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / name, first.folder / name, ignore=ignored)
+    shutil.copy2(ROOT / "pyproject.toml", first.folder)
     first.refuse_foreign_code()
-    wanted = dict.fromkeys(each for fault in faults for each in where(fault, tests))
+    wanted = dict.fromkeys(each for fault in faults for each in fault.ids(tests))
     result = first.run(*PYTEST, f"-n{jobs}", *wanted, keep_bytecode=True)
     if wanted and result.returncode:
         sys.exit(f"the tests fail without any fault:\n{result.stdout}")
@@ -197,9 +186,9 @@ def _is_chosen(fault: Fault, chosen: Sequence[str]) -> bool:
     )
 
 
-def _stands_in(scope: str, text: str, offset: int) -> bool:
+def _stands_in(scope: str | None, text: str, offset: int) -> bool:
     line = text.count("\n", 0, offset) + 1
-    return any(
+    return scope is None or any(
         getattr(node, "name", None) == scope and node.lineno <= line <= (node.end_lineno or 0)
         for node in ast.walk(ast.parse(text))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)

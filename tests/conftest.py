@@ -1,11 +1,17 @@
 """What tests of every room use."""
 
+import asyncio
+import inspect
 import os
-from collections.abc import Iterator
+import shlex
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from harness.errors import HarnessError
+from harness.redaction import safe_text
 
 # No test looks at a clock, and hypothesis would.
 settings.register_profile("untimed", deadline=None)
@@ -32,3 +38,72 @@ def no_settings_of_the_developer(tmp_path_factory: pytest.TempPathFactory) -> It
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))
         yield
+
+
+@pytest.fixture
+def wording(tmp_path: Path) -> Callable[..., str]:
+    """The words of an error, once its kind, its place and the value it found are as given.
+
+    Only these words may stand in a snapshot: `--inline-snapshot=fix` must not hide that an error
+    is of another kind or has another cause. DIR stands for the folder of the test, and any other
+    name for the folder that is given by it.
+    """
+
+    def words(error, kind, where, found, **folders):
+        def shown(text):
+            for name, folder in [*folders.items(), ("DIR", tmp_path)]:
+                text = text.replace(str(folder), name)
+            return safe_text(text)
+
+        assert type(error) is kind
+        assert (error.where and shown(error.where)) == where
+        assert (error.found and shown(error.found)) == found
+        parts = {"": error.problem, "expected: ": error.expected, "to do: ": error.hint}
+        return "\n".join(shown(name + part) for name, part in parts.items() if part is not None)
+
+    return words
+
+
+@pytest.fixture
+def raised(wording: Callable[..., str]) -> Callable[..., str]:
+    """The words of the error that a call or its coroutine raises.
+
+    assert raised(DataError, load, "DIR/a.csv", found="'x'") == snapshot("not a number")
+    """
+
+    def of(kind, call, where=None, found=None, **folders):
+        with pytest.raises(HarnessError) as caught:
+            given = call()
+            if inspect.iscoroutine(given):
+                asyncio.run(given)
+        return wording(caught.value, kind, where, found, **folders)
+
+    return of
+
+
+@pytest.fixture
+def exits(wording: Callable[..., str], monkeypatch, capsys) -> Callable[..., str]:
+    """The words of the error that a command prints last before it exits with the code given.
+
+    assert exits(2, UsageError, "score", where=None, found=None) == snapshot("…")
+    """
+    from harness.cli.main import main
+
+    printed, text_of = [], HarnessError.__str__
+
+    def noted(error):
+        printed.append(error)
+        return text_of(error)
+
+    monkeypatch.setattr(HarnessError, "__str__", noted)
+
+    def of(code, kind, command, where=None, found=None, *, run=main, **folders):
+        for name, folder in folders.items():
+            command = command.replace(name, str(folder))
+        printed.clear()
+        capsys.readouterr()
+        assert run(shlex.split(command)) == code
+        assert capsys.readouterr().err.endswith(f": {text_of(printed[-1])}\n")
+        return wording(printed[-1], kind, where, found, **folders)
+
+    return of

@@ -66,16 +66,16 @@ def wording(tmp_path: Path) -> Callable[..., str]:
 
 @pytest.fixture
 def raised(wording: Callable[..., str]) -> Callable[..., str]:
-    """The words of the error that a call or its coroutine raises.
+    """The words of the error that a call raises, or the coroutine that it gives.
 
-    assert raised(DataError, load, "DIR/a.csv", found="'x'") == snapshot("not a number")
+    assert raised(DataError, load, file, where="DIR/a.csv", found="'x'") == snapshot("no number")
     """
 
-    def of(kind, call, where=None, found=None, **folders):
+    def of(kind, call, *given, where=None, found=None, **folders):
         with pytest.raises(HarnessError) as caught:
-            given = call()
-            if inspect.iscoroutine(given):
-                asyncio.run(given)
+            result = call(*given)
+            if inspect.iscoroutine(result):
+                asyncio.run(result)
         return wording(caught.value, kind, where, found, **folders)
 
     return of
@@ -85,7 +85,7 @@ def raised(wording: Callable[..., str]) -> Callable[..., str]:
 def exits(wording: Callable[..., str], monkeypatch, capsys) -> Callable[..., str]:
     """The words of the error that a command prints last before it exits with the code given.
 
-    assert exits(2, UsageError, "score", where=None, found=None) == snapshot("…")
+    assert exits(1, DataError, "score none", where="runs", found="none") == snapshot("no such run")
     """
     from harness.cli.main import main
 
@@ -97,7 +97,7 @@ def exits(wording: Callable[..., str], monkeypatch, capsys) -> Callable[..., str
 
     monkeypatch.setattr(HarnessError, "__str__", noted)
 
-    def of(code, kind, command, where=None, found=None, *, run=main, **folders):
+    def of(code, kind, command, *, where=None, found=None, run=main, **folders):
         for name, folder in folders.items():
             command = command.replace(name, str(folder))
         printed.clear()

@@ -6,44 +6,41 @@ from inline_snapshot import snapshot
 from harness.errors import DataError, TaskError, UnknownName, UsageError
 
 SETTINGS = {
-    "models = 3\n": (2, UsageError, "harness.toml:1", None, snapshot("""\
+    "models = 3\n": ("harness.toml:1", None, snapshot("""\
 `models` is no table
 expected: [models.NAME] with kind = "openai" and its arguments\
 """)),
-    "[models.mine]\nmodel = 'm'\n": (2, UsageError, "harness.toml:1", None, snapshot("""\
+    "[models.mine]\nmodel = 'm'\n": ("harness.toml:1", None, snapshot("""\
 the model 'mine' is of no kind
 expected: a table [models.mine] with kind = "openai" or another, and its arguments\
 """)),
-    "[models.'a b']\nkind = 'openai'\n": (2, UsageError, "harness.toml:1", "'a b'", snapshot("""\
+    "[models.'a b']\nkind = 'openai'\n": ("harness.toml:1", "'a b'", snapshot("""\
 no name for a model
 expected: letters, digits, `_`, `-` and `.`\
 """)),
-    "[models.openai]\nkind = 'openai'\n": (2, UsageError, "harness.toml:1", None, snapshot("""\
+    "[models.openai]\nkind = 'openai'\n": ("harness.toml:1", None, snapshot("""\
 'openai' is a kind of model or judge, and cannot name another
 expected: another name\
 """)),
-    "\ndry_run = true\n": (2, UsageError, "harness.toml:2", None, snapshot("""\
+    "\ndry_run = true\n": ("harness.toml:2", None, snapshot("""\
 'dry_run' is for one command and cannot be a setting
 expected: --dry_run on the command line\
 """)),
-    "[models.mine]\nkind = 'openai'\napi_key = 'abc'\n": (
-        2, UsageError, "harness.toml:1", "api_key = [redacted]",
+    "[models.mine]\nkind = 'openai'\napi_key = 'abc'\n": ("harness.toml:1", "api_key = [redacted]",
         snapshot("""\
 a key, token or password stands in the settings
 expected: api_key_env = the name of a variable that holds it, or api_key_file = the file that does
 to do: take it out of there, and change it where others may have read it\
 """)),
-    "[models.mine]\nkind = 'openai'\nmodel = ' m'\n": (2, UsageError, "harness.toml:1", None,
-        snapshot("""\
+    "[models.mine]\nkind = 'openai'\nmodel = ' m'\n": ("harness.toml:1", None, snapshot("""\
 the arguments of the model 'mine' cannot be used
 expected: names, and values without `,name=` or blanks at their ends\
 """)),
-    "limit = 'many'\n": (2, UsageError, "harness.toml:1", "many", snapshot("""\
+    "limit = 'many'\n": ("harness.toml:1", "many", snapshot("""\
 the setting 'limit' cannot be used
 expected: a whole number\
 """)),
-    "model = \n": (2, UsageError, "harness.toml", "Invalid value (at line 1, column 9)",
-        snapshot("""\
+    "model = \n": ("harness.toml", "Invalid value (at line 1, column 9)", snapshot("""\
 the settings are not TOML
 expected: lines as `model = "openai"`\
 """)),
@@ -184,29 +181,33 @@ def alone(tmp_path, monkeypatch):
 @pytest.mark.parametrize("content", SETTINGS)
 def test_settings(content, tmp_path, exits):
     (tmp_path / "harness.toml").write_text(content)
-    code, kind, where, found, wording = SETTINGS[content]
-    assert exits(code, kind, "--model baseline --tasks interests", where, found) == wording
+    where, found, wording = SETTINGS[content]
+    command = "--model baseline --tasks interests"
+    assert exits(2, UsageError, command, where=where, found=found) == wording
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_commands(command, tmp_path, exits):
     (tmp_path / "harness.toml").write_text("tasks = 'interests'\n")
     code, kind, where, found, wording = COMMANDS[command]
-    assert exits(code, kind, command, where, found) == wording
+    assert exits(code, kind, command, where=where, found=found) == wording
 
 
 def test_arguments_after_the_name_of_a_model(tmp_path, exits):
     (tmp_path / "harness.toml").write_text("[models.mine]\nkind = 'openai'\n")
     command = "--model baseline --judge 'mine: m' --tasks interests"
-    assert exits(2, UsageError, command, "harness.toml:1", "'mine: m'") == snapshot("""\
+    place, found = "harness.toml:1", "'mine: m'"
+    assert exits(2, UsageError, command, where=place, found=found) == snapshot("""\
 the arguments given to the model 'mine' cannot be used
 expected: names, and values without `,name=` or blanks at their ends\
 """)
 
 
 def test_a_sample_that_the_run_has_not(kept_run, toy_plugin, exits):
-    command = "show RUN --sample anna"
-    assert exits(1, DataError, command, "RUN", "anna", RUN=kept_run.path) == snapshot("""\
+    wording = exits(
+        1, DataError, "show RUN --sample anna", where="RUN", found="anna", RUN=kept_run.path
+    )
+    assert wording == snapshot("""\
 no record of an item or user of that name
 expected: an id, as ann, ann/1\
 """)

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from inline_snapshot import snapshot
 
 from harness.cli.main import main
-from harness.errors import HarnessError
+from harness.errors import DataError, HarnessError, PluginError, PromptError, UsageError
 from harness.judging import Select
 from harness.parsing import TextReader
 from harness.pipeline.benchmark import Item, Stage
 from harness.pipeline.roles import Binding
 
-SAY = {"say.candidate": "say it"}
 QUESTION = Select(prompt="say", subject="it", options=("x", "y"), labels=("a", "b"))
 
 
@@ -41,11 +41,10 @@ def stage(work, name="say", **more):
     return Stage(name, item=Item, value=str, items=one_item, work=work, **given)
 
 
-async def said(house, stages, models, **more):
-    house.prompts = SAY
-    with pytest.raises(HarnessError) as caught:
-        await house.run(stages, models, **more)
-    return str(caught.value)
+@pytest.fixture
+def house(house):
+    house.prompts = {"say.candidate": "say it"}
+    return house
 
 
 def ask(role="candidate", **how):
@@ -66,61 +65,52 @@ async def option(item, desk):
     return desk.options.window
 
 
+async def never(*given):
+    raise AssertionError("nobody comes here")
+
+
+JUDGING = stage(judge("judge"), roles=(), prompts=(), judges=("judge",))
+
 WRONG = {
-    "another role": (
-        ask("judge"),
-        """\
+    "another role": (ask("judge"), None, "judge", snapshot("""\
 stage 'say' asks a role it does not declare
-  found:    judge
-  expected: candidate
-  to do:    add it to the stage's `roles`, or to its `judges` if it judges there""",
-    ),
-    "no judge": (
-        judge("candidate"),
-        """\
+expected: candidate
+to do: add it to the stage's `roles`, or to its `judges` if it judges there\
+""")),
+    "no judge": (judge("candidate"), None, "candidate", snapshot("""\
 stage 'say' has 'candidate' judge without declaring it as a judge
-  found:    candidate
-  expected: the role in the stage's `judges`""",
-    ),
-    "an option": (
-        option,
-        """\
+expected: the role in the stage's `judges`\
+""")),
+    "an option": (option, None, "window", snapshot("""\
 stage 'say' reads an option it does not declare
-  found:    window
-  expected: no option
-  to do:    add it to the stage's `options`: only declared ones enter its key""",
-    ),
-    "too often": (
-        ask(repeat=1_000_000),
-        """\
+expected: no option
+to do: add it to the stage's `options`: only declared ones enter its key\
+""")),
+    "too often": (ask(repeat=1_000_000), None, "1,000,001 times", snapshot("""\
 stage 'say' asks one question too often
-  found:    1,000,001 times
-  expected: at most 1,000,000: the numbers after them are those of repeats""",
-    ),
-}
+expected: at most 1,000,000: the numbers after them are those of repeats\
+""")),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("what", WRONG)
-async def test_stages_that_ask_wrongly(what, house, scripted):
-    work, text = WRONG[what]
-    assert await said(house, [stage(work)], {"candidate": scripted("m")}) == text
-
-
-def test_a_prompt_that_is_not_declared(house, scripted):
-    house.prompts = SAY
-    _, _, [context] = house.contexts([stage(option)], {"candidate": scripted("m")})
-    with pytest.raises(HarnessError) as caught:
-        context.template("sing", "candidate")
+def test_stages_that_ask_wrongly(what, house, scripted, raised):
+    work, where, found, wording = WRONG[what]
+    models = {"candidate": scripted("m")}
     assert (
-        str(caught.value)
-        == """\
-stage 'say' has no prompt 'sing' for the role 'candidate'
-  expected: prompts/toy/sing.candidate.j2, with 'sing' in the stage's `prompts`"""
+        raised(PluginError, house.run, [stage(work)], models, where=where, found=found) == wording
     )
 
 
-async def test_a_judge_that_asks_another_model_and_one_that_gives_no_verdict(house, scripted):
-    judging = stage(judge("judge"), roles=(), prompts=(), judges=("judge",))
+def test_a_prompt_that_is_not_declared(house, scripted, raised):
+    _, _, [context] = house.contexts([stage(option)], {"candidate": scripted("m")})
+    assert raised(PromptError, context.template, "sing", "candidate") == snapshot("""\
+stage 'say' has no prompt 'sing' for the role 'candidate'
+expected: prompts/toy/sing.candidate.j2, with 'sing' in the stage's `prompts`\
+""")
+
+
+def test_a_judge_that_asks_another_model_and_one_that_gives_no_verdict(house, scripted, raised):
     own, other = scripted("own"), scripted("other")
 
     async def elsewhere(ask):
@@ -129,112 +119,74 @@ async def test_a_judge_that_asks_another_model_and_one_that_gives_no_verdict(hou
     async def word(ask):
         return "yes"
 
-    async def of(does):
-        asked = {"judges": {"judge": Judging(does, models=(own,))}}
-        return await said(house, [judging], {"judge": own}, **asked)
+    def run(does):
+        judges = {"judge": Judging(does, models=(own,))}
+        return house.run([JUDGING], {"judge": own}, judges=judges)
 
-    assert (
-        await of(elsewhere)
-        == """\
+    found = "scripted:other"
+    assert raised(PluginError, run, elsewhere, found=found) == snapshot("""\
 the judge of the role 'judge' asks a model that is not its own
-  found:    scripted:other
-  expected: one of its `models`"""
-    )
-    assert (
-        await of(word)
-        == """\
+expected: one of its `models`\
+""")
+    assert raised(PluginError, run, word, found="str") == snapshot("""\
 the judge 'odd' gave no verdict
-  found:    str
-  expected: Selected, Classified or NoVerdict"""
-    )
+expected: Selected, Classified or NoVerdict\
+""")
 
 
-async def test_a_judge_by_rule_that_is_asked_a_question(house):
-    async def verdict(ask):
-        raise AssertionError("nobody asks it for a verdict")
-
-    by_rule = Binding(role="judge", label="lexical", model=None, judge=Judging(verdict))
+def test_a_judge_by_rule_that_is_asked_a_question(house, raised):
+    by_rule = Binding(role="judge", label="lexical", model=None, judge=Judging(never))
     judging = stage(ask("judge"), roles=(), prompts=(), judges=("judge",))
-    assert (
-        await said(house, [judging], {"judge": by_rule})
-        == """\
+    models, found = {"judge": by_rule}, "lexical, which only judges"
+    assert raised(PluginError, house.run, [judging], models, found=found) == snapshot("""\
 stage 'say' asks the role 'judge' a question of its own
-  found:    lexical, which only judges
-  expected: desk.judge(…)"""
-    )
+expected: desk.judge(…)\
+""")
 
 
-async def test_stages_that_wait_for_each_other_end_the_run(house, monkeypatch):
-    async def idle(item, desk):
-        raise AssertionError("neither can begin")
-
+def test_stages_that_wait_for_each_other_end_the_run(house, monkeypatch, raised):
     # What holds the order when a benchmark is read would say it before.
     monkeypatch.setattr("harness.pipeline.stages.check_order", lambda benchmark: None)
     circle = [
-        stage(idle, "one", roles=(), prompts=(), after=("two",)),
-        stage(idle, "two", roles=(), prompts=(), after=("one",)),
+        stage(never, "one", roles=(), prompts=(), after=("two",)),
+        stage(never, "two", roles=(), prompts=(), after=("one",)),
     ]
-    assert (
-        await said(house, circle, {})
-        == """\
+    assert raised(HarnessError, house.run, circle, {}, found="t/one, t/two") == snapshot("""\
 no stage can go on, though some are not done
-  found:    t/one, t/two
-  expected: stages whose `after` lead back to a first one"""
-    )
+expected: stages whose `after` lead back to a first one\
+""")
 
 
-@pytest.fixture
-def waiting(tmp_path, monkeypatch, capsys):
-    """What `harness replies` says of a file, for a run whose questions are written down."""
+def test_files_that_hold_no_answers(tmp_path, monkeypatch, exits):
     monkeypatch.chdir(tmp_path)
     arguments = "--model openai:model=m,base_url=http://127.0.0.1:9/v1 --judge lexical"
     given = f"{arguments} --tasks interests --data sample --limit 2 --no_store"
     assert main(["requests", *given.split(), "--out", "asked.jsonl", "--output_path", "kept"]) == 0
-    (folder,) = (path for path in (tmp_path / "kept").iterdir() if path.is_dir())
+    (run,) = (path for path in (tmp_path / "kept").iterdir() if path.is_dir())
 
-    def said(file):
-        capsys.readouterr()
-        assert main(["replies", str(folder), file]) in (1, 2)
-        return capsys.readouterr().err
+    def replies(code, kind, file, **expected):
+        return exits(code, kind, f"replies RUN {file}", RUN=run, **expected)
 
-    return said
-
-
-def test_files_that_hold_no_answers(waiting, tmp_path):
-    assert (
-        waiting("none.jsonl")
-        == """\
-harness: none.jsonl: a file of answers cannot be read
-  found:    No such file or directory
-  expected: a file of JSON lines, as a batch service writes it
-"""
-    )
-    assert (
-        waiting("asked.jsonl")
-        == """\
-harness: 2 lines hold no answer of a batch; nothing was taken in
-  found:    asked.jsonl:1: a request, not an answer
-            asked.jsonl:2: a request, not an answer
-  expected: lines as {"custom_id": …, "response": {"status_code": …, "body": …}, "error": …}
-"""
-    )
+    found = "No such file or directory"
+    assert replies(2, UsageError, "none.jsonl", where="none.jsonl", found=found) == snapshot("""\
+a file of answers cannot be read
+expected: a file of JSON lines, as a batch service writes it\
+""")
+    indent, request = "\n            ", "a request, not an answer"
+    found = f"asked.jsonl:1: {request}{indent}asked.jsonl:2: {request}"
+    assert replies(1, DataError, "asked.jsonl", found=found) == snapshot("""\
+2 lines hold no answer of a batch; nothing was taken in
+expected: lines as {"custom_id": …, "response": {"status_code": …, "body": …}, "error": …}\
+""")
     stranger = {"custom_id": "x", "response": {"status_code": 200, "body": {}}, "error": None}
     (tmp_path / "other.jsonl").write_text(json.dumps(stranger))
-    assert (
-        waiting("other.jsonl")
-        == """\
-harness: 1 line answers nothing that this run asked; nothing was taken in
-  found:    other.jsonl:1: 'x'
-  expected: a custom_id that `harness requests` wrote for this run
-  to do:    give each run the answers to its own requests
-"""
-    )
+    assert replies(1, DataError, "other.jsonl", found="other.jsonl:1: 'x'") == snapshot("""\
+1 line answers nothing that this run asked; nothing was taken in
+expected: a custom_id that `harness requests` wrote for this run
+to do: give each run the answers to its own requests\
+""")
     os.mkfifo(tmp_path / "pipe")
-    assert (
-        waiting("pipe")
-        == """\
-harness: pipe: answers are read twice
-  found:    a pipe or a device
-  expected: a file
-"""
-    )
+    assert replies(2, UsageError, "pipe", where="pipe", found="a pipe or a device") == snapshot("""\
+answers are read twice
+expected: a file\
+""")

@@ -3,6 +3,7 @@
 import asyncio
 import inspect
 import os
+import re
 import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -40,13 +41,25 @@ def no_settings_of_the_developer(tmp_path_factory: pytest.TempPathFactory) -> It
         yield
 
 
+@pytest.fixture(scope="session")
+def small_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a finished run of two people, which no test changes."""
+    import harness
+
+    folder = tmp_path_factory.mktemp("runs")
+    return harness.evaluate(
+        "interests", model="baseline", judge="lexical", data="sample", limit=2,
+        output_path=folder, use_store=False,
+    ).folder  # fmt: skip
+
+
 @pytest.fixture
 def wording(tmp_path: Path) -> Callable[..., str]:
     """The words of an error, once its kind, its place and the value it found are as given.
 
     Only these words may stand in a snapshot: `--inline-snapshot=fix` must not hide that an error
     is of another kind or has another cause. DIR stands for the folder of the test, and any other
-    name for the folder that is given by it.
+    name for the folder that is given by it. A pattern stands for what the machine words itself.
     """
 
     def words(error, kind, where, found, **folders):
@@ -56,8 +69,11 @@ def wording(tmp_path: Path) -> Callable[..., str]:
             return safe_text(text)
 
         assert type(error) is kind
-        assert (error.where and shown(error.where)) == where
-        assert (error.found and shown(error.found)) == found
+        for text, given in ((error.where, where), (error.found, found)):
+            if isinstance(given, re.Pattern):
+                assert given.fullmatch(shown(text))
+            else:
+                assert (text and shown(text)) == given
         parts = {"": error.problem, "expected: ": error.expected, "to do: ": error.hint}
         return "\n".join(shown(name + part) for name, part in parts.items() if part is not None)
 

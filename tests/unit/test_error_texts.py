@@ -1,29 +1,33 @@
 """What authors of plugins are told whose code cannot be used, and people of one stored run."""
 
-import asyncio
+import argparse
 import fcntl
 import json
+import shutil
+from functools import partial
 from types import SimpleNamespace
 
 import msgspec
 import pytest
+from inline_snapshot import snapshot
 
 import harness
-from harness.cli.main import main
 from harness.cli.struct_options import add_struct_options
-from harness.errors import HarnessError
+from harness.errors import DataError, HarnessError, PluginError, TaskError, UsageError
 from harness.parsing.schema import SchemaCheck
 from harness.pipeline.benchmark import Benchmark, Stage
+from harness.pipeline.roles import RoleBinder
+from harness.pipeline.settings import make_settings
 from harness.pipeline.stages import check_order
 from harness.results.scoring import task_options
 from harness.scaffold.names import package_name
 from harness.testing import ScriptedModel, check_plugin, run_tasks
 
 
-def said(call, *given, **options):
-    with pytest.raises(HarnessError) as caught:
-        call(*given, **options)
-    return str(caught.value)
+def test_all_that_an_error_can_say():
+    error = HarnessError("it broke", where="a.csv:1", found="3", expected="4", hint="add 1")
+    assert str(error) == ("a.csv:1: it broke\n  found:    3\n  expected: 4\n  to do:    add 1")
+    assert str(HarnessError("it broke")) == "it broke"
 
 
 class Window(msgspec.Struct):
@@ -40,63 +44,52 @@ def stage(name, after=()):
     return Stage(name, item=None, value=None, items=None, work=None, after=after)
 
 
-def test_stages_out_of_order():
-    assert (
-        said(check_order, benchmark(stage("a"), stage("b", after=("c",))))
-        == """\
+def test_stages_out_of_order(raised):
+    before = benchmark(stage("a"), stage("b", after=("c",)))
+    assert raised(PluginError, check_order, before, found="c") == snapshot("""\
 stage 'b' of benchmark 'films' comes after a stage that is not listed before it
-  found:    c
-  expected: a"""
-    )
-    assert (
-        said(check_order, benchmark(stage("a", after=("b",)), stage("b")))
-        == """\
+expected: a\
+""")
+    before = benchmark(stage("a", after=("b",)), stage("b"))
+    assert raised(PluginError, check_order, before, found="b") == snapshot("""\
 stage 'a' of benchmark 'films' comes after a stage that is not listed before it
-  found:    b
-  expected: a first stage without `after`"""
-    )
-    assert (
-        said(check_order, benchmark(stage("a"), stage("a")))
-        == """\
+expected: a first stage without `after`\
+""")
+    assert raised(PluginError, check_order, benchmark(stage("a"), stage("a"))) == snapshot("""\
 benchmark 'films' has two stages named 'a'
-  expected: a name for each stage"""
-    )
+expected: a name for each stage\
+""")
 
 
-def test_options_that_a_newer_benchmark_does_not_take():
+def test_options_that_a_newer_benchmark_does_not_take(raised):
     task = SimpleNamespace(name="films", options={"window": "wide"})
-    assert (
-        said(task_options, task, benchmark())
-        == """\
-task 'films': benchmark 'films' does not take these options any more
-  found:    Expected `int`, got `str` - at `$.window`
-  to do:    use the release of the plugin that the manifest names"""
+    where, found = "task 'films'", "Expected `int`, got `str` - at `$.window`"
+    wording = raised(TaskError, task_options, task, benchmark(), where=where, found=found)
+    assert wording == snapshot("""\
+benchmark 'films' does not take these options any more
+to do: use the release of the plugin that the manifest names\
+""")
+
+
+def test_a_schema_that_is_none(raised):
+    check, found = (
+        SchemaCheck({"type": "wrong"}),
+        "'wrong' is not valid under any of the given schemas",
     )
+    wording = raised(PluginError, check.problem, 3, found=found)
+    assert wording == snapshot("a reader's schema is no valid JSON Schema")
 
 
-def test_a_schema_that_is_none():
-    assert (
-        said(SchemaCheck({"type": "wrong"}).problem, 3)
-        == """\
-a reader's schema is no valid JSON Schema
-  found:    'wrong' is not valid under any of the given schemas"""
-    )
-
-
-def test_an_option_of_a_tool_that_the_command_has_itself():
-    import argparse
-
+def test_an_option_of_a_tool_that_the_command_has_itself(raised):
     class Options(msgspec.Struct):
         json: bool = False
 
     parser = argparse.ArgumentParser()
     parser.add_argument("--json")
-    assert (
-        said(add_struct_options, parser, Options)
-        == """\
+    assert raised(PluginError, add_struct_options, parser, Options) == snapshot("""\
 the field 'json' of Options has the name of an option that the command itself has
-  expected: another name"""
-    )
+expected: another name\
+""")
 
 
 REGISTERS = """
@@ -109,60 +102,46 @@ REGISTERS = """
 """
 
 
-def test_plugins_whose_names_mean_nothing(site, monkeypatch):
+def test_plugins_whose_names_mean_nothing(site, raised):
     other = 'lambda: SimpleNamespace(name="series")'
     text = REGISTERS.format(kind="benchmarks", arguments=f'"films", {other}')
     site.install("film-benchmark", {"films": "films.plugin"}, {"films/plugin.py": text})
     tool = REGISTERS.format(kind="data_tools", arguments='"peek", str, command="show"')
     site.install("film-tools", {"tools": "film_tools"}, {"film_tools.py": tool})
     plugins = site.plugins()
-    assert (
-        said(plugins.benchmark, "films")
-        == """\
-plugin 'films' of film-benchmark: the benchmark registered as 'films' calls itself 'series'
-  expected: one name"""
-    )
+    where = "plugin 'films' of film-benchmark"
+    assert raised(PluginError, plugins.benchmark, "films", where=where) == snapshot("""\
+the benchmark registered as 'films' calls itself 'series'
+expected: one name\
+""")
     (broken,) = plugins.broken
-    assert str(broken) == (
-        "plugin 'tools' of film-tools could not be loaded: PluginError: the tool 'peek' cannot "
-        "belong to a command of the harness itself, 'show'"
+    where, kind, words = str(broken).split(": ", 2)
+    assert (where, kind) == ("plugin 'tools' of film-tools could not be loaded", "PluginError")
+    assert words == snapshot(
+        "the tool 'peek' cannot belong to a command of the harness itself, 'show'"
     )
 
 
-def test_checks_and_models_of_tests(tmp_path):
-    assert said(check_plugin, "interests", checks=["keys"]).startswith("no check 'keys'\n")
-    assert said(package_name, "class").startswith("a package cannot well be called 'class'\n")
+def test_checks_and_models_of_tests(tmp_path, raised):
+    checked = raised(UsageError, partial(check_plugin, "interests", checks=["keys"]))
+    assert checked.splitlines()[0] == snapshot("no check 'keys'")
+    assert raised(UsageError, package_name, "class").splitlines()[0] == snapshot(
+        "a package cannot well be called 'class'"
+    )
     twins = {"model": ScriptedModel("a", name="m"), "judge": ScriptedModel("b", name="m")}
-    assert (
-        said(run_tasks, "interests", **twins, folder=tmp_path)
-        == """\
+    run = partial(run_tasks, "interests", **twins, folder=tmp_path)
+    assert raised(UsageError, run, found="m, m") == snapshot("""\
 two scripted models of one run have one name
-  found:    m, m
-  expected: a name for each: ScriptedModel(…, name="judge")"""
-    )
+expected: a name for each: ScriptedModel(…, name="judge")\
+""")
 
 
-def test_a_notebook_has_a_loop_already():
-    async def cell():
-        return said(harness.evaluate, "interests", model="baseline")
-
-    assert (
-        asyncio.run(cell())
-        == """\
+async def test_a_notebook_has_a_loop_already(raised):
+    cell = partial(harness.evaluate, "interests", model="baseline")
+    assert raised(UsageError, cell) == snapshot("""\
 an event loop is already running here, as in a notebook
-  to do:    await harness.aevaluate(…) instead of harness.evaluate(…)"""
-    )
-
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    """A finished run of two people, in a folder RUN."""
-    folder = tmp_path_factory.mktemp("kept")
-    result = harness.evaluate(
-        "interests", model="baseline", judge="lexical", data="sample", limit=2,
-        output_path=folder, use_store=False,
-    )  # fmt: skip
-    return result.folder
+to do: await harness.aevaluate(…) instead of harness.evaluate(…)\
+""")
 
 
 def test_a_run_that_a_fault_of_ours_ended_says_so_in_its_manifest(tmp_path, monkeypatch):
@@ -177,97 +156,97 @@ def test_a_run_that_a_fault_of_ours_ended_says_so_in_its_manifest(tmp_path, monk
         )  # fmt: skip
     [folder] = (each for each in tmp_path.iterdir() if each.is_dir())
     manifest = json.loads((folder / "manifest.json").read_text())
-    assert (manifest["status"], manifest["problem"]) == (
-        "failed",
-        "the harness itself failed: its traceback tells where",
-    )
+    assert manifest["status"] == "failed"
+    assert manifest["problem"] == snapshot("the harness itself failed: its traceback tells where")
 
 
 COMMANDS = {
-    "export RUN --format csv --task interest --out x": """\
+    "export RUN --format csv --task interest --out x": (2, UsageError, None, None, snapshot("""\
 the run has no task 'interest'
-  expected: interests
-  to do:    did you mean 'interests'?""",
-    "show RUN --stage nam": """\
+expected: interests
+to do: did you mean 'interests'?\
+""")),
+    "show RUN --stage nam": (2, UsageError, None, None, snapshot("""\
 the run has no stage 'nam'
-  expected: name, support
-  to do:    did you mean 'name'?""",
-    "replies RUN none.jsonl": """\
-RUN: this run has asked nothing in batches
-  to do:    `harness requests` writes the questions of a run down""",
-    "--model replay:run=RUN,role=canddate --judge lexical --tasks interests --data sample": """\
-RUN: no model played the role 'canddate' in this run
-  expected: role= one of candidate
-  to do:    did you mean 'candidate'?""",
-    "new-plugin taken": """\
+expected: name, support
+to do: did you mean 'name'?\
+""")),
+    "replies RUN none.jsonl": (1, DataError, "RUN", None, snapshot("""\
+this run has asked nothing in batches
+to do: `harness requests` writes the questions of a run down\
+""")),
+    "--model replay:run=RUN,role=canddate --judge lexical --tasks interests --data sample": (
+        2, UsageError, "RUN", None,
+        snapshot("""\
+no model played the role 'canddate' in this run
+expected: role= one of candidate
+to do: did you mean 'candidate'?\
+""")),
+    "new-plugin taken": (2, UsageError, None, "taken", snapshot("""\
 there is something of that name already
-  found:    taken
-  expected: a folder that is not there yet: nothing is written over
-  to do:    another name, or --into another folder""",
-    "score RUN --oracle none.json": """\
---oracle: no benchmark of these runs has an oracle
-  found:    interests
-  expected: runs of a benchmark whose scores depend on a set of runs""",
-    "--model baseline --judge lexical --tasks interests --data sample --set window=wide": """\
---set, task interests: the option `window` cannot be used
-  found:    "wide"
-  expected: a whole number, at least 1""",
-    "--model baseline --judge panel:lexical --tasks interests --data sample": """\
+expected: a folder that is not there yet: nothing is written over
+to do: another name, or --into another folder\
+""")),
+    "score RUN --oracle none.json": (2, UsageError, "--oracle", "interests", snapshot("""\
+no benchmark of these runs has an oracle
+expected: runs of a benchmark whose scores depend on a set of runs\
+""")),
+    "--model baseline --judge lexical --tasks interests --data sample --set window=wide": (
+        2, TaskError, "--set, task interests", '"wide"',
+        snapshot("""\
+the option `window` cannot be used
+expected: a whole number, at least 1\
+""")),
+    "--model baseline --judge panel:lexical --tasks interests --data sample": (
+        2, UsageError, None, "lexical",
+        snapshot("""\
 a panel is of two judges or more
-  found:    lexical
-  expected: panel:SPEC+SPEC+…, as in panel:openai:a+openai:b+openai:c""",
-    "--model baseline --judge panel:lexical+panel:lexical+lexical --tasks interests": """\
-role judge: the judge 'panel' cannot be of judges that are several themselves
-  found:    panel:lexical""",
-}
+expected: panel:SPEC+SPEC+…, as in panel:openai:a+openai:b+openai:c\
+""")),
+    "--model baseline --judge panel:lexical+panel:lexical+lexical --tasks interests": (
+        2, UsageError, "role judge", "panel:lexical",
+        snapshot("the judge 'panel' cannot be of judges that are several themselves")),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_commands(command, run, tmp_path, monkeypatch, capsys):
+def test_commands(command, small_run, tmp_path, monkeypatch, exits):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "taken").mkdir()
-    assert main(command.replace("RUN", str(run)).split()) in (1, 2)
-    error = capsys.readouterr().err.rpartition("harness: ")[2]
-    assert error.replace(str(run), "RUN") == f"{COMMANDS[command]}\n"
+    code, kind, where, found, wording = COMMANDS[command]
+    assert exits(code, kind, command, where=where, found=found, RUN=small_run) == wording
 
 
-def test_a_run_at_which_another_process_is_at_work(run, capsys):
+def test_a_run_at_which_another_process_is_at_work(small_run, tmp_path, exits):
+    run = shutil.copytree(small_run, tmp_path / "run")
+    command = "--model baseline --judge lexical --tasks interests --data sample --limit 2"
     with (run / "lock").open("r+") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         lock.truncate(0)
         lock.write(json.dumps({"pid": 4711, "host": "ada"}))
         lock.flush()
-        arguments = "--model baseline --judge lexical --tasks interests --data sample --limit 2"
-        assert main([*arguments.split(), "--resume", str(run), "--no_store"]) == 1
-    error = capsys.readouterr().err.rpartition("harness: ")[2]
-    assert (
-        error.replace(str(run), "RUN")
-        == """\
-RUN: the run folder is in use
-  found:    process 4711 on ada is at work in it
-  to do:    wait until it has ended, or end it; with --fresh a new run starts beside it
-"""
-    )
+        wording = exits(
+            1, HarnessError, f"{command} --resume RUN --no_store",
+            where="RUN", found="process 4711 on ada is at work in it", RUN=run,
+        )  # fmt: skip
+    assert wording == snapshot("""\
+the run folder is in use
+to do: wait until it has ended, or end it; with --fresh a new run starts beside it\
+""")
 
 
-def test_factories_that_break_and_settings_of_another_type(site, tmp_path):
+def test_factories_that_break_and_settings_of_another_type(site, raised):
     breaks = REGISTERS.format(kind="models", arguments='"broken", lambda settings: 1 // 0')
     site.install("broken-models", {"broken": "broken_models"}, {"broken_models.py": breaks})
-    from harness.pipeline.roles import RoleBinder
-    from harness.pipeline.settings import make_settings
-
     given = {"tasks": ["interests"], "model": "broken"}
-    binder = RoleBinder(make_settings(given), site.plugins())
-    assert (
-        said(binder.bind_given, "candidate")
-        == """\
-'broken' cannot be made
-  found:    ZeroDivisionError: integer division or modulo by zero"""
+    bind = RoleBinder(make_settings(given), site.plugins()).bind_given
+    found = "ZeroDivisionError: integer division or modulo by zero"
+    assert raised(PluginError, bind, "candidate", found=found) == snapshot(
+        "'broken' cannot be made"
     )
-    assert (
-        said(make_settings, {**given, "limit": "many"})
-        == """\
-a setting cannot be used
-  found:    Expected `int | null`, got `str` - at `$.limit`"""
+    found = "Expected `int | null`, got `str` - at `$.limit`"
+    assert raised(UsageError, make_settings, {**given, "limit": "many"}, found=found) == snapshot(
+        "a setting cannot be used"
     )
-    assert said(make_settings, {**given, "limits": 3}).endswith("to do:    did you mean 'limit'?")
+    misspelt = raised(UsageError, make_settings, {**given, "limits": 3})
+    assert misspelt.splitlines()[-1] == snapshot("to do: did you mean 'limit'?")

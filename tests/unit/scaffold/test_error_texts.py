@@ -1,17 +1,16 @@
 """What is told where a new plugin cannot be written, word for word."""
 
-from harness.cli.main import main
+from inline_snapshot import snapshot
+
+from harness.errors import StorageError
 
 
-def test_a_folder_that_cannot_be_made(tmp_path, monkeypatch, capsys):
+def test_a_folder_that_cannot_be_made(tmp_path, monkeypatch, exits):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "notes").write_text("a file, and no folder")
-    assert main(["new-plugin", "my-bench", "--into", "notes"]) == 1
-    assert (
-        capsys.readouterr().err
-        == """\
-harness: notes/my-bench: the plugin could not be written
-  found:    NotADirectoryError: [Errno 20] Not a directory: 'notes/my-bench'
-  expected: a folder that can be written to: --into DIR
-"""
-    )
+    found = "NotADirectoryError: [Errno 20] Not a directory: 'notes/my-bench'"
+    command = "new-plugin my-bench --into notes"
+    assert exits(1, StorageError, command, where="notes/my-bench", found=found) == snapshot("""\
+the plugin could not be written
+expected: a folder that can be written to: --into DIR\
+""")

@@ -138,7 +138,7 @@ try:
     again = {n: [r for _, r in data.table(n).rows()] for n in data.tables}
     out = {"tables": tables, "same": tables == again, "about": data.describe()}
 except HarnessError as error:
-    out = {"error": str(error), "kind": type(error).__name__}
+    out = {"error": str(error), "kind": type(error).__name__, "parts": vars(error)}
 print("RESULT" + json.dumps(out))
 """
 

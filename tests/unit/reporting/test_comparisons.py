@@ -2,6 +2,7 @@
 
 import io
 
+from inline_snapshot import snapshot
 from msgspec.structs import replace
 from rich.console import Console
 
@@ -112,49 +113,60 @@ def test_runs_that_are_left_out_for_the_same_reason_share_a_line():
     assert "  left out, seed 1 against 0: m 2026-a, m 2026-b" in said
 
 
-def test_runs_stand_below_one_another_metric_after_metric():
-    assert printed(COMPARISON, width=80) == [
-        "gist  version 1, 2 runs compared, oracle of 2 runs and oracle.json",
-        "judge: openai:judge",
-        "data: people.csv",
-        "1 of 3 runs agree in all but the candidate",
-        "  left out, a 1 against 2; copy: odd (2026-odd)",
-        "  forced in, seed 1 against 0: llama * (2026-llama)",
-        "",
-        "metric  run      value    95% interval   n  fell out  counted as worst",
-        "──────────────────────────────────────────────────────────────────────",
-        "f1      gpt      0.500  0.400 to 0.600  40         –                 –",
-        "        llama *  0.400  0.300 to 0.500  38         2             0.380",
-        "is      gpt      0.250  0.200 to 0.300  40         –                 –",
-        "        llama *      –               –   2        38             0.000",
-        f"  f1: {WARNING}",
-        "  gpt: users with an empty oracle 2",
-        "  llama *: f1: 2 fell out (no_json 2)",
-        "  llama *: is: 38 fell out (timeout 38)",
-        "  llama *: is: no value: 2 of 40 units have one",
-        "",
-        "metric  on what all have scored  value    95% interval   n",
-        "──────────────────────────────────────────────────────────",
-        "f1      gpt                      0.510  0.410 to 0.610  38",
-        "        llama *                  0.400  0.300 to 0.500  38",
-        "is      gpt                      0.260  0.200 to 0.300  38",
-        "        llama *                      –               –   –",
-        "",
-        "metric  first − second  difference      95% interval       p  p (Holm)   n",
-        "──────────────────────────────────────────────────────────────────────────",
-        "f1      gpt − llama *       +0.110  -0.020 to +0.200  <0.001     0.001  38",
-        "",
-    ]
+def test_runs_stand_below_one_another_metric_after_metric(table):
+    shown = table(
+        printed(COMPARISON, width=80),
+        "gist 1 2 2", "1 1 3", "left 1 2 2026", "forced 1 0 2026", "metric 95%",
+        "f1 1 0.500 0.400 0.600 40", "llama 0.400 0.300 0.500 38 2 0.380",
+        "is 0.250 0.200 0.300 40", "llama 2 38 0.000", "f1: 1 2 3", "gpt: 2", "llama 1 2 2",
+        "llama 38 38", "llama 2 40", "metric 95%", "f1 1 0.510 0.410 0.610 38",
+        "llama 0.400 0.300 0.500 38", "is 0.260 0.200 0.300 38", "metric 95%",
+        "f1 1 +0.110 -0.020 +0.200 <0.001 0.001 38",
+    )  # fmt: skip
+    assert shown == snapshot("""\
+gist  version 1, 2 runs compared, oracle of 2 runs and oracle.json
+judge: openai:judge
+data: people.csv
+1 of 3 runs agree in all but the candidate
+  left out, a 1 against 2; copy: odd (2026-odd)
+  forced in, seed 1 against 0: llama * (2026-llama)
+
+metric  run      value    95% interval   n  fell out  counted as worst
+──────────────────────────────────────────────────────────────────────
+f1      gpt      0.500  0.400 to 0.600  40         –                 –
+        llama *  0.400  0.300 to 0.500  38         2             0.380
+is      gpt      0.250  0.200 to 0.300  40         –                 –
+        llama *      –               –   2        38             0.000
+  f1: the oracle is of 2 runs, and should be of 3 or more
+  gpt: users with an empty oracle 2
+  llama *: f1: 2 fell out (no_json 2)
+  llama *: is: 38 fell out (timeout 38)
+  llama *: is: no value: 2 of 40 units have one
+
+metric  on what all have scored  value    95% interval   n
+──────────────────────────────────────────────────────────
+f1      gpt                      0.510  0.410 to 0.610  38
+        llama *                  0.400  0.300 to 0.500  38
+is      gpt                      0.260  0.200 to 0.300  38
+        llama *                      –               –   –
+
+metric  first − second  difference      95% interval       p  p (Holm)   n
+──────────────────────────────────────────────────────────────────────────
+f1      gpt − llama *       +0.110  -0.020 to +0.200  <0.001     0.001  38
+""")
 
 
-def test_what_has_no_interval_and_no_p_says_why():
+def test_what_has_no_interval_and_no_p_says_why(table):
     (difference,) = COMPARISON.differences
     lost = replace(
         difference, interval=None, no_interval="one user", p=None, p_holm=None, no_p="one user"
     )
     lines = printed(replace(COMPARISON, differences=(lost, lost)), width=80)
     assert lines[-4].split()[-5:] == ["+0.110", "–", "–", "–", "38"]
-    assert lines[-3:] == ["  f1: no interval: one user", "  f1: no p: one user", ""]
+    assert table(lines[-3:], "f1: 1", "f1: 1") == snapshot("""\
+  f1: no interval: one user
+  f1: no p: one user
+""")
 
 
 def test_without_an_oracle_none_is_told():

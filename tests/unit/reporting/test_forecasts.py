@@ -3,6 +3,7 @@
 import io
 
 import pytest
+from inline_snapshot import snapshot
 from msgspec.structs import replace
 from rich.console import Console
 
@@ -55,27 +56,32 @@ def printed(forecast, *, width=80):
     return [line.rstrip() for line in console.file.getvalue().splitlines()]
 
 
-def test_every_prompt_and_the_calls_to_expect_are_printed():
-    assert printed(FORECAST, width=84) == [
-        "───────────────────── interests, name: candidate (openai:gpt) ──────────────────────",
-        "[system]",
-        "You look for interests.",
-        "[user]",
-        "1. [liked] Owls at night",
-        "",
-        "What is this person interested in?",
-        "───────────────────── interests, support: judge (openai:llama) ─────────────────────",
-        "[user]",
-        "Somebody claims: owls.",
-        "─────────────────────── calls to expect; no model was asked ────────────────────────",
-        "task, stage, role            items   calls          bounds  tokens in  out, at most",
-        "───────────────────────────────────────────────────────────────────────────────────",
-        "interests, name, candidate      40     ~40       40 to 120     ~13.0k         41.0k",
-        "interests, support, judge   ~1,200  ~1,200  1,200 to 1,200         ~0           900",
-        "worked out from:",
-        "  every answer read at once",
-        "  about 4 characters a token",
-    ]
+def test_every_prompt_and_the_calls_to_expect_are_printed(table):
+    shown = table(
+        printed(FORECAST, width=84),
+        "1. 1", "interests, 40 ~40 40 120 ~13.0k 41.0k",
+        "interests, ~1,200 ~1,200 1,200 1,200 ~0 900", "about 4",
+    )  # fmt: skip
+    assert shown == snapshot("""\
+───────────────────── interests, name: candidate (openai:gpt) ──────────────────────
+[system]
+You look for interests.
+[user]
+1. [liked] Owls at night
+
+What is this person interested in?
+───────────────────── interests, support: judge (openai:llama) ─────────────────────
+[user]
+Somebody claims: owls.
+─────────────────────── calls to expect; no model was asked ────────────────────────
+task, stage, role            items   calls          bounds  tokens in  out, at most
+───────────────────────────────────────────────────────────────────────────────────
+interests, name, candidate      40     ~40       40 to 120     ~13.0k         41.0k
+interests, support, judge   ~1,200  ~1,200  1,200 to 1,200         ~0           900
+worked out from:
+  every answer read at once
+  about 4 characters a token\
+""")
 
 
 def test_a_stage_by_rule_has_a_row_and_no_prompt():
@@ -100,12 +106,16 @@ def test_a_role_that_the_rehearsal_did_not_reach_says_so():
     ]
 
 
-def test_several_roles_of_a_stage_have_a_prompt_and_a_row_each():
+def test_several_roles_of_a_stage_have_a_prompt_and_a_row_each(table):
     stage = replace(NAME, roles=(CANDIDATE, replace(JUDGE, calls=80)))
 
     lines = printed(replace(FORECAST, stages=(stage,)), width=120)
 
-    assert [line for line in lines if line.startswith("[")] == ["[system]", "[user]", "[user]"]
+    assert table([line for line in lines if line.startswith("[")]) == snapshot("""\
+[system]
+[user]
+[user]\
+""")
     rows = [line.split()[:5] for line in lines if line.startswith("interests, name,")]
     assert rows == [
         ["interests,", "name,", "candidate", "40", "~40"],

@@ -3,6 +3,7 @@
 import io
 
 import pytest
+from inline_snapshot import snapshot
 from msgspec.structs import replace
 from rich.console import Console
 
@@ -40,7 +41,7 @@ def printed(*summaries):
     return [line.rstrip() for line in console.file.getvalue().splitlines()]
 
 
-def test_of_many_tasks_the_table_and_what_must_be_known_is_printed():
+def test_of_many_tasks_the_table_and_what_must_be_known_is_printed(table):
     lost = {"tau": metric(0.3, {"no_json": 4, "timeout": 1}, left_out=0.4)}
     withheld = {"tau": metric(None, undefined="too few")}
     stamped = {"comparable": False, "not_comparable_because": ("--limit 40",)}
@@ -51,30 +52,35 @@ def test_of_many_tasks_the_table_and_what_must_be_known_is_printed():
         task(4, metrics=withheld, **stamped),
         task(5, **(stamped | {"not_comparable_because": ("--limit 40", "own prompts: x")})),
     ]
-    assert printed(*summaries) == [
-        "5 tasks  openai:gpt",
-        "judge: openai:llama",
-        "data: people.csv",
-        "┏━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━┓",
-        "┃ NOT COMPARABLE with published results ┃",
-        "┃ --limit 40                            ┃",
-        "┃ own prompts: x (task_5)               ┃",
-        "┗━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━┛",
-        "",
-        "task               tau",
-        "──────────────────────",
-        "task_1 *  0.100 ±0.100",
-        "task_2 *  0.200 ±0.100",
-        "task_3 *  0.300 ±0.100",
-        "task_4 *             –",
-        "task_5 *  0.500 ±0.100",
-        "* not comparable with published results",
-        "  tau: of few",
-        "  task_3: tau: 5 fell out (no_json 4, timeout 1); the value counts them as worst",
-        "  task_4: tau: no value: too few",
-        "`harness show runs/one` tells all of each task",
-        "",
-    ]
+    shown = table(
+        printed(*summaries),
+        "5 5", "┃ 40", "┃ 5", "task_1 1 0.100 ±0.100", "task_2 2 0.200 ±0.100",
+        "task_3 3 0.300 ±0.100", "task_4 4", "task_5 5 0.500 ±0.100", "task_3: 3 5 4 1",
+        "task_4: 4",
+    )  # fmt: skip
+    assert shown == snapshot("""\
+5 tasks  openai:gpt
+judge: openai:llama
+data: people.csv
+┏━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━┓
+┃ NOT COMPARABLE with published results ┃
+┃ --limit 40                            ┃
+┃ own prompts: x (task_5)               ┃
+┗━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━┛
+
+task               tau
+──────────────────────
+task_1 *  0.100 ±0.100
+task_2 *  0.200 ±0.100
+task_3 *  0.300 ±0.100
+task_4 *             –
+task_5 *  0.500 ±0.100
+* not comparable with published results
+  tau: of few
+  task_3: tau: 5 fell out (no_json 4, timeout 1); the value counts them as worst
+  task_4: tau: no value: too few
+`harness show runs/one` tells all of each task
+""")
 
 
 @pytest.mark.parametrize(("many", "in_full"), [(1, True), (4, True), (5, False)])

@@ -1,7 +1,6 @@
 """Result tables as they are printed at fixed widths."""
 
 import io
-import re
 
 import pytest
 from inline_snapshot import snapshot
@@ -145,27 +144,32 @@ support, judge     180     33%       0      30.2k         600
 """)
 
 
-def test_a_value_that_counts_what_fell_out_has_the_other_beside_it_and_baselines_below(summary):
+def test_a_value_that_counts_what_fell_out_has_the_other_beside_it_and_baselines_below(
+    summary, table
+):
     metrics = {
         "random": metric(0.01, (-0.1, 0.12), 40, {}, 0.01, baseline=True),
         "tau": metric(0.25, (0.15, 0.3), 38, {"no_json": 2}, 0.25, left_out=0.263),
         "exact": metric(0.5, (0.45, 0.56), 37, {"no_json": 3}, 0.4625),
     }
     lines = printed(replace(summary, metrics=metrics, stages={}), width=110)
-    assert [re.split(r" {2,}", line) for line in lines[4:11] if "──" not in line] == [
-        [
-            "metric", "value", "95% interval", "n", "fell out", "counted as worst", "left out",
-        ],
-        ["tau", "0.250", "0.150 to 0.300", "40 (2 as worst)", "2", "0.250", "0.263"],
-        ["exact", "0.500", "0.450 to 0.560", "37", "3", "0.463", "0.500"],
-        [""],
-        ["without any model"],
-        ["random", "0.010", "-0.100 to 0.120", "40", "–", "–", "–"],
-    ]  # fmt: skip
-    assert lines[11:13] == [
-        "  tau: 2 fell out (no_json 2); the value counts them as worst",
-        "  exact: 3 fell out (no_json 3)",
-    ]
+    shown = table(
+        lines[4:13],
+        "metric 95%", "tau 0.250 0.150 0.300 40 2 2 0.250 0.263",
+        "exact 0.500 0.450 0.560 37 3 0.463 0.500", "random 0.010 -0.100 0.120 40",
+        "tau: 2 2", "exact: 3 3",
+    )  # fmt: skip
+    assert shown == snapshot("""\
+metric             value     95% interval                n  fell out  counted as worst  left out
+────────────────────────────────────────────────────────────────────────────────────────────────
+tau                0.250   0.150 to 0.300  40 (2 as worst)         2             0.250     0.263
+exact              0.500   0.450 to 0.560               37         3             0.463     0.500
+
+without any model
+random             0.010  -0.100 to 0.120               40         –                 –         –
+  tau: 2 fell out (no_json 2); the value counts them as worst
+  exact: 3 fell out (no_json 3)\
+""")
 
 
 def test_where_nothing_fell_out_of_a_metric_it_asks_for_no_column(summary):

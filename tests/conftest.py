@@ -113,13 +113,13 @@ def exits(wording: Callable[..., str], monkeypatch, capsys) -> Callable[..., str
 
     monkeypatch.setattr(HarnessError, "__str__", noted)
 
-    def of(code, kind, command, *, where=None, found=None, run=main, **folders):
+    def of(code, kind, command, *, where=None, found=None, run=main, says="harness", **folders):
         for name, folder in folders.items():
             command = command.replace(name, str(folder))
         printed.clear()
         capsys.readouterr()
         assert run(shlex.split(command)) == code
-        assert capsys.readouterr().err.endswith(f": {text_of(printed[-1])}\n")
+        assert capsys.readouterr().err.endswith(f"{says}: {text_of(printed[-1])}\n")
         return wording(printed[-1], kind, where, found, **folders)
 
     return of

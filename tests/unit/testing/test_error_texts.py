@@ -84,7 +84,7 @@ def test_files_that_hold_no_pins(tmp_path, monkeypatch, exits):
         monkeypatch.setattr(sys, "argv", arguments)
         return main()
 
-    pins = partial(exits, 2, UsageError, run=pinned)
+    pins = partial(exits, 2, UsageError, run=pinned, says="error")
     command = f"versions interests {tmp_path}"
     assert pins(f"{command}/no/versions.json", found="DIR/no") == snapshot("""\
 no such folder

@@ -20,8 +20,7 @@ from harness.judging import (
 )
 from harness.models import Model
 from harness.outcomes import CallFailed, NoVerdict, Parsed, Unreadable
-from harness_judges.classes import ClassReader
-from harness_judges.selection import SelectionReader
+from harness_judges.answers import ClassReader, SelectionReader
 
 TRIES = 3
 RUNG_WITHOUT_ASKING = "rule"
@@ -34,7 +33,7 @@ class LlmJudge:
 
     model: Model
     name: str = "llm"
-    version: int = 4
+    version: int = 5
 
     @property
     def models(self) -> tuple[Model, ...]:
@@ -63,7 +62,7 @@ class LlmJudge:
             },
             question.variables,
         )
-        read = SelectionReader(labels=labels, options=question.options, at_most=question.at_most)
+        read = SelectionReader(labels=labels, at_most=question.at_most)
         answer = await ask(
             self.model, question.prompt, variables, read=read, tries=TRIES, corrected=True
         )

@@ -142,7 +142,7 @@ def test_the_taxonomist_sees_every_category_and_numbered_interests(shown):
 
 
 def test_the_taxonomists_form_is_one_that_is_read(shown):
-    from harness_judges.classes import ClassReader
+    from harness_judges.answers import ClassReader
 
     form = shown("taxonomy", "taxonomist", texts=["rye", "oolong"], labels=["Bread", "Tea"])
     answer = form.splitlines()[-1]

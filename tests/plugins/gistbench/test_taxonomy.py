@@ -50,7 +50,7 @@ def test_ids_and_names_are_those_of_the_papers_lists(number, name):
 
 
 def test_a_judge_can_tell_all_bundled_names_apart():
-    from harness_judges.labels import clean
+    from harness_judges.answers import clean
 
     assert len({clean(one.name) for one in categories(None)}) == 325
 

@@ -18,25 +18,28 @@ ONE_LABEL = "both gave one label alone, and the same"
 
 @dataclass(frozen=True, kw_only=True)
 class Agreement:
-    """Yes-or-no labels held against a reference: the share that agrees, Cohen's κ, F1 of "yes"."""
+    """How far labels agree with a reference: `same` of `n` are alike, Cohen's κ, F1 of True."""
 
     n: int
-    share: float
+    same: int
     kappa: float | Undefined
     f1: float | Undefined
 
+    @property
+    def share(self) -> float | None:
+        """The part of all that has the same label in both; None of nothing."""
+        return self.same / self.n if self.n else None
 
-def agreement_of(labels: Sequence[bool], reference: Sequence[bool]) -> Agreement | Undefined:
+
+def agreement_of(labels: Sequence[Hashable], reference: Sequence[Hashable]) -> Agreement:
     """How far labels agree with a reference; κ and F1 may be undefined where one label rules."""
-    if not labels:
-        return Undefined("nothing was labelled by both")
     both = list(zip(labels, reference, strict=True))
-    named = sum(labels) + sum(reference)
+    named = sum(label is True for pair in both for label in pair)
     return Agreement(
         n=len(both),
-        share=sum(one == other for one, other in both) / len(both),
+        same=sum(one == other for one, other in both),
         kappa=cohen_kappa(labels, reference),
-        f1=2 * sum(one and other for one, other in both) / named
+        f1=2 * sum(one is True and other is True for one, other in both) / named
         if named
         else Undefined("neither said yes to anything"),
     )

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 ANALYSES = {
-    "judge-panel": ("panel_agreement", "how far the members of a panel of judges agree"),
-    "judge-agreement": ("human_agreement", "judges against people's labels, from a file"),
+    "judge-panel": "how far the members of a panel of judges agree",
+    "judge-agreement": "judges against people's labels, from a file",
 }
-"""Name of the analysis → module of this package, description."""
+"""Name of the analysis → description."""
 
 
 @hookimpl
@@ -46,16 +46,18 @@ def register_judges(register: RegisterJudge) -> None:
 @hookimpl
 def register_analyses(register: RegisterAnalysis) -> None:
     """Adds what can be told of the judges of any benchmark."""
-    for name, (_, description) in ANALYSES.items():
+    for name, description in ANALYSES.items():
         register("*", name, partial(analysis, name), description=description)
 
 
 def analysis(name: str) -> Analysis:
     """The analysis of that name."""
-    from harness.pipeline.tools import analysis_in
+    from harness import Analysis
+    from harness_judges.agreement import Options, among_members, with_people
 
-    module, description = ANALYSES[name]
-    return analysis_in(f"harness_judges.{module}", name=name, description=description)
+    if name == "judge-panel":
+        return Analysis(name=name, description=ANALYSES[name], run=among_members)
+    return Analysis(name=name, description=ANALYSES[name], run=with_people, options=Options)
 
 
 def make_llm(parts: JudgeParts) -> Judge:

@@ -13,7 +13,6 @@ def test_kappa_of_a_table_worked_out_by_hand():
     first = yes_no("y" * 20 + "y" * 5 + "n" * 10 + "n" * 15)
     second = yes_no("y" * 20 + "n" * 5 + "y" * 10 + "n" * 15)
     found = agreement_of(first, second)
-    assert isinstance(found, Agreement)
     assert (found.n, found.share) == (50, 0.7)
     assert found.kappa == pytest.approx(0.4)
     # Of 25 named 20 are right, of 30 there are 20 found: 2 · 20 / (25 + 30).
@@ -22,30 +21,38 @@ def test_kappa_of_a_table_worked_out_by_hand():
 
 def test_agreement_worse_than_chance_is_below_zero():
     found = agreement_of(yes_no("yn"), yes_no("ny"))
-    assert found == Agreement(n=2, share=0.0, kappa=-1.0, f1=0.0)
+    assert found == Agreement(n=2, same=0, kappa=-1.0, f1=0.0)
 
 
 def test_one_label_alone_from_both_has_no_kappa():
     found = agreement_of(yes_no("yy"), yes_no("yy"))
-    assert isinstance(found, Agreement)
     assert found.kappa == Undefined("both gave one label alone, and the same")
     assert found.f1 == 1.0
 
 
 def test_no_yes_from_either_has_no_f1():
     found = agreement_of(yes_no("nnn"), yes_no("nnn"))
-    assert isinstance(found, Agreement)
     assert (found.share, found.f1) == (1.0, Undefined("neither said yes to anything"))
 
 
 def test_one_label_alone_from_one_of_them_is_agreement_by_chance():
     found = agreement_of(yes_no("yyyy"), yes_no("yyyn"))
-    assert isinstance(found, Agreement)
     assert (found.share, found.kappa) == (0.75, 0.0)
 
 
 def test_nothing_labelled_has_no_agreement():
-    assert agreement_of([], []) == Undefined("nothing was labelled by both")
+    found = agreement_of([], [])
+    assert (found.n, found.share) == (0, None)
+    assert found.kappa == Undefined("nothing was labelled by both")
+    assert found.f1 == Undefined("neither said yes to anything")
+
+
+def test_classes_agree_as_yes_and_no_do_and_have_no_f1():
+    # Alike 2 of 4; by chance 2/4 · 1/4 + 1/4 · 2/4 = 1/4, so κ = (1/2 - 1/4) / (3/4).
+    found = agreement_of(["a", "a", "b", "c"], ["a", "b", "b", "d"])
+    assert (found.n, found.same) == (4, 2)
+    assert found.kappa == pytest.approx(1 / 3)
+    assert found.f1 == Undefined("neither said yes to anything")
 
 
 def test_weights_cost_by_distance_and_by_its_square():

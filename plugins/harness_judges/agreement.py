@@ -1,0 +1,369 @@
+"""How far judges agree: the members of a panel with each other, any judge with people."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+
+from harness.errors import UsageError
+from harness.hashing import stable_int
+from harness.results.decisions import Decision, Label, decisions_of
+from harness.results.human_labels import (
+    HumanLabels,
+    Matching,
+    majority_of,
+    match,
+    read_human_labels,
+)
+from harness.results.report import Report, Sheet
+
+if TYPE_CHECKING:
+    from harness import KeptTask
+    from harness.results.report import Cell
+
+MAJORITY = "majority of people"
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the labels are."""
+
+    labels: Annotated[
+        tuple[str, ...],
+        msgspec.Meta(
+            description="table of people's labels: columns item and label, and task, stage, "
+            "question, option and rater where they are needed"
+        ),
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Panel:
+    """What a panel decided in one stage of one task, option by option and text by text."""
+
+    task: KeptTask
+    stage: str
+    role: str
+    decisions: tuple[Decision, ...]
+
+    @property
+    def named(self) -> tuple[str, str, str]:
+        """The first cells of its rows: model, task, and stage with role."""
+        return self.task.label, self.task.task.name, f"{self.stage}, {self.role}"
+
+    @property
+    def members(self) -> tuple[str, ...]:
+        """Everybody who voted or should have."""
+        return tuple(dict.fromkeys(name for each in self.decisions for name in each.votes))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compared:
+    """The labels of a rater and of a judge for the same things, each pair with its user.
+
+    Of `silent` things that the rater labelled, the judge said nothing, by cause.
+    """
+
+    task: KeptTask
+    stage: str
+    role: str
+    judge: str
+    rater: str
+    both: tuple[tuple[Label, Label, str], ...]
+    silent: Counter[str]
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The first cells of its rows."""
+        return (
+            self.task.label, self.task.task.name, f"{self.stage}, {self.role}", self.judge,
+            self.rater or "people",
+        )  # fmt: skip
+
+
+def among_members(tasks: Sequence[KeptTask], _options: object) -> Report:
+    """Each panel as a whole, its members, and its members in pairs."""
+    panels = [panel for task in tasks for panel in panels_of(task)]
+    if not panels:
+        raise UsageError(
+            "no task of these runs was judged by a panel",
+            found=", ".join(dict.fromkeys(task.task.name for task in tasks)),
+            expected="a run with --judge panel:SPEC+SPEC+…",
+        )
+    return Report(
+        sheets=(panels_sheet(panels), members_sheet(panels), pairs_sheet(panels)),
+        notes=("decisions are of single options and texts, of which a question may have many",),
+    )
+
+
+def panels_of(task: KeptTask) -> Iterator[Panel]:
+    """The panels of a task, a stage and role each."""
+    found: dict[tuple[str, str], list[Decision]] = {}
+    for decision in decisions_of(task):
+        if decision.votes:
+            found.setdefault((decision.stage, decision.role), []).append(decision)
+    for (stage, role), decisions in found.items():
+        yield Panel(task=task, stage=stage, role=role, decisions=tuple(decisions))
+
+
+def panels_sheet(panels: Sequence[Panel]) -> Sheet:
+    """Fleiss' κ over what all members decided, and what was tied or undecided."""
+    rows: list[tuple[Cell, ...]] = []
+    notes = []
+    for panel in panels:
+        name = ", ".join(panel.named)
+        whole = [each for each in panel.decisions if None not in each.votes.values()]
+        kappa, why = fleiss(whole)
+        if why:
+            notes.append(f"{name}: no κ: {why}")
+        lost = Counter(each.why for each in panel.decisions if each.said is None)
+        if lost:
+            notes.append(f"{name}: undecided: {counted(lost)}")
+        tied = sum(is_tied(each) for each in panel.decisions)
+        rows.append((
+            *panel.named, len(panel.members), len(panel.decisions), lost.total(), tied,
+            len(whole), kappa,
+        ))  # fmt: skip
+    return Sheet(
+        title="Panels",
+        columns=("model", "task", "stage, role", "members", "decisions", "undecided", "tied",
+                 "voted on by all", "Fleiss' κ"),
+        rows=tuple(rows),
+        notes=tuple(notes),
+        digits=2,
+    )  # fmt: skip
+
+
+def fleiss(decisions: Sequence[Decision]) -> tuple[float | None, str]:
+    """Fleiss' κ of decisions that all members made, or why there is none."""
+    from harness.stats import Undefined, fleiss_kappa
+
+    labels = list(dict.fromkeys(said for each in decisions for said in each.votes.values()))
+    counts = [[list(each.votes.values()).count(label) for label in labels] for each in decisions]
+    found = fleiss_kappa(counts)
+    return (None, found.reason) if isinstance(found, Undefined) else (found, "")
+
+
+def is_tied(decision: Decision) -> bool:
+    """Whether as many votes as for the first were for another: the panel then takes neither."""
+    votes = Counter(said for said in decision.votes.values() if said is not None)
+    first = votes.most_common(2)
+    return len(first) == 2 and first[0][1] == first[1][1]
+
+
+def members_sheet(panels: Sequence[Panel]) -> Sheet:
+    """Each member: how much it decided, and how often as the panel did."""
+    rows: list[tuple[Cell, ...]] = []
+    for panel in panels:
+        for member in panel.members:
+            voted = [each for each in panel.decisions if each.votes.get(member) is not None]
+            both = [each for each in voted if each.said is not None]
+            same = sum(each.votes[member] == each.said for each in both)
+            share = 100 * same / len(both) if both else None
+            rows.append((*panel.named, member, len(voted), len(both), share))
+    return Sheet(
+        title="Members and the panel",
+        columns=("model", "task", "stage, role", "member", "voted", "panel decided",
+                 "as the panel, %"),
+        rows=tuple(rows),
+    )  # fmt: skip
+
+
+def pairs_sheet(panels: Sequence[Panel]) -> Sheet:
+    """Cohen's κ of each two members, with its interval over users."""
+    rows: list[tuple[Cell, ...]] = []
+    notes: list[str] = []
+    for panel in panels:
+        for pair in combinations(panel.members, 2):
+            both = [
+                (first, second, each.user)
+                for each in panel.decisions
+                for first, second in [[each.votes.get(member) for member in pair]]
+                if first is not None and second is not None
+            ]
+            named = " and ".join(pair)
+            seed = stable_int("panel", panel.task.manifest.seed, panel.stage, *pair)
+            cells, why = agreement(both, panel.task, seed=seed)
+            notes += [f"{', '.join(panel.named)}: {named}: {reason}" for reason in why]
+            rows.append((*panel.named, named, len(both), *cells))
+    return Sheet(
+        title="Members in pairs",
+        columns=("model", "task", "stage, role", "members", "decisions", "alike, %", "Cohen's κ",
+                 "interval"),
+        rows=tuple(rows),
+        notes=tuple(notes),
+        digits=(0, 0, 0, 0, 0, 1, 2, 0),
+    )  # fmt: skip
+
+
+def with_people(tasks: Sequence[KeptTask], options: Options) -> Report:
+    """Every judge, and every member of a panel, against every rater and their majority."""
+    labels = read_human_labels(options.labels)
+    if not labels.rows:
+        raise UsageError(
+            "nobody has labelled anything",
+            where=", ".join(options.labels),
+            expected="rows with an item and a label",
+        )
+    matched = [(task, match(labels, decisions_of(task), task=task.task.name)) for task in tasks]
+    compared = [each for task, matching in matched for each in compared_in(task, matching)]
+    if not compared:
+        items = tuple(dict.fromkeys(row.item for row in labels.rows))
+        raise UsageError(
+            "no label is of anything that these runs judged",
+            where=", ".join(options.labels),
+            found=f"items {', '.join(items[:3])}" + (", …" if len(items) > 3 else ""),
+            expected="items as `harness show RUN --sample ITEM` knows them",
+        )
+    return Report(
+        sheets=(people_sheet(compared), confusion_sheet(compared)),
+        notes=tuple(notes_on(labels, matched)),
+    )
+
+
+def notes_on(labels: HumanLabels, matched: Sequence[tuple[KeptTask, Matching]]) -> Iterator[str]:
+    """How many labels there are, and which are of nothing."""
+    blank = labels.blank.total()
+    yield f"labels: {len(labels.rows):,}" + (f"; without a label: {blank:,}" if blank else "")
+    for task, matching in matched:
+        number = sum(len(said) for raters in matching.raters.values() for said in raters.values())
+        lost = f"; {counted(matching.unmatched)}" if matching.unmatched else ""
+        yield f"{task.label}, {task.task.name}: matched {number:,}{lost}"
+        for (stage, role), raters in matching.raters.items():
+            if len(raters) > 1:
+                majority = majority_of(raters, least=2)
+                without = Counter({"labelled by one alone": majority.few, "tied": majority.tied})
+                if causes := counted(+without):
+                    yield f"{task.label}, {task.task.name}, {stage}, {role}: no majority: {causes}"
+    if shared := of_other_subjects(matching for _, matching in matched):
+        yield (
+            f"labels of decisions with another subject in another run: {shared:,}; the column "
+            "question, with the subject, says which is meant"
+        )
+
+
+def of_other_subjects(matchings: Iterable[Matching]) -> int:
+    """How many labels were matched in several tasks with decisions on different subjects."""
+    subjects: dict[tuple[str, str, int, str], set[str | None]] = defaultdict(set)
+    for matching in matchings:
+        for raters in matching.raters.values():
+            for rater, said in raters.items():
+                for what in map(matching.decisions.__getitem__, said):
+                    subjects[rater, what.item, what.question, what.option].add(what.subject)
+    return sum(len(some) > 1 for some in subjects.values())
+
+
+def compared_in(task: KeptTask, matching: Matching) -> Iterator[Compared]:
+    """Each rater with each judge of a task."""
+    for place, by_rater in matching.raters.items():
+        raters: dict[str, Mapping[int, Label]] = dict(by_rater)
+        if len(raters) > 1:
+            raters[MAJORITY] = majority_of(by_rater, least=2).labels
+        members = dict.fromkeys(
+            name
+            for said in by_rater.values()
+            for number in said
+            for name in matching.decisions[number].votes
+        )
+        for judge in ("", *members):
+            for rater, said in raters.items():
+                labelled = [(label, matching.decisions[number]) for number, label in said.items()]
+                yield compare(task, place, judge, rater, labelled)
+
+
+def compare(
+    task: KeptTask,
+    place: tuple[str, str],
+    judge: str,
+    rater: str,
+    labelled: Sequence[tuple[Label, Decision]],
+) -> Compared:
+    """A rater with the judge of a role, or with one member of it."""
+    both: list[tuple[Label, Label, str]] = []
+    silent: Counter[str] = Counter()
+    for label, decision in labelled:
+        said = decision.votes.get(judge) if judge else decision.said
+        if said is None:
+            silent[decision.why or "no vote"] += 1
+        else:
+            both.append((label, said, decision.user))
+    entries = task.manifest.roles
+    role = entries.get(f"{task.task.name}/{place[1]}", entries.get(place[1]))
+    return Compared(
+        task=task, stage=place[0], role=place[1],
+        judge=judge or (role.name if role else place[1]), rater=rater,
+        both=tuple(both), silent=silent,
+    )  # fmt: skip
+
+
+def people_sheet(compared: Sequence[Compared]) -> Sheet:
+    """n, the share of the same, κ with its interval; what has none says why."""
+    rows: list[tuple[Cell, ...]] = []
+    notes = []
+    for each in compared:
+        name = ", ".join(each.named)
+        if each.silent:
+            notes.append(f"{name}: the judge said nothing: {counted(each.silent)}")
+        seed = stable_int("people", each.task.manifest.seed, *each.named[1:])
+        cells, why = agreement(each.both, each.task, seed=seed)
+        notes += [f"{name}: {reason}" for reason in why]
+        rows.append((*each.named, len(each.both), each.silent.total(), *cells))
+    return Sheet(
+        title="Judges against people",
+        columns=("model", "task", "stage, role", "judge", "rater", "n", "not judged", "alike, %",
+                 "Cohen's κ", "interval"),
+        rows=tuple(rows),
+        notes=tuple(notes),
+        digits=(0, 0, 0, 0, 0, 0, 0, 1, 2, 0),
+    )  # fmt: skip
+
+
+def confusion_sheet(compared: Sequence[Compared]) -> Sheet:
+    """How often the judge said what of what people said."""
+    rows: list[tuple[Cell, ...]] = []
+    for each in compared:
+        times = Counter((spelt(people), spelt(judge)) for people, judge, _ in each.both)
+        rows += [(*each.named, *pair, times[pair]) for pair in sorted(times)]
+    return Sheet(
+        title="Who said what",
+        columns=("model", "task", "stage, role", "judge", "rater", "people say", "judge says", "n"),
+        rows=tuple(rows),
+    )
+
+
+def agreement(
+    both: Sequence[tuple[Label, Label, str]], task: KeptTask, *, seed: int
+) -> tuple[tuple[Cell, ...], list[str]]:
+    """Share alike in %, κ and its interval of pairs of labels with their user; why one is missing.
+
+    The interval is over users.
+    """
+    from harness.stats import Interval, Undefined, agreement_of, kappa_interval
+
+    first, second, users = zip(*both, strict=True) if both else ((), (), ())
+    found = agreement_of(first, second)
+    share = 100 * found.same / found.n if found.n else None
+    if isinstance(found.kappa, Undefined):
+        return (share, None, None), [f"no κ: {found.kappa.reason}"]
+    asked = task.task.interval
+    drawn = kappa_interval(
+        first, second, users, seed=seed,
+        draws=asked.draws, confidence=asked.confidence, method=asked.method,
+    )  # fmt: skip
+    if not isinstance(drawn, Interval):
+        return (share, found.kappa, None), [f"no interval: {drawn.reason}"]
+    return (share, found.kappa, f"{drawn.low:.2f} to {drawn.high:.2f}"), []
+
+
+def counted(causes: Mapping[str, int]) -> str:
+    """Causes with their numbers, as notes list them."""
+    return ", ".join(f"{cause} {number:,}" for cause, number in sorted(causes.items()))
+
+
+def spelt(label: Label) -> str:
+    """A label as tables show it."""
+    return label if isinstance(label, str) else "yes" if label else "no"

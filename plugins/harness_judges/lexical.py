@@ -22,37 +22,10 @@ from harness.outcomes import NoVerdict
 RUNG = "rule"
 SHARE = 0.5
 WORD = re.compile(r"[^\W_]+")
-EMPTY_WORDS = frozenset(
-    [
-        "a",
-        "an",
-        "and",
-        "are",
-        "as",
-        "at",
-        "be",
-        "by",
-        "for",
-        "from",
-        "how",
-        "in",
-        "is",
-        "it",
-        "its",
-        "of",
-        "on",
-        "or",
-        "that",
-        "the",
-        "this",
-        "to",
-        "was",
-        "what",
-        "with",
-        "you",
-        "your",
-    ]
-)
+EMPTY_WORDS = frozenset([
+    "a", "an", "and", "are", "as", "at", "be", "by", "for", "from", "how", "in", "is", "it", "its",
+    "of", "on", "or", "that", "the", "this", "to", "was", "what", "with", "you", "your",
+])  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)

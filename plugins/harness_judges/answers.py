@@ -20,10 +20,11 @@ from harness.parsing import JsonReader
 from harness.parsing.decode import whole_characters
 
 NONE = "none"
+QUOTES = " \t\"'“”‘’«»*`_#"
 WRAPPING = " \t\r\n[](){}<>\"'“”‘’«»*`_#.,;:!"
 BULLET = re.compile(r"^[-*•]\s++")
-NUMBERED = re.compile(r"[*_`]{0,2}[\[(]?(\d{1,6})[\]).:]{1,2}[*_`]{0,2}\s++(\S.*+)")
-LIST_NUMBER = re.compile(r"[*_`]{0,2}\d{1,6}[).:][*_`]{0,2}\s")
+NUMBERED = re.compile(r"[*_`]{0,2}(\d{1,6})[.:)][*_`]{0,2}\s++(\S.*+)")
+ENCLOSED = re.compile(r"[\[(<{]([^\[\]()<>{}]*+)[\])>}]")
 STEMMED = re.compile(r"(.*\D)?\d{1,6}", re.DOTALL)
 ANSWER_KEYS = frozenset([
     "answer", "chosen", "indices", "items", "labels", "matches", "numbers", "relevant", "result",
@@ -88,30 +89,39 @@ class SelectionReader:
 
     def _of_line(self, line: str) -> list[str]:
         places, stem = self._form
-        if stem == "" and LIST_NUMBER.match(line):
-            raise NoAnswer("its lines begin with numbers, and labels are numbers too")
-        if stem != "" and clean(line) not in places and (item := NUMBERED.fullmatch(line)):
-            line = item[2]
-        parts = [line] if clean(line) in places else re.split("[,;]", line)
-        names = [
-            name for part in parts for name in ([part] if clean(part) in places else part.split())
-        ]
-        return [name for name in names if clean(name) in places or clean(name) not in ("", "and")]
+        if clean(line) in places:
+            return [clean(line)]
+        numbered = NUMBERED.fullmatch(line) if stem != "" else None
+        line = (numbered[2] if numbered else line).strip(QUOTES).rstrip(".")
+        names = [name for part in re.split("[,;]", _inside(line)) for name in self._of_part(part)]
+        if numbered and any(name.isdecimal() for name in names):
+            raise NoAnswer("the numbers of its list may be labels")
+        return names
+
+    def _of_part(self, part: str) -> list[str]:
+        if clean(part) in self._form[0]:
+            return [clean(part)]
+        words = [word for word in part.split() if word != "and"]
+        names = [_inside(word) for word in words]
+        if len({word == name for word, name in zip(words, names, strict=True)}) > 1:
+            raise NoAnswer(f"what is in brackets may be a remark: {part[:40].strip()!r}")
+        return [name.strip(QUOTES).casefold() for name in names]
 
     def _of_json(self, value: Any) -> Selected:
         if isinstance(value, str):
             return self._of_text(value)
         if isinstance(value, dict):
             return self._of_object(value)
-        names = [_name(one) for one in (value if isinstance(value, list) else [value])]
-        return self._selected(names)
+        return self._selected(
+            [_name(one) for one in (value if isinstance(value, list) else [value])]
+        )
 
     def _of_object(self, value: dict[str, Any]) -> Selected:
         places, _ = self._form
         if value and all(
             isinstance(one, bool) and clean(name) in places for name, one in value.items()
         ):
-            return self._selected([name for name, one in value.items() if one])
+            return self._selected([clean(name) for name, one in value.items() if one])
         likely = [key for key in value if clean(key) in ANSWER_KEYS]
         lists = [key for key in value if isinstance(value[key], list)]
         for keys in (likely, lists):
@@ -126,14 +136,13 @@ class SelectionReader:
         empty choice would make a value of a failure.
         """
         places, stem = self._form
-        plain = [clean(name) for name in names]
-        if NONE in plain and NONE not in places:
-            if set(plain) != {NONE}:
+        if NONE in names and NONE not in places:
+            if set(names) != {NONE}:
                 raise NoAnswer("it says NONE and names labels")
-            plain = []
-        if stem and all(name.isdecimal() for name in plain):
-            plain = [stem + name for name in plain]
-        found = [_place(name, places, stem) for name in plain]
+            names = ()
+        if stem and all(name.isdecimal() for name in names):
+            names = [stem + name for name in names]
+        found = [_place(name, places, stem) for name in names]
         known = [place for place in found if place is not None]
         if found and not known:
             raise NoAnswer("it names labels, none of which exists")
@@ -244,9 +253,15 @@ def _on_rung(found: Parsed[Any]) -> Parsed[Any]:
     return Parsed(msgspec.structs.replace(found.value, rung=found.rung), found.rung)
 
 
+def _inside(text: str) -> str:
+    """What the brackets around a text hold; the text where none are around it."""
+    enclosed = ENCLOSED.fullmatch(text)
+    return enclosed[1] if enclosed else text
+
+
 def _name(one: Any) -> str:
     if isinstance(one, str):
-        return one
+        return clean(one)
     if isinstance(one, int | float) and not isinstance(one, bool) and one == int(one):
         return str(int(one))
     raise NoAnswer(f"{type(one).__name__} where a label should be")

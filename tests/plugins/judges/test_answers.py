@@ -133,7 +133,7 @@ def test_json(text: str, places: tuple[int, ...], rung: str) -> None:
         "x" * 20_001,
     ],
 )
-def test_what_is_in_no_other_form_is_no_answer(text: str) -> None:
+def test_what_is_in_another_form_is_no_answer(text: str) -> None:
     outcome = read(text)
     assert isinstance(outcome, Unreadable), outcome
     assert outcome.cause == "schema"

@@ -39,9 +39,10 @@ BY_RULE = {"model": "--model baseline", "judge": "lexical", "profiler": "baselin
 MASKS = [
     (r"http://127\.0\.0\.1:\d+", "URL"),
     (r"\b\d{8}T\d{6}-[\w.:@+-]*?-[0-9a-f]{8}(-[0-9a-f]{8})?\b", "RUN"),
-    (r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\.\d+)?(Z|[+-]\d\d:\d\d)?", "TIME"),
+    (r"\b\d{4}-\d\d-\d\d[T ]\d\d[:-]\d\d([:-]\d\d)?(\.\d+)?(Z|[+-]\d\d:\d\d)?", "TIME"),
     (r"\b[0-9a-f]{32}\b", "KEY"),
     (r"\bin \d+:\d\d\b", "in DURATION"),
+    (r"; [\d.]+k? tokens/s", ""),
     (r'("(?:seconds|duration|pid|bytes_free)": ?)[\d.e-]+', r"\1NUMBER"),
     (r'("(?:python|openai|datasets|json-repair|jinja2)": )"[^"]*"', r'\1"VERSION"'),
     (r"\b\d+\.\d+\.\d+[\w.+-]*", "VERSION"),
@@ -82,12 +83,14 @@ class World:
         }  # fmt: skip
 
     def harness(
-        self, words: Sequence[str], *, cache: str, columns: str = NARROW
+        self, words: Sequence[str], *, place: str = "", columns: str = NARROW
     ) -> subprocess.CompletedProcess[str]:
-        """What a command did; it has ten minutes."""
+        """What a command did in a folder of the world; it has ten minutes."""
+        cwd = self.folder / place
+        cwd.mkdir(exist_ok=True)
         return subprocess.run(
-            [self.python, "-m", "harness", *words], cwd=self.folder, timeout=600, check=False,
-            env=self.environment(cache, columns), capture_output=True, text=True,
+            [self.python, "-m", "harness", *words], cwd=cwd, timeout=600, check=False,
+            env=self.environment(place, columns), capture_output=True, text=True,
             stdin=subprocess.DEVNULL,
         )  # fmt: skip
 
@@ -98,16 +101,6 @@ class World:
         for pattern, name in MASKS:
             text = re.sub(pattern, name, text, flags=re.MULTILINE)
         return text
-
-    def told(self, command: str, *, cache: str, digest: bool = False) -> str:
-        """A command line with its exit code and what it wrote, masked."""
-        words = shlex.split(command.format_map(self.runs))
-        done = self.harness(words, cache=cache)
-        out, err = self.masked(done.stdout), self.masked(done.stderr)
-        if digest:
-            parts = re.split(r"\n(?=    [{}])", out)
-            out = "".join(f"{sha(part)} {part[:80]!r}\n" for part in parts)
-        return f"$ harness {command}\n{out}--- stderr\n{err}--- exit {done.returncode}\n"
 
 
 def record_run(world: World, run: Mapping[str, Any]) -> dict[str, str]:
@@ -121,26 +114,18 @@ def record_run(world: World, run: Mapping[str, Any]) -> dict[str, str]:
             "profiler": f"openai:base_url={server.url},model=profiler,revision=1",
         }
         for kind, roles in {"rule": BY_RULE, "served": served}.items():
-            words = shlex.split(run["words"].format_map(roles))
-            output = f"runs/{name}_{kind}"
-            done = world.harness([*words, "--output_path", output], cache=f"{name}_{kind}")
-            said.append(
-                f"$ harness {run['words']}  ({kind})\n{done.stdout}--- stderr\n{done.stderr}"
-            )
-            said.append(f"--- exit {done.returncode}\n")
-            folders = sorted(
-                path.parent for path in (world.folder / output).glob("*/manifest.json")
-            )
-            if len(folders) != 1:
-                raise SystemExit(f"run {name} by {kind} has {len(folders)} folders\n{done.stderr}")
-            world.runs[f"{name}_{kind}"] = str(folders[0].relative_to(world.folder))
+            place, grid = f"{name}_{kind}", run.get("grid", False)
+            done = world.harness(shlex.split(run["words"].format_map(roles)), place=place)
+            progress = "\n".join(sorted(done.stderr.splitlines()))
+            said.append(f"$ harness {run['words']}  ({kind})\n{done.stdout}")
+            said.append(f"--- stderr, sorted\n{progress}\n--- exit {done.returncode}\n")
+            folder, *others = [one.parent for one in world.folder.glob(f"{place}/runs/*/lock")]
+            assert not others, others
+            world.runs[place] = f"../{folder.relative_to(world.folder)}"
             if kind == "rule":
-                server.answers = baseline_answers(folders[0])
-            if kind == "served" or not run.get("grid"):
-                lines = lines_of_run(
-                    folders[0], keys=kind == "served", short=run.get("grid", False)
-                )
-                lines += server.lines()
+                server.answers = baseline_answers(folder)
+            if kind == "served" or not grid:
+                lines = lines_of_run(folder, keys=kind == "served", short=grid) + server.lines()
                 files[f"runs/{name}.{kind}.jsonl"] = "".join(dumps(line) + "\n" for line in lines)
     files[f"output/run-{name}.txt"] = world.masked("".join(said))
     return files
@@ -150,7 +135,7 @@ def record_help(world: World, commands: Sequence[str]) -> dict[str, str]:
     """The help of each command for people to read, and a row for each option and paragraph."""
     files, rows = {}, []
     for command in commands:
-        done = world.harness([*command.split(), "--help"], cache="help", columns=WIDE)
+        done = world.harness([*command.split(), "--help"], place="help", columns=WIDE)
         page = world.masked(done.stdout + done.stderr)
         files[f"help/{command.replace(' ', '-') or 'harness'}.txt"] = page
         rows += [{"command": command, "exit": done.returncode, **row} for row in rows_of_page(page)]
@@ -159,22 +144,30 @@ def record_help(world: World, commands: Sequence[str]) -> dict[str, str]:
 
 
 def record_outputs(world: World, group: Mapping[str, Any]) -> dict[str, str]:
-    """One file with what each command of a group prints, then what they wrote below `made/`."""
-    name = group["name"]
+    """One file with what each command of a group prints, then what they wrote below `made/`.
+
+    Paths shift columns: where a group is `loose`, lines are long and blanks are one.
+    """
+    name, told = group["name"], []
+    folder = world.folder / name
     for file, content in group.get("files", {}).items():
-        (world.folder / file).parent.mkdir(parents=True, exist_ok=True)
-        (world.folder / file).write_text(content, encoding="utf-8")
-    told = [
-        world.told(command, cache=name, digest=group.get("digest", False))
-        for command in group["commands"]
-    ]
-    made = world.folder / "made" / name
-    for path in sorted(path for path in made.rglob("*") if path.is_file()):
-        try:
-            content = sha(world.masked(path.read_text(encoding="utf-8")))
-        except UnicodeDecodeError:
-            content = "binary"
-        told.append(f"made {world.masked(str(path.relative_to(made)))} {content}\n")
+        (folder / file).parent.mkdir(parents=True, exist_ok=True)
+        (folder / file).write_text(content, encoding="utf-8")
+    for command in group["commands"]:
+        words = shlex.split(command.format_map(world.runs))
+        columns = WIDE if group.get("loose") else NARROW
+        done = world.harness(words, place=name, columns=columns)
+        out, err = world.masked(done.stdout), world.masked(done.stderr)
+        if group.get("loose"):
+            out = re.sub(r"(?<=\S) +|─+", " ", out)
+        if group.get("digest"):
+            parts = re.split(r"\n(?=    [{}])", out)
+            out = "".join(f"{sha(part)} {part[:80]!r}\n" for part in parts)
+        told.append(f"$ harness {command}\n{out}--- stderr\n{err}--- exit {done.returncode}\n")
+    for path in sorted(path for path in (folder / "made").rglob("*") if path.is_file()):
+        timed = any(path.match(pattern) for pattern in group.get("timed", ()))
+        content = "timed" if timed else sha(world.masked(path.read_text(encoding="utf-8")))
+        told.append(f"{world.masked(str(path.relative_to(folder)))} {content}\n")
     return {f"output/{name}.txt": "".join(told)}
 
 

@@ -39,10 +39,11 @@ BY_RULE = {"model": "--model baseline", "judge": "lexical", "profiler": "baselin
 MASKS = [
     (r"http://127\.0\.0\.1:\d+", "URL"),
     (r"\b\d{8}T\d{6}-[\w.:@+-]*?-[0-9a-f]{8}(-[0-9a-f]{8})?\b", "RUN"),
-    (r"\b\d{4}-\d\d-\d\d[T ]\d\d[:-]\d\d([:-]\d\d)?(\.\d+)?(Z|[+-]\d\d:\d\d)?", "TIME"),
+    (r"(?<!\d)\d{4}-\d\d-\d\d[T ]\d\d[:-]\d\d([:-]\d\d)?(\.\d+)?(Z|[+-]\d\d:\d\d)?", "TIME"),
     (r"\b[0-9a-f]{32}\b", "KEY"),
     (r"\bin \d+:\d\d\b", "in DURATION"),
     (r"; [\d.]+k? tokens/s", ""),
+    (r"tokens, [\d.]+ s\b", "tokens, DURATION"),
     (r'("(?:seconds|duration|pid|bytes_free)": ?)[\d.e-]+', r"\1NUMBER"),
     (r'("(?:python|openai|datasets|json-repair|jinja2)": )"[^"]*"', r'\1"VERSION"'),
     (r"\b\d+\.\d+\.\d+[\w.+-]*", "VERSION"),
@@ -119,8 +120,9 @@ def record_run(world: World, run: Mapping[str, Any]) -> dict[str, str]:
             progress = "\n".join(sorted(done.stderr.splitlines()))
             said.append(f"$ harness {run['words']}  ({kind})\n{done.stdout}")
             said.append(f"--- stderr, sorted\n{progress}\n--- exit {done.returncode}\n")
-            folder, *others = [one.parent for one in world.folder.glob(f"{place}/runs/*/lock")]
-            assert not others, others
+            if done.returncode:
+                raise SystemExit(f"run {name} by {kind} ended with {done.returncode}\n{progress}")
+            (folder,) = (world.folder / place / "runs").iterdir()
             world.runs[place] = f"../{folder.relative_to(world.folder)}"
             if kind == "rule":
                 server.answers = baseline_answers(folder)

@@ -36,6 +36,13 @@ def brief(value: Any, longest: int = LONGEST) -> Any:
     return value if len(dumps(value)) <= longest else f"sha:{sha(value)}"
 
 
+def pruned(value: Any) -> Any:
+    """The value without what is empty, nothing or zero in it."""
+    if isinstance(value, dict):
+        return {key: kept for key, one in value.items() if (kept := pruned(one))}
+    return value
+
+
 def read_lines(path: Path) -> list[dict[str, Any]]:
     """The JSON lines of a file in the order of their ids; a stage without items has no file."""
     with path.open("rb") if path.exists() else nullcontext(()) as lines:
@@ -115,21 +122,23 @@ def lines_of_record(
             }
         )
     outcome = record["outcome"]
-    yield {
-        "in": "/".join(place),
-        "id": record["id"],
-        "item": sha(record["item"]),
-        "outcome": {key: brief(value) for key, value in outcome.items()},
-        "calls": calls,
-        "judged": [brief(one["verdict"]) for one in record.get("judged", ())],
-    }
+    yield pruned(
+        {
+            "in": "/".join(place),
+            "id": record["id"],
+            "item": sha(record["item"]),
+            "outcome": {key: brief(value) for key, value in outcome.items()},
+            "calls": calls,
+            "judged": [brief(one["verdict"]) for one in record.get("judged", ())],
+        }
+    )
 
 
 def lines_of_summary(
     task: str, summary: dict[str, Any], *, longest: int
 ) -> Iterator[dict[str, Any]]:
     """The counts of a task, then a line a metric."""
-    yield {"task": task, "summary": {key: summary[key] for key in COUNTED}}
+    yield {"task": task, "summary": pruned({key: summary[key] for key in COUNTED})}
     for name, metric in summary["metrics"].items():
         numbers = [metric.pop(key) for key in NUMBERS]
         words = {key: metric.pop(key) for key in WORDS}

@@ -78,7 +78,7 @@ def lines_of_run(run: Path, *, keys: bool, short: bool) -> list[dict[str, Any]]:
         for score in read_lines(folder / "scores.jsonl"):
             lines.append({"task": name, "score": score["id"], "all": brief(score, longest)})
         summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
-        lines += lines_of_summary(name, summary, longest=longest)
+        lines += lines_of_summary(name, summary, short=short)
     return list({dumps(line): line for line in lines}.values())
 
 
@@ -135,13 +135,17 @@ def lines_of_record(
 
 
 def lines_of_summary(
-    task: str, summary: dict[str, Any], *, longest: int
+    task: str, summary: dict[str, Any], *, short: bool
 ) -> Iterator[dict[str, Any]]:
-    """The counts of a task, then a line a metric."""
+    """The counts of a task and what its metrics say, then a line a metric, or one of digests."""
     yield {"task": task, "summary": pruned({key: summary[key] for key in COUNTED})}
+    digests = {}
     for name, metric in summary["metrics"].items():
-        numbers = [metric.pop(key) for key in NUMBERS]
         words = {key: metric.pop(key) for key in WORDS}
         yield {"metric": name, "benchmark": summary["benchmark"], **words}
-        rest = {key: value for key, value in metric.items() if value}
-        yield {"task": task, "metric": name, "numbers": brief(numbers, longest), "rest": sha(rest)}
+        numbers = [metric.pop(key) for key in NUMBERS]
+        digests[name] = sha([numbers, metric])
+        if not short:
+            yield {"task": task, "metric": name, "numbers": numbers, "rest": sha(metric)}
+    if short:
+        yield {"task": task, "metrics": digests}

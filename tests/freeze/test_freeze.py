@@ -1,5 +1,6 @@
 """A part of the freeze, quick enough for every run of the tests; `make freeze` checks all of it."""
 
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +9,49 @@ import pytest
 
 RECORD = Path(__file__).with_name("record.py")
 PARTS = ["interests_repeats", "gist_structured", "perrec_short"]
+
+BY_ARGPARSE = """\
+usage: harness show [-h] [--seed N]
+                    [RUN]
+
+List the runs.
+
+positional arguments:
+  RUN                   the folder
+
+options:
+  -h, --help            show this help
+                        message and exit
+  --output_path DIR, --output-path DIR
+                        where runs go (runs)
+"""
+BY_CLICK = """\
+Usage: harness show [OPTIONS] [RUN]
+
+  List the runs.
+
+Positional arguments:
+  RUN  the folder
+
+Options:
+  --output-path, --output_path DIR  where runs
+                                    go  [default: runs]
+  -h, --help                        show this help message and exit
+"""
+
+
+def test_a_page_gives_the_same_rows_in_either_layout() -> None:
+    rows_of_page = runpy.run_path(str(RECORD.with_name("pages.py")))["rows_of_page"]
+    by_argparse, by_click = rows_of_page(BY_ARGPARSE), rows_of_page(BY_CLICK)
+    assert sorted(map(str, by_argparse)) == sorted(map(str, by_click))
+    assert by_argparse[2] == {
+        "option": "--output-path --output_path",
+        "takes": "DIR",
+        "section": "options",
+        "help": "where runs go (runs)",
+        "default": "runs",
+    }
+    assert len(by_argparse) == 4
 
 
 @pytest.mark.slow

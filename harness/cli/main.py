@@ -155,13 +155,12 @@ def in_our_spelling(arguments: Sequence[str]) -> Sequence[str]:
     """The arguments as the harness has them, where another harness's users spell them so."""
     if arguments and not arguments[0].startswith("-") and arguments[0] not in ALSO_SPELT:
         return arguments
-    from harness.cli.lm_eval_spellings import respelt
+    from harness.cli.lm_eval_spellings import translate
 
-    options = [name for action in parser_for([])._actions for name in action.option_strings]
-    spelt = respelt(arguments, {name.lstrip("-") for name in options})
-    for note in spelt.notes:
+    translated, notes = translate(arguments)
+    for note in notes:
         print_error(f"note: {note}")
-    return spelt.arguments
+    return translated
 
 
 def parser_for(arguments: Sequence[str]) -> argparse.ArgumentParser:

@@ -1,19 +1,24 @@
-"""Which code decides what is recorded, as one hash for each version; run it to pin the hashes.
+"""Pins the versions of this project's stages, judges and respondents and of the parsing ladder.
 
-Stages, judges, respondents and the parsing ladder stand in keys by a version alone, so a version
-must change with the code. `harness.testing.versions` says what of a plugin enters; of the ladder
-its whole room does.
+`harness.testing.versions` says which code of a plugin counts; of the ladder its whole room does.
 """
 
 from __future__ import annotations
 
-import ast
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any
 
-from harness.testing.code import hash_of, normal
-from harness.testing.versions import Pins, complaints, pins_of, read_pins, write_pins
+from harness.testing.versions import (
+    Pin,
+    Pins,
+    complaints,
+    hash_of,
+    normal,
+    pins_of,
+    read_pins,
+    runtime_tree,
+    write_pins,
+)
 
 PINS = Path(__file__).with_name("stage_versions.json")
 DISTRIBUTION = "user-understanding-harness"
@@ -33,13 +38,14 @@ def pins() -> Pins:
     return found
 
 
-def ladder_pin() -> dict[str, Any]:
+def ladder_pin() -> Pin:
     """The version of the parsing ladder, and the hash of everything in its room."""
     import harness.parsing
 
     room = Path(harness.parsing.__file__).parent
-    trees = [normal(ast.parse(path.read_text("utf-8")).body) for path in sorted(room.glob("*.py"))]
-    return {"version": harness.parsing.LADDER_VERSION, "code": hash_of(trees)}
+    sources = [path.read_text("utf-8") for path in sorted(room.glob("*.py"))]
+    code = hash_of(normal(runtime_tree(source)) for source in sources)
+    return {"version": harness.parsing.LADDER_VERSION, "code": code}
 
 
 def main() -> None:

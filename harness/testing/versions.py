@@ -26,7 +26,7 @@ import msgspec
 
 from harness.errors import HarnessError, PluginError, UsageError
 from harness.resources import top_level
-from harness.testing.subject import Subject, subject
+from harness.testing.trial import Subject, subject
 
 if TYPE_CHECKING:
     from harness.judging import JudgeParts, Stands
@@ -236,6 +236,13 @@ def write_pins(file: Path, pins: Mapping[str, Any]) -> None:
     file.write_text(json.dumps(pins, indent=2, sort_keys=True) + "\n", encoding="utf-8")
 
 
+def update(file: Path, now: Pins, *, command: str) -> None:
+    """Write pins to a file and print what they change, one line a version."""
+    for line in complaints(read_pins(file), now, command=command):
+        print(line.replace(f"Then run `{command}`", "Pinned").replace(f"run `{command}`", "pinned"))
+    write_pins(file, now)
+
+
 def command_for(plugin: str, file: str | Path) -> str:
     """The command that pins a plugin's versions in a file."""
     return f"python -m harness.testing.versions {plugin} {file}"
@@ -255,15 +262,11 @@ def main() -> int:
                 "no such folder", found=str(asked.file.parent),
                 expected="a folder that is there, for the file of versions",
             )  # fmt: skip
-        before = read_pins(asked.file)
         now = pins_of(subject(asked.plugin))
+        update(asked.file, now, command=command_for(asked.plugin, asked.file))
     except HarnessError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
-    command = command_for(asked.plugin, asked.file)
-    for line in complaints(before, now, command=command):
-        print(line.replace(f"Then run `{command}`", "Pinned").replace(f"run `{command}`", "pinned"))
-    write_pins(asked.file, now)
     return 0
 
 

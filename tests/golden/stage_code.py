@@ -11,13 +11,11 @@ from pathlib import Path
 from harness.testing.versions import (
     Pin,
     Pins,
-    complaints,
     hash_of,
     normal,
     pins_of,
-    read_pins,
     runtime_tree,
-    write_pins,
+    update,
 )
 
 PINS = Path(__file__).with_name("stage_versions.json")
@@ -28,7 +26,7 @@ COMMAND = "make pins"
 def pins() -> Pins:
     """Version and code hash of all that keys hold by a version alone, in this project's plugins."""
     from harness.plugin_manager import GROUP
-    from harness.testing.subject import subject
+    from harness.testing.trial import subject
 
     found: Pins = {"parsing": {"ladder": ladder_pin()}}
     for point in entry_points(group=GROUP):
@@ -48,13 +46,5 @@ def ladder_pin() -> Pin:
     return {"version": harness.parsing.LADDER_VERSION, "code": code}
 
 
-def main() -> None:
-    """Writes the pins and tells what they change: code under an unchanged version above all."""
-    before, now = read_pins(PINS), pins()
-    write_pins(PINS, now)
-    for line in complaints(before, now, command=COMMAND):
-        print(line.replace(f"Then run `{COMMAND}`", "Pinned").replace(f"run `{COMMAND}`", "pinned"))
-
-
 if __name__ == "__main__":
-    main()
+    update(PINS, pins(), command=COMMAND)

@@ -5,7 +5,7 @@ import pytest
 from harness.errors import PluginError, UsageError
 from harness.scaffold.writing import SIMPLE, STAGES
 from harness.testing import CHECKS, check_plugin
-from harness.testing.subject import subject
+from harness.testing.trial import subject
 from harness.testing.versions import pins_of, write_pins
 
 YAML = "task_configs/acme_films.yaml"

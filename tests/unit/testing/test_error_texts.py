@@ -9,7 +9,7 @@ from inline_snapshot import snapshot
 
 from harness.errors import PluginError, UsageError
 from harness.testing import check_plugin
-from harness.testing.subject import subject
+from harness.testing.trial import subject
 from harness.testing.versions import code_of, main, pins_of
 
 GIVEN = {

@@ -77,6 +77,15 @@ class OpenedHub:
     tables: Mapping[str, HubTable]
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Listing:
+    """The files of a data set at a commit; and, where the cache gave them, why the hub did not."""
+
+    files: tuple[str, ...]
+    commit: str | None = None
+    offline: str | None = None
+
+
 def open_hub(hub: HubSpec, tables: Mapping[str, TableSpec], *, task: str) -> OpenedHub:
     """The tables of a task at one commit of a hub data set, fetched or found in the cache.
 
@@ -90,16 +99,16 @@ def open_hub(hub: HubSpec, tables: Mapping[str, TableSpec], *, task: str) -> Ope
                 expected="`split` or `hub_files` in the task's table",
                 hint="give the data with --data, or mend the task file",
             )
-    listing, offline = _listing(hub, task=task)
+    listing = _listing(hub, task=task)
     chosen = {
-        name: _fitting(hub, table.hub_files, listing, table=name, task=task)
+        name: _fitting(hub, table.hub_files, listing.files, table=name, task=task)
         for name, table in placed.items()
         if table.hub_files
     }
     # Which files make a split is known to `datasets` alone, so a split needs all of them.
     whole = len(chosen) < len(placed)
     wanted = None if whole else [one for files in chosen.values() for one in files]
-    folder = _snapshot(hub, wanted, offline, task=task)
+    folder = _snapshot(hub, wanted, listing, task=task)
     commit = folder.name
     builder = _builder(hub, folder, task=task) if whole else None
     opened = {
@@ -113,7 +122,7 @@ def open_hub(hub: HubSpec, tables: Mapping[str, TableSpec], *, task: str) -> Ope
         "config": builder.config.name if builder is not None else hub.config,
         "asked_revision": hub.revision,
         "revision": commit,
-        "offline": offline,
+        "offline": listing.offline,
     }
     return OpenedHub(about=about, tables=opened)
 
@@ -136,8 +145,8 @@ def endpoint() -> str:
     return constants.ENDPOINT
 
 
-def _listing(hub: HubSpec, *, task: str) -> tuple[list[str], str | None]:
-    """The files of a data set; and, where the list is the cache's, why the hub gave none.
+def _listing(hub: HubSpec, *, task: str) -> _Listing:
+    """What a data set holds at the task's revision.
 
     A hub that says no is an error. A hub that cannot be reached is none while the cache can serve.
     """
@@ -148,7 +157,8 @@ def _listing(hub: HubSpec, *, task: str) -> tuple[list[str], str | None]:
         # The library raises whatever its transport raises: all of it means that no answer came.
         try:
             info = HfApi().dataset_info(hub.repo, revision=hub.revision, timeout=HUB_TIMEOUT)
-            return sorted(file.rfilename for file in info.siblings or ()), None
+            files = tuple(sorted(file.rfilename for file in info.siblings or ()))
+            return _Listing(files=files, commit=info.sha)
         except errors.GatedRepoError as error:
             raise _refused(hub, task, "access must be asked for first", _GATED) from error
         except errors.RepositoryNotFoundError as error:
@@ -166,7 +176,7 @@ def _listing(hub: HubSpec, *, task: str) -> tuple[list[str], str | None]:
     except errors.CachedRepoTreeNotFoundError as error:
         looked = f"looked in {constants.HF_HUB_CACHE}"
         raise _unreachable(hub, offline, looked, task=task) from error
-    return sorted(file.path for file in tree), offline
+    return _Listing(files=tuple(sorted(file.path for file in tree)), offline=offline)
 
 
 def _fitting(
@@ -187,7 +197,7 @@ def _fitting(
     return list(chosen)
 
 
-def _snapshot(hub: HubSpec, files: Sequence[str] | None, offline: str | None, *, task: str) -> Path:
+def _snapshot(hub: HubSpec, files: Sequence[str] | None, listing: _Listing, *, task: str) -> Path:
     """The folder of one commit in the hub's cache, named by that commit, with these files or all.
 
     It is asked for by the task's own revision, so that the cache notes which commit a branch means.
@@ -202,16 +212,21 @@ def _snapshot(hub: HubSpec, files: Sequence[str] | None, offline: str | None, *,
                 repo_type="dataset",
                 revision=hub.revision,
                 allow_patterns=None if files is None else [glob.escape(one) for one in files],
-                local_files_only=offline is not None,
+                local_files_only=listing.offline is not None,
             )
         )
     except Exception as error:
-        if offline:
-            raise _unreachable(hub, offline, _first_line(error), task=task) from error
+        if listing.offline:
+            raise _unreachable(hub, listing.offline, _first_line(error), task=task) from error
         raise _failed(hub, "its files could not be had", error, task=task) from error
-    absent = [one for one in files or () if not (folder / one).is_file()]
-    if absent:  # a branch moved between the list and the download
-        raise _unreachable(hub, "the download ended", f"it lacks {listed(absent)}", task=task)
+    if listing.commit not in (None, folder.name):
+        # A branch that moved in between, or a hub that went away: the library takes what is cached.
+        raise DataError(
+            f"task '{task}': the hub gave another revision of '{hub.repo}' than it named",
+            found=f"revision {folder.name}",
+            expected=f"revision {listing.commit}",
+            hint="run again when the hub can be reached, or give the data with --data",
+        )
     return folder
 
 

@@ -167,6 +167,26 @@ def test_no_other_revision_stands_in_for_one_whose_files_the_hub_refuses(
     assert SECOND in result["error"]
 
 
+def test_a_cached_revision_does_not_stand_in_for_the_one_that_the_hub_named(
+    hub: Any, load: Any
+) -> None:
+    def reply(path: str, body: bytes) -> Any:
+        if not path.startswith("/api/datasets/"):
+            return answer(path, body)
+        looked_up.append(path)
+        return answer(path, body) if len(looked_up) == 1 else (500, {}, b"")
+
+    del hub.repos["people/notes"][SECOND]
+    load(spec(), endpoint=hub.url)
+    hub.repos["people/notes"][SECOND] = hub.repos["people/notes"][FIRST]
+    looked_up: list[str] = []
+    answer, hub.reply = hub.reply, reply
+    result = load(spec(), endpoint=hub.url)
+    assert "gave another revision of 'people/notes' than it named" in result["error"], result
+    assert f"found:    revision {FIRST}" in result["error"]
+    assert f"expected: revision {SECOND}" in result["error"]
+
+
 def test_a_branch_that_was_never_looked_up_is_unknown_offline(hub: Any, load: Any) -> None:
     load(spec(SECOND), endpoint=hub.url)
     load(spec(FIRST), endpoint=hub.url)

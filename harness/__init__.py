@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from harness.models import CallError as CallError
     from harness.models import Identity as Identity
     from harness.models import Message as Message
+    from harness.models import Model as Model
     from harness.models import ModelSettings as ModelSettings
     from harness.models import Reply as Reply
     from harness.models import Request as Request
@@ -65,6 +66,7 @@ _HOME = {
     "CallError": "harness.models",
     "Identity": "harness.models",
     "Message": "harness.models",
+    "Model": "harness.models",
     "ModelSettings": "harness.models",
     "Reply": "harness.models",
     "Request": "harness.models",

@@ -28,7 +28,7 @@ from harness.calls.store import Store
 from harness.calls.turns import Turns
 from harness.calls.usage import Attempts, UsageBook, Use
 from harness.errors import BudgetSpent, HarnessError, ModelError
-from harness.models import CallError, Identity, Model, Reply, Reporting, Request, Usage
+from harness.models import CallError, Identity, Model, Reply, Request, Usage
 from harness.outcomes import CallFailed
 
 Source = Literal["model", "store", "shared"]
@@ -227,7 +227,7 @@ class Client:
                 label = f"{name} #{number}"
                 number += 1
             reports[label] = line.limiter.report()
-            if isinstance(line.model, Reporting) and (learnt := line.model.report()):
+            if learnt := line.model.report():
                 reports[label]["learnt"] = learnt
         return reports
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import msgspec
 
 from harness.calls.store import Store
-from harness.models import Model, Reply, Request, TakesBatches
+from harness.models import Model, Reply, Request
 from harness.outcomes import CallFailed
 
 _encode = msgspec.json.Encoder().encode
@@ -30,7 +30,7 @@ class PutOff(BaseException):
     No Exception, so that a worker that keeps what goes wrong does not keep this.
     """
 
-    def __init__(self, *, key: str, model: TakesBatches, request: Request, role: str) -> None:
+    def __init__(self, *, key: str, model: Model, request: Request, role: str) -> None:
         super().__init__(key)
         self.key = key
         self.model = model
@@ -57,5 +57,5 @@ class Mailbox:
 
     def refuse_to_ask(self, model: Model, request: Request, *, key: str, role: str) -> None:
         """Raise PutOff where the model is to be asked in a batch."""
-        if self._puts_off and isinstance(model, TakesBatches):
+        if self._puts_off and model.takes_batches:
             raise PutOff(key=key, model=model, request=request, role=role)

@@ -13,24 +13,23 @@ if TYPE_CHECKING:
 
 def print_server_commands(settings: RunSettings) -> int:
     """Print a command line for each server that a run of these settings would start."""
-    from harness.models import StartsServer
     from harness.pipeline.preparation import prepare
     from harness.plugin_manager import load_plugins
 
     prepared = prepare(settings, load_plugins())
-    models: list[object] = [
+    models = dict.fromkeys(
         model
         for task in prepared.tasks
         for binding in task.bindings.values()
         for model in binding.models
-    ]
-    started = {id(model): model for model in models if isinstance(model, StartsServer)}
-    if not started:
+    )
+    commands = [command for model in models if (command := model.server_command()) is not None]
+    if not commands:
         raise UsageError(
             "no chosen model starts a server",
             found=settings.model,
             expected="one that does, such as --model vllm",
         )
-    for model in started.values():
-        print(shlex.join(model.server_command()))
+    for command in commands:
+        print(shlex.join(command))
     return 0

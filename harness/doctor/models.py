@@ -12,15 +12,7 @@ from harness.doctor.looking import Check, in_thread
 from harness.errors import HarnessError, UsageError
 from harness.findings import Finding, bad, bad_by, doubtful, good
 from harness.hashing import digest
-from harness.models import (
-    CallError,
-    Examinable,
-    Message,
-    Model,
-    Request,
-    Sampling,
-    StartsServer,
-)
+from harness.models import CallError, Message, Model, Request, Sampling
 from harness.pipeline.roles import RoleBinder, Spec
 from harness.pipeline.settings import RunSettings
 from harness.plugin_manager import Plugins
@@ -98,7 +90,7 @@ async def _roles(
 async def _model(model: Model, *, ask: bool) -> list[Finding]:
     name = f"{model.identity.kind}:{model.identity.name}"
     try:
-        found = list(await model.examine()) if isinstance(model, Examinable) else []
+        found = list(await model.check())
     except HarnessError as error:
         return [bad_by(name, error)]
     if not found:
@@ -118,11 +110,13 @@ async def _model(model: Model, *, ask: bool) -> list[Finding]:
 async def asked(model: Model) -> Finding:
     """What becomes of one small question."""
     about = "question"
-    if isinstance(model, StartsServer):
-        return doubtful(
-            about, "not asked: its server would have to be started for it", "a run with --limit 1"
-        )
     try:
+        if await in_thread(model.server_command) is not None:
+            return doubtful(
+                about,
+                "not asked: its server would have to be started for it",
+                "a run with --limit 1",
+            )
         async with asyncio.timeout(ASK_SECONDS):
             await model.open()
             try:

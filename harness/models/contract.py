@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal
 
 import msgspec
 
@@ -119,88 +120,117 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
     structured: bool = False
 
 
-class Model(Protocol):
+class Model(ABC):
     """A model bound to a role. Made cheaply; `open` does what is slow.
 
-    `concurrency` is how many requests it wants in flight at most. `occupies` names what only one
-    open model at a time may hold (a GPU); None for models that stand beside any other. Of several
-    models of one identity that occupy the same, the first answers for all.
+    A model of your own sets `identity` and answers in `ask`; everything else has a default:
+
+        class Parrot(Model):
+            def __init__(self, settings: ModelSettings) -> None:
+                self.identity = Identity(kind="parrot", name="parrot")
+                self.concurrency = settings.concurrency or self.concurrency
+
+            async def ask(self, request: Request) -> Reply:
+                return Reply(text=request.messages[-1].content)
+
+    A model is equal to itself alone, so that it can be a key of a dictionary.
     """
 
-    @property
-    def identity(self) -> Identity: ...
+    identity: Identity
+    """All that decides the answers: `Identity(kind="acme", name="small", details={…})`.
 
-    @property
-    def concurrency(self) -> int: ...
+    Of several models of one identity that occupy the same, the first answers for all.
+    """
 
-    @property
-    def occupies(self) -> str | None: ...
+    concurrency: int = 64
+    """How many requests the model wants in flight at most."""
 
-    async def open(self) -> None:
-        """Make ready to answer; called once before the first request that the store misses."""
+    occupies: str | None = None
+    """What only one open model at a time may hold, such as "gpu"; None where nothing is shared."""
 
-    async def close(self) -> None:
-        """Give everything back; may be opened again."""
+    takes_batches: bool = False
+    """Whether requests may also be sent as lines of a file: see `batch_line`, `read_batch`."""
 
-    async def ask(self, request: Request) -> Reply:
-        """Answer one request, once, without retries; raises CallError."""
-        ...
+    log_folder: Path | None = None
+    """Where logs belong, None outside a run. Whoever writes to it first makes it."""
 
+    _show: Callable[[str], None] | None = None
 
-@runtime_checkable
-class Demanding(Protocol):
-    """A model that cannot be opened without something its user gives, such as a key."""
+    def require(self) -> None:  # noqa: B027 - most need nothing
+        """Raise the error that `open` would raise for want of a key; at once, and asking nobody.
 
-    def demand(self) -> None:
-        """Raise the error that `open` would raise for want of it; at once, and asking nobody."""
+        Called before the first model of a run opens that costs anything:
 
-
-@runtime_checkable
-class Logging(Protocol):
-    """A model that has more to say than its answers, such as one that starts a server."""
-
-    def log_to(self, folder: Path, tell: Callable[[str], None]) -> None:
-        """Learn, before `open`, where logs are kept and how to show a line to the user.
-
-        The folder is that of a run, and is made by whoever writes to it first.
+            def require(self) -> None:
+                if "ACME_KEY" not in os.environ:
+                    raise UsageError("the environment holds no ACME_KEY", where="acme:small")
         """
 
+    def attach_log(self, folder: Path, show: Callable[[str], None]) -> None:
+        """Set `log_folder`, and what `show` calls; done before `open`.
 
-@runtime_checkable
-class StartsServer(Protocol):
-    """A model that starts a server of its own."""
+        `model.attach_log(Path("runs/…/engines"), print)`
+        """
+        self.log_folder, self._show = folder, show
 
-    def server_command(self) -> Sequence[str]:
-        """The command line that starts it, for the user to look at."""
-        ...
+    def show(self, text: str) -> None:
+        """Show a line to the user of the run; nobody sees it outside one.
 
+        `self.show(f"{self.identity.label}: weights loaded")`
+        """
+        if self._show is not None:
+            self._show(text)
 
-@runtime_checkable
-class Reporting(Protocol):
-    """A model that learns something of its server that a reader of its answers must know."""
+    async def open(self) -> None:  # noqa: B027 - most need nothing
+        """Make ready to answer; called once before the first request that the store misses.
 
-    def report(self) -> dict[str, Any]:
-        """What it has learnt so far, for the manifest; empty where nothing."""
-        ...
+        `self._session = aiohttp.ClientSession()`
+        """
 
+    async def close(self) -> None:  # noqa: B027 - most need nothing
+        """Give everything back; may be opened again.
 
-@runtime_checkable
-class Examinable(Protocol):
-    """A model that can tell, before it is opened, whether it would answer; for `harness doctor`."""
+        `await self._session.close()`
+        """
 
-    async def examine(self) -> Sequence[Finding]:
-        """What a look of a few seconds finds that costs nothing and changes nothing."""
-        ...
+    @abstractmethod
+    async def ask(self, request: Request) -> Reply:
+        """Answer one request, once, without retries; raises CallError.
 
-
-@runtime_checkable
-class TakesBatches(Protocol):
-    """A model whose questions may also be sent as lines of a file, in the OpenAI batch format."""
+        `reply = await model.ask(Request(messages=(Message("user", "Hello"),), …))`
+        """
 
     def batch_line(self, request: Request) -> dict[str, Any]:
-        """What a line says of a request beside its `custom_id`: method, url and body."""
-        ...
+        """What a line of a batch holds besides its `custom_id`, where `takes_batches` is true.
+
+        `{"method": "POST", "url": "/v1/chat/completions", "body": {…}}`, as OpenAI takes it.
+        """
+        raise NotImplementedError
 
     def read_batch(self, status: int, body: object) -> Reply:
-        """The reply in an answered line's status and body; raises CallError where it holds none."""
-        ...
+        """The reply in an answered line's status and body; raises CallError where it holds none.
+
+        `reply = model.read_batch(200, line["response"]["body"])`
+        """
+        raise NotImplementedError
+
+    def server_command(self) -> Sequence[str] | None:
+        """The command line of the server that the model starts; None where it starts none.
+
+        `["acme-serve", "--weights", "weights/small"]`, for `--print_server_command`.
+        """
+        return None
+
+    def report(self) -> dict[str, Any]:
+        """What the model has learnt of its server so far, for the manifest; empty where nothing.
+
+        `{"system_role": False}`
+        """
+        return {}
+
+    async def check(self) -> Sequence[Finding]:
+        """What `harness doctor` shows of a model that is not open: found in seconds, at no cost.
+
+        `[good("server", "answers"), bad("key", "ACME_KEY is not set", "set it")]`
+        """
+        return ()

@@ -15,7 +15,7 @@ import msgspec
 
 from harness.calls.mailbox import PutOff
 from harness.errors import UsageError
-from harness.models import TakesBatches
+from harness.models import Model
 from harness.pipeline.plan import StageRun
 from harness.pipeline.roles import players_of
 from harness.results.files import storage_error, sync_folder
@@ -112,7 +112,7 @@ class Outbox:
             with suppress(OSError):
                 sheet.path.unlink(missing_ok=True)
 
-    def _begin(self, model: TakesBatches, label: str) -> _Sheet:
+    def _begin(self, model: Model, label: str) -> _Sheet:
         path = self._out.with_name(f".{self._out.name}.{secrets.token_hex(6)}.tmp")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -401,6 +401,12 @@ class RoleBinder:
                     error.where = error.where or f"role {role}, as {spec.label}"
                     error.hint = error.hint or f"{option_of(role)} binds it to something else"
                 raise
+            if not isinstance(model, Model):
+                raise PluginError(
+                    f"the factory of {spec.kind!r} makes something that is no model",
+                    found=type(model).__name__,
+                    expected="a subclass of harness.Model",
+                )
             self._models[key] = self._of_one_engine(model, spec, role)
         return self._models[key]
 

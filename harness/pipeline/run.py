@@ -21,7 +21,7 @@ from harness.calls.mailbox import Mailbox
 from harness.calls.store import Store, default_path
 from harness.errors import HarnessError, Interrupted, TooManyFailures
 from harness.hookspecs import RunEnded, RunStarted, StageEnded
-from harness.models import Model, TakesBatches
+from harness.models import Model
 from harness.pipeline.collecting import rare_collection
 from harness.pipeline.executors.local import AsksAgain, LocalExecutor, LocalSettings
 from harness.pipeline.folders import TakenFolder, take_folder
@@ -265,7 +265,7 @@ def _asked(run: _Run) -> list[Model]:
     bindings = [one for each in run.prepared.tasks for one in each.bindings.values()]
     models = {id(model): model for binding in bindings for model in binding.models}
     written = run.outbox is not None
-    return [one for one in models.values() if not (written and isinstance(one, TakesBatches))]
+    return [one for one in models.values() if not (written and one.takes_batches)]
 
 
 async def _close(engines: EngineRoom, errors: list[HarnessError]) -> None:

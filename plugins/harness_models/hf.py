@@ -100,7 +100,7 @@ def make(settings: ModelSettings) -> Model:
             stages=STAGES,
             troubles=TROUBLES,
             notes=notes,
-            examine=partial(engine_findings, python, "transformers"),
+            check=partial(engine_findings, python, "transformers"),
         ),
         settings,
     )

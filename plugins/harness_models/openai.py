@@ -22,7 +22,6 @@ from harness.models import CallError, Model, ModelSettings, Reply, Request
 from harness_models import openai_health as health
 from harness_models.openai_address import PATHS, address_of, host_of, models_url_of, url_of
 from harness_models.openai_args import (
-    CONCURRENCY,
     DEFAULT_KEY_ENV,
     OpenAIArgs,
     identity_of,
@@ -63,14 +62,14 @@ def make(settings: ModelSettings) -> Model:
     return OpenAIModel(read_args(settings), settings)
 
 
-class OpenAIModel:
+class OpenAIModel(Model):
     """One served model; `open` makes the client, `ask` sends one request once.
 
     A server of our `own` is asked without key or proxy, those are for others, and over its `socket`
     where it has one. `fields` gives what else goes along with a request.
     """
 
-    occupies: str | None = None
+    takes_batches = True
 
     def __init__(
         self,
@@ -85,7 +84,7 @@ class OpenAIModel:
         self.identity = identity_of(
             args, structured=settings.structured, form=self._form and self._form.identity
         )
-        self.concurrency = args.concurrency or settings.concurrency or CONCURRENCY
+        self.concurrency = args.concurrency or settings.concurrency or self.concurrency
         self._args = args
         self._own = own
         self._socket = socket
@@ -97,14 +96,13 @@ class OpenAIModel:
         self._stop = (*args.stop, *(self._form.stop if self._form else ()))
         self._system_role = args.system_role is not False
         self._without_logprobs = 0
-        self._tell: Callable[[str], None] = _nobody
         self._session: ClientSession | None = None
         self._url = ""
         self._credentials = ""
         self._key_of_file: str | None = None
         self._proxy: str | None = None
 
-    def demand(self) -> None:
+    def require(self) -> None:
         """Raise UsageError where the key is not where it is said to be, or OpenAI's own wants one.
 
         Other servers may well be asked without.
@@ -132,7 +130,7 @@ class OpenAIModel:
 
         if self._session is not None:
             return
-        self.demand()
+        self.require()
         with_key = headers_with if self._args.azure_endpoint is None else azure_headers_with
         headers = with_key(self._key() or NO_KEY)
         self._url, credentials = without_credentials(url_of(self._args))
@@ -186,10 +184,6 @@ class OpenAIModel:
             self._lacks_logprobs()
         return reply
 
-    def log_to(self, folder: Path, tell: Callable[[str], None]) -> None:
-        """Learn how to tell what the server turns out to lack; it has no log of ours."""
-        self._tell = tell
-
     def report(self) -> dict[str, Any]:
         """What the server turned out to lack."""
         found: dict[str, Any] = {}
@@ -199,7 +193,7 @@ class OpenAIModel:
             found["replies_without_logprobs"] = self._without_logprobs
         return found
 
-    async def examine(self) -> Sequence[Finding]:
+    async def check(self) -> Sequence[Finding]:
         """Whether there is a key, and what the server's list of models tells."""
         key = health.key_finding(self._args)
         if key.state == "bad":
@@ -215,7 +209,7 @@ class OpenAIModel:
     async def _listing_findings(self) -> Sequence[Finding]:
         import aiohttp
 
-        assert self._session is not None, "opened by `examine`"
+        assert self._session is not None, "opened by `check`"
         address, _ = without_credentials(models_url_of(self._args))
         try:
             async with self._session.get(
@@ -264,12 +258,12 @@ class OpenAIModel:
             raise CallError(refusal.cause, detail, fatal=True, status=refusal.status)
         if self._system_role:
             self._system_role = False
-            self._tell(f"openai:{self._args.model}: no message of the system is taken: {FOLDED}")
+            self.show(f"openai:{self._args.model}: no message of the system is taken: {FOLDED}")
         return await self.ask(request)
 
     def _lacks_logprobs(self) -> None:
         if not self._without_logprobs:
-            self._tell(f"openai:{self._args.model}: the server sent no logprobs: none are kept")
+            self.show(f"openai:{self._args.model}: the server sent no logprobs: none are kept")
         self._without_logprobs += 1
 
     async def _send(self, session: ClientSession, body: dict[str, Any]) -> Reply:
@@ -410,7 +404,3 @@ def lost(error: BaseException) -> CallError:
     reason = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
     text = " ".join(str(reason).split()) or type(error).__name__
     return CallError(cause, text, retryable=not forged)
-
-
-def _nobody(text: str) -> None:
-    """Tells nobody: a model that is opened outside a run."""

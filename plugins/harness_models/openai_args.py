@@ -18,7 +18,6 @@ from harness_models.openai_extra import SAID_BY, TOKENS_FIELDS, is_extra, read_e
 
 DEFAULT_KEY_ENV = "OPENAI_API_KEY"
 AZURE_KEY_ENV = "AZURE_OPENAI_API_KEY"
-CONCURRENCY = 64
 
 
 class OpenAIArgs(msgspec.Struct, frozen=True, kw_only=True):

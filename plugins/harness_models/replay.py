@@ -2,33 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 from harness.errors import DataError, ModelError, UsageError, did_you_mean
-from harness.models import CallError, Identity, Model, ModelSettings, Reply, Request
+from harness.models import CallError, Model, ModelSettings, Reply, Request
 from harness_models.recordings import FileRecording, Recording, RunRecording
 
-CONCURRENCY = 64
 USUAL_ROLE = "candidate"
 ARGUMENTS = ("run", "file", "model", "role", "concurrency")
 
 
-class ReplayModel:
+class ReplayModel(Model):
     """Answers what the recording holds; what it does not hold is a failure of its own."""
 
-    occupies: str | None = None
-
-    def __init__(self, recording: Recording, *, concurrency: int) -> None:
-        self.concurrency = concurrency
-        self.identity: Identity = recording.identity()
+    def __init__(self, recording: Recording, *, concurrency: int | None) -> None:
+        self.concurrency = concurrency or self.concurrency
+        self.identity = recording.identity()
         self._recording = recording
         self._asked = self._missing = 0
-        self._tell: Callable[[str], None] = lambda text: None
-
-    def log_to(self, folder: Path, tell: Callable[[str], None]) -> None:
-        """Learn how to tell the user what the recording lacked."""
-        self._tell = tell
 
     async def open(self) -> None:
         """Find out where in the recording each answer is."""
@@ -48,7 +39,7 @@ class ReplayModel:
         """Close the recording, and tell how many questions it did not hold."""
         self._recording.close()
         if self._missing:
-            self._tell(
+            self.show(
                 f"{self._recording.label}: {self._missing:,} of {self._asked:,} questions were not "
                 "recorded"
             )
@@ -95,7 +86,7 @@ def make(settings: ModelSettings) -> Model:
         RunRecording(Path(args["run"]), role=args.get("role", USUAL_ROLE))
         if "run" in args
         else FileRecording(Path(args["file"]), model=args.get("model")),
-        concurrency=_concurrency(args.get("concurrency")) or settings.concurrency or CONCURRENCY,
+        concurrency=_concurrency(args.get("concurrency")) or settings.concurrency,
     )
 
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from harness.errors import ModelError
 from harness.findings import Finding
-from harness.models import CallError, Message, ModelSettings, Reply, Request, Sampling
+from harness.models import CallError, Message, Model, ModelSettings, Reply, Request, Sampling
 from harness_models.openai import OpenAIModel
 from harness_models.openai_args import OpenAIArgs
 from harness_models.ports import HOST, free_port, held_by
@@ -111,7 +111,7 @@ class Engine:
     raise what is wrong before anything is started. `model` is the name that the server knows its
     model by. `fields` go along with a request, `checked` is what a reply is worth; both may raise
     a CallError. The statuses in `final` would come again for the same request. `stages` are lines
-    of the log and what they mean to the user, `notes` are said first. `examine` looks at what
+    of the log and what they mean to the user, `notes` are said first. `check` looks at what
     a start needs, for `harness doctor`.
     """
 
@@ -129,7 +129,7 @@ class Engine:
     troubles: Sequence[Trouble] = ()
     notes: Sequence[str] = ()
     memory: GpuMemory | None = None
-    examine: Callable[[], Sequence[Finding]] = nothing_found
+    check: Callable[[], Sequence[Finding]] = nothing_found
 
 
 class PortTaken(Exception):
@@ -173,7 +173,7 @@ class _Server:
         return False
 
 
-class ServedModel:
+class ServedModel(Model):
     """A model whose server lives from `open` to `close`; one that dies between is started again.
 
     It dies with us, however we end: see `keeper.py`.
@@ -185,8 +185,6 @@ class ServedModel:
         self.concurrency = engine.concurrency
         self.occupies = engine.occupies
         self._settings = settings
-        self._logs: Path | None = None
-        self._tell: Callable[[str], None] = _nobody
         self._server: _Server | None = None
         self._restarts = 0
         self._mending: asyncio.Task[None] | None = None
@@ -196,24 +194,20 @@ class ServedModel:
         """What messages call it."""
         return f"{self.identity.kind}:{self.identity.name}"
 
-    def log_to(self, folder: Path, tell: Callable[[str], None]) -> None:
-        """Keep the server's log in this folder, and show what becomes of it."""
-        self._logs, self._tell = folder, tell
-
     def server_command(self) -> Sequence[str]:
         """The command that would start the server, with an address of no consequence."""
         return self.engine.command(self.engine.listens_on.upper())
 
-    async def examine(self) -> Sequence[Finding]:
+    async def check(self) -> Sequence[Finding]:
         """What can be said of the server before it is started."""
-        return await asyncio.to_thread(self.engine.examine)
+        return await asyncio.to_thread(self.engine.check)
 
     async def open(self) -> None:
         """Start the server and return when it has answered; ModelError tells why it cannot."""
         if self._server is None:
             self._restarts = 0
             for note in self.engine.notes:
-                self._tell(f"{self.name}: {note}")
+                self.show(f"{self.name}: {note}")
             self._server = await self._start()
 
     async def close(self) -> None:
@@ -262,7 +256,7 @@ class ServedModel:
         if self._restarts >= RESTARTS:
             raise CallError("server_error", f"the server died again: {why}; {cure}", fatal=True)
         self._restarts += 1
-        self._tell(f"{self.name}: the server died: {why}; starting it again")
+        self.show(f"{self.name}: the server died: {why}; starting it again")
         try:
             await self._stop(dead)
             self._server = await self._start()
@@ -275,7 +269,7 @@ class ServedModel:
             try:
                 return await self._started()
             except PortTaken:
-                self._tell(f"{self.name}: another process was faster at its port; trying another")
+                self.show(f"{self.name}: another process was faster at its port; trying another")
         raise ModelError(
             "the model cannot be started: its server finds no port",
             where=self.name,
@@ -288,7 +282,7 @@ class ServedModel:
         from harness_models.launching import launch
 
         memory = self.engine.memory
-        held_before = await memory.before_start(self._tell) if memory is not None else None
+        held_before = await memory.before_start(self.show) if memory is not None else None
         # The command may ask the hub or another interpreter first.
         roomy = len(tempfile.gettempdir()) <= LONGEST_FOLDER
         folder = Path(tempfile.mkdtemp(prefix="harness-", dir=None if roomy else "/tmp"))
@@ -334,18 +328,19 @@ class ServedModel:
         )
 
     def _log_file(self, otherwise: Path) -> Path:
-        return (self._logs or otherwise) / (re.sub(r"[^A-Za-z0-9._-]+", "-", self.name) + ".log")
+        name = re.sub(r"[^A-Za-z0-9._-]+", "-", self.name)
+        return (self.log_folder or otherwise) / f"{name}.log"
 
     async def _until_ready(self, server: _Server) -> None:
         began = time.monotonic()
-        self._tell(f"{self.name}: starting its server; its log is {server.launched.log}")
+        self.show(f"{self.name}: starting its server; its log is {server.launched.log}")
         told: set[str] = set()
         while True:
             new = "\n".join(server.launched.new_lines())
             for pattern, meaning in self.engine.stages:
                 if meaning not in told and pattern.search(new):
                     told.add(meaning)
-                    self._tell(f"{self.name}: {meaning} ({time.monotonic() - began:.0f} s)")
+                    self.show(f"{self.name}: {meaning} ({time.monotonic() - began:.0f} s)")
             listens = server.listens()
             if (code := server.launched.ended()) is not None:
                 killed = killed_by(code)
@@ -356,7 +351,7 @@ class ServedModel:
             if time.monotonic() - began > START_SECONDS:
                 raise self._failed(server, f"no answer within {START_SECONDS:.0f} s", server.said())
             await asyncio.sleep(LOOK_SECONDS)
-        self._tell(f"{self.name}: ready after {time.monotonic() - began:.0f} s")
+        self.show(f"{self.name}: ready after {time.monotonic() - began:.0f} s")
 
     async def _answers(self, server: _Server) -> bool:
         """Whether the server answers a question; ModelError where it never will."""
@@ -444,7 +439,3 @@ def _without_prefix(line: str) -> str:
     """A log's line without process, level, time and place."""
     line = re.sub(r"^\([^()]*pid=\d+\)\s*", "", line)
     return re.sub(r"^[A-Z]+ [\d-]+ [\d:.,]+ \[[^\]]*\]\s*", "", line).strip()
-
-
-def _nobody(text: str) -> None:
-    """Shows nothing."""

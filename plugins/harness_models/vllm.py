@@ -102,7 +102,7 @@ def make(settings: ModelSettings) -> Model:
             troubles=TROUBLES,
             notes=(args.note,) if args.note else (),
             memory=memory,
-            examine=partial(engine_findings, args.python, "vllm", memory),
+            check=partial(engine_findings, args.python, "vllm", memory),
         ),
         settings,
     )

@@ -7,7 +7,7 @@ from harness_models.openai_address import models_url_of
 from harness_models.openai_args import OpenAIArgs
 
 from harness.findings import bad, doubtful, good
-from harness.models import Examinable, ModelSettings
+from harness.models import ModelSettings
 from harness.testing.faults import OTHER_TYPE, RESET, SILENCE, Fault, status
 from harness.testing.server import FaultyServer
 
@@ -22,8 +22,7 @@ def no_key(monkeypatch):
 
 async def found_of(**args):
     model = make(ModelSettings(args=args))
-    assert isinstance(model, Examinable)
-    return await model.examine()
+    return await model.check()
 
 
 async def server_finding(models, **args):

@@ -266,7 +266,7 @@ async def test_a_server_that_sends_no_logprobs_is_told_of_once_and_counted(serve
     server.faults = lambda asked: Fault(choice={"logprobs": came})
     model = make(settings(f"model=m,base_url={server.url},logprobs=true"))
     told: list[str] = []
-    model.log_to(None, told.append)
+    model.attach_log(None, told.append)
     await model.open()
     replies = [await model.ask(request()) for _ in range(2)]
     await model.close()
@@ -295,7 +295,7 @@ async def test_auto_finds_out_once_that_the_system_cannot_speak(server):
     server.faults = refuses_system
     model = make(settings(f"model=m,base_url={server.url},system_role=auto"))
     told: list[str] = []
-    model.log_to(None, told.append)
+    model.attach_log(None, told.append)
     await model.open()
     assert model.report() == {}
     for _ in range(2):

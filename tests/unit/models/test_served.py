@@ -57,7 +57,7 @@ async def served(tmp_path, starts, told):
             notes=("no model was named",),
         )
         model = ServedModel(engine, ModelSettings(args={}))
-        model.log_to(tmp_path / "engines", told.append)
+        model.attach_log(tmp_path / "engines", told.append)
         made.append(model)
         return model
 

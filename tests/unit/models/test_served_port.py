@@ -71,7 +71,7 @@ async def served(tmp_path):
             **more,
         )
         model = ServedModel(engine, ModelSettings(args={}))
-        model.log_to(tmp_path / "engines", (told if told is not None else []).append)
+        model.attach_log(tmp_path / "engines", (told if told is not None else []).append)
         made.append(model)
         return model
 
@@ -213,7 +213,7 @@ async def test_the_engine_of_the_documentation_serves(acme_serve, tmp_path):
     body = code[code.index("def make(") :]
     assert len(body.strip().splitlines()) <= 25
     model = make(ModelSettings(args={"model": str(acme_serve)}))
-    model.log_to(tmp_path / "engines", lambda line: None)
+    model.attach_log(tmp_path / "engines", lambda line: None)
     await model.open()
     try:
         assert (await model.ask(request())).text == "night-12, start 1, Bearer not-needed"

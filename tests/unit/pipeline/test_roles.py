@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from harness.errors import UsageError
-from harness.models import RECORDED, Identity
+from harness.errors import PluginError, UsageError
+from harness.models import RECORDED, Identity, Model
 from harness.pipeline.benchmark import Benchmark, Item, Stage
 from harness.pipeline.roles import (
     Binding,
@@ -65,10 +65,12 @@ def test_a_word_that_is_no_argument_is_refused():
 
 
 @dataclass(eq=False)
-class FakeModel:
+class FakeModel(Model):
     identity: Identity
-    concurrency: int = 1
     occupies: str | None = None
+
+    async def ask(self, request):
+        raise AssertionError("nothing is asked here")
 
 
 @dataclass
@@ -304,6 +306,23 @@ def test_an_option_for_a_role_whose_stage_is_left_out_is_refused():
         binder.refuse_unused()
     binder.bind(task(), NAMED_THEN_JUDGED, NAMED_THEN_JUDGED.stages)
     binder.refuse_unused()
+
+
+class Nameless(FakePlugins):
+    """A kind whose factory forgets the base class."""
+
+    def model(self, name):
+        return SimpleNamespace(factory=lambda settings: SimpleNamespace(ask=None))
+
+
+def test_a_factory_that_makes_no_model_is_named():
+    with pytest.raises(PluginError) as caught:
+        RoleBinder(settings(), Nameless()).bind(
+            task(), NAMED_THEN_JUDGED, NAMED_THEN_JUDGED.stages[:1]
+        )
+    assert caught.value.problem == "the factory of 'fake' makes something that is no model"
+    assert caught.value.found == "SimpleNamespace"
+    assert caught.value.expected == "a subclass of harness.Model"
 
 
 class Heavy(FakePlugins):

@@ -77,7 +77,7 @@ class EngineRoom:
         self._one_at_a_time = one_at_a_time
         self._tell = tell or (lambda text: None)
         self._logs = logs
-        self._engines: dict[int, _Engine] = {}
+        self._engines: dict[Model, _Engine] = {}
         self._resources: dict[str, _Resource] = {}
         self._stopped: HarnessError | None = None
         self._last_end = 0.0
@@ -89,9 +89,9 @@ class EngineRoom:
     @asynccontextmanager
     async def enter(self, model: Model) -> AsyncIterator[None]:
         """Hold the model open for one call."""
-        engine = self._engines.get(id(model))
+        engine = self._engines.get(model)
         if engine is None:
-            engine = self._engines[id(model)] = _Engine(model)
+            engine = self._engines[model] = _Engine(model)
         name = self.resource(model)
         if name is not None:
             resource = self._resources.setdefault(name, _Resource())

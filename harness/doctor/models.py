@@ -75,7 +75,7 @@ async def _roles(
         binding = await in_thread(lambda: binder.bind_given(roles[0]))
     except UsageError as error:
         return [bad_by(about, placed(error))]
-    models = list({id(model): model for model in binding.models}.values())
+    models = list(dict.fromkeys(binding.models))
     if not models:
         return [good(about, f"{binding.label} judges by rule, and asks no model")]
     found = await asyncio.gather(*(_model(model, ask=ask) for model in models))

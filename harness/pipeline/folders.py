@@ -139,8 +139,7 @@ def _tell_notes(prepared: Prepared, display: Display) -> None:
     """Say once what is shared between roles, and of each dataset what its benchmark noted."""
     for note in prepared.notes:
         display.tell(note)
-    datasets = {id(each.dataset): each.dataset for each in prepared.tasks}
-    for dataset in datasets.values():
+    for dataset in dict.fromkeys(each.dataset for each in prepared.tasks):
         for fact in dataset.noted:
             display.tell(f"{dataset.task}: {fact}")
 

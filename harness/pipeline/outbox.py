@@ -63,7 +63,7 @@ class Outbox:
         refuse_existing(out)
         self._out = out
         self._folder = folder
-        self._sheets: dict[int, _Sheet] = {}
+        self._sheets: dict[Model, _Sheet] = {}
         self._seen: set[bytes] = set()
         self._notes = bytearray()
 
@@ -76,7 +76,7 @@ class Outbox:
         context = run.context
         line = {"custom_id": question.key, **question.model.batch_line(question.request)}
         asked = Asked(key=question.key, task=run.task, stage=context.stage.name, role=question.role)
-        sheet = self._sheets.get(id(question.model)) or self._begin(
+        sheet = self._sheets.get(question.model) or self._begin(
             question.model, players_of(context.bindings)[question.role].label
         )
         try:
@@ -119,7 +119,7 @@ class Outbox:
             sheet = _Sheet(model=label, path=path, file=path.open("xb"))
         except OSError as error:
             raise storage_error(self._out, error, option=OPTION) from error
-        self._sheets[id(model)] = sheet
+        self._sheets[model] = sheet
         return sheet
 
     def _note(self) -> None:

@@ -263,9 +263,9 @@ async def _ask_everything(
 def _asked(run: _Run) -> list[Model]:
     """The models that this session may ask: none whose questions are written down."""
     bindings = [one for each in run.prepared.tasks for one in each.bindings.values()]
-    models = {id(model): model for binding in bindings for model in binding.models}
+    models = dict.fromkeys(model for binding in bindings for model in binding.models)
     written = run.outbox is not None
-    return [one for one in models.values() if not (written and one.takes_batches)]
+    return [one for one in models if not (written and one.takes_batches)]
 
 
 async def _close(engines: EngineRoom, errors: list[HarnessError]) -> None:

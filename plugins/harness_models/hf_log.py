@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from harness_models.served import trouble
+from harness_models.server.served import trouble
 
 STAGES = tuple(
     (re.compile(pattern), meaning)

@@ -13,10 +13,17 @@ from typing import Any
 from harness.errors import ModelError
 from harness.hashing import digest_bytes
 from harness.models import Identity, Model, ModelSettings
-from harness_models.engine_health import engine_findings
-from harness_models.gpus import GpuMemory
-from harness_models.served import Engine, ServedModel
-from harness_models.server_args import bad, flags_of, looked_into, refuse_revision
+from harness_models.server.engine_health import engine_findings
+from harness_models.server.gpus import GpuMemory
+from harness_models.server.served import Engine, ServedModel
+from harness_models.server.server_args import bad, flags_of, looked_into, refuse_revision
+from harness_models.server.weights import (
+    check_template,
+    checked_folder,
+    commit_of,
+    folder_identity,
+    longest_context,
+)
 from harness_models.vllm_args import (
     KIND,
     OF_THE_MACHINE,
@@ -27,13 +34,6 @@ from harness_models.vllm_args import (
     unknown_argument,
 )
 from harness_models.vllm_log import STAGES, TROUBLES
-from harness_models.weights import (
-    check_template,
-    checked_folder,
-    commit_of,
-    folder_identity,
-    longest_context,
-)
 
 SERVER = "vllm.entrypoints.openai.api_server"
 LONGEST_CONTEXT = 100_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from harness_models.served import Trouble, trouble
+from harness_models.server.served import Trouble, trouble
 
 STAGES = tuple(
     (re.compile(pattern), meaning)

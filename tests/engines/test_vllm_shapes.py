@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from harness_models.served import SOCKET
+from harness_models.server.served import SOCKET
 from harness_models.vllm import make
 from safetensors.numpy import save_file
 

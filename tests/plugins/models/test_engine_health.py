@@ -5,8 +5,8 @@ import sys
 
 import msgspec
 import pytest
-from harness_models import engine_health
-from harness_models.gpus import GpuMemory
+from harness_models.server import engine_health
+from harness_models.server.gpus import GpuMemory
 
 from harness.findings import bad, doubtful, good
 

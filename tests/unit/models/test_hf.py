@@ -6,7 +6,7 @@ import sys
 import pytest
 from harness_models.hf import make
 from harness_models.hf_log import STAGES, TROUBLES
-from harness_models.served import last_words
+from harness_models.server.served import last_words
 
 from harness import CallError
 from harness.cli.main import main

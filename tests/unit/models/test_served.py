@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from harness_models.served import Engine, ServedModel, Trouble, killed_by, last_words
+from harness_models.server.served import Engine, ServedModel, Trouble, killed_by, last_words
 
 from harness.calls.client import Client
 from harness.calls.engines import EngineRoom

@@ -11,8 +11,8 @@ from threading import Thread
 
 import msgspec
 import pytest
-from harness_models.ports import free_port
-from harness_models.served import Engine, ServedModel
+from harness_models.server.ports import free_port
+from harness_models.server.served import Engine, ServedModel
 
 from harness.errors import ModelError, UsageError
 from harness.models import CallError, Identity, Message, ModelSettings, Request, Sampling
@@ -106,7 +106,7 @@ async def test_a_stranger_at_the_port_is_not_asked_and_another_port_taken(
 ):
     ports = [stranger.server_port]
     monkeypatch.setattr(
-        "harness_models.served.free_port", lambda: ports.pop() if ports else free_port()
+        "harness_models.server.served.free_port", lambda: ports.pop() if ports else free_port()
     )
     told = []
     model = served(told=told)
@@ -117,7 +117,7 @@ async def test_a_stranger_at_the_port_is_not_asked_and_another_port_taken(
 
 
 async def test_a_server_that_finds_no_port_says_so(served, stranger, monkeypatch):
-    monkeypatch.setattr("harness_models.served.free_port", lambda: stranger.server_port)
+    monkeypatch.setattr("harness_models.server.served.free_port", lambda: stranger.server_port)
     with pytest.raises(ModelError, match="its server finds no port") as caught:
         await served().open()
     assert caught.value.found == "3 ports that were free and then taken by other processes"
@@ -180,7 +180,7 @@ async def test_an_engine_adds_to_requests_and_judges_replies(served):
 def documented_engine():
     """The code of docs/models.md that adds a kind of model with a server."""
     blocks = re.findall(r"```python\n(.*?)```", DOCS.read_text("utf-8"), re.DOTALL)
-    (code,) = (block for block in blocks if "harness_models.served" in block)
+    (code,) = (block for block in blocks if "harness_models.server.served" in block)
     space = {}
     exec(compile(code, str(DOCS), "exec"), space)
     kinds = {}

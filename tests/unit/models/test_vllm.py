@@ -4,7 +4,7 @@ import json
 import sys
 
 import pytest
-from harness_models.served import last_words
+from harness_models.server.served import last_words
 from harness_models.vllm import make
 from harness_models.vllm_log import TROUBLES
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from harness.errors import ModelError
 from harness.findings import Finding, bad, bad_by, doubtful, good
-from harness_models.gpus import SMI, GpuMemory, Unseen, look_at
+from harness_models.server.gpus import SMI, GpuMemory, Unseen, look_at
 
 PYTHON, GPU = "interpreter", "gpu"
 SECONDS = 20.0

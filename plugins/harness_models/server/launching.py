@@ -17,7 +17,7 @@ from pathlib import Path
 from harness.errors import ModelError, StorageError
 from harness.redaction import names_a_secret
 from harness.reporting.text import clean_text
-from harness_models import keeper
+from harness_models.server import keeper
 
 PATIENCE = 30.0
 """Seconds after which `stop` no longer waits: the keeper's grace, and as much for the system."""

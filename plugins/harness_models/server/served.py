@@ -22,12 +22,12 @@ from harness.findings import Finding
 from harness.models import CallError, Message, Model, ModelSettings, Reply, Request, Sampling
 from harness_models.openai import OpenAIModel
 from harness_models.openai_args import OpenAIArgs
-from harness_models.ports import HOST, free_port, held_by
+from harness_models.server.ports import HOST, free_port, held_by
 
 if TYPE_CHECKING:
     from harness.models import Identity
-    from harness_models.gpus import GpuMemory, Look
-    from harness_models.launching import Launched
+    from harness_models.server.gpus import GpuMemory, Look
+    from harness_models.server.launching import Launched
 
 LOOK_SECONDS = 0.2
 """Between two looks at a server that starts."""
@@ -279,7 +279,7 @@ class ServedModel(Model):
 
     async def _started(self) -> _Server:
         """A server that has answered, PortTaken where another process listens at its port."""
-        from harness_models.launching import launch
+        from harness_models.server.launching import launch
 
         memory = self.engine.memory
         held_before = await memory.before_start(self.show) if memory is not None else None

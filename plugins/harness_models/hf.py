@@ -13,6 +13,7 @@ from typing import Any
 from harness.errors import ModelError, UsageError
 from harness.hashing import digest_bytes
 from harness.models import Identity, Model, ModelSettings
+from harness_models.arguments import bad, flags_of, looked_into, refuse_revision
 from harness_models.hf_args import (
     KIND,
     KNOWN,
@@ -23,11 +24,10 @@ from harness_models.hf_args import (
 )
 from harness_models.hf_log import STAGES, TROUBLES
 from harness_models.hf_wire import checked, fields
-from harness_models.server.engine_health import engine_findings
+from harness_models.server.interpreter import engine_findings
 from harness_models.server.launching import without_secrets
 from harness_models.server.ports import HOST
 from harness_models.server.served import Engine, ServedModel
-from harness_models.server.server_args import bad, flags_of, looked_into, refuse_revision
 from harness_models.server.weights import (
     check_template,
     checked_folder,

@@ -20,6 +20,7 @@ from harness.errors import UsageError
 from harness.findings import Finding
 from harness.models import CallError, Model, ModelSettings, Reply, Request
 from harness_models import openai_health as health
+from harness_models.chat_template import Form, plain_form, template_form
 from harness_models.openai_address import PATHS, address_of, host_of, models_url_of, url_of
 from harness_models.openai_args import (
     DEFAULT_KEY_ENV,
@@ -32,7 +33,6 @@ from harness_models.openai_args import (
 from harness_models.openai_headers import azure_headers_with, headers_with
 from harness_models.openai_hints import SYSTEM_HINT, hint_for, refuses_system
 from harness_models.openai_key import read_key
-from harness_models.openai_prompt import Form, plain_form, template_form
 from harness_models.openai_wire import classify, read_body, read_reply, request_body, retry_after
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import Any
 
 from harness.errors import UsageError
 from harness.models import ModelSettings
-from harness_models.server.server_args import bad, count_of, file_of, model_of, template_kwargs
+from harness_models.arguments import bad, count_of, file_of, model_of, template_kwargs
 
 KIND = "vllm"
 

@@ -5,7 +5,7 @@ import sys
 
 import msgspec
 import pytest
-from harness_models.server import engine_health
+from harness_models.server import interpreter as engine_health
 from harness_models.server.gpus import GpuMemory
 
 from harness.findings import bad, doubtful, good

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from harness_models.openai_prompt import plain_form, template_form
+from harness_models.chat_template import plain_form, template_form
 
 from harness.errors import UsageError
 from harness.models import CallError, Message

@@ -101,7 +101,7 @@ class CallError(Exception):
         retry_after: float | None = None,
         usage: Usage | None = None,
     ) -> None:
-        super().__init__(f"{cause}: {detail}")
+        super().__init__(cause, detail)
         self.cause = cause
         self.detail = detail
         self.retryable = retryable
@@ -109,6 +109,9 @@ class CallError(Exception):
         self.status = status
         self.retry_after = retry_after
         self.usage = usage
+
+    def __str__(self) -> str:
+        return f"{self.cause}: {self.detail}"
 
 
 class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,27 +1,32 @@
-"""Arguments that every kind of model with a server of its own reads alike."""
+"""Arguments that several kinds of model read alike."""
 
 from __future__ import annotations
 
 import json
 import os
-import shutil
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from harness.errors import ModelError, UsageError
+from harness.errors import UsageError
 
 USUAL_MODEL = "Qwen/Qwen3-8B"
 USUAL_FROM = "HARNESS_PRETRAINED"
 """The variable that names another."""
 
 
-def bad(kind: str, argument: str, expected: str, *, hint: str | None = None) -> UsageError:
+def bad(
+    kind: str,
+    argument: str,
+    expected: str,
+    *,
+    hint: str | None = None,
+    where: str = "--model_args",
+) -> UsageError:
     """The error for an argument, as `name=value`, that cannot be used."""
     return UsageError(
         f"an argument of the {kind} model cannot be used",
-        where="--model_args",
+        where=where,
         found=argument,
         expected=expected,
         hint=hint,
@@ -73,32 +78,6 @@ def flags_of(engine: Mapping[str, str]) -> list[str]:
         else:
             flags += [f"--{dashed}", value]
     return flags
-
-
-def looked_into(python: str, look: str, *, program: str, needs: str) -> tuple[str, Any]:
-    """The interpreter's own path, and what the code `look` printed there as JSON.
-
-    ModelError where there is no such interpreter, or none that works.
-    """
-    path = shutil.which(python)
-    expected = f"the python of an environment that has {needs}"
-    if path is None:
-        raise ModelError(
-            f"the interpreter that should run {program} does not exist",
-            where="--model_args",
-            found=f"python={python}",
-            expected=expected,
-        )
-    done = subprocess.run([path, "-c", look], capture_output=True, text=True, check=False)
-    try:
-        return path, json.loads(done.stdout)
-    except ValueError:
-        raise ModelError(
-            f"the interpreter that should run {program} does not work",
-            where=path,
-            found=(done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1],
-            expected=expected,
-        ) from None
 
 
 def template_kwargs(kind: str, text: str) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any
 from harness.errors import ModelError, UsageError
 from harness.hashing import digest_bytes
 from harness.models import Identity, Model, ModelSettings
-from harness_models.arguments import bad, flags_of, looked_into, refuse_revision
+from harness_models.arguments import bad, flags_of, refuse_revision
 from harness_models.hf_args import (
     KIND,
     KNOWN,
@@ -24,7 +24,7 @@ from harness_models.hf_args import (
 )
 from harness_models.hf_log import STAGES, TROUBLES
 from harness_models.hf_wire import checked, fields
-from harness_models.server.interpreter import engine_findings
+from harness_models.server.interpreter import engine_findings, looked_into
 from harness_models.server.launching import without_secrets
 from harness_models.server.ports import HOST
 from harness_models.server.served import Engine, ServedModel

@@ -7,38 +7,49 @@ aiohttp directly. The client costs half a second to import, and three times what
 from __future__ import annotations
 
 import os
-from base64 import b64encode
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import msgspec
 
-from harness.errors import UsageError
-from harness.findings import Finding
+from harness.errors import UsageError, did_you_mean
+from harness.findings import Finding, bad, bad_by, doubtful, good
 from harness.models import CallError, Model, ModelSettings, Reply, Request
-from harness_models import openai_health as health
 from harness_models.chat_template import Form, plain_form, template_form
-from harness_models.openai_address import PATHS, address_of, host_of, models_url_of, url_of
 from harness_models.openai_args import (
     DEFAULT_KEY_ENV,
+    PATHS,
     OpenAIArgs,
+    address_of,
+    base_url_of,
+    host_of,
     identity_of,
+    logprob_fields,
+    models_url_of,
     read_args,
+    read_key,
     tokens_field_of,
+    url_of,
     wants_key,
+    without_credentials,
 )
-from harness_models.openai_headers import azure_headers_with, headers_with
-from harness_models.openai_hints import SYSTEM_HINT, hint_for, refuses_system
-from harness_models.openai_key import read_key
-from harness_models.openai_wire import classify, read_body, read_reply, request_body, retry_after
+from harness_models.openai_wire import (
+    SYSTEM_HINT,
+    headers_with,
+    hint_for,
+    read_response,
+    read_status,
+    refuses_system,
+    request_body,
+)
 
 if TYPE_CHECKING:
     from ssl import SSLContext
 
-    from aiohttp import BaseConnector, ClientResponse, ClientSession
+    from aiohttp import BaseConnector, ClientSession
 
 NO_KEY = "not-needed"
 """Sent where no key is set: the official client insists on one, servers without keys ignore it."""
@@ -50,6 +61,15 @@ BATCH_VERSION = "/v1"
 """What the addresses in lines of a batch begin with, wherever the batch is sent."""
 
 FOLDED = "what the system says stands before the first user message"
+
+KEY, SERVER = "key", "server"
+LISTING_SECONDS = 8.0
+"""For a server that lists its models: it does so at once, or not at all."""
+
+SHOWN_NAMES = 6
+"""How many names of models are told where one is not among them."""
+
+ASK = "`harness doctor --ask` asks the model one small question"
 
 CONNECT_SECONDS = 30.0
 KEEPALIVE_SECONDS = 4.0
@@ -131,8 +151,7 @@ class OpenAIModel(Model):
         if self._session is not None:
             return
         self.require()
-        with_key = headers_with if self._args.azure_endpoint is None else azure_headers_with
-        headers = with_key(self._key() or NO_KEY)
+        headers = headers_with(self._key() or NO_KEY, azure=self._args.azure_endpoint is not None)
         self._url, credentials = without_credentials(url_of(self._args))
         if credentials is not None:
             # As the official client does: what stands in the address goes before the key.
@@ -195,7 +214,7 @@ class OpenAIModel(Model):
 
     async def check(self) -> Sequence[Finding]:
         """Whether there is a key, and what the server's list of models tells."""
-        key = health.key_finding(self._args)
+        key = key_finding(self._args)
         if key.state == "bad":
             return [key]
         opened = self._session is None
@@ -213,16 +232,16 @@ class OpenAIModel(Model):
         address, _ = without_credentials(models_url_of(self._args))
         try:
             async with self._session.get(
-                address, proxy=self._proxy, timeout=aiohttp.ClientTimeout(total=health.SECONDS)
+                address, proxy=self._proxy, timeout=aiohttp.ClientTimeout(total=LISTING_SECONDS)
             ) as response:
                 received = self._without_secrets(await response.read())
         except TimeoutError:
-            return [health.unreachable(self._args, f"no answer within {health.SECONDS:g} s")]
+            return [unreachable(self._args, f"no answer within {LISTING_SECONDS:g} s")]
         except (aiohttp.ClientError, OSError) as error:
-            return [health.unreachable(self._args, lost(error).detail)]
-        listing = health.Listing(status=response.status, received=received)
+            return [unreachable(self._args, lost(error).detail)]
+        listing = Listing(status=response.status, received=received)
         keyed = self._key() is not None or bool(self._credentials)
-        return list(health.listing_findings(self._args, listing, keyed=keyed))
+        return list(listing_findings(self._args, listing, keyed=keyed))
 
     def batch_line(self, request: Request) -> dict[str, Any]:
         """A line of a batch that asks for the same as `ask` does."""
@@ -231,7 +250,7 @@ class OpenAIModel(Model):
 
     def read_batch(self, status: int, body: object) -> Reply:
         """The reply in an answered line; raises CallError where it holds none."""
-        return meant(status, body)
+        return read_status(status, body)
 
     def _body(self, request: Request) -> dict[str, Any]:
         body = request_body(
@@ -276,7 +295,12 @@ class OpenAIModel(Model):
                 received = await response.read()
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise lost(error) from None
-        return understood(response, self._without_secrets(received))
+        return read_response(
+            response.status,
+            response.headers,
+            self._without_secrets(received),
+            content_type=response.content_type,
+        )
 
     def _without_secrets(self, received: bytes) -> bytes:
         # Before anything is cut to a readable length: half a key would not be recognised.
@@ -310,15 +334,8 @@ class OpenAIModel(Model):
             detail = f"{address_of(self._args)}: {detail}"
         elif error.cause == "bad_request" and (hint := hint_for(detail)):
             detail = f"{detail} (--model_args: {hint})"
-        return CallError(
-            error.cause,
-            detail,
-            retryable=error.retryable,
-            fatal=error.fatal,
-            status=error.status,
-            retry_after=error.retry_after,
-            usage=error.usage,
-        )
+        error.detail = detail
+        return error
 
 
 def form_of(args: OpenAIArgs) -> Form | None:
@@ -330,50 +347,9 @@ def form_of(args: OpenAIArgs) -> Form | None:
     return template_form(Path(args.chat_template).expanduser(), args.chat_template_kwargs)
 
 
-def logprob_fields(args: OpenAIArgs) -> dict[str, Any]:
-    """What asks for the probabilities of tokens; nothing where they are not wanted."""
-    if not args.logprobs:
-        return {}
-    if args.endpoint == "completions":
-        return {"logprobs": args.top_logprobs}
-    return {"logprobs": True} | ({"top_logprobs": args.top_logprobs} if args.top_logprobs else {})
-
-
 def speaks_as_system(request: Request) -> bool:
     """Whether a request has a message of the system."""
     return any(turn.role == "system" for turn in request.messages)
-
-
-def understood(response: ClientResponse, received: bytes) -> Reply:
-    """The reply in a whole response; raises CallError where it holds none."""
-    if response.status < 400:
-        return read_reply(read_body(received, response.content_type))
-    try:
-        body = msgspec.json.decode(received)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        body = received.decode("utf-8", "replace")
-    return meant(response.status, body, wait=retry_after(response.headers))
-
-
-def meant(status: int, body: object, *, wait: float | None = None) -> Reply:
-    """The reply that a status and a decoded body mean; raises CallError where they mean none."""
-    if status < 400:
-        return read_reply(body)
-    error = body.get("error", body) if isinstance(body, dict) else body
-    found = classify(status, error, retry_after=wait)
-    if isinstance(found, CallError):
-        raise found
-    return found
-
-
-def without_credentials(url: str) -> tuple[str, str | None]:
-    """An address without its `user:password@`, and these as a header's value."""
-    parts = urlsplit(url)
-    if parts.username is None:
-        return url, None
-    pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
-    host = parts.netloc.rpartition("@")[2]
-    return parts._replace(netloc=host).geturl(), f"Basic {b64encode(pair.encode()).decode()}"
 
 
 def trust() -> SSLContext:
@@ -404,3 +380,110 @@ def lost(error: BaseException) -> CallError:
     reason = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
     text = " ".join(str(reason).split()) or type(error).__name__
     return CallError(cause, text, retryable=not forged)
+
+
+class Listing(msgspec.Struct, frozen=True, kw_only=True):
+    """How a server answered `GET /models`."""
+
+    status: int
+    received: bytes
+
+
+def key_finding(args: OpenAIArgs) -> Finding:
+    """Where the key is, and whether it is there; never the key itself."""
+    if urlsplit(base_url_of(args)).username is not None:
+        return good(KEY, "stands in the address")
+    if args.api_key_file is not None:
+        try:
+            read_key(args.api_key_file)
+        except UsageError as error:
+            return bad_by(KEY, error)
+        return good(KEY, f"stands in the file {args.api_key_file}")
+    if os.environ.get(args.api_key_env, "").strip():
+        return good(KEY, f"{args.api_key_env} is set")
+    unset = f"{args.api_key_env} is not set"
+    if wants_key(args):
+        return bad(
+            KEY,
+            unset,
+            f"set {args.api_key_env}, or name a file that holds the key with api_key_file",
+        )
+    return good(KEY, f"{unset}: the server is asked without one")
+
+
+def unreachable(args: OpenAIArgs, why: str) -> Finding:
+    """The finding of a server that gave no answer at all."""
+    usual = "azure_endpoint" if args.azure_endpoint else "base_url"
+    given = usual if args.base_url or args.azure_endpoint else "OPENAI_BASE_URL or base_url"
+    return bad(
+        SERVER,
+        f"{address_of(args)} cannot be reached: {why}",
+        f"start the server there, or mend {given}",
+    )
+
+
+def listing_findings(args: OpenAIArgs, listing: Listing, *, keyed: bool) -> Iterator[Finding]:
+    """What an answer to `GET /models` tells of address, key and the model's name."""
+    address, status = address_of(args), listing.status
+    if status in (401, 403):
+        said = f"{address} answers {status}: it {'refuses the key' if keyed else 'wants a key'}"
+        place = args.api_key_file or args.api_key_env
+        yield bad(SERVER, said, f"put one that it takes into {place}")
+    elif status >= 500:
+        yield bad(SERVER, f"{address} answers {status}: {_beginning(listing)}", "look at its log")
+    elif status >= 400:
+        whole = args.azure_endpoint or urlsplit(address).path.rstrip("/").endswith("/v1")
+        ends = "" if whole else "does it end in /v1? "
+        yield doubtful(
+            SERVER,
+            f"{address} answers, but does not list its models ({status}), so {args.model!r} may "
+            "be none of them",
+            f"{ends}{ASK}",
+        )
+    else:
+        names = _names_in(listing.received)
+        if names is None:
+            yield bad(
+                SERVER,
+                f"{address} answers {status}, but not as a server of the OpenAI protocol: "
+                f"{_beginning(listing)}",
+                "mend base_url: it usually ends in /v1",
+            )
+        else:
+            yield _name_finding(args, names, keyed=keyed)
+
+
+def _name_finding(args: OpenAIArgs, names: list[str], *, keyed: bool) -> Finding:
+    to_whom = "to this key" if keyed else "without a key"
+    many = f"{len(names):,} model{'' if len(names) == 1 else 's'}"
+    lists = f"{address_of(args)} lists {many} {to_whom}"
+    if args.azure_endpoint is not None:
+        deployed = args.azure_deployment or args.model
+        return doubtful(SERVER, f"{lists}, and does not tell whether {deployed!r} is deployed", ASK)
+    if args.model in names:
+        return good(SERVER, f"{lists}, {args.model!r} among them")
+    shown = ", ".join(names[:SHOWN_NAMES]) + (", …" if len(names) > SHOWN_NAMES else "")
+    return bad(
+        SERVER,
+        f"{lists}, and {args.model!r} is none of them" + (f": {shown}" if names else ""),
+        did_you_mean(args.model, names)
+        or f"mend the model's name; where it is another name of one of them, {ASK}",
+    )
+
+
+def _names_in(received: bytes) -> list[str] | None:
+    """The names in a list of models; None for what is no such list."""
+    try:
+        body: Any = msgspec.json.decode(received)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    models = body.get("data") if isinstance(body, dict) else None
+    if not isinstance(models, list):
+        return None
+    return [str(one["id"]) for one in models if isinstance(one, dict) and "id" in one]
+
+
+def _beginning(listing: Listing) -> str:
+    """The beginning of what a server sent."""
+    text = " ".join(listing.received[:400].decode("utf-8", "replace").split())
+    return (text[:120] + "…" if len(text) > 120 else text) or "nothing"

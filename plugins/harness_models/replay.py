@@ -6,6 +6,7 @@ from pathlib import Path
 
 from harness.errors import DataError, ModelError, UsageError, did_you_mean
 from harness.models import CallError, Model, ModelSettings, Reply, Request
+from harness_models.arguments import count_of
 from harness_models.recordings import FileRecording, Recording, RunRecording
 
 USUAL_ROLE = "candidate"
@@ -86,18 +87,7 @@ def make(settings: ModelSettings) -> Model:
         RunRecording(Path(args["run"]), role=args.get("role", USUAL_ROLE))
         if "run" in args
         else FileRecording(Path(args["file"]), model=args.get("model")),
-        concurrency=_concurrency(args.get("concurrency")) or settings.concurrency,
+        concurrency=count_of("replay", "concurrency", args["concurrency"])
+        if "concurrency" in args
+        else settings.concurrency,
     )
-
-
-def _concurrency(text: str | None) -> int | None:
-    if text is None:
-        return None
-    if not text.isdecimal() or int(text) < 1:
-        raise UsageError(
-            "an argument of the replay model cannot be used",
-            where="--model_args",
-            found=f"concurrency={text}",
-            expected="a whole number from 1 on",
-        )
-    return int(text)

@@ -13,9 +13,9 @@ from typing import Any
 from harness.errors import ModelError
 from harness.hashing import digest_bytes
 from harness.models import Identity, Model, ModelSettings
-from harness_models.arguments import bad, flags_of, looked_into, refuse_revision
+from harness_models.arguments import bad, flags_of, refuse_revision
 from harness_models.server.gpus import GpuMemory
-from harness_models.server.interpreter import engine_findings
+from harness_models.server.interpreter import engine_findings, looked_into
 from harness_models.server.served import Engine, ServedModel
 from harness_models.server.weights import (
     check_template,

@@ -12,11 +12,12 @@ import re
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import ModelError
+from harness.findings import Finding, bad, bad_by, doubtful, good
 from harness.reporting.text import clean_text
 
 SMI = "nvidia-smi"
@@ -25,6 +26,14 @@ SMI_SECONDS = 60.0
 
 GPU_FIELDS = "index,uuid,name,memory.total,memory.used,memory.free"
 HOLDER_FIELDS = "pid,gpu_uuid,used_memory,process_name"
+
+GPU = "gpu"
+"""What findings of it are about."""
+
+ALL = 1024
+"""More GPUs than a machine has."""
+
+MIB_OF_GIB = 1024
 
 BACK_SECONDS = 30.0
 """The driver gives memory back within a second or two of a process's end."""
@@ -237,6 +246,32 @@ def visible(gpus: list[Gpu], environment: Mapping[str, str]) -> list[Gpu]:
             break  # CUDA itself sees nothing from the first wrong name on
         found += match
     return found
+
+
+def gpu_findings(memory: GpuMemory | None) -> Iterator[Finding]:
+    """The GPUs that a server would see with what is free of them, and whether that is enough."""
+    not_good = good if memory is None else doubtful
+    if shutil.which(SMI) is None:
+        yield not_good(GPU, f"no {SMI} here, so nothing is known of NVIDIA GPUs")
+        return
+    try:
+        look = look_at(ALL if memory is None else memory.count, os.environ)
+    except Unseen as unseen:
+        yield not_good(GPU, f"not known: {unseen}")
+        return
+    if not look.gpus:
+        chosen = os.environ.get("CUDA_VISIBLE_DEVICES")
+        why = "" if chosen is None else f"; CUDA_VISIBLE_DEVICES is {chosen!r}"
+        yield (good if memory is None else bad)(GPU, f"{SMI} shows none that CUDA would see{why}")
+    if memory is not None:
+        try:
+            memory.refuse_too_little(look)
+        except ModelError as error:
+            yield bad_by(GPU, error)
+            return
+    for gpu in look.gpus:
+        free = f"{(gpu.free or 0) / MIB_OF_GIB:.1f} of {(gpu.total or 0) / MIB_OF_GIB:.1f} GiB free"
+        yield good(GPU, f"{gpu.label}, {free}")
 
 
 def _gpu(row: list[str]) -> Gpu:

@@ -1,23 +1,18 @@
-"""What can be said of a server of our own before it is started, for `harness doctor`."""
+"""The interpreter that runs a server of our own: what it has, and whether it can."""
 
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
-from collections.abc import Iterator
+from typing import Any
 
 from harness.errors import ModelError
-from harness.findings import Finding, bad, bad_by, doubtful, good
-from harness_models.server.gpus import SMI, GpuMemory, Unseen, look_at
+from harness.findings import Finding, bad, good
+from harness_models.server.gpus import GpuMemory, gpu_findings
 
-PYTHON, GPU = "interpreter", "gpu"
+PYTHON = "interpreter"
 SECONDS = 20.0
-ALL = 1024
-"""More GPUs than a machine has."""
-
-MIB_OF_GIB = 1024
 LOOK = """
 import importlib.metadata, json, platform, sys
 print(json.dumps([platform.python_version(), importlib.metadata.version(sys.argv[1])]))
@@ -46,27 +41,27 @@ def interpreter(python: str, package: str) -> Finding:
     return good(PYTHON, f"{where}; Python {version}, {package} {of_package}")
 
 
-def gpu_findings(memory: GpuMemory | None) -> Iterator[Finding]:
-    """The GPUs that a server would see with what is free of them, and whether that is enough."""
-    not_good = good if memory is None else doubtful
-    if shutil.which(SMI) is None:
-        yield not_good(GPU, f"no {SMI} here, so nothing is known of NVIDIA GPUs")
-        return
+def looked_into(python: str, look: str, *, program: str, needs: str) -> tuple[str, Any]:
+    """The interpreter's own path, and what the code `look` printed there as JSON.
+
+    ModelError where there is no such interpreter, or none that works.
+    """
+    path = shutil.which(python)
+    expected = f"the python of an environment that has {needs}"
+    if path is None:
+        raise ModelError(
+            f"the interpreter that should run {program} does not exist",
+            where="--model_args",
+            found=f"python={python}",
+            expected=expected,
+        )
+    done = subprocess.run([path, "-c", look], capture_output=True, text=True, check=False)
     try:
-        look = look_at(ALL if memory is None else memory.count, os.environ)
-    except Unseen as unseen:
-        yield not_good(GPU, f"not known: {unseen}")
-        return
-    if not look.gpus:
-        chosen = os.environ.get("CUDA_VISIBLE_DEVICES")
-        why = "" if chosen is None else f"; CUDA_VISIBLE_DEVICES is {chosen!r}"
-        yield (good if memory is None else bad)(GPU, f"{SMI} shows none that CUDA would see{why}")
-    if memory is not None:
-        try:
-            memory.refuse_too_little(look)
-        except ModelError as error:
-            yield bad_by(GPU, error)
-            return
-    for gpu in look.gpus:
-        free = f"{(gpu.free or 0) / MIB_OF_GIB:.1f} of {(gpu.total or 0) / MIB_OF_GIB:.1f} GiB free"
-        yield good(GPU, f"{gpu.label}, {free}")
+        return path, json.loads(done.stdout)
+    except ValueError:
+        raise ModelError(
+            f"the interpreter that should run {program} does not work",
+            where=path,
+            found=(done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1],
+            expected=expected,
+        ) from None

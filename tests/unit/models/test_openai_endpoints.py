@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 from harness_models.openai import make
-from harness_models.openai_address import url_of
-from harness_models.openai_args import OpenAIArgs, read_args
+from harness_models.openai_args import OpenAIArgs, read_args, url_of
 from openai import AsyncAzureOpenAI
 
 from harness.errors import UsageError

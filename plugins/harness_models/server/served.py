@@ -78,21 +78,6 @@ class Trouble:
     cure: Callable[[re.Match[str]], str]
 
 
-def no_fields(request: Request) -> Mapping[str, Any]:
-    """Nothing: the server is sent what every server of the protocol is."""
-    return {}
-
-
-def nothing_found() -> Sequence[Finding]:
-    """Nothing: what the model is made of has been looked at when it was made."""
-    return ()
-
-
-def unchanged(request: Request, reply: Reply) -> Reply:
-    """The reply as the server gave it."""
-    return reply
-
-
 def trouble(pattern: str, cause: str, cure: str) -> Trouble:
     """One whose sentences hold the match's named groups in braces; a dot matches line ends too."""
     return Trouble(
@@ -100,6 +85,22 @@ def trouble(pattern: str, cause: str, cure: str) -> Trouble:
         cause=lambda found: cause.format(**found.groupdict()),
         cure=lambda found: cure.format(**found.groupdict()),
     )
+
+
+HUB_TROUBLES = (
+    trouble(
+        r"GatedRepoError|gated repo|401 Client Error",
+        "the hub does not give these weights to everybody",
+        "accept their licence on the hub, and set HF_TOKEN",
+    ),
+    trouble(
+        r"LocalEntryNotFoundError|OfflineModeIsEnabled|outgoing traffic has been disabled"
+        r"|couldn't connect to '?https://huggingface\.co",
+        "the weights are not in the cache, and the hub cannot be reached",
+        "pretrained=FOLDER, or a start with a network",
+    ),
+)
+"""How a start fails that needs weights of the hub."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,14 +123,14 @@ class Engine:
     listens_on: Literal["socket", "port"] = "socket"
     occupies: str | None = "gpu"
     environment: Mapping[str, str] = field(default_factory=dict)
-    fields: Callable[[Request], Mapping[str, Any]] = no_fields
-    checked: Callable[[Request, Reply], Reply] = unchanged
+    fields: Callable[[Request], Mapping[str, Any]] = lambda request: {}
+    checked: Callable[[Request, Reply], Reply] = lambda request, reply: reply
     final: Collection[int] = ()
-    stages: Sequence[tuple[re.Pattern[str], str]] = ()
+    stages: Sequence[tuple[str | re.Pattern[str], str]] = ()
     troubles: Sequence[Trouble] = ()
     notes: Sequence[str] = ()
     memory: GpuMemory | None = None
-    check: Callable[[], Sequence[Finding]] = nothing_found
+    check: Callable[[], Sequence[Finding]] = tuple
 
 
 class PortTaken(Exception):
@@ -338,7 +339,7 @@ class ServedModel(Model):
         while True:
             new = "\n".join(server.launched.new_lines())
             for pattern, meaning in self.engine.stages:
-                if meaning not in told and pattern.search(new):
+                if meaning not in told and re.search(pattern, new):
                     told.add(meaning)
                     self.show(f"{self.name}: {meaning} ({time.monotonic() - began:.0f} s)")
             listens = server.listens()

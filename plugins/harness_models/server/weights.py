@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,28 @@ def folder_identity(folder: Path) -> str:
         elif path.suffix in SMALL and path.is_file():
             parts[path.name] = digest_bytes(path.read_bytes())
     return digest(parts)[:16]
+
+
+def identity_details(
+    *,
+    engine: Mapping[str, str],
+    folder: Path | None,
+    commit: str | None,
+    chat_template: Path | None,
+    chat_template_kwargs: Mapping[str, Any],
+) -> dict[str, Any]:
+    """What of an identity every server of weights has: `engine` are those arguments that decide
+    what it says, and not how fast."""
+    details: dict[str, Any] = {"engine": dict(sorted(engine.items()))}
+    if folder is not None:
+        details["identity"] = folder_identity(folder)
+    elif commit is not None:
+        details["revision"] = commit
+    if chat_template is not None:
+        details["chat_template"] = digest_bytes(chat_template.read_bytes())
+    if chat_template_kwargs:
+        details["chat_template_kwargs"] = dict(chat_template_kwargs)
+    return details
 
 
 def checked_folder(text: str, *, argument: str) -> Path | None:

@@ -1,12 +1,13 @@
 """A model behind any OpenAI-compatible server.
 
 Address, key and headers are those of the official client, as its users know them; requests go over
-aiohttp directly. The client costs half a second to import, and three times what the wire costs.
+aiohttp directly, which sends more than four times as many a second and imports half a second sooner.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -353,10 +354,25 @@ def speaks_as_system(request: Request) -> bool:
 
 
 def trust() -> SSLContext:
-    """The trust store that the official client would use."""
-    import httpx2
+    """The certificates of SSL_CERT_FILE, else of SSL_CERT_DIR, else those that the system trusts.
 
-    return httpx2.create_ssl_context()
+    The official client trusts the same.
+    """
+    import ssl
+
+    if file := os.environ.get("SSL_CERT_FILE"):
+        return ssl.create_default_context(cafile=file)
+    if folder := os.environ.get("SSL_CERT_DIR"):
+        return ssl.create_default_context(capath=folder)
+    known = ssl.get_default_verify_paths()
+    if sys.platform == "linux" and known.cafile is not None:
+        # Read once: truststore reads this file at every handshake.
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.load_verify_locations(known.cafile, known.capath)
+        return context
+    import truststore
+
+    return truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 def proxy_for(url: str) -> str | None:

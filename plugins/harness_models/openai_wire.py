@@ -17,6 +17,7 @@ import msgspec
 
 from harness.models import CallError, Finish, Message, Reply, Request, TokenLogprob, Usage
 
+DISTRIBUTION = "user-understanding-harness"
 NAMED = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
 
 OVERFLOW = re.compile(
@@ -72,7 +73,7 @@ HINTS = (
 
 
 def headers_with(key: str, *, azure: bool = False) -> dict[str, str]:
-    """The official client's headers, without those that describe the user's machine.
+    """The official client's headers, under our own name.
 
     Azure takes its key under a name of its own.
     """
@@ -80,7 +81,7 @@ def headers_with(key: str, *, azure: bool = False) -> dict[str, str]:
     return {
         "Accept": "application/json",
         "Content-Type": "application/json",
-        "User-Agent": f"AsyncOpenAI/Python {version('openai')}",
+        "User-Agent": f"{DISTRIBUTION}/{version(DISTRIBUTION)}",
         **{name: environment[given] for name, given in NAMED.items() if given in environment},
         **_custom(environment.get("OPENAI_CUSTOM_HEADERS", "")),
         **({"api-key": key} if azure else {"Authorization": f"Bearer {key}"}),

@@ -35,7 +35,7 @@ class _Engine:
 
     @property
     def name(self) -> str:
-        return f"{self.model.identity.kind}:{self.model.identity.name}"
+        return self.model.identity.label
 
 
 @dataclass(eq=False)

@@ -88,7 +88,7 @@ async def _roles(
 
 
 async def _model(model: Model, *, ask: bool) -> list[Finding]:
-    name = f"{model.identity.kind}:{model.identity.name}"
+    name = model.identity.label
     try:
         found = list(await model.check())
     except HarnessError as error:

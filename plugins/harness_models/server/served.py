@@ -190,10 +190,8 @@ class ServedModel(Model):
         self._restarts = 0
         self._mending: asyncio.Task[None] | None = None
 
-    @property
-    def name(self) -> str:
-        """What messages call it."""
-        return f"{self.identity.kind}:{self.identity.name}"
+    def _say(self, text: str) -> None:
+        self.show(f"{self.identity.label}: {text}")
 
     def server_command(self) -> Sequence[str]:
         """The command that would start the server, with an address of no consequence."""
@@ -208,7 +206,7 @@ class ServedModel(Model):
         if self._server is None:
             self._restarts = 0
             for note in self.engine.notes:
-                self.show(f"{self.name}: {note}")
+                self._say(note)
             self._server = await self._start()
 
     async def close(self) -> None:
@@ -257,7 +255,7 @@ class ServedModel(Model):
         if self._restarts >= RESTARTS:
             raise CallError("server_error", f"the server died again: {why}; {cure}", fatal=True)
         self._restarts += 1
-        self.show(f"{self.name}: the server died: {why}; starting it again")
+        self._say(f"the server died: {why}; starting it again")
         try:
             await self._stop(dead)
             self._server = await self._start()
@@ -270,10 +268,10 @@ class ServedModel(Model):
             try:
                 return await self._started()
             except PortTaken:
-                self.show(f"{self.name}: another process was faster at its port; trying another")
+                self._say("another process was faster at its port; trying another")
         raise ModelError(
             "the model cannot be started: its server finds no port",
-            where=self.name,
+            where=self.identity.label,
             found=f"{PORTS} ports that were free and then taken by other processes",
             hint="the same command again; what on this machine opens so many ports?",
         )
@@ -329,19 +327,19 @@ class ServedModel(Model):
         )
 
     def _log_file(self, otherwise: Path) -> Path:
-        name = re.sub(r"[^A-Za-z0-9._-]+", "-", self.name)
+        name = re.sub(r"[^A-Za-z0-9._-]+", "-", self.identity.label)
         return (self.log_folder or otherwise) / f"{name}.log"
 
     async def _until_ready(self, server: _Server) -> None:
         began = time.monotonic()
-        self.show(f"{self.name}: starting its server; its log is {server.launched.log}")
+        self._say(f"starting its server; its log is {server.launched.log}")
         told: set[str] = set()
         while True:
             new = "\n".join(server.launched.new_lines())
             for pattern, meaning in self.engine.stages:
                 if meaning not in told and re.search(pattern, new):
                     told.add(meaning)
-                    self.show(f"{self.name}: {meaning} ({time.monotonic() - began:.0f} s)")
+                    self._say(f"{meaning} ({time.monotonic() - began:.0f} s)")
             listens = server.listens()
             if (code := server.launched.ended()) is not None:
                 killed = killed_by(code)
@@ -352,7 +350,7 @@ class ServedModel(Model):
             if time.monotonic() - began > START_SECONDS:
                 raise self._failed(server, f"no answer within {START_SECONDS:.0f} s", server.said())
             await asyncio.sleep(LOOK_SECONDS)
-        self.show(f"{self.name}: ready after {time.monotonic() - began:.0f} s")
+        self._say(f"ready after {time.monotonic() - began:.0f} s")
 
     async def _answers(self, server: _Server) -> bool:
         """Whether the server answers a question; ModelError where it never will."""
@@ -374,7 +372,10 @@ class ServedModel(Model):
     def _failed(self, server: _Server, what: str, text: str) -> ModelError:
         reason, cure = self._reason(text, server)
         return ModelError(
-            f"the model cannot be started: {what}", where=self.name, found=reason, hint=cure
+            f"the model cannot be started: {what}",
+            where=self.identity.label,
+            found=reason,
+            hint=cure,
         )
 
     def _reason(self, text: str, server: _Server) -> tuple[str, str]:

@@ -4,7 +4,7 @@ import json
 import shutil
 
 import pytest
-from harness_models.weights import commit_of
+from harness_models.server.weights import commit_of
 from huggingface_hub import HfApi, constants
 from huggingface_hub.errors import RepositoryNotFoundError
 from inline_snapshot import snapshot

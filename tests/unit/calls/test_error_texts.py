@@ -13,7 +13,7 @@ from harness.calls.client import Client
 from harness.calls.engines import EngineRoom
 from harness.calls.prices import price_table, prices_from
 from harness.calls.store import Store
-from harness.errors import HarnessError, ModelError, StorageError, UsageError
+from harness.errors import ModelError, StorageError, UsageError
 from harness.models import CallError, Identity, Message, Model, Request, Sampling
 
 TABLES = {

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from harness.outcomes import Unreadable as Unreadable
     from harness.parsing import JsonReader as JsonReader
     from harness.parsing import TextReader as TextReader
+    from harness.parsing import last_object as last_object
     from harness.pipeline.benchmark import Benchmark as Benchmark
     from harness.pipeline.benchmark import Calls as Calls
     from harness.pipeline.benchmark import Item as Item
@@ -80,6 +81,7 @@ _HOME = {
     "Unreadable": "harness.outcomes",
     "JsonReader": "harness.parsing",
     "TextReader": "harness.parsing",
+    "last_object": "harness.parsing",
     "Benchmark": "harness.pipeline.benchmark",
     "Calls": "harness.pipeline.benchmark",
     "Item": "harness.pipeline.benchmark",

@@ -14,6 +14,7 @@ from inline_snapshot import snapshot
 import harness
 from harness.cli.struct_options import add_struct_options
 from harness.errors import DataError, HarnessError, PluginError, TaskError, UsageError
+from harness.parsing import JsonReader
 from harness.parsing.schema import SchemaCheck
 from harness.pipeline.benchmark import Benchmark, Stage
 from harness.pipeline.roles import RoleBinder
@@ -78,6 +79,30 @@ def test_a_schema_that_is_none(raised):
     )
     wording = raised(PluginError, check.problem, 3, found=found)
     assert wording == snapshot("a reader's schema is no valid JSON Schema")
+
+
+class Folder(msgspec.Struct):
+    name: str
+    inside: list["Folder"]
+
+
+def test_a_type_that_no_reader_can_have(raised):
+    of_type = partial(JsonReader, type=list[Folder])
+    assert raised(PluginError, of_type, found="Folder -> Folder") == snapshot("""\
+a reader's type holds itself
+expected: a type of limited depth: servers take no references\
+""")
+    of_type = partial(JsonReader, type=complex)
+    found = "type <class 'complex'> is not supported"
+    assert raised(PluginError, of_type, found=found) == snapshot("""\
+a reader's type has no JSON Schema
+expected: a type that msgspec can make a schema of: list[Interest]\
+""")
+    both = partial(JsonReader, type=list[int], schema={"type": "array"})
+    assert raised(PluginError, both) == snapshot("""\
+a reader has a type and a schema
+expected: one of them: the type has a schema\
+""")
 
 
 def test_an_option_of_a_tool_that_the_command_has_itself(raised):

@@ -18,7 +18,7 @@ from harness.errors import ModelError, UsageError
 from harness.models import CallError, Identity, Message, ModelSettings, Request, Sampling
 
 FAKE = Path(__file__).with_name("fake_server.py")
-DOCS = Path(__file__).parents[3] / "docs" / "models.md"
+DOCS = Path(__file__).parents[3] / "docs" / "engines.md"
 
 
 def request(text="hello"):
@@ -178,7 +178,7 @@ async def test_an_engine_adds_to_requests_and_judges_replies(served):
 
 
 def documented_engine():
-    """The code of docs/models.md that adds a kind of model with a server."""
+    """The code of docs/engines.md that adds a kind of model with a server."""
     blocks = re.findall(r"```python\n(.*?)```", DOCS.read_text("utf-8"), re.DOTALL)
     (code,) = (block for block in blocks if "harness_models.server.served" in block)
     space = {}

@@ -2,73 +2,78 @@
 
 from __future__ import annotations
 
-import argparse
-import functools
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
-from harness.cli.reports import add_named_parser
-from harness.cli.strict import refuse_problems
+import click
 
-if TYPE_CHECKING:
-    from harness.plugin_manager import DataToolRegistration, Plugins
-
-
-def add_parser(subparsers: Any, command: str = "data") -> None:
-    """Add the command to the parser."""
-    parser = add_named_parser(
-        subparsers,
-        command,
-        an="a tool",
-        help="tools that make data or tell what it holds",
-        usage=f"harness {command} [--json] | NAME [OPTION…]",
-        description="Use a tool. Without a name, the tools there are; "
-        f"`harness {command} NAME --help` shows the options of one.",
-    )
-    parser.set_defaults(func=functools.partial(run, command=command))
+from harness.cli.command import Command, CommandGroup, Option, epilog
+from harness.cli.output import print_json
+from harness.cli.reports import (
+    check_plot,
+    listed,
+    made,
+    print_tools,
+    ran,
+    report_options,
+    show_report,
+)
+from harness.cli.struct_options import options_of, struct_from
 
 
-def run(args: argparse.Namespace, *, command: str) -> int:
-    """List the tools of a command, or use one; the exit code."""
-    from harness.plugin_manager import load_plugins
+class Tools(CommandGroup):
+    """A command whose own commands are tools of plugins; without a name they are listed."""
 
-    plugins = load_plugins()
-    if args.name is None:
-        return _list(plugins, command, json=args.json)
-    return _use(plugins.data_tool(args.name, command), args)
+    def __init__(self, name: str, *examples: str) -> None:
+        super().__init__(
+            name,
+            callback=self._list,
+            params=[Option(["--json"], is_flag=True, help="as one JSON document")],
+            subcommand_metavar="[NAME [OPTION…]]",
+            help="Use a tool. Without a name, the tools there are; "
+            f"`harness {name} NAME --help` shows the options of one.",
+            epilog=epilog("examples:", *examples) if examples else None,
+        )
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of the tools."""
+        from harness.plugin_manager import load_plugins
+
+        return list(load_plugins().tools_of(str(self.name)))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
+        """The command of a tool, with the options that it declares."""
+        from harness.plugin_manager import load_plugins
+
+        registration = load_plugins().data_tool(cmd_name, str(self.name))
+        tool = made(registration)
+
+        def use(plot: Path | None, json: bool, **given: Any) -> int:
+            options = struct_from(given, tool.options)
+            check_plot(plot)
+            report = ran(registration, lambda: tool.run(options))
+            json = json or ctx.params["json"]
+            show_report(report, {"tool": registration.name}, plot=plot, json=json)
+            return 0
+
+        own = report_options()
+        params = [*own, *options_of(tool.options, beside=own)]
+        return Command(cmd_name, callback=use, help=tool.description, params=params)
+
+    def _list(self, json: bool) -> int:
+        if click.get_current_context().invoked_subcommand is not None:
+            return 0
+        from harness.plugin_manager import load_plugins
+
+        known = listed(load_plugins().tools_of(str(self.name)))
+        if json:
+            tools = [{"name": one.name, "description": one.description} for one in known]
+            print_json({f"{self.name}_tools": tools})
+        elif known:
+            print_tools(known)
+        else:
+            print("no plugin offers a tool for data")
+        return 0
 
 
-def _list(plugins: Plugins, command: str, *, json: bool) -> int:
-    from harness.cli.json_output import print_json
-    from harness.cli.reports import listed, print_tools
-
-    known = listed(plugins, plugins.tools_of(command))
-    if json:
-        tools = [{"name": one.name, "description": one.description} for one in known]
-        print_json({f"{command}_tools": tools})
-    elif known:
-        print_tools(known)
-    else:
-        print("no plugin offers a tool for data")
-    return 0
-
-
-def _use(registration: DataToolRegistration, args: argparse.Namespace) -> int:
-    from harness.cli.main import Parser
-    from harness.cli.reports import add_report_options, check_plot, made, ran, show
-    from harness.cli.struct_options import add_struct_options, struct_from
-
-    tool = made(registration)
-    parser = Parser(
-        prog=f"harness {registration.command} {registration.name}",
-        description=tool.description,
-        allow_abbrev=False,
-    )
-    add_report_options(parser)
-    add_struct_options(parser, tool.options)
-    chosen = parser.parse_args(["--json", *args.rest] if args.json else args.rest)
-    options = struct_from(chosen, tool.options)
-    refuse_problems(chosen)
-    check_plot(chosen)
-    report = ran(registration, lambda: tool.run(options))
-    show(report, chosen, {"tool": registration.name})
-    return 0
+data = Tools("data", "harness data", "harness data describe --data sample")

@@ -1,13 +1,18 @@
-"""What `harness models` and `harness judges` have in common: kinds, and the arguments of one."""
+"""`harness models` and `harness judges`: the kinds there are, and the arguments of one."""
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import click
+
+from harness.cli import candidates
+from harness.cli.command import command, json_option
+from harness.cli.output import print_json
+
 if TYPE_CHECKING:
-    from harness.plugin_manager import JudgeRegistration, ModelRegistration, Plugins, Registry
+    from harness.plugin_manager import JudgeRegistration, ModelRegistration, Registry
 
     Kind = ModelRegistration | JudgeRegistration
 
@@ -19,30 +24,48 @@ WANTS = {
 """What a judge stands on, and how it is given."""
 
 
-def add_kind_parser(subparsers: Any, command: str, *, of: str) -> argparse.ArgumentParser:
-    """Add a command that lists kinds of something, or shows one with its arguments."""
-    parser: argparse.ArgumentParser = subparsers.add_parser(
-        command,
-        help=f"the kinds of {of} there are, and their arguments",
-        description=f"List the kinds of {of}. One that is named is shown with what each of its "
-        "arguments means.",
-    )
-    parser.add_argument("name", metavar="NAME", nargs="?", help="one kind, with its arguments")
-    parser.add_argument("--json", action="store_true", help="as one JSON document")
-    return parser
+@command("harness models", "harness models openai")
+@click.argument(
+    "name",
+    metavar="[NAME]",
+    required=False,
+    help="one kind, with its arguments",
+    shell_complete=candidates.model_kinds,
+)
+@json_option
+def models(name: str | None, json: bool) -> int:
+    """List the kinds of model. One that is named is shown with what each of its arguments means."""
+    from harness.plugin_manager import load_plugins
+
+    plugins = load_plugins()
+    named = plugins.model(name) if name else None
+    return _show("models", plugins.models, named, json=json)
 
 
-def show_kinds(
-    args: argparse.Namespace, plugins: Plugins, registry: Registry[str, Any], *, named: Kind | None
-) -> int:
-    """Print the kinds of a registry, or the one that is named; the exit code is 0."""
+@command("harness judges", "harness judges lexical")
+@click.argument(
+    "name",
+    metavar="[NAME]",
+    required=False,
+    help="one kind, with its arguments",
+    shell_complete=candidates.judge_kinds,
+)
+@json_option
+def judges(name: str | None, json: bool) -> int:
+    """List the kinds of judge. One that is named is shown with what each of its arguments means."""
+    from harness.plugin_manager import load_plugins
+
+    plugins = load_plugins()
+    named = plugins.judge(name) if name else None
+    return _show("judges", plugins.judges, named, json=json)
+
+
+def _show(command: str, registry: Registry[str, Any], named: Kind | None, *, json: bool) -> int:
     from harness.cli.reports import listed
 
-    kinds: Sequence[Kind] = listed(plugins, registry) if named is None else [named]
-    if args.json:
-        from harness.cli.json_output import print_json
-
-        print_json({args.command: [_as_json(one) for one in kinds]})
+    kinds: Sequence[Kind] = listed(registry) if named is None else [named]
+    if json:
+        print_json({command: [_as_json(one) for one in kinds]})
     elif named is None:
         _print_rows([(one.name, _summary(one)) for one in kinds])
     else:

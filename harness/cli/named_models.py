@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from harness.cli.settings_text import argument, arguments_text
+from harness.cli.setting import argument, arguments_text
 from harness.errors import UsageError
+from harness.redaction import names_a_secret, safe_text, without_key_material
 
 if TYPE_CHECKING:
     from harness.plugin_manager import Plugins
@@ -31,30 +32,29 @@ class NamedModel:
         return f"{self.kind}:{arguments_text(self.args)}" if self.args else self.kind
 
 
-def named_model(name: str, values: Any, where: str) -> NamedModel:
-    """The model that a table `[models.NAME]` describes; UsageError for one that describes none."""
-    if not _NAME.fullmatch(name):
-        raise UsageError("no name for a model", where=where, found=repr(name),
-                         expected="letters, digits, `_`, `-` and `.`")  # fmt: skip
-    if not isinstance(values, Mapping) or not isinstance(values.get("kind"), str):
+def named_models(tables: Any, where: Callable[[Sequence[str]], str]) -> dict[str, NamedModel]:
+    """The models of a file's `[models]`, by name; `where` is the place of a path of keys."""
+    if not isinstance(tables, Mapping):
         raise UsageError(
-            f"the model {name!r} is of no kind",
-            where=where,
-            expected=f'a table [models.{name}] with kind = "openai" or another, and its arguments',
+            "`models` is no table",
+            where=where(["models"]),
+            expected='[models.NAME] with kind = "openai" and its arguments',
         )
-    args = {key: value for key, value in values.items() if key != "kind"}
-    try:
-        texts = {key: argument(value) for key, value in args.items()}
-        arguments_text(texts)
-    except ValueError as error:
-        raise UsageError(
-            f"the arguments of the model {name!r} cannot be used", where=where, expected=str(error)
-        ) from error
-    return NamedModel(name=name, kind=values["kind"], args=texts, where=where)
+    found = {}
+    for name, values in tables.items():
+        place = where(["models", name])
+        refuse_secrets(values, where=place)
+        found[name] = _named_model(name, values, place)
+    return found
 
 
-def refuse_taken(models: Mapping[str, NamedModel], plugins: Plugins) -> None:
-    """Raise UsageError for a name that a plugin's model or judge has, which it would hide."""
+def with_names(options: dict[str, Any], models: Mapping[str, NamedModel]) -> list[str]:
+    """Replace names of models in the options of a run; the places of the models so named."""
+    if not models:
+        return []
+    from harness.plugin_manager import load_plugins
+
+    plugins = load_plugins()
     for name, model in models.items():
         if plugins.has_model(name) or plugins.has_judge(name):
             raise UsageError(
@@ -62,6 +62,15 @@ def refuse_taken(models: Mapping[str, NamedModel], plugins: Plugins) -> None:
                 where=model.where,
                 expected="another name",
             )
+    roles = [text.partition("=") for text in options["role"]]
+    specs = [options["model"] or "", options["judge"] or "", *(spec for _, _, spec in roles)]
+    for role in ("model", "judge"):
+        options[role] = options[role] and expanded(options[role], models, plugins)
+    options["role"] = [
+        f"{name}{equals}{expanded(spec, models, plugins)}" for name, equals, spec in roles
+    ]
+    words = {word for spec in specs for word in spec.split(":")[:2]}
+    return [one.where for name, one in models.items() if name in words]
 
 
 def expanded(spec: str, models: Mapping[str, NamedModel], plugins: Plugins) -> str:
@@ -88,3 +97,51 @@ def expanded(spec: str, models: Mapping[str, NamedModel], plugins: Plugins) -> s
         members = (expanded(one, models, plugins) for one in split_members(rest))
         return f"{kind}:{joined_members(members)}"
     return spec
+
+
+def refuse_secrets(value: Any, *, where: str, names_are_free: bool = False) -> None:
+    """Raise UsageError, which repeats none of it, for a setting that holds a key or a password."""
+    found = _secret(value, names_are_free=names_are_free)
+    if found is not None:
+        raise UsageError(
+            "a key, token or password stands in the settings",
+            where=where,
+            found=found,
+            expected="api_key_env = the name of a variable that holds it, or api_key_file = the "
+            "file that does",
+            hint="take it out of there, and change it where others may have read it",
+        )
+
+
+def _secret(value: Any, *, names_are_free: bool) -> str | None:
+    if isinstance(value, str):
+        seen = without_key_material(value) if names_are_free else safe_text(value)
+        return None if seen == value else "a text that holds one"
+    entries = value if isinstance(value, Mapping) else {}
+    for name in entries:
+        if names_a_secret(name) and not names_are_free:
+            return f"{name} = …"
+    inside = entries.values() if entries else value if isinstance(value, list) else ()
+    found = (_secret(one, names_are_free=names_are_free) for one in inside)
+    return next((one for one in found if one is not None), None)
+
+
+def _named_model(name: str, values: Any, where: str) -> NamedModel:
+    if not _NAME.fullmatch(name):
+        raise UsageError("no name for a model", where=where, found=repr(name),
+                         expected="letters, digits, `_`, `-` and `.`")  # fmt: skip
+    if not isinstance(values, Mapping) or not isinstance(values.get("kind"), str):
+        raise UsageError(
+            f"the model {name!r} is of no kind",
+            where=where,
+            expected=f'a table [models.{name}] with kind = "openai" or another, and its arguments',
+        )
+    args = {key: value for key, value in values.items() if key != "kind"}
+    try:
+        texts = {key: argument(value) for key, value in args.items()}
+        arguments_text(texts)
+    except ValueError as error:
+        raise UsageError(
+            f"the arguments of the model {name!r} cannot be used", where=where, expected=str(error)
+        ) from error
+    return NamedModel(name=name, kind=values["kind"], args=texts, where=where)

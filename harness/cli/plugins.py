@@ -2,50 +2,54 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from harness.cli.errors import print_error
-from harness.cli.strict import refuse_problems
+import click
+
+from harness.cli import candidates
+from harness.cli.command import command, option
+from harness.cli.output import print_error, print_json
 from harness.errors import HarnessError, UnknownName, did_you_mean
 
 if TYPE_CHECKING:
-    from harness.cli.task_page import Row
+    from harness.cli.tasks import Row
     from harness.plugin_manager import LoadedPlugin, Plugins, Source
     from harness.plugin_manager.registrations import Registration
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add the command to the parser of the whole."""
-    parser = subparsers.add_parser(
-        "plugins",
-        help="the plugins there are, and what each brings",
-        description="List the installed plugins with what each registered, broken ones first. "
-        "A plugin that is named is shown alone, with all that it registered or its traceback.",
-    )
-    parser.add_argument("names", metavar="NAME", nargs="*", help="a plugin or its distribution")
-    parser.add_argument("--json", action="store_true", help="all as one JSON document")
-    parser.set_defaults(func=run)
-
-
-def run(args: argparse.Namespace) -> int:
-    """Print the plugins; 0, but with `--strict_plugins` the error of what is wrong with them."""
+@command(
+    "harness plugins",
+    "harness plugins interests",
+    "harness plugins --strict_plugins",
+    reports_plugins=True,
+)
+@click.argument(
+    "names",
+    metavar="[NAME…]",
+    nargs=-1,
+    help="a plugin or its distribution",
+    shell_complete=candidates.plugin_names,
+)
+@option("--json", is_flag=True, help="all as one JSON document")
+def plugins(names: Sequence[str], json: bool, strict_plugins: bool) -> int:
+    """List the installed plugins with what each registered, broken ones first. A plugin that is
+    named is shown alone, with all that it registered or its traceback.
+    """
     from harness.plugin_manager import load_plugins
 
     plugins = load_plugins()
-    chosen = _chosen(plugins, args.names)
-    if args.json:
-        from harness.cli.json_output import print_json
-
+    chosen = _chosen(plugins, names)
+    if json:
         print_json(_document(plugins, chosen))
-    elif args.names:
+    elif names:
         _print(section for one in chosen for section in _page(one, plugins))
     else:
         _print(_sections(plugins))
         for line in plugins.problems:
             print_error(line)
-    refuse_problems(args)
+    if strict_plugins:
+        plugins.refuse_problems()
     return 0
 
 

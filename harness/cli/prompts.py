@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.cli.errors import print_error
+import click
+
+from harness.cli import candidates
+from harness.cli.command import command, json_option
+from harness.cli.output import print_error, print_json
 from harness.errors import HarnessError, UnknownName, did_you_mean
 
 if TYPE_CHECKING:
-    from harness.cli.task_page import Row
+    from harness.cli.tasks import Row
     from harness.plugin_manager import Plugins
     from harness.prompting import Templates
     from harness.tasks.catalogue import Entry
@@ -20,22 +23,19 @@ if TYPE_CHECKING:
 NOT_DESCRIBED = "not described; variables.yaml beside the prompt may say what it means"
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add the command to the parser of the whole."""
-    parser = subparsers.add_parser(
-        "prompts",
-        help="the prompts there are, and one with its variables",
-        description="List prompts as BENCHMARK/PROMPT.ROLE; globs or parts of names show fewer. "
-        "A prompt that is named in full is shown whole, with its variables and the tasks that "
-        "ask it.",
-    )
-    parser.add_argument("patterns", metavar="PATTERN", nargs="*", help="a name, part or glob")
-    parser.add_argument("--json", action="store_true", help="as one JSON document")
-    parser.set_defaults(func=run)
-
-
-def run(args: argparse.Namespace) -> int:
-    """Print the prompts that the patterns mean; the exit code."""
+@command("harness prompts 'rate*'", "harness prompts interests/name.candidate")
+@click.argument(
+    "patterns",
+    metavar="[PATTERN…]",
+    nargs=-1,
+    help="a name, part or glob",
+    shell_complete=candidates.prompts,
+)
+@json_option
+def prompts(patterns: Sequence[str], json: bool) -> int:
+    """List prompts as BENCHMARK/PROMPT.ROLE; globs or parts of names show fewer. A prompt that is
+    named in full is shown whole, with its variables and the tasks that ask it.
+    """
     from harness.pipeline.preparation import prompt_folders
     from harness.plugin_manager import load_plugins
     from harness.prompting import Templates
@@ -43,10 +43,8 @@ def run(args: argparse.Namespace) -> int:
     plugins = load_plugins()
     templates = Templates(prompt_folders(plugins))
     files = templates.everything()
-    whole, listed = _chosen(args.patterns, files)
-    if args.json:
-        from harness.cli.json_output import print_json
-
+    whole, listed = _chosen(patterns, files)
+    if json:
         pages = [_as_json(name, files[name], plugins) for name in listed]
         print_json({"prompts": [*(_page(name, templates, plugins) for name in whole), *pages]})
         return 0

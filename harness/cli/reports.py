@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import sys
 import traceback
@@ -10,10 +9,12 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from harness.cli.command import PATH, Option
+from harness.cli.output import print_error, print_json
 from harness.errors import INSTALL_ANALYSIS, DataError, HarnessError, PluginError
 
 if TYPE_CHECKING:
-    from harness.plugin_manager import Plugins, Registration, Registry
+    from harness.plugin_manager import Registration, Registry
     from harness.results.report import Report
 
 T = TypeVar("T")
@@ -23,27 +24,15 @@ EXTRA = {"matplotlib", "sklearn"}
 """What the extra `analysis` installs."""
 
 
-def add_named_parser(
-    subparsers: Any, command: str, *, an: str, **texts: str
-) -> argparse.ArgumentParser:
-    """The parser of a command that takes the name of something, and lists what there is without.
-
-    What follows the name is read once its options are known.
-    """
-    parser: argparse.ArgumentParser = subparsers.add_parser(command, **texts)
-    parser.add_argument("name", metavar="NAME", nargs="?", help=an)
-    parser.add_argument("rest", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
-    parser.add_argument("--json", action="store_true", help="as one JSON document")
-    return parser
-
-
-def add_report_options(parser: argparse.ArgumentParser) -> None:
-    """Give a parser the options that say how a report is shown."""
-    parser.add_argument("--json", action="store_true", help="as one JSON document")
-    parser.add_argument(
-        "--plot", metavar="FILE", type=Path,
-        help="draw its figures: FILE.svg, .png or .pdf, each further one in FILE-2, FILE-3, …",
-    )  # fmt: skip
+def report_options() -> list[Option]:
+    """The options that say how a report is shown."""
+    return [
+        Option(["--json"], is_flag=True, help="as one JSON document"),
+        Option(
+            ["--plot"], metavar="FILE", type=PATH,
+            help="draw its figures: FILE.svg, .png or .pdf, each further one in FILE-2, FILE-3, …",
+        ),
+    ]  # fmt: skip
 
 
 def made(registration: Registration[Callable[[], T]]) -> T:
@@ -56,23 +45,21 @@ def ran(registration: Registration[Any], run: Callable[[], Report]) -> Report:
     return _guarded(registration, "failed", run)
 
 
-def show(report: Report, args: argparse.Namespace, document: dict[str, Any]) -> None:
+def show_report(report: Report, document: dict[str, Any], *, plot: Path | None, json: bool) -> None:
     """Draw the figures that are asked for, and print the report, as JSON within the document.
 
     DataError after it where figures are asked for and the report has none.
     """
     drawn: list[Path] = []
-    if args.plot is not None and report.figures:
+    if plot is not None and report.figures:
         from harness.reporting.plots import write_figures
 
-        drawn = write_figures(report.figures, args.plot)
-    if args.json:
-        from harness.cli.json_output import print_json
-
+        drawn = write_figures(report.figures, plot)
+    if json:
         print_json({**document, "drawn": [str(path) for path in drawn], "report": report})
     else:
         _print(report, drawn)
-    if args.plot is not None and not report.figures:
+    if plot is not None and not report.figures:
         raise DataError("there is no figure to draw", found="a report of tables alone")
 
 
@@ -89,18 +76,19 @@ def _print(report: Report, drawn: list[Path]) -> None:
         print(clean_text(line), file=sys.stderr)
 
 
-def check_plot(args: argparse.Namespace) -> None:
+def check_plot(plot: Path | None) -> None:
     """Raise what would keep the figures from being drawn, before anything is computed."""
-    if args.plot is not None:
+    if plot is not None:
         from harness.reporting.plots import check_drawable
 
-        check_drawable(args.plot)
+        check_drawable(plot)
 
 
-def listed(plugins: Plugins, registry: Registry[str, R]) -> list[R]:
-    """What can be used by its name; what cannot, and why, is told on standard error."""
-    from harness.cli.errors import print_error
+def listed(registry: Registry[str, R]) -> list[R]:
+    """What can be used by its name; what cannot, and why, is printed on standard error."""
+    from harness.plugin_manager import load_plugins
 
+    plugins = load_plugins()
     for line in (*plugins.broken, *plugins.problems):
         print_error(line)
     usable = []

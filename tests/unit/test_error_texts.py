@@ -9,8 +9,9 @@ import msgspec
 import pytest
 
 import harness
+from harness.cli.command import Option
 from harness.cli.main import main
-from harness.cli.struct_options import add_struct_options
+from harness.cli.struct_options import options_of
 from harness.errors import HarnessError
 from harness.parsing.schema import SchemaCheck
 from harness.pipeline.benchmark import Benchmark, Stage
@@ -84,15 +85,11 @@ a reader's schema is no valid JSON Schema
 
 
 def test_an_option_of_a_tool_that_the_command_has_itself():
-    import argparse
-
     class Options(msgspec.Struct):
         json: bool = False
 
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--json")
     assert (
-        said(add_struct_options, parser, Options)
+        said(options_of, Options, beside=[Option(["--json"])])
         == """\
 the field 'json' of Options has the name of an option that the command itself has
   expected: another name"""

@@ -85,16 +85,16 @@ the candidate is given by --model
   expected: TASK=PLACE with one of: interests
   to do:    a path with = in its name is given as --data ./zork=…""",
     "--modle baseline": """\
-unrecognized arguments: --modle baseline
+no option '--modle'
   to do:    did you mean '--model'?""",
     "--limit few": """\
-argument --limit: invalid int value: 'few'
+--limit: 'few' is not a valid integer
   to do:    `harness run --help` lists what there is""",
     "prompts zork": """\
 no prompt is called 'zork'
   to do:    `harness prompts` lists what there is""",
     "score --oracle x.json": """\
-the following arguments are required: RUN
+RUN is missing
   to do:    `harness score --help` lists what there is""",
     "score none": """\
 runs: there is no such run
@@ -109,7 +109,7 @@ runs: there is no such run
   found:    none
   expected: the folder of a run""",
     "export none": """\
-the following arguments are required: --format, --out
+--format is missing
   to do:    `harness export --help` lists what there is""",
     "tasks zork": """\
 no task, group or tag is called 'zork'
@@ -124,7 +124,7 @@ a package cannot well be called 'json'
   expected: a name that is no word of Python and no module of its library
   to do:    json-bench would do""",
     "completion tcsh": """\
-argument bash|zsh|fish: invalid choice: 'tcsh' (choose from 'bash', 'zsh', 'fish')
+bash|zsh|fish: 'tcsh' is not one of 'bash', 'zsh', 'fish'
   to do:    `harness completion --help` lists what there is""",
     "requests --model baseline --judge lexical --out a.jsonl --retry_failures": """\
 --retry_failures means nothing to `harness requests`

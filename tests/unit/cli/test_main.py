@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from harness.cli import main as entry
+from harness.cli.command import command
 from harness.cli.main import main, with_underscores
 from harness.errors import (
     DataError,
@@ -29,16 +30,14 @@ def command_that(monkeypatch):
     """Adds the command `probe`, which raises what it is given, or returns it."""
 
     def make(outcome):
-        def run(args):
+        @command()
+        def probe():
             if isinstance(outcome, BaseException):
                 raise outcome
             return outcome
 
-        def add_parser(subparsers):
-            subparsers.add_parser("probe").set_defaults(func=run)
-
-        probe = SimpleNamespace(add_parser=add_parser)
-        monkeypatch.setitem(entry.COMMANDS, "probe", probe)
+        monkeypatch.setitem(sys.modules, "harness.cli.probe", SimpleNamespace(probe=probe))
+        monkeypatch.setitem(entry.COMMANDS, "probe", "probe")
 
     return make
 

@@ -13,12 +13,7 @@ from harness.cli.command import Option, command
 from harness.cli.output import print_json
 from harness.cli.run_options import RunCommand
 from harness.cli.setting import data_of
-from harness.cli.settings_sources import (
-    EffectiveSettings,
-    SettingValue,
-    meant_instead,
-    settings_of,
-)
+from harness.cli.settings_sources import EffectiveSettings, SettingValue, settings_of
 
 DEFAULT = "default"
 VARIABLES = {
@@ -56,7 +51,7 @@ def config(ctx: click.Context, /, all: bool, **options: Any) -> int:
                 {"name": one.name, "spec": one.spec, "where": one.where}
                 for one in held.models.values()
             ],
-            "variables": list(_variables(ctx)),
+            "variables": list(_variables(held, ctx)),
             "files": [{"file": file, "there": there} for file, there in held.files],
         }
     )
@@ -82,7 +77,11 @@ def _rows(held: EffectiveSettings, ctx: click.Context) -> Iterator[dict[str, Any
             holding = held.slots[slot][-1]
             yield {
                 **(_told(holding[0], values=holding) if holding else _default(slot, usual)),
-                "overrides": [_told(one, values=(one,)) for one in held.overridden(slot)],
+                "overrides": [
+                    _told(one, values=(one,))
+                    for layer in reversed(held.slots[slot][:-1])
+                    for one in layer
+                ],
             }
         if not slots and not any(held.holding(option)):
             yield {**_default(option, usual), "overrides": []}
@@ -105,17 +104,16 @@ def _usual_values() -> dict[str, Any]:
     }
 
 
-def _variables(ctx: click.Context) -> Iterator[dict[str, Any]]:
+def _variables(held: EffectiveSettings, ctx: click.Context) -> Iterator[dict[str, Any]]:
     """The environment variables that models and the store read, and those that nothing reads."""
     from harness.redaction import names_a_secret
 
-    options = settings_of(ctx)
-    read = {option.envvar for option in options.values()}
+    read = {option.envvar for option in settings_of(ctx).values()}
     further = sorted(name for name in os.environ if name.startswith(OTHERS))
     for name in dict.fromkeys([*VARIABLES, *further]):
         if name in read:
             continue
-        value, meant = os.environ.get(name), meant_instead(name, options)
+        value, meant = os.environ.get(name), held.misspelt.get(name)
         yield {
             "name": name,
             "value": "set, not shown" if value and names_a_secret(name) else value,

@@ -109,7 +109,7 @@ def _of_settings(held: EffectiveSettings) -> Iterator[Finding]:
     if held.problem is not None:
         yield bad_by("settings", held.problem)
         return
-    for line in held.unread:
+    for line in held.warnings():
         yield doubtful("settings", line)
     summary = held.summary()
     looked = ", ".join(file for file, _ in held.files)

@@ -26,12 +26,9 @@ WANTS = {
 
 @command("harness models", "harness models openai")
 @click.argument(
-    "name",
-    metavar="[NAME]",
-    required=False,
-    help="one kind, with its arguments",
+    "name", metavar="[NAME]", required=False, help="one kind, with its arguments",
     shell_complete=candidates.model_kinds,
-)
+)  # fmt: skip
 @json_option
 def models(name: str | None, json: bool) -> int:
     """List the kinds of model. One that is named is shown with what each of its arguments means."""
@@ -44,12 +41,9 @@ def models(name: str | None, json: bool) -> int:
 
 @command("harness judges", "harness judges lexical")
 @click.argument(
-    "name",
-    metavar="[NAME]",
-    required=False,
-    help="one kind, with its arguments",
+    "name", metavar="[NAME]", required=False, help="one kind, with its arguments",
     shell_complete=candidates.judge_kinds,
-)
+)  # fmt: skip
 @json_option
 def judges(name: str | None, json: bool) -> int:
     """List the kinds of judge. One that is named is shown with what each of its arguments means."""

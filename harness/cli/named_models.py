@@ -7,9 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from harness.cli.setting import argument, arguments_text
+from harness.cli.setting import argument, arguments_text, refuse_secrets
 from harness.errors import UsageError
-from harness.redaction import names_a_secret, safe_text, without_key_material
 
 if TYPE_CHECKING:
     from harness.plugin_manager import Plugins
@@ -97,33 +96,6 @@ def expanded(spec: str, models: Mapping[str, NamedModel], plugins: Plugins) -> s
         members = (expanded(one, models, plugins) for one in split_members(rest))
         return f"{kind}:{joined_members(members)}"
     return spec
-
-
-def refuse_secrets(value: Any, *, where: str, names_are_free: bool = False) -> None:
-    """Raise UsageError, which repeats none of it, for a setting that holds a key or a password."""
-    found = _secret(value, names_are_free=names_are_free)
-    if found is not None:
-        raise UsageError(
-            "a key, token or password stands in the settings",
-            where=where,
-            found=found,
-            expected="api_key_env = the name of a variable that holds it, or api_key_file = the "
-            "file that does",
-            hint="take it out of there, and change it where others may have read it",
-        )
-
-
-def _secret(value: Any, *, names_are_free: bool) -> str | None:
-    if isinstance(value, str):
-        seen = without_key_material(value) if names_are_free else safe_text(value)
-        return None if seen == value else "a text that holds one"
-    entries = value if isinstance(value, Mapping) else {}
-    for name in entries:
-        if names_a_secret(name) and not names_are_free:
-            return f"{name} = …"
-    inside = entries.values() if entries else value if isinstance(value, list) else ()
-    found = (_secret(one, names_are_free=names_are_free) for one in inside)
-    return next((one for one in found if one is not None), None)
 
 
 def _named_model(name: str, values: Any, where: str) -> NamedModel:

@@ -14,10 +14,8 @@ from harness.cli.command import PATH, command, option
 @click.argument("name", metavar="NAME", help="of the package, as my-bench; its task is my_bench")
 @option("--into", metavar="DIR", type=PATH, default=".", help="where its folder is made (here)")
 @option(
-    "--stages",
-    is_flag=True,
-    help="two stages, options and a judge, instead of one question a row",
-)
+    "--stages", is_flag=True, help="two stages, options and a judge, instead of one question a row",
+)  # fmt: skip
 def new_plugin(name: str, into: Path, stages: bool) -> int:
     """Write a package that installs, runs against the baseline and passes its own tests:
     pyproject, task, prompt, sample, baseline, tests. Then make it yours.

@@ -25,12 +25,9 @@ if TYPE_CHECKING:
     reports_plugins=True,
 )
 @click.argument(
-    "names",
-    metavar="[NAME…]",
-    nargs=-1,
-    help="a plugin or its distribution",
+    "names", metavar="[NAME…]", nargs=-1, help="a plugin or its distribution",
     shell_complete=candidates.plugin_names,
-)
+)  # fmt: skip
 @option("--json", is_flag=True, help="all as one JSON document")
 def plugins(names: Sequence[str], json: bool, strict_plugins: bool) -> int:
     """List the installed plugins with what each registered, broken ones first. A plugin that is

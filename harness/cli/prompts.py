@@ -25,12 +25,9 @@ NOT_DESCRIBED = "not described; variables.yaml beside the prompt may say what it
 
 @command("harness prompts 'rate*'", "harness prompts interests/name.candidate")
 @click.argument(
-    "patterns",
-    metavar="[PATTERN…]",
-    nargs=-1,
-    help="a name, part or glob",
+    "patterns", metavar="[PATTERN…]", nargs=-1, help="a name, part or glob",
     shell_complete=candidates.prompts,
-)
+)  # fmt: skip
 @json_option
 def prompts(patterns: Sequence[str], json: bool) -> int:
     """List prompts as BENCHMARK/PROMPT.ROLE; globs or parts of names show fewer. A prompt that is

@@ -14,16 +14,12 @@ from harness.cli.output import print_json
 
 @command("harness replies RUN answers.jsonl errors.jsonl")
 @click.argument(
-    "run", metavar="RUN", shell_complete=candidates.runs, help="the folder of the run that asked"
-)
+    "run", metavar="RUN", shell_complete=candidates.runs, help="the folder of the run that asked",
+)  # fmt: skip
 @click.argument(
-    "files",
-    metavar="FILE…",
-    nargs=-1,
-    required=True,
-    type=PATH,
+    "files", metavar="FILE…", nargs=-1, required=True, type=PATH,
     help="answers, as the batch service gave them",
-)
+)  # fmt: skip
 @option("--json", is_flag=True, help="what was taken in, as JSON")
 def replies(run: str, files: Sequence[Path], json: bool) -> int:
     """Take the output and error files of batches into the run whose questions they answer. Their

@@ -83,7 +83,7 @@ def refuse_bare() -> None:
 
 def print_settings(held: EffectiveSettings, *, quiet: bool) -> None:
     """Print what was not given on the command line, so that nobody is surprised by it."""
-    for line in held.unread:
+    for line in held.warnings():
         print_error(line)
     if not quiet and (summary := held.summary()):
         print(f"settings: {summary} (`harness config` shows them)", file=sys.stderr)

@@ -69,27 +69,19 @@ class NamedRun:
     "harness score RUN --set min_support=2",
 )
 @click.argument(
-    "runs",
-    metavar="RUN…",
-    nargs=-1,
-    required=True,
-    help="the folder of a run",
+    "runs", metavar="RUN…", nargs=-1, required=True, help="the folder of a run",
     shell_complete=candidates.runs,
-)
+)  # fmt: skip
 @option("--task", metavar="TASK", help="this task alone")
 @option(
-    "--set",
-    "changes",
-    metavar="KEY=VALUE",
-    multiple=True,
+    "--set", "changes", metavar="KEY=VALUE", multiple=True,
     help="score under another option, of those that only scoring reads; no run is changed",
-)
+)  # fmt: skip
 @option(
-    "--compare",
-    is_flag=True,
-    help="print how the runs of every task compare, and no other tables; of benchmarks without "
-    "an oracle as well",
-)
+    "--compare", is_flag=True,
+    help="print how the runs of every task compare, and no other tables; of benchmarks "
+    "without an oracle as well",
+)  # fmt: skip
 @option("--oracle", metavar="FILE", type=PATH, help="unite the runs' oracle with that of a file")
 @option("--export_oracle", metavar="FILE", type=PATH, help="write the united oracle there")
 @option("--force", is_flag=True, help="compare runs that differ as well, and mark them")

@@ -11,6 +11,7 @@ import click
 
 from harness.cli.command import Option
 from harness.errors import HarnessError, UsageError
+from harness.redaction import names_a_secret, safe_text, without_key_material
 
 SWITCHES = {"true": True, "on": True, "yes": True, "1": True,
             "false": False, "off": False, "no": False, "0": False}  # fmt: skip
@@ -43,23 +44,29 @@ class Setting(Option):
         """None: `settings_sources` reads the variable, to merge it with files by name."""
         return
 
-    def from_file(self, value: Any, ctx: click.Context) -> Any:
-        """A value of a file as the command line would give it; ValueError says what is expected."""
-        if self.is_flag:
-            if not isinstance(value, bool):
-                raise ValueError("true or false")
+    def from_file(self, value: Any, where: str, ctx: click.Context) -> Any:
+        """A value of a file as the command line would give it; UsageError for none."""
+        refuse_secrets(value, where=where, names_are_free=self.table == "entries")
+        if self.is_flag and isinstance(value, bool):
             return value
         if self.table == "contents" and isinstance(value, Mapping):
             return value
-        return self._read(self._words(value), ctx)
+        try:
+            return self._read([] if self.is_flag else self._words(value), ctx)
+        except ValueError as error:
+            found = str(value).lower() if isinstance(value, bool) else str(value)
+            raise self._unusable(where, found, error) from error
 
-    def from_variable(self, text: str, ctx: click.Context) -> Any:
-        """The text of a variable as the command line would give it; ValueError as for files."""
-        if self.is_flag:
-            if text.lower() not in SWITCHES:
-                raise ValueError("true or false")
+    def from_variable(self, text: str, where: str, ctx: click.Context) -> Any:
+        """The text of a variable as the command line would give it; UsageError for none."""
+        refuse_secrets(text, where=where, names_are_free=self.table == "entries")
+        if self.is_flag and text.lower() in SWITCHES:
             return SWITCHES[text.lower()]
-        return self._read([line.strip() for line in text.splitlines() if line.strip()], ctx)
+        words = [line.strip() for line in text.splitlines() if line.strip()]
+        try:
+            return self._read([] if self.is_flag else words, ctx)
+        except ValueError as error:
+            raise self._unusable(where, ", ".join(words), error) from error
 
     def entry(self, text: str) -> str | None:
         """The name of the entry that a value gives; None where all values are one setting."""
@@ -69,12 +76,18 @@ class Setting(Option):
 
     def _read(self, words: Sequence[str], ctx: click.Context) -> Any:
         if len(words) != 1 and not self.multiple:
-            raise ValueError("one value")
+            raise ValueError("true or false" if self.is_flag else "one value")
         try:
             return self.type_cast_value(ctx, words if self.multiple else words[0])
         except click.BadParameter as error:
             named = {"integer": "a whole number", "float": "a number", "path": "a path"}
             raise ValueError(named.get(self.type.name, str(self.metavar))) from error
+
+    def _unusable(self, where: str, found: str, error: ValueError) -> UsageError:
+        return UsageError(
+            f"the setting {self.name!r} cannot be used", where=where, found=found,
+            expected=str(error),
+        )  # fmt: skip
 
     def _words(self, value: Any) -> list[str]:
         if isinstance(value, Mapping) and self.table == "entries":
@@ -125,6 +138,33 @@ def arguments_text(args: Mapping[str, str]) -> str:
 def argument(value: Any) -> str:
     """One argument of a model as text: lists and tables as JSON."""
     return json.dumps(value) if isinstance(value, (list, Mapping)) else _plain(value)
+
+
+def refuse_secrets(value: Any, *, where: str, names_are_free: bool = False) -> None:
+    """Raise UsageError, which repeats none of it, for a setting that holds a key or a password."""
+    found = _secret(value, names_are_free=names_are_free)
+    if found is not None:
+        raise UsageError(
+            "a key, token or password stands in the settings",
+            where=where,
+            found=found,
+            expected="api_key_env = the name of a variable that holds it, or api_key_file = the "
+            "file that does",
+            hint="take it out of there, and change it where others may have read it",
+        )
+
+
+def _secret(value: Any, *, names_are_free: bool) -> str | None:
+    if isinstance(value, str):
+        seen = without_key_material(value) if names_are_free else safe_text(value)
+        return None if seen == value else "a text that holds one"
+    entries = value if isinstance(value, Mapping) else {}
+    for name in entries:
+        if names_a_secret(name) and not names_are_free:
+            return f"{name} = …"
+    inside = entries.values() if entries else value if isinstance(value, list) else ()
+    found = (_secret(one, names_are_free=names_are_free) for one in inside)
+    return next((one for one in found if one is not None), None)
 
 
 def _checked(value: Any) -> Any:

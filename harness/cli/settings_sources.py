@@ -6,7 +6,6 @@ import os
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from harness.cli.named_models import NamedModel, named_models, refuse_secrets, with_names
+from harness.cli.named_models import NamedModel, named_models, with_names
 from harness.cli.run_options import PREFIX, run_options
 from harness.cli.setting import Setting
 from harness.errors import UsageError, did_you_mean
@@ -71,15 +70,15 @@ class SettingValue:
 class EffectiveSettings:
     """All that was given: by slot what each layer says, the last of which holds.
 
-    `files` are those that were looked for, and whether they are there; `unread` warns of
-    variables that must be misspelt, and `named` is where the models stand that are called by name.
-    `problem` is why settings cannot be used, for a command that works without them.
+    `files` are those that were looked for, and whether they are there; `misspelt` has variables
+    that nothing reads, with the one that must be meant, and `named` is where the models stand that
+    are called by name. `problem` is why settings cannot be used, for a command that works without.
     """
 
     slots: Mapping[str, Sequence[Sequence[SettingValue]]] = field(default_factory=dict)
     models: Mapping[str, NamedModel] = field(default_factory=dict)
     files: Sequence[tuple[str, bool]] = ()
-    unread: Sequence[str] = ()
+    misspelt: Mapping[str, str] = field(default_factory=dict)
     named: Sequence[str] = ()
     problem: UsageError | None = None
 
@@ -88,10 +87,10 @@ class EffectiveSettings:
         for layers in self.slots.values():
             yield from (one for one in layers[-1] if option in (None, one.option))
 
-    def overridden(self, slot: str) -> Iterator[SettingValue]:
-        """What was said of a slot and does not hold, the nearest first."""
-        for layer in reversed(self.slots[slot][:-1]):
-            yield from layer
+    def warnings(self) -> Iterator[str]:
+        """A line for each misspelt variable."""
+        for variable, meant in self.misspelt.items():
+            yield f"{variable} is set and nothing reads it: did you mean {meant}?"
 
     def summary(self) -> str | None:
         """In a line, what was not said on the command line and where it was; None for nothing."""
@@ -99,9 +98,8 @@ class EffectiveSettings:
         for one in self.holding():
             if one.source != COMMAND:
                 places.setdefault(one.where.partition(":")[0], {})[one.option] = None
-        return (
-            "; ".join(f"{', '.join(names)} of {place}" for place, names in places.items()) or None
-        )
+        said = (f"{', '.join(names)} of {place}" for place, names in places.items())
+        return "; ".join(said) or None
 
     def placed(self, error: UsageError) -> UsageError:
         """The error, with the file or variable that gave the option which it names."""
@@ -141,35 +139,20 @@ def effective_settings(ctx: click.Context) -> EffectiveSettings:
         if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
         for given in _values(option, ctx.params[name], COMMAND, f"--{name}")
     ])  # fmt: skip
-    held = EffectiveSettings(slots=_by_slot(layers), models=models, files=files)
+    held = EffectiveSettings(
+        slots=_by_slot(layers), models=models, files=files, misspelt=dict(_misspelt(options))
+    )
     filled: dict[str, Any] = {}
     for one in held.holding():
-        entries = [*filled.get(one.option, ()), one.value]
-        filled[one.option] = entries if one.entry is not None else one.value
+        entry = one.entry is not None
+        filled[one.option] = [*filled.get(one.option, ()), one.value] if entry else one.value
     ctx.params |= filled
-    unread = [
-        f"{variable} is set and nothing reads it: did you mean {meant}?"
-        for variable in sorted(os.environ)
-        if (meant := meant_instead(variable, options))
-    ]
-    return replace(held, unread=unread, named=with_names(ctx.params, models))
+    return replace(held, named=with_names(ctx.params, models))
 
 
 def settings_of(ctx: click.Context) -> dict[str, Setting]:
     """The options of a command that settings may give, by name."""
     return {one.name: one for one in ctx.command.params if isinstance(one, Setting)}
-
-
-def meant_instead(variable: str, options: Mapping[str, Setting]) -> str | None:
-    """The variable of a setting that another variable, which is of none, must be a misspelling of.
-
-    It has to be very near: plugins and models have variables of their own.
-    """
-    name = variable.removeprefix(PREFIX).lower()
-    if name in options or not variable.startswith(PREFIX):
-        return None
-    near = get_close_matches(name, options, 1, cutoff=0.8)
-    return PREFIX + near[0].upper() if near else None
 
 
 def user_file() -> Path:
@@ -240,21 +223,24 @@ def _of_file(
         if key != "models":
             where = file.where([key])
             option = _option(key.replace("-", "_"), where, options)
-            refuse_secrets(value, where=where, names_are_free=option.table == "entries")
-            said = str(value).lower() if isinstance(value, bool) else value
-            with _unusable(option, where, said):
-                read = option.from_file(value, ctx)
-            yield from _values(option, read, source, where)
+            yield from _values(option, option.from_file(value, where, ctx), source, where)
 
 
 def _of_variables(options: Mapping[str, Setting], ctx: click.Context) -> Iterator[SettingValue]:
     for option in options.values():
         text, where = (option.resolve_envvar_value(ctx) or "").strip(), str(option.envvar)
         if text:
-            refuse_secrets(text, where=where, names_are_free=option.table == "entries")
-            with _unusable(option, where, ", ".join(text.split("\n"))):
-                read = option.from_variable(text, ctx)
-            yield from _values(option, read, ENVIRONMENT, where)
+            value = option.from_variable(text, where, ctx)
+            yield from _values(option, value, ENVIRONMENT, where)
+
+
+def _misspelt(options: Mapping[str, Setting]) -> Iterator[tuple[str, str]]:
+    """Variables very near to that of a setting: plugins and models have variables of their own."""
+    for variable in sorted(name for name in os.environ if name.startswith(PREFIX)):
+        name = variable.removeprefix(PREFIX).lower()
+        near = get_close_matches(name, options, 1, cutoff=0.8)
+        if near and near[0] != name:
+            yield variable, PREFIX + near[0].upper()
 
 
 def _values(option: Setting, value: Any, source: str, where: str) -> Iterator[SettingValue]:
@@ -293,14 +279,3 @@ def _option(name: str, where: str, options: Mapping[str, Setting]) -> Setting:
         f"no setting {name!r}", where=where, expected=", ".join(known),
         hint=did_you_mean(name, known),
     )  # fmt: skip
-
-
-@contextmanager
-def _unusable(option: Setting, where: str, found: Any) -> Iterator[None]:
-    try:
-        yield
-    except ValueError as error:
-        raise UsageError(
-            f"the setting {option.name!r} cannot be used", where=where, found=str(found),
-            expected=str(error),
-        ) from error  # fmt: skip

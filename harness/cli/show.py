@@ -41,18 +41,13 @@ class Place(NamedTuple):
     "harness show RUN --sample person-01",
 )
 @click.argument(
-    "run",
-    metavar="[RUN]",
-    required=False,
-    shell_complete=candidates.runs,
+    "run", metavar="[RUN]", required=False, shell_complete=candidates.runs,
     help="the folder of a run, or its name; without it all",
-)
+)  # fmt: skip
 @option(
-    "--output_path",
-    metavar="DIR",
-    type=PATH,
+    "--output_path", metavar="DIR", type=PATH,
     help="where runs are, if not where the settings or the default have them",
-)
+)  # fmt: skip
 @option("--sample", metavar="ID", help="the id of an item or of a user")
 @option("--task", metavar="NAME", help="this task only")
 @option("--stage", metavar="NAME", help="this stage only")

@@ -38,12 +38,9 @@ MOST_LISTED = 4
     "harness tasks interests",
 )
 @click.argument(
-    "patterns",
-    metavar="[PATTERN…]",
-    nargs=-1,
-    help="a name, part, glob or tag:WORD",
+    "patterns", metavar="[PATTERN…]", nargs=-1, help="a name, part, glob or tag:WORD",
     shell_complete=candidates.tasks,
-)
+)  # fmt: skip
 @option("--all", is_flag=True, help="all that there is, with descriptions")
 @option("--json", is_flag=True, help="all as one JSON document")
 @include_path_option

@@ -29,13 +29,9 @@ FIRST_ROWS = 20
 
 @command("harness validate interests", "harness validate my_task.yaml 'perrec*'")
 @click.argument(
-    "targets",
-    metavar="TASK|FILE…",
-    nargs=-1,
-    required=True,
-    help="what to check",
+    "targets", metavar="TASK|FILE…", nargs=-1, required=True, help="what to check",
     shell_complete=candidates.tasks,
-)
+)  # fmt: skip
 @include_path_option
 def validate(targets: Sequence[str], include_path: Sequence[Path]) -> int:
     """Check tasks and groups: their files, benchmark, options, metrics, prompts and sample data.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harness.cli import candidates
-from harness.cli.command import Command, CommandGroup, Option, command, json_option
+from harness.cli.command import Argument, Command, CommandGroup, Option, command, json_option
 from harness.cli.output import print_error, print_json
 from harness.cli.reports import (
     check_plot,
@@ -60,8 +60,8 @@ class Analyses(CommandGroup):
             return _analyse(registration, analysis, found, json=json, **given)
 
         own = [
-            click.Argument(
-                ["runs"], metavar="RUN…", nargs=-1, required=True, help="the folder of a run",
+            Argument(
+                ["runs"], metavar="RUN", nargs=-1, required=True, help="the folder of a run",
                 shell_complete=candidates.runs,
             ),
             Option(

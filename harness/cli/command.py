@@ -61,6 +61,16 @@ class Option(click.Option):
         return super().shell_complete(ctx, incomplete)
 
 
+class Argument(click.Argument):
+    """An argument whose name stands plain in help, with brackets and dots in the usage alone."""
+
+    def get_usage_pieces(self, ctx: click.Context) -> list[str]:
+        """The name as a part of the usage."""
+        name = self.human_readable_name + ("…" if self.nargs == -1 else "")
+        return [name if self.required else f"[{name}]"]
+
+
+argument = partial(click.argument, cls=Argument)
 option = partial(click.option, cls=Option)
 json_option = option("--json", is_flag=True, help="as one JSON document")
 
@@ -85,6 +95,13 @@ class Command(click.Command):
             )
         )
 
+    def get_help_option(self, ctx: click.Context) -> click.Option | None:
+        """The option for help, whose sentence is written as all others are."""
+        found = super().get_help_option(ctx)
+        if found is not None:
+            found.help = "show this help message and exit"
+        return found
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options under the headings of their sections."""
         sections: dict[str, list[tuple[str, str]]] = {}
@@ -96,6 +113,10 @@ class Command(click.Command):
         for title, records in sections.items():
             with formatter.section(title):
                 formatter.write_dl(records)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the examples as they are, so that they can be copied."""
+        formatter.write(f"\n{self.epilog}\n" if self.epilog else "")
 
     def invoke(self, ctx: click.Context) -> Any:
         """Check the plugins where that was asked, then do what the command does."""
@@ -125,12 +146,12 @@ def command(*examples: str, cls: type[Command] = Command, **attrs: Any) -> Calla
 
     `@command("harness show", "harness show RUN")`
     """
-    return click.command(cls=cls, epilog=epilog("examples:", *examples), **attrs)
+    return click.command(cls=cls, epilog=epilog(*examples), **attrs)
 
 
-def epilog(title: str, *lines: str) -> str:
-    """Lines that stay as they are at the end of help."""
-    return "\n".join(["\b", title, *(f"  {line}" for line in lines)])
+def epilog(*examples: str) -> str:
+    """Examples as the end of help."""
+    return "\n".join(["examples:", *(f"  {line}" for line in examples)])
 
 
 def usage_error(error: click.UsageError) -> UsageError:
@@ -152,9 +173,7 @@ def usage_error(error: click.UsageError) -> UsageError:
 
 
 def _name(param: click.Parameter) -> str:
-    if isinstance(param, click.Option):
-        return param.opts[0]
-    return param.human_readable_name.strip("[]…")
+    return param.opts[0] if isinstance(param, click.Option) else param.human_readable_name
 
 
 def _both(names: Sequence[str]) -> list[str]:

@@ -14,7 +14,7 @@ from click.shell_completion import (
     ZshComplete,
 )
 
-from harness.cli.command import command
+from harness.cli.command import argument, command
 from harness.errors import HarnessError
 
 VARIABLE = "_HARNESS_COMPLETE"
@@ -84,7 +84,7 @@ SHELLS: dict[str, type[ShellComplete]] = {"bash": _Bash, "zsh": _Zsh, "fish": _F
     'harness completion zsh > "${fpath[1]}/_harness"',
     "harness completion fish > ~/.config/fish/completions/harness.fish",
 )
-@click.argument("shell", metavar="bash|zsh|fish", type=click.Choice(list(SHELLS)), help="the shell")
+@argument("shell", metavar="bash|zsh|fish", type=click.Choice(list(SHELLS)), help="the shell")
 def completion(shell: str) -> int:
     """Print the script by which a shell completes commands, options, tasks, models, judges and
     runs.

@@ -32,7 +32,7 @@ class Tools(CommandGroup):
             subcommand_metavar="[NAME [OPTION…]]",
             help="Use a tool. Without a name, the tools there are; "
             f"`harness {name} NAME --help` shows the options of one.",
-            epilog=epilog("examples:", *examples) if examples else None,
+            epilog=epilog(*examples) if examples else None,
         )
 
     def list_commands(self, ctx: click.Context) -> list[str]:

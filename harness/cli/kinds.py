@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from harness.cli import candidates
-from harness.cli.command import command, json_option
+from harness.cli.command import argument, command, json_option
 from harness.cli.output import print_json
 
 if TYPE_CHECKING:
@@ -25,8 +23,8 @@ WANTS = {
 
 
 @command("harness models", "harness models openai")
-@click.argument(
-    "name", metavar="[NAME]", required=False, help="one kind, with its arguments",
+@argument(
+    "name", metavar="NAME", required=False, help="one kind, with its arguments",
     shell_complete=candidates.model_kinds,
 )  # fmt: skip
 @json_option
@@ -40,8 +38,8 @@ def models(name: str | None, json: bool) -> int:
 
 
 @command("harness judges", "harness judges lexical")
-@click.argument(
-    "name", metavar="[NAME]", required=False, help="one kind, with its arguments",
+@argument(
+    "name", metavar="NAME", required=False, help="one kind, with its arguments",
     shell_complete=candidates.judge_kinds,
 )  # fmt: skip
 @json_option

@@ -5,13 +5,11 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
-import click
-
-from harness.cli.command import PATH, command, option
+from harness.cli.command import PATH, argument, command, option
 
 
 @command("harness new-plugin my-bench", "harness new-plugin my-bench --stages --into ~")
-@click.argument("name", metavar="NAME", help="of the package, as my-bench; its task is my_bench")
+@argument("name", metavar="NAME", help="of the package, as my-bench; its task is my_bench")
 @option("--into", metavar="DIR", type=PATH, default=".", help="where its folder is made (here)")
 @option(
     "--stages", is_flag=True, help="two stages, options and a judge, instead of one question a row",

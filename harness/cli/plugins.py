@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from harness.cli import candidates
-from harness.cli.command import command, option
+from harness.cli.command import argument, command, option
 from harness.cli.output import print_error, print_json
 from harness.errors import HarnessError, UnknownName, did_you_mean
 
@@ -24,8 +22,8 @@ if TYPE_CHECKING:
     "harness plugins --strict_plugins",
     reports_plugins=True,
 )
-@click.argument(
-    "names", metavar="[NAME…]", nargs=-1, help="a plugin or its distribution",
+@argument(
+    "names", metavar="NAME", nargs=-1, help="a plugin or its distribution",
     shell_complete=candidates.plugin_names,
 )  # fmt: skip
 @option("--json", is_flag=True, help="all as one JSON document")

@@ -7,10 +7,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from harness.cli import candidates
-from harness.cli.command import command, json_option
+from harness.cli.command import argument, command, json_option
 from harness.cli.output import print_error, print_json
 from harness.errors import HarnessError, UnknownName, did_you_mean
 
@@ -24,8 +22,8 @@ NOT_DESCRIBED = "not described; variables.yaml beside the prompt may say what it
 
 
 @command("harness prompts 'rate*'", "harness prompts interests/name.candidate")
-@click.argument(
-    "patterns", metavar="[PATTERN…]", nargs=-1, help="a name, part or glob",
+@argument(
+    "patterns", metavar="PATTERN", nargs=-1, help="a name, part or glob",
     shell_complete=candidates.prompts,
 )  # fmt: skip
 @json_option

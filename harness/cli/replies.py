@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import click
-
 from harness.cli import candidates
-from harness.cli.command import PATH, command, option
+from harness.cli.command import PATH, argument, command, option
 from harness.cli.output import print_json
 
 
 @command("harness replies RUN answers.jsonl errors.jsonl")
-@click.argument(
+@argument(
     "run", metavar="RUN", shell_complete=candidates.runs, help="the folder of the run that asked",
 )  # fmt: skip
-@click.argument(
-    "files", metavar="FILE…", nargs=-1, required=True, type=PATH,
+@argument(
+    "files", metavar="FILE", nargs=-1, required=True, type=PATH,
     help="answers, as the batch service gave them",
 )  # fmt: skip
 @option("--json", is_flag=True, help="what was taken in, as JSON")

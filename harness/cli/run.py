@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harness.cli.command import epilog
 from harness.cli.output import print_error
 from harness.cli.run_options import RunCommand, settings_from
 from harness.errors import UsageError
@@ -18,22 +17,19 @@ if TYPE_CHECKING:
     from harness.cli.settings_sources import EffectiveSettings
     from harness.pipeline.settings import RunSettings
 
-EXAMPLES = (
-    "harness --model baseline --judge lexical --tasks interests --data sample",
-    "harness --model openai --model_args base_url=http://host:8000/v1,model=m \\",
-    "        --judge openai:base_url=http://host:8001/v1,model=big --tasks gist",
-    "harness --model vllm --model_args pretrained=Qwen/Qwen3-8B --tasks perrec",
-    "harness … --dry_run             see prompts and expected calls first",
-)
-EPILOG = f"""\
-Settings that are given each time may stand in ./harness.toml, in config.toml of the user's config
-folder, or in variables as HARNESS_MODEL; a switch of these is taken back by --no_SWITCH. Names of
-options may have dashes: --dry-run.
+EPILOG = """\
+settings that are given each time may stand in ./harness.toml, in config.toml
+of the user's config folder, or in variables as HARNESS_MODEL; a switch of these
+is taken back by --no_SWITCH. Names of options may have dashes: --dry-run.
 
-{epilog("examples:", *EXAMPLES)}
+examples:
+  harness --model baseline --judge lexical --tasks interests --data sample
+  harness --model openai --model_args base_url=http://host:8000/v1,model=m \\
+          --judge openai:base_url=http://host:8001/v1,model=big --tasks gist
+  harness --model vllm --model_args pretrained=Qwen/Qwen3-8B --tasks perrec
+  harness … --dry_run             see prompts and expected calls first
 
-exit codes: 0 done, 1 error, 2 usage, 3 too many failures, 130 interrupted
-"""
+exit codes: 0 done, 1 error, 2 usage, 3 too many failures, 130 interrupted"""
 
 
 @click.command(cls=RunCommand, epilog=EPILOG)

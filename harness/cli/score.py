@@ -11,10 +11,8 @@ from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from harness.cli import candidates
-from harness.cli.command import PATH, command, option
+from harness.cli.command import PATH, argument, command, option
 from harness.cli.output import print_error, print_json
 from harness.errors import DataError, HarnessError, UsageError
 
@@ -68,8 +66,8 @@ class NamedRun:
     "harness score runs/* --compare",
     "harness score RUN --set min_support=2",
 )
-@click.argument(
-    "runs", metavar="RUN…", nargs=-1, required=True, help="the folder of a run",
+@argument(
+    "runs", metavar="RUN", nargs=-1, required=True, help="the folder of a run",
     shell_complete=candidates.runs,
 )  # fmt: skip
 @option("--task", metavar="TASK", help="this task alone")

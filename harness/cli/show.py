@@ -9,10 +9,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import click
-
 from harness.cli import candidates
-from harness.cli.command import PATH, command, json_option, option
+from harness.cli.command import PATH, argument, command, json_option, option
 from harness.cli.output import print_json
 from harness.errors import DataError, UsageError
 
@@ -40,8 +38,8 @@ class Place(NamedTuple):
     "harness show RUN --failures --stage name",
     "harness show RUN --sample person-01",
 )
-@click.argument(
-    "run", metavar="[RUN]", required=False, shell_complete=candidates.runs,
+@argument(
+    "run", metavar="RUN", required=False, shell_complete=candidates.runs,
     help="the folder of a run, or its name; without it all",
 )  # fmt: skip
 @option(

@@ -9,10 +9,8 @@ from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from harness.cli import candidates
-from harness.cli.command import command, option
+from harness.cli.command import argument, command, option
 from harness.cli.output import print_error
 from harness.cli.run_options import include_path_option
 from harness.errors import HarnessError, UsageError
@@ -37,15 +35,15 @@ MOST_LISTED = 4
     "harness tasks 'gist*' tag:example",
     "harness tasks interests",
 )
-@click.argument(
-    "patterns", metavar="[PATTERN…]", nargs=-1, help="a name, part, glob or tag:WORD",
+@argument(
+    "patterns", metavar="PATTERN", nargs=-1, help="a name, part, glob or tag:WORD",
     shell_complete=candidates.tasks,
 )  # fmt: skip
 @option("--all", is_flag=True, help="all that there is, with descriptions")
 @option("--json", is_flag=True, help="all as one JSON document")
 @include_path_option
 def tasks(patterns: Sequence[str], all: bool, json: bool, include_path: Sequence[Path]) -> int:
-    """List what there is to run, on one screen; with --all each task, group and tag with its
+    """Tell what there is to run, on one screen; with --all each task, group and tag with its
     description, with patterns or parts of names those that they mean. A task that is named in
     full is shown alone, with its benchmark, options, roles and data.
     """

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from harness.cli import candidates
-from harness.cli.command import command
+from harness.cli.command import argument, command
 from harness.cli.output import print_error
 from harness.cli.run_options import include_path_option
 
@@ -28,8 +26,8 @@ FIRST_ROWS = 20
 
 
 @command("harness validate interests", "harness validate my_task.yaml 'perrec*'")
-@click.argument(
-    "targets", metavar="TASK|FILE…", nargs=-1, required=True, help="what to check",
+@argument(
+    "targets", metavar="TASK|FILE", nargs=-1, required=True, help="what to check",
     shell_complete=candidates.tasks,
 )  # fmt: skip
 @include_path_option

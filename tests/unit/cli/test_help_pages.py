@@ -20,7 +20,7 @@ def page(capsys, monkeypatch, *words):
 def test_a_page_fits_eighty_columns_and_has_examples(capsys, monkeypatch, command):
     text = page(capsys, monkeypatch, *([command] if command else []))
     assert [line for line in text.splitlines() if len(line) > 80] == []
-    assert re.search(r"\n  examples:\n    (harness|source|HARNESS_SEED=7) ", text)
+    assert "\nexamples:\n  harness " in text or "\nexamples:\n  source " in text
 
 
 @pytest.mark.parametrize("word", ["--help", "-h"])

@@ -12,7 +12,8 @@ import click
 from harness.cli import candidates
 from harness.cli.command import Argument, Command, CommandGroup, Option, command, json_option
 from harness.cli.output import print_error, print_json
-from harness.cli.reports import (
+from harness.cli.struct_options import options_of, struct_from
+from harness.cli.tools import (
     check_plot,
     listed,
     made,
@@ -21,7 +22,6 @@ from harness.cli.reports import (
     report_options,
     show_report,
 )
-from harness.cli.struct_options import options_of, struct_from
 from harness.errors import DataError, HarnessError
 from harness.hookspecs import ANY_BENCHMARK
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 PATH = click.Path(path_type=Path)
+STRICT_PLUGINS = "do nothing where a plugin is broken, a hook misspelt or a name given twice"
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
@@ -47,9 +48,8 @@ class Option(click.Option):
         if source is ParameterSource.COMMANDLINE and not self.is_flag:
             for word in value if self.multiple else [value]:
                 if word.startswith("--"):
-                    raise click.BadOptionUsage(
-                        self.opts[0], f"{self.opts[0]} needs a value", ctx=ctx
-                    )
+                    name = self.opts[0]
+                    raise click.BadOptionUsage(name, f"Option {name!r} requires an argument.", ctx)
         return value, source
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
@@ -83,17 +83,25 @@ class Command(click.Command):
     """
 
     def __init__(
-        self, name: str | None = None, *, reports_plugins: bool = False, **attrs: Any
+        self,
+        name: str | None = None,
+        *,
+        options_metavar: str = "[OPTION…]",
+        reports_plugins: bool = False,
+        **attrs: Any,
     ) -> None:
-        super().__init__(name, context_settings=CONTEXT, options_metavar="[OPTION…]", **attrs)
+        super().__init__(name, context_settings=CONTEXT, options_metavar=options_metavar, **attrs)
         self.reports_plugins = reports_plugins
-        self.params.append(
-            Option(
-                ["--strict_plugins"],
-                is_flag=True,
-                help="do nothing where a plugin is broken, a hook misspelt or a name given twice",
-            )
-        )
+        if all(param.name != "strict_plugins" for param in self.params):
+            self.params.append(Option(["--strict_plugins"], is_flag=True, help=STRICT_PLUGINS))
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the command line; every error of click's is given its context."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            error.ctx = error.ctx or ctx
+            raise
 
     def get_help_option(self, ctx: click.Context) -> click.Option | None:
         """The option for help, whose sentence is written as all others are."""

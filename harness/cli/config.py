@@ -32,6 +32,7 @@ OTHERS = ("HARNESS_", "OPENAI_")
     "harness config --all --model local --limit 20",
     "HARNESS_SEED=7 harness config --json",
     cls=RunCommand,
+    options_metavar="[--all] [--json] [OPTION OF A RUN…]",
     params=[Option(["--all"], is_flag=True, help="what was overridden as well")],
 )
 @click.pass_context

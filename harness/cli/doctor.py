@@ -42,6 +42,7 @@ class DoctorCommand(RunCommand):
     "harness doctor --model openai:small --judge openai:big --ask",
     "harness doctor --json",
     cls=DoctorCommand,
+    options_metavar="[--ask] [--json] [OPTION OF A RUN…]",
     reports_plugins=True,
     params=[Option(["--ask"], is_flag=True, help="ask each model one small question")],
 )

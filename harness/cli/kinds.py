@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.cli import candidates
 from harness.cli.command import argument, command, json_option
-from harness.cli.output import print_json
+from harness.cli.output import Row, print_json, print_rows, print_sections
 
 if TYPE_CHECKING:
     from harness.plugin_manager import JudgeRegistration, ModelRegistration, Registry
@@ -53,15 +53,20 @@ def judges(name: str | None, json: bool) -> int:
 
 
 def _show(command: str, registry: Registry[str, Any], named: Kind | None, *, json: bool) -> int:
-    from harness.cli.reports import listed
+    from harness.cli.tools import listed
 
     kinds: Sequence[Kind] = listed(registry) if named is None else [named]
     if json:
         print_json({command: [_as_json(one) for one in kinds]})
-    elif named is None:
-        _print_rows([(one.name, _summary(one)) for one in kinds])
+    elif named is not None:
+        arguments = [*named.arguments.items()]
+        print_sections([(named.name, _about(named)), ("arguments", arguments)])
+        if not arguments:
+            print("  its plugin declares no arguments")
+    elif kinds:
+        print_rows([(one.name, _summary(one)) for one in kinds])
     else:
-        _print_page(named)
+        print("  no plugin offers one")
     return 0
 
 
@@ -84,25 +89,11 @@ def _summary(kind: Kind) -> str:
     return "; ".join(part for part in said if part)
 
 
-def _print_page(kind: Kind) -> None:
-    print(f"{kind.name}:")
+def _about(kind: Kind) -> list[Row]:
+    behind = WANTS.get(getattr(kind, "on", ""), "")
     about = [
         ("about", kind.description),
         ("plugin", f"{kind.origin.plugin} of {kind.origin.distribution}"),
+        ("wants", behind.format(name=kind.name)),
     ]
-    behind = WANTS.get(getattr(kind, "on", ""))
-    if behind is not None:
-        about.append(("wants", behind.format(name=kind.name)))
-    _print_rows([row for row in about if row[1]])
-    if kind.arguments:
-        print("arguments:")
-        _print_rows(list(kind.arguments.items()))
-    else:
-        print("  its plugin declares no arguments")
-
-
-def _print_rows(rows: Sequence[tuple[str, str]]) -> None:
-    from harness.cli.tasks import aligned
-
-    for line in aligned(rows) if rows else ["  no plugin offers one"]:
-        print(line)
+    return [row for row in about if row[1]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -18,7 +19,7 @@ COMMANDS = {
     "show": "show",
     "score": "score",
     "analyse": "analyse",
-    "data": "data",
+    "data": "tools",
     "validate": "validate",
     "config": "config",
     "doctor": "doctor",
@@ -85,7 +86,7 @@ class Harness(CommandGroup):
 
         if not load_plugins().tools_of(cmd_name):
             return None
-        from harness.cli.data import Tools
+        from harness.cli.tools import Tools
 
         return Tools(cmd_name)
 
@@ -111,7 +112,7 @@ class Harness(CommandGroup):
         formatter.write(OVERVIEW)
 
 
-def _bare(strict_plugins: bool = False) -> None:
+def _bare() -> None:
     if click.get_current_context().invoked_subcommand is None:
         from harness.cli.run import refuse_bare
 
@@ -167,16 +168,12 @@ def with_command(arguments: list[str]) -> list[str]:
 
 def with_underscores(arguments: Sequence[str]) -> list[str]:
     """The arguments with dashes inside option names as underscores: both spellings work."""
-    spelt: list[str] = []
-    for index, argument in enumerate(arguments):
-        if argument == "--":
-            return [*spelt, *arguments[index:]]
-        if argument.startswith("--"):
-            name, equals, value = argument[2:].partition("=")
-            spelt.append(f"--{name.replace('-', '_')}{equals}{value}")
-        else:
-            spelt.append(argument)
-    return spelt
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    spelt = [
+        re.sub(r"^--[\w-]+", lambda name: f"--{name[0][2:].replace('-', '_')}", word)
+        for word in arguments[:end]
+    ]
+    return [*spelt, *arguments[end:]]
 
 
 if __name__ == "__main__":

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from harness.cli import candidates
 from harness.cli.command import argument, command, option
-from harness.cli.output import print_error, print_json
+from harness.cli.output import Row, print_error, print_json, print_sections
 from harness.errors import HarnessError, UnknownName, did_you_mean
 
 if TYPE_CHECKING:
-    from harness.cli.tasks import Row
     from harness.plugin_manager import LoadedPlugin, Plugins, Source
     from harness.plugin_manager.registrations import Registration
 
@@ -38,9 +37,9 @@ def plugins(names: Sequence[str], json: bool, strict_plugins: bool) -> int:
     if json:
         print_json(_document(plugins, chosen))
     elif names:
-        _print(section for one in chosen for section in _page(one, plugins))
+        print_sections(section for one in chosen for section in _page(one, plugins))
     else:
-        _print(_sections(plugins))
+        print_sections(_sections(plugins))
         for line in plugins.problems:
             print_error(line)
     if strict_plugins:
@@ -74,10 +73,10 @@ def _sections(plugins: Plugins) -> Iterator[tuple[str, list[Row]]]:
 
 def _summary(plugin: LoadedPlugin, plugins: Plugins) -> str:
     registered = plugins.registered_by(plugin)
-    hooks = [
-        f"{hook} ({len(registered.get(_kind(hook), ()))})" if _registers(hook) else hook
-        for hook in plugin.hooks
-    ]
+    hooks = []
+    for hook in plugin.hooks:
+        kind = hook.removeprefix("register_")
+        hooks.append(hook if kind == hook else f"{hook} ({len(registered.get(kind, ()))})")
     without = "brings task files alone" if _brings_tasks(plugin, plugins) else "implements no hook"
     return f"{_told(plugin)}; {', '.join(hooks) or without}"
 
@@ -167,24 +166,3 @@ def _source(one: Source) -> dict[str, str]:
 
 def _told(one: Source) -> str:
     return f"{one.distribution} {one.version}".rstrip() + f", {one.module}"
-
-
-def _registers(hook: str) -> bool:
-    return hook.startswith("register_")
-
-
-def _kind(hook: str) -> str:
-    """What a hook registers, as `data_tools`."""
-    return hook.removeprefix("register_")
-
-
-def _print(sections: Iterator[tuple[str, list[Row]]]) -> None:
-    from harness.cli.tasks import aligned
-    from harness.reporting.text import clean_text
-
-    for title, rows in sections:
-        if rows:
-            told = any(text for _, text in rows)
-            print(f"{title}:")
-            for line in aligned(rows) if told else [f"  {clean_text(name)}" for name, _ in rows]:
-                print(line)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.cli import candidates
 from harness.cli.command import argument, command, json_option
-from harness.cli.output import print_error, print_json
+from harness.cli.output import print_error, print_json, print_rows, print_sections
 from harness.errors import HarnessError, UnknownName, did_you_mean
 
 if TYPE_CHECKING:
-    from harness.cli.tasks import Row
     from harness.plugin_manager import Plugins
     from harness.prompting import Templates
     from harness.tasks.catalogue import Entry
@@ -77,15 +76,13 @@ def _chosen(
 
 
 def _print_list(names: Sequence[str], files: Mapping[str, tuple[Path, ...]]) -> None:
-    from harness.cli.tasks import aligned
     from harness.tasks.load import shown
 
     for benchmark in dict.fromkeys(name.partition("/")[0] for name in names):
         print(f"{benchmark}:")
         own = [name for name in names if name.startswith(f"{benchmark}/")]
         rows = [(name.partition("/")[2], " and ".join(map(shown, files[name]))) for name in own]
-        for line in aligned(rows):
-            print(line)
+        print_rows(rows)
 
 
 def _as_json(name: str, files: Sequence[Path], plugins: Plugins) -> dict[str, Any]:
@@ -167,7 +164,6 @@ def _asks(task_name: str, name: str, catalogue: Any, plugins: Plugins) -> bool:
 
 
 def _print_page(page: Mapping[str, Any]) -> None:
-    from harness.cli.tasks import aligned
     from harness.reporting.text import clean_text
     from harness.tasks.load import shown
 
@@ -179,13 +175,6 @@ def _print_page(page: Mapping[str, Any]) -> None:
         "tasks": ", ".join(page["tasks"]) or "none asks it",
     }
     variables = {name: meaning or NOT_DESCRIBED for name, meaning in page["variables"].items()}
-    sections: Iterator[tuple[str, list[Row]]] = iter(
-        [(page["name"], list(about.items())), ("variables", list(variables.items()))]
-    )
-    for title, rows in sections:
-        if rows:
-            print(f"{title}:")
-            for line in aligned(rows):
-                print(clean_text(line))
+    print_sections([(page["name"], [*about.items()]), ("variables", [*variables.items()])])
     print("template:")
     print(clean_text(page["text"].removesuffix("\n"), lines=True))

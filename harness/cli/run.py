@@ -32,7 +32,9 @@ examples:
 exit codes: 0 done, 1 error, 2 usage, 3 too many failures, 130 interrupted"""
 
 
-@click.command(cls=RunCommand, epilog=EPILOG)
+@click.command(
+    cls=RunCommand, epilog=EPILOG, options_metavar="--model KIND --tasks NAMES [OPTION…]"
+)
 @click.pass_obj
 def run(held: EffectiveSettings, /, **options: Any) -> int:
     """Run tasks, and print what they found. `harness --help` lists the other commands."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harness.cli.candidates import data_places, judges, models, roles, runs, tasks
-from harness.cli.command import PATH, Command, Option, option
+from harness.cli.command import PATH, STRICT_PLUGINS, Command, Option, option
 from harness.cli.setting import Setting, data_of
 from harness.errors import UsageError
 
@@ -165,6 +165,7 @@ def _shown() -> Iterator[Option]:
         ["--version"], is_flag=True, is_eager=True, expose_value=False, callback=_print_version,
         help="print the version and stop", section=section,
     )  # fmt: skip
+    yield _setting("strict_plugins", None, STRICT_PLUGINS)
 
 
 def _setting(name: str, metavar: str | None = None, help: str = "", **attrs: Any) -> Setting:

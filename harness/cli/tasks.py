@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import shutil
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.cli import candidates
 from harness.cli.command import argument, command, option
-from harness.cli.output import print_error
+from harness.cli.output import Row, print_error, print_sections
 from harness.cli.run_options import include_path_option
 from harness.errors import HarnessError, UsageError
 
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from harness.plugin_manager import Plugins
     from harness.tasks.catalogue import Catalogue, Entry
     from harness.tasks.task import DataSpec, Task
-
-Row = tuple[str, str]
 
 MORE = "`harness tasks NAME` tells more of one, `harness tasks --all` of all"
 
@@ -65,14 +63,14 @@ def tasks(patterns: Sequence[str], all: bool, json: bool, include_path: Sequence
     pages = [one.name for one in named if _print_page(one.name, catalogue, plugins)]
     others = [one for one in entries if one.name not in pages]
     if patterns:
-        _print_sections(_listed(others))
+        print_sections(_listed(others))
     elif not all:
         for line in _overview(others, catalogue):
             print(line)
     else:
         shown = folded(others)
         tags = [(tag, ", ".join(names)) for tag, names in _tags(shown).items()]
-        _print_sections([*_listed(shown), ("tags", tags)])
+        print_sections([*_listed(shown), ("tags", tags)])
     for line in (*map(str, plugins.broken), *plugins.problems, *catalogue.problems):
         print_error(line)
     return 0
@@ -143,7 +141,7 @@ def _print_page(name: str, catalogue: Catalogue, plugins: Plugins) -> bool:
     except HarnessError as error:
         print_error(error)
         return False
-    _print_sections(_page(task, plugins))
+    print_sections(_page(task, plugins))
     return True
 
 
@@ -294,7 +292,7 @@ def _held(group: str, catalogue: Catalogue) -> tuple[str, ...]:
         return ()
 
 
-def _listed(entries: Sequence[Entry]) -> list[tuple[str, list[tuple[str, str]]]]:
+def _listed(entries: Sequence[Entry]) -> list[tuple[str, list[Row]]]:
     tasks = [(entry.name, entry.description) for entry in entries if entry.members is None]
     groups = [
         (entry.name, f"{entry.description} ({', '.join(entry.members)})".lstrip())
@@ -302,26 +300,3 @@ def _listed(entries: Sequence[Entry]) -> list[tuple[str, list[tuple[str, str]]]]
         if entry.members is not None
     ]
     return [("tasks", tasks), ("groups", groups)]
-
-
-def _print_sections(sections: Iterable[tuple[str, list[tuple[str, str]]]]) -> None:
-    for title, rows in sections:
-        if rows:
-            print(f"{title}:")
-            for line in aligned(rows):
-                print(line)
-
-
-def aligned(rows: Sequence[tuple[str, str]]) -> list[str]:
-    """Two columns, the second wrapped to the width of the terminal, which no text can steer."""
-    from harness.reporting.text import clean_text
-
-    rows = [(clean_text(name), clean_text(text)) for name, text in rows]
-    left = max(len(name) for name, _ in rows) + 4
-    width = max(shutil.get_terminal_size((100, 24)).columns - left, 30)
-    lines = []
-    for name, text in rows:
-        first, *more = textwrap.wrap(text, width) or [""]
-        lines.append(f"  {name.ljust(left - 2)}{first}".rstrip())
-        lines.extend(" " * left + line for line in more)
-    return lines

@@ -236,7 +236,7 @@ def test_seconds_that_never_end_or_never_begin_are_refused(name, value, capsys):
         (["--timeout", "soon"], "--timeout: 'soon' is not a valid float"),
         (["--limt", "3"], "no option '--limt'"),
         (["--lim", "3"], "no option '--lim'"),
-        (["--limit", "--seed", "3"], "--limit needs a value"),
+        (["--limit", "--seed", "3"], "option '--limit' requires an argument"),
         (["--limit", "3", "stray"], "got unexpected extra argument (stray)"),
     ],
 )

@@ -134,6 +134,19 @@ def test_who_names_a_model_names_its_arguments_too(settings):
     assert settings.asked("--tasks", "t", "--model_args", "model=n").model_args == {"model": "n"}
 
 
+def test_settings_may_refuse_plugins_that_are_not_in_order(settings, site, monkeypatch, capsys):
+    site.install("broken", {"broken": "broken_plugin"}, {"broken_plugin.py": "1 / 0"})
+    settings.write('strict_plugins = true\nmodel = "baseline"\ntasks = "t"')
+    assert main(["run"]) == 1
+    assert "--strict_plugins" in capsys.readouterr().err
+    assert settings.asked("run", "--no-strict-plugins").model == "baseline"
+
+
+def test_a_key_in_both_spellings_is_what_the_last_says(settings):
+    settings.write('model = "baseline"\ntasks = "t"\nnum-repeats = 2\nnum_repeats = 3')
+    assert settings.asked("run").num_repeats == 3
+
+
 @pytest.mark.parametrize("word", ["false", "0", "off", "No"])
 def test_a_switch_of_a_file_can_be_taken_back(settings, monkeypatch, word):
     settings.write("structured = true")

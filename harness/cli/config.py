@@ -11,9 +11,9 @@ import click
 
 from harness.cli.command import Option, command
 from harness.cli.output import print_json
-from harness.cli.run_options import RunCommand
+from harness.cli.run_options import RunCommand, settings_of
 from harness.cli.setting import data_of
-from harness.cli.settings_sources import EffectiveSettings, SettingValue, settings_of
+from harness.cli.settings_sources import EffectiveSettings, SettingValue
 
 DEFAULT = "default"
 VARIABLES = {
@@ -72,7 +72,7 @@ def _rows(held: EffectiveSettings, ctx: click.Context) -> Iterator[dict[str, Any
     for slot, stack in held.slots.items():
         option = next(layer[0].option for layer in stack if layer)
         said.setdefault(option, []).append(slot)
-    for option in settings_of(ctx):
+    for option in settings_of(ctx.command):
         slots = said.get(option, [])
         for slot in slots:
             holding = held.slots[slot][-1]
@@ -109,7 +109,7 @@ def _variables(held: EffectiveSettings, ctx: click.Context) -> Iterator[dict[str
     """The environment variables that models and the store read, and those that nothing reads."""
     from harness.redaction import names_a_secret
 
-    read = {option.envvar for option in settings_of(ctx).values()}
+    read = {option.envvar for option in settings_of(ctx.command).values()}
     further = sorted(name for name in os.environ if name.startswith(OTHERS))
     for name in dict.fromkeys([*VARIABLES, *further]):
         if name in read:

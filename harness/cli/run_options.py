@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,7 +13,7 @@ import click
 from harness.cli.candidates import data_places, judges, models, roles, runs, tasks
 from harness.cli.command import PATH, STRICT_PLUGINS, Command, Option, option
 from harness.cli.setting import Setting, data_of
-from harness.errors import UsageError
+from harness.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from harness.cli.settings_sources import EffectiveSettings
@@ -62,9 +65,7 @@ def run_options() -> list[Option]:
 
 
 def _what() -> Iterator[Option]:
-    def setting(name: str, metavar: str | None, text: str, **attrs: Any) -> Setting:
-        return _setting(name, metavar, text, section="What to run", **attrs)
-
+    setting = partial(_setting, section="What to run")
     yield setting(
         "model", "KIND", "how the candidate is asked: openai, baseline, …, or a SPEC",
         shell_complete=models,
@@ -102,7 +103,7 @@ def _what() -> Iterator[Option]:
         type=int, default=1,
     )  # fmt: skip
     yield setting("structured", None, "ask servers to hold answers to the stage's schema")
-    yield _setting("include_path", section="What to run", **INCLUDE_PATH)
+    yield setting("include_path", **INCLUDE_PATH)
     yield setting(
         "prompts", "DIR",
         "prompts of your own in place of those of the same name: BENCHMARK/PROMPT.ROLE.j2",
@@ -113,9 +114,7 @@ def _what() -> Iterator[Option]:
 
 def _how() -> Iterator[Option]:
     section = "How to run it"
-
-    def setting(name: str, metavar: str | None, text: str, **attrs: Any) -> Setting:
-        return _setting(name, metavar, text, section=section, **attrs)
+    setting = partial(_setting, section=section)
 
     def switch(name: str, text: str) -> Option:
         return Option([f"--{name}"], is_flag=True, help=text, section=section)
@@ -154,7 +153,7 @@ def _how() -> Iterator[Option]:
         default="", table="arguments",
     )  # fmt: skip
     yield setting("store", "FILE", "the store of answered calls", type=PATH)
-    yield _setting("no_store", None, "neither read nor write a store", section=section)
+    yield setting("no_store", None, "neither read nor write a store")
 
 
 def _shown() -> Iterator[Option]:
@@ -183,6 +182,41 @@ def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None
 
         print(version("user-understanding-harness"))
         ctx.exit()
+
+
+def settings_of(command: click.Command) -> dict[str, Setting]:
+    """The options of a command that settings may give, by name."""
+    return {one.name: one for one in command.params if isinstance(one, Setting)}
+
+
+def setting_named(name: str, where: str, options: Mapping[str, Setting]) -> Setting:
+    """The option that a key of a file means; UsageError for none, and for one of one command."""
+    if name in options:
+        return options[name]
+    if name in {one.name for one in run_options()}:
+        raise UsageError(
+            f"{name!r} is for one command and cannot be a setting", where=where,
+            expected=f"--{name} on the command line",
+        )  # fmt: skip
+    known = sorted([*options, "models"])
+    raise UsageError(
+        f"no setting {name!r}", where=where, expected=", ".join(known),
+        hint=did_you_mean(name, known),
+    )  # fmt: skip
+
+
+def misspelt(options: Mapping[str, Setting]) -> dict[str, str]:
+    """Variables that nothing reads, with that of a setting which each must be meant for.
+
+    They have to be very near: plugins and models have variables of their own.
+    """
+    found = {}
+    for variable in sorted(name for name in os.environ if name.startswith(PREFIX)):
+        name = variable.removeprefix(PREFIX).lower()
+        near = get_close_matches(name, options, 1, cutoff=0.8)
+        if near and near[0] != name:
+            found[variable] = PREFIX + near[0].upper()
+    return found
 
 
 def settings_from(options: Mapping[str, Any], *, whole: bool = True) -> RunSettings:

@@ -7,7 +7,6 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +14,11 @@ import click
 from click.core import ParameterSource
 
 from harness.cli.named_models import NamedModel, named_models, with_names
-from harness.cli.run_options import PREFIX, run_options
+from harness.cli.run_options import misspelt, setting_named, settings_of
 from harness.cli.setting import Setting
-from harness.errors import UsageError, did_you_mean
+from harness.errors import UsageError
 
-USER, FOLDER = "user file", "folder file"
-ENVIRONMENT, COMMAND = "environment", "command line"
+USER, FOLDER, ENVIRONMENT, COMMAND = "user file", "folder file", "environment", "command line"
 HERE = Path("harness.toml")
 
 _SHARED = {"judge": "role.judge", "no_store": "store"}
@@ -122,7 +120,7 @@ def effective_settings(ctx: click.Context) -> EffectiveSettings:
 
     UsageError, with file and line or the variable, for what cannot be a setting.
     """
-    options = settings_of(ctx)
+    options = settings_of(ctx.command)
     layers: list[list[SettingValue]] = []
     models: dict[str, NamedModel] = {}
     files: list[tuple[str, bool]] = []
@@ -140,7 +138,7 @@ def effective_settings(ctx: click.Context) -> EffectiveSettings:
         for given in _values(option, ctx.params[name], COMMAND, f"--{name}")
     ])  # fmt: skip
     held = EffectiveSettings(
-        slots=_by_slot(layers), models=models, files=files, misspelt=dict(_misspelt(options))
+        slots=_by_slot(layers), models=models, files=files, misspelt=misspelt(options)
     )
     filled: dict[str, Any] = {}
     for one in held.holding():
@@ -148,11 +146,6 @@ def effective_settings(ctx: click.Context) -> EffectiveSettings:
         filled[one.option] = [*filled.get(one.option, ()), one.value] if entry else one.value
     ctx.params |= filled
     return replace(held, named=with_names(ctx.params, models))
-
-
-def settings_of(ctx: click.Context) -> dict[str, Setting]:
-    """The options of a command that settings may give, by name."""
-    return {one.name: one for one in ctx.command.params if isinstance(one, Setting)}
 
 
 def user_file() -> Path:
@@ -222,7 +215,7 @@ def _of_file(
     for key, value in file.values.items():
         if key != "models":
             where = file.where([key])
-            option = _option(key.replace("-", "_"), where, options)
+            option = setting_named(key.replace("-", "_"), where, options)
             yield from _values(option, option.from_file(value, where, ctx), source, where)
 
 
@@ -232,15 +225,6 @@ def _of_variables(options: Mapping[str, Setting], ctx: click.Context) -> Iterato
         if text:
             value = option.from_variable(text, where, ctx)
             yield from _values(option, value, ENVIRONMENT, where)
-
-
-def _misspelt(options: Mapping[str, Setting]) -> Iterator[tuple[str, str]]:
-    """Variables very near to that of a setting: plugins and models have variables of their own."""
-    for variable in sorted(name for name in os.environ if name.startswith(PREFIX)):
-        name = variable.removeprefix(PREFIX).lower()
-        near = get_close_matches(name, options, 1, cutoff=0.8)
-        if near and near[0] != name:
-            yield variable, PREFIX + near[0].upper()
 
 
 def _values(option: Setting, value: Any, source: str, where: str) -> Iterator[SettingValue]:
@@ -264,18 +248,3 @@ def _by_slot(layers: Sequence[Sequence[SettingValue]]) -> dict[str, list[list[Se
         for slot, given in said.items():
             slots.setdefault(slot, []).append(given)
     return slots
-
-
-def _option(name: str, where: str, options: Mapping[str, Setting]) -> Setting:
-    if name in options:
-        return options[name]
-    if name in {one.name for one in run_options()}:
-        raise UsageError(
-            f"{name!r} is for one command and cannot be a setting", where=where,
-            expected=f"--{name} on the command line",
-        )  # fmt: skip
-    known = sorted([*options, "models"])
-    raise UsageError(
-        f"no setting {name!r}", where=where, expected=", ".join(known),
-        hint=did_you_mean(name, known),
-    )  # fmt: skip

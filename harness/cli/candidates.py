@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
-
     from harness.plugin_manager import Plugins
 
 
@@ -80,10 +78,6 @@ def roles(ctx: Any, param: Any, incomplete: str) -> list[str]:
     return [f"{name}={judge}" for judge in judges(ctx, param, spec)]
 
 
-def data_places(_ctx: Any, _param: Any, incomplete: str) -> list[CompletionItem[str]]:
-    """The bundled sample, else files."""
-    from click.shell_completion import CompletionItem
-
-    if incomplete and "sample".startswith(incomplete):
-        return [CompletionItem("sample")]
-    return [CompletionItem(incomplete, type="file")]
+def data_places(_ctx: Any, _param: Any, incomplete: str) -> list[str]:
+    """The bundled sample, once its name is begun: any other place is a file or a folder."""
+    return ["sample"] if incomplete and "sample".startswith(incomplete) else []

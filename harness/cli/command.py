@@ -52,14 +52,6 @@ class Option(click.Option):
                     raise click.BadOptionUsage(name, f"Option {name!r} requires an argument.", ctx)
         return value, source
 
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """What the option may be given, else file names."""
-        from click.shell_completion import CompletionItem
-
-        if self._custom_shell_complete is None and not isinstance(self.type, click.Choice):
-            return [CompletionItem(incomplete, type="file")]
-        return super().shell_complete(ctx, incomplete)
-
 
 class Argument(click.Argument):
     """An argument whose name stands plain in help, with brackets and dots in the usage alone."""

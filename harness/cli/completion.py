@@ -25,7 +25,7 @@ _BREAKS = "=:"
 
 
 class _Completions(ShellComplete):
-    """Completions that know options before a command as those of a run.
+    """Completions that take options before a command for those of a run, and end in file names.
 
     Options are offered with underscores until a dash is typed.
     """
@@ -34,15 +34,24 @@ class _Completions(ShellComplete):
         """What may stand in place of the word that is being typed."""
         if (args or [incomplete])[0].startswith("-"):
             args = ["run", *args]
-        name, equals, _ = incomplete.partition("=")
-        before = f"{name}=" if equals and name.startswith("--") else ""
-        dashed = "-" in incomplete[2:]
-        found = []
-        for item in super().get_completions(args, incomplete):
-            if dashed or before or not item.value.startswith("--") or "-" not in item.value[2:]:
-                item.value = before + item.value
-                found.append(item)
+        name, equals, value = incomplete.partition("=")
+        if not incomplete.startswith("--"):
+            return self._found(args, incomplete) or [CompletionItem(incomplete, type="file")]
+        if not equals:
+            dashed = "-" in incomplete[2:]
+            options = self._found(args, incomplete)
+            return [one for one in options if dashed or "-" not in one.value[2:]]
+        found = self._found(args, incomplete) or [CompletionItem(value, type="file")]
+        for item in found:
+            item.value = f"{name}={item.value}"
         return found
+
+    def _found(self, args: list[str], incomplete: str) -> list[CompletionItem[str]]:
+        # Nobody reads errors at a Tab; the command that is typed will show them.
+        try:
+            return super().get_completions(args, incomplete)
+        except HarnessError:
+            return []
 
 
 class _Bash(_Completions, BashComplete):
@@ -98,9 +107,5 @@ def completion(shell: str) -> int:
 def complete(cli: click.Command) -> int:
     """Answer a shell's script; the exit code."""
     shell, _, _ = os.environ[VARIABLE].partition("_")
-    # Nobody reads errors at a Tab; the command that is typed will show them.
-    try:
-        print(SHELLS[shell](cli, {}, "harness", VARIABLE).complete())
-    except (HarnessError, click.ClickException, KeyError):
-        return 1
+    print(SHELLS[shell](cli, {}, "harness", VARIABLE).complete())
     return 0

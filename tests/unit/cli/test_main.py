@@ -67,6 +67,14 @@ def test_the_version_is_the_projects_and_needs_no_task(capsys):
     assert capsys.readouterr().out == f"{version}\n"
 
 
+def test_an_option_without_its_value_is_told_with_where_help_is(capsys):
+    assert main(["show", "--task"]) == 2
+    assert capsys.readouterr().err == (
+        "harness: option '--task' requires an argument\n"
+        "  to do:    `harness show --help` lists what there is\n"
+    )
+
+
 @pytest.mark.parametrize(
     ("error", "code"),
     [

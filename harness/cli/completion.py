@@ -62,7 +62,7 @@ class _Bash(_Completions, BashComplete):
         args, incomplete = super().get_completion_args()
         words: list[str] = []
         for word in [*args, incomplete]:
-            if words and word and (not word.strip(_BREAKS) or words[-1][-1] in _BREAKS):
+            if words and word and (not word.strip(_BREAKS) or words[-1].endswith((*_BREAKS,))):
                 words[-1] += word
             else:
                 words.append(word)

@@ -2,47 +2,40 @@
 
 from __future__ import annotations
 
-import argparse
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+
+from harness.cli import candidates
+from harness.cli.command import PATH, argument, command, option
+from harness.cli.output import print_json
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add the command to the parser."""
-    parser = subparsers.add_parser(
-        "replies",
-        help="take in the answers to what `harness requests` wrote",
-        description="Take the output and error files of batches into the run whose questions they "
-        "answer. Their order is free, parts may be missing, and the same file may come twice. The "
-        "run's command then uses the answers and goes on; what failed in passing is asked again.",
-    )
-    parser.add_argument("run", metavar="RUN", help="the folder of the run that asked")
-    parser.add_argument(
-        "files",
-        metavar="FILE",
-        nargs="+",
-        type=Path,
-        help="answers, as the batch service gave them",
-    )
-    parser.add_argument("--json", action="store_true", help="what was taken in, as JSON")
-    parser.set_defaults(func=run)
-
-
-def run(args: argparse.Namespace) -> int:
-    """Take the answers in; the exit code."""
-    from harness.cli.json_output import print_json
+@command("harness replies RUN answers.jsonl errors.jsonl")
+@argument(
+    "run", metavar="RUN", shell_complete=candidates.runs, help="the folder of the run that asked",
+)  # fmt: skip
+@argument(
+    "files", metavar="FILE", nargs=-1, required=True, type=PATH,
+    help="answers, as the batch service gave them",
+)  # fmt: skip
+@option("--json", is_flag=True, help="what was taken in, as JSON")
+def replies(run: str, files: Sequence[Path], json: bool) -> int:
+    """Take the output and error files of batches into the run whose questions they answer. Their
+    order is free, parts may be missing, and the same file may come twice. The run's command then
+    uses the answers and goes on; what failed in passing is asked again.
+    """
     from harness.cli.kept_runs import open_run
     from harness.pipeline.intake import take_in
     from harness.plugin_manager import load_plugins
     from harness.reporting.text import causes
 
-    folder, _ = open_run(args.run)
+    folder, _ = open_run(run)
     folder.lock()
     try:
-        intake = take_in(folder, args.files, load_plugins())
+        intake = take_in(folder, files, load_plugins())
     finally:
         folder.unlock()
-    if args.json:
+    if json:
         print_json(intake)
         return 0
     again = f", {intake.known:,} were there already" if intake.known else ""

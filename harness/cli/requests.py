@@ -2,62 +2,65 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+
+from harness.cli.command import PATH, Option, command
+from harness.cli.output import print_error
+from harness.cli.run_options import RunCommand, settings_from
 from harness.errors import UsageError
 
 if TYPE_CHECKING:
+    from harness.cli.settings_sources import EffectiveSettings
     from harness.pipeline.run import RunResult
 
 SENSELESS = ("dry_run", "rescore_only", "print_server_command", "retry_failures")
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add the command to the parser."""
-    from harness.cli.run import add_options
-
-    parser = subparsers.add_parser(
-        "requests",
-        help="write a run's next questions to a file, to be sent as a batch",
-        description="Take the options of a run, and write what its models would be asked next to "
-        "a file in the OpenAI batch format. `harness replies RUN FILE` takes the answers in; the "
-        "same command then writes what follows from them, until nothing is left to ask. Models "
-        "that take no batches (all but openai) are asked as in a run.",
-    )
-    parser.add_argument(
-        "--out", metavar="FILE", type=Path, required=True,
-        help="where the requests go; several models have a file each, as FILE.MODEL.jsonl",
-    )  # fmt: skip
-    add_options(parser)
-    parser.set_defaults(func=run)
-
-
-def run(args: argparse.Namespace) -> int:
-    """Write the requests; the exit code."""
+@command(
+    "harness requests --model openai:gpt-x --tasks perrec --out next.jsonl",
+    cls=RunCommand,
+    params=[
+        Option(
+            ["--out"],
+            metavar="FILE",
+            type=PATH,
+            required=True,
+            help="where the requests go; several models have a file each, as FILE.MODEL.jsonl",
+        )
+    ],
+)
+@click.pass_obj
+def requests(held: EffectiveSettings, /, out: Path, **options: Any) -> int:
+    """Take the options of a run, and write what its models would be asked next to a file in the
+    OpenAI batch format. `harness replies RUN FILE` takes the answers in; the same command then
+    writes what follows from them, until nothing is left to ask. Models that take no batches (all
+    but openai) are asked as in a run.
+    """
     import asyncio
 
-    from harness.cli.errors import print_error
-    from harness.cli.run import settings_from, tell_settings
+    from harness.cli.run import print_settings
     from harness.pipeline.outbox import refuse_existing
     from harness.pipeline.run import arun
     from harness.reporting.display import make_display
     from harness.reporting.overview import print_results
 
     for other in SENSELESS:
-        if getattr(args, other):
+        if options[other]:
             raise UsageError(
                 f"--{other} means nothing to `harness requests`",
                 hint=f"leave --{other} out, or give it to `harness run`",
             )
-    settings = settings_from(args)
-    refuse_existing(args.out)
-    tell_settings(args.held, quiet=args.quiet)
-    display = make_display(quiet=args.quiet, json=args.json)
-    result = asyncio.run(arun(settings, display=display, handle_signals=True, requests_to=args.out))
-    if args.json:
+    quiet, json = options["quiet"], options["json"]
+    settings = settings_from(options)
+    refuse_existing(out)
+    print_settings(held, quiet=quiet)
+    display = make_display(quiet=quiet, json=json)
+    result = asyncio.run(arun(settings, display=display, handle_signals=True, requests_to=out))
+    if json:
         sys.stdout.write(result.to_json())
     else:
         if result.summaries:

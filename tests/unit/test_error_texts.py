@@ -1,6 +1,5 @@
 """What authors of plugins are told whose code cannot be used, and people of one stored run."""
 
-import argparse
 import fcntl
 import json
 import shutil
@@ -12,7 +11,8 @@ import pytest
 from inline_snapshot import snapshot
 
 import harness
-from harness.cli.struct_options import add_struct_options
+from harness.cli.command import Option
+from harness.cli.struct_options import options_of
 from harness.errors import DataError, HarnessError, PluginError, TaskError, UsageError
 from harness.parsing import JsonReader
 from harness.parsing.schema import SchemaCheck
@@ -109,9 +109,8 @@ def test_an_option_of_a_tool_that_the_command_has_itself(raised):
     class Options(msgspec.Struct):
         json: bool = False
 
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--json")
-    assert raised(PluginError, add_struct_options, parser, Options) == snapshot("""\
+    own = [Option(["--json"])]
+    assert raised(PluginError, partial(options_of, beside=own), Options) == snapshot("""\
 the field 'json' of Options has the name of an option that the command itself has
 expected: another name\
 """)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harness.cli import candidates
 from harness.cli.command import Argument, Command, CommandGroup, Option, command, json_option
 from harness.cli.output import print_error, print_json
 from harness.cli.struct_options import options_of, struct_from
@@ -62,7 +61,7 @@ class Analyses(CommandGroup):
         own = [
             Argument(
                 ["runs"], metavar="RUN", nargs=-1, required=True, help="the folder of a run",
-                shell_complete=candidates.runs,
+                candidates="runs",
             ),
             Option(
                 ["--task"], metavar="NAME", multiple=True,

@@ -60,7 +60,7 @@ runs = _offered(_runs)
 
 def tasks(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
     """Tasks, groups and tags, after those that commas divide off."""
-    from harness.cli.run import included
+    from harness.cli.run_options import included
     from harness.tasks.catalogue import Catalogue
 
     there = [folder for folder in ctx.params["include_path"] or () if folder.is_dir()]
@@ -81,3 +81,18 @@ def roles(ctx: Any, param: Any, incomplete: str) -> list[str]:
 def data_places(_ctx: Any, _param: Any, incomplete: str) -> list[str]:
     """The bundled sample, once its name is begun: any other place is a file or a folder."""
     return ["sample"] if incomplete and "sample".startswith(incomplete) else []
+
+
+CANDIDATES: dict[str, Callable[[Any, Any, str], list[str]]] = {
+    "data_places": data_places,
+    "judge_kinds": judge_kinds,
+    "judges": judges,
+    "model_kinds": model_kinds,
+    "models": models,
+    "plugin_names": plugin_names,
+    "prompts": prompts,
+    "roles": roles,
+    "runs": runs,
+    "tasks": tasks,
+}
+"""Options and arguments name one of these; only the completion of a command calls them."""

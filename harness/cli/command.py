@@ -23,13 +23,19 @@ CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 class Option(click.Option):
     """An option whose name may have dashes for underscores; help shows the underscores.
 
-    `section` is the heading in help that the option stands under.
+    `section` is the heading in help that the option stands under; `candidates` names what a shell
+    may complete it with, as a function of `harness.cli.candidates`.
     """
 
     def __init__(
-        self, param_decls: Sequence[str], *, section: str = "Options", **attrs: Any
+        self,
+        param_decls: Sequence[str],
+        *,
+        section: str = "Options",
+        candidates: str = "",
+        **attrs: Any,
     ) -> None:
-        super().__init__(param_decls, **attrs)
+        super().__init__(param_decls, shell_complete=_completer(candidates), **attrs)
         self.opts, self.secondary_opts = _both(self.opts), _both(self.secondary_opts)
         self.section = section
 
@@ -54,7 +60,13 @@ class Option(click.Option):
 
 
 class Argument(click.Argument):
-    """An argument whose name stands plain in help, with brackets and dots in the usage alone."""
+    """An argument whose name stands plain in help, with brackets and dots in the usage alone.
+
+    `candidates` is that of an `Option`.
+    """
+
+    def __init__(self, param_decls: Sequence[str], *, candidates: str = "", **attrs: Any) -> None:
+        super().__init__(param_decls, shell_complete=_completer(candidates), **attrs)
 
     def get_usage_pieces(self, ctx: click.Context) -> list[str]:
         """The name as a part of the usage."""
@@ -174,6 +186,17 @@ def usage_error(error: click.UsageError) -> UsageError:
 
 def _name(param: click.Parameter) -> str:
     return param.opts[0] if isinstance(param, click.Option) else param.human_readable_name
+
+
+def _completer(candidates: str) -> Callable[..., Any] | None:
+    """What completes a parameter with these candidates, by the functions in the root context."""
+    if not candidates:
+        return None
+
+    def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> Any:
+        return ctx.find_root().obj[candidates](ctx, param, incomplete)
+
+    return complete
 
 
 def _both(names: Sequence[str]) -> list[str]:

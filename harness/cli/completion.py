@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import Any
 
 import click
 from click.shell_completion import (
@@ -14,6 +15,7 @@ from click.shell_completion import (
     ZshComplete,
 )
 
+from harness.cli.candidates import CANDIDATES
 from harness.cli.command import argument, command
 from harness.errors import HarnessError
 
@@ -29,6 +31,11 @@ class _Completions(ShellComplete):
 
     Options are offered with underscores until a dash is typed.
     """
+
+    def __init__(
+        self, cli: click.Command, ctx_args: dict[str, Any], prog_name: str, complete_var: str
+    ) -> None:
+        super().__init__(cli, {**ctx_args, "obj": CANDIDATES}, prog_name, complete_var)
 
     def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem[str]]:
         """What may stand in place of the word that is being typed."""
@@ -98,8 +105,7 @@ def completion(shell: str) -> int:
     """Print the script by which a shell completes commands, options, tasks, models, judges and
     runs.
     """
-    from harness.cli.main import harness
-
+    harness = click.get_current_context().find_root().command
     sys.stdout.write(SHELLS[shell](harness, {}, "harness", VARIABLE).source())
     return 0
 

@@ -11,8 +11,8 @@ import click
 
 from harness.cli.command import Option, command
 from harness.cli.output import print_json
-from harness.cli.run_options import RunCommand, settings_of
-from harness.cli.setting import data_of
+from harness.cli.run_options import RunCommand
+from harness.cli.setting import data_of, settings_of
 from harness.cli.settings_sources import EffectiveSettings, SettingValue
 
 DEFAULT = "default"

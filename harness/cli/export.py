@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.cli import candidates
 from harness.cli.command import PATH, argument, command, option
 from harness.cli.output import print_error
 from harness.errors import DataError, HarnessError
@@ -25,7 +24,7 @@ FORMATS = ("csv", "parquet", "lm-eval")
     "harness export RUN --format parquet --out tables",
     "harness export RUN --format lm-eval --task interests --out results",
 )
-@argument("run", metavar="RUN", shell_complete=candidates.runs, help="the folder of a run")
+@argument("run", metavar="RUN", candidates="runs", help="the folder of a run")
 @option("--format", type=click.Choice(FORMATS), required=True, help="which files to write")
 @option("--out", metavar="DIR", type=PATH, required=True, help="a new folder, or an empty one")
 @option("--task", metavar="NAME", help="this task only")

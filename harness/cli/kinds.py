@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from harness.cli import candidates
 from harness.cli.command import argument, command, json_option
 from harness.cli.output import Row, print_json, print_rows, print_sections
 
@@ -25,7 +24,7 @@ WANTS = {
 @command("harness models", "harness models openai")
 @argument(
     "name", metavar="NAME", required=False, help="one kind, with its arguments",
-    shell_complete=candidates.model_kinds,
+    candidates="model_kinds",
 )  # fmt: skip
 @json_option
 def models(name: str | None, json: bool) -> int:
@@ -40,7 +39,7 @@ def models(name: str | None, json: bool) -> int:
 @command("harness judges", "harness judges lexical")
 @argument(
     "name", metavar="NAME", required=False, help="one kind, with its arguments",
-    shell_complete=candidates.judge_kinds,
+    candidates="judge_kinds",
 )  # fmt: skip
 @json_option
 def judges(name: str | None, json: bool) -> int:

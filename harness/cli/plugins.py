@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from harness.cli import candidates
 from harness.cli.command import argument, command, option
 from harness.cli.output import Row, print_error, print_json, print_sections
 from harness.errors import HarnessError, UnknownName, did_you_mean
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 )
 @argument(
     "names", metavar="NAME", nargs=-1, help="a plugin or its distribution",
-    shell_complete=candidates.plugin_names,
+    candidates="plugin_names",
 )  # fmt: skip
 @option("--json", is_flag=True, help="all as one JSON document")
 def plugins(names: Sequence[str], json: bool, strict_plugins: bool) -> int:

@@ -7,7 +7,6 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.cli import candidates
 from harness.cli.command import argument, command, json_option
 from harness.cli.output import print_error, print_json, print_rows, print_sections
 from harness.errors import HarnessError, UnknownName, did_you_mean
@@ -23,7 +22,7 @@ NOT_DESCRIBED = "not described; variables.yaml beside the prompt may say what it
 @command("harness prompts 'rate*'", "harness prompts interests/name.candidate")
 @argument(
     "patterns", metavar="PATTERN", nargs=-1, help="a name, part or glob",
-    shell_complete=candidates.prompts,
+    candidates="prompts",
 )  # fmt: skip
 @json_option
 def prompts(patterns: Sequence[str], json: bool) -> int:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness.cli import candidates
 from harness.cli.command import PATH, argument, command, option
 from harness.cli.output import print_json
 
 
 @command("harness replies RUN answers.jsonl errors.jsonl")
 @argument(
-    "run", metavar="RUN", shell_complete=candidates.runs, help="the folder of the run that asked",
+    "run", metavar="RUN", candidates="runs", help="the folder of the run that asked",
 )  # fmt: skip
 @argument(
     "files", metavar="FILE", nargs=-1, required=True, type=PATH,

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -54,17 +52,6 @@ def run(held: EffectiveSettings, /, **options: Any) -> int:
     if options["dry_run"]:
         return _dry_run(settings, json=options["json"])
     return _run(settings, quiet=options["quiet"], json=options["json"])
-
-
-def setting(name: str, *words: str) -> Any:
-    """The value that a run of these words would have of an option, as settings have it."""
-    return run.make_context("run", list(words)).params[name]
-
-
-def included(folders: Iterable[Path]) -> Sequence[Path]:
-    """The folders of tasks that a run would have: those that are given, else those of settings."""
-    found: Sequence[Path] = setting("include_path", *(f"--include_path={one}" for one in folders))
-    return found
 
 
 def refuse_bare() -> None:

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Mapping, Sequence
-from difflib import get_close_matches
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from harness.cli.candidates import data_places, judges, models, roles, runs, tasks
 from harness.cli.command import PATH, STRICT_PLUGINS, Command, Option, option
-from harness.cli.setting import Setting, data_of
-from harness.errors import UsageError, did_you_mean
+from harness.cli.setting import PREFIX, Setting, data_of
+from harness.errors import UsageError
 
 if TYPE_CHECKING:
     from harness.cli.settings_sources import EffectiveSettings
     from harness.pipeline.settings import RunSettings
-
-PREFIX = "HARNESS_"
 
 INCLUDE_PATH: dict[str, Any] = {
     "metavar": "DIR",
@@ -68,7 +64,7 @@ def _what() -> Iterator[Option]:
     setting = partial(_setting, section="What to run")
     yield setting(
         "model", "KIND", "how the candidate is asked: openai, baseline, …, or a SPEC",
-        shell_complete=models,
+        candidates="models",
     )  # fmt: skip
     yield setting(
         "model_args", "A=B,C=D", "its arguments, as base_url=…,model=…", default="",
@@ -76,17 +72,17 @@ def _what() -> Iterator[Option]:
     )  # fmt: skip
     yield setting(
         "tasks", "NAMES", "tasks, groups, tags, globs or YAML files, separated by commas",
-        multiple=True, shell_complete=tasks,
+        multiple=True, candidates="tasks",
     )  # fmt: skip
-    yield setting("judge", "SPEC", "who judges: openai:model=…,base_url=…", shell_complete=judges)
+    yield setting("judge", "SPEC", "who judges: openai:model=…,base_url=…", candidates="judges")
     yield setting(
         "role", "NAME=SPEC", "who answers for a role", multiple=True, table="entries",
-        shell_complete=roles,
+        candidates="roles",
     )  # fmt: skip
     yield setting(
         "data", "DIR|FILE|sample",
         "local data, or the bundled sample; TASK=DIR for one task alone",
-        multiple=True, table="entries", shell_complete=data_places,
+        multiple=True, table="entries", candidates="data_places",
     )  # fmt: skip
     yield setting("limit", "N", "at most N users or samples a task", type=int)
     yield setting(
@@ -131,7 +127,7 @@ def _how() -> Iterator[Option]:
     )
     yield Option(
         ["--resume"], metavar="RUN", type=PATH, help="go on with this run folder",
-        shell_complete=runs, section=section,
+        candidates="runs", section=section,
     )  # fmt: skip
     yield switch("fresh", "reuse no answer of another run")
     yield switch("retry_failures", "ask again what failed")
@@ -184,38 +180,16 @@ def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None
         ctx.exit()
 
 
-def settings_of(command: click.Command) -> dict[str, Setting]:
-    """The options of a command that settings may give, by name."""
-    return {one.name: one for one in command.params if isinstance(one, Setting)}
+def run_setting(name: str, *words: str) -> Any:
+    """The value that a run of these words would have of an option, as settings have it."""
+    return RunCommand("run").make_context("run", list(words)).params[name]
 
 
-def setting_named(name: str, where: str, options: Mapping[str, Setting]) -> Setting:
-    """The option that a key of a file means; UsageError for none, and for one of one command."""
-    if name in options:
-        return options[name]
-    if name in {one.name for one in run_options()}:
-        raise UsageError(
-            f"{name!r} is for one command and cannot be a setting", where=where,
-            expected=f"--{name} on the command line",
-        )  # fmt: skip
-    known = sorted([*options, "models"])
-    raise UsageError(
-        f"no setting {name!r}", where=where, expected=", ".join(known),
-        hint=did_you_mean(name, known),
-    )  # fmt: skip
-
-
-def misspelt(options: Mapping[str, Setting]) -> dict[str, str]:
-    """Variables that nothing reads, with that of a setting which each must be meant for.
-
-    They have to be very near: plugins and models have variables of their own.
-    """
-    found = {}
-    for variable in sorted(name for name in os.environ if name.startswith(PREFIX)):
-        name = variable.removeprefix(PREFIX).lower()
-        near = get_close_matches(name, options, 1, cutoff=0.8)
-        if near and near[0] != name:
-            found[variable] = PREFIX + near[0].upper()
+def included(folders: Iterable[Path]) -> Sequence[Path]:
+    """The folders of tasks that a run would have: those that are given, else those of settings."""
+    found: Sequence[Path] = run_setting(
+        "include_path", *(f"--include_path={one}" for one in folders)
+    )
     return found
 
 

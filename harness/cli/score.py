@@ -11,7 +11,6 @@ from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from harness.cli import candidates
 from harness.cli.command import PATH, argument, command, option
 from harness.cli.output import print_error, print_json
 from harness.errors import DataError, HarnessError, UsageError
@@ -68,7 +67,7 @@ class NamedRun:
 )
 @argument(
     "runs", metavar="RUN", nargs=-1, required=True, help="the folder of a run",
-    shell_complete=candidates.runs,
+    candidates="runs",
 )  # fmt: skip
 @option("--task", metavar="TASK", help="this task alone")
 @option(

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 import click
 
 from harness.cli.command import Option
-from harness.errors import HarnessError, UsageError
+from harness.errors import HarnessError, UsageError, did_you_mean
 from harness.redaction import names_a_secret, safe_text, without_key_material
+
+PREFIX = "HARNESS_"
 
 SWITCHES = {"true": True, "on": True, "yes": True, "1": True,
             "false": False, "off": False, "no": False, "0": False}  # fmt: skip
@@ -192,3 +196,39 @@ def _paths(table: Mapping[str, Any], *, deep: bool) -> Iterator[tuple[str, Any]]
             yield from ((f"{name}.{path}", one) for path, one in _paths(value, deep=True))
         else:
             yield name, value
+
+
+def settings_of(command: click.Command) -> dict[str, Setting]:
+    """The options of a command that settings may give, by name."""
+    return {one.name: one for one in command.params if isinstance(one, Setting)}
+
+
+def setting_named(name: str, where: str, command: click.Command) -> Setting:
+    """The option that a key of a file means; UsageError for none, and for one of one command."""
+    options = settings_of(command)
+    if name in options:
+        return options[name]
+    if name in {one.name for one in command.params}:
+        raise UsageError(
+            f"{name!r} is for one command and cannot be a setting", where=where,
+            expected=f"--{name} on the command line",
+        )  # fmt: skip
+    known = sorted([*options, "models"])
+    raise UsageError(
+        f"no setting {name!r}", where=where, expected=", ".join(known),
+        hint=did_you_mean(name, known),
+    )  # fmt: skip
+
+
+def misspelt(options: Mapping[str, Setting]) -> dict[str, str]:
+    """Variables that nothing reads, with that of a setting which each must be meant for.
+
+    They have to be very near: plugins and models have variables of their own.
+    """
+    found = {}
+    for variable in sorted(name for name in os.environ if name.startswith(PREFIX)):
+        name = variable.removeprefix(PREFIX).lower()
+        near = get_close_matches(name, options, 1, cutoff=0.8)
+        if near and near[0] != name:
+            found[variable] = PREFIX + near[0].upper()
+    return found

@@ -14,8 +14,7 @@ import click
 from click.core import ParameterSource
 
 from harness.cli.named_models import NamedModel, named_models, with_names
-from harness.cli.run_options import misspelt, setting_named, settings_of
-from harness.cli.setting import Setting
+from harness.cli.setting import Setting, misspelt, setting_named, settings_of
 from harness.errors import UsageError
 
 USER, FOLDER, ENVIRONMENT, COMMAND = "user file", "folder file", "environment", "command line"
@@ -129,7 +128,7 @@ def effective_settings(ctx: click.Context) -> EffectiveSettings:
         files.append((_shown(path), file is not None))
         if file is not None:
             models |= named_models(file.values.get("models", {}), file.where)
-            layers.append([*_of_file(file, source, options, ctx)])
+            layers.append([*_of_file(file, source, ctx)])
     layers.append([*_of_variables(options, ctx)])
     layers.append([
         given
@@ -209,13 +208,11 @@ def _at_home(value: Any) -> Any:
     return str(Path(value).expanduser()) if str(value).startswith("~/") else value
 
 
-def _of_file(
-    file: SettingsFile, source: str, options: Mapping[str, Setting], ctx: click.Context
-) -> Iterator[SettingValue]:
+def _of_file(file: SettingsFile, source: str, ctx: click.Context) -> Iterator[SettingValue]:
     for key, value in file.values.items():
         if key != "models":
             where = file.where([key])
-            option = setting_named(key.replace("-", "_"), where, options)
+            option = setting_named(key.replace("-", "_"), where, ctx.command)
             yield from _values(option, option.from_file(value, where, ctx), source, where)
 
 

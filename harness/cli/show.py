@@ -9,7 +9,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harness.cli import candidates
 from harness.cli.command import PATH, argument, command, json_option, option
 from harness.cli.output import print_json
 from harness.errors import DataError, UsageError
@@ -39,7 +38,7 @@ class Place(NamedTuple):
     "harness show RUN --sample person-01",
 )
 @argument(
-    "run", metavar="RUN", required=False, shell_complete=candidates.runs,
+    "run", metavar="RUN", required=False, candidates="runs",
     help="the folder of a run, or its name; without it all",
 )  # fmt: skip
 @option(

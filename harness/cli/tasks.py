@@ -9,7 +9,6 @@ from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.cli import candidates
 from harness.cli.command import argument, command, option
 from harness.cli.output import Row, print_error, print_sections
 from harness.cli.run_options import include_path_option
@@ -35,7 +34,7 @@ MOST_LISTED = 4
 )
 @argument(
     "patterns", metavar="PATTERN", nargs=-1, help="a name, part, glob or tag:WORD",
-    shell_complete=candidates.tasks,
+    candidates="tasks",
 )  # fmt: skip
 @option("--all", is_flag=True, help="all that there is, with descriptions")
 @option("--json", is_flag=True, help="all as one JSON document")
@@ -45,7 +44,7 @@ def tasks(patterns: Sequence[str], all: bool, json: bool, include_path: Sequence
     description, with patterns or parts of names those that they mean. A task that is named in
     full is shown alone, with its benchmark, options, roles and data.
     """
-    from harness.cli.run import included
+    from harness.cli.run_options import included
     from harness.plugin_manager import load_plugins
     from harness.tasks.catalogue import Catalogue
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harness.cli import candidates
 from harness.cli.command import argument, command
 from harness.cli.output import print_error
 from harness.cli.run_options import include_path_option
@@ -28,7 +27,7 @@ FIRST_ROWS = 20
 @command("harness validate interests", "harness validate my_task.yaml 'perrec*'")
 @argument(
     "targets", metavar="TASK|FILE", nargs=-1, required=True, help="what to check",
-    shell_complete=candidates.tasks,
+    candidates="tasks",
 )  # fmt: skip
 @include_path_option
 def validate(targets: Sequence[str], include_path: Sequence[Path]) -> int:
@@ -36,7 +35,7 @@ def validate(targets: Sequence[str], include_path: Sequence[Path]) -> int:
 
     Names, globs, groups, tags and files, as --tasks takes them.
     """
-    from harness.cli.run import included
+    from harness.cli.run_options import included
     from harness.errors import HarnessError, TaskError
     from harness.plugin_manager import load_plugins
     from harness.tasks.catalogue import Catalogue

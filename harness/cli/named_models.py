@@ -74,7 +74,7 @@ def with_names(options: dict[str, Any], models: Mapping[str, NamedModel]) -> lis
 
 def expanded(spec: str, models: Mapping[str, NamedModel], plugins: Plugins) -> str:
     """A SPEC with what a name in it stands for; arguments after the name win over its own."""
-    from harness.pipeline.roles import joined_members, parse_spec, split_members
+    from harness.pipeline.specs import joined_members, parse_spec, split_members
 
     kind, colon, rest = spec.partition(":")
     if kind in models:

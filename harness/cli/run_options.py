@@ -270,7 +270,7 @@ def _roles(options: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _sampling(text: str) -> dict[str, Any]:
-    from harness.pipeline.roles import parse_args
+    from harness.pipeline.specs import parse_args
     from harness.tasks.load import read_value
 
     return {name: read_value(value) for name, value in parse_args(text).items()}

@@ -127,7 +127,7 @@ def data_of(text: str) -> tuple[str, str]:
 
 def arguments_text(args: Mapping[str, str]) -> str:
     """Arguments as `A=B,C=D`; ValueError for one that would be read as another."""
-    from harness.pipeline.roles import parse_args
+    from harness.pipeline.specs import parse_args
 
     text = ",".join(f"{name}={value}" for name, value in args.items())
     try:

@@ -13,8 +13,9 @@ from harness.errors import HarnessError, UsageError
 from harness.findings import Finding, bad, bad_by, doubtful, good
 from harness.hashing import digest
 from harness.models import CallError, Message, Model, Request, Sampling
-from harness.pipeline.roles import RoleBinder, Spec
+from harness.pipeline.roles import RoleBinder
 from harness.pipeline.settings import RunSettings
+from harness.pipeline.specs import Spec
 from harness.plugin_manager import Plugins
 
 QUESTION = Request(

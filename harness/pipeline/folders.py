@@ -20,8 +20,9 @@ from harness.hashing import digest
 from harness.pipeline.context import StageContext
 from harness.pipeline.preparation import Prepared, PreparedTask
 from harness.pipeline.progress import Display
-from harness.pipeline.roles import CANDIDATE, Spec, players_of
+from harness.pipeline.roles import CANDIDATE, players_of
 from harness.pipeline.settings import RunSettings
+from harness.pipeline.specs import Spec
 from harness.redaction import redacted_args, without_key_material
 from harness.results.folder import LOCK, RunFolder
 from harness.results.manifest import (

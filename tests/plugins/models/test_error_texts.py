@@ -12,7 +12,7 @@ from inline_snapshot import snapshot
 from harness import plugin_manager
 from harness.errors import ModelError, UsageError
 from harness.models import ModelSettings
-from harness.pipeline.roles import parse_args
+from harness.pipeline.specs import parse_args
 
 CASES = {
     ("openai", ""): (UsageError, "--model_args", "nothing", snapshot("""\

@@ -9,7 +9,7 @@ from openai import AsyncAzureOpenAI
 
 from harness.errors import UsageError
 from harness.models import CallError, Message, ModelSettings, Reply, Request, Sampling, TokenLogprob
-from harness.pipeline.roles import parse_args, parse_spec
+from harness.pipeline.specs import parse_args, parse_spec
 from harness.testing import Fault, FaultyServer
 from harness.testing.faults import status
 

@@ -8,16 +8,9 @@ import pytest
 from harness.errors import PluginError, UsageError
 from harness.models import RECORDED, Identity, Model
 from harness.pipeline.benchmark import Benchmark, Item, Stage
-from harness.pipeline.roles import (
-    Binding,
-    RoleBinder,
-    Spec,
-    named_as_recorded,
-    parse_args,
-    parse_spec,
-    split_members,
-)
+from harness.pipeline.roles import Binding, RoleBinder, named_as_recorded
 from harness.pipeline.settings import RunSettings
+from harness.pipeline.specs import Spec, parse_args, parse_spec, split_members
 from harness.tasks.task import DataSpec, RoleSpec, Task
 
 

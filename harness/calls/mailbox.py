@@ -27,7 +27,9 @@ _decode = msgspec.json.Decoder(Arrived).decode
 class PutOff(BaseException):
     """A question that is to be sent in a batch: its item has no record until the answer is there.
 
-    No Exception, so that a worker that keeps what goes wrong does not keep this.
+    The client raises it, and it passes through the desk and the stage's own code up to the
+    executor, which has it written down. It is a BaseException, as `asyncio.CancelledError` is,
+    because an `except Exception` in a plugin's stage would make a failure of it.
     """
 
     def __init__(self, *, key: str, model: Model, request: Request, role: str) -> None:

@@ -1,6 +1,8 @@
 """What a model is to the harness: messages in, a reply or a typed error out."""
 
 from harness.models.contract import (
+    Batches,
+    BatchStatus,
     CallError,
     Finish,
     Message,
@@ -17,6 +19,8 @@ from harness.models.identity import RECORDED, Identity
 
 __all__ = [
     "RECORDED",
+    "BatchStatus",
+    "Batches",
     "CallError",
     "Finish",
     "Identity",

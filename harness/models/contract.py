@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -123,6 +123,58 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
     structured: bool = False
 
 
+class BatchStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How far a batch is.
+
+    `state` is the service's word for it, `ended` whether all answers that will come are there.
+    `done` and `failed` count requests out of `total`. `expires_at` is in seconds since 1970,
+    `problem` why the service refused the whole batch.
+    """
+
+    state: str
+    ended: bool
+    total: int = 0
+    done: int = 0
+    failed: int = 0
+    expires_at: int | None = None
+    problem: str | None = None
+
+
+class Batches(ABC):
+    """A service that answers files of requests:
+
+        file_id = batches.upload(Path("requests.jsonl"))
+        batch_id = batches.create(file_id, "/v1/chat/completions")
+        if batches.status(batch_id).ended:
+            Path("answers.jsonl").write_bytes(b"".join(batches.answers(batch_id)))
+
+    Every method raises HarnessError where the service refuses or cannot be reached.
+    """
+
+    @abstractmethod
+    def upload(self, path: Path) -> str:
+        """The service's id of a file of requests that it now has."""
+
+    @abstractmethod
+    def create(self, file_id: str, endpoint: str) -> str:
+        """The id of a new batch of that file; `endpoint` is the `url` of its lines."""
+
+    @abstractmethod
+    def find(self, file_id: str) -> str | None:
+        """The id of the batch that was created of that file; None where there is none.
+
+        Asked where a session ended between `upload` and the answer to `create`.
+        """
+
+    @abstractmethod
+    def status(self, batch_id: str) -> BatchStatus:
+        """How far the batch is."""
+
+    @abstractmethod
+    def answers(self, batch_id: str) -> Iterator[bytes]:
+        """The lines of an ended batch, answers and failures, in pieces of any size."""
+
+
 class Model(ABC):
     """A model bound to a role. Made cheaply; `open` does what is slow.
 
@@ -216,6 +268,13 @@ class Model(ABC):
         `reply = model.read_batch(200, line["response"]["body"])`
         """
         raise NotImplementedError
+
+    def batches(self) -> Batches | None:
+        """The service that lines of `batch_line` are sent to; None where others send them.
+
+        `return AcmeBatches(key=os.environ["ACME_KEY"])`, for `harness batch submit`.
+        """
+        return None
 
     def server_command(self) -> Sequence[str] | None:
         """The command line of the server that the model starts; None where it starts none.

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 NAMED = 3
 """How many of the lines that cannot be taken in an error names."""
 
-Reader = Callable[[Asked], Model]
+ModelOf = Callable[[Asked], Model]
+"""From a question to the model that was to answer it."""
 
 
 class Intake(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,11 +60,11 @@ def take_in(folder: RunFolder, files: Sequence[Path], plugins: Plugins) -> Intak
             hint="`harness requests` writes the questions of a run down",
         )
     _refuse_foreign(files, asked)
-    model_of = _models(manifest, plugins)
+    model_of = models_of(manifest, plugins)
     store = Store.open(folder.answers)
     try:
         mailbox = Mailbox(store)
-        known = {key for key in asked if mailbox.answer(key) is not None}
+        known = _answered(mailbox, asked)
         causes: dict[str, str | None] = {}
         failed: dict[str, str] = {}
         again = set()
@@ -89,6 +90,21 @@ def take_in(folder: RunFolder, files: Sequence[Path], plugins: Plugins) -> Intak
         known=len(again),
         waiting=len(asked) - len(known) - len(causes),
     )
+
+
+def answered(folder: RunFolder) -> set[str]:
+    """The keys of the questions that have an answer in the run folder."""
+    if not folder.answers.exists():
+        return set()
+    store = Store.open(folder.answers)
+    try:
+        return _answered(Mailbox(store), asked_in(folder.asked))
+    finally:
+        store.close()
+
+
+def _answered(mailbox: Mailbox, keys: Iterable[str]) -> set[str]:
+    return {key for key in keys if mailbox.answer(key) is not None}
 
 
 def _refuse_foreign(files: Iterable[Path], asked: Mapping[str, Asked]) -> None:
@@ -185,7 +201,7 @@ def _meaning(line: dict[str, Any], model: Model) -> Arrived | CallError:
         return Arrived(failure=CallFailed(failure.cause, failure.detail))
 
 
-def _models(manifest: Manifest, plugins: Plugins) -> Reader:
+def models_of(manifest: Manifest, plugins: Plugins) -> ModelOf:
     """The models that the run's roles are bound to, as its manifest tells; found when wanted."""
     settings = msgspec.convert(
         manifest.settings, RunSettings, dec_hook=lambda kind, value: kind(value)

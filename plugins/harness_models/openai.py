@@ -18,10 +18,11 @@ import msgspec
 
 from harness.errors import UsageError, did_you_mean
 from harness.findings import Finding, bad, bad_by, doubtful, good
-from harness.models import CallError, Model, ModelSettings, Reply, Request
+from harness.models import Batches, CallError, Model, ModelSettings, Reply, Request
 from harness_models.chat_template import Form, plain_form, template_form
 from harness_models.openai_args import (
     DEFAULT_KEY_ENV,
+    NO_KEY,
     PATHS,
     OpenAIArgs,
     address_of,
@@ -51,9 +52,6 @@ if TYPE_CHECKING:
     from ssl import SSLContext
 
     from aiohttp import BaseConnector, ClientSession
-
-NO_KEY = "not-needed"
-"""Sent where no key is set: the official client insists on one, servers without keys ignore it."""
 
 HIDDEN = b"***"
 """Stands where a server repeated the key that it was sent."""
@@ -247,11 +245,25 @@ class OpenAIModel(Model):
     def batch_line(self, request: Request) -> dict[str, Any]:
         """A line of a batch that asks for the same as `ask` does."""
         url = f"{BATCH_VERSION}/{PATHS[self._args.endpoint]}"
-        return {"method": "POST", "url": url, "body": self._body(request)}
+        body = self._body(request)
+        if self._args.azure_deployment is not None:
+            body["model"] = self._args.azure_deployment  # no path names it in a batch
+        return {"method": "POST", "url": url, "body": body}
 
     def read_batch(self, status: int, body: object) -> Reply:
         """The reply in an answered line; raises CallError where it holds none."""
         return read_status(status, body)
+
+    def batches(self) -> Batches:
+        """The batch service beside the server; at Azure a token stands in for a missing key."""
+        from harness_models.openai_batches import OpenAIBatches, azure_token
+
+        args, token = self._args, None
+        if args.azure_endpoint is not None and args.api_key_file is None and self._key() is None:
+            token = azure_token()
+        if token is None:
+            self.require()
+        return OpenAIBatches(args, self._key(), token)
 
     def _body(self, request: Request) -> dict[str, Any]:
         body = request_body(

@@ -48,6 +48,9 @@ SAID_BY = {
 }
 """What the harness itself sends or relies on, and who says it."""
 
+NO_KEY = "not-needed"
+"""Sent where no key is set: the official client insists on one, servers without keys ignore it."""
+
 TOKENS_FIELDS = ("max_tokens", "max_completion_tokens")
 
 

@@ -28,13 +28,18 @@ COMMANDS = {
     "models": "kinds",
     "judges": "kinds",
     "prompts": "prompts",
-    "requests": "requests",
-    "replies": "replies",
+    "batch": "batch",
     "export": "export",
     "new-plugin": "new_plugin",
     "run": "run",
 }
 """The module of each command; there it is a function of the command's name."""
+
+RENAMED = {
+    "requests": "`harness batch write` takes the same options",
+    "replies": "`harness batch read` takes the same run and files",
+}
+"""What to say to who gives a command by the name that it had."""
 
 ALSO_SPELT = ("run", "ls", "validate")
 """Commands that have another harness's spelling as well."""
@@ -58,8 +63,7 @@ Find out whether a language model understands people. Try it without a model:
   harness models|judges|prompts|plugins [NAME…]     what is installed
   harness config                  the settings that hold, and where they stand
   harness doctor                  what is in the way of a run; asks nothing
-  harness requests … --out FILE   write the next questions down, to be a batch
-  harness replies RUN FILE…       take the answers of a batch in
+  harness batch write|submit|status|collect|read    ask in batches, for less
   harness new-plugin NAME         write a package with a benchmark of your own
   harness completion SHELL        completion for bash, zsh or fish
   harness COMMAND --help          more of each; plugins add some, as perrec
@@ -104,7 +108,7 @@ class Harness(CommandGroup):
             f"no command {args[0]!r}",
             found="; ".join(map(str, load_plugins().broken)) or None,
             expected=", ".join(known) + ", or options of a run, as --model",
-            hint=did_you_mean(args[0], known),
+            hint=RENAMED.get(args[0]) or did_you_mean(args[0], known),
         )
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

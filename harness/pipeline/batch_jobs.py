@@ -57,6 +57,11 @@ class BatchJobs:
         self._folder = folder
         self._plugins = plugins
         self._jobs = {job.id: job for job in jobs_in(folder)}
+        if not self._jobs:
+            raise DataError(
+                "this run has written no requests", where=str(folder.path),
+                hint="`harness batch write` writes the questions of a run down",
+            )  # fmt: skip
         self._asked = asked_in(folder.asked)
         self._model_of = models_of(folder.manifest(), plugins)
         self._services: dict[str, Batches] = {}

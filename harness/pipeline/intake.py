@@ -57,7 +57,7 @@ def take_in(folder: RunFolder, files: Sequence[Path], plugins: Plugins) -> Intak
         raise DataError(
             "this run has asked nothing in batches",
             where=str(folder.path),
-            hint="`harness requests` writes the questions of a run down",
+            hint="`harness batch write` writes the questions of a run down",
         )
     _refuse_foreign(files, asked)
     model_of = models_of(manifest, plugins)
@@ -134,7 +134,7 @@ def _refuse_foreign(files: Iterable[Path], asked: Mapping[str, Asked]) -> None:
             f"{_lines_that(len(strange), 'answer')} nothing that this run asked; "
             "nothing was taken in",
             found=_some(strange),
-            expected="a custom_id that `harness requests` wrote for this run",
+            expected="a custom_id that `harness batch write` wrote for this run",
             hint="give each run the answers to its own requests",
         )
 

@@ -195,9 +195,9 @@ the run has no stage 'nam'
 expected: name, support
 to do: did you mean 'name'?\
 """)),
-    "replies RUN none.jsonl": (1, DataError, "RUN", None, snapshot("""\
+    "batch read RUN none.jsonl": (1, DataError, "RUN", None, snapshot("""\
 this run has asked nothing in batches
-to do: `harness requests` writes the questions of a run down\
+to do: `harness batch write` writes the questions of a run down\
 """)),
     "--model replay:run=RUN,role=canddate --judge lexical --tasks interests --data sample": (
         2, UsageError, "RUN", None,

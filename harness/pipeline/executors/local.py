@@ -367,7 +367,7 @@ def asks_again(label: str, most: int) -> AsksAgain:
         where=label,
         found=f"up to {most} questions an item, one after the other's answer",
         expected="a stage that asks once an item",
-        hint="the same command without `requests` asks it live, and goes on in the same folder",
+        hint="`harness run` with the same options asks it live, and goes on in the same folder",
     )
 
 

@@ -112,7 +112,7 @@ expected: the folder of a run\
 there is no such run
 expected: the folder of a run\
 """)),
-    "replies none a.jsonl": (1, DataError, "runs", "none", snapshot("""\
+    "batch read none a.jsonl": (1, DataError, "runs", "none", snapshot("""\
 there is no such run
 expected: the folder of a run\
 """)),
@@ -138,10 +138,10 @@ to do: json-bench would do\
 'tcsh' is not one of 'bash', 'zsh', 'fish'
 to do: `harness completion --help` lists what there is\
 """)),
-    "requests --model baseline --judge lexical --out a.jsonl --retry_failures": (
+    "batch write --model baseline --judge lexical --out a.jsonl --retry_failures": (
         2, UsageError, None, None,
         snapshot("""\
---retry_failures means nothing to `harness requests`
+--retry_failures means nothing to `harness batch write`
 to do: leave --retry_failures out, or give it to `harness run`\
 """)),
     "--model baseline --limit 0.5": (2, UsageError, None, "0.5", snapshot("""\
@@ -149,7 +149,7 @@ to do: leave --retry_failures out, or give it to `harness run`\
 expected: a whole number of users or samples, not a share
 to do: docs/coming-from-lm-eval.md has every option\
 """)),
-    "requests --model baseline --judge lexical --out harness.toml": (
+    "batch write --model baseline --judge lexical --out harness.toml": (
         2, UsageError, "harness.toml", "a file",
         snapshot("""\
 requests overwrite nothing

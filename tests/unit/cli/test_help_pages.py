@@ -16,9 +16,12 @@ def page(capsys, monkeypatch, *words):
     return capsys.readouterr().out
 
 
-@pytest.mark.parametrize("command", ["", *COMMANDS])
+BATCHES = [f"batch {name}" for name in ("write", "read", "submit", "status", "collect")]
+
+
+@pytest.mark.parametrize("command", ["", *COMMANDS, *BATCHES])
 def test_a_page_fits_eighty_columns_and_has_examples(capsys, monkeypatch, command):
-    text = page(capsys, monkeypatch, *([command] if command else []))
+    text = page(capsys, monkeypatch, *command.split())
     assert [line for line in text.splitlines() if len(line) > 80] == []
     assert "\nexamples:\n  harness " in text or "\nexamples:\n  source " in text
 
@@ -27,7 +30,7 @@ def test_a_page_fits_eighty_columns_and_has_examples(capsys, monkeypatch, comman
     ("command", "usage"),
     [
         ("show", "harness show [OPTION…] [RUN]"),
-        ("replies", "harness replies [OPTION…] RUN FILE…"),
+        ("batch read", "harness batch read [OPTION…] RUN FILE…"),
         ("tasks", "harness tasks [OPTION…] [PATTERN…]"),
         ("data", "harness data [OPTION…] [NAME [OPTION…]]"),
         ("config", "harness config [--all] [--json] [OPTION OF A RUN…]"),
@@ -35,7 +38,7 @@ def test_a_page_fits_eighty_columns_and_has_examples(capsys, monkeypatch, comman
     ],
 )
 def test_the_usage_says_what_a_command_takes(capsys, monkeypatch, command, usage):
-    assert page(capsys, monkeypatch, command).splitlines()[0] == f"Usage: {usage}"
+    assert page(capsys, monkeypatch, *command.split()).splitlines()[0] == f"Usage: {usage}"
 
 
 @pytest.mark.parametrize("word", ["--help", "-h"])

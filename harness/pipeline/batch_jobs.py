@@ -29,11 +29,7 @@ WRITE_AGAIN = "`harness batch write` writes what has no answer yet to another fi
 
 
 class JobStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """A request file with how far its batch is.
-
-    `status.state` is the service's word; "written" or, where a crash came between, "uploaded" where
-    there is no batch yet.
-    """
+    """A file of requests with how far its batch is: "written" or "uploaded" before there is one."""
 
     job: Job
     status: BatchStatus
@@ -58,10 +54,8 @@ class BatchJobs:
         self._plugins = plugins
         self._jobs = {job.id: job for job in jobs_in(folder)}
         if not self._jobs:
-            raise DataError(
-                "this run has written no requests", where=str(folder.path),
-                hint="`harness batch write` writes the questions of a run down",
-            )  # fmt: skip
+            hint = "`harness batch write` writes the questions of a run down"
+            raise DataError("this run has written no requests", where=str(folder.path), hint=hint)
         self._asked = asked_in(folder.asked)
         self._model_of = models_of(folder.manifest(), plugins)
         self._services: dict[str, Batches] = {}
@@ -104,13 +98,10 @@ class BatchJobs:
         )
 
     def _submitted(self, job: Job, service: Batches) -> Job:
-        batch_id = None
-        if job.file_id is not None:  # a session ended before it noted a batch
-            batch_id = service.find(job.file_id)
-        else:
+        batch_id = None if job.file_id is None else service.find(job.file_id)
+        if job.file_id is None:
             path = Path(job.path)
-            with path.open("rb") as file:
-                digest = hashlib.file_digest(file, "sha256").hexdigest()
+            digest = hashlib.sha256(path.read_bytes()).hexdigest()
             job = self._keep(replace(job, digest=digest, file_id=service.upload(path)))
         assert job.file_id is not None, "uploaded now or before"
         batch_id = batch_id or service.create(job.file_id, job.endpoint)
@@ -136,10 +127,8 @@ class BatchJobs:
             asked = next(one for one in self._asked.values() if one.job == job.id)
             service = self._model_of(asked).batches()
             if service is None:
-                raise UsageError(
-                    "this model names no service that takes batches", where=job.model,
-                    hint=f"send {job.path} yourself, then `harness batch read RUN FILE…`",
-                )  # fmt: skip
+                hint = f"send {job.path} yourself, then `harness batch read RUN FILE…`"
+                raise UsageError("this model has no batch service", where=job.model, hint=hint)
             self._services[job.id] = service
         return self._services[job.id]
 
@@ -152,12 +141,9 @@ class BatchJobs:
         if keys and not left:
             return False
         if len(left) < job.requests:
-            raise UsageError(
-                "not all questions of this file are open", where=job.path,
-                found=f"{len(left):,} of {job.requests:,} without an answer", hint=WRITE_AGAIN,
-            )  # fmt: skip
+            found = f"{len(left):,} of {job.requests:,} without an answer"
+            problem = "not all questions of this file are open"
+            raise UsageError(problem, where=job.path, found=found, hint=WRITE_AGAIN)
         if not Path(job.path).is_file():
-            raise DataError(
-                "the request file is not where it was written", where=job.path, hint=WRITE_AGAIN
-            )
+            raise DataError("this file of requests is gone", where=job.path, hint=WRITE_AGAIN)
         return True

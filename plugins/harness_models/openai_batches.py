@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import openai
 from openai.types import Batch
@@ -17,7 +18,7 @@ from harness_models.openai_wire import LONGEST_DETAIL, headers_with
 
 ENDED = ("completed", "failed", "expired", "cancelled")
 SHOWN_ERRORS = 3
-AZURE_SCOPE = "https://cognitiveservices.azure.com/.default"
+AZURE = "https://cognitiveservices.azure.com/.default"
 
 Token = Callable[[], str]
 
@@ -30,8 +31,7 @@ class OpenAIBatches(Batches):
         self._key = key
         self._client = client_of(args, key, token)
         look = f"look at the key in {args.api_key_file or args.api_key_env}"
-        missing = "look whether this server takes batches, and has this one"
-        self._hints = {401: look, 403: look, 404: missing}
+        self._hints = {401: look, 403: look, 404: "look whether this server takes batches"}
 
     def upload(self, path: Path) -> str:
         """The id of the uploaded file."""
@@ -44,12 +44,11 @@ class OpenAIBatches(Batches):
             if self._args.azure_endpoint is not None:  # which takes no batch of a file in transit
                 self._client.files.wait_for_processing(file_id)
             # Sent once: what the client sends again may be paid for twice.
-            batch = self._client.with_options(max_retries=0).batches.create(
-                input_file_id=file_id,
-                endpoint=endpoint,  # type: ignore[arg-type]
-                completion_window="24h",
+            batches: Any = self._client.with_options(max_retries=0).batches
+            batch = batches.create(
+                input_file_id=file_id, endpoint=endpoint, completion_window="24h"
             )
-            return batch.id
+            return str(batch.id)
 
     def find(self, file_id: str) -> str | None:
         """The id of the batch of that file, looked for in all that the service lists."""
@@ -116,18 +115,13 @@ def client_of(args: OpenAIArgs, key: str | None, token: Token | None) -> openai.
     if args.azure_endpoint is None:
         return openai.OpenAI(base_url=base, api_key=key or NO_KEY, default_headers=headers)
     if args.api_version is None:
-        if key is not None:
-            headers["api-key"] = key
-        return openai.OpenAI(
-            base_url=f"{base}/openai/v1", api_key=key or token, default_headers=headers
-        )
+        headers |= {"api-key": key} if key else {}
+        base = f"{base}/openai/v1"
+        return openai.OpenAI(base_url=base, api_key=key or token, default_headers=headers)
     return openai.AzureOpenAI(
-        azure_endpoint=base,
-        api_version=args.api_version,
-        api_key=key,
-        azure_ad_token_provider=token,
-        default_headers=headers,
-    )
+        azure_endpoint=base, api_version=args.api_version, api_key=key,
+        azure_ad_token_provider=token, default_headers=headers,
+    )  # fmt: skip
 
 
 def azure_token() -> Token | None:
@@ -139,7 +133,7 @@ def azure_token() -> Token | None:
         from azure.identity import DefaultAzureCredential, get_bearer_token_provider
     except ImportError:
         return None
-    provider = get_bearer_token_provider(DefaultAzureCredential(), AZURE_SCOPE)
+    provider = get_bearer_token_provider(DefaultAzureCredential(), AZURE)
 
     def token() -> str:
         try:

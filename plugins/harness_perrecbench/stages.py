@@ -10,7 +10,7 @@ import msgspec
 
 from harness import CallFailed, Calls, Failure, Parsed, Stage, TextReader, Unreadable
 from harness_perrecbench import questions, ranking
-from harness_perrecbench.data.averages import most_common
+from harness_perrecbench.data.members import most_common
 from harness_perrecbench.parsing import rating_reader, read_order, read_side
 from harness_perrecbench.records import (
     Compared,

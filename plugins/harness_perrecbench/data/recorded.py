@@ -10,17 +10,20 @@ import msgspec
 
 from harness import DataError
 from harness.hashing import digest
-from harness_perrecbench.data import examples
-from harness_perrecbench.data.assembly import one_by_one, wrong_domain, wrong_size
-from harness_perrecbench.data.spots import Spot, Stars
+from harness_perrecbench.data.layout import (
+    RECORDED_GROUPS,
+    Spot,
+    Stars,
+    one_by_one,
+    wrong_domain,
+    wrong_size,
+)
+from harness_perrecbench.data.members import chosen_groups, come_from_groups, solved
 from harness_perrecbench.records import MEMBERS, Behaviour, Group, Loaded, Member, Thing
 
 if TYPE_CHECKING:
     from harness.data import Dataset
     from harness_perrecbench.records import Options
-
-GROUPS = {"test": "recorded", "held_out": "recorded_held_out"}
-"""The table of groups of each split."""
 
 _LABELS = "recorded_labels"
 
@@ -59,7 +62,7 @@ class RecordedGroup:
         return frozenset(member.id for member in self.members)
 
 
-def load(dataset: Dataset, options: Options) -> Loaded:
+def load_recorded(dataset: Dataset, options: Options) -> Loaded:
     """The groups that the run keeps, or their members one by one."""
     _refuse(dataset, options)
     every = _read(dataset, options.split, options)
@@ -68,11 +71,10 @@ def load(dataset: Dataset, options: Options) -> Loaded:
     if unlabelled:
         dataset.note("groups without a whole true order", unlabelled)
     held: tuple[RecordedGroup, ...] = ()
-    if examples.come_from_groups(options):
+    if come_from_groups(options):
         held = tuple(_read(dataset, "held_out", options).values())
     groups = [
-        _group(one, examples.chosen_groups(one, held, options, seed=dataset.seed), options)
-        for one in kept
+        _group(one, chosen_groups(one, held, options, seed=dataset.seed), options) for one in kept
     ]
     if options.ask == "pointwise":
         return Loaded(singles=tuple(single for group in groups for single in one_by_one(group)))
@@ -109,7 +111,7 @@ def _group(
         query=group.query,
         members=group.members,
         examples=tuple(
-            examples.solved(one.query, tuple(one.members[place] for place in places), options)
+            solved(one.query, tuple(one.members[place] for place in places), options)
             for one, places in shots
         ),
     )
@@ -120,7 +122,7 @@ def _read(dataset: Dataset, split: str, options: Options) -> dict[str, RecordedG
 
     Held-out groups have no ids: theirs are digests of all that was recorded of them.
     """
-    table = dataset.table(GROUPS[split])
+    table = dataset.table(RECORDED_GROUPS[split])
     orders = _orders(dataset) if split == "test" else {}
     groups: dict[str, RecordedGroup] = {}
     later = 0

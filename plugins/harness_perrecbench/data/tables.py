@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
-from harness_perrecbench.data.assembly import wrong_size
-from harness_perrecbench.data.spots import Spot, Stars
+from harness_perrecbench.data.layout import Spot, Stars, wrong_size
 from harness_perrecbench.records import MEMBERS, Behaviour, Options, Thing
 from harness_perrecbench.taus import DIGITS, ranks_of
 

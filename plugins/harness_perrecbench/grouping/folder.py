@@ -10,10 +10,14 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from harness import DataError
-from harness_perrecbench.data.folders import ALWAYS, domains
-from harness_perrecbench.data.opened import open_levels, refuse_recorded
-from harness_perrecbench.data.published import GROUPS
-from harness_perrecbench.data.spots import Spot
+from harness_perrecbench.data.layout import (
+    ALWAYS,
+    GROUPS,
+    Spot,
+    domains,
+    open_levels,
+    refuse_recorded,
+)
 from harness_perrecbench.grouping.settings import ALL
 from harness_perrecbench.grouping.writing import groups_file
 

@@ -10,7 +10,7 @@ import msgspec
 
 from harness.errors import UsageError
 from harness.results.files import atomic_writer, storage_error
-from harness_perrecbench.data.folders import ALWAYS, PUBLISHED
+from harness_perrecbench.data.layout import ALWAYS, PUBLISHED
 
 OUT = "--out"
 """The option that chooses where the files go."""

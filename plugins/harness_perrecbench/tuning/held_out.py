@@ -10,8 +10,7 @@ import msgspec
 
 from harness import DataError
 from harness_perrecbench.data import load
-from harness_perrecbench.data.opened import open_levels, refuse_recorded
-from harness_perrecbench.data.published import GROUPS, TABLES
+from harness_perrecbench.data.layout import GROUPS, TABLES, open_levels, refuse_recorded
 from harness_perrecbench.records import MEMBERS, Group, Level, Options
 
 if TYPE_CHECKING:

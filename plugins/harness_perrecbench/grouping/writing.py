@@ -58,11 +58,6 @@ def write_list(file: Path, values: Iterable[Any]) -> None:
     _write(file, b"[", map(msgspec.json.encode, values), b"]")
 
 
-def write_record(file: Path, value: Any) -> None:
-    """Writes one value, to be read by people too."""
-    _write(file, b"", (msgspec.json.format(msgspec.json.encode(value), indent=2),), b"")
-
-
 def _entry(key: str, value: Any) -> bytes:
     return msgspec.json.encode(key) + b": " + msgspec.json.encode(value)
 

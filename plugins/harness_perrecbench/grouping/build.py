@@ -8,6 +8,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+from harness import DataTool
 from harness.hashing import stable_int
 from harness.results.report import Report, Sheet
 from harness.results.tool_report import settings_without, write_json
@@ -296,3 +297,11 @@ def account(log: Log, pool: Pool, written: Sequence[Written], settings: Settings
         "rules": pool.left.json(),
         "groups": [asdict(one) for one in written],
     }
+
+
+GROUPS_TOOL = DataTool(
+    name="perrec-groups",
+    description="build user groups from review logs",
+    run=run,
+    options=Settings,
+)

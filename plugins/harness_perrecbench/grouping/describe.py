@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from harness import DataTool
 from harness.errors import DataError, UsageError
 from harness.results.report import Axis, Bars, Cell, Figure, Report, Sheet
 from harness_perrecbench.data.layout import (
@@ -416,3 +417,11 @@ def _day(review: Review) -> date | None:
         return None
     seconds = time / MILLISECONDS_A_SECOND if abs(time) > LARGEST_SECONDS else time
     return datetime.fromtimestamp(seconds, tz=UTC).date()
+
+
+DESCRIBE_TOOL = DataTool(
+    name="perrec-describe",
+    description="tell what a folder of groups holds",
+    run=run,
+    options=Options,
+)

@@ -9,7 +9,7 @@ from itertools import pairwise
 from random import Random
 
 import pytest
-from harness_perrecbench.grouping import GROUPS_TOOL
+from harness_perrecbench.grouping.build import GROUPS_TOOL
 from harness_perrecbench.grouping.settings import Settings
 
 from harness.errors import DataError, StorageError, UsageError
@@ -483,7 +483,7 @@ def test_more_users_at_least_than_at_most_make_no_sense(tmp_path):
 COMMAND = """
 import sys
 from pathlib import Path
-from harness_perrecbench.grouping import GROUPS_TOOL
+from harness_perrecbench.grouping.build import GROUPS_TOOL
 from harness_perrecbench.grouping.settings import Settings
 out, meta, *reviews = sys.argv[1:]
 GROUPS_TOOL.run(Settings(reviews=tuple(reviews), meta=(Path(meta),), out=Path(out), min_history=0,

@@ -9,8 +9,8 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import pytest
-from harness_perrecbench.grouping import DESCRIBE_TOOL, GROUPS_TOOL
-from harness_perrecbench.grouping.describe import Options
+from harness_perrecbench.grouping.build import GROUPS_TOOL
+from harness_perrecbench.grouping.describe import DESCRIBE_TOOL, Options
 from harness_perrecbench.grouping.settings import Settings
 
 from harness.errors import DataError, UsageError

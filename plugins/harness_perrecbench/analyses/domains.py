@@ -14,7 +14,8 @@ from harness.errors import UsageError
 from harness.results.beside import table as read_table
 from harness.results.report import Axis, Figure, Points, Report, Sheet
 from harness.results.result_grid import Average, row_name
-from harness_perrecbench.analyses.grid import GRID, Row, changes_of, ranked, rows_of, setting_of
+from harness.results.task_setting import changed_options
+from harness_perrecbench.analyses.grid import GRID, Row, ranked, rows_of, setting_of
 from harness_perrecbench.records import Thing
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def run(tasks: Sequence[KeptTask], options: Options) -> Report:
     """A row and a dot for each model and domain."""
     by_domain: dict[str, list[KeptTask]] = defaultdict(list)
     for task in ranked(tasks):
-        if OPTION in (changed := changes_of(task)):
+        if OPTION in (changed := changed_options(task)):
             by_domain[changed[OPTION]].append(task)
     if not by_domain:
         raise UsageError(

@@ -1,12 +1,10 @@
-"""The two layouts of data: their files and tables, cells that errors name, folders for tools."""
+"""The two layouts of data: their files and tables, and folders of them opened for tools."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import msgspec
 
@@ -16,7 +14,6 @@ from harness_perrecbench.records import MEMBERS, Example, Group, Level, Single
 
 if TYPE_CHECKING:
     from harness import Dataset
-    from harness.data import Table
     from harness.plugin_manager import Plugins
     from harness_perrecbench.records import Options
 
@@ -60,40 +57,6 @@ def domains(folder: Path) -> list[str]:
 
 
 Stars: TypeAlias = Annotated[float, msgspec.Meta(ge=1, le=5)]
-_STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
-"""One step of the path by which a value that is not what it should be is told."""
-
-T = TypeVar("T", bound=msgspec.Struct)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spot:
-    """A cell of a table, which errors name."""
-
-    table: Table
-    row: int
-    column: str
-
-    def beside(self, column: str) -> Spot:
-        """Another cell of the same row."""
-        return Spot(table=self.table, row=self.row, column=column)
-
-    def bad(self, value: Any, expected: str) -> DataError:
-        """The error for a value that cannot be used here."""
-        return self.table.bad(self.row, self.column, value, expected)
-
-    def read(self, values: Any, kind: type[T], *, written: bool = False) -> list[T]:
-        """A list of objects as structs; `written` says that their numbers may be texts."""
-        try:
-            return msgspec.convert(values, list[kind], strict=not written)  # type: ignore[valid-type]
-        except msgspec.ValidationError as error:
-            problem, _, path = str(error).rstrip("`").partition(" - at `$")
-            found = values
-            for name, number in _STEP.findall(path):
-                found = found[name] if name else found[int(number)]
-            fields = ", ".join(kind.__struct_fields__)
-            expected = f"a list of objects with {fields} ({problem}{path and ' at '}{path})"
-            raise self.bad(found, expected) from None
 
 
 def one_by_one(group: Group, shots: Sequence[tuple[Example, ...]] = ()) -> Iterable[Single]:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from harness.data.sampling import choose
-from harness_perrecbench.data.layout import GROUPS, Spot, one_by_one, wrong_domain
+from harness.data.table_cell import TableCell
+from harness_perrecbench.data.layout import GROUPS, one_by_one, wrong_domain
 from harness_perrecbench.data.members import (
     Members,
     chosen_groups,
@@ -139,7 +140,7 @@ def _listed(dataset: Dataset, table: Table) -> dict[str, Asked]:
     listed: dict[str, Asked] = {}
     again = 0
     for row, values in table.rows():
-        spot = Spot(table=table, row=row, column="history_len")
+        spot = TableCell(table=table, row=row, column="history_len")
         if not 1 <= values["rating"] <= 5:
             raise table.bad(row, "rating", values["rating"], "a rating from 1 to 5")
         if values["history_len"] < 0:
@@ -160,9 +161,9 @@ def _listed(dataset: Dataset, table: Table) -> dict[str, Asked]:
 
 def _drawn(table: Table, most: int, *, seed: int) -> dict[str, Asked]:
     """Behaviours drawn from all histories; of several of one user and item the first may be."""
-    fit: dict[str, tuple[str, int, Bought, Spot]] = {}
+    fit: dict[str, tuple[str, int, Bought, TableCell]] = {}
     for row, values in table.rows():
-        spot = Spot(table=table, row=row, column="history")
+        spot = TableCell(table=table, row=row, column="history")
         seen: set[str] = set()
         for place, one in enumerate(spot.read(values["history"], Bought)):
             if place > MORE_THAN and one.parent_asin not in seen:

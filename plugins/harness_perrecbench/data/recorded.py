@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from harness import DataError
+from harness.data.table_cell import TableCell
 from harness.hashing import digest
 from harness_perrecbench.data.layout import (
     RECORDED_GROUPS,
-    Spot,
     Stars,
     one_by_one,
     wrong_domain,
@@ -127,7 +127,7 @@ def _read(dataset: Dataset, split: str, options: Options) -> dict[str, RecordedG
     groups: dict[str, RecordedGroup] = {}
     later = 0
     for row, values in table.rows():
-        spot = Spot(table=table, row=row, column="users")
+        spot = TableCell(table=table, row=row, column="users")
         if split == "test":
             id = values["item"]
             ranks = _ranks(*orders[id], of_order=True) if id in orders else ()
@@ -145,7 +145,7 @@ def _read(dataset: Dataset, split: str, options: Options) -> dict[str, RecordedG
 
 
 def _members(
-    recorded: list[Any], ranks: tuple[int, ...], spot: Spot, options: Options
+    recorded: list[Any], ranks: tuple[int, ...], spot: TableCell, options: Options
 ) -> tuple[Member, ...]:
     users = spot.read(recorded, _User, written=True)
     if len(users) != MEMBERS[options.level]:
@@ -163,7 +163,7 @@ def _members(
     return members
 
 
-def _member(user: _User, raw: Any, rank: int | None, spot: Spot, options: Options) -> Member:
+def _member(user: _User, raw: Any, rank: int | None, spot: TableCell, options: Options) -> Member:
     """A user as recorded; one without an id has a digest of all that was recorded of them."""
     if len(user.history) < options.k:
         expected = f"at least {options.k} of each user, the task's option `k`"
@@ -189,20 +189,20 @@ def _member(user: _User, raw: Any, rank: int | None, spot: Spot, options: Option
     )
 
 
-def _orders(dataset: Dataset) -> dict[str, tuple[Spot, list[Any]]]:
+def _orders(dataset: Dataset) -> dict[str, tuple[TableCell, list[Any]]]:
     """The true orders of groups, strongest preference first, where they are whole."""
     if not dataset.has(_LABELS):
         return {}
     table = dataset.table(_LABELS)
-    orders: dict[str, tuple[Spot, list[Any]]] = {}
+    orders: dict[str, tuple[TableCell, list[Any]]] = {}
     for row, values in table.rows():
         if values["order"] is not None:
-            spot = Spot(table=table, row=row, column="order")
+            spot = TableCell(table=table, row=row, column="order")
             orders.setdefault(values["item"], (spot, values["order"]))
     return orders
 
 
-def _ranks(spot: Spot, numbers: list[Any], *, of_order: bool) -> tuple[int, ...]:
+def _ranks(spot: TableCell, numbers: list[Any], *, of_order: bool) -> tuple[int, ...]:
     """The rank of each user, from these or from the users' numbers in their order."""
     places = range(1, len(numbers) + 1)
     are_whole = all(type(one) is int for one in numbers)

@@ -12,12 +12,12 @@ import msgspec
 from msgspec import Meta
 
 from harness import DataTool
+from harness.data.table_cell import TableCell
 from harness.errors import DataError, UsageError
 from harness.results.report import Axis, Bars, Cell, Figure, Report, Sheet
 from harness_perrecbench.data.layout import (
     ALWAYS,
     GROUPS,
-    Spot,
     domains,
     open_levels,
     refuse_recorded,
@@ -237,7 +237,9 @@ def _place(data: Path, domain: str) -> Path:
 
 def _histories(table: Table) -> dict[str, list[Rating]]:
     return {
-        values["user"]: Spot(table=table, row=row, column="history").read(values["history"], Rating)
+        values["user"]: TableCell(table=table, row=row, column="history").read(
+            values["history"], Rating
+        )
         for row, values in table.rows()
     }
 
@@ -247,7 +249,7 @@ def _reviews(
 ) -> Iterator[Review]:
     table = dataset.table(name)
     for row, values in table.rows():
-        spot = Spot(table=table, row=row, column="groups")
+        spot = TableCell(table=table, row=row, column="groups")
         for user in spot.read(values["groups"][0], User) if values["groups"] else ():
             if user.user_id not in histories:
                 raise DataError(

@@ -13,7 +13,8 @@ from msgspec import Meta
 
 from harness import DataTool
 from harness.data.table_cell import TableCell
-from harness.errors import DataError, UsageError
+from harness.data.token_counts import TokenCounter, token_counter
+from harness.errors import DataError
 from harness.results.report import Axis, Bars, Cell, Figure, Report, Sheet
 from harness_perrecbench.data.layout import (
     ALWAYS,
@@ -54,82 +55,6 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
             "transformers; without it words between white space are counted"
         ),
     ] = None
-
-
-WORDS = "words between white space"
-BATCH = 1000
-
-
-@dataclass(frozen=True, kw_only=True)
-class Counter:
-    """How many tokens each of some texts has, and by which tokenizer."""
-
-    name: str
-    count: Callable[[list[str]], list[int]]
-
-    def lengths(self, texts: Iterable[str]) -> dict[str, int]:
-        """The tokens of each text, of each distinct one once."""
-        every = list(dict.fromkeys(texts))
-        found: dict[str, int] = {}
-        for start in range(0, len(every), BATCH):
-            part = every[start : start + BATCH]
-            found.update(zip(part, self.count(part), strict=True))
-        return found
-
-
-def counter(name: str | None) -> Counter:
-    """A counter by white space, or by the tokenizer of that name, file or model.
-
-    UsageError where no package for tokenizers is installed, DataError where this one cannot be had.
-    """
-    if name is None:
-        return Counter(name=WORDS, count=lambda texts: [len(text.split()) for text in texts])
-    load = _loader(name)
-    try:
-        count = load(name)
-    except Exception as error:  # a package of others, which reads files and asks the hub
-        raise DataError(
-            "the tokenizer cannot be loaded",
-            where="--tokenizer",
-            found=f"{name}: {error}",
-            expected="a tokenizer.json, or the name of a model on the hub that has one",
-            hint="without --tokenizer, words are counted",
-        ) from error
-    return Counter(name=name, count=count)
-
-
-def _loader(name: str) -> Callable[[str], Callable[[list[str]], list[int]]]:
-    """How tokenizers are loaded here."""
-    from importlib.util import find_spec
-
-    if find_spec("tokenizers") is not None:
-        return _with_tokenizers
-    if find_spec("transformers") is not None:
-        return _with_transformers
-    raise UsageError(
-        "no package for tokenizers is installed",
-        where="--tokenizer",
-        found=name,
-        expected="the package tokenizers or transformers",
-        hint="pip install tokenizers; or leave --tokenizer away, and words are counted",
-    )
-
-
-def _with_tokenizers(name: str) -> Callable[[list[str]], list[int]]:
-    from tokenizers import Tokenizer  # type: ignore[import-not-found,unused-ignore]
-
-    loaded: Any
-    loaded = Tokenizer.from_file(name) if Path(name).is_file() else Tokenizer.from_pretrained(name)
-    return lambda texts: [
-        len(one.ids) for one in loaded.encode_batch(texts, add_special_tokens=False)
-    ]
-
-
-def _with_transformers(name: str) -> Callable[[list[str]], list[int]]:
-    from transformers import AutoTokenizer  # type: ignore[import-not-found,unused-ignore]
-
-    loaded: Any = AutoTokenizer.from_pretrained(name)
-    return lambda texts: [len(ids) for ids in loaded(texts, add_special_tokens=False)["input_ids"]]
 
 
 class Rating(msgspec.Struct, frozen=True):
@@ -270,7 +195,7 @@ def _rated(history: list[Rating], item: str, before: int) -> Rating | None:
 
 def run(options: Options) -> Report:
     """Statistics and histograms of the groups in a folder."""
-    tokens = counter(options.tokenizer)
+    tokens = token_counter(options.tokenizer)
     groups = read_groups(options.data, options.domain)
     splits = {"to test": _once(groups.test), "held out": _once(groups.held_out)}
     return Report(
@@ -280,7 +205,7 @@ def run(options: Options) -> Report:
     )
 
 
-def statistics(groups: Groups, tokens: Counter) -> Sheet:
+def statistics(groups: Groups, tokens: TokenCounter) -> Sheet:
     """Table 4 for each level and for all, beside the paper's."""
     lengths = tokens.lengths(
         groups.text(item)

@@ -162,8 +162,9 @@ def by_products(adapters: Sequence[Adapter], weights: Sequence[float]) -> Adapte
         )
         for name in modules
     }
-    rank = sum(each.rank for each in adapters)
-    return _merged(adapters, a, b, rank=rank, alpha=rank)
+    first, rank = adapters[0], sum(each.rank for each in adapters)
+    config = {**first.config, "r": rank, "lora_alpha": rank, "use_rslora": False}
+    return Adapter(folder=first.folder, config=config, a=a, b=b)
 
 
 def by_factors(adapters: Sequence[Adapter], weights: Sequence[float]) -> Adapter:
@@ -271,19 +272,6 @@ def write(adapter: Adapter, folder: Path) -> None:
     atomic_write(folder / WEIGHTS, data, option="--out")
     config = json.dumps(adapter.config, indent=2, sort_keys=True, ensure_ascii=False)
     atomic_write(folder / CONFIG, config.encode() + b"\n", option="--out")
-
-
-def _merged(
-    adapters: Sequence[Adapter],
-    a: dict[str, np.ndarray],
-    b: dict[str, np.ndarray],
-    *,
-    rank: int,
-    alpha: float,
-) -> Adapter:
-    first = adapters[0]
-    config = {**first.config, "r": rank, "lora_alpha": alpha, "use_rslora": False}
-    return Adapter(folder=first.folder, config=config, a=a, b=b)
 
 
 def _config(file: Path) -> dict[str, Any]:

@@ -60,3 +60,16 @@ def analysis_in(
         run=getattr(found, run),
         options=getattr(found, options, NoOptions),
     )
+
+
+def data_tool_in(
+    module: str, *, name: str, description: str, run: str = "run", options: str = "Options"
+) -> DataTool:
+    """The data tool that a function of a module makes, as `analysis_in` makes an analysis."""
+    found = importlib.import_module(module)
+    return DataTool(
+        name=name,
+        description=description,
+        run=getattr(found, run),
+        options=getattr(found, options, NoOptions),
+    )

@@ -64,28 +64,28 @@ ANALYSES = {
 }
 """Each analysis: its module, function and type of options, and what it shows."""
 
-TOOLS = (
-    ("perrec-groups", "data", "grouping.build:GROUPS_TOOL", "build user groups from review logs"),
-    (
-        "perrec-describe",
+TOOLS = {
+    "perrec-groups": ("data", "grouping.build", "Settings", "build user groups from review logs"),
+    "perrec-describe": (
         "data",
-        "grouping.describe:DESCRIBE_TOOL",
+        "grouping.describe",
+        "Options",
         "tell what a folder of groups holds",
     ),
-    (
-        "sft-export",
+    "sft-export": (
         "perrec",
-        "tuning.sft_export:SFT_EXPORT",
+        "tuning.sft_export",
+        "Settings",
         "write training data from held-out groups",
     ),
-    (
-        "merge-adapters",
+    "merge-adapters": (
         "perrec",
-        "tuning.adapters:MERGE_ADAPTERS",
+        "tuning.adapters",
+        "Options",
         "merge adapters trained pointwise, pairwise and listwise into one",
     ),
-)
-"""Each tool, the command that it is under, where it is, and what it does."""
+}
+"""Each tool: the command that it is under, its module, the type of its options, what it does."""
 
 
 @hookimpl
@@ -122,8 +122,16 @@ def register_analyses(register: RegisterAnalysis) -> None:
 @hookimpl
 def register_data_tools(register: RegisterDataTool) -> None:
     """Adds the tools for review logs and data folders, and those of `harness perrec`."""
-    for name, command, place, description in TOOLS:
-        make = partial(resolve_name, f"{PACKAGE}.{place}")
+    from harness.pipeline.tools import data_tool_in
+
+    for name, (command, module, options, description) in TOOLS.items():
+        make = partial(
+            data_tool_in,
+            f"{PACKAGE}.{module}",
+            name=name,
+            description=description,
+            options=options,
+        )
         register(name, make, description=description, command=command)
 
 

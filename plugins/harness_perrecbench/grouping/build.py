@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harness import DataTool
 from harness.hashing import stable_int
 from harness.results.report import Report, Sheet
 from harness.results.tool_report import settings_without, write_json
@@ -46,7 +45,11 @@ def run(settings: Settings) -> Report:
     for name, drawn in made.items():
         place = writing.folder_of(settings.out, name)
         _write(place, drawn, users[name], words=words, items=items)
-    written = [Written.of(name, drawn) for name, every in made.items() for drawn in every]
+    written = [
+        Written(folder=name, level=one.level, test=len(one.test), held_out=len(one.held_out))
+        for name, every in made.items()
+        for one in every
+    ]
     write_json(
         settings.out / writing.RECORD, account(log, pool, written, settings), option=writing.OUT
     )
@@ -60,6 +63,15 @@ def run(settings: Settings) -> Report:
         ),
         notes=notes(log, written, settings),
     )
+
+
+class Written(NamedTuple):
+    """How many groups of a level a folder holds."""
+
+    folder: str
+    level: Level
+    test: int
+    held_out: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -235,29 +247,12 @@ def _write(
     writing.write_object(place / writing.ITEMS, ((item, items[item]) for item in shown))
 
 
-@dataclass(frozen=True, kw_only=True)
-class Written:
-    """How many groups of a level a folder holds."""
-
-    folder: str
-    level: Level
-    test: int
-    held_out: int
-
-    @classmethod
-    def of(cls, folder: str, drawn: Drawn) -> Written:
-        """The same of groups that were drawn."""
-        return cls(
-            folder=folder, level=drawn.level, test=len(drawn.test), held_out=len(drawn.held_out)
-        )
-
-
 def written_groups(written: Sequence[Written]) -> Sheet:
     """The groups of each folder and level."""
     return Sheet(
         title="Groups written",
         columns=("folder", "level", "to test", "held out"),
-        rows=tuple((one.folder, one.level, one.test, one.held_out) for one in written),
+        rows=tuple(written),
     )
 
 
@@ -295,13 +290,5 @@ def account(log: Log, pool: Pool, written: Sequence[Written], settings: Settings
         "time_unit": "seconds" if log.ticks == 1 else "milliseconds",
         "rows_left_out": log.left_out,
         "rules": pool.left.json(),
-        "groups": [asdict(one) for one in written],
+        "groups": [one._asdict() for one in written],
     }
-
-
-GROUPS_TOOL = DataTool(
-    name="perrec-groups",
-    description="build user groups from review logs",
-    run=run,
-    options=Settings,
-)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from harness import DataTool
 from harness.data.table_cell import TableCell
 from harness.data.token_counts import TokenCounter, token_counter
 from harness.errors import DataError
@@ -344,11 +343,3 @@ def _day(review: Review) -> date | None:
         return None
     seconds = time / MILLISECONDS_A_SECOND if abs(time) > LARGEST_SECONDS else time
     return datetime.fromtimestamp(seconds, tz=UTC).date()
-
-
-DESCRIBE_TOOL = DataTool(
-    name="perrec-describe",
-    description="tell what a folder of groups holds",
-    run=run,
-    options=Options,
-)

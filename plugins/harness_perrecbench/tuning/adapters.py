@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
-from harness import DataError, DataTool
+from harness import DataError
 from harness.errors import UsageError
 from harness.results.files import atomic_write, storage_error
 from harness.results.report import Report, Sheet
@@ -132,14 +132,6 @@ def run(options: Options) -> Report:
         ),
     )
     return Report(sheets=(sheet,))
-
-
-MERGE_ADAPTERS = DataTool(
-    name="merge-adapters",
-    description="merge adapters trained pointwise, pairwise and listwise into one",
-    run=run,
-    options=Options,
-)
 
 
 def by_products(adapters: Sequence[Adapter], weights: Sequence[float]) -> Adapter:

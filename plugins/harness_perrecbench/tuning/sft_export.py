@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 import msgspec
 from msgspec import Meta
 
-from harness import DataError, DataTool
+from harness import DataError
 from harness.errors import UsageError
 from harness.hashing import digest_bytes, stable_int
 from harness.results.files import atomic_writer, storage_error
@@ -392,11 +392,3 @@ def _notes(files: list[Path], settings: Settings) -> tuple[str, ...]:
 
 def _named(traces: Iterable[Trace]) -> int:
     return sum(len(trace) == 3 for trace in traces)
-
-
-SFT_EXPORT = DataTool(
-    name="sft-export",
-    description="write training data from held-out groups",
-    run=run,
-    options=Settings,
-)

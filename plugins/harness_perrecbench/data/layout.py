@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
@@ -57,6 +58,16 @@ def domains(folder: Path) -> list[str]:
 
 
 Stars: TypeAlias = Annotated[float, msgspec.Meta(ge=1, le=5)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FoundGroup:
+    """A group of the data: what its users rated, who they are, and their true ranks, if known."""
+
+    id: str
+    about: str
+    users: frozenset[str]
+    ranks: tuple[int, ...]
 
 
 def one_by_one(group: Group, shots: Sequence[tuple[Example, ...]] = ()) -> Iterable[Single]:

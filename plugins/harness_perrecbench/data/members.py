@@ -7,13 +7,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import fsum
 from random import Random
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.structs import replace
 
 from harness import DataError
 from harness.chance import drawn
 from harness.hashing import stable_int
+from harness_perrecbench.data.layout import FoundGroup
 from harness_perrecbench.data.tables import (
     Asked,
     Bought,
@@ -194,23 +195,7 @@ def average_of_others(ratings: Iterable[tuple[str, float]], user: str) -> float 
     return average(others) if others else None
 
 
-class Labelled(Protocol):
-    """A group: its id, what it is about, its users, and their true ranks where there are any."""
-
-    @property
-    def id(self) -> str: ...
-
-    @property
-    def about(self) -> str: ...
-
-    @property
-    def users(self) -> frozenset[str]: ...
-
-    @property
-    def ranks(self) -> tuple[int, ...]: ...
-
-
-L = TypeVar("L", bound=Labelled)
+G = TypeVar("G", bound=FoundGroup)
 
 
 def come_from_groups(options: Options) -> bool:
@@ -224,8 +209,8 @@ def show_profiles(options: Options) -> bool:
 
 
 def chosen_groups(
-    group: Labelled, held: Sequence[L], options: Options, *, seed: int
-) -> list[tuple[L, tuple[int, ...]]]:
+    group: FoundGroup, held: Sequence[G], options: Options, *, seed: int
+) -> list[tuple[G, tuple[int, ...]]]:
     """Held-out groups as examples of a group, each with the places of the users that it shows.
 
     They are about something else and of other users: what else these rated could show what they
@@ -287,7 +272,7 @@ def solved(query: Thing, members: tuple[Member, ...], options: Options) -> Examp
     return Example(query=query, members=members, answer=_answer(members, options))
 
 
-def _places(group: Labelled, options: Options, rng: Random) -> tuple[int, ...]:
+def _places(group: FoundGroup, options: Options, rng: Random) -> tuple[int, ...]:
     """Which users an example shows: two of them where pairs are asked about, else all."""
     places = range(len(group.ranks))
     return tuple(drawn(rng, places, 2) if options.ask == "pairwise" else places)

@@ -13,6 +13,7 @@ from harness.data.table_cell import TableCell
 from harness.hashing import digest
 from harness_perrecbench.data.layout import (
     RECORDED_GROUPS,
+    FoundGroup,
     Stars,
     one_by_one,
     wrong_domain,
@@ -43,23 +44,11 @@ class _Rated(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecordedGroup:
-    """A group as a row has it, its members as questions show them, and its true ranks, if known."""
+class RecordedGroup(FoundGroup):
+    """A group with its members as questions show them; its thing is known by its title alone."""
 
-    id: str
     query: Thing
     members: tuple[Member, ...]
-    ranks: tuple[int, ...]
-
-    @property
-    def about(self) -> str:
-        """What the users rated: held-out groups name it by its title alone."""
-        return self.query.title
-
-    @property
-    def users(self) -> frozenset[str]:
-        """The ids of the users."""
-        return frozenset(member.id for member in self.members)
 
 
 def load_recorded(dataset: Dataset, options: Options) -> Loaded:
@@ -138,7 +127,14 @@ def _read(dataset: Dataset, split: str, options: Options) -> dict[str, RecordedG
         if id not in groups:
             [query] = spot.beside("query").read([values["query"]], Thing)
             members = _members(values["users"], ranks, spot, options)
-            groups[id] = RecordedGroup(id=id, query=query, members=members, ranks=ranks)
+            groups[id] = RecordedGroup(
+                id=id,
+                about=query.title,
+                users=frozenset(member.id for member in members),
+                ranks=ranks,
+                query=query,
+                members=members,
+            )
     if later:
         dataset.note("groups left out as not the first of their item", later)
     return groups

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 
 from harness.data.table_cell import TableCell
-from harness_perrecbench.data.layout import Stars, wrong_size
+from harness_perrecbench.data.layout import FoundGroup, Stars, wrong_size
 from harness_perrecbench.records import MEMBERS, Behaviour, Options, Thing
 from harness_perrecbench.taus import DIGITS, ranks_of
 
@@ -47,22 +47,10 @@ class Asked:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AskedGroup:
-    """Users before one thing, the group's id, and their true ranks."""
+class AskedGroup(FoundGroup):
+    """Users before one thing, which the group is named after."""
 
-    id: str
     asked: tuple[Asked, ...]
-    ranks: tuple[int, ...]
-
-    @property
-    def about(self) -> str:
-        """The thing that they all rated."""
-        return self.id
-
-    @property
-    def users(self) -> frozenset[str]:
-        """Those who did."""
-        return frozenset(one.user for one in self.asked)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -188,6 +176,8 @@ def _group(item: str, group: Any, spot: TableCell, options: Options) -> AskedGro
         raise spot.bad(ids, "each user of a group once")
     return AskedGroup(
         id=item,
+        about=item,
+        users=frozenset(ids),
         asked=tuple(
             Asked(
                 user=user.user_id,

@@ -7,10 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from harness.errors import UsageError
 from harness.results.report import Axis, Figure, Points, Report, Sheet
 from harness.results.result_grid import row_name, short_runs
-from harness_perrecbench.analyses.grid import read_columns, rows_of, setting_of
+from harness_perrecbench.analyses.grid import no_task, read_columns, rows_of, setting_of
 
 if TYPE_CHECKING:
     from harness import KeptTask
@@ -53,9 +52,9 @@ def errors(tasks: Sequence[KeptTask], options: object) -> Report:
     """Pearson's r over configurations at each level, and a figure for MAE and for RMSE."""
     found = list(configurations(tasks))
     if not found:
-        raise UsageError(
+        raise no_task(
+            tasks,
             "no task predicts ratings of groups",
-            found=", ".join(dict.fromkeys(task.task.name for task in tasks)),
             expected="a task with ask: pointwise, best with one with ask: rating beside",
         )
     return Report(sheets=(listed(found), correlations(found)), figures=tuple(figures(found)))
@@ -218,11 +217,7 @@ def positions(tasks: Sequence[KeptTask], options: object) -> Report:
         if len(levels) > 1:
             rows.append((row.name, "all", *shown(sum(levels.values(), Counter()))))
     if not rows:
-        raise UsageError(
-            "no task asks pairwise",
-            found=", ".join(dict.fromkeys(task.task.name for task in tasks)),
-            expected="a task with ask: pairwise",
-        )
+        raise no_task(tasks, "no task asks pairwise", expected="a task with ask: pairwise")
     sheet = Sheet(
         title="Pairwise answers by position",
         columns=("model", "level", *COLUMNS),

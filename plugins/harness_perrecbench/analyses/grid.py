@@ -102,14 +102,20 @@ GRID = ResultGrid[Cell](
 )
 
 
+def no_task(tasks: Iterable[KeptTask], problem: str, *, expected: str) -> UsageError:
+    """The error for tasks of which an analysis can use none."""
+    names = dict.fromkeys(task.task.name for task in tasks)
+    return UsageError(problem, found=", ".join(names), expected=expected)
+
+
 def ranked(tasks: Iterable[KeptTask]) -> list[KeptTask]:
     """The tasks that ask for rankings of groups; UsageError where there is none."""
     every = list(tasks)
     found = [task for task in every if cell_of(task) in CELLS]
     if not found:
-        raise UsageError(
+        raise no_task(
+            every,
             "no task asks for rankings of groups",
-            found=", ".join(dict.fromkeys(task.task.name for task in every)),
             expected="a task with ask: pointwise, pairwise or listwise",
         )
     return found

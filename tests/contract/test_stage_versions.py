@@ -3,24 +3,12 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
-from pathlib import Path
 
 import pytest
+from golden import stage_code as tool
 
 from harness.testing.code import normal, reach
 from harness.testing.versions import complaints, read_pins
-
-
-def _tool():
-    path = Path(__file__).resolve().parents[1] / "golden" / "stage_code.py"
-    spec = importlib.util.spec_from_file_location("stage_code", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-tool = _tool()
 
 
 def test_every_version_is_pinned_to_its_code():

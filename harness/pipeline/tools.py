@@ -43,12 +43,13 @@ class DataTool:
     options: type[msgspec.Struct] = NoOptions
 
 
-def analysis_in(module: str, *, name: str, description: str) -> Analysis:
-    """The analysis that a module makes: its `run` and, where it has some, its `Options`."""
-    found = importlib.import_module(module)
-    return Analysis(
-        name=name,
-        description=description,
-        run=found.run,
-        options=getattr(found, "Options", NoOptions),
-    )
+def analysis_from(function: str, *, name: str, description: str) -> Analysis:
+    """The analysis that a function makes; its options are of the type that it annotates.
+
+    analysis_from("harness_mine.analyses.scores.forest", name="mine-forest", description="…")
+    """
+    module_name, _, function_name = function.rpartition(".")
+    module = importlib.import_module(module_name)
+    run = getattr(module, function_name)
+    options = getattr(module, run.__annotations__["options"], NoOptions)
+    return Analysis(name=name, description=description, run=run, options=options)

@@ -77,7 +77,7 @@ def verified_categories(profile: Profile, verification: Verification) -> tuple[i
     return tuple(sorted(id for id in verified if id is not None))
 
 
-def columns(
+def scores_of(
     profile: Profile, options: Options, oracle: Collection[int] | None = None
 ) -> dict[str, Number]:
     """Every score of a user; recall is of the oracle, the user's own categories where none."""
@@ -97,7 +97,7 @@ def columns(
     }
 
 
-def told_apart(numbers: Mapping[str, Number]) -> tuple[dict[str, float], dict[str, str]]:
+def split_missing(numbers: Mapping[str, Number]) -> tuple[dict[str, float], dict[str, str]]:
     """The columns that have a number, and those that have none with the cause."""
     values = {name: one for name, one in numbers.items() if not isinstance(one, Missing)}
     causes = {name: one.cause for name, one in numbers.items() if isinstance(one, Missing)}

@@ -15,7 +15,7 @@ from harness_gistbench.counting import (
     told,
     user_counts,
 )
-from harness_gistbench.formulas import at_worst, columns, told_apart, verified_categories
+from harness_gistbench.formulas import at_worst, scores_of, split_missing, verified_categories
 from harness_gistbench.profiles import (
     Missing,
     chapters,
@@ -88,8 +88,8 @@ def scored_against(
     """
     if score.details is None:
         return score
-    values, missing = told_apart(columns(score.details, options, oracle))
-    lowest, _ = told_apart(columns(at_worst(score.details), options, oracle))
+    values, missing = split_missing(scores_of(score.details, options, oracle))
+    lowest, _ = split_missing(scores_of(at_worst(score.details), options, oracle))
     counts = {words: number for words, number in score.counts.items() if words != EMPTY_ORACLE}
     if not oracle and "ig_r" in values:
         counts[EMPTY_ORACLE] = 1

@@ -1,34 +1,41 @@
-"""How much of the taxonomy the named interests reach: by model, and of one model against all."""
+"""How much of the taxonomy the named interests reach, and how few categories hold most of them."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
 from harness.errors import UsageError, did_you_mean
-from harness.results.report import Axis, Bars, Cell, Figure, Report, Rule, Sheet
-from harness_gistbench.analyses.comparing import (
+from harness.results.report import Axis, Bars, Figure, Line, Report, Rule, Sheet
+from harness_gistbench.analyses.compared_runs import (
     Run,
     TableOptions,
-    by_dataset,
-    by_model,
-    comparable,
-    people,
+    compare,
+    grouped,
+    published,
     share,
 )
 from harness_gistbench.interests import folded
-from harness_gistbench.published import published_sheet, rows
 from harness_gistbench.taxonomy import categories, told
 
 if TYPE_CHECKING:
     from harness import KeptTask
+    from harness.results.report import Cell
+
+HELD = (50, 80, 90)
+CONCENTRATION_NOTES = (
+    "categories from the largest on, as a share of the whole taxonomy, empty ones included",
+    "each user's interest counts once, however many users have it; unmapped ones do not count",
+)
 
 
-class Options(TableOptions, frozen=True, kw_only=True):
-    """What may be asked of the analysis."""
+class CoverageOptions(TableOptions, frozen=True, kw_only=True):
+    """Which model is compared with all."""
 
     model: Annotated[
         str | None,
@@ -45,27 +52,26 @@ class Reach:
     unmapped: set[str] = field(default_factory=set)
 
 
-def run(tasks: Sequence[KeptTask], options: Options) -> Report:
-    """Categories with an interest, verified or not."""
-    runs, notes = comparable(tasks, options)
-    size = taxonomy_size(runs)
-    models = {model: reach(group) for model, group in by_model(runs).items()}
+def coverage(tasks: Sequence[KeptTask], options: CoverageOptions) -> Report:
+    """Categories with an interest, verified or not: by model, and of one model against all."""
+    compared = compare(tasks, options)
+    size = taxonomy_size(compared.runs)
+    models = {model: reach(group) for model, group in compared.by_model().items()}
     chosen = chosen_model(models, options.model)
-    together = {dataset: reach(group) for dataset, group in by_dataset(runs).items()}
-    alone = by_dataset(one for one in runs if one.model == chosen)
+    together = {dataset: reach(group) for dataset, group in compared.by_dataset().items()}
+    alone = grouped((run for run in compared.runs if run.model == chosen), lambda run: run.dataset)
     single = {dataset: reach(group) for dataset, group in alone.items()}
-    sheets = [model_sheet(models, size), dataset_sheet(chosen, single, together, size)]
-    if options.published:
-        sheets += [published_sheet(rows.Coverage), published_sheet(rows.DatasetCoverage)]
-    return Report(
-        sheets=(*sheets, people(runs)),
-        figures=(
-            bars("categories by model", models, size),
-            bars(f"categories by dataset, {chosen} alone", single, size),
-            bars("categories by dataset, all models", together, size),
-        ),
-        notes=notes,
+    sheets = [
+        model_sheet(models, size),
+        dataset_sheet(chosen, single, together, size),
+        *published(options, "coverage", "dataset_coverage"),
+    ]
+    figures = (
+        bars("categories by model", models, size),
+        bars(f"categories by dataset, {chosen} alone", single, size),
+        bars("categories by dataset, all models", together, size),
     )
+    return compared.report(sheets, figures, recall=False)
 
 
 def reach(runs: Iterable[Run]) -> Reach:
@@ -163,4 +169,70 @@ def bars(title: str, reached: Mapping[str, Reach], size: int) -> Figure:
             ),
             Rule(label=f"all {size}", at=float(size)),
         ),
+    )
+
+
+def concentration(tasks: Sequence[KeptTask], options: TableOptions) -> Report:
+    """The shares of categories that hold 50, 80 and 90 % of the interests, by model and in all."""
+    compared = compare(tasks, options)
+    size = taxonomy_size(compared.runs)
+    counts = {model: interest_counts(group) for model, group in compared.by_model().items()}
+    if len(counts) > 1:
+        counts["all models"] = sum(counts.values(), start=Counter[int]())
+    largest = {model: sorted(of.values(), reverse=True) for model, of in counts.items()}
+    sheet = Sheet(
+        title="Concentration of interests, all datasets",
+        columns=("model", "interests", *(f"% holding {held} %" for held in HELD), "Gini"),
+        rows=tuple((model, *concentration_cells(one, size)) for model, one in largest.items()),
+        notes=CONCENTRATION_NOTES,
+        digits=2,
+    )
+    figure = Figure(
+        title="interests held by the largest categories",
+        x=Axis(label="categories, %", low=0.0, high=100.0),
+        y=Axis(label="interests, %", low=0.0, high=100.0),
+        marks=tuple(curve(model, one, size) for model, one in largest.items() if one),
+    )
+    return compared.report([sheet, *published(options, "concentration")], [figure], recall=False)
+
+
+def interest_counts(runs: Iterable[Run]) -> Counter[int]:
+    """How many interests of all users each category holds."""
+    return Counter(
+        interest.category
+        for run in runs
+        for _, profile in run.profiles()
+        for interest in profile.interests
+        if interest.category is not None
+    )
+
+
+def concentration_cells(counts: Sequence[int], size: int) -> tuple[Cell, ...]:
+    """The cells of one model's counts, largest first."""
+    if not counts:
+        return (0, *(None for _ in HELD), None)
+    shares = (100 * holding(counts, held) / size for held in HELD)
+    return (sum(counts), *shares, gini(counts, size))
+
+
+def holding(counts: Sequence[int], percent: int) -> int:
+    """How many of the largest categories hold at least that share of all interests."""
+    enough = percent * sum(counts)
+    return 1 + sum(100 * upto < enough for upto in accumulate(counts))
+
+
+def gini(counts: Sequence[int], size: int) -> float:
+    """The Gini coefficient over all categories of the taxonomy: 0 where all hold the same."""
+    total = sum(counts)
+    weighted = sum((size - rank) * count for rank, count in enumerate(counts))
+    return (2 * weighted / total - size - 1) / size
+
+
+def curve(model: str, counts: Sequence[int], size: int) -> Line:
+    """From nothing to all interests."""
+    total = sum(counts)
+    return Line(
+        label=model,
+        x=tuple(100 * rank / size for rank in range(len(counts) + 1)),
+        y=(0.0, *(100 * upto / total for upto in accumulate(counts))),
     )

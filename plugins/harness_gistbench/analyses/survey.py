@@ -1,43 +1,40 @@
-"""Models against the interests that users stated themselves, and against their own scores."""
+"""Models against what is known elsewhere: interests that users stated, and figures of the models.
+
+The paper does not say how its survey's labels were matched, so the matching is ours: the mapping
+file where one is given, else the exact id or name of a category, else the category that the runs'
+own taxonomist gave to the very same words.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import msgspec
 
+from harness.errors import UsageError
+from harness.results.beside import names_of, read_figures, table
 from harness.results.report import Axis, Figure, Points, Report, Sheet
-from harness_gistbench.analyses.comparing import (
+from harness_gistbench.analyses.compared_runs import (
     ComparisonOptions,
     Run,
-    by_dataset,
-    comparable,
-    oracle_notes,
+    compare,
     percent,
+    published,
     rescored,
     results,
     withheld,
 )
-from harness_gistbench.analyses.stated import (
-    MAPPING,
-    RUNS,
-    TAXONOMY,
-    UNMAPPED,
-    Stated,
-    mapped,
-    named_in,
-    names_of,
-    read_mapping,
-    read_stated,
-)
+from harness_gistbench.interests import folded
+from harness_gistbench.taxonomy import categories
 
 if TYPE_CHECKING:
     from harness import KeptTask, Score
     from harness.results.report import Cell
-    from harness_gistbench.records import Profile
+    from harness_gistbench.records import Category, Profile
 
 TITLES = {
     "s_prec": "S-Prec",
@@ -51,9 +48,14 @@ STATISTICS: tuple[Literal["median", "mean"], ...] = ("median", "mean")
 SHOWN = 10
 """How many stated interests without a category are named."""
 
+MAPPING = "the mapping file"
+TAXONOMY = "the taxonomy"
+RUNS = "the runs' mapping"
+UNMAPPED = "nothing"
 
-class Options(ComparisonOptions, frozen=True, kw_only=True):
-    """What is laid beside the runs."""
+
+class SurveyOptions(ComparisonOptions, frozen=True, kw_only=True):
+    """Where the stated interests are, and how they map to categories."""
 
     stated: Annotated[
         str, msgspec.Meta(description="table of stated interests: columns user, interest")
@@ -65,6 +67,28 @@ class Options(ComparisonOptions, frozen=True, kw_only=True):
         ),
     ] = ""
     published: Annotated[bool, msgspec.Meta(description="show the paper's table beside")] = False
+
+
+class OutsideOptions(ComparisonOptions, frozen=True, kw_only=True):
+    """Where the figures are, and which of them count."""
+
+    figures: Annotated[str, msgspec.Meta(description="table with a row a model")]
+    column: Annotated[str, msgspec.Meta(description="the column that holds the figure")]
+    model: Annotated[str, msgspec.Meta(description="the column that names the model")] = "model"
+    above: Annotated[
+        float | None,
+        msgspec.Meta(description="correlate also over the models whose figure is above this"),
+    ] = None
+    published: Annotated[bool, msgspec.Meta(description="show the paper's table beside")] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stated:
+    """The stated categories of each user who has any, and how the interests came to theirs."""
+
+    categories: dict[str, frozenset[int]]
+    matched: Counter[str]
+    unmapped: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,32 +119,46 @@ class Line:
         return math.sqrt(grounded * specific)
 
 
-def run(tasks: Sequence[KeptTask], options: Options) -> Report:
-    """S-Prec and S-Rec of each model, and how survey F1 and √(IG F1 · IS) correlate."""
-    from harness_gistbench.published import published_sheet, rows
-
-    runs, left_out = comparable(tasks, options)
+def survey(tasks: Sequence[KeptTask], options: SurveyOptions) -> Report:
+    """S-Prec and S-Rec of each model, and how survey F1 and √(IG F1 · IS) correlate: Table 5."""
+    compared = compare(tasks, options)
     users = read_stated(options.stated)
     matching: list[tuple[Cell, ...]] = []
     notes: list[str] = []
     lines: list[Line] = []
-    for dataset, together in by_dataset(runs).items():
+    for dataset, together in compared.by_dataset().items():
         stated = categories_of(users, together, options.mapping)
-        counts = tuple(stated.matched[name] for name in (MAPPING, TAXONOMY, RUNS, UNMAPPED))
+        counts = (stated.matched[name] for name in (MAPPING, TAXONOMY, RUNS, UNMAPPED))
         matching.append((dataset, len(users), len(stated.categories), *counts))
         if stated.unmapped:
             named = ", ".join(stated.unmapped[:SHOWN])
             notes.append(f"{dataset}: {len(stated.unmapped)} without a category, such as {named}")
-        lines += compared(together, stated)
-    sheets = [matching_sheet(matching, notes)]
-    sheets += [scores_sheet(lines, statistic) for statistic in STATISTICS]
-    sheets.append(correlations(lines))
-    if options.published:
-        sheets.append(published_sheet(rows.Survey))
+        lines += lines_of(together, stated)
+    pairs: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    for line in lines:
+        both = pairs.setdefault((line.run.dataset, f"{line.statistic}s"), [])
+        if line.survey_f1 is not None and line.own is not None:
+            both.append((line.survey_f1, line.own))
+    medians = [line for line in lines if line.statistic == "median"]
     return Report(
-        sheets=tuple(sheets),
-        figures=tuple(figures(lines)),
-        notes=(*oracle_notes(runs), *left_out),
+        sheets=(
+            matching_sheet(matching, notes),
+            *(scores_sheet(lines, statistic) for statistic in STATISTICS),
+            correlations("survey F1 and √(IG F1 · IS)", pairs),
+            *published(options, "survey"),
+        ),
+        figures=tuple(
+            model_dots(
+                "Stated interests and scores, {}",
+                (
+                    (one.run.dataset, one.run.model, percent(one.survey_f1), percent(one.own))
+                    for one in medians
+                ),
+                x="survey F1, %",
+                y="√(IG F1 · IS), %",
+            )
+        ),
+        notes=(*compared.oracle_notes(), *compared.notes),
     )
 
 
@@ -128,16 +166,14 @@ def categories_of(
     users: Mapping[str, Collection[str]], runs: Sequence[Run], mapping: str
 ) -> Stated:
     """What was stated, as categories of the taxonomy that the runs of a dataset used."""
-    from harness_gistbench.taxonomy import categories
-
     taxonomy = categories(runs[0].options.taxonomy)
-    sources = [(TAXONOMY, names_of(taxonomy)), (RUNS, named_in(runs))]
+    sources = [(TAXONOMY, categories_by_name(taxonomy)), (RUNS, named_in(runs))]
     if mapping:
         sources.insert(0, (MAPPING, read_mapping(mapping, taxonomy)))
     return mapped(users, sources)
 
 
-def compared(runs: Sequence[Run], stated: Stated) -> Iterator[Line]:
+def lines_of(runs: Sequence[Run], stated: Stated) -> Iterator[Line]:
     """The lines of the runs of one dataset, scored against what they all verified."""
     for run, scores in rescored(runs):
         chosen = [
@@ -227,20 +263,160 @@ def cells(line: Line) -> tuple[Cell, ...]:
     )
 
 
-def correlations(lines: Sequence[Line]) -> Sheet:
-    """Spearman's ρ over models, for each dataset and statistic."""
+def read_stated(path: str) -> dict[str, tuple[str, ...]]:
+    """What each user stated, each interest once."""
+    from harness.tasks.task import Column
+
+    users: dict[str, dict[str, str]] = {}
+    for _, row in table(path, "stated", {"user": Column(), "interest": Column()}).rows():
+        users.setdefault(row["user"], {}).setdefault(folded(row["interest"]), row["interest"])
+    return {user: tuple(interests.values()) for user, interests in users.items()}
+
+
+def read_mapping(path: str, taxonomy: Iterable[Category]) -> dict[str, int]:
+    """The category of each interest that a mapping file names, by folded interest."""
+    from harness.tasks.task import Column
+
+    known = categories_by_name(taxonomy)
+    mapping: dict[str, int] = {}
+    rows = table(path, "mapping", {"interest": Column(), "category": Column()})
+    for number, row in rows.rows():
+        category = known.get(folded(row["category"]))
+        if category is None:
+            raise rows.bad(number, "category", row["category"], "the id or name of a category")
+        if mapping.setdefault(folded(row["interest"]), category) != category:
+            raise rows.bad(number, "interest", row["interest"], "one category an interest")
+    return mapping
+
+
+def categories_by_name(taxonomy: Iterable[Category]) -> dict[str, int]:
+    """Each category by its id as text and by its folded name."""
+    names: dict[str, int] = {}
+    for category in taxonomy:
+        names[str(category.id)] = names[folded(category.name)] = category.id
+    return names
+
+
+def named_in(runs: Iterable[Run]) -> dict[str, int]:
+    """The category that the runs' taxonomist gave to each interest, by folded interest.
+
+    Where runs differ, the first one counts.
+    """
+    mapping: dict[str, int] = {}
+    for run in runs:
+        for _, profile in run.profiles():
+            for interest in profile.interests:
+                if interest.category is not None:
+                    mapping.setdefault(folded(interest.name), interest.category)
+    return mapping
+
+
+def mapped(
+    users: Mapping[str, Iterable[str]], sources: Iterable[tuple[str, Mapping[str, int]]]
+) -> Stated:
+    """The stated interests as categories; the first source that knows an interest decides."""
+    sources = list(sources)
+    matched: Counter[str] = Counter()
+    unmapped: dict[str, None] = {}
+    categories: dict[str, frozenset[int]] = {}
+    for user, interests in users.items():
+        found = set()
+        for interest in interests:
+            key = folded(interest)
+            source, known = next(
+                ((name, known) for name, known in sources if key in known), (UNMAPPED, {})
+            )
+            matched[source] += 1
+            if source == UNMAPPED:
+                unmapped[interest] = None
+            else:
+                found.add(known[key])
+        if found:
+            categories[user] = frozenset(found)
+    return Stated(categories=categories, matched=matched, unmapped=tuple(unmapped))
+
+
+class ModelFigures(NamedTuple):
+    """One model on one dataset: its median IG F1 in per cent, and its figure elsewhere."""
+
+    dataset: str
+    model: str
+    users: int
+    ig_f1: float | None
+    figure: float | None
+
+
+def outside(tasks: Sequence[KeptTask], options: OutsideOptions) -> Report:
+    """Spearman's ρ over models of median IG F1 and a figure that they have elsewhere."""
+    compared = compare(tasks, options)
+    figures = read_figures(options.figures, model=options.model, column=options.column)
+    models: list[ModelFigures] = []
+    notes: list[str] = []
+    for dataset, run, users in compared.rescored():
+        found = results(run, users)
+        notes += withheld(run, found)
+        names = names_of(run.model, run.task.summary.model)
+        figure = next((figures[name] for name in names if name in figures), None)
+        ig_f1 = found["ig_f1"]
+        models.append(ModelFigures(dataset, run.model, ig_f1.n, percent(ig_f1.value), figure))
+    if all(one.figure is None for one in models):
+        raise UsageError(
+            "no model of the runs has a figure",
+            where=options.figures,
+            found=", ".join(figures),
+            expected=", ".join(dict.fromkeys(one.model for one in models)),
+            hint="name the models as the runs do",
+        )
+    without = ", ".join(dict.fromkeys(one.model for one in models if one.figure is None))
+    if without:
+        notes.append(f"no figure, and so left out of the correlation: {without}")
+    table = Sheet(
+        title=f"Median IG F1 in % and {options.column}",
+        columns=("dataset", "model", "users", "IG F1", options.column),
+        rows=tuple(models),
+        notes=tuple(notes),
+    )
+    groups: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    for one in models:
+        both = [(one.figure, one.ig_f1)] if one.figure is not None and one.ig_f1 is not None else []
+        groups.setdefault((one.dataset, "all"), []).extend(both)
+        if options.above is not None:
+            name = f"{options.column} above {options.above:g}"
+            above = [pair for pair in both if pair[0] > options.above]
+            groups.setdefault((one.dataset, name), []).extend(above)
+    return Report(
+        sheets=(
+            table,
+            correlations(f"{options.column} and median IG F1", groups),
+            *published(options, "instruction_following"),
+        ),
+        figures=tuple(
+            model_dots(
+                f"{options.column} and median IG F1, {{}}",
+                ((one.dataset, one.model, one.figure, one.ig_f1) for one in models),
+                x=options.column,
+                y="median IG F1, %",
+            )
+        ),
+        notes=(*compared.oracle_notes(), *compared.notes),
+    )
+
+
+def correlations(
+    what: str, groups: Mapping[tuple[str, str], Sequence[tuple[float, float]]]
+) -> Sheet:
+    """Spearman's ρ over the models of each group, named by dataset and part."""
     from harness.stats import Undefined, spearman
 
     rows: list[tuple[Cell, ...]] = []
     notes = []
-    for (dataset, statistic), pairs in pairs_of(lines).items():
-        rho = spearman(*zip(*pairs, strict=True)) if pairs else Undefined("no models")
+    for (dataset, part), pairs in groups.items():
+        rho = spearman([x for x, _ in pairs], [y for _, y in pairs])
         if isinstance(rho, Undefined):
-            notes.append(f"{dataset}, {statistic}s: no ρ: {rho.reason}")
-        value = None if isinstance(rho, Undefined) else rho
-        rows.append((dataset, f"{statistic}s", len(pairs), value))
+            notes.append(f"{dataset}, {part}: no ρ: {rho.reason}")
+        rows.append((dataset, part, len(pairs), None if isinstance(rho, Undefined) else rho))
     return Sheet(
-        title="Spearman's ρ of survey F1 and √(IG F1 · IS), over models",
+        title=f"Spearman's ρ of {what}, over models",
         columns=("dataset", "of", "models", "ρ"),
         rows=tuple(rows),
         notes=tuple(notes),
@@ -248,31 +424,20 @@ def correlations(lines: Sequence[Line]) -> Sheet:
     )
 
 
-def pairs_of(lines: Sequence[Line]) -> dict[tuple[str, str], list[tuple[float, float]]]:
-    """Survey F1 and √(IG F1 · IS) of each model that has both, by dataset and statistic."""
-    pairs: dict[tuple[str, str], list[tuple[float, float]]] = {}
-    for line in lines:
-        both = pairs.setdefault((line.run.dataset, line.statistic), [])
-        if line.survey_f1 is not None and line.own is not None:
-            both.append((line.survey_f1, line.own))
-    return pairs
-
-
-def figures(lines: Sequence[Line]) -> Iterator[Figure]:
-    """A dot a model: survey F1 against √(IG F1 · IS), medians."""
-    shown = [line for line in lines if line.statistic == "median"]
-    for dataset in dict.fromkeys(line.run.dataset for line in shown):
-        marks = tuple(
-            Points(label=line.run.model, x=(survey,), y=(own,), names=(line.run.model,))
-            for line in shown
-            if line.run.dataset == dataset
-            and (survey := percent(line.survey_f1)) is not None
-            and (own := percent(line.own)) is not None
+def model_dots(
+    title: str,
+    models: Iterable[tuple[str, str, float | None, float | None]],
+    *,
+    x: str,
+    y: str,
+) -> Iterator[Figure]:
+    """A figure a dataset with a dot for each model that has both numbers."""
+    dots: dict[str, list[Points]] = {}
+    for dataset, model, across, up in models:
+        if across is not None and up is not None:
+            dot = Points(label=model, x=(across,), y=(up,), names=(model,))
+            dots.setdefault(dataset, []).append(dot)
+    for dataset, marks in dots.items():
+        yield Figure(
+            title=title.format(dataset), x=Axis(label=x), y=Axis(label=y), marks=tuple(marks)
         )
-        if marks:
-            yield Figure(
-                title=f"Stated interests and scores, {dataset}",
-                x=Axis(label="survey F1, %"),
-                y=Axis(label="√(IG F1 · IS), %"),
-                marks=marks,
-            )

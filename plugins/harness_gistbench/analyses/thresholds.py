@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 import msgspec
 
 from harness.results.report import Axis, Figure, Line, Report, Sheet
-from harness_gistbench.analyses.comparing import (
+from harness_gistbench.analyses.compared_runs import (
     TITLES,
     ComparisonOptions,
     Run,
-    by_dataset,
-    comparable,
-    oracle_notes,
+    compare,
     people,
     percent,
     rescored,
@@ -27,7 +25,7 @@ from harness_gistbench.records import Signal
 if TYPE_CHECKING:
     from harness import KeptTask
     from harness.results.summary import MetricResult
-    from harness_gistbench.records import Options as Settings
+    from harness_gistbench.records import Options
 
 Threshold: TypeAlias = Literal[
     "min_explicit_positive",
@@ -66,8 +64,8 @@ NOT_ASKED_NOTE = (
 )
 
 
-class Options(ComparisonOptions, frozen=True, kw_only=True):
-    """What may be asked of the analysis."""
+class ThresholdOptions(ComparisonOptions, frozen=True, kw_only=True):
+    """How far the numbers are varied, and which of them."""
 
     steps: Annotated[
         int, msgspec.Meta(ge=1, le=10, description="how far to go to either side of a number")
@@ -104,13 +102,13 @@ class Setting:
         return {model: of["is"].missing.get(NOT_ASKED, 0) for model, of in self.found.items()}
 
 
-def run(tasks: Sequence[KeptTask], options: Options) -> Report:
+def run(tasks: Sequence[KeptTask], options: ThresholdOptions) -> Report:
     """Each number varied alone, for every dataset."""
-    runs, left_out = comparable(tasks, options)
+    compared = compare(tasks, options)
     sheets: list[Sheet] = []
     figures: list[Figure] = []
-    notes = [STATED, *oracle_notes(runs), *left_out]
-    for dataset, together in by_dataset(runs).items():
+    notes = [STATED, *compared.oracle_notes(), *compared.notes]
+    for dataset, together in compared.by_dataset().items():
         held = [replace(one, scores=list(one.scores()).copy) for one in together]
         signals = {one for run in held for _, profile in run.profiles() for one in profile.signals}
         settings = []
@@ -123,7 +121,9 @@ def run(tasks: Sequence[KeptTask], options: Options) -> Report:
             else:
                 notes.append(f"{dataset}: {name} does nothing, for the data has no such signal")
         sheets += tables(dataset, settings)
-    return Report(sheets=(*sheets, people(runs)), figures=tuple(figures), notes=tuple(notes))
+    return Report(
+        sheets=(*sheets, people(compared.runs)), figures=tuple(figures), notes=tuple(notes)
+    )
 
 
 def found_of(runs: Sequence[Run]) -> Found:
@@ -147,7 +147,7 @@ def vary(
         )
 
 
-def changed_to(options: Settings, name: Threshold, value: int) -> Settings:
+def changed_to(options: Options, name: Threshold, value: int) -> Options:
     """The options with one threshold changed."""
     verification = msgspec.structs.replace(options.verification, **{name: value})
     return msgspec.structs.replace(options, verification=verification)

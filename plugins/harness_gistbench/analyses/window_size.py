@@ -9,26 +9,28 @@ from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
-from harness.results.report import Axis, Cell, Figure, Line, Report, Sheet
-from harness_gistbench.analyses.comparing import (
+from harness.results.report import Axis, Figure, Line, Report, Sheet
+from harness_gistbench.analyses.compared_runs import (
     TITLES,
     Run,
+    mean,
     people,
     percent,
+    published,
     rescored,
     results,
     runs_of,
     withheld,
 )
-from harness_gistbench.published import published_sheet, rows
 
 if TYPE_CHECKING:
     from harness import KeptTask
+    from harness.results.report import Cell
     from harness.results.summary import MetricResult
 
 
-class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """What may be asked of the analysis."""
+class WindowOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether the paper's table is shown."""
 
     published: Annotated[bool, msgspec.Meta(description="show the paper's numbers below")] = False
 
@@ -54,7 +56,7 @@ class Column:
     interests: float | None
 
 
-def run(tasks: Sequence[KeptTask], options: Options) -> Report:
+def run(tasks: Sequence[KeptTask], options: WindowOptions) -> Report:
     """A table and a figure for each model and dataset, a column a window size."""
     runs = runs_of(tasks)
     sheets: list[Sheet] = []
@@ -65,8 +67,7 @@ def run(tasks: Sequence[KeptTask], options: Options) -> Report:
         hidden = [line for column in columns for line in withheld(column.run, column.scores)]
         sheets.append(table(title, columns, (*NOTES, *differing(group), *hidden)))
         figures.append(figure(title, columns))
-    if options.published:
-        sheets.append(published_sheet(rows.WindowSize))
+    sheets += published(options, "window_size")
     return Report(sheets=(*sheets, people(runs)), figures=tuple(figures), notes=(OWN_ORACLE,))
 
 
@@ -102,17 +103,11 @@ def columns_of(runs: Sequence[Run]) -> list[Column]:
             title=f"{window}" if times[window] == 1 else f"{window} ({one.task.run})",
             run=one,
             scores=results(one, scores),
-            interests=mean_interests(one),
+            interests=mean(len(profile.interests) for _, profile in one.profiles()),
         )
         for one, scores in rescored(runs)
         for window in [one.options.window]
     ]
-
-
-def mean_interests(run: Run) -> float | None:
-    """How many interests a user with a readable answer has, on average."""
-    counts = [len(profile.interests) for _, profile in run.profiles()]
-    return sum(counts) / len(counts) if counts else None
 
 
 def table(title: str, columns: Sequence[Column], notes: Sequence[str]) -> Sheet:

@@ -5,15 +5,12 @@ Each file `<name>.json` holds one table.
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any
 
 import msgspec
 
 from harness.results.published import Published, read_published
-from harness.results.report import Sheet
 from harness_gistbench.published import rows
-
-RowT = TypeVar("RowT", bound=msgspec.Struct)
 
 TABLES: dict[str, type[msgspec.Struct]] = {
     "scores": rows.Scores,
@@ -37,12 +34,6 @@ TABLES: dict[str, type[msgspec.Struct]] = {
 """The type of the rows of each table, in the paper's order; numbers told in its text come last."""
 
 
-def published(kind: type[RowT]) -> Published[RowT]:
-    """The table whose rows are of that type."""
-    name = next(name for name, each in TABLES.items() if each is kind)
-    return read_published(__name__, name, kind)
-
-
-def published_sheet(kind: type[msgspec.Struct], *, digits: int = 1) -> Sheet:
-    """The same table as a report shows it."""
-    return published(kind).sheet(digits=digits)
+def published_table(name: str) -> Published[Any]:
+    """The table of that name."""
+    return read_published(__name__, name, TABLES[name])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from harness.pipeline.tools import analysis_in
+from harness.pipeline.tools import analysis_from
 
 if TYPE_CHECKING:
     from harness import Analysis
@@ -33,4 +33,4 @@ def register(add: RegisterAnalysis) -> None:
 def analysis(name: str) -> Analysis:
     """The analysis of that name."""
     module, description = ANALYSES[name]
-    return analysis_in(f"{__name__}.{module}", name=name, description=description)
+    return analysis_from(f"{__name__}.{module}.run", name=name, description=description)

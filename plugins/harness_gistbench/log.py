@@ -32,6 +32,14 @@ class Engagements:
     times: np.ndarray | None = None
     timed: np.ndarray | None = None
 
+    def has_time(self) -> np.ndarray:
+        """Which rows have a time."""
+        import numpy as np
+
+        if self.timed is not None:
+            return self.timed
+        return np.full(len(self.users), self.times is not None)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Texts:

@@ -193,13 +193,10 @@ def _as_arrays(part: Engagements, numbers: dict[str, int], seed: int) -> Rows:
         numbers.setdefault(user, len(numbers))
     users = np.array([numbers[user] for user in part.users], dtype=np.int32)
     times = np.zeros(len(users), dtype=np.int64) if part.times is None else part.times
-    timed = part.timed
-    if timed is None:
-        timed = np.full(len(users), part.times is not None)
     return Rows(
         users=users,
         objects=ranks(part.objects, seed=seed),
         signals=part.signals,
         times=times,
-        timed=timed,
+        timed=part.has_time(),
     )

@@ -14,9 +14,8 @@ from harness.results.report import Axis, Bars, Figure, Report, Sheet
 from harness_gistbench.records import SIGNALS
 from harness_gistbench.sources.load import open_log
 from harness_gistbench.survey import survey
-from harness_gistbench.synthesis.distributions import QUANTILES, densities, spread
-from harness_gistbench.synthesis.opening import PLAIN, opened, task_options
-from harness_gistbench.synthesis.validation import name
+from harness_gistbench.synthesis.reading import PLAIN, opened, task_options
+from harness_gistbench.synthesis.validation import QUANTILES, densities, name, spread
 
 if TYPE_CHECKING:
     import numpy as np

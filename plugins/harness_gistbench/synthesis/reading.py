@@ -1,9 +1,9 @@
-"""The part of a log that synthetic users are made of, in arrays.
+"""A log opened as a run of its task would open it, and the part that synthetic users are made of.
 
 The log is read twice, first to find the window. Of the engagements in it some 20 bytes each are
-held, about four times as much while they are put in order, and each distinct user id and object id
-once. Nothing depends on the order of the file: users and objects are numbered in the order of their
-names, and engagements are ordered by user, time, object and signal.
+held in arrays, about four times as much while they are put in order, and each distinct user id and
+object id once. Nothing depends on the order of the file: users and objects are numbered in the
+order of their names, and engagements are ordered by user, time, object and signal.
 """
 
 from __future__ import annotations
@@ -12,10 +12,24 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import msgspec
+
+from harness.errors import UsageError
+from harness_gistbench.records import Options
+
 if TYPE_CHECKING:
     import numpy as np
 
+    from harness import Dataset
+    from harness.plugin_manager import Plugins
+    from harness.tasks.task import Task
     from harness_gistbench.log import Engagements, Log
+
+PLAIN = "gist_synthetic"
+"""The task whose data is in the plain schema."""
+
+TABLE = "engagements"
+"""The one table of that schema."""
 
 SECONDS_A_DAY = 86_400
 TICKS = {"seconds": 1, "milliseconds": 1_000, "microseconds": 1_000_000}
@@ -66,7 +80,53 @@ class Window:
 
         if self.after is None or batch.times is None:
             return np.full(len(batch.users), self.after is None)
-        return has_time(batch) & (batch.times > self.after)
+        return batch.has_time() & (batch.times > self.after)
+
+
+def task_options(name: str) -> tuple[Task, Options]:
+    """The task of that name with its options; refused where it is none of this benchmark."""
+    from harness.tasks.catalogue import Catalogue
+    from harness.tasks.options import typed_options
+
+    tasks = Catalogue(_plugins()).select([name]).tasks
+    if len(tasks) != 1 or tasks[0].benchmark != "gistbench":
+        raise UsageError(
+            "this is not one task of GISTBench",
+            where="--task",
+            found=name,
+            expected="one such as gist_synthetic; `harness tasks gist` lists them",
+        )
+    return tasks[0], typed_options(tasks[0], Options)
+
+
+def opened(task: Task, data: str | None, *, optional: str | None = None) -> Dataset:
+    """The data of a task, of the hub where none is named.
+
+    `optional` is one more column of the plain schema, whose cells may be empty.
+    """
+    from harness.data import open_dataset
+    from harness.tasks.task import Column
+
+    spec = task.data
+    if optional is not None and optional not in spec.tables[TABLE].columns:
+        table = spec.tables[TABLE]
+        columns = {**table.columns, optional: Column(type="string", required=False)}
+        wider = msgspec.structs.replace(table, columns=columns)
+        spec = msgspec.structs.replace(spec, tables={**spec.tables, TABLE: wider})
+    return open_dataset(
+        spec,
+        data=data,
+        limit=None,
+        seed=0,
+        package=_plugins().package_of("gistbench"),
+        task=task.name,
+    )
+
+
+def _plugins() -> Plugins:
+    from harness.plugin_manager import load_plugins
+
+    return load_plugins()
 
 
 def window(log: Log, *, days: int, unit: str) -> Window:
@@ -74,7 +134,7 @@ def window(log: Log, *, days: int, unit: str) -> Window:
     total = untimed = 0
     ends: list[float] = []
     for batch in log.engagements():
-        timed = has_time(batch)
+        timed = batch.has_time()
         total += len(timed)
         untimed += int((~timed).sum())
         if batch.times is not None and timed.any():
@@ -122,15 +182,6 @@ def read(log: Log, *, days: int, unit: str) -> Real:
         untimed=chosen.untimed,
         unit=chosen.unit,
     )
-
-
-def has_time(batch: Engagements) -> np.ndarray:
-    """Which engagements have a time."""
-    import numpy as np
-
-    if batch.timed is not None:
-        return batch.timed
-    return np.full(len(batch.users), batch.times is not None)
 
 
 def texts_of(log: Log, names: Iterable[str]) -> dict[str, str]:

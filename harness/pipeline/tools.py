@@ -43,12 +43,20 @@ class DataTool:
     options: type[msgspec.Struct] = NoOptions
 
 
-def analysis_in(module: str, *, name: str, description: str) -> Analysis:
-    """The analysis that a module makes: its `run` and, where it has some, its `Options`."""
+def analysis_in(
+    module: str, *, name: str, description: str, run: str = "run", options: str = "Options"
+) -> Analysis:
+    """The analysis that a function of a module makes, with the module's type of its options.
+
+        analysis_in("harness_mine.curves", name="mine-sizes", description="scores by size",
+                    run="sizes", options="SizeOptions")
+
+    It has no options where the module has no type of that name.
+    """
     found = importlib.import_module(module)
     return Analysis(
         name=name,
         description=description,
-        run=found.run,
-        options=getattr(found, "Options", NoOptions),
+        run=getattr(found, run),
+        options=getattr(found, options, NoOptions),
     )

@@ -1,4 +1,4 @@
-"""Views on stored runs: one module an analysis, imported when it is asked for."""
+"""Views on stored runs, each imported when it is asked for."""
 
 from __future__ import annotations
 
@@ -12,16 +12,40 @@ if TYPE_CHECKING:
     from harness.hookspecs import RegisterAnalysis
 
 ANALYSES = {
-    "perrec": ("main", "the nine cells and their average, beside published rows and baselines"),
-    "perrec-prompting": ("prompting", "the nine cells by method of prompting"),
-    "perrec-sizes": ("sizes", "ptc by the number of users in a group"),
-    "perrec-scale": ("scale", "the average by the size of the model"),
-    "perrec-domains": ("domains", "ptc by domain, against how often its items are named"),
-    "perrec-shots": ("shots", "ptc by examples and retrieved behaviours, as heat maps"),
-    "perrec-rating-tau": ("rating_tau", "ptc against the errors of predicted ratings"),
-    "perrec-positions": ("positions", "how far pairwise answers go by position"),
+    "perrec": (
+        ("tables", "main", "TableOptions"),
+        "the nine cells and their average, beside published rows and baselines",
+    ),
+    "perrec-prompting": (
+        ("tables", "prompting", "PromptingOptions"),
+        "the nine cells by method of prompting",
+    ),
+    "perrec-sizes": (
+        ("curves", "by_size", "SizeOptions"),
+        "ptc by the number of users in a group",
+    ),
+    "perrec-scale": (
+        ("curves", "by_scale", "ScaleOptions"),
+        "the average by the size of the model",
+    ),
+    "perrec-domains": (
+        ("domains", "run", "Options"),
+        "ptc by domain, against how often its items are named",
+    ),
+    "perrec-shots": (
+        ("shots", "run", ""),
+        "ptc by examples and retrieved behaviours, as heat maps",
+    ),
+    "perrec-rating-tau": (
+        ("answers", "errors", ""),
+        "ptc against the errors of predicted ratings",
+    ),
+    "perrec-positions": (
+        ("answers", "positions", ""),
+        "how far pairwise answers go by position",
+    ),
 }
-"""Name of the analysis → module of this package, description."""
+"""Name of the analysis → module of this package, its function and type of options; description."""
 
 
 def register(add: RegisterAnalysis) -> None:
@@ -32,5 +56,7 @@ def register(add: RegisterAnalysis) -> None:
 
 def analysis(name: str) -> Analysis:
     """The analysis of that name."""
-    module, description = ANALYSES[name]
-    return analysis_in(f"{__name__}.{module}", name=name, description=description)
+    (module, run, options), description = ANALYSES[name]
+    return analysis_in(
+        f"{__name__}.{module}", name=name, description=description, run=run, options=options
+    )

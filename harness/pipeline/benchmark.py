@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -11,6 +11,7 @@ import msgspec
 if TYPE_CHECKING:
     from harness.data import Dataset
     from harness.pipeline.desk import Desk
+    from harness.results.published import PublishedResult
     from harness.results.records import Records, Score
 
 
@@ -140,12 +141,14 @@ class Benchmark:
     """A benchmark: options, data, stages, scores.
 
     `load` turns the opened tables into whatever the stages' `items` want, and raises DataError
-    for rows it cannot use. `score` yields one Score a unit from stored records alone and reads no
-    options but those in `scored_with`: they can be changed without asking anybody again. `details`
+    for rows it cannot use. `score` yields one Score a unit from stored records alone. Its numbers
+    depend on no options but those in `scored_with`, which can be changed without asking anybody
+    again. `details`
     is the type of a score's details. `oracle` is for scores that depend on a set of runs.
     `counts` tells from the same records what happened in the run as a whole, beside what its units
     count. `contents` names what its options only point to, by digest: runs are compared where it
-    was the same.
+    was the same. `published` gives what its paper reports for tasks of this benchmark, so that
+    one's own results can stand beside it; the tables are read when it is called.
     """
 
     name: str
@@ -160,6 +163,7 @@ class Benchmark:
     oracle: Oracle | None = None
     counts: Callable[[Mapping[str, Records[Any, Any]], Any], Mapping[str, int]] | None = None
     contents: Callable[[Any], Mapping[str, str]] | None = None
+    published: Callable[[], Sequence[PublishedResult]] | None = None
     description: str = ""
     paper: str = ""
     licence: str = ""

@@ -141,7 +141,10 @@ class Score(msgspec.Struct, Generic[DetailsT], frozen=True, kw_only=True):
     `worst` is what the unit counts in the second column where that is neither its value nor the
     metric's worst: a part of it failed. `counts` are what happened on the way, summed up in the
     summary. `details` are what scores over several runs and analyses are made from, of the type
-    that the benchmark names.
+    that the benchmark names. `slices` name the parts of the data that the unit belongs to, such as
+    its domain or the length of its history; they change no number. For example:
+
+        Score(id="7", user="ann", values={"recall": 0.5}, slices={"history": "6-20"})
     """
 
     id: str
@@ -151,3 +154,4 @@ class Score(msgspec.Struct, Generic[DetailsT], frozen=True, kw_only=True):
     worst: dict[str, float] = {}
     counts: dict[str, int] = {}
     details: DetailsT | None = None
+    slices: dict[str, str] | msgspec.UnsetType = msgspec.UNSET

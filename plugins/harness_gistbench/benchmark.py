@@ -5,6 +5,7 @@ from __future__ import annotations
 from harness import Benchmark
 from harness_gistbench.metrics import METRICS, SCORED_WITH, run_counts, score
 from harness_gistbench.oracle import ORACLE
+from harness_gistbench.paper import results
 from harness_gistbench.records import Options, Profile
 from harness_gistbench.sources import load
 from harness_gistbench.stages import STAGES
@@ -25,4 +26,5 @@ GISTBENCH = Benchmark(
     oracle=ORACLE,
     counts=run_counts,
     contents=contents,
+    published=results,
 )

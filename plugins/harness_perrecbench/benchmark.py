@@ -5,6 +5,7 @@ from __future__ import annotations
 from harness import Benchmark
 from harness_perrecbench.data import load
 from harness_perrecbench.metrics import METRICS, counts, score
+from harness_perrecbench.paper import results
 from harness_perrecbench.records import Options, Told
 from harness_perrecbench.stages import STAGES
 
@@ -20,4 +21,5 @@ PERRECBENCH = Benchmark(
     metrics=METRICS,
     details=Told,
     counts=counts,
+    published=results,
 )

@@ -154,7 +154,17 @@ class Said:
 
 
 def score(records: Mapping[str, Records[Any, Any]], options: Options) -> Iterator[Score[Told]]:
-    """One score a group or behaviour; which stage has records says how it was asked for."""
+    """One score a group or behaviour, with its domain and the number of users as slices."""
+    domain = {} if options.domain == "all" else {"domain": options.domain}
+    for one in _scores(records):
+        users = len(one.details.averages) if one.details else 1
+        size = {"users": str(users)} if users > 1 else {}
+        slices = {**domain, **size} or msgspec.UNSET
+        yield msgspec.structs.replace(one, slices=slices)
+
+
+def _scores(records: Mapping[str, Records[Any, Any]]) -> Iterator[Score[Told]]:
+    """The scores; which stage has records says how a ranking was asked for."""
     for record in records.get("compare", ()):
         yield _compared_score(record.item, record.outcome)
     for record in records.get("rank", ()):

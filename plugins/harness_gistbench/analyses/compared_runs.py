@@ -15,7 +15,7 @@ from harness.errors import UsageError
 from harness.results.report import Figure, Report, Sheet
 from harness_gistbench.formulas import scores_of, split_missing, verified_categories
 from harness_gistbench.oracle import ORACLE
-from harness_gistbench.published import published_table
+from harness_gistbench.paper import TABLES
 
 if TYPE_CHECKING:
     from harness import KeptTask
@@ -269,4 +269,4 @@ def published(options: Any, *names: str, digits: int = 1) -> list[Sheet]:
     """The paper's tables of these names, where the option `published` asks for them."""
     if not options.published:
         return []
-    return [published_table(name).sheet(digits=digits) for name in names]
+    return [TABLES.read(name).sheet(digits=digits) for name in names]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 
@@ -19,16 +19,12 @@ from harness_gistbench.analyses.compared_runs import (
     results,
     withheld,
 )
-from harness_gistbench.published import published_table
+from harness_gistbench.paper import SCORES, TABLES
 
 if TYPE_CHECKING:
     from harness import KeptTask
-    from harness.results.published import Published
     from harness.results.report import Cell
     from harness.results.summary import MetricResult
-
-PAIRS = {"scores": ("ig_f1", "is"), "precision_recall": ("ig_p", "ig_r")}
-"""The scores of each of the paper's tables, 3 and 4."""
 
 LEVELS = (0.1, 0.2, 0.3, 0.4, 0.5)
 STEPS = 40
@@ -55,11 +51,11 @@ def scores(tasks: Sequence[KeptTask], options: TableOptions) -> Report:
         hidden += withheld(run, found)
         cells[run.model, dataset] = {name: percent(result.value) for name, result in found.items()}
     sheets = [
-        crossed("Groundedness and specificity, medians in %", cells, PAIRS["scores"], hidden),
-        crossed("Precision and recall, medians in %", cells, PAIRS["precision_recall"]),
+        crossed("Groundedness and specificity, medians in %", cells, SCORES["scores"], hidden),
+        crossed("Precision and recall, medians in %", cells, SCORES["precision_recall"]),
     ]
     if options.published:
-        sheets += [published_crossed(published_table(name), pair) for name, pair in PAIRS.items()]
+        sheets += [published_crossed(name) for name in SCORES]
     return compared.report(sheets)
 
 
@@ -84,14 +80,11 @@ def crossed(
     )
 
 
-def published_crossed(table: Published[Any], scores: Sequence[str]) -> Sheet:
+def published_crossed(name: str) -> Sheet:
     """A published table in the same form."""
-    cells = {}
-    for row in table.rows:
-        model, dataset, *values = msgspec.structs.astuple(row)
-        cells[model, dataset.replace("_", " ")] = dict(zip(scores, values, strict=True))
-    title = f"Published, {table.source}: {table.title} ({table.units})"
-    return crossed(title, cells, scores, table.notes)
+    table = TABLES.read(name)
+    cells = {(row["model"], row["dataset"].replace("_", " ")): row for row in table.dicts()}
+    return crossed(table.heading, cells, SCORES[name], table.notes)
 
 
 def precision_recall(tasks: Sequence[KeptTask], options: ComparisonOptions) -> Report:

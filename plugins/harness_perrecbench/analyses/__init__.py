@@ -1,4 +1,4 @@
-"""Views on stored runs: one module an analysis, imported when it is asked for."""
+"""Views on stored runs, each imported when it is asked for."""
 
 from __future__ import annotations
 
@@ -12,16 +12,19 @@ if TYPE_CHECKING:
     from harness.hookspecs import RegisterAnalysis
 
 ANALYSES = {
-    "perrec": ("main", "the nine cells and their average, beside published rows and baselines"),
-    "perrec-prompting": ("prompting", "the nine cells by method of prompting"),
-    "perrec-sizes": ("sizes", "ptc by the number of users in a group"),
-    "perrec-scale": ("scale", "the average by the size of the model"),
-    "perrec-domains": ("domains", "ptc by domain, against how often its items are named"),
-    "perrec-shots": ("shots", "ptc by examples and retrieved behaviours, as heat maps"),
-    "perrec-rating-tau": ("rating_tau", "ptc against the errors of predicted ratings"),
-    "perrec-positions": ("positions", "how far pairwise answers go by position"),
+    "perrec": (
+        "tables.main",
+        "the nine cells and their average, beside published rows and baselines",
+    ),
+    "perrec-prompting": ("tables.prompting", "the nine cells by method of prompting"),
+    "perrec-sizes": ("curves.by_size", "ptc by the number of users in a group"),
+    "perrec-scale": ("curves.by_scale", "the average by the size of the model"),
+    "perrec-domains": ("domains.run", "ptc by domain, against how often its items are named"),
+    "perrec-shots": ("shots.run", "ptc by examples and retrieved behaviours, as heat maps"),
+    "perrec-rating-tau": ("answers.errors", "ptc against the errors of predicted ratings"),
+    "perrec-positions": ("answers.positions", "how far pairwise answers go by position"),
 }
-"""Name of the analysis → module of this package, description."""
+"""Name of the analysis → its function in a module of this package, description."""
 
 
 def register(add: RegisterAnalysis) -> None:
@@ -32,5 +35,5 @@ def register(add: RegisterAnalysis) -> None:
 
 def analysis(name: str) -> Analysis:
     """The analysis of that name."""
-    module, description = ANALYSES[name]
-    return analysis_from(f"{__name__}.{module}.run", name=name, description=description)
+    function, description = ANALYSES[name]
+    return analysis_from(f"{__name__}.{function}", name=name, description=description)

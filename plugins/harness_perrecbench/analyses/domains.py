@@ -13,9 +13,8 @@ import msgspec
 from harness.errors import UsageError
 from harness.results.beside import table as read_table
 from harness.results.report import Axis, Figure, Points, Report, Sheet
-from harness_perrecbench.analyses.averages import Average, average_of
-from harness_perrecbench.analyses.rows import Row, called, cells_in, ranked, rows_of
-from harness_perrecbench.analyses.settings import changes_of, setting_of
+from harness.results.result_grid import Average, row_name
+from harness_perrecbench.analyses.grid import GRID, Row, changes_of, ranked, rows_of, setting_of
 from harness_perrecbench.records import Thing
 
 if TYPE_CHECKING:
@@ -86,9 +85,11 @@ def run(tasks: Sequence[KeptTask], options: Options) -> Report:
         )
     counts = read_counts(options.counts)
     found = {domain: rows_of(of, ("ptc",)) for domain, of in by_domain.items()}
-    cells = cells_in([row for of in found.values() for row in of], "ptc")
+    cells = GRID.filled([row for of in found.values() for row in of], "ptc")
     domains = [
-        _domain(row, domain, average_of(row.of("ptc"), cells, task=row.first, name="ptc"), counts)
+        _domain(
+            row, domain, GRID.average(row.of("ptc"), cells, task=row.first, metric="ptc"), counts
+        )
         for domain, of in found.items()
         for row in of
     ]
@@ -188,12 +189,12 @@ def figures(domains: Sequence[Domain]) -> Iterator[Figure]:
 
 
 def _domain(row: Row, domain: str, average: Average, counts: Counts) -> Domain:
-    items = dict.fromkeys(item for column in row.of("ptc").values() for item in column.items)
+    items = dict.fromkeys(item for column in row.of("ptc").values() for item in column.clusters)
     titles = titles_of(row) if counts.by_title else {}
     known = [counts.of(item, titles.get(item)) for item in items]
     setting = setting_of(row.first, but=(OPTION,))
     return Domain(
-        model=called(row.model, row.apart, setting),
+        model=row_name(row.model, row.apart, setting),
         domain=domain,
         items=len(items),
         counts=tuple(count for count in known if count is not None),

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from harness.errors import UsageError
 from harness.results.report import Axis, Figure, Grid, Report, Sheet
-from harness_perrecbench.analyses.cells import WAYS, read_columns
-from harness_perrecbench.analyses.rows import ground_of, ranked, short_runs
-from harness_perrecbench.analyses.settings import setting_of
+from harness.results.result_grid import short_runs
+from harness_perrecbench.analyses.grid import GRID, ranked, read_columns, setting_of
+from harness_perrecbench.paper import WAYS
 
 if TYPE_CHECKING:
     from harness import KeptTask
@@ -58,12 +58,12 @@ def grids_of(tasks: Sequence[KeptTask]) -> dict[str, dict[Ask, Values]]:
         options = task.options
         setting = setting_of(task, but=("shots", "k"))
         title = ", ".join(filter(None, (task.manifest.model, setting, options.level)))
-        key = (title, *ground_of(task))
+        key = (title, GRID.ground(task))
         column = read_columns(task, ("ptc",))["ptc"]
         if column.values:
             runs.setdefault(key, task.run)
             found[key][options.ask].setdefault((options.shots, options.k), column.counted)
-    times = Counter(title for title, *_ in found)
+    times = Counter(title for title, _ in found)
     short = short_runs(runs.values())
     return {
         key[0] if times[key[0]] == 1 else f"{key[0]} ({short[runs[key]]})": ways

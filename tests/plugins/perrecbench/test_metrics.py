@@ -157,6 +157,13 @@ def test_details_are_in_the_order_of_the_users():
     assert sorted(told.baselines["random"]) == [1, 2, 3]
 
 
+def test_slices_are_the_number_of_users_and_the_domain_that_the_task_names():
+    [of_all] = score({"rate": recorded(*rated(4.0, 2.0, 1.0))}, Options())
+    assert of_all.slices == {"users": "3"}
+    [of_one] = score({"rank": recorded((group(ADA, BEN), ranked(1, 2)))}, Options(domain="books"))
+    assert of_one.slices == {"domain": "books", "users": "2"}
+
+
 def test_the_exact_ranking_is_told():
     found = only({"rank": recorded((group(ADA, BEN, CLEO), ranked(2, 1, 3)))})
 

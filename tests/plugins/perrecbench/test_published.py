@@ -1,9 +1,12 @@
 """The paper's tables as they are shipped, against what the paper says of them."""
 
 import pytest
-from harness_perrecbench.published import TABLES, published, rows
+from harness_perrecbench.benchmark import PERRECBENCH
+from harness_perrecbench.paper import CELLS, TABLES, WAYS
 
-NUMBERS = {row.what: row.value for row in published(rows.Number).rows}
+from harness.results.published import PublishedResult
+
+NUMBERS = {row["what"]: row["value"] for row in TABLES.read("numbers").dicts()}
 
 
 def mean(values):
@@ -11,47 +14,64 @@ def mean(values):
     return sum(known) / len(known)
 
 
-def test_every_table_names_its_source_and_its_columns_as_its_rows_do():
-    for kind in TABLES.values():
-        table = published(kind)
+KEPT = {"main": 19, "prompting": 6, "tuning": 2 * 6, "statistics": 5, "numbers": 15}
+
+
+def cells(row):
+    return [row[f"{level} {ask}"] for level, ask in CELLS]
+
+
+def test_every_table_names_its_source_and_has_a_value_a_column():
+    assert set(TABLES.names()) == set(KEPT)
+    for name in KEPT:
+        table = TABLES.read(name)
         assert table.source.startswith(("Table ", "Section"))
         assert table.title and table.units and table.rows
-        columns = [column.replace(" ", "_").replace("-", "_") for column in table.columns]
-        assert columns == list(kind.__struct_encode_fields__)
+        assert {len(row) for row in table.rows} == {len(table.columns)}
 
 
-@pytest.mark.parametrize(
-    ("kind", "count"),
-    [
-        (rows.Result, 19),
-        (rows.Prompting, 6),
-        (rows.Tuning, 2 * 6),
-        (rows.Statistic, 5),
-        (rows.Number, 15),
-    ],
-)
-def test_no_row_is_lost(kind, count):
-    assert len(published(kind).rows) == count
+@pytest.mark.parametrize(("name", "count"), KEPT.items())
+def test_no_row_is_lost(name, count):
+    assert len(TABLES.read(name).rows) == count
+
+
+@pytest.mark.parametrize("name", ["main", "prompting", "tuning"])
+def test_cells_and_averages_are_numbers_or_unknown(name):
+    for row in TABLES.read(name).dicts():
+        assert all(one is None or isinstance(one, float) for one in (*cells(row), row["average"]))
 
 
 def test_cells_stand_where_the_paper_has_them():
-    [sonnet] = [one for one in published(rows.Result).rows if one.model == "CLAUDE-3.5-SONNET"]
-    assert sonnet.kind == "proprietary"
-    assert sonnet.cells == {
+    [sonnet] = [one for one in TABLES.read("main").dicts() if one["model"] == "CLAUDE-3.5-SONNET"]
+    assert sonnet["kind"] == "proprietary"
+    assert dict(zip(CELLS, cells(sonnet), strict=True)) == {
         ("easy", "pointwise"): 0.27, ("easy", "pairwise"): 0.34, ("easy", "listwise"): 0.31,
         ("medium", "pointwise"): 0.11, ("medium", "pairwise"): 0.07, ("medium", "listwise"): 0.14,
         ("hard", "pointwise"): 0.13, ("hard", "pairwise"): 0.10, ("hard", "listwise"): 0.12,
     }  # fmt: skip
-    assert sonnet.average == 0.18
+    assert sonnet["average"] == 0.18
+
+
+def test_table_1_is_published_as_results_of_the_nine_tasks_and_their_average():
+    found = PERRECBENCH.published()
+    assert len(found) == 19 * 10
+    sonnet = {one.task: one for one in found if one.model == "CLAUDE-3.5-SONNET"}
+    comparable = sonnet["perrec_medium_listwise"].comparable_if
+    assert "without --limit" in comparable
+    assert sonnet["perrec_medium_listwise"] == PublishedResult(
+        task="perrec_medium_listwise", metric="ptc_published", model="CLAUDE-3.5-SONNET",
+        value=0.14, n=200, source="Table 1", comparable_if=comparable,
+    )  # fmt: skip
+    assert (sonnet["perrec"].value, sonnet["perrec"].n) == (0.18, None)
 
 
 def test_the_same_results_are_the_same_in_every_table():
-    main = {row.model: list(row.cells.values()) for row in published(rows.Result).rows}
-    prompting = {row.prompting: list(row.cells.values()) for row in published(rows.Prompting).rows}
+    main = {row["model"]: cells(row) for row in TABLES.read("main").dicts()}
+    prompting = {row["prompting"]: cells(row) for row in TABLES.read("prompting").dicts()}
     tuning = {
-        row.base: list(row.cells.values())
-        for row in published(rows.Tuning).rows
-        if row.training == "PROMPTING"
+        row["base"]: cells(row)
+        for row in TABLES.read("tuning").dicts()
+        if row["training"] == "PROMPTING"
     }
     assert prompting["ZERO-SHOT"] == main["GPT-4o-MINI"]
     assert tuning["LLAMA-3.1-8B-IT"] == main["LLAMA3.1-8B-IT"]
@@ -61,36 +81,37 @@ def test_the_same_results_are_the_same_in_every_table():
 
 
 def test_a_dash_is_unknown_and_no_zero():
-    dashes = [row.training for row in published(rows.Tuning).rows if None in row.cells.values()]
+    rows = TABLES.read("tuning").dicts()
+    dashes = [row["training"] for row in rows if None in cells(row)]
     assert dashes == ["POINTWISE ONLY", "PAIRWISE ONLY"]
-    for row in published(rows.Tuning).rows:
-        assert (row.average is None) == (None in row.cells.values())
+    for row in rows:
+        assert (row["average"] is None) == (None in cells(row))
 
 
-@pytest.mark.parametrize("kind", [rows.Result, rows.Prompting, rows.Tuning])
-def test_averages_that_do_not_follow_from_the_cells_are_noted(kind):
-    told = " ".join(published(kind).notes).casefold()
-    for row in published(kind).rows:
-        found = None if row.average is None else mean(row.cells.values())
-        if found is not None and round(found, 2) != row.average:
-            named = {rows.Result: "model", rows.Prompting: "prompting", rows.Tuning: "training"}
-            name = getattr(row, named[kind])
-            line = f"{name} {found:.3f} for {row.average:.2f}".replace("0.", ".")
+@pytest.mark.parametrize(
+    ("name", "named"), [("main", "model"), ("prompting", "prompting"), ("tuning", "training")]
+)
+def test_averages_that_do_not_follow_from_the_cells_are_noted(name, named):
+    told = " ".join(TABLES.read(name).notes).casefold()
+    for row in TABLES.read(name).dicts():
+        found = None if row["average"] is None else mean(cells(row))
+        if found is not None and round(found, 2) != row["average"]:
+            line = f"{row[named]} {found:.3f} for {row['average']:.2f}".replace("0.", ".")
             assert line.casefold() in told
 
 
 def test_numbers_of_the_text_follow_from_table_1_or_are_noted():
-    main = published(rows.Result).rows
+    main = TABLES.read("main").dicts()
 
     def of(*levels, ask):
-        return mean(row.cells[level, ask] for row in main for level in levels)
+        return mean(row[f"{level} {ask}"] for row in main for level in levels)
 
     for ask, beyond in (("pairwise", 0.07), ("listwise", 0.05)):
         assert NUMBERS[f"{ask} at medium and hard"] == beyond
         assert of("medium", "hard", ask=ask) == pytest.approx(beyond, abs=0.01)
     assert of("easy", ask="pointwise") == pytest.approx(NUMBERS["pointwise at easy"], abs=0.0055)
-    every = {ask: of("easy", "medium", "hard", ask=ask) for ask in rows.ASKS}
-    sums = {ask: NUMBERS[f"{ask} over all sizes"] / 3 for ask in rows.ASKS}
+    every = {ask: of("easy", "medium", "hard", ask=ask) for ask in WAYS}
+    sums = {ask: NUMBERS[f"{ask} over all sizes"] / 3 for ask in WAYS}
     assert {ask: round(value, 3) for ask, value in every.items()} == {
         "pointwise": 0.07, "pairwise": 0.128, "listwise": 0.118,
     }  # fmt: skip
@@ -98,6 +119,6 @@ def test_numbers_of_the_text_follow_from_table_1_or_are_noted():
 
 
 def test_a_published_table_can_be_shown():
-    sheet = published(rows.Statistic).sheet(digits=0)
+    sheet = TABLES.read("statistics").sheet(digits=0)
     assert sheet.title == "Published, Table 4: the groups (counts)"
     assert sheet.rows[0] == ("reviews", 2438, 1007)

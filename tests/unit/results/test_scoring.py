@@ -44,7 +44,8 @@ def score(records: Mapping[str, Records[Any, Any]], options: Any) -> Iterator[Sc
     for record in records["check"]:
         if isinstance(record.outcome, Done):
             value = float(record.outcome.value) + options.bonus + len(named[record.user]) / 100
-            yield Score(id=record.id, user=record.user, values={"right": value})
+            slices = {"user": "first"} if record.user == "ann" else msgspec.UNSET
+            yield Score(id=record.id, user=record.user, values={"right": value}, slices=slices)
         else:
             missing = {"right": record.outcome.cause}
             yield Score(id=record.id, user=record.user, missing=missing)
@@ -252,6 +253,11 @@ def test_the_files_hold_what_was_returned(tmp_path: Path) -> None:
     rows = [json.loads(line) for line in folder.scores(TASK.name).read_text().splitlines()]
     assert sorted(row["id"] for row in rows) == ["ann/1", "ann/2", "bob/1"]
     assert {row["id"]: row["missing"] for row in rows}["ann/2"] == {"right": "no_json"}
+    assert {row["id"]: row.get("slices") for row in rows} == {
+        "ann/1": {"user": "first"},
+        "ann/2": None,
+        "bob/1": None,
+    }
 
 
 def test_scoring_again_writes_the_same_bytes(tmp_path: Path) -> None:

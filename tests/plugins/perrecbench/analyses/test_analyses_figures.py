@@ -2,12 +2,11 @@
 
 import pytest
 from harness_perrecbench.analyses import (
+    answers,
+    curves,
     domains,
-    prompting,
-    rating_tau,
-    scale,
     shots,
-    sizes,
+    tables,
 )
 
 from harness.errors import DataError, UsageError
@@ -38,7 +37,7 @@ def levels(kept):
 
 def test_each_way_of_asking_is_a_curve_over_sizes(levels):
     tasks = [*levels("ada", 0.5, 0.2, -0.1), *levels("ada", 0.4, None, 0.3, ask="listwise")]
-    report = sizes.run(tasks, sizes.Options())
+    report = curves.by_size(tasks, curves.SizeOptions())
     assert report.sheets[0].columns == ("model", "asked", "2 users", "3 users", "4 users")
     assert report.sheets[0].rows == (
         ("ada", "pointwise", 0.5, 0.2, -0.1),
@@ -52,7 +51,7 @@ def test_each_way_of_asking_is_a_curve_over_sizes(levels):
 
 
 def test_the_axis_of_sizes_names_them_and_nothing_between(levels):
-    [figure] = sizes.run(levels("ada", 0.5, 0.2, -0.1), sizes.Options()).figures
+    [figure] = curves.by_size(levels("ada", 0.5, 0.2, -0.1), curves.SizeOptions()).figures
     assert figure.x.ticks == (2.0, 3.0, 4.0)
 
 
@@ -62,7 +61,7 @@ def test_the_mean_of_models_is_over_those_that_have_every_cell(levels):
         *levels("ben", 0.1, 0.0, 0.3),
         *levels("cleo", 0.9, None, None),
     ]
-    report = sizes.run(tasks, sizes.Options())
+    report = curves.by_size(tasks, curves.SizeOptions())
     assert report.sheets[0].rows[0] == (
         "mean of 2 models", "pointwise",
         pytest.approx(0.3), pytest.approx(0.1), pytest.approx(0.1),
@@ -74,7 +73,7 @@ def test_the_mean_of_models_is_over_those_that_have_every_cell(levels):
 def test_seeds_and_variants_of_one_model_have_no_mean(kept):
     ways = [{}, {"seed": 1}, {"profile": "none"}, {"shots": 3}]
     tasks = [kept("ada", {"i1": 0.5}, run=f"r{number}", **way) for number, way in enumerate(ways)]
-    assert [row[0] for row in sizes.run(tasks, sizes.Options()).sheets[0].rows] == [
+    assert [row[0] for row in curves.by_size(tasks, curves.SizeOptions()).sheets[0].rows] == [
         "ada r0", "ada r1", "ada, without profile", "ada, 3 shots",
     ]  # fmt: skip
 
@@ -87,14 +86,14 @@ def test_a_mean_is_of_one_method_on_the_same_data_and_counts_a_model_once(kept):
         kept("ben", {"i1": 1.0}),
         kept("cleo", {"i1": 0.0}, limit=5),
     ]
-    rows = sizes.run(tasks, sizes.Options()).sheets[0].rows
+    rows = curves.by_size(tasks, curves.SizeOptions()).sheets[0].rows
     # (0.3 + 0.9) / 2; without a word of the setting, ben and cleo were asked of other groups.
     assert rows[0][:3] == ("mean of 2 models, without profile", "pointwise", pytest.approx(0.6))
     assert sum(row[0].startswith("mean") for row in rows) == 1
 
 
 def test_the_numbers_of_the_text_can_stand_below(levels):
-    report = sizes.run(levels("ada", 0.5, 0.2, -0.1), sizes.Options(published=True))
+    report = curves.by_size(levels("ada", 0.5, 0.2, -0.1), curves.SizeOptions(published=True))
     assert ("pointwise at easy", 0.09, "appendix B") in report.sheets[1].rows
 
 
@@ -120,7 +119,9 @@ def test_the_average_of_all_cells_stands_over_the_size_with_a_line_a_family(kept
         kept("lone", {"i1": 0.0}, ask="listwise"),
         kept("part", {"i1": 1.0}),
     ]
-    report = scale.run(tasks, scale.Options(figures=written(tmp_path, "sizes.csv", *SIZES)))
+    report = curves.by_scale(
+        tasks, curves.ScaleOptions(figures=written(tmp_path, "sizes.csv", *SIZES))
+    )
     assert report.sheets[0].rows == (
         ("part", None, None, None),
         ("lone", None, 9.0, 0.5),
@@ -145,7 +146,7 @@ def test_the_average_of_all_cells_stands_over_the_size_with_a_line_a_family(kept
 
 def test_a_table_of_sizes_needs_no_families_and_no_other_models(kept, tmp_path):
     sizes_only = written(tmp_path, "sizes.csv", "model,parameters", "ada,7")
-    report = scale.run([kept("ada", {"i1": 0.5})], scale.Options(figures=sizes_only))
+    report = curves.by_scale([kept("ada", {"i1": 0.5})], curves.ScaleOptions(figures=sizes_only))
     assert report.sheets[0].rows == (("ada", None, 7.0, 0.5),)
 
 
@@ -159,15 +160,15 @@ def test_a_table_of_sizes_needs_no_families_and_no_other_models(kept, tmp_path):
 )
 def test_sizes_that_say_nothing_are_refused(kept, tmp_path, lines, said):
     with pytest.raises(UsageError, match=said):
-        scale.run(
+        curves.by_scale(
             [kept("ada", {"i1": 0.5})],
-            scale.Options(figures=written(tmp_path, "sizes.csv", *lines)),
+            curves.ScaleOptions(figures=written(tmp_path, "sizes.csv", *lines)),
         )
 
 
 def test_table_1_can_stand_below_the_sizes(kept, tmp_path):
-    options = scale.Options(figures=written(tmp_path, "s.csv", *SIZES), published=True)
-    assert len(scale.run([kept("small", {"i1": 0.5})], options).sheets[1].rows) == 19
+    options = curves.ScaleOptions(figures=written(tmp_path, "s.csv", *SIZES), published=True)
+    assert len(curves.by_scale([kept("small", {"i1": 0.5})], options).sheets[1].rows) == 19
 
 
 def test_each_method_of_a_model_is_a_row_by_both_definitions(kept):
@@ -182,7 +183,7 @@ def test_each_method_of_a_model_is_a_row_by_both_definitions(kept):
         {"k": 8, "profile": "no_text"},
     ]
     tasks = [kept("ada", found, **way) for way in ways]
-    ours, theirs, table_2 = prompting.run(tasks, prompting.Options(published=True)).sheets
+    ours, theirs, table_2 = tables.prompting(tasks, tables.PromptingOptions(published=True)).sheets
     assert [row[0] for row in ours.rows] == [
         "zero-shot", "zero-shot without profile", "few-shot (3)", "few-shot (3) without profile",
         "self-consistency (5)", "chain of thought", "zero-shot without profile text, k 8",
@@ -198,7 +199,7 @@ def test_each_method_of_a_model_is_a_row_by_both_definitions(kept):
 
 def test_methods_of_several_models_stand_in_tables_of_their_own(kept):
     tasks = [kept("ada", {"i1": 1.0}), kept("ben", {"i1": 0.0})]
-    sheets = prompting.run(tasks, prompting.Options()).sheets
+    sheets = tables.prompting(tasks, tables.PromptingOptions()).sheets
     assert [sheet.title[:4] for sheet in sheets] == ["ada:", "ada:", "ben:", "ben:"]
 
 
@@ -213,7 +214,7 @@ def test_several_runs_of_a_model_share_its_table_with_methods_in_the_order_of_ta
         ("r4-dd", {}),
     ]
     tasks = [kept("ada", {"i1": 1.0}, run=run, label=f"ada {run}", **way) for run, way in ways]
-    ours, theirs = prompting.run(tasks, prompting.Options()).sheets
+    ours, theirs = tables.prompting(tasks, tables.PromptingOptions()).sheets
     assert ours.title.startswith("ada: ptc by method")
     assert [row[0] for row in ours.rows] == [
         "zero-shot", "zero-shot without profile (aa)", "zero-shot without profile (bb)",
@@ -314,7 +315,7 @@ def wordings(kept):
 
 
 def test_tau_and_errors_of_configurations_are_correlated(wordings):
-    listed, correlations = rating_tau.run(wordings, NoOptions()).sheets
+    listed, correlations = answers.errors(wordings, NoOptions()).sheets
     assert listed.rows == (
         ("ada", "as the nine tasks", "easy", 1, 0.1, 1.0, 1.0, "groups", 1),
         ("ada", "wording b", "easy", 1, 0.2, 2.0, 2.0, "groups", 1),
@@ -338,7 +339,7 @@ def test_errors_are_those_of_the_rating_task_that_asks_alike(wordings, kept):
         ask="rating",
         wording="b",
     )
-    listed, correlations = rating_tau.run([*wordings, alone], NoOptions()).sheets
+    listed, correlations = answers.errors([*wordings, alone], NoOptions()).sheets
     assert listed.rows[1][5:] == (2.0, pytest.approx(5**0.5), "behaviours", 2)
     assert listed.rows[2][7] == "groups"
     # Errors of other things are no points of one line.
@@ -353,11 +354,11 @@ def test_errors_are_those_of_the_rating_task_that_asks_alike(wordings, kept):
 def test_a_rating_task_over_other_data_or_with_other_sampling_does_not_ask_alike(kept, more):
     own = kept("ada", {"i1": {"ptc": 0.5, "mae": 1.0, "squared_error": 1.0}})
     alone = kept("ada", {"i1/u1": {"mae": 3.0, "squared_error": 9.0}}, ask="rating", **more)
-    assert rating_tau.run([own, alone], NoOptions()).sheets[0].rows[0][5:8] == (1.0, 1.0, "groups")
+    assert answers.errors([own, alone], NoOptions()).sheets[0].rows[0][5:8] == (1.0, 1.0, "groups")
 
 
 def test_each_error_has_a_figure_with_a_dot_a_configuration(wordings):
-    mae, rmse = rating_tau.run(wordings, NoOptions()).figures
+    mae, rmse = answers.errors(wordings, NoOptions()).figures
     assert (mae.x.label, rmse.x.label) == ("MAE", "RMSE")
     assert mae.marks == (
         Points(
@@ -375,7 +376,7 @@ def test_dots_have_names_or_it_is_said_what_they_are(kept):
             kept("ada", {"i1": {"ptc": 0.1, "mae": 1.0, "squared_error": 1.0}}, k=k)
             for k in range(1, many + 1)
         ]
-        figure = rating_tau.run(tasks, NoOptions()).figures[0]
+        figure = answers.errors(tasks, NoOptions()).figures[0]
         return len(figure.marks[0].names), figure.note
 
     what = "a dot is a model in one setting, as the first table lists them"
@@ -390,7 +391,7 @@ def test_ratings_and_groups_of_two_runs_of_a_model_belong_together_where_seeds_a
         kept("ada", {"i1/u1": errors}, ask="rating", run="r2-bb", label="ada r2-bb"),
         kept("ada", {"i1": {"ptc": 0.3, **errors}}, run="r3-cc", label="ada r3-cc", seed=1),
     ]
-    rows = rating_tau.run(tasks, NoOptions()).sheets[0].rows
+    rows = answers.errors(tasks, NoOptions()).sheets[0].rows
     assert [(row[0], row[7]) for row in rows] == [
         ("ada aa", "behaviours"), ("ada cc", "groups"),
     ]  # fmt: skip
@@ -401,7 +402,7 @@ def test_levels_are_correlated_apart_and_two_configurations_not_at_all(wordings,
         kept("ada", {"i1": {"ptc": tau, "mae": 1.0, "squared_error": 1.0}}, level="hard", k=k)
         for k, tau in ((1, 0.1), (2, 0.2))
     ]
-    rows = rating_tau.run([*wordings, *hard], NoOptions()).sheets[1].rows
+    rows = answers.errors([*wordings, *hard], NoOptions()).sheets[1].rows
     assert [row[1:4] for row in rows[:2]] == [("easy", "groups", 3), ("hard", "groups", 2)]
     assert rows[1][4] is None
 
@@ -411,13 +412,13 @@ def test_errors_that_are_all_the_same_have_no_correlation(kept):
         kept("ada", {"i1": {"ptc": tau, "mae": 1.0, "squared_error": 1.0}}, k=k)
         for k, tau in ((1, 0.1), (2, 0.2), (3, 0.3))
     ]
-    assert rating_tau.run(same, NoOptions()).sheets[1].rows[0] == (
+    assert answers.errors(same, NoOptions()).sheets[1].rows[0] == (
         "MAE", "easy", "groups", 3, None, None,
     )  # fmt: skip
 
 
 def test_without_ratings_a_configuration_has_no_errors_and_enters_nothing(kept):
-    report = rating_tau.run([kept("ada", {"i1": {"ptc": 0.1}})], NoOptions())
+    report = answers.errors([kept("ada", {"i1": {"ptc": 0.1}})], NoOptions())
     assert report.sheets[0].rows == (
         ("ada", "as the nine tasks", "easy", 1, 0.1, None, None, "groups", 0),
     )
@@ -426,7 +427,7 @@ def test_without_ratings_a_configuration_has_no_errors_and_enters_nothing(kept):
 
 def test_tasks_that_predict_no_ratings_of_groups_are_not_enough(kept):
     with pytest.raises(UsageError, match="predicts ratings of groups"):
-        rating_tau.run([kept("ada", {"i1": 0.1}, ask="listwise")], NoOptions())
+        answers.errors([kept("ada", {"i1": 0.1}, ask="listwise")], NoOptions())
 
 
 def test_each_domain_stands_at_the_mean_count_of_its_items(kept, tmp_path):

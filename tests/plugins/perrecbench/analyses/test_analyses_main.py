@@ -2,13 +2,11 @@
 
 import pytest
 from harness_perrecbench.analyses import ANALYSES, analysis
-from harness_perrecbench.analyses.averages import interval_of_means
-from harness_perrecbench.analyses.cells import CELLS, Column
-from harness_perrecbench.analyses.main import COMPARABLE, TWO_TAUS, Options, run
-from harness_perrecbench.analyses.neighbours import next_to
+from harness_perrecbench.analyses.grid import next_to
+from harness_perrecbench.analyses.tables import COMPARABLE, TWO_TAUS, TableOptions, main
+from harness_perrecbench.paper import CELLS
 
 from harness import HarnessError
-from harness.stats import Interval, NoInterval
 
 ITEMS = tuple(f"i{number}" for number in range(200))
 
@@ -29,7 +27,7 @@ def test_cells_are_means_with_unreadable_groups_counted_0_and_the_average_is_of_
         kept("ada", {**seven, "j1": -1.0, "j2": "rate/no_json"}, ask="pointwise"),
         kept("ada", {"i0": 1.0, "i1": -1.0, "i2": -1.0, "i3": -1.0}, ask="listwise"),
     ]
-    ours, _, _, _, without = run(tasks, Options()).sheets
+    ours, _, _, _, without = main(tasks, TableOptions()).sheets
     assert ours.columns == ("model", "easy point", "easy list", "avg. of 2")
     # Of nine groups 7 - 1 and a 0: 6/9; of four -2/4. The average: (2/3 - 1/2) / 2.
     assert rows_of(ours)["ada"] == (
@@ -46,7 +44,7 @@ def test_cells_are_means_with_unreadable_groups_counted_0_and_the_average_is_of_
 
 def test_both_definitions_have_a_table_and_one_sentence_tells_them_apart(kept):
     found = {"i1": {"ptc": 1.0, "ptc_published": 0.5}, "i2": {"ptc": 0.0, "ptc_published": -1.0}}
-    report = run([kept("ada", found, level="medium")], Options())
+    report = main([kept("ada", found, level="medium")], TableOptions())
     ours, theirs = report.sheets[:2]
     assert (ours.title[:4], theirs.title[:14]) == ("ptc,", "ptc_published,")
     assert (rows_of(ours)["ada"][0], rows_of(theirs)["ada"][0]) == (0.5, -0.25)
@@ -59,7 +57,7 @@ def test_a_cell_of_which_too_many_groups_are_unreadable_is_not_shown_nor_is_its_
     failed = {f"f{number}": "rank/no_json" for number in range(3)}
     few = kept("ada", {**groups, **failed}, ask="pointwise")  # 3 of 20: 15%, and no more
     many = kept("ada", {**groups, **failed, "f3": "rank/refused"}, ask="listwise")  # 4 of 21
-    ours, _, _, _, without = run([few, many], Options()).sheets
+    ours, _, _, _, without = main([few, many], TableOptions()).sheets
     assert ours.columns == ("model", "easy point", "easy list")
     assert rows_of(ours)["ada"] == (pytest.approx(17 / 20), None)
     assert ours.notes[1:] == (
@@ -77,7 +75,7 @@ def test_a_row_without_all_cells_of_the_table_has_no_average(kept):
         kept("ada", {"i1": -1.0, "i2": 0.0}, level="hard"),
         kept("ben", {"i1": 0.5, "i2": 0.5}, level="hard"),
     ]
-    ours = run(tasks, Options()).sheets[0]
+    ours = main(tasks, TableOptions()).sheets[0]
     assert ours.columns[:4] == ("model", "easy point", "hard point", "avg. of 2")
     found = rows_of(ours)
     assert found["ada"][:3] == (1.0, -0.5, 0.25)
@@ -85,39 +83,8 @@ def test_a_row_without_all_cells_of_the_table_has_no_average(kept):
     assert "ben: no average without all cells; not there: 1 of 2" in ours.notes
 
 
-def test_groups_of_one_item_move_together_in_all_cells():
-    # Whichever of the two items are drawn, the means of the two cells cancel each other.
-    even = Column(items=("i", "j"), values=(1.0, -1.0))
-    odd = Column(items=("i", "j"), values=(-1.0, 1.0))
-    drawn = interval_of_means([even, odd], seed=0, draws=500, confidence=0.95)
-    assert drawn == Interval(0.0, 0.0)
-    # Of three cells that agree, all are high in a quarter of the draws, and not in a 64th.
-    drawn = interval_of_means([even, even, even], seed=0, draws=500, confidence=0.95)
-    assert drawn == Interval(-1.0, 1.0)
-
-
-def test_cells_count_alike_in_the_interval_whatever_their_groups():
-    # Cell one has i three times and cell two once: i alone gives (1 + -1) / 2 and not 1/2.
-    first = Column(items=("i", "i", "i", "j"), values=(1.0, 1.0, 1.0, 1.0))
-    second = Column(items=("i", "j"), values=(-1.0, None))
-    drawn = interval_of_means([first, second], seed=0, draws=500, confidence=0.95)
-    # j alone gives (1 + 0) / 2, its unreadable group counted 0.
-    assert drawn == Interval(0.0, 0.5)
-
-
-def test_without_two_items_or_without_a_cell_in_a_draw_there_is_no_interval():
-    one = Column(items=("i",), values=(1.0,))
-    other = Column(items=("j",), values=(1.0,))
-    assert interval_of_means([one], seed=0, draws=9, confidence=0.95) == NoInterval(
-        "fewer than two items: there is nothing to draw from"
-    )
-    drawn = interval_of_means([one, other], seed=0, draws=500, confidence=0.95)
-    assert isinstance(drawn, NoInterval)
-    assert "has no value in" in drawn.reason
-
-
 def test_an_average_without_an_interval_says_why(kept):
-    ours = run([kept("ada", {"i1": 1.0})], Options()).sheets[0]
+    ours = main([kept("ada", {"i1": 1.0})], TableOptions()).sheets[0]
     assert rows_of(ours)["ada"] == (1.0, 1.0)
     assert ours.notes[-1] == (
         "ada: no interval, for fewer than two items: there is nothing to draw from"
@@ -125,7 +92,7 @@ def test_an_average_without_an_interval_says_why(kept):
 
 
 def test_all_nine_cells_stand_in_the_order_of_table_1_beside_its_nearest_rows(kept):
-    theirs = run(nine(kept, "ada", 0.105), Options()).sheets[1]
+    theirs = main(nine(kept, "ada", 0.105), TableOptions()).sheets[1]
     assert theirs.columns == (
         *("model", "easy point", "easy pair", "easy list", "medium point", "medium pair"),
         *("medium list", "hard point", "hard pair", "hard list", "avg.", "low", "high"),
@@ -148,10 +115,10 @@ def test_neighbours_are_those_of_the_average_without_unreadable_groups_as_publis
     found = {item: {"ptc": 1.0, "ptc_published": 0.13 * 200 / 180} for item in ITEMS[20:]}
     found |= dict.fromkeys(ITEMS[:20], "rate/no_json")
     tasks = [kept("ada", found, level=level, ask=ask) for level, ask in CELLS]
-    theirs = run(tasks, Options()).sheets[1]
+    theirs = main(tasks, TableOptions()).sheets[1]
     above, _ = next_to(0.145)
     assert [row[0] for row in theirs.rows] == [
-        f"published: {above.model}", "ada", "ada, unreadable left out",
+        *above.names, "ada", "ada, unreadable left out",
         "published: LLAMA-3.1-405B-IT",
     ]  # fmt: skip
     assert theirs.rows[1][10] == pytest.approx(0.13)
@@ -160,21 +127,21 @@ def test_neighbours_are_those_of_the_average_without_unreadable_groups_as_publis
 
 
 def test_a_published_row_of_the_very_same_average_stands_above(kept):
-    theirs = run(nine(kept, "ada", 0.18), Options()).sheets[1]
+    theirs = main(nine(kept, "ada", 0.18), TableOptions()).sheets[1]
     assert [row[0] for row in theirs.rows][:2] == ["published: CLAUDE-3.5-SONNET", "ada"]
 
 
 def test_above_the_best_and_below_the_worst_there_is_one_neighbour():
-    assert [row.model for row in next_to(0.5)] == ["CLAUDE-3.5-SONNET"]
-    assert [row.model for row in next_to(-0.5)] == ["MINISTRAL-8B-IT"]
+    assert [line.names for line in next_to(0.5)] == [("published: CLAUDE-3.5-SONNET",)]
+    assert [line.names for line in next_to(-0.5)] == [("published: MINISTRAL-8B-IT",)]
 
 
 def test_of_equal_averages_the_nearest_cells_are_next():
     # .15 three times: both GPT-4o sum up to 1.30, Mistral Large to 1.31. .14 below: the highest
     # sums are Llama 405B's 1.29 and Llama 70B's 1.25.
     above, below = next_to(0.145)
-    assert (above.average, sum(above.cells.values())) == (0.15, pytest.approx(1.30))
-    assert below.model == "LLAMA-3.1-405B-IT"
+    assert (above.average.value, sum(above.cells.values())) == (0.15, pytest.approx(1.30))
+    assert below.names == ("published: LLAMA-3.1-405B-IT",)
 
 
 @pytest.mark.parametrize(
@@ -191,19 +158,19 @@ def test_of_equal_averages_the_nearest_cells_are_next():
     ],
 )
 def test_no_published_row_stands_beside_what_was_asked_otherwise(kept, more, reason):
-    theirs = run(nine(kept, "ada", 0.105, **more), Options()).sheets[1]
+    theirs = main(nine(kept, "ada", 0.105, **more), TableOptions()).sheets[1]
     [row] = theirs.rows
     assert theirs.notes[-1] == f"no published rows beside {row[0]}: {reason}"
 
 
 def test_neither_does_one_beside_some_tasks_or_some_groups(kept):
-    some = run(nine(kept, "ada", 0.1)[:6], Options()).sheets[1]
+    some = main(nine(kept, "ada", 0.1)[:6], TableOptions()).sheets[1]
     assert some.notes[-1] == "no published rows beside ada: 6 of the nine tasks"
     groups = {"easy": ITEMS[:130], "medium": ITEMS, "hard": ITEMS}
     few = [
         kept("ben", dict.fromkeys(groups[level], 0.1), level=level, ask=ask) for level, ask in CELLS
     ]
-    assert run(few, Options()).sheets[1].notes[-1] == (
+    assert main(few, TableOptions()).sheets[1].notes[-1] == (
         "no published rows beside ben: 130 to 200 groups with a label in a cell, not 200"
     )
 
@@ -214,7 +181,7 @@ def test_models_stand_by_average_among_their_neighbours_and_others_below(kept):
         *nine(kept, "high", 0.16),
         *nine(kept, "odd", 0.9, strict=True),
     ]
-    theirs = run(tasks, Options()).sheets[1]
+    theirs = main(tasks, TableOptions()).sheets[1]
     assert [row[0].removeprefix("published: ") for row in theirs.rows] == [
         "CLAUDE-3.5-SONNET", "high", "MISTRAL-LARGE-123B-IT", "LLAMA3.1-8B-IT", "low",
         "MINISTRAL-8B-IT", "odd, strict",
@@ -228,7 +195,7 @@ def test_baselines_stand_in_the_same_layout_once_for_all_models(kept):
         kept("ada", {"i1": 1.0, "i2": 1.0}, ask="listwise", always=always),
         kept("ben", {"i1": 0.0, "i2": 1.0}, ask="listwise", always=always),
     ]
-    sheet = run(tasks, Options()).sheets[2]
+    sheet = main(tasks, TableOptions()).sheets[2]
     assert sheet.columns == ("ranking", "easy point", "easy list", "avg. of 2", "low", "high")
     assert sheet.rows == (
         ("random", -1.0, -1.0, -1.0, -1.0, -1.0),
@@ -242,7 +209,7 @@ def test_baselines_of_other_groups_stand_apart_and_say_of_which(kept):
         kept("ada", {"i1": 1.0, "i2": 1.0}, always={"random": 1.0}),
         kept("ada", {"j1": 1.0, "j2": 1.0}, always={"random": 0.0}, k=8),
     ]
-    sheet = run(tasks, Options()).sheets[2]
+    sheet = main(tasks, TableOptions()).sheets[2]
     assert sheet.columns[:2] == ("ranking", "of the groups of")
     assert [row[:3] for row in sheet.rows] == [
         ("random", "ada", 1.0), ("random", "ada, k 8", 0.0),
@@ -264,7 +231,7 @@ SAME = {"origin": "folder", "tables": {"histories": {"fingerprint": "a"}}}
 def test_tasks_of_other_data_make_another_row(kept, more):
     easy = kept("ada", {"i1": 1.0}, run="one", data=SAME)
     hard = kept("ada", {"i1": 0.5}, run="two", level="hard", **{"data": SAME, **more})
-    rows = run([easy, hard], Options()).sheets[0].rows
+    rows = main([easy, hard], TableOptions()).sheets[0].rows
     assert [row[0] for row in rows] == [
         "ada one", "ada two",
     ]  # fmt: skip
@@ -281,7 +248,7 @@ def test_tasks_of_other_data_make_another_row(kept, more):
 def test_tasks_asked_with_other_sampling_make_another_row_that_says_so(kept, more, setting):
     easy = kept("ada", {"i1": 1.0}, sampling={"temperature": 0.1, "max_tokens": 800})
     hard = kept("ada", {"i1": 0.5}, level="hard", **more)
-    rows = run([easy, hard], Options()).sheets[0].rows
+    rows = main([easy, hard], TableOptions()).sheets[0].rows
     assert [row[0] for row in rows] == ["ada", f"ada, {setting}"]
 
 
@@ -291,7 +258,7 @@ def test_how_far_models_follow_the_averages_is_over_what_could_be_read(kept):
         for number, like in enumerate((1.0, 1.0, 1.0, 0.0, 0.0, 0.0))
     }
     found |= {"i6": {"like_higher_average": 1.0}, "i7": "rate/no_json"}
-    ours, _, _, like, _ = run([kept("ada", found)], Options()).sheets
+    ours, _, _, like, _ = main([kept("ada", found)], TableOptions()).sheets
     assert like.rows == (("ada", pytest.approx(4 / 7), pytest.approx(4 / 7)),)
     assert like.notes == ()
     # Seven of the eight groups have a label: i6 has none, i7 could not be read.
@@ -310,16 +277,16 @@ def test_what_is_hidden_as_unreadable_is_not_told_of_the_averages_either(kept):
         kept("ben", {"i1": found["i1"]}, ask="pointwise"),
         kept("ben", {"i1": found["i1"]}, ask="listwise"),
     ]
-    like = run(tasks, Options()).sheets[3]
+    like = main(tasks, TableOptions()).sheets[3]
     assert like.columns == ("model", "easy point", "easy list", "avg. of 2")
     assert like.rows == (("ada", 1.0, None, None), ("ben", 1.0, 1.0, 1.0))
     assert like.notes == ("ada: not shown where over 15% are unreadable",)
-    assert run([kept("cleo", few)], Options()).sheets[3].rows == (("cleo", None),)
+    assert main([kept("cleo", few)], TableOptions()).sheets[3].rows == (("cleo", None),)
 
 
 def test_groups_without_any_label_leave_the_agreement_with_averages(kept):
     found = {"i1": {"like_higher_average": 1.0}, "i2": {"like_higher_average": 0.0}}
-    ours, theirs, baselines, like, without = run([kept("ada", found)], Options()).sheets
+    ours, theirs, baselines, like, without = main([kept("ada", found)], TableOptions()).sheets
     assert ours.rows == (("ada",),)
     assert "ada: no group has a label" in ours.notes
     assert (theirs.rows, baselines.rows) == ((("ada",),), ())
@@ -332,8 +299,10 @@ def test_tasks_of_several_runs_of_a_model_make_one_row_of_the_same_data(kept):
     easy = kept("ada", {"i1": 1.0}, level="easy", run="one", data=data)
     hard = kept("ada", {"i1": 0.0}, level="hard", run="two", data=data)
     other = kept("ada", {"i1": 0.0}, level="hard", run="three", data={"origin": "sample"})
-    assert [row[:3] for row in run([easy, hard], Options()).sheets[0].rows] == [("ada", 1.0, 0.0)]
-    assert [row[:3] for row in run([easy, other], Options()).sheets[0].rows] == [
+    assert [row[:3] for row in main([easy, hard], TableOptions()).sheets[0].rows] == [
+        ("ada", 1.0, 0.0)
+    ]
+    assert [row[:3] for row in main([easy, other], TableOptions()).sheets[0].rows] == [
         ("ada one", 1.0, None),
         ("ada three", None, 0.0),
     ]
@@ -347,7 +316,7 @@ def test_tasks_of_another_revision_make_another_row(kept):
         kept("ada", {"i1": 1.0}, run=FIRST, revision="1"),
         kept("ada", {"i1": 0.0}, run=SECOND, level="hard", revision="2"),
     ]
-    assert [row[:3] for row in run(tasks, Options()).sheets[0].rows] == [
+    assert [row[:3] for row in main(tasks, TableOptions()).sheets[0].rows] == [
         ("ada fd1f5ab6", 1.0, None), ("ada 0badcafe", None, 0.0),
     ]  # fmt: skip
 
@@ -358,7 +327,7 @@ def test_rows_are_called_by_model_and_setting_and_by_the_end_of_the_run_where_th
         kept("ada", {"i1": 1.0}, run=FIRST, label=f"ada {FIRST}", profile="none"),
         kept("ada", {"i1": 1.0}, run=SECOND, label=f"ada {SECOND}", profile="none", seed=1),
     ]
-    assert [row[0] for row in run(tasks, Options()).sheets[0].rows] == [
+    assert [row[0] for row in main(tasks, TableOptions()).sheets[0].rows] == [
         "ada", "ada fd1f5ab6, without profile", "ada 0badcafe, without profile",
     ]  # fmt: skip
 
@@ -366,7 +335,7 @@ def test_rows_are_called_by_model_and_setting_and_by_the_end_of_the_run_where_th
 def test_runs_whose_names_end_alike_are_called_by_all_of_their_names(kept):
     again = "20261122T000000-ada-fd1f5ab6"
     tasks = [kept("ada", {"i1": 1.0}, run=name) for name in (FIRST, again)]
-    assert [row[0] for row in run(tasks, Options()).sheets[0].rows] == [
+    assert [row[0] for row in main(tasks, TableOptions()).sheets[0].rows] == [
         f"ada {FIRST}", f"ada {again}",
     ]  # fmt: skip
 
@@ -376,7 +345,7 @@ def test_two_tasks_for_one_cell_make_two_rows_that_are_told_apart(kept):
         kept("ada", {"i1": 1.0}, name="perrec_easy_pointwise", run="t-ada-f1"),
         kept("ada", {"i1": 0.0}, name="again", run="t-ada-f1"),
     ]
-    assert [row[:2] for row in run(tasks, Options()).sheets[0].rows] == [
+    assert [row[:2] for row in main(tasks, TableOptions()).sheets[0].rows] == [
         ("ada f1 perrec_easy_pointwise", 1.0), ("ada f1 again", 0.0),
     ]  # fmt: skip
 
@@ -390,7 +359,7 @@ def test_variants_are_rows_named_with_what_differs(kept):
         {"comparing": "all_pairs", "behaviours": 3},
     ]
     tasks = [kept("ada", {"i1": 1.0}, **way) for way in ways]
-    assert [row[0] for row in run(tasks, Options()).sheets[0].rows] == [
+    assert [row[0] for row in main(tasks, TableOptions()).sheets[0].rows] == [
         "ada, without profile text",
         "ada, held-out groups",
         "ada, chain of thought, 5 samples",
@@ -400,10 +369,10 @@ def test_variants_are_rows_named_with_what_differs(kept):
 
 
 def test_tables_1_and_3_stand_below_whole(kept):
-    main, tuning = run([kept("ada", {"i1": 1.0})], Options(published=True)).sheets[5:]
-    assert main.title.startswith("Published, Table 1: main results")
-    assert len(main.rows) == 19
-    assert main.rows[-1] == (
+    table_1, tuning = main([kept("ada", {"i1": 1.0})], TableOptions(published=True)).sheets[5:]
+    assert table_1.title.startswith("Published, Table 1: main results")
+    assert len(table_1.rows) == 19
+    assert table_1.rows[-1] == (
         "GPT-4o", "proprietary", 0.25, 0.29, 0.27, 0.10, 0.07, 0.11, 0.08, 0.07, 0.06, 0.15,
     )  # fmt: skip
     assert tuning.columns[:2] == ("base", "training")
@@ -415,9 +384,9 @@ def test_tables_1_and_3_stand_below_whole(kept):
 
 def test_rating_tasks_are_passed_over_and_are_not_enough(kept):
     rating = kept("ada", {"i1": {"mae": 1.0}}, ask="rating")
-    assert len(run([rating, kept("ada", {"i1": 1.0})], Options()).sheets[0].rows) == 1
+    assert len(main([rating, kept("ada", {"i1": 1.0})], TableOptions()).sheets[0].rows) == 1
     with pytest.raises(HarnessError, match="no task asks for rankings") as told:
-        run([rating], Options())
+        main([rating], TableOptions())
     assert "perrec_easy_rating" in str(told.value)
 
 

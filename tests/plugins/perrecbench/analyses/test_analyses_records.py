@@ -4,7 +4,7 @@ import dataclasses
 
 import msgspec
 import pytest
-from harness_perrecbench.analyses import domains, positions
+from harness_perrecbench.analyses import answers, domains
 from harness_perrecbench.records import Compared, Comparison, Group, Thing
 
 from harness.errors import UsageError
@@ -64,7 +64,7 @@ def test_answers_by_position_are_counted_by_level_and_together(recorded):
     }
     hard = {"tea": compared("BA", "BB", "--")}  # user 2, whoever is second, nothing
     tasks = [recorded("ada", easy), recorded("ada", hard, level="hard")]
-    [sheet] = positions.run(tasks, NoOptions()).sheets
+    [sheet] = answers.positions(tasks, NoOptions()).sheets
     assert sheet.columns == (
         *("model", "level", "groups", "answers", "first", "first %", "pairs", "read twice"),
         *("contrary", "contrary %", "undecided", "undecided %"),
@@ -79,13 +79,13 @@ def test_answers_by_position_are_counted_by_level_and_together(recorded):
 
 def test_a_level_without_any_readable_answer_has_no_shares(recorded):
     task = recorded("ada", {"tea": Unreadable("no_json", "compare")})
-    [sheet] = positions.run([task], NoOptions()).sheets
+    [sheet] = answers.positions([task], NoOptions()).sheets
     assert sheet.rows == (("ada", "easy", 0, 0, 0, None, 0, 0, 0, None, 0, None),)
 
 
 def test_without_a_pairwise_task_there_is_nothing_to_count(kept):
     with pytest.raises(UsageError, match="no task asks pairwise"):
-        positions.run([kept("ada", {"tea": 1.0})], NoOptions())
+        answers.positions([kept("ada", {"tea": 1.0})], NoOptions())
 
 
 def test_counts_may_name_items_by_their_titles(recorded, tmp_path):

@@ -1,4 +1,4 @@
-"""The nine cells of Table 1 and their average, by both definitions of tau, and what needs no model.
+"""The nine cells of Table 1 and their average, by both definitions of tau, and by method.
 
 Any of the nine tasks will do, of any number of runs.
 """
@@ -6,27 +6,28 @@ Any of the nine tasks will do, of any number of runs.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from math import fsum
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import msgspec
 
 from harness.results.report import Report, Sheet
-from harness_perrecbench.analyses.averages import Average, average_of
-from harness_perrecbench.analyses.cells import MOST_UNREADABLE, Cell, Column
-from harness_perrecbench.analyses.layout import (
+from harness.results.result_grid import Line
+from harness.results.score_columns import MOST_UNREADABLE, ScoreColumn
+from harness_perrecbench.analyses.grid import (
+    GRID,
     NARROW,
-    Line,
-    line_of,
-    published_line,
+    Row,
+    against,
+    by_model,
+    method_of,
+    next_to,
+    place_of_method,
     published_table,
-    remarks,
-    table,
+    remarks_on,
+    rows_of,
 )
-from harness_perrecbench.analyses.neighbours import COLUMN, against, next_to
-from harness_perrecbench.analyses.rows import Row, cells_in, rows_of
+from harness_perrecbench.paper import COLUMN, Cell
 from harness_perrecbench.predictions import BASELINES
-from harness_perrecbench.published import published, rows
 
 if TYPE_CHECKING:
     from harness import KeptTask
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 OURS = "ptc"
 LIKE = "like_higher_average"
 LEFT_OUT = "unreadable left out"
-Rankings: TypeAlias = dict[str, dict[Cell, Column]]
+Rankings: TypeAlias = dict[str, dict[Cell, ScoreColumn]]
 """A column by cell for each baseline."""
 
 NAMES = (OURS, COLUMN, LIKE, *BASELINES)
@@ -54,7 +55,7 @@ COMPARABLE = (
 )
 
 
-class Options(msgspec.Struct, frozen=True, kw_only=True):
+class TableOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What may be asked of the analysis."""
 
     published: Annotated[
@@ -62,10 +63,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     ] = False
 
 
-def run(tasks: Sequence[KeptTask], options: Options) -> Report:
+def main(tasks: Sequence[KeptTask], options: TableOptions) -> Report:
     """A row a model and setting, beside published rows where that is fair, and the baselines."""
     found = rows_of(tasks, NAMES)
-    cells = cells_in(found, OURS)
+    cells = GRID.filled(found, OURS)
     sheets = [
         ours(found, cells),
         as_published(found, cells),
@@ -74,21 +75,19 @@ def run(tasks: Sequence[KeptTask], options: Options) -> Report:
         without_unreadable(found, cells),
     ]
     if options.published:
-        sheets.append(published_table(published(rows.Result), first=("model", "kind")))
-        sheets.append(published_table(published(rows.Tuning), first=("base", "training")))
+        sheets.append(published_table("main", "model", "kind"))
+        sheets.append(published_table("tuning", "base", "training"))
     return Report(sheets=tuple(sheets), notes=(TWO_TAUS, COMPARABLE))
 
 
 def ours(found: Sequence[Row], cells: Collection[Cell]) -> Sheet:
     """Our definition, with the interval of the average."""
-    lines = [line_of(row, OURS, cells) for row in found]
-    notes = [
-        told for row, line in zip(found, lines, strict=True) for told in remarks(row, OURS, line)
-    ]
+    lines = [GRID.line(row, OURS, cells) for row in found]
+    notes = [*remarks_on(found, OURS, lines)]
     interval = found[0].first.task.interval
     bounds = f"{interval.confidence:.0%} of {interval.draws:,} draws over items, whose groups move"
     notes += [told for row in found for told in unlabelled(row)]
-    return table(
+    return GRID.sheet(
         "ptc, groups that cannot be read counted 0",
         lines,
         cells,
@@ -112,29 +111,26 @@ def as_published(found: Sequence[Row], cells: Collection[Cell]) -> Sheet:
 
     The authors leave out groups that cannot be read: the average without them has the neighbours.
     """
-    placed: list[tuple[float, list[Line]]] = []
-    beside: dict[str, rows.Result] = {}
-    apart: list[Line] = []
+    placed: list[tuple[float, list[Line[Cell]]]] = []
+    beside: dict[tuple[str, ...], Line[Cell]] = {}
+    apart: list[Line[Cell]] = []
     notes: list[str] = []
     for row in found:
-        line = line_of(row, COLUMN, cells)
-        without = _dropped(row, COLUMN, cells, f"{row.name}, {LEFT_OUT}")
+        line = GRID.line(row, COLUMN, cells)
+        without = GRID.line_of_readable(row, COLUMN, cells, f"{row.name}, {LEFT_OUT}")
         unreadable = any(column.unreadable for column in row.of(COLUMN).values())
         lines = [line, without] if unreadable else [line]
-        notes += remarks(row, COLUMN, line)
+        notes += GRID.remarks(row, COLUMN, line)
         reasons = against(row)
         if reasons or without.average.value is None:
             apart += lines
             notes.append(f"no published rows beside {row.name}: {'; '.join(reasons)}")
         else:
             placed.append((without.average.value, lines))
-            beside |= {other.model: other for other in next_to(without.average.value)}
-    near = [
-        (row.average or 0.0, [published_line(row, f"published: {row.model}")])
-        for row in beside.values()
-    ]
+            beside |= {other.names: other for other in next_to(without.average.value)}
+    near = [(line.average.value or 0.0, [line]) for line in beside.values()]
     ordered = sorted([*near, *placed], key=lambda one: one[0], reverse=True)
-    return table(
+    return GRID.sheet(
         "ptc_published, groups that cannot be read counted 0",
         [*(line for _, lines in ordered for line in lines), *apart],
         cells,
@@ -152,12 +148,12 @@ def baselines(found: Sequence[Row], cells: Collection[Cell]) -> Sheet:
             Line(
                 names=(name, *whose),
                 cells={cell: column.counted for cell, column in columns.items()},
-                average=average_of(columns, cells, task=of[0].first, name=name),
+                average=GRID.average(columns, cells, task=of[0].first, metric=name),
             )
             for name, columns in rankings.items()
             if columns
         ]
-    return table(
+    return GRID.sheet(
         "Baselines that ask no model, ptc",
         lines,
         cells,
@@ -191,18 +187,18 @@ def like_higher_average(found: Sequence[Row]) -> Sheet:
 
     Where too many could not be, neither this nor the ptc of the cell is shown.
     """
-    cells = cells_in(found, LIKE)
+    cells = GRID.filled(found, LIKE)
     lines = []
     notes = []
     for row in found:
         hidden = {
             cell for name in (OURS, LIKE) for cell, column in row.of(name).items() if column.hidden
         }
-        lines.append(_dropped(row, LIKE, cells, row.name, but=hidden))
+        lines.append(GRID.line_of_readable(row, LIKE, cells, row.name, but=hidden))
         if hidden:
             notes.append(f"{row.name}: not shown where over {MOST_UNREADABLE:.0%} are unreadable")
     title = "Agreement with higher average first, ptc, groups that cannot be read left out"
-    return table(title, lines, cells, notes=notes)
+    return GRID.sheet(title, lines, cells, notes=notes)
 
 
 def without_unreadable(found: Sequence[Row], cells: Collection[Cell]) -> Sheet:
@@ -212,19 +208,43 @@ def without_unreadable(found: Sequence[Row], cells: Collection[Cell]) -> Sheet:
         counts = {cell: column.unreadable for cell, column in row.of(OURS).items()}
         lines.append(Line(names=(row.name, "unreadable"), cells=counts))
         if any(counts.values()):
-            lines.append(_dropped(row, OURS, cells, row.name, OURS))
-    return table("Without the groups that could not be read", lines, cells, first=("model", "what"))
+            lines.append(GRID.line_of_readable(row, OURS, cells, row.name, OURS))
+    return GRID.sheet(
+        "Without the groups that could not be read", lines, cells, first=("model", "what")
+    )
 
 
-def _dropped(
-    row: Row, column: str, cells: Collection[Cell], *names: str, but: Collection[Cell] = ()
-) -> Line:
-    """One column of a row over the groups that could be read; the average where all cells have.
+class PromptingOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What may be asked of the analysis."""
 
-    The cells in `but` are left empty.
-    """
-    means = {cell: found.dropped for cell, found in row.of(column).items() if cell not in but}
-    values = [means.get(cell) for cell in cells]
-    known = [value for value in values if value is not None]
-    average = fsum(known) / len(known) if known and len(known) == len(values) else None
-    return Line(names=names, cells=means, average=Average(value=average))
+    published: Annotated[bool, msgspec.Meta(description="show the paper's Table 2 below")] = False
+
+
+def prompting(tasks: Sequence[KeptTask], options: PromptingOptions) -> Report:
+    """A table for each model and definition of tau, a row a method."""
+    models = by_model(rows_of(tasks, (OURS, COLUMN)))
+    sheets = [
+        of_model(model, found, name) for model, found in models.items() for name in (OURS, COLUMN)
+    ]
+    if options.published:
+        sheets.append(published_table("prompting", "prompting"))
+    return Report(sheets=tuple(sheets))
+
+
+def of_model(model: str, found: Sequence[Row], name: str) -> Sheet:
+    """One model's methods in the order of Table 2, by one definition."""
+    cells = GRID.filled(found, name)
+    ordered = sorted(found, key=lambda row: place_of_method(row.first))
+    lines = [GRID.line(row, name, cells, called=_called(row)) for row in ordered]
+    return GRID.sheet(
+        f"{model}: {name} by method, groups that cannot be read counted 0",
+        lines,
+        cells,
+        first=("prompting",),
+        notes=(NARROW, *remarks_on(ordered, name, lines)),
+    )
+
+
+def _called(row: Row) -> str:
+    method = method_of(row.first)
+    return f"{method} ({row.apart})" if row.apart else method

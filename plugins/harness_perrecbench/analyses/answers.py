@@ -1,21 +1,24 @@
-"""ptc against the errors of predicted ratings over configurations, as Figure 3 has it."""
+"""How answers go: ptc against the errors of predicted ratings, as Figure 3 has it, and position."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from harness.errors import UsageError
 from harness.results.report import Axis, Figure, Points, Report, Sheet
-from harness_perrecbench.analyses.cells import Column, read_columns
-from harness_perrecbench.analyses.rows import called, short_runs
-from harness_perrecbench.analyses.settings import setting_of
+from harness.results.result_grid import row_name, short_runs
+from harness_perrecbench.analyses.grid import read_columns, rows_of, setting_of
+from harness_perrecbench.records import Comparison
 
 if TYPE_CHECKING:
     from harness import KeptTask
     from harness.results.report import Cell
+    from harness.results.score_columns import ScoreColumn
 
 ALONE = "behaviours"
 GROUPS = "groups"
@@ -49,7 +52,7 @@ class Configuration:
         return self.mae if name == "mae" else self.rmse
 
 
-def run(tasks: Sequence[KeptTask], options: object) -> Report:
+def errors(tasks: Sequence[KeptTask], options: object) -> Report:
     """Pearson's r over configurations at each level, and a figure for MAE and for RMSE."""
     found = list(configurations(tasks))
     if not found:
@@ -73,7 +76,7 @@ def configurations(tasks: Sequence[KeptTask]) -> Iterator[Configuration]:
         own = read_columns(task, ("ptc", "mae", "squared_error"))
         errors = read_columns(alone[key], ("mae", "squared_error")) if key in alone else own
         yield Configuration(
-            model=called(task.manifest.model, apart, ""),
+            model=row_name(task.manifest.model, apart, ""),
             setting=setting_of(task) or "as the nine tasks",
             level=task.options.level,
             groups=len(own["ptc"].values),
@@ -162,7 +165,7 @@ def figures(found: Sequence[Configuration]) -> Iterator[Figure]:
         marks = []
         for (level, source), both in pairs(found, name).items():
             x, y, of = zip(*both, strict=True)
-            names = tuple(called(one.model, "", one.setting) for one in of) if named else ()
+            names = tuple(row_name(one.model, "", one.setting) for one in of) if named else ()
             marks.append(Points(label=f"{level}, of {source}", x=x, y=y, names=names))
         if marks:
             yield Figure(
@@ -186,6 +189,103 @@ def _named(task: KeptTask) -> tuple[str, ...]:
     return task.manifest.model, setting_of(task), task.options.level
 
 
-def _root(squares: Column) -> float | None:
+def _root(squares: ScoreColumn) -> float | None:
     mean = squares.dropped
     return None if mean is None else mean**0.5
+
+
+class Tally(msgspec.Struct, kw_only=True):
+    """What came of comparisons. `read` have both answers, and `undecided` no preference."""
+
+    groups: int = 0
+    answers: int = 0
+    first: int = 0
+    comparisons: int = 0
+    read: int = 0
+    inconsistent: int = 0
+    undecided: int = 0
+
+    def add(self, comparisons: Iterable[Comparison]) -> None:
+        """Takes the comparisons of one group."""
+        self.groups += 1
+        for one in comparisons:
+            sides = [side for side in (one.forth, one.back) if side is not None]
+            self.answers += len(sides)
+            self.first += sides.count("A")
+            self.comparisons += 1
+            self.read += len(sides) == 2
+            self.inconsistent += len(sides) == 2 and one.forth == one.back
+            self.undecided += one.preferred is None
+
+    def cells(self) -> tuple[Cell, ...]:
+        """The counts, and the shares in per cent of what each is counted of."""
+        return (
+            self.groups,
+            self.answers,
+            self.first,
+            _percent(self.first, self.answers),
+            self.comparisons,
+            self.read,
+            self.inconsistent,
+            _percent(self.inconsistent, self.read),
+            self.undecided,
+            _percent(self.undecided, self.comparisons),
+        )
+
+
+COLUMNS = (
+    "groups", "answers", "first", "first %", "pairs", "read twice", "contrary", "contrary %",
+    "undecided", "undecided %",
+)  # fmt: skip
+NOTES = (
+    "answers: those that could be read; first: of these, those that name the user shown first, "
+    "where 50% is free of bias",
+    "contrary: of the pairs read in both orders, those whose answers name different users",
+    "undecided: of all pairs, those without a preference, be they contrary or unreadable",
+    "shares are of all answers or pairs; the metrics of a task are means over its groups",
+)
+
+
+def positions(tasks: Sequence[KeptTask], options: object) -> Report:
+    """A row for each model and level, and one for all levels of a model."""
+    rows: list[tuple[Cell, ...]] = []
+    for row in rows_of(tasks, ()):
+        levels = {
+            level: tally_of(task) for (level, ask), task in row.tasks.items() if ask == "pairwise"
+        }
+        rows += [(row.name, level, *tally.cells()) for level, tally in levels.items()]
+        if len(levels) > 1:
+            rows.append((row.name, "all", *_sum(levels.values()).cells()))
+    if not rows:
+        raise UsageError(
+            "no task asks pairwise",
+            found=", ".join(dict.fromkeys(task.task.name for task in tasks)),
+            expected="a task with ask: pairwise",
+        )
+    sheet = Sheet(
+        title="Pairwise answers by position",
+        columns=("model", "level", *COLUMNS),
+        rows=tuple(rows),
+        notes=NOTES,
+    )
+    return Report(sheets=(sheet,))
+
+
+def tally_of(task: KeptTask) -> Tally:
+    """What came of all comparisons of a task; groups that came to nothing have none."""
+    tally = Tally()
+    for _, compared in task.records("compare").values():
+        tally.add(compared.comparisons)
+    return tally
+
+
+def _sum(tallies: Iterable[Tally]) -> Tally:
+    together = Tally()
+    for tally in tallies:
+        for name in Tally.__struct_fields__:
+            setattr(together, name, getattr(together, name) + getattr(tally, name))
+    return together
+
+
+def _percent(part: int, whole: int) -> float | None:
+    return 100 * part / whole if whole else None

@@ -1,0 +1,253 @@
+"""ptc by the number of users in a group, as Figure 7 has it, and by size of model, as Figure 8."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import fsum
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+
+import msgspec
+
+from harness.errors import UsageError
+from harness.results.beside import names_of, read_figures, read_models
+from harness.results.report import Axis, Figure, Line, Points, Report, Sheet
+from harness.results.result_grid import row_name
+from harness_perrecbench.analyses.grid import (
+    GRID,
+    Row,
+    by_model,
+    data_of,
+    published_table,
+    rows_of,
+)
+from harness_perrecbench.paper import TABLES, WAYS, Cell
+from harness_perrecbench.records import MEMBERS
+
+if TYPE_CHECKING:
+    from harness import KeptTask
+
+Values: TypeAlias = Mapping[Cell, float | None]
+
+
+class SizeOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What may be asked of the analysis."""
+
+    published: Annotated[
+        bool, msgspec.Meta(description="show the numbers of the paper's text below")
+    ] = False
+
+
+def by_size(tasks: Sequence[KeptTask], options: SizeOptions) -> Report:
+    """A curve for each way of asking, a figure a model, and before these one for each mean."""
+    found = rows_of(tasks, ("ptc",))
+    series = [*means_of(found), *((row.name, values_of(row)) for row in found)]
+    sheets = [size_table(series)]
+    if options.published:
+        sheets.append(TABLES.read("numbers").sheet(digits=3))
+    return Report(
+        sheets=tuple(sheets),
+        figures=tuple(size_figure(name, values) for name, values in series),
+    )
+
+
+def values_of(row: Row) -> Values:
+    """What each cell shows."""
+    return {cell: column.counted for cell, column in row.of("ptc").items()}
+
+
+def means_of(found: Sequence[Row]) -> Iterator[tuple[str, Values]]:
+    """The mean of models for each setting and data that several models were asked in, named."""
+    alike: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
+    for row in found:
+        alike[row.setting, *data_of(row.first)].append(row)
+    for (setting, *_), several in alike.items():
+        cells = GRID.filled(several, "ptc")
+        models = [
+            mean
+            for of in by_model(several).values()
+            if (mean := mean_of([values_of(row) for row in of], cells))
+        ]
+        if len(models) > 1:
+            yield row_name(f"mean of {len(models)} models", "", setting), mean_of(models, cells)
+
+
+def mean_of(every: Sequence[Values], cells: Sequence[Cell]) -> Values:
+    """The mean of those that show every cell; empty where none does."""
+    known = [[values.get(cell) for cell in cells] for values in every]
+    whole = [[value for value in values if value is not None] for values in known]
+    whole = [values for values in whole if len(values) == len(cells)]
+    means = [fsum(values) / len(whole) for values in zip(*whole, strict=True)]
+    return dict(zip(cells, means, strict=True)) if whole else {}
+
+
+def size_table(series: Sequence[tuple[str, Values]]) -> Sheet:
+    """A row for each model and way, a column a size."""
+    return Sheet(
+        title="ptc by users in a group, groups that cannot be read counted 0",
+        columns=("model", "asked", *(f"{users} users" for users in MEMBERS.values())),
+        rows=tuple(
+            (name, ask, *(values.get((level, ask)) for level in MEMBERS))
+            for name, values in series
+            for ask in WAYS
+            if any((level, ask) in values for level in MEMBERS)
+        ),
+        notes=(
+            "a mean is over models that were asked in the same way and show every cell; each "
+            "counts once, with the mean of its runs",
+        ),
+        digits=2,
+    )
+
+
+def size_figure(name: str, values: Values) -> Figure:
+    """A curve a way of asking."""
+    return Figure(
+        title=f"{name}: ptc by users in a group",
+        x=Axis(
+            label="users in a group",
+            low=1.8,
+            high=4.2,
+            ticks=tuple(map(float, MEMBERS.values())),
+        ),
+        y=Axis(label="ptc"),
+        marks=tuple(curves(values)),
+    )
+
+
+def curves(values: Values) -> Iterator[Line]:
+    """The sizes at which a way of asking has a value."""
+    for ask in WAYS:
+        known = [
+            (float(users), value)
+            for level, users in MEMBERS.items()
+            if (value := values.get((level, ask))) is not None
+        ]
+        if known:
+            x, y = zip(*known, strict=True)
+            yield Line(label=ask, x=x, y=y)
+
+
+class ScaleOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the sizes are."""
+
+    figures: Annotated[
+        str, msgspec.Meta(description="table with a row a model; with a column family, lines")
+    ]
+    column: Annotated[
+        str, msgspec.Meta(description="the column that holds billions of parameters")
+    ] = "parameters"
+    model: Annotated[str, msgspec.Meta(description="the column that names the model")] = "model"
+    published: Annotated[bool, msgspec.Meta(description="show the paper's Table 1 below")] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sized:
+    """One row: its average, and its model's size and family where the table tells them."""
+
+    name: str
+    setting: str
+    average: float | None
+    size: float | None
+    family: str | None
+
+
+def by_scale(tasks: Sequence[KeptTask], options: ScaleOptions) -> Report:
+    """A dot a model, a line a family, the size on a logarithmic axis."""
+    found = rows_of(tasks, ("ptc",))
+    cells = GRID.filled(found, "ptc")
+    sizes, families = read_sizes(options), read_families(options)
+    lines = [GRID.line(row, "ptc", cells) for row in found]
+    models = [
+        Sized(
+            name=row.name,
+            setting=row.setting,
+            average=line.average.value,
+            size=next((sizes[name] for name in names_in(row) if name in sizes), None),
+            family=next((families[name] for name in names_in(row) if name in families), None),
+        )
+        for row, line in zip(found, lines, strict=True)
+    ]
+    if all(one.size is None for one in models):
+        raise UsageError(
+            "no model of the runs has a size",
+            where=options.figures,
+            found=", ".join(sizes),
+            expected=", ".join(one.name for one in models),
+            hint="name the models as the runs do",
+        )
+    notes = [
+        told
+        for row, line in zip(found, lines, strict=True)
+        if line.average.value is None
+        for told in GRID.remarks(row, "ptc", line)
+    ]
+    sheets = [
+        scale_table(models, options.column, (f"the average is over {len(cells)} cells", *notes))
+    ]
+    if options.published:
+        sheets.append(published_table("main", "model", "kind"))
+    return Report(sheets=tuple(sheets), figures=tuple(scale_figures(models, options.column)))
+
+
+def names_in(row: Row) -> Iterator[str]:
+    """What the table may call a row's model."""
+    return names_of(row.model, row.first.summary.model)
+
+
+def read_sizes(options: ScaleOptions) -> dict[str, float]:
+    """The size of each model that has one; a size that is not above 0 has no place on the axis."""
+    sizes = read_figures(options.figures, model=options.model, column=options.column)
+    for model, size in sizes.items():
+        if size <= 0:
+            raise UsageError(
+                "a model has no such size",
+                where=f"{options.figures}, column {options.column!r}",
+                found=f"{model}: {size:g}",
+                expected="a number above 0",
+            )
+    return sizes
+
+
+def read_families(options: ScaleOptions) -> dict[str, str]:
+    """The family of each model that has one."""
+    from harness.tasks.task import Column
+
+    columns = {"family": Column(required=False)}
+    found = read_models(options.figures, columns, model=options.model)
+    return {name: row["family"] for name, row in found.items() if row["family"]}
+
+
+def scale_table(models: Sequence[Sized], column: str, notes: Sequence[str]) -> Sheet:
+    """Size and average of each model, by family and size."""
+    ordered = sorted(models, key=lambda one: (one.family or "", one.size or 0.0))
+    return Sheet(
+        title=f"ptc by {column}, groups that cannot be read counted 0",
+        columns=("model", "family", column, "average"),
+        rows=tuple((one.name, one.family, one.size, one.average) for one in ordered),
+        notes=tuple(notes),
+        digits=(2, 2, 1, 2),
+    )
+
+
+def scale_figures(models: Sequence[Sized], column: str) -> Iterator[Figure]:
+    """One figure, of the models that have a size and an average; none without any."""
+    known: dict[tuple[str | None, str], list[tuple[float, float, str]]] = defaultdict(list)
+    for one in models:
+        if one.size is not None and one.average is not None:
+            known[one.family, one.setting].append((one.size, one.average, one.name))
+    marks: list[Line | Points] = []
+    for (family, setting), dots in known.items():
+        label = ", ".join(filter(None, (family or "of no family", setting)))
+        x, y, names = zip(*sorted(dots), strict=True)
+        if family:
+            marks.append(Line(label=label, x=x, y=y))
+        marks.append(Points(label=label, x=x, y=y, names=names))
+    if marks:
+        yield Figure(
+            title=f"ptc by {column}",
+            x=Axis(label=column, log=True),
+            y=Axis(label="average ptc"),
+            marks=tuple(marks),
+        )

@@ -1,0 +1,223 @@
+"""The grid of Table 1: a row a model and setting, a cell a level and way of asking."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from harness.errors import UsageError
+from harness.results.result_grid import (
+    Average,
+    GridRow,
+    Line,
+    ResultGrid,
+    neighbours,
+    published_lines,
+)
+from harness.results.score_columns import score_columns
+from harness_perrecbench.paper import (
+    CELLS,
+    COLUMN,
+    GROUPS,
+    TABLES,
+    WAYS,
+    Cell,
+    results,
+    task_of,
+)
+
+if TYPE_CHECKING:
+    from harness import KeptTask
+    from harness.results.report import Sheet
+    from harness.results.score_columns import ScoreColumn
+
+Row = GridRow[Cell]
+
+NARROW = "point, pair, list: asked pointwise, pairwise, listwise"
+
+PLACES = frozenset({"level", "ask", "behaviours"})
+"""Options that say which cell a task is, or that mean nothing for groups."""
+
+SAMPLING = {"temperature": 0.1, "max_tokens": 800}
+"""How the candidate of the nine tasks is sampled; comparisons have their own, shorter limit."""
+
+METHODS = ("thought", "samples", "shots", "profile")
+"""The options by which the methods of Table 2 differ."""
+
+WORDS = {
+    ("profile", "none"): "without profile",
+    ("profile", "no_text"): "without profile text",
+    ("split", "held_out"): "held-out groups",
+    ("thought", True): "chain of thought",
+}
+
+
+def cell_of(task: KeptTask) -> Cell:
+    """The cell of Table 1 that a task asks for, if it asks for rankings."""
+    return task.options.level, task.options.ask
+
+
+def data_of(task: KeptTask) -> tuple[Any, ...]:
+    """What tells data that all levels share from other data, with how much of it was taken."""
+    data = task.entry.data
+    tables = data.get("tables", {})
+    of_all_levels = (tables.get(name, {}).get("fingerprint") for name in ("histories", "items"))
+    return data.get("origin"), *of_all_levels, task.manifest.limit
+
+
+def setting_of(task: KeptTask, but: Collection[str] = ()) -> str:
+    """What a task asks otherwise than the nine do, but for the options in `but`; empty if nothing.
+
+    Sampling counts as well, and a prompt that the user replaced, by the name of its file.
+    """
+    told = [
+        _said(name, value)
+        for name, value in changes_of(task).items()
+        if name not in PLACES and name not in but
+    ]
+    own = sorted(Path(file).name for file in task.task.prompts.values())
+    told += [_said(name, value) for name, value in sampling_of(task).items()]
+    return ", ".join([*told, *(f"own prompt {name}" for name in own)])
+
+
+def sampling_of(task: KeptTask) -> dict[str, Any]:
+    """The candidate's sampling where it is not that of the nine, by task or command."""
+    role = task.task.roles.get("candidate")
+    given = {**(role.sampling if role else {}), **task.manifest.asked.get("sampling", {})}
+    return {name: value for name, value in given.items() if value != SAMPLING.get(name)}
+
+
+def changes_of(task: KeptTask) -> dict[str, Any]:
+    """The options of a task that are not as they are by default."""
+    return {
+        field.name: value
+        for field in msgspec.structs.fields(type(task.options))
+        if (value := getattr(task.options, field.name)) != field.default
+    }
+
+
+def method_of(task: KeptTask) -> str:
+    """How a task prompts, in the words of Table 2."""
+    options = task.options
+    ways = {
+        "chain of thought": options.thought,
+        f"self-consistency ({options.samples})": options.samples > 1,
+        f"few-shot ({options.shots})": options.shots > 0,
+    }
+    method = ", ".join(words for words, used in ways.items() if used) or "zero-shot"
+    if options.profile != "full":
+        method += f" {WORDS['profile', options.profile]}"
+    return ", ".join(filter(None, (method, setting_of(task, but=METHODS))))
+
+
+def place_of_method(task: KeptTask) -> tuple[object, ...]:
+    """What sorts tasks by method as Table 2 does; those that differ in something else come last."""
+    options = task.options
+    others = setting_of(task, but=METHODS)
+    ways = (options.thought, options.samples > 1, options.shots > 0, options.profile != "full")
+    return others != "", *ways, options.samples, options.shots, method_of(task)
+
+
+GRID = ResultGrid[Cell](
+    name="perrec",
+    headings={(level, ask): f"{level} {WAYS[ask]}" for level, ask in CELLS},
+    cell=cell_of,
+    setting=setting_of,
+    alike=data_of,
+    label=" ".join,
+    units="groups",
+    empty="no group has a label",
+)
+
+
+def ranked(tasks: Iterable[KeptTask]) -> list[KeptTask]:
+    """The tasks that ask for rankings of groups; UsageError where there is none."""
+    every = list(tasks)
+    found = [task for task in every if cell_of(task) in CELLS]
+    if not found:
+        raise UsageError(
+            "no task asks for rankings of groups",
+            found=", ".join(dict.fromkeys(task.task.name for task in every)),
+            expected="a task with ask: pointwise, pairwise or listwise",
+        )
+    return found
+
+
+def rows_of(tasks: Iterable[KeptTask], names: Collection[str]) -> list[Row]:
+    """The tasks that ask for rankings as rows of the grid, with the named columns."""
+    return GRID.rows(ranked(tasks), names)
+
+
+def read_columns(task: KeptTask, names: Collection[str]) -> Mapping[str, ScoreColumn]:
+    """The named columns of a task's scores."""
+    return score_columns(task.scores(), names)
+
+
+def by_model(rows: Iterable[Row]) -> dict[str, list[Row]]:
+    """The rows of each model, both in the order in which they came."""
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        found.setdefault(row.model, []).append(row)
+    return found
+
+
+def published_table(name: str, *first: str) -> Sheet:
+    """A published table of nine cells; `first` are the columns that name its rows."""
+    table = TABLES.read(name)
+    lines = [
+        Line(
+            names=tuple(row[column] for column in first),
+            cells={cell: row[" ".join(cell)] for cell in CELLS},
+            average=Average(value=row["average"]),
+        )
+        for row in table.dicts()
+    ]
+    return GRID.sheet(table.heading, lines, first=first, notes=table.notes)
+
+
+def against(row: Row) -> tuple[str, ...]:
+    """What speaks against putting a row beside those of Table 1; nothing where it may stand."""
+    columns = row.of(COLUMN)
+    told = [f"asked otherwise: {row.setting}"] if row.setting else []
+    if len(row.tasks) < len(CELLS):
+        told.append(f"{len(row.tasks)} of the nine tasks")
+    for task in row.tasks.values():
+        if not task.summary.comparable:
+            told += task.summary.not_comparable_because or ("stamped as not comparable",)
+    sizes = sorted({len(columns[cell].values) if cell in columns else 0 for cell in row.tasks})
+    if sizes != [GROUPS]:
+        told.append(f"{_span(sizes)} groups with a label in a cell, not {GROUPS}")
+    if any(column.counted is None for column in columns.values()):
+        told.append("a cell is not shown")
+    return tuple(dict.fromkeys(told))
+
+
+def next_to(average: float) -> tuple[Line[Cell], ...]:
+    """The rows of Table 1 that are next above and next below by average, the upper one first."""
+    cells = {task_of(cell): cell for cell in CELLS}
+    return neighbours(published_lines(results(), lambda one: cells.get(one.task)), average)
+
+
+def remarks_on(found: Sequence[Row], name: str, lines: Sequence[Line[Cell]]) -> Iterator[str]:
+    """What a reader must know of the lines of some rows."""
+    for row, line in zip(found, lines, strict=True):
+        yield from GRID.remarks(row, name, line)
+
+
+def _span(sizes: Sequence[int]) -> str:
+    low, *others = sizes
+    return f"{low} to {others[-1]}" if others else f"{low}"
+
+
+def _said(name: str, value: Any) -> str:
+    if (name, value) in WORDS:
+        return WORDS[name, value]
+    if name in ("shots", "samples"):
+        return f"{value} {name}"
+    words = name.replace("_", " ")
+    if isinstance(value, float):
+        return f"{words} {value:g}"
+    return words if value is True else f"{words} {str(value).replace('_', ' ')}"

@@ -1,0 +1,55 @@
+"""What the paper reports: its tables, and Table 1 as results of the nine tasks."""
+
+from __future__ import annotations
+
+from harness.results.published import PublishedResult, PublishedTables
+from harness_perrecbench.records import MEMBERS, Ask, Level
+
+TABLES = PublishedTables("harness_perrecbench")
+
+Cell = tuple[Level, Ask]
+
+WAYS: dict[Ask, str] = {"pointwise": "point", "pairwise": "pair", "listwise": "list"}
+"""The ways of asking for a ranking, and what narrow columns call them."""
+
+CELLS: tuple[Cell, ...] = tuple((level, ask) for level in MEMBERS for ask in WAYS)
+"""The nine cells of Table 1, in its order."""
+
+GROUPS = 200
+"""How many groups each cell of Table 1 is over."""
+
+COLUMN = "ptc_published"
+"""The column of scores that is defined as Table 1 is."""
+
+AVERAGE = "perrec"
+"""The group of the nine tasks, whose average Table 1 has last."""
+
+COMPARABLE_IF = (
+    "all 200 published groups of each task, asked as the nine tasks ask: without --limit, sample, "
+    "strict or another variant; groups that cannot be read are left out"
+)
+
+
+def task_of(cell: Cell) -> str:
+    """The name of the task that asks for a cell."""
+    return f"{AVERAGE}_{'_'.join(cell)}"
+
+
+def results() -> tuple[PublishedResult, ...]:
+    """Table 1, a model after the other."""
+    table = TABLES.read("main")
+    tasks = {task_of(cell): (" ".join(cell), GROUPS) for cell in CELLS}
+    return tuple(
+        PublishedResult(
+            task=task,
+            metric=COLUMN,
+            model=row["model"],
+            value=row[column],
+            n=groups,
+            source=table.source,
+            comparable_if=COMPARABLE_IF,
+        )
+        for row in table.dicts()
+        for task, (column, groups) in {**tasks, AVERAGE: ("average", None)}.items()
+        if row[column] is not None
+    )

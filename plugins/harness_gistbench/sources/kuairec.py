@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from harness_gistbench.log import CODES, Engagements, Log, Texts
-from harness_gistbench.sources.ids import ids
+from harness_gistbench.log_index import CODES, Engagements, Log, Texts
+from harness_gistbench.sources.cells import described, ids
 from harness_gistbench.sources.times import Clock
-from harness_gistbench.sources.wording import described
 
 if TYPE_CHECKING:
     from harness.data import Dataset, Table

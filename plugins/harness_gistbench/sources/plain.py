@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from harness_gistbench.log import CODES, Engagements, Log, Texts
-from harness_gistbench.sources.ids import ids
+from harness_gistbench.log_index import CODES, Engagements, Log, Texts
+from harness_gistbench.sources.cells import ids
 from harness_gistbench.sources.times import Clock
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from msgspec import Meta
 from harness.data.sampling import ranks
 from harness.errors import DataError
 from harness.results.report import Axis, Bars, Figure, Report, Sheet
+from harness_gistbench.log_index import index_log
 from harness_gistbench.records import SIGNALS
-from harness_gistbench.sources.load import open_log
-from harness_gistbench.survey import survey
+from harness_gistbench.sources import open_log
 from harness_gistbench.synthesis.reading import PLAIN, opened, task_options
 from harness_gistbench.synthesis.validation import QUANTILES, densities, name, spread
 
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from harness.results.report import Cell
-    from harness_gistbench.log import Log
-    from harness_gistbench.survey import Survey
+    from harness_gistbench.log_index import Log, LogIndex
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,7 +49,7 @@ class Described:
     text of each object.
     """
 
-    seen: Survey
+    index: LogIndex
     counts: np.ndarray
     users_of: np.ndarray
     characters: np.ndarray
@@ -84,23 +83,23 @@ def counted(log: Log) -> Described:
     """The numbers of a log; 12 bytes are held for each engagement."""
     import numpy as np
 
-    seen = survey(log, seed=0, pool=1)
-    kept = [(rows.users, rows.objects, rows.signals) for rows in seen.rows.read()]
+    index = index_log(log, seed=0, pool=1)
+    kept = [(rows.users, rows.objects, rows.signals) for rows in index.rows.read()]
     users, hashes, signals = (np.concatenate(parts) for parts in zip(*kept, strict=True))
     many = len(SIGNALS)
     if not len(users):
         raise DataError(
             "no engagement is left to describe",
-            found=f"{seen.unrated} without a rating, {seen.unknown} with objects without a text",
+            found=f"{index.unrated} without a rating, {index.unknown} with objects without a text",
         )
     cells = users.astype(np.int64) * many + signals
-    counts = np.bincount(cells, minlength=len(seen.users) * many).reshape(-1, many)
+    counts = np.bincount(cells, minlength=len(index.users) * many).reshape(-1, many)
     objects, numbers = np.unique(hashes, return_inverse=True)
-    pairs = np.unique(numbers * len(seen.users) + users)
-    users_of = np.bincount(pairs // len(seen.users), minlength=len(objects))
+    pairs = np.unique(numbers * len(index.users) + users)
+    users_of = np.bincount(pairs // len(index.users), minlength=len(objects))
     characters, words = text_sizes(log, objects)
     return Described(
-        seen=seen,
+        index=index,
         counts=counts[counts.any(axis=1)],
         users_of=users_of,
         characters=characters,
@@ -130,7 +129,7 @@ def overview(found: Described, *, least: int, task: str) -> Sheet:
     """The numbers of everything."""
     people = found.counts.sum(axis=1)
     few = int((people < least).sum())
-    seen = found.seen
+    index = found.index
     rows: tuple[tuple[Cell, ...], ...] = (
         ("users", len(people)),
         ("engagements", int(people.sum())),
@@ -138,10 +137,10 @@ def overview(found: Described, *, least: int, task: str) -> Sheet:
         ("objects of more than one user", int((found.users_of > 1).sum())),
         (f"users with fewer than {least} engagements", few),
         (f"users with fewer than {least} engagements, %", 100 * few / len(people)),
-        ("engagements without a time", seen.untimed),
-        ("left out: engagements without a rating", seen.unrated),
-        ("left out: engagements with objects without a text", seen.unknown),
-        ("left out: users without any other engagement", len(seen.users) - len(people)),
+        ("engagements without a time", index.untimed),
+        ("left out: engagements without a rating", index.unrated),
+        ("left out: engagements with objects without a text", index.unknown),
+        ("left out: users without any other engagement", len(index.users) - len(people)),
     )
     return Sheet(
         title="What the data holds",

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from harness import Dataset
     from harness.plugin_manager import Plugins
     from harness.tasks.task import Task
-    from harness_gistbench.log import Engagements, Log
+    from harness_gistbench.log_index import Engagements, Log
 
 PLAIN = "gist_synthetic"
 """The task whose data is in the plain schema."""

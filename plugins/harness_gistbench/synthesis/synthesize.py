@@ -17,9 +17,10 @@ import msgspec
 
 from harness.errors import DataError
 from harness.results.report import Report, Sheet
-from harness_gistbench.log import CODES
+from harness.results.tool_report import settings_without, write_json
+from harness_gistbench.log_index import CODES
 from harness_gistbench.records import SIGNALS
-from harness_gistbench.sources.load import open_log
+from harness_gistbench.sources import open_log
 from harness_gistbench.synthesis import validation
 from harness_gistbench.synthesis.clusters import Clusters, by_k_means, from_column
 from harness_gistbench.synthesis.cohorts import Cohort, Draw, cohorts, draw, membership
@@ -41,14 +42,13 @@ from harness_gistbench.synthesis.writing import (
     refuse_full,
     rows_of,
     write,
-    write_record,
 )
 
 if TYPE_CHECKING:
     import numpy as np
 
     from harness import Dataset
-    from harness_gistbench.log import Log
+    from harness_gistbench.log_index import Log
     from harness_gistbench.synthesis.settings import Settings
 
 USUAL_LEAST = 10
@@ -100,8 +100,7 @@ def run(settings: Settings) -> Report:
     users = made.filtered.through_all(rows_of(draws, real, texts, settings))
     file = data_file(settings.out, settings.format)
     write(file, counted(users, counts))
-    record = msgspec.json.format(msgspec.json.encode(account(made, dataset, settings)), indent=2)
-    write_record(settings.out / RECORD, record + b"\n")
+    write_json(settings.out / RECORD, account(made, dataset, settings), option="--out")
     return report(made, counts, settings, written=str(file))
 
 
@@ -239,11 +238,7 @@ def account(made: Made, dataset: Dataset, settings: Settings) -> dict[str, Any]:
             "without_time": made.real.untimed,
             "time_unit": made.real.unit,
         },
-        "settings": {
-            name: value
-            for name, value in msgspec.structs.asdict(settings).items()
-            if name not in ("log", "out")
-        },
+        "settings": settings_without(settings, "log", "out"),
         "clusters": {
             "method": made.clusters.method,
             "number": len(made.clusters.names),

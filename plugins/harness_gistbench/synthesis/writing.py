@@ -187,15 +187,11 @@ def write(file: Path, users: Iterable[list[Row]]) -> None:
         finally:
             part.unlink(missing_ok=True)
     except OSError as error:
-        raise _unwritten(file, error) from error
-
-
-def write_record(file: Path, text: bytes) -> None:
-    """Writes the account of what was done."""
-    try:
-        file.write_bytes(text)
-    except OSError as error:
-        raise _unwritten(file, error) from error
+        raise StorageError(
+            "the synthetic users could not be written",
+            where=str(file),
+            found=error.strerror or str(error),
+        ) from error
 
 
 def _write_csv(file: Path, users: Iterable[list[Row]]) -> None:
@@ -227,11 +223,3 @@ def _write_parquet(file: Path, users: Iterable[list[Row]]) -> None:
                 writer.write_table(table(held))
                 held = []
         writer.write_table(table(held))
-
-
-def _unwritten(file: Path, error: OSError) -> StorageError:
-    return StorageError(
-        "the synthetic users could not be written",
-        where=str(file),
-        found=error.strerror or str(error),
-    )

@@ -4,7 +4,7 @@ import sys
 
 import numpy as np
 import pytest
-from harness_gistbench.log import CODES, Engagements, Log, Texts
+from harness_gistbench.log_index import CODES, Engagements, Log, Texts
 from harness_gistbench.synthesis import validation
 from harness_gistbench.synthesis.clusters import NONE, Clusters, by_k_means
 from harness_gistbench.synthesis.cohorts import Cohort, cohorts, draw, form, membership

@@ -1,19 +1,70 @@
-"""The first walk over a log: who engaged how often, with what, and how."""
+"""A log of engagements in the one schema of all sources, and an index of who did what how often."""
 
 from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
 
 from harness.data.sampling import ranks
-from harness_gistbench.log import NO_SIGNAL, Engagements, Log
 from harness_gistbench.records import SIGNALS, Signal
 
 if TYPE_CHECKING:
     import numpy as np
+
+CODES: dict[str, int] = {signal: code for code, signal in enumerate(SIGNALS)}
+"""The number that stands for a signal in arrays."""
+
+NO_SIGNAL = 255
+"""The number of a row that tells nothing, such as a book that was read and not rated."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Engagements:
+    """Consecutive rows of a log, column by column.
+
+    `signals` holds codes of one byte. `times` can be compared, all of one log with each other;
+    None where no row has a time, and where `timed` is false a row has none.
+    """
+
+    users: list[str]
+    objects: list[str]
+    signals: np.ndarray
+    times: np.ndarray | None = None
+    timed: np.ndarray | None = None
+
+    def has_time(self) -> np.ndarray:
+        """Which rows have a time."""
+        import numpy as np
+
+        if self.timed is not None:
+            return self.timed
+        return np.full(len(self.users), self.times is not None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Texts:
+    """Objects and what each is about, blank where nothing is known."""
+
+    objects: list[str]
+    texts: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Log:
+    """What a source gives: rows of people's engagements, and the texts of their objects.
+
+    Both read from the start each time they are called. `joined` says that texts come from a table
+    of their own, in which an object may be absent; else both are of the same rows. `signals` are
+    those that the source can give at all, None where the rows must show it.
+    """
+
+    engagements: Callable[[], Iterator[Engagements]]
+    texts: Callable[[], Iterator[Texts]]
+    joined: bool
+    signals: tuple[Signal, ...] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +102,7 @@ class Rows:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Survey:
+class LogIndex:
     """What a log holds as a whole.
 
     `users` are in the order of the log and `counts` their engagements. `pool` are the smallest
@@ -123,7 +174,7 @@ class RowsFile:
         return np.frombuffer(data, dtype=np.uint64)
 
 
-def survey(log: Log, *, seed: int, pool: int) -> Survey:
+def index_log(log: Log, *, seed: int, pool: int) -> LogIndex:
     """What the log holds; rows that tell nothing are left out, and those whose object has no text
     where texts are joined to the log."""
     import numpy as np
@@ -150,7 +201,7 @@ def survey(log: Log, *, seed: int, pool: int) -> Survey:
         counts = more
         smallest = _smallest(smallest, rows.objects, pool)
     signals = tuple(signal for signal, n in zip(SIGNALS, seen, strict=True) if n)
-    return Survey(
+    return LogIndex(
         users=tuple(numbers),
         counts=counts,
         signals=log.signals or signals,

@@ -1,7 +1,8 @@
-"""Ids that say whom or what a row is about."""
+"""What cells of a source's tables say: ids, and the parts of a text."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -15,3 +16,9 @@ def ids(table: Table, batch: Batch, column: str) -> list[str]:
         place = next(place for place, one in enumerate(found) if not one.strip())
         raise table.bad(batch.first + place, column, found[place], "an id that is not blank")
     return found
+
+
+def described(parts: Iterable[str | None], *, unknown: frozenset[str] = frozenset()) -> str:
+    """The parts that say something, on one line; `unknown` are marks of what a source knows not."""
+    tidy = (" ".join(part.split()) for part in parts if part)
+    return " | ".join(dict.fromkeys(part for part in tidy if part and part not in unknown))

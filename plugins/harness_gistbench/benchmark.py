@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from harness import Benchmark
+from harness_gistbench.categories import contents
 from harness_gistbench.metrics import METRICS, SCORED_WITH, run_counts, score
 from harness_gistbench.oracle import ORACLE
 from harness_gistbench.paper import results
 from harness_gistbench.records import Options, Profile
 from harness_gistbench.sources import load
 from harness_gistbench.stages import STAGES
-from harness_gistbench.taxonomy import contents
 
 GISTBENCH = Benchmark(
     name="gistbench",

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from harness import Done
-from harness_gistbench.profiles import Chapter, Missing
-from harness_gistbench.records import Options, Profile
+from harness_gistbench.profiles import Chapter
+from harness_gistbench.records import Missing, Options, Profile
 
 if TYPE_CHECKING:
     from harness import Record
@@ -42,6 +42,11 @@ OVERLAPPING = {
     "unknown": "labels of the overlap judge that do not exist",
     "repeated": "labels that the overlap judge repeated",
 }
+NO_VERDICT = {
+    "category": "mapping_failure",
+    "evidence": "evidence_failure",
+    "retrieval": "retrieval_failure",
+}
 POOL = {
     "objects": "objects of the pool",
     "recorded": "objects of the pool with a recorded interest",
@@ -60,7 +65,7 @@ def user_counts(chapter: Chapter, profile: Profile | Missing, *, test_set: int) 
     counts["windows that could not be read"] = failed(chapter["predict"])
     if isinstance(profile, Missing):
         counts["users without a readable window"] = 1
-        return told(counts)
+        return happened(counts)
     counts["test sets with fewer objects than wanted"] = sum(
         len(record.item.objects) < test_set for record in chapter["specificity"]
     )
@@ -72,16 +77,11 @@ def user_counts(chapter: Chapter, profile: Profile | Missing, *, test_set: int) 
     counts["interests that could not be mapped"] = sum(
         one.category is None and one.mapping_failure is None for one in interests
     )
-    counts["interests without a verdict on their category"] = sum(
-        one.mapping_failure is not None for one in interests
-    )
-    counts["interests without a verdict on their evidence"] = sum(
-        one.evidence_failure is not None for one in interests
-    )
-    counts["interests without a verdict on their retrieval"] = sum(
-        one.retrieval_failure is not None for one in interests
-    )
-    return told(counts)
+    for what, failure in NO_VERDICT.items():
+        counts[f"interests without a verdict on their {what}"] = sum(
+            getattr(one, failure) is not None for one in interests
+        )
+    return happened(counts)
 
 
 def taxonomy_counts(batches: Iterable[Record[Any, Any]]) -> dict[str, int]:
@@ -133,7 +133,7 @@ def failed(records: Iterable[Record[Any, Any]]) -> int:
     return sum(not isinstance(record.outcome, Done) for record in records)
 
 
-def told(counts: Mapping[str, int]) -> dict[str, int]:
+def happened(counts: Mapping[str, int]) -> dict[str, int]:
     """The counts without those of what did not happen; the pool is told of in any case."""
     always = POOL.values()
     return {words: int(n) for words, n in counts.items() if n or words in always}

@@ -10,10 +10,10 @@ from typing import Any
 import msgspec
 
 from harness import DataError, Oracle, Score
+from harness_gistbench.categories import categories
 from harness_gistbench.interests import folded
 from harness_gistbench.metrics import scored_against
 from harness_gistbench.records import Options, Profile
-from harness_gistbench.taxonomy import categories
 
 FORMAT = '{"oracle": {"user": [category ids]}}'
 

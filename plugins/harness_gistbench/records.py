@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from typing import Annotated, Literal, TypeAlias
 
 import msgspec
@@ -273,3 +275,15 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     unreadable: int
     interests: tuple[Judged, ...]
     verified: tuple[int, ...] = ()
+
+
+class Missing(msgspec.Struct, frozen=True):
+    """Why there is no score or no profile: the stage and the cause of its failure."""
+
+    cause: str
+
+    @classmethod
+    def commonest(cls, causes: Iterable[str | None]) -> Missing:
+        """The most frequent of the causes there are; of equally frequent ones the first by name."""
+        counts = Counter(cause for cause in causes if cause is not None)
+        return cls(min(counts, key=lambda cause: (-counts[cause], cause)))

@@ -13,7 +13,7 @@ import msgspec
 from harness import Metric, Score
 from harness.errors import UsageError
 from harness.results.report import Figure, Report, Sheet
-from harness_gistbench.formulas import scores_of, split_missing, verified_categories
+from harness_gistbench.metrics import scores_of, split_missing, verified_categories
 from harness_gistbench.oracle import ORACLE
 from harness_gistbench.paper import TABLES
 

@@ -20,8 +20,8 @@ from harness_gistbench.analyses.compared_runs import (
     published,
     share,
 )
+from harness_gistbench.categories import categories, describe_taxonomy
 from harness_gistbench.interests import folded
-from harness_gistbench.taxonomy import categories, told
 
 if TYPE_CHECKING:
     from harness import KeptTask
@@ -94,7 +94,7 @@ def taxonomy_size(runs: Iterable[Run]) -> int:
     if len(used) != 1:
         raise UsageError(
             "the runs use different taxonomies",
-            found=", ".join(sorted(map(told, used))) or "no run",
+            found=", ".join(sorted(map(describe_taxonomy, used))) or "no run",
             expected="runs of one taxonomy",
         )
     return len(categories(used.pop()))

@@ -18,7 +18,7 @@ from harness_gistbench.analyses.compared_runs import (
     published,
     share,
 )
-from harness_gistbench.formulas import verified_categories
+from harness_gistbench.metrics import verified_categories
 
 if TYPE_CHECKING:
     from harness import KeptTask

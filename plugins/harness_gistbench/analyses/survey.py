@@ -28,8 +28,8 @@ from harness_gistbench.analyses.compared_runs import (
     results,
     withheld,
 )
+from harness_gistbench.categories import categories
 from harness_gistbench.interests import folded
-from harness_gistbench.taxonomy import categories
 
 if TYPE_CHECKING:
     from harness import KeptTask, Score

@@ -19,7 +19,7 @@ from harness_gistbench.analyses.compared_runs import (
     rescored,
     results,
 )
-from harness_gistbench.formulas import NOT_ASKED
+from harness_gistbench.metrics import NOT_ASKED
 from harness_gistbench.records import Signal
 
 if TYPE_CHECKING:

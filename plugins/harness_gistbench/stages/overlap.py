@@ -19,7 +19,7 @@ from harness import Calls, Failure, Select, Selected, Stage
 from harness.hashing import stable_int
 from harness_gistbench.interests import claimed, folded
 from harness_gistbench.records import Neighbours, Options, Overlapping, PoolSize
-from harness_gistbench.stages.shown import cut
+from harness_gistbench.stages.prompt_text import cut
 from harness_gistbench.stages.taxonomy import EVERYBODY
 
 if TYPE_CHECKING:

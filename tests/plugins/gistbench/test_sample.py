@@ -4,7 +4,7 @@ import csv
 import re
 from collections import Counter, defaultdict
 
-from harness_gistbench.taxonomy import categories
+from harness_gistbench.categories import categories
 from samples.gistbench import (
     ASIDE_FRAMES,
     FRAMES,

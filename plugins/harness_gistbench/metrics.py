@@ -78,15 +78,25 @@ def score(records: Mapping[str, Records[Any, Any]], options: Options) -> Iterato
     failures = mapping_failures(records["taxonomy"])
     for user, chapter in chapters(records):
         profile = profile_of(chapter, taxonomy, failures)
-        counts = user_counts(chapter, profile, test_set=options.test_set)
+        blank: Score[Profile] = Score(
+            id=user,
+            user=user,
+            counts=user_counts(chapter, profile, test_set=options.test_set),
+            slices=slices_of(len(chapter["predict"]), options),
+        )
         if isinstance(profile, Missing):
             missing = dict.fromkeys(COLUMNS, profile.cause)
-            yield Score(id=user, user=user, missing=missing, counts=counts)
+            yield msgspec.structs.replace(blank, missing=missing)
             continue
         verified = verified_categories(profile, options.verification)
         details = msgspec.structs.replace(profile, verified=verified)
-        blank = Score(id=user, user=user, counts=counts, details=details)
-        yield scored_against(blank, verified, options)
+        yield scored_against(msgspec.structs.replace(blank, details=details), verified, options)
+
+
+def slices_of(windows: int, options: Options) -> dict[str, str]:
+    """The dataset of a user, and how many engagements a history of so many windows has."""
+    last = windows * options.window
+    return {"dataset": options.source, "history": f"{last - options.window + 1}-{last}"}
 
 
 def scored_against(

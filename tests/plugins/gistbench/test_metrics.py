@@ -528,6 +528,14 @@ def test_a_user_whose_windows_cannot_be_read_is_missing_and_counted(run):
     }
 
 
+def test_a_user_stands_with_those_of_the_dataset_whose_histories_are_as_long(run):
+    records = run(predict=[(window(number=number), Unreadable("no_json")) for number in (1, 2)])
+
+    (ada,) = score(records, Options(source="mind", window=60))
+
+    assert ada.slices == {"dataset": "mind", "history": "61-120"}
+
+
 def test_a_readable_answer_without_an_interest_is_zero_and_counted(run):
     (ada,) = score(run(predict=[(window(), prediction({}))]), Options())
 

@@ -228,8 +228,7 @@ def _known(log: Log, seed: int) -> np.ndarray:
 
     parts = [
         ranks(
-            (thing for thing, text in zip(part.objects, part.texts, strict=True) if text),
-            seed=seed,
+            (thing for thing, text in zip(part.objects, part.texts, strict=True) if text), seed=seed
         )
         for part in log.texts()
     ]

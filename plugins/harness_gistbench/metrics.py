@@ -125,10 +125,7 @@ def scored_against(
 def run_counts(records: Mapping[str, Records[Any, Any]], options: Options) -> dict[str, int]:
     """What happened in the run as a whole: with its distinct interests and its pool."""
     return happened(
-        {
-            **taxonomy_counts(records["taxonomy"]),
-            **overlap_counts(records["overlap"], options),
-        }
+        {**taxonomy_counts(records["taxonomy"]), **overlap_counts(records["overlap"], options)}
     )
 
 

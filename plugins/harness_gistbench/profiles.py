@@ -10,15 +10,7 @@ import msgspec
 
 from harness import Done
 from harness_gistbench.interests import claimed, folded
-from harness_gistbench.records import (
-    Counts,
-    Evidence,
-    Interest,
-    Judged,
-    Missing,
-    Profile,
-    Signal,
-)
+from harness_gistbench.records import Counts, Evidence, Interest, Judged, Missing, Profile, Signal
 from harness_gistbench.verification import count
 
 if TYPE_CHECKING:

@@ -1,16 +1,5 @@
 """Analyses of stored runs, each imported when it is asked for."""
 
-from __future__ import annotations
-
-from functools import partial
-from typing import TYPE_CHECKING
-
-from harness.pipeline.tools import analysis_from
-
-if TYPE_CHECKING:
-    from harness import Analysis
-    from harness.hookspecs import RegisterAnalysis
-
 ANALYSES = {
     "gist-scores": ("scores.scores", "groundedness and specificity by model and dataset"),
     "gist-failure-modes": ("failure_modes.run", "why interests were not verified"),
@@ -32,15 +21,3 @@ ANALYSES = {
     "gist-export-labels": ("judge_validation.export", "draws items for people to label"),
 }
 """Name of the analysis → its function in a module of this package, description."""
-
-
-def register(add: RegisterAnalysis) -> None:
-    """Adds all analyses without importing any."""
-    for name, (_, description) in ANALYSES.items():
-        add("gistbench", name, partial(analysis, name), description=description)
-
-
-def analysis(name: str) -> Analysis:
-    """The analysis of that name."""
-    function, description = ANALYSES[name]
-    return analysis_from(f"{__name__}.{function}", name=name, description=description)

@@ -7,13 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from harness.results.report import Report, Sheet
-from harness_gistbench.analyses.compared_runs import (
-    Run,
-    TableOptions,
-    compare,
-    published,
-    share,
-)
+from harness_gistbench.analyses.compared_runs import Run, TableOptions, compare, published, share
 from harness_gistbench.verification import SHORTCOMINGS, conditions, meets, shortcomings
 
 if TYPE_CHECKING:

@@ -96,7 +96,7 @@ class Pair:
     label: bool
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Drawn:
     """One item with where it comes from."""
 
@@ -104,6 +104,11 @@ class Drawn:
     run: Run
     user: str
     category: int | None
+
+    @property
+    def origin(self) -> tuple[str, str, int | None, str]:
+        """What items are spread over."""
+        return self.run.model, self.run.dataset, self.category, self.user
 
 
 def pairs_of(run: Run, question: Question) -> Iterator[tuple[str, list[Pair]]]:
@@ -157,12 +162,12 @@ def export(tasks: Sequence[KeptTask], options: ExportOptions) -> Report:
         question: draw(runs, question, items=options.items, seed=options.seed)
         for question in QUESTIONS
     }
-    write(folder, runs, drawn)
+    write(folder, drawn)
     rows = tuple(
         (
             question,
             len(items),
-            *(len(set(part)) for part in zip(*(origin(one) for one in items), strict=True)),
+            *(len(set(part)) for part in zip(*(one.origin for one in items), strict=True)),
             100 * sum(one.pair.label for one in items) / len(items),
         )
         for question, items in drawn.items()
@@ -212,11 +217,6 @@ def refuse_taken(folder: Path) -> None:
         )
 
 
-def origin(one: Drawn) -> tuple[str, str, int | None, str]:
-    """What items are spread over."""
-    return one.run.model, one.run.dataset, one.category, one.user
-
-
 def draw(runs: Sequence[Run], question: Question, *, items: int, seed: int) -> list[Drawn]:
     """Items spread evenly over models, within each over categories, and there over users.
 
@@ -249,9 +249,7 @@ def judged(runs: Iterable[Run], question: Question) -> Iterator[tuple[Stratum, l
             of_category: dict[int | None, list[Drawn]] = defaultdict(list)
             for pair in pairs:
                 category = categories.get(pair.interest)
-                of_category[category].append(
-                    Drawn(pair=pair, run=run, user=user, category=category)
-                )
+                of_category[category].append(Drawn(pair, run, user, category))
             for category, drawn in of_category.items():
                 yield (run.model, category), drawn
 
@@ -284,45 +282,38 @@ def even(sizes: Mapping[NameT, int], total: int, seed: int) -> dict[NameT, int]:
     return shares
 
 
-def write(folder: Path, runs: Sequence[Run], drawn: Mapping[Question, Sequence[Drawn]]) -> None:
-    """Put the items and their key into the folder."""
+def write(folder: Path, drawn: Mapping[Question, Sequence[Drawn]]) -> None:
+    """Writes the items and their key into the folder."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise storage_error(folder, error, option="--out") from error
-    for question, items in drawn.items():
-        columns = ITEM_COLUMNS[question]
-        rows = [{"task": question, **shown(one.pair)} for one in items]
-        atomic_write(folder / f"{question}.csv", csv_bytes(columns, rows), option="--out")
-    key = [key_row(question, one) for question, items in drawn.items() for one in items]
+    rows = {question: [cells(question, one) for one in items] for question, items in drawn.items()}
+    for question, items in rows.items():
+        content = csv_bytes(ITEM_COLUMNS[question], ({**row, "label": ""} for row in items))
+        atomic_write(folder / f"{question}.csv", content, option="--out")
+    key = (row for items in rows.values() for row in items)
     atomic_write(folder / "key.csv", csv_bytes(KEY_COLUMNS, key), option="--out")
 
 
-def shown(pair: Pair) -> dict[str, str]:
-    """What a rater sees of an item, and the cells that they fill."""
+def cells(question: Question, one: Drawn) -> dict[str, str]:
+    """An item with the judge's label; raters are shown a part and write labels of their own."""
+    pair, run = one.pair, one.run
     return {
+        "task": question,
         "item": pair.item,
         "interest": pair.interest,
         "engagement": pair.engagement,
         "text": pair.text,
         "rater": "",
-        "label": "",
-    }
-
-
-def key_row(question: Question, one: Drawn) -> dict[str, str]:
-    """What the raters must not see of an item."""
-    return {
-        "task": question,
-        "item": one.pair.item,
-        "label": "yes" if one.pair.label else "no",
-        "judge": judge_of(one.run, question),
-        "run": one.run.task.run,
-        "dataset": one.run.dataset,
-        "model": one.run.model,
+        "label": "yes" if pair.label else "no",
+        "judge": judge_of(run, question),
+        "run": run.task.run,
+        "dataset": run.dataset,
+        "model": run.model,
         "user": one.user,
         "category": "" if one.category is None else str(one.category),
-        "object": one.pair.object,
+        "object": pair.object,
     }
 
 

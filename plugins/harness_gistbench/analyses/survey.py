@@ -425,11 +425,7 @@ def correlations(
 
 
 def model_dots(
-    title: str,
-    models: Iterable[tuple[str, str, float | None, float | None]],
-    *,
-    x: str,
-    y: str,
+    title: str, models: Iterable[tuple[str, str, float | None, float | None]], *, x: str, y: str
 ) -> Iterator[Figure]:
     """A figure a dataset with a dot for each model that has both numbers."""
     dots: dict[str, list[Points]] = {}

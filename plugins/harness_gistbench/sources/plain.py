@@ -17,11 +17,7 @@ if TYPE_CHECKING:
 def open_log(dataset: Dataset, _options: Options) -> Log:
     """The log of the table `engagements`; its rows show which signals there are."""
     table = dataset.table("engagements")
-    return Log(
-        engagements=lambda: _engagements(table),
-        texts=lambda: _texts(table),
-        joined=False,
-    )
+    return Log(engagements=lambda: _engagements(table), texts=lambda: _texts(table), joined=False)
 
 
 def _engagements(table: Table) -> Iterator[Engagements]:

@@ -33,7 +33,7 @@ from harness_gistbench.synthesis.reading import (
     task_options,
     texts_of,
 )
-from harness_gistbench.synthesis.settings import named_function
+from harness_gistbench.synthesis.settings import Settings, named_function
 from harness_gistbench.synthesis.writing import (
     RECORD,
     Filter,
@@ -49,7 +49,6 @@ if TYPE_CHECKING:
 
     from harness import Dataset
     from harness_gistbench.log_index import Log
-    from harness_gistbench.synthesis.settings import Settings
 
 USUAL_LEAST = 10
 """The people a cohort of the published data has at least."""

@@ -1,12 +1,13 @@
 """Tables of scores by model and dataset, against what the runs found together."""
 
 import pytest
-from harness_gistbench.analyses import ANALYSES, analysis
+from harness_gistbench.analyses import ANALYSES
 from harness_gistbench.analyses.compared_runs import TableOptions
 from harness_gistbench.analyses.scores import scores as run
 from harness_gistbench.records import Options as Settings
 
 from harness import HarnessError
+from harness.plugin_manager import load_plugins
 
 
 @pytest.fixture
@@ -154,6 +155,6 @@ def test_no_run_left_is_an_error_that_says_why(kept, monkeypatch):
 
 @pytest.mark.parametrize("name", [*ANALYSES])
 def test_every_analysis_that_is_listed_can_be_made(name):
-    made = analysis(name)
+    made = load_plugins().analysis(name).factory()
     assert (made.name, made.description) == (name, ANALYSES[name][1])
     assert callable(made.run)

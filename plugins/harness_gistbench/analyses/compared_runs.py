@@ -12,7 +12,7 @@ import msgspec
 
 from harness import Metric, Score
 from harness.errors import UsageError
-from harness.results.report import Figure, Report, Sheet
+from harness.results.report import Figure, Line, Report, Sheet
 from harness_gistbench.metrics import scores_of, split_missing, verified_categories
 from harness_gistbench.oracle import ORACLE
 from harness_gistbench.paper import TABLES
@@ -20,7 +20,7 @@ from harness_gistbench.paper import TABLES
 if TYPE_CHECKING:
     from harness import KeptTask
     from harness.results.summary import MetricResult
-    from harness_gistbench.records import Options, Profile
+    from harness_gistbench.records import Judged, Options, Profile
 
 TITLES = {"ig_f1": "IG F1", "is": "IS", "ig_p": "IG P", "ig_r": "IG R"}
 """The column titles of the scores."""
@@ -62,6 +62,11 @@ class Run:
         for score in self.scores():
             if score.details is not None:
                 yield score.user, score.details
+
+    def interests(self) -> Iterator[Judged]:
+        """The interests of all users."""
+        for _, profile in self.profiles():
+            yield from profile.interests
 
 
 @dataclass(frozen=True)
@@ -222,6 +227,16 @@ def mean(numbers: Iterable[int]) -> float | None:
     """The mean; None of nothing."""
     numbers = list(numbers)
     return fmean(numbers) if numbers else None
+
+
+def curves(points: Mapping[str, Iterable[tuple[float, float | None]]]) -> tuple[Line, ...]:
+    """A curve a label over the points that have a value; none where no point has one."""
+    known = {name: [(x, y) for x, y in pairs if y is not None] for name, pairs in points.items()}
+    return tuple(
+        Line(label=name, x=tuple(float(x) for x, _ in pairs), y=tuple(float(y) for _, y in pairs))
+        for name, pairs in known.items()
+        if pairs
+    )
 
 
 def percent(value: float | None) -> float | None:

@@ -77,14 +77,12 @@ def coverage(tasks: Sequence[KeptTask], options: CoverageOptions) -> Report:
 def reach(runs: Iterable[Run]) -> Reach:
     """What the interests of all users of some runs reach together."""
     found = Reach()
-    for one in runs:
-        for _, profile in one.profiles():
-            for interest in profile.interests:
-                if interest.category is None:
-                    found.unmapped.add(folded(interest.name))
-                else:
-                    found.interests.add(folded(interest.name))
-                    found.categories.add(interest.category)
+    for interest in (interest for run in runs for interest in run.interests()):
+        if interest.category is None:
+            found.unmapped.add(folded(interest.name))
+        else:
+            found.interests.add(folded(interest.name))
+            found.categories.add(interest.category)
     return found
 
 
@@ -119,13 +117,7 @@ def model_sheet(models: Mapping[str, Reach], size: int) -> Sheet:
         title="Categories by model, all datasets",
         columns=("model", "distinct interests", "categories", f"% of {size}", "unmapped interests"),
         rows=tuple(
-            (
-                model,
-                len(of.interests),
-                len(of.categories),
-                share(len(of.categories), size),
-                len(of.unmapped),
-            )
+            (model, len(of.interests), *reached(of, size), len(of.unmapped))
             for model, of in models.items()
         ),
         notes=(
@@ -135,37 +127,38 @@ def model_sheet(models: Mapping[str, Reach], size: int) -> Sheet:
     )
 
 
+def reached(of: Reach, size: int) -> tuple[int, float | None]:
+    """How many categories are reached, and what share of the taxonomy that is in %."""
+    return len(of.categories), share(len(of.categories), size)
+
+
 def dataset_sheet(
     chosen: str, single: Mapping[str, Reach], together: Mapping[str, Reach], size: int
 ) -> Sheet:
     """A row a dataset: one model alone, where it has a run, and all together."""
-
-    def row(dataset: str) -> tuple[Cell, ...]:
-        every = len(together[dataset].categories)
-        if dataset not in single:
-            return (dataset, None, None, every, share(every, size), None)
-        alone = len(single[dataset].categories)
-        return (dataset, alone, share(alone, size), every, share(every, size), every - alone)
-
+    rows: list[tuple[Cell, ...]] = []
+    for dataset, every in together.items():
+        alone = single.get(dataset)
+        cells = (None, None) if alone is None else reached(alone, size)
+        gain = None if alone is None else len(every.categories) - len(alone.categories)
+        rows.append((dataset, *cells, *reached(every, size), gain))
     return Sheet(
         title=f"Categories by dataset: {chosen} and all models",
         columns=("dataset", "alone", f"alone % of {size}", "all", f"all % of {size}", "gain"),
-        rows=tuple(row(dataset) for dataset in together),
+        rows=tuple(rows),
     )
 
 
 def bars(title: str, reached: Mapping[str, Reach], size: int) -> Figure:
     """A bar each, under the line of the whole taxonomy."""
-    counts = {name: len(found.categories) for name, found in reached.items()}
+    counts = {name: float(len(found.categories)) for name, found in reached.items()}
     return Figure(
         title=title,
         x=Axis(label=""),
         y=Axis(label="categories", low=0.0),
         marks=(
             Bars(
-                label="categories",
-                names=tuple(counts),
-                values=tuple(float(count) for count in counts.values()),
+                label="categories", names=tuple(counts), values=tuple(counts.values())
             ),
             Rule(label=f"all {size}", at=float(size)),
         ),
@@ -176,7 +169,15 @@ def concentration(tasks: Sequence[KeptTask], options: TableOptions) -> Report:
     """The shares of categories that hold 50, 80 and 90 % of the interests, by model and in all."""
     compared = compare(tasks, options)
     size = taxonomy_size(compared.runs)
-    counts = {model: interest_counts(group) for model, group in compared.by_model().items()}
+    counts = {
+        model: Counter(
+            interest.category
+            for run in group
+            for interest in run.interests()
+            if interest.category is not None
+        )
+        for model, group in compared.by_model().items()
+    }
     if len(counts) > 1:
         counts["all models"] = sum(counts.values(), start=Counter[int]())
     largest = {model: sorted(of.values(), reverse=True) for model, of in counts.items()}
@@ -194,17 +195,6 @@ def concentration(tasks: Sequence[KeptTask], options: TableOptions) -> Report:
         marks=tuple(curve(model, one, size) for model, one in largest.items() if one),
     )
     return compared.report([sheet, *published(options, "concentration")], [figure], recall=False)
-
-
-def interest_counts(runs: Iterable[Run]) -> Counter[int]:
-    """How many interests of all users each category holds."""
-    return Counter(
-        interest.category
-        for run in runs
-        for _, profile in run.profiles()
-        for interest in profile.interests
-        if interest.category is not None
-    )
 
 
 def concentration_cells(counts: Sequence[int], size: int) -> tuple[Cell, ...]:

@@ -240,11 +240,7 @@ def draw(runs: Sequence[Run], question: Question, *, items: int, seed: int) -> l
 def judged(runs: Iterable[Run], question: Question) -> Iterator[tuple[Stratum, list[Drawn]]]:
     """What was judged of each user and category of each run."""
     for run in runs:
-        categories = {
-            interest.name: interest.category
-            for _, profile in run.profiles()
-            for interest in profile.interests
-        }
+        categories = {interest.name: interest.category for interest in run.interests()}
         for user, pairs in pairs_of(run, question):
             of_category: dict[int | None, list[Drawn]] = defaultdict(list)
             for pair in pairs:

@@ -303,11 +303,9 @@ def named_in(runs: Iterable[Run]) -> dict[str, int]:
     Where runs differ, the first one counts.
     """
     mapping: dict[str, int] = {}
-    for run in runs:
-        for _, profile in run.profiles():
-            for interest in profile.interests:
-                if interest.category is not None:
-                    mapping.setdefault(folded(interest.name), interest.category)
+    for interest in (interest for run in runs for interest in run.interests()):
+        if interest.category is not None:
+            mapping.setdefault(folded(interest.name), interest.category)
     return mapping
 
 

@@ -213,6 +213,14 @@ def index_log(log: Log, *, seed: int, pool: int) -> LogIndex:
     )
 
 
+def signal_counts(users: np.ndarray, signals: np.ndarray, *, many: int) -> np.ndarray:
+    """The engagements of each signal of so many users: a row a user, a column a signal."""
+    import numpy as np
+
+    cells = users.astype(np.int64) * len(SIGNALS) + signals
+    return np.bincount(cells, minlength=many * len(SIGNALS)).reshape(-1, len(SIGNALS))
+
+
 def _smallest(known: np.ndarray, more: np.ndarray, most: int) -> np.ndarray:
     """The smallest of the known hashes and of more, each once, in order."""
     import numpy as np

@@ -157,9 +157,7 @@ def bars(title: str, reached: Mapping[str, Reach], size: int) -> Figure:
         x=Axis(label=""),
         y=Axis(label="categories", low=0.0),
         marks=(
-            Bars(
-                label="categories", names=tuple(counts), values=tuple(counts.values())
-            ),
+            Bars(label="categories", names=tuple(counts), values=tuple(counts.values())),
             Rule(label=f"all {size}", at=float(size)),
         ),
     )

@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import msgspec
@@ -34,6 +35,7 @@ from harness_gistbench.interests import folded
 if TYPE_CHECKING:
     from harness import KeptTask, Score
     from harness.results.report import Cell
+    from harness.results.summary import MetricResult
     from harness_gistbench.records import Category, Profile
 
 TITLES = {
@@ -48,10 +50,13 @@ STATISTICS: tuple[Literal["median", "mean"], ...] = ("median", "mean")
 SHOWN = 10
 """How many stated interests without a category are named."""
 
-MAPPING = "the mapping file"
-TAXONOMY = "the taxonomy"
-RUNS = "the runs' mapping"
-UNMAPPED = "nothing"
+SOURCES = MAPPING, TAXONOMY, RUNS, UNMAPPED = (
+    "the mapping file", "the taxonomy", "the runs' mapping", "nothing"
+)  # fmt: skip
+MATCHING_NOTE = (
+    "The matching is ours, for the paper does not tell its own. What has no category is "
+    "left out; a user with nothing else is left out as well."
+)
 
 
 class SurveyOptions(ComparisonOptions, frozen=True, kw_only=True):
@@ -82,30 +87,28 @@ class OutsideOptions(ComparisonOptions, frozen=True, kw_only=True):
     published: Annotated[bool, msgspec.Meta(description="show the paper's table beside")] = False
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Stated:
     """The stated categories of each user who has any, and how the interests came to theirs."""
 
-    categories: dict[str, frozenset[int]]
-    matched: Counter[str]
-    unmapped: tuple[str, ...]
+    categories: dict[str, set[int]] = field(default_factory=dict)
+    matched: Counter[str] = field(default_factory=Counter)
+    unmapped: dict[str, None] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Line:
-    """One model's shares by one statistic; None where too few users have one to show it."""
+    """One model by one statistic over the users who stated something; `found` are the results."""
 
     run: Run
     statistic: str
     users: int
-    counted: Mapping[str, int]
-    values: Mapping[str, float | None]
-    withheld: tuple[str, ...]
+    found: Mapping[str, MetricResult]
 
     @property
     def survey_f1(self) -> float | None:
         """The harmonic mean of the model's S-Prec and S-Rec."""
-        precision, recall = self.values["s_prec"], self.values["s_rec"]
+        precision, recall = self.found["s_prec"].value, self.found["s_rec"].value
         if precision is None or recall is None:
             return None
         return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
@@ -113,7 +116,7 @@ class Line:
     @property
     def own(self) -> float | None:
         """The geometric mean of the model's IG F1 and IS."""
-        grounded, specific = self.values["ig_f1"], self.values["is"]
+        grounded, specific = self.found["ig_f1"].value, self.found["is"].value
         if grounded is None or specific is None:
             return None
         return math.sqrt(grounded * specific)
@@ -128,10 +131,10 @@ def survey(tasks: Sequence[KeptTask], options: SurveyOptions) -> Report:
     lines: list[Line] = []
     for dataset, together in compared.by_dataset().items():
         stated = categories_of(users, together, options.mapping)
-        counts = (stated.matched[name] for name in (MAPPING, TAXONOMY, RUNS, UNMAPPED))
+        counts = (stated.matched[name] for name in SOURCES)
         matching.append((dataset, len(users), len(stated.categories), *counts))
         if stated.unmapped:
-            named = ", ".join(stated.unmapped[:SHOWN])
+            named = ", ".join(islice(stated.unmapped, SHOWN))
             notes.append(f"{dataset}: {len(stated.unmapped)} without a category, such as {named}")
         lines += lines_of(together, stated)
     pairs: dict[tuple[str, str], list[tuple[float, float]]] = {}
@@ -142,7 +145,12 @@ def survey(tasks: Sequence[KeptTask], options: SurveyOptions) -> Report:
     medians = [line for line in lines if line.statistic == "median"]
     return Report(
         sheets=(
-            matching_sheet(matching, notes),
+            Sheet(
+                title="Stated interests and where their categories come from",
+                columns=("dataset", "users", "with a category", *SOURCES),
+                rows=tuple(matching),
+                notes=(MATCHING_NOTE, *notes),
+            ),
             *(scores_sheet(lines, statistic) for statistic in STATISTICS),
             correlations("survey F1 and √(IG F1 · IS)", pairs),
             *published(options, "survey"),
@@ -167,10 +175,26 @@ def categories_of(
 ) -> Stated:
     """What was stated, as categories of the taxonomy that the runs of a dataset used."""
     taxonomy = categories(runs[0].options.taxonomy)
-    sources = [(TAXONOMY, categories_by_name(taxonomy)), (RUNS, named_in(runs))]
-    if mapping:
-        sources.insert(0, (MAPPING, read_mapping(mapping, taxonomy)))
-    return mapped(users, sources)
+    known: dict[str, tuple[str, int | None]] = {}
+    for source, ids in (
+        (RUNS, named_in(runs)),
+        (TAXONOMY, categories_by_name(taxonomy)),
+        (MAPPING, read_mapping(mapping, taxonomy) if mapping else {}),
+    ):
+        known |= {name: (source, id) for name, id in ids.items()}
+    stated = Stated()
+    for user, interests in users.items():
+        found = set()
+        for interest in interests:
+            source, id = known.get(folded(interest), (UNMAPPED, None))
+            stated.matched[source] += 1
+            if id is None:
+                stated.unmapped[interest] = None
+            else:
+                found.add(id)
+        if found:
+            stated.categories[user] = found
+    return stated
 
 
 def lines_of(runs: Sequence[Run], stated: Stated) -> Iterator[Line]:
@@ -182,10 +206,11 @@ def lines_of(runs: Sequence[Run], stated: Stated) -> Iterator[Line]:
             if score.user in stated.categories
         ]
         for statistic in STATISTICS:
-            yield line(run, chosen, statistic)
+            found = results(run, chosen, titles=TITLES, statistic=statistic)
+            yield Line(run, statistic, len(chosen), found)
 
 
-def surveyed(score: Score[Any], profile: Profile | None, stated: frozenset[int]) -> Score[Any]:
+def surveyed(score: Score[Any], profile: Profile | None, stated: set[int]) -> Score[Any]:
     """A user's score with S-Prec and S-Rec among its values; 0 where nothing was named."""
     if profile is None:
         cause = score.missing.get("ig_p", "no profile")
@@ -201,33 +226,6 @@ def surveyed(score: Score[Any], profile: Profile | None, stated: frozenset[int])
     return msgspec.structs.replace(score, values=values)
 
 
-def line(run: Run, scores: Sequence[Score[Any]], statistic: Literal["median", "mean"]) -> Line:
-    """One statistic of a run over the users who stated something."""
-    found = results(run, scores, titles=TITLES, statistic=statistic)
-    return Line(
-        run=run,
-        statistic=statistic,
-        users=len(scores),
-        counted={name: result.n for name, result in found.items()},
-        values={name: result.value for name, result in found.items()},
-        withheld=withheld(run, found, TITLES),
-    )
-
-
-def matching_sheet(rows: Sequence[tuple[Cell, ...]], notes: Sequence[str]) -> Sheet:
-    """How the stated interests became categories."""
-    return Sheet(
-        title="Stated interests and where their categories come from",
-        columns=("dataset", "users", "with a category", MAPPING, TAXONOMY, RUNS, UNMAPPED),
-        rows=tuple(rows),
-        notes=(
-            "The matching is ours, for the paper does not tell its own. What has no category is "
-            "left out; a user with nothing else is left out as well.",
-            *notes,
-        ),
-    )
-
-
 def scores_sheet(lines: Sequence[Line], statistic: str) -> Sheet:
     """Table 5, by one statistic over the users who stated something."""
     chosen = [line for line in lines if line.statistic == statistic]
@@ -238,29 +236,20 @@ def scores_sheet(lines: Sequence[Line], statistic: str) -> Sheet:
             "IG P", "IG R", "n IG", "IG F1", "n IS", "IS", "√(IG F1 · IS)",
         ),
         rows=tuple(cells(line) for line in chosen),
-        notes=tuple(note for line in chosen for note in line.withheld),
+        notes=tuple(note for line in chosen for note in withheld(line.run, line.found, TITLES)),
     )  # fmt: skip
 
 
 def cells(line: Line) -> tuple[Cell, ...]:
     """One line as a row of its table."""
-    shares = {name: percent(value) for name, value in line.values.items()}
+    found = line.found
+    shares = {name: percent(result.value) for name, result in found.items()}
     return (
-        line.run.dataset,
-        line.run.model,
-        line.users,
-        line.counted["s_prec"],
-        shares["s_prec"],
-        shares["s_rec"],
-        percent(line.survey_f1),
-        shares["ig_p"],
-        shares["ig_r"],
-        line.counted["ig_f1"],
-        shares["ig_f1"],
-        line.counted["is"],
-        shares["is"],
-        percent(line.own),
-    )
+        line.run.dataset, line.run.model, line.users, found["s_prec"].n,
+        shares["s_prec"], shares["s_rec"], percent(line.survey_f1),
+        shares["ig_p"], shares["ig_r"], found["ig_f1"].n, shares["ig_f1"],
+        found["is"].n, shares["is"], percent(line.own),
+    )  # fmt: skip
 
 
 def read_stated(path: str) -> dict[str, tuple[str, ...]]:
@@ -307,31 +296,6 @@ def named_in(runs: Iterable[Run]) -> dict[str, int]:
         if interest.category is not None:
             mapping.setdefault(folded(interest.name), interest.category)
     return mapping
-
-
-def mapped(
-    users: Mapping[str, Iterable[str]], sources: Iterable[tuple[str, Mapping[str, int]]]
-) -> Stated:
-    """The stated interests as categories; the first source that knows an interest decides."""
-    sources = list(sources)
-    matched: Counter[str] = Counter()
-    unmapped: dict[str, None] = {}
-    categories: dict[str, frozenset[int]] = {}
-    for user, interests in users.items():
-        found = set()
-        for interest in interests:
-            key = folded(interest)
-            source, known = next(
-                ((name, known) for name, known in sources if key in known), (UNMAPPED, {})
-            )
-            matched[source] += 1
-            if source == UNMAPPED:
-                unmapped[interest] = None
-            else:
-                found.add(known[key])
-        if found:
-            categories[user] = frozenset(found)
-    return Stated(categories=categories, matched=matched, unmapped=tuple(unmapped))
 
 
 class ModelFigures(NamedTuple):

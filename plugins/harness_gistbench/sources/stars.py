@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from harness.data.sampling import ranks
 from harness_gistbench.log_index import CODES, NO_SIGNAL, Engagements, Log, Texts
 from harness_gistbench.records import Signal
-from harness_gistbench.sources.cells import described, ids
+from harness_gistbench.sources.cells import described, engagements_of
 from harness_gistbench.sources.times import Clock
 
 if TYPE_CHECKING:
@@ -93,8 +93,6 @@ def rated(
     table: Table, *, user: str, thing: str, rating: str, time: str | None
 ) -> Iterator[Engagements]:
     """The engagements of a table of ratings with these columns."""
-    import numpy as np
-
     clock = None if time is None else Clock(table=table, column=time)
     names = (user, thing, rating, *([] if time is None else [time]))
     codes: dict[float, int | None] = {}
@@ -106,18 +104,7 @@ def rated(
             place = signals.index(None)
             value = batch.columns[rating][place]
             raise table.bad(batch.first + place, rating, value, "1 to 5 stars, or 0 for no rating")
-        times, timed = (
-            (None, None)
-            if clock is None or time is None
-            else clock.read(batch.columns[time], first=batch.first)
-        )
-        yield Engagements(
-            users=ids(table, batch, user),
-            objects=ids(table, batch, thing),
-            signals=np.array(signals, dtype=np.uint8),
-            times=times,
-            timed=timed,
-        )
+        yield engagements_of(table, batch, user=user, thing=thing, signals=signals, clock=clock)
 
 
 def _products(table: Table) -> Iterator[Texts]:

@@ -11,8 +11,7 @@ from msgspec import Meta
 from harness.data.sampling import ranks
 from harness.errors import DataError
 from harness.results.report import Axis, Bars, Figure, Report, Sheet
-from harness_gistbench.log_index import index_log
-from harness_gistbench.records import SIGNALS
+from harness_gistbench.log_index import index_log, signal_counts
 from harness_gistbench.sources import open_log
 from harness_gistbench.synthesis.reading import PLAIN, opened, task_options
 from harness_gistbench.synthesis.validation import QUANTILES, densities, name, spread
@@ -86,14 +85,12 @@ def counted(log: Log) -> Described:
     index = index_log(log, seed=0, pool=1)
     kept = [(rows.users, rows.objects, rows.signals) for rows in index.rows.read()]
     users, hashes, signals = (np.concatenate(parts) for parts in zip(*kept, strict=True))
-    many = len(SIGNALS)
     if not len(users):
         raise DataError(
             "no engagement is left to describe",
             found=f"{index.unrated} without a rating, {index.unknown} with objects without a text",
         )
-    cells = users.astype(np.int64) * many + signals
-    counts = np.bincount(cells, minlength=len(index.users) * many).reshape(-1, many)
+    counts = signal_counts(users, signals, many=len(index.users))
     objects, numbers = np.unique(hashes, return_inverse=True)
     pairs = np.unique(numbers * len(index.users) + users)
     users_of = np.bincount(pairs // len(index.users), minlength=len(objects))

@@ -18,7 +18,7 @@ import msgspec
 from harness.errors import DataError
 from harness.results.report import Report, Sheet
 from harness.results.tool_report import settings_without, write_json
-from harness_gistbench.log_index import CODES
+from harness_gistbench.log_index import CODES, signal_counts
 from harness_gistbench.records import SIGNALS
 from harness_gistbench.sources import open_log
 from harness_gistbench.synthesis import validation
@@ -45,8 +45,6 @@ from harness_gistbench.synthesis.writing import (
 )
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from harness import Dataset
     from harness_gistbench.log_index import Log
 
@@ -153,9 +151,9 @@ def report(made: Made, counts: list[list[int]], settings: Settings, *, written: 
     """What was built, and how it compares to the people behind it."""
     import numpy as np
 
-    compared = validation.Comparison(
-        synthetic=np.array(counts), real=real_counts(made.real, made.cohorts)
-    )
+    people = [one for cohort in made.cohorts for one in cohort.people]
+    real = signal_counts(made.real.user, made.real.signal, many=len(made.real.users))[people]
+    compared = validation.Comparison(synthetic=np.array(counts), real=real)
     return Report(
         sheets=(
             summary(made),
@@ -166,18 +164,6 @@ def report(made: Made, counts: list[list[int]], settings: Settings, *, written: 
         figures=validation.figures(compared),
         notes=(f"written: {written}, and {RECORD} beside it", *notes(made, settings)),
     )
-
-
-def real_counts(real: Real, formed: Iterable[Cohort]) -> np.ndarray:
-    """The engagements of each signal of each person in a cohort."""
-    import numpy as np
-
-    many = len(SIGNALS)
-    cells = np.bincount(
-        real.user.astype(np.int64) * many + real.signal, minlength=len(real.users) * many
-    )
-    people = [one for cohort in formed for one in cohort.people]
-    return cells.reshape(-1, many)[people]
 
 
 def summary(made: Made) -> Sheet:

@@ -28,20 +28,22 @@ PREDICTED = {
     "overused": "objects cited for more than two interests of a window",
     "truncated": "answers cut at the token limit and read all the same",
 }
-KEPT = {
-    "cut": "texts cut for the evidence judge",
-    "unknown": "labels of the evidence judge that do not exist",
-    "repeated": "labels that the evidence judge repeated",
-}
+
+
+def label_words(judge: str) -> dict[str, str]:
+    """What happened to labels that a judge gave."""
+    return {
+        "unknown": f"labels of the {judge} judge that do not exist",
+        "repeated": f"labels that the {judge} judge repeated",
+    }
+
+
+KEPT = {"cut": "texts cut for the evidence judge", **label_words("evidence")}
 FOUND = {
-    "unknown": "labels of the retrieval judge that do not exist",
-    "repeated": "labels that the retrieval judge repeated",
+    **label_words("retrieval"),
     "surplus": "labels of the retrieval judge beyond the number asked for",
 }
-OVERLAPPING = {
-    "unknown": "labels of the overlap judge that do not exist",
-    "repeated": "labels that the overlap judge repeated",
-}
+OVERLAPPING = label_words("overlap")
 NO_VERDICT = {
     "category": "mapping_failure",
     "evidence": "evidence_failure",

@@ -153,11 +153,8 @@ def _rows_of(users: Sequence[str], index: LogIndex) -> Rows:
         numbers = new[part.users]
         mine = numbers >= 0
         start, end = end, end + int(mine.sum())
-        rows.users[start:end] = numbers[mine]
-        rows.objects[start:end] = part.objects[mine]
-        rows.signals[start:end] = part.signals[mine]
-        rows.times[start:end] = part.times[mine]
-        rows.timed[start:end] = part.timed[mine]
+        for column, own in zip(rows, part._replace(users=numbers), strict=True):
+            column[start:end] = own[mine]
     return rows
 
 

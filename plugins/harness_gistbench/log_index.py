@@ -6,7 +6,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from harness.data.sampling import ranks
 from harness_gistbench.records import SIGNALS, Signal
@@ -67,8 +67,7 @@ class Log:
     signals: tuple[Signal, ...] | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Rows:
+class Rows(NamedTuple):
     """Engagements as arrays: numbers of users, hashes of objects, codes of signals, times."""
 
     users: np.ndarray
@@ -82,23 +81,12 @@ class Rows:
         """Room for so many rows, with times of this kind."""
         import numpy as np
 
-        return cls(
-            users=np.empty(count, dtype=np.int32),
-            objects=np.empty(count, dtype=np.uint64),
-            signals=np.empty(count, dtype=np.uint8),
-            times=np.empty(count, dtype=times),
-            timed=np.empty(count, dtype=np.bool_),
-        )
+        kinds = (np.int32, np.uint64, np.uint8, times, np.bool_)
+        return cls(*(np.empty(count, dtype=kind) for kind in kinds))
 
     def where(self, mask: np.ndarray) -> Rows:
         """The rows where the mask is true."""
-        return Rows(
-            users=self.users[mask],
-            objects=self.objects[mask],
-            signals=self.signals[mask],
-            times=self.times[mask],
-            timed=self.timed[mask],
-        )
+        return Rows(*(column[mask] for column in self))
 
 
 @dataclass(frozen=True, kw_only=True)

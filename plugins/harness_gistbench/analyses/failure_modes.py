@@ -14,15 +14,8 @@ if TYPE_CHECKING:
     from harness import KeptTask
     from harness.results.report import Cell
 
-COLUMNS = (
-    "model",
-    "interests",
-    "no verdict",
-    "unverified",
-    "short of imp+ %",
-    "short of exp+ %",
-    "too negative %",
-)
+COLUMNS = ("model", "interests", "no verdict", "unverified",
+           "short of imp+ %", "short of exp+ %", "too negative %")  # fmt: skip
 NOTE = (
     "percentages of all unverified interests, after the evidence filter; several may hold of one "
     "interest; interests whose evidence has no verdict are in no percentage"

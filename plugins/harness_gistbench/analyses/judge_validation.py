@@ -158,10 +158,7 @@ def export(tasks: Sequence[KeptTask], options: ExportOptions) -> Report:
     folder = Path(options.out).expanduser()
     refuse_unlike(runs)
     refuse_taken(folder)
-    drawn = {
-        question: draw(runs, question, items=options.items, seed=options.seed)
-        for question in QUESTIONS
-    }
+    drawn = {one: draw(runs, one, items=options.items, seed=options.seed) for one in QUESTIONS}
     write(folder, drawn)
     rows = tuple(
         (
@@ -406,11 +403,8 @@ def columns(*, complete: bool) -> dict[str, Column]:
     """The columns of a file of labels; rows that wait for a rater are not complete."""
     from harness.tasks.task import Column
 
-    return {
-        "task": Column(one_of=QUESTIONS),
-        "item": Column(),
-        "label": Column(type="any", required=complete),
-    }
+    label = Column(type="any", required=complete)
+    return {"task": Column(one_of=QUESTIONS), "item": Column(), "label": label}
 
 
 def agreement(first: Labels, second: Labels) -> Agreement:

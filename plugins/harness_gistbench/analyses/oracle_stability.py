@@ -44,19 +44,15 @@ def providers(runs: Iterable[Run]) -> list[tuple[str, set[Pair]]]:
     return [
         (
             own[0].model if len(own) == 1 else f"{own[0].task.summary.model}, {len(own)} runs",
-            set().union(*map(verified_pairs, own)),
+            {
+                (user, category)
+                for run in own
+                for user, profile in run.profiles()
+                for category in verified_categories(profile, run.options.verification)
+            },
         )
         for own in grouped(runs, lambda run: run.candidate).values()
     ]
-
-
-def verified_pairs(run: Run) -> set[Pair]:
-    """The user and category of everything that a run verified."""
-    return {
-        (user, category)
-        for user, profile in run.profiles()
-        for category in verified_categories(profile, run.options.verification)
-    }
 
 
 def stability(

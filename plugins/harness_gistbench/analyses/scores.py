@@ -11,7 +11,6 @@ from harness.results.report import Axis, Figure, Line, Points, Report, Sheet, Sp
 from harness_gistbench.analyses.compared_runs import (
     TITLES,
     ComparisonOptions,
-    Run,
     TableOptions,
     compare,
     mean,
@@ -95,11 +94,20 @@ def precision_recall(tasks: Sequence[KeptTask], options: ComparisonOptions) -> R
     bubbles: dict[str, list[Points]] = {dataset: [] for dataset in compared.by_dataset()}
     for dataset, run, users in compared.rescored():
         found = results(run, users)
-        categories = mean_categories(run)
+        categories = mean(
+            len({interest.category for interest in profile.interests} - {None})
+            for _, profile in run.profiles()
+        )
         medians = (percent(found[name].value) for name in ("ig_p", "ig_r", "ig_f1"))
         rows.append((dataset, run.model, *medians, categories, found["ig_f1"].n))
         hidden += withheld(run, found)
-        bubbles[dataset] += bubble(run.model, found, categories)
+        precision, recall = found["ig_p"].value, found["ig_r"].value
+        if precision is not None and recall is not None and categories is not None:
+            size = (categories,)
+            bubble = Points(
+                label=run.model, x=(recall,), y=(precision,), sizes=size, names=(run.model,)
+            )
+            bubbles[dataset].append(bubble)
     sheet = Sheet(
         title="Precision and recall, medians in %",
         columns=("dataset", "model", "IG P", "IG R", "IG F1", "categories a user", "users"),
@@ -110,24 +118,6 @@ def precision_recall(tasks: Sequence[KeptTask], options: ComparisonOptions) -> R
         ),
     )
     return compared.report([sheet], [bubble_figure(*one) for one in bubbles.items()])
-
-
-def mean_categories(run: Run) -> float | None:
-    """How many categories of the taxonomy a user's interests are in, on average."""
-    return mean(
-        len({interest.category for interest in profile.interests} - {None})
-        for _, profile in run.profiles()
-    )
-
-
-def bubble(
-    model: str, found: Mapping[str, MetricResult], categories: float | None
-) -> tuple[Points, ...]:
-    """The bubble of a model; none where its medians are not shown."""
-    precision, recall = found["ig_p"].value, found["ig_r"].value
-    if precision is None or recall is None or categories is None:
-        return ()
-    return (Points(label=model, x=(recall,), y=(precision,), sizes=(categories,), names=(model,)),)
 
 
 def bubble_figure(dataset: str, bubbles: Sequence[Points]) -> Figure:

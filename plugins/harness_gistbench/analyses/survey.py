@@ -218,12 +218,8 @@ def surveyed(score: Score[Any], profile: Profile | None, stated: set[int]) -> Sc
         return msgspec.structs.replace(score, missing=missing)
     named = {one.category for one in profile.interests if one.category is not None}
     met = len(named & stated)
-    values = {
-        **score.values,
-        "s_prec": met / len(named) if named else 0.0,
-        "s_rec": met / len(stated),
-    }
-    return msgspec.structs.replace(score, values=values)
+    shares = {"s_prec": met / len(named) if named else 0.0, "s_rec": met / len(stated)}
+    return msgspec.structs.replace(score, values={**score.values, **shares})
 
 
 def scores_sheet(lines: Sequence[Line], statistic: str) -> Sheet:
@@ -280,10 +276,7 @@ def read_mapping(path: str, taxonomy: Iterable[Category]) -> dict[str, int]:
 
 def categories_by_name(taxonomy: Iterable[Category]) -> dict[str, int]:
     """Each category by its id as text and by its folded name."""
-    names: dict[str, int] = {}
-    for category in taxonomy:
-        names[str(category.id)] = names[folded(category.name)] = category.id
-    return names
+    return {name: one.id for one in taxonomy for name in (str(one.id), folded(one.name))}
 
 
 def named_in(runs: Iterable[Run]) -> dict[str, int]:

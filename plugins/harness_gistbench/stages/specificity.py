@@ -98,10 +98,8 @@ class Removed:
         said = {key for one in about for key in self._said.get(one, ())}
         if self._way == "texts":
             return said
-        return self._that_carry(said | interests)
-
-    def _that_carry(self, interests: set[str]) -> set[str]:
-        return {name for name, found in self._recorded.items() if not found.isdisjoint(interests)}
+        names = said | interests
+        return {name for name, found in self._recorded.items() if not found.isdisjoint(names)}
 
 
 def draw_test_set(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
@@ -14,7 +13,7 @@ from harness.results.report import Axis, Bars, Figure, Report, Sheet
 from harness_gistbench.log_index import index_log, signal_counts
 from harness_gistbench.sources import open_log
 from harness_gistbench.synthesis.reading import PLAIN, opened, task_options
-from harness_gistbench.synthesis.validation import QUANTILES, densities, name, spread
+from harness_gistbench.synthesis.validation import densities, name, spread_sheet
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,49 +38,15 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     ] = PLAIN
 
 
-@dataclass(frozen=True, kw_only=True)
-class Described:
-    """What was counted.
-
-    `counts` has a row a user and a column a signal; users of whom nothing is left are not in it.
-    `users_of` is of each object how many users engaged with it. `characters` and `words` are of the
-    text of each object.
-    """
-
-    index: LogIndex
-    counts: np.ndarray
-    users_of: np.ndarray
-    characters: np.ndarray
-    words: np.ndarray
-
-
 def run(options: Options) -> Report:
-    """What the data of a task holds, the whole of it, whomever a run would choose."""
-    task, task_settings = task_options(options.task)
-    dataset = opened(task, options.data)
-    log = open_log(dataset, task_settings)
-    found = counted(log)
-    people = found.counts.sum(axis=1)
-    return Report(
-        sheets=(
-            overview(found, least=task_settings.min_engagements, task=task.name),
-            by_signal(found.counts),
-            spreads(found, people),
-        ),
-        figures=(
-            signal_bars(found.counts),
-            densities("Lengths of histories", "engagements a user", {"users": people}),
-            densities(
-                "Lengths of texts", "characters of an object's text", {"objects": found.characters}
-            ),
-        ),
-    )
+    """What the data of a task holds, the whole of it, whomever a run would choose.
 
-
-def counted(log: Log) -> Described:
-    """The numbers of a log; 12 bytes are held for each engagement."""
+    12 bytes are held for each engagement.
+    """
     import numpy as np
 
+    task, task_settings = task_options(options.task)
+    log = open_log(opened(task, options.data), task_settings)
     index = index_log(log, seed=0, pool=1)
     kept = [(rows.users, rows.objects, rows.signals) for rows in index.rows.read()]
     users, hashes, signals = (np.concatenate(parts) for parts in zip(*kept, strict=True))
@@ -91,16 +56,31 @@ def counted(log: Log) -> Described:
             found=f"{index.unrated} without a rating, {index.unknown} with objects without a text",
         )
     counts = signal_counts(users, signals, many=len(index.users))
+    counts = counts[counts.any(axis=1)]
+    people = counts.sum(axis=1)
     objects, numbers = np.unique(hashes, return_inverse=True)
     pairs = np.unique(numbers * len(index.users) + users)
     users_of = np.bincount(pairs // len(index.users), minlength=len(objects))
     characters, words = text_sizes(log, objects)
-    return Described(
-        index=index,
-        counts=counts[counts.any(axis=1)],
-        users_of=users_of,
-        characters=characters,
-        words=words,
+    spreads = {
+        "engagements a user": people,
+        "users an object": users_of,
+        "characters a text": characters,
+        "words a text": words,
+    }
+    return Report(
+        sheets=(
+            overview(index, people, users_of, least=task_settings.min_engagements, task=task.name),
+            by_signal(counts),
+            spread_sheet("Lengths", "of", spreads),
+        ),
+        figures=(
+            signal_bars(counts),
+            densities("Lengths of histories", "engagements a user", {"users": people}),
+            densities(
+                "Lengths of texts", "characters of an object's text", {"objects": characters}
+            ),
+        ),
     )
 
 
@@ -122,16 +102,16 @@ def text_sizes(log: Log, objects: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return sizes[:, 0], sizes[:, 1]
 
 
-def overview(found: Described, *, least: int, task: str) -> Sheet:
-    """The numbers of everything."""
-    people = found.counts.sum(axis=1)
+def overview(
+    index: LogIndex, people: np.ndarray, users_of: np.ndarray, *, least: int, task: str
+) -> Sheet:
+    """The numbers of everything: engagements by person, and users by object."""
     few = int((people < least).sum())
-    index = found.index
     rows: tuple[tuple[Cell, ...], ...] = (
         ("users", len(people)),
         ("engagements", int(people.sum())),
-        ("objects", len(found.users_of)),
-        ("objects of more than one user", int((found.users_of > 1).sum())),
+        ("objects", len(users_of)),
+        ("objects of more than one user", int((users_of > 1).sum())),
         (f"users with fewer than {least} engagements", few),
         (f"users with fewer than {least} engagements, %", 100 * few / len(people)),
         ("engagements without a time", index.untimed),
@@ -166,17 +146,6 @@ def by_signal(counts: np.ndarray) -> Sheet:
         columns=("type", "engagements", "%", "users with any", "mean a user"),
         rows=rows,
     )
-
-
-def spreads(found: Described, people: np.ndarray) -> Sheet:
-    """How lengths are spread."""
-    rows = (
-        ("engagements a user", *spread(people)),
-        ("users an object", *spread(found.users_of)),
-        ("characters a text", *spread(found.characters)),
-        ("words a text", *spread(found.words)),
-    )
-    return Sheet(title="Lengths", columns=("", "of", "mean", *QUANTILES), rows=rows)
 
 
 def signal_bars(counts: np.ndarray) -> Figure:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     import numpy as np
 
     from harness import Dataset
-    from harness.plugin_manager import Plugins
     from harness.tasks.task import Task
     from harness_gistbench.log_index import Engagements, Log
 
@@ -85,10 +84,11 @@ class Window:
 
 def task_options(name: str) -> tuple[Task, Options]:
     """The task of that name with its options; refused where it is none of this benchmark."""
+    from harness.plugin_manager import load_plugins
     from harness.tasks.catalogue import Catalogue
     from harness.tasks.options import typed_options
 
-    tasks = Catalogue(_plugins()).select([name]).tasks
+    tasks = Catalogue(load_plugins()).select([name]).tasks
     if len(tasks) != 1 or tasks[0].benchmark != "gistbench":
         raise UsageError(
             "this is not one task of GISTBench",
@@ -105,6 +105,7 @@ def opened(task: Task, data: str | None, *, optional: str | None = None) -> Data
     `optional` is one more column of the plain schema, whose cells may be empty.
     """
     from harness.data import open_dataset
+    from harness.plugin_manager import load_plugins
     from harness.tasks.task import Column
 
     spec = task.data
@@ -118,15 +119,9 @@ def opened(task: Task, data: str | None, *, optional: str | None = None) -> Data
         data=data,
         limit=None,
         seed=0,
-        package=_plugins().package_of("gistbench"),
+        package=load_plugins().package_of("gistbench"),
         task=task.name,
     )
-
-
-def _plugins() -> Plugins:
-    from harness.plugin_manager import load_plugins
-
-    return load_plugins()
 
 
 def window(log: Log, *, days: int, unit: str) -> Window:
@@ -158,14 +153,8 @@ def read(log: Log, *, days: int, unit: str) -> Real:
     for batch in log.engagements():
         kept = np.flatnonzero(chosen.holds(batch))
         time = np.zeros(len(kept), dtype=np.int64) if batch.times is None else batch.times[kept]
-        parts.append(
-            (
-                _numbers(batch.users, kept, users),
-                _numbers(batch.objects, kept, objects),
-                batch.signals[kept],
-                time,
-            )
-        )
+        numbers = _numbers(batch.users, kept, users), _numbers(batch.objects, kept, objects)
+        parts.append((*numbers, batch.signals[kept], time))
     user, thing, signal, time = (np.concatenate(part) for part in zip(*parts, strict=True))
     del parts
     user_names, user = _by_name(users, user)

@@ -34,15 +34,7 @@ from harness_gistbench.synthesis.reading import (
     texts_of,
 )
 from harness_gistbench.synthesis.settings import Settings, named_function
-from harness_gistbench.synthesis.writing import (
-    RECORD,
-    Filter,
-    Row,
-    data_file,
-    refuse_full,
-    rows_of,
-    write,
-)
+from harness_gistbench.synthesis.writing import RECORD, Filter, Row, refuse_full, rows_of, write
 
 if TYPE_CHECKING:
     from harness import Dataset
@@ -95,7 +87,7 @@ def run(settings: Settings) -> Report:
     texts = texts_of(log, (real.objects[thing] for thing in drawn_objects))
     counts: list[list[int]] = []
     users = made.filtered.through_all(rows_of(draws, real, texts, settings))
-    file = data_file(settings.out, settings.format)
+    file = settings.out / f"engagements.{settings.format}"
     write(file, counted(users, counts))
     write_json(settings.out / RECORD, account(made, dataset, settings), option="--out")
     return report(made, counts, settings, written=str(file))

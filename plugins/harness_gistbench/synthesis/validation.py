@@ -84,13 +84,9 @@ def shares(compared: Comparison) -> Sheet:
 
 def lengths(compared: Comparison) -> Sheet:
     """How long histories are."""
-    rows = (
-        ("synthetic", *spread(compared.synthetic.sum(axis=1))),
-        ("real", *spread(compared.real.sum(axis=1))),
-    )
-    return Sheet(
-        title="Engagements a person", columns=("", "people", "mean", *QUANTILES), rows=rows
-    )
+    both = {"synthetic": compared.synthetic, "real": compared.real}
+    sums = {label: counts.sum(axis=1) for label, counts in both.items()}
+    return spread_sheet("Engagements a person", "people", sums)
 
 
 def figures(compared: Comparison) -> tuple[Figure, Figure]:
@@ -153,6 +149,15 @@ def spread(values: np.ndarray) -> tuple[Cell, ...]:
         return (0, *[None] * (1 + len(QUANTILES)))
     found = np.quantile(values, list(QUANTILES.values()))
     return (len(values), float(values.mean()), *(float(one) for one in found))
+
+
+def spread_sheet(title: str, counted: str, samples: Mapping[str, np.ndarray]) -> Sheet:
+    """A row a sample: how many values it has, their mean and their quantiles."""
+    return Sheet(
+        title=title,
+        columns=("", counted, "mean", *QUANTILES),
+        rows=tuple((label, *spread(values)) for label, values in samples.items()),
+    )
 
 
 def thinned(values: np.ndarray) -> tuple[float, ...]:

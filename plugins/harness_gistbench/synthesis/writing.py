@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harness.errors import StorageError, UsageError
 from harness.hashing import stable_int
@@ -152,11 +152,6 @@ def _wrong(given: Mapping[str, str], answer: Any) -> tuple[str, str] | None:
 
 def _keys(value: Any) -> str:
     return ", ".join(map(str, value)) if isinstance(value, dict) else f"the type {type(value)}"
-
-
-def data_file(folder: Path, kind: Literal["csv", "parquet"]) -> Path:
-    """Where the data goes: the name under which a task finds it in a folder."""
-    return folder / f"engagements.{kind}"
 
 
 def refuse_full(folder: Path) -> None:

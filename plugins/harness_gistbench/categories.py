@@ -96,16 +96,14 @@ def category(row: list[str], file: Path, line: int) -> Category:
 
 def check_unique(values: list[str], column: str, where: str) -> None:
     """Raise DataError where a value stands twice."""
-    seen: set[str] = set()
-    for value in values:
-        if value in seen:
-            raise DataError(
-                f"two categories of the taxonomy share a {column}",
-                where=where,
-                found=value,
-                expected="each id and each name once",
-            )
-        seen.add(value)
+    repeated = [value for place, value in enumerate(values) if value in values[:place]]
+    if repeated:
+        raise DataError(
+            f"two categories of the taxonomy share a {column}",
+            where=where,
+            found=repeated[0],
+            expected="each id and each name once",
+        )
 
 
 def problem(file: Path, line: int, found: str, expected: str) -> DataError:

@@ -147,7 +147,8 @@ def _rows_of(users: Sequence[str], index: LogIndex) -> Rows:
     place = {user: number for number, user in enumerate(users)}
     new = np.array([place.get(user, -1) for user in index.users], dtype=np.int32)
     total = int(index.counts[new >= 0].sum())
-    rows = Rows.blank(total, times=index.rows.kind_of_times)
+    kinds = (np.int32, np.uint64, np.uint8, index.rows.kind_of_times, np.bool_)
+    rows = Rows(*(np.empty(total, dtype=kind) for kind in kinds))
     end = 0
     for part in index.rows.read():
         numbers = new[part.users]
@@ -251,7 +252,6 @@ class TextIndex:
             told = np.fromiter(map(crc32, texts), dtype=np.uint32, count=len(mine))
             digests[numbers[rows]] = told[np.searchsorted(mine, rows)]
             torn[numbers[mine[digests[numbers[mine]] != told]]] = True
-        self._file.seal()
         return int(torn.sum())
 
     def read(self, numbers: np.ndarray) -> list[tuple[str, str]]:
@@ -278,16 +278,13 @@ class TextFile:
         ends = np.flatnonzero(np.frombuffer(lines, dtype=np.uint8) == ord("\n")) + 1
         return np.diff(ends, prepend=0)
 
-    def seal(self) -> None:
-        """Ends the adding; what was added can be read."""
-        self._file.flush()
-
     def read(self, starts: np.ndarray, sizes: np.ndarray) -> list[tuple[str, str]]:
         """Object and text at each of the places, in the order asked."""
         import numpy as np
 
         if not len(starts):
             return []
+        self._file.flush()
         order = np.argsort(starts)
         begins, ends = starts[order], (starts + sizes)[order]
         wide = np.flatnonzero(begins[1:] - ends[:-1] > GAP) + 1

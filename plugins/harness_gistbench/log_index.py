@@ -76,18 +76,6 @@ class Rows(NamedTuple):
     times: np.ndarray
     timed: np.ndarray
 
-    @classmethod
-    def blank(cls, count: int, *, times: Any) -> Rows:
-        """Room for so many rows, with times of this kind."""
-        import numpy as np
-
-        kinds = (np.int32, np.uint64, np.uint8, times, np.bool_)
-        return cls(*(np.empty(count, dtype=kind) for kind in kinds))
-
-    def where(self, mask: np.ndarray) -> Rows:
-        """The rows where the mask is true."""
-        return Rows(*(column[mask] for column in self))
-
 
 @dataclass(frozen=True, kw_only=True)
 class LogIndex:
@@ -180,7 +168,7 @@ def index_log(log: Log, *, seed: int, pool: int) -> LogIndex:
         has_text = rated if known is None else rated & np.isin(rows.objects, known)
         unrated += int((~rated).sum())
         unknown += int((rated & ~has_text).sum())
-        rows = rows if has_text.all() else rows.where(has_text)
+        rows = rows if has_text.all() else Rows(*(column[has_text] for column in rows))
         kept.add(rows)
         untimed += int((~rows.timed).sum())
         seen += np.bincount(rows.signals, minlength=len(SIGNALS))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias, get_args
 
 import msgspec
 
@@ -13,12 +13,7 @@ from harness import Item
 Signal: TypeAlias = Literal[
     "explicit_positive", "implicit_positive", "implicit_negative", "explicit_negative"
 ]
-SIGNALS: tuple[Signal, ...] = (
-    "explicit_positive",
-    "implicit_positive",
-    "implicit_negative",
-    "explicit_negative",
-)
+SIGNALS: tuple[Signal, ...] = get_args(Signal)
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
 AtLeastOne = Annotated[int, msgspec.Meta(ge=1)]

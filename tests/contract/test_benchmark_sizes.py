@@ -14,7 +14,7 @@ MOST_LINES_OF_TWO = 6_000
 """Of a package that holds two benchmarks."""
 
 LIMITS = {
-    "harness_gistbench": (50, 7_700),
+    "harness_gistbench": (50, 7_300),
     "harness_perrecbench": (55, 7_000),
 }
 """Files and lines of the benchmarks that are larger; both fall with each change that allows it."""

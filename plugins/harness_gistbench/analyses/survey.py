@@ -142,7 +142,11 @@ def survey(tasks: Sequence[KeptTask], options: SurveyOptions) -> Report:
         both = pairs.setdefault((line.run.dataset, f"{line.statistic}s"), [])
         if line.survey_f1 is not None and line.own is not None:
             both.append((line.survey_f1, line.own))
-    medians = [line for line in lines if line.statistic == "median"]
+    medians = (
+        (line.run.dataset, line.run.model, percent(line.survey_f1), percent(line.own))
+        for line in lines
+        if line.statistic == "median"
+    )
     return Report(
         sheets=(
             Sheet(
@@ -157,13 +161,7 @@ def survey(tasks: Sequence[KeptTask], options: SurveyOptions) -> Report:
         ),
         figures=tuple(
             model_dots(
-                "Stated interests and scores, {}",
-                (
-                    (one.run.dataset, one.run.model, percent(one.survey_f1), percent(one.own))
-                    for one in medians
-                ),
-                x="survey F1, %",
-                y="√(IG F1 · IS), %",
+                "Stated interests and scores, {}", medians, x="survey F1, %", y="√(IG F1 · IS), %"
             )
         ),
         notes=(*compared.oracle_notes(), *compared.notes),

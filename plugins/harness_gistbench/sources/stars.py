@@ -33,40 +33,20 @@ _BUSINESS_PARTS = ("name", "categories", "city", "state")
 
 def open_amazon(dataset: Dataset, _options: Options) -> Log:
     """One category of Amazon Reviews 2023: ratings of products."""
-    ratings = partial(
-        rated,
-        dataset.table("reviews"),
-        user="user_id",
-        thing="parent_asin",
-        rating="rating",
-        time="timestamp",
-    )
+    columns = ("user_id", "parent_asin", "rating", "timestamp")
+    ratings = partial(rated, dataset.table("reviews"), columns)
     return _log(ratings, partial(_products, dataset.table("products")))
 
 
 def open_goodreads(dataset: Dataset, _options: Options) -> Log:
     """The Book Graph: ratings without times; a book has its number in the interactions."""
-    ratings = partial(
-        rated,
-        dataset.table("interactions"),
-        user="user_id",
-        thing="book_id",
-        rating="rating",
-        time=None,
-    )
+    ratings = partial(rated, dataset.table("interactions"), ("user_id", "book_id", "rating"))
     return _log(ratings, partial(_books, dataset.table("book_ids"), dataset.table("books")))
 
 
 def open_yelp(dataset: Dataset, _options: Options) -> Log:
     """Yelp: stars for businesses."""
-    ratings = partial(
-        rated,
-        dataset.table("reviews"),
-        user="user_id",
-        thing="business_id",
-        rating="stars",
-        time="date",
-    )
+    ratings = partial(rated, dataset.table("reviews"), ("user_id", "business_id", "stars", "date"))
     return _log(ratings, partial(_businesses, dataset.table("businesses")))
 
 
@@ -89,14 +69,12 @@ def signal_code(rating: float) -> int | None:
     return CODES["implicit_positive" if rating >= _LEAST_POSITIVE else "explicit_negative"]
 
 
-def rated(
-    table: Table, *, user: str, thing: str, rating: str, time: str | None
-) -> Iterator[Engagements]:
-    """The engagements of a table of ratings with these columns."""
-    clock = None if time is None else Clock(table=table, column=time)
-    names = (user, thing, rating, *([] if time is None else [time]))
+def rated(table: Table, columns: tuple[str, ...]) -> Iterator[Engagements]:
+    """The engagements of a table with columns for user, thing, rating and perhaps time."""
+    user, thing, rating, *times = columns
+    clock = Clock(table=table, column=times[0]) if times else None
     codes: dict[float, int | None] = {}
-    for batch in table.batches(*names):
+    for batch in table.batches(*columns):
         for stars in set(batch.columns[rating]):
             codes[stars] = signal_code(stars)
         signals = [codes[stars] for stars in batch.columns[rating]]

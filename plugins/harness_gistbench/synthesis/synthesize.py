@@ -18,7 +18,7 @@ import msgspec
 from harness.errors import DataError
 from harness.results.report import Report, Sheet
 from harness.results.tool_report import settings_without, write_json
-from harness_gistbench.log_index import CODES, signal_counts
+from harness_gistbench.log_index import signal_counts
 from harness_gistbench.records import SIGNALS
 from harness_gistbench.sources import open_log
 from harness_gistbench.synthesis import validation
@@ -58,11 +58,6 @@ class Made:
     def people(self) -> int:
         """The people in cohorts."""
         return sum(len(one.people) for one in self.cohorts)
-
-    @property
-    def short(self) -> int:
-        """The synthetic users for whom the pooled histories were too few."""
-        return sum(len(one.rows) < one.wanted for one in self.draws)
 
 
 def run(settings: Settings) -> Report:
@@ -132,10 +127,8 @@ def form(real: Real, clusters: Clusters, settings: Settings) -> list[Cohort]:
 def counted(users: Iterable[list[Row]], counts: list[list[int]]) -> Iterator[list[Row]]:
     """The same rows; for each user the engagements of each signal are put into `counts`."""
     for rows in users:
-        numbers = [0] * len(SIGNALS)
-        for row in rows:
-            numbers[CODES[row.signal]] += 1
-        counts.append(numbers)
+        signals = [row.signal for row in rows]
+        counts.append([signals.count(signal) for signal in SIGNALS])
         yield rows
 
 
@@ -188,9 +181,9 @@ def notes(made: Made, settings: Settings) -> tuple[str, ...]:
         said.append("no engagement has a time: all of the log is in the window")
     elif made.real.untimed:
         said.append(f"{made.real.untimed} engagements have no time and were left out")
-    if made.short:
+    if short := sum(len(one.rows) < one.wanted for one in made.draws):
         said.append(
-            f"{made.short} synthetic users are shorter than they were meant to be: all of their "
+            f"{short} synthetic users are shorter than they were meant to be: all of their "
             "cohort's engagements were drawn"
         )
     if settings.least_people < USUAL_LEAST:

@@ -44,11 +44,10 @@ class Comparison:
 
 def tests(compared: Comparison) -> Sheet:
     """Welch's t-test, two-sided, of the engagements a person of each type."""
-    rows = tuple(_test(compared, code) for code in compared.signals)
     return Sheet(
         title="Engagements a person, synthetic against real",
         columns=("type", "t", "p", "synthetic mean", "real mean", "ratio"),
-        rows=rows,
+        rows=tuple(_test(compared, code) for code in compared.signals),
         digits=2,
         notes=(
             "Welch's t-test, two-sided. Means differ by what the lengths were multiplied with: "

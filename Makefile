@@ -9,7 +9,7 @@ INSTALL := $(PIP) install $(QUIETLY)
 WORKERS ?= auto
 SOURCES := harness plugins tests benchmarks hatch_build.py
 
-.PHONY: demo test test-vllm test-hf lint rules format types bench pins schemas samples faults clean
+.PHONY: demo test test-vllm test-hf lint rules format types bench pins schemas samples freeze faults clean
 
 demo: $(VENV)/.installed
 	$(VENV)/bin/harness --model baseline --judge lexical --tasks interests_all --data sample
@@ -25,6 +25,10 @@ test: $(VENV)/.installed-dev
 	$(MAKE) --no-print-directory --keep-going lint || status=1; \
 	$(VENV)/bin/python -m pytest -n $(WORKERS) --maxprocesses 8 --dist loadgroup || status=$$?; \
 	exit $$status
+
+# Two minutes, and not among the tests: tests/freeze/test_freeze.py checks a part of it.
+freeze: $(VENV)/.installed
+	$(VENV)/bin/python tests/freeze/record.py --check
 
 # One process: the tests share engines, and two engines at once would share the cores.
 test-vllm: export HARNESS_TEST_VLLM = 1

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from harness.models import CallError as CallError
     from harness.models import Identity as Identity
     from harness.models import Message as Message
+    from harness.models import Model as Model
     from harness.models import ModelSettings as ModelSettings
     from harness.models import Reply as Reply
     from harness.models import Request as Request
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from harness.outcomes import Unreadable as Unreadable
     from harness.parsing import JsonReader as JsonReader
     from harness.parsing import TextReader as TextReader
+    from harness.parsing import last_object as last_object
     from harness.pipeline.benchmark import Benchmark as Benchmark
     from harness.pipeline.benchmark import Calls as Calls
     from harness.pipeline.benchmark import Item as Item
@@ -65,6 +67,7 @@ _HOME = {
     "CallError": "harness.models",
     "Identity": "harness.models",
     "Message": "harness.models",
+    "Model": "harness.models",
     "ModelSettings": "harness.models",
     "Reply": "harness.models",
     "Request": "harness.models",
@@ -78,6 +81,7 @@ _HOME = {
     "Unreadable": "harness.outcomes",
     "JsonReader": "harness.parsing",
     "TextReader": "harness.parsing",
+    "last_object": "harness.parsing",
     "Benchmark": "harness.pipeline.benchmark",
     "Calls": "harness.pipeline.benchmark",
     "Item": "harness.pipeline.benchmark",

@@ -25,7 +25,7 @@ ANY_BENCHMARK = "*"
 
 TAKEN = (
     "tasks", "show", "score", "analyse", "validate", "config", "doctor", "completion",
-    "requests", "replies", "export", "new-plugin", "run", "ls",
+    "batch", "export", "new-plugin", "run", "ls",
     "plugins", "models", "judges", "prompts",
 )  # fmt: skip
 """The commands of `harness` that no tool can belong to."""

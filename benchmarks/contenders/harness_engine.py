@@ -169,7 +169,7 @@ def main() -> None:
             concurrency=max(course.in_flight for course in courses),
         )
     )
-    model.log_to(arguments.folder, lambda line: print(line, file=sys.stderr))
+    model.attach_log(arguments.folder, lambda line: print(line, file=sys.stderr))
     found = asyncio.run(take_turns(courses, model, arguments.folder, rounds=arguments.rounds))
     arguments.result.write_text(json.dumps(found), encoding="utf-8")
 

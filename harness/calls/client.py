@@ -28,7 +28,7 @@ from harness.calls.store import Store
 from harness.calls.turns import Turns
 from harness.calls.usage import Attempts, UsageBook, Use
 from harness.errors import BudgetSpent, HarnessError, ModelError
-from harness.models import CallError, Identity, Model, Reply, Reporting, Request, Usage
+from harness.models import CallError, Identity, Model, Reply, Request, Usage
 from harness.outcomes import CallFailed
 
 Source = Literal["model", "store", "shared"]
@@ -139,7 +139,7 @@ class Client:
         self._mailbox = mailbox or Mailbox()
         self._say = say or (lambda text: None)
         self._flights: dict[str, _Flight] = {}
-        self._lines: dict[int, _Line] = {}
+        self._lines: dict[Model, _Line] = {}
         self._draw = Random()
         self._turns = Turns()
         self._stopped: HarnessError | None = None
@@ -227,7 +227,7 @@ class Client:
                 label = f"{name} #{number}"
                 number += 1
             reports[label] = line.limiter.report()
-            if isinstance(line.model, Reporting) and (learnt := line.model.report()):
+            if learnt := line.model.report():
                 reports[label]["learnt"] = learnt
         return reports
 
@@ -493,9 +493,9 @@ class Client:
             return None  # bytes that are no reply count as no answer, and are written again
 
     def _line(self, model: Model) -> _Line:
-        line = self._lines.get(id(model))
+        line = self._lines.get(model)
         if line is None:
-            line = self._lines[id(model)] = _Line(model=model, limiter=Limiter(model.concurrency))
+            line = self._lines[model] = _Line(model=model, limiter=Limiter(model.concurrency))
             if self._stopped is not None:
                 line.end(self._stopped)
         return line

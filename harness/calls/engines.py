@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.errors import HarnessError, ModelError
-from harness.models import CallError, Demanding, Logging, Model
+from harness.models import CallError, Model
 
 QUIET = 0.05
 """Seconds without any call in flight after which nothing more will come for the open engine.
@@ -35,7 +35,7 @@ class _Engine:
 
     @property
     def name(self) -> str:
-        return f"{self.model.identity.kind}:{self.model.identity.name}"
+        return self.model.identity.label
 
 
 @dataclass(eq=False)
@@ -60,8 +60,8 @@ class EngineRoom:
     A model that occupies nothing is opened once and stays open. Of those that occupy the same
     resource one is open at a time: the others' callers wait until no call to it is in flight, then
     the engine that most of them wait for takes its turn. So a stage that asks two such roles in a
-    loop goes in rounds, one engine after the other. Models that keep a log are given `logs`, a
-    folder that need not exist yet, and `tell`. `models` are all that may yet be asked: before the
+    loop goes in rounds, one engine after the other. Models are given `logs`, a folder that need
+    not exist yet, and `tell`. `models` are all that may yet be asked: before the
     first of any is paid for, none may lack a key, lest a stage is paid for in vain.
     """
 
@@ -73,11 +73,11 @@ class EngineRoom:
         logs: Path | None = None,
         models: Iterable[Model] = (),
     ) -> None:
-        self._demanding = [model for model in models if isinstance(model, Demanding)]
+        self._unchecked = list(models)
         self._one_at_a_time = one_at_a_time
         self._tell = tell or (lambda text: None)
         self._logs = logs
-        self._engines: dict[int, _Engine] = {}
+        self._engines: dict[Model, _Engine] = {}
         self._resources: dict[str, _Resource] = {}
         self._stopped: HarnessError | None = None
         self._last_end = 0.0
@@ -89,9 +89,9 @@ class EngineRoom:
     @asynccontextmanager
     async def enter(self, model: Model) -> AsyncIterator[None]:
         """Hold the model open for one call."""
-        engine = self._engines.get(id(model))
+        engine = self._engines.get(model)
         if engine is None:
-            engine = self._engines[id(model)] = _Engine(model)
+            engine = self._engines[model] = _Engine(model)
         name = self.resource(model)
         if name is not None:
             resource = self._resources.setdefault(name, _Resource())
@@ -153,10 +153,10 @@ class EngineRoom:
                 raise engine.fault.with_traceback(None)
             if engine.open:
                 return
-            if self._logs is not None and isinstance(engine.model, Logging):
-                engine.model.log_to(self._logs, self._tell)
+            if self._logs is not None:
+                engine.model.attach_log(self._logs, self._tell)
             try:
-                self._demand(engine.model)
+                self._require(engine.model)
                 await engine.model.open()
             except (HarnessError, CallError) as error:
                 engine.fault = error
@@ -170,16 +170,16 @@ class EngineRoom:
                 raise engine.fault from error
             engine.open = True
 
-    def _demand(self, opening: Model) -> None:
+    def _require(self, opening: Model) -> None:
         """Raise what any model lacks, where the one that opens is the first that costs something.
 
         Those that answer by rule or from a recording are opened by runs that ask nobody else.
         """
         if opening.identity.scope == "call" or opening.identity.recorded:
             return
-        for model in self._demanding:
-            model.demand()
-        self._demanding.clear()
+        for model in self._unchecked:
+            model.require()
+        self._unchecked.clear()
 
     def _look_for_quiet(self, resource: _Resource) -> None:
         """See now and then whether the resource may change hands, while somebody waits for it."""

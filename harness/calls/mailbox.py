@@ -8,7 +8,7 @@ from __future__ import annotations
 import msgspec
 
 from harness.calls.store import Store
-from harness.models import Model, Reply, Request, TakesBatches
+from harness.models import Model, Reply, Request
 from harness.outcomes import CallFailed
 
 _encode = msgspec.json.Encoder().encode
@@ -27,10 +27,12 @@ _decode = msgspec.json.Decoder(Arrived).decode
 class PutOff(BaseException):
     """A question that is to be sent in a batch: its item has no record until the answer is there.
 
-    No Exception, so that a worker that keeps what goes wrong does not keep this.
+    The client raises it, and it passes through the desk and the stage's own code up to the
+    executor, which has it written down. It is a BaseException, as `asyncio.CancelledError` is,
+    because an `except Exception` in a plugin's stage would make a failure of it.
     """
 
-    def __init__(self, *, key: str, model: TakesBatches, request: Request, role: str) -> None:
+    def __init__(self, *, key: str, model: Model, request: Request, role: str) -> None:
         super().__init__(key)
         self.key = key
         self.model = model
@@ -57,5 +59,5 @@ class Mailbox:
 
     def refuse_to_ask(self, model: Model, request: Request, *, key: str, role: str) -> None:
         """Raise PutOff where the model is to be asked in a batch."""
-        if self._puts_off and isinstance(model, TakesBatches):
+        if self._puts_off and model.takes_batches:
             raise PutOff(key=key, model=model, request=request, role=role)

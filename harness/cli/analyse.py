@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from harness.cli.errors import print_error
-from harness.cli.reports import add_named_parser
-from harness.cli.strict import refuse_problems
+import click
+
+from harness.cli.command import Argument, Command, CommandGroup, Option, command, json_option
+from harness.cli.output import print_error, print_json
+from harness.cli.struct_options import options_of, struct_from
+from harness.cli.tools import (
+    check_plot,
+    listed,
+    made,
+    print_tools,
+    ran,
+    report_options,
+    show_report,
+)
 from harness.errors import DataError, HarnessError
 from harness.hookspecs import ANY_BENCHMARK
 
@@ -25,33 +36,64 @@ if TYPE_CHECKING:
     from harness.tasks.task import Group
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add the command to the parser."""
-    parser = add_named_parser(
-        subparsers,
-        "analyse",
-        an="an analysis",
-        help="what stored runs tell beyond their scores",
-        usage="harness analyse [--json] | NAME RUN… [OPTION…]",
-        description="Analyse stored runs, asking no model. Without a name, the analyses there "
-        "are; `harness analyse NAME --help` shows the options of one.",
-    )
-    parser.set_defaults(func=run)
+class Analyses(CommandGroup):
+    """A command whose own commands are analyses of plugins; without a name they are listed."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of the analyses."""
+        from harness.plugin_manager import load_plugins
+
+        return list(load_plugins().analyses)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
+        """The command of an analysis, with the options that it declares."""
+        from harness.plugin_manager import load_plugins
+
+        plugins = load_plugins()
+        registration = plugins.analysis(cmd_name)
+        analysis = made(registration)
+
+        def use(runs: Sequence[str], task: Sequence[str], json: bool, **given: Any) -> int:
+            found = partial(_found, runs, task, registration, plugins)
+            json = json or ctx.params["json"]
+            return _analyse(registration, analysis, found, json=json, **given)
+
+        own = [
+            Argument(
+                ["runs"], metavar="RUN", nargs=-1, required=True, help="the folder of a run",
+                candidates="runs",
+            ),
+            Option(
+                ["--task"], metavar="NAME", multiple=True,
+                help="this task only; may be given several times",
+            ),
+            *report_options(),
+        ]  # fmt: skip
+        return Command(
+            cmd_name,
+            callback=use,
+            help=f"{analysis.description.rstrip('.')}; for runs of "
+            f"{_told(registration.benchmark)}.",
+            params=[*own, *options_of(analysis.options, beside=own)],
+        )
 
 
-def run(args: argparse.Namespace) -> int:
-    """List the analyses, or carry one out; the exit code."""
-    from harness.plugin_manager import load_plugins
-
-    plugins = load_plugins()
-    if args.name is None:
-        return _list(plugins, json=args.json)
-    return _analyse(plugins, plugins.analysis(args.name), args)
+@command(
+    "harness analyse",
+    "harness analyse gist-failure-modes RUN --plot modes.svg",
+    cls=Analyses,
+    subcommand_metavar="[NAME RUN… [OPTION…]]",
+)
+@json_option
+def analyse(json: bool) -> int:
+    """Analyse stored runs, asking no model. Without a name, the analyses there are; `harness
+    analyse NAME --help` shows the options of one.
+    """
+    return 0 if click.get_current_context().invoked_subcommand else _list(json=json)
 
 
 def print_group(group: Group, folder: Path) -> None:
     """Print the analysis of a group over those of its tasks that a run has finished."""
-    from harness.cli.reports import made, ran
     from harness.plugin_manager import load_plugins
     from harness.reporting.sheets import print_report
     from harness.results.folder import RunFolder
@@ -109,11 +151,10 @@ def _only_one_of(task: KeptTask) -> str:
     return f"{name}: repeat {number} of {len(others)} ({task.label}); --task names another"
 
 
-def _list(plugins: Plugins, *, json: bool) -> int:
-    from harness.cli.json_output import print_json
-    from harness.cli.reports import listed, print_tools
+def _list(*, json: bool) -> int:
+    from harness.plugin_manager import load_plugins
 
-    known = listed(plugins, plugins.analyses)
+    known = listed(load_plugins().analyses)
     if json:
         fields = ("name", "benchmark", "description")
         print_json({"analyses": [{name: getattr(one, name) for name in fields} for one in known]})
@@ -126,51 +167,31 @@ def _list(plugins: Plugins, *, json: bool) -> int:
     return 0
 
 
-def _analyse(plugins: Plugins, registration: AnalysisRegistration, args: argparse.Namespace) -> int:
-    from harness.cli.reports import check_plot, made, ran, show
-    from harness.cli.struct_options import struct_from
-
-    analysis = made(registration)
-    given = ["--json", *args.rest] if args.json else args.rest
-    chosen = _parser(registration, analysis).parse_intermixed_args(given)
-    options = struct_from(chosen, analysis.options)
-    refuse_problems(chosen)
-    check_plot(chosen)
-    found = _found(chosen, registration, plugins)
-    for problem in found.left_out:
+def _analyse(
+    registration: AnalysisRegistration,
+    analysis: Analysis,
+    found: Callable[[], _Found],
+    *,
+    plot: Path | None,
+    json: bool,
+    **given: Any,
+) -> int:
+    options = struct_from(given, analysis.options)
+    check_plot(plot)
+    runs = found()
+    for problem in runs.left_out:
         print_error(problem)
-    if not found.tasks:
-        raise _nothing(found, registration)
-    tasks = _labelled(found.tasks)
+    if not runs.tasks:
+        raise _nothing(runs, registration)
+    tasks = _labelled(runs.tasks)
     report = stamped(ran(registration, lambda: analysis.run(tasks, options)), tasks)
-    show(report, chosen, {
+    document = {
         "analysis": registration.name,
-        "tasks": [
-            {"task": task.task.name, "run": task.run, "label": task.label} for task in tasks
-        ],
-        "left_out": [str(problem) for problem in found.left_out],
-    })  # fmt: skip
-    return found.exit_code
-
-
-def _parser(registration: AnalysisRegistration, analysis: Analysis) -> argparse.ArgumentParser:
-    from harness.cli.main import Parser
-    from harness.cli.reports import add_report_options
-    from harness.cli.struct_options import add_struct_options
-
-    parser = Parser(
-        prog=f"harness analyse {registration.name}",
-        description=f"{analysis.description.rstrip('.')}; for runs of "
-        f"{_told(registration.benchmark)}.",
-        allow_abbrev=False,
-    )
-    parser.add_argument("runs", metavar="RUN", nargs="+", help="the folder of a run")
-    parser.add_argument(
-        "--task", metavar="NAME", action="append", help="this task only; may be given several times"
-    )
-    add_report_options(parser)
-    add_struct_options(parser, analysis.options)
-    return parser
+        "tasks": [{"task": task.task.name, "run": task.run, "label": task.label} for task in tasks],
+        "left_out": [str(problem) for problem in runs.left_out],
+    }
+    show_report(report, document, plot=plot, json=json)
+    return runs.exit_code
 
 
 @dataclass
@@ -184,17 +205,20 @@ class _Found:
 
 
 def _found(
-    args: argparse.Namespace, registration: AnalysisRegistration, plugins: Plugins
+    named: Sequence[str],
+    only: Sequence[str],
+    registration: AnalysisRegistration,
+    plugins: Plugins,
 ) -> _Found:
     from harness.results.scoring import Unfinished
     from harness.tasks.repeats import task_and_repeat
 
     found = _Found()
-    for folder, manifest in _runs(args.runs, found):
+    for folder, manifest in _runs(named, found):
         for name in _names(manifest, registration.benchmark):
             found.names[name] = None
             # One sample of a run: its repeats are no further tasks.
-            if name not in args.task if args.task else task_and_repeat(name)[1] > 1:
+            if name not in only if only else task_and_repeat(name)[1] > 1:
                 continue
             try:
                 found.tasks.append(_kept(folder, manifest, name, plugins))
@@ -202,15 +226,15 @@ def _found(
                 found.left_out.append(error)
                 if not isinstance(error, Unfinished):
                     found.exit_code = error.exit_code
-    if args.task and found.names:
+    if only and found.names:
         from harness.cli.kept_runs import one_of
 
-        for name in args.task:
+        for name in only:
             one_of(name, found.names, f"task of {_told(registration.benchmark)} named")
     return found
 
 
-def _runs(names: list[str], found: _Found) -> Iterator[tuple[RunFolder, Manifest]]:
+def _runs(names: Sequence[str], found: _Found) -> Iterator[tuple[RunFolder, Manifest]]:
     """Each run once; one that cannot be opened does not keep the others from being analysed.
 
     A folder named twice is passed over, a copy in another folder is told.

@@ -1,90 +1,117 @@
-"""`harness completion SHELL`: the script by which a shell completes the command."""
+"""`harness completion SHELL`, and the answers to the script that it prints."""
 
 from __future__ import annotations
 
-import argparse
+import os
 import sys
 from typing import Any
 
-ASKED = "_complete"
-"""The command that the scripts ask; it is not for people, so no help names it."""
+import click
+from click.shell_completion import (
+    BashComplete,
+    CompletionItem,
+    FishComplete,
+    ShellComplete,
+    ZshComplete,
+)
 
-BASH = """\
-# bash completion of harness
-_harness() {
-    local IFS=$'\\n'
-    COMPREPLY=($(harness _complete bash "${COMP_LINE:0:COMP_POINT}" 2>/dev/null))
-    case "${COMPREPLY[0]-}" in
-        *= | *, | *:) compopt -o nospace ;;
-    esac
-}
-complete -o default -o nosort -F _harness harness
-"""
+from harness.cli.candidates import CANDIDATES
+from harness.cli.command import argument, command
+from harness.errors import HarnessError
 
-ZSH = """\
-#compdef harness
-_harness() {
-    local -a found
-    found=(${(f)"$(harness _complete zsh "${(@)words[2,CURRENT]}" 2>/dev/null)"})
-    if (( $#found )); then
-        compadd -Q -- $found
-    else
-        _files
-    fi
-}
-if [[ $funcstack[1] == _harness ]]; then
-    _harness "$@"
-else
-    compdef _harness harness
-fi
-"""
+VARIABLE = "_HARNESS_COMPLETE"
+"""The variable by which the scripts ask for completions."""
 
-FISH = """\
-# fish completion of harness
-function __harness_complete
-    set -l words (commandline -opc) (commandline -ct)
-    set -l found (harness _complete fish $words[2..-1] 2>/dev/null)
-    if test (count $found) -gt 0
-        printf '%s\\n' $found
-    else
-        __fish_complete_path (commandline -ct)
-    end
-end
-complete -c harness -f -a '(__harness_complete)'
-"""
-
-SCRIPTS = {"bash": BASH, "zsh": ZSH, "fish": FISH}
+_BREAKS = "=:"
+"""What bash takes words apart at."""
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add the command to the parser of the whole."""
-    parser = subparsers.add_parser(
-        "completion",
-        help="completion of commands, options and names for a shell",
-        description="Print the script by which a shell completes commands, options, tasks, models, "
-        "judges and runs.",
-    )
-    parser.add_argument("shell", metavar="bash|zsh|fish", choices=SCRIPTS, help="the shell")
-    parser.set_defaults(func=run)
+class _Completions(ShellComplete):
+    """Completions that take options before a command for those of a run, and end in file names.
+
+    Options are offered with underscores until a dash is typed.
+    """
+
+    def __init__(
+        self, cli: click.Command, ctx_args: dict[str, Any], prog_name: str, complete_var: str
+    ) -> None:
+        super().__init__(cli, {**ctx_args, "obj": CANDIDATES}, prog_name, complete_var)
+
+    def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem[str]]:
+        """What may stand in place of the word that is being typed."""
+        if (args or [incomplete])[0].startswith("-"):
+            args = ["run", *args]
+        name, equals, value = incomplete.partition("=")
+        if not incomplete.startswith("--"):
+            return self._found(args, incomplete) or [CompletionItem(incomplete, type="file")]
+        if not equals:
+            dashed = "-" in incomplete[2:]
+            options = self._found(args, incomplete)
+            return [one for one in options if dashed or "-" not in one.value[2:]]
+        found = self._found(args, incomplete) or [CompletionItem(value, type="file")]
+        for item in found:
+            item.value = f"{name}={item.value}"
+        return found
+
+    def _found(self, args: list[str], incomplete: str) -> list[CompletionItem[str]]:
+        # Nobody reads errors at a Tab; the command that is typed will show them.
+        try:
+            return super().get_completions(args, incomplete)
+        except HarnessError:
+            return []
 
 
-def run(args: argparse.Namespace) -> int:
-    """Print the script; the exit code."""
-    sys.stdout.write(SCRIPTS[args.shell])
+class _Bash(_Completions, BashComplete):
+    """Completions for bash, whose words are put together again and answered from the last break."""
+
+    def get_completion_args(self) -> tuple[list[str], str]:
+        """The words before the one that is being typed, and that word."""
+        args, incomplete = super().get_completion_args()
+        words: list[str] = []
+        for word in [*args, incomplete]:
+            if words and word and (not word.strip(_BREAKS) or words[-1].endswith((*_BREAKS,))):
+                words[-1] += word
+            else:
+                words.append(word)
+        return words[:-1], words[-1]
+
+    def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem[str]]:
+        """What may stand after the last `=` or `:` of the word that is being typed."""
+        known = max(map(incomplete.rfind, _BREAKS)) + 1
+        found = super().get_completions(args, incomplete)
+        for item in found:
+            item.value = item.value[known:]
+        return found
+
+
+class _Zsh(_Completions, ZshComplete):
+    """Completions for zsh."""
+
+
+class _Fish(_Completions, FishComplete):
+    """Completions for fish."""
+
+
+SHELLS: dict[str, type[ShellComplete]] = {"bash": _Bash, "zsh": _Zsh, "fish": _Fish}
+
+
+@command(
+    "source <(harness completion bash)                  # in ~/.bashrc",
+    'harness completion zsh > "${fpath[1]}/_harness"',
+    "harness completion fish > ~/.config/fish/completions/harness.fish",
+)
+@argument("shell", metavar="bash|zsh|fish", type=click.Choice(list(SHELLS)), help="the shell")
+def completion(shell: str) -> int:
+    """Print the script by which a shell completes commands, options, tasks, models, judges and
+    runs.
+    """
+    harness = click.get_current_context().find_root().command
+    sys.stdout.write(SHELLS[shell](harness, {}, "harness", VARIABLE).source())
     return 0
 
 
-def answer(shell: str = "", *typed: str) -> int:
-    """Print what may stand where the cursor is, one a line; the exit code.
-
-    bash gives its line whole, since it takes words apart at `=` and `:`; the others give words.
-    """
-    from harness.cli.complete import candidates, split_line
-
-    words = split_line(" ".join(typed)) if shell == "bash" else list(typed)
-    *before, current = words or [""]
-    # Of a word that bash takes apart, it replaces what comes after the last of these.
-    kept = max(current.rfind("="), current.rfind(":")) + 1 if shell == "bash" else 0
-    for word in candidates(before, current):
-        sys.stdout.write(word[kept:] + "\n")
+def complete(cli: click.Command) -> int:
+    """Answer a shell's script; the exit code."""
+    shell, _, _ = os.environ[VARIABLE].partition("_")
+    print(SHELLS[shell](cli, {}, "harness", VARIABLE).complete())
     return 0

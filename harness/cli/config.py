@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import argparse
 import os
+import sys
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from harness.cli.layers import Given, Held
-    from harness.cli.settle import Settable
+import click
+
+from harness.cli.command import Option, command
+from harness.cli.output import print_json
+from harness.cli.run_options import RunCommand
+from harness.cli.setting import data_of, settings_of
+from harness.cli.settings_sources import EffectiveSettings, SettingValue
 
 DEFAULT = "default"
 VARIABLES = {
@@ -23,73 +27,68 @@ OTHERS = ("HARNESS_", "OPENAI_")
 """What the names of further variables begin with that are told where they are set."""
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add the command to the parser of the whole."""
-    from harness.cli.run import add_options
-
-    parser = subparsers.add_parser(
-        "config",
-        help="the settings that hold, and where they were given",
-        usage="harness config [--all] [--json] [OPTION OF A RUN…]",
-        description="Print every setting of a run, its value and where it was given: default, the "
-        "user's file, the folder's file, the environment, or the command line, in the order in "
-        "which they win. Takes the options of a run, runs nothing and shows no key.",
-    )
-    parser.add_argument("--all", action="store_true", help="what was overridden as well")
-    add_options(parser)
-    parser.set_defaults(func=run)
-
-
-def run(args: argparse.Namespace) -> int:
-    """Print the settings; the exit code."""
-    import sys
-
-    from harness.cli.json_output import print_json
-    from harness.cli.main import parser_for
-    from harness.cli.settle import Settable
+@command(
+    "harness config",
+    "harness config --all --model local --limit 20",
+    "HARNESS_SEED=7 harness config --json",
+    cls=RunCommand,
+    options_metavar="[--all] [--json] [OPTION OF A RUN…]",
+    params=[Option(["--all"], is_flag=True, help="what was overridden as well")],
+)
+@click.pass_context
+def config(ctx: click.Context, /, all: bool, **options: Any) -> int:
+    """Print every setting of a run, its value and where it was given: default, the user's file,
+    the folder's file, the environment, or the command line, in the order in which they win. Takes
+    the options of a run, runs nothing and shows no key.
+    """
     from harness.redaction import without_key_material
     from harness.reporting.text import clean_text
 
-    settable = Settable(parser_for([]))
+    held: EffectiveSettings = ctx.obj
     document = without_key_material(
         {
-            "settings": list(rows(args.held, settable)),
+            "settings": list(_rows(held, ctx)),
             "models": [
                 {"name": one.name, "spec": one.spec, "where": one.where}
-                for one in args.held.models.values()
+                for one in held.models.values()
             ],
-            "variables": list(variables(settable)),
-            "files": [{"file": file, "there": there} for file, there in args.held.files],
+            "variables": list(_variables(held, ctx)),
+            "files": [{"file": file, "there": there} for file, there in held.files],
         }
     )
-    if args.json:
+    if options["json"]:
         print_json(document)
     else:
-        for line in page(document, overridden=args.all):
+        for line in _page(document, overridden=all):
             sys.stdout.write(clean_text(line) + "\n")
     return 0
 
 
-def rows(held: Held, settable: Settable) -> Iterator[dict[str, Any]]:
+def _rows(held: EffectiveSettings, ctx: click.Context) -> Iterator[dict[str, Any]]:
     """Each setting: its name, value and source, and what it overrides."""
-    usual = {**settable.defaults, **usual_values()}
+    defaults = ctx.command.make_context("config", [], resilient_parsing=True).params
+    usual = {**defaults, **_usual_values()}
     said: dict[str, list[str]] = {}
     for slot, stack in held.slots.items():
         option = next(layer[0].option for layer in stack if layer)
         said.setdefault(option, []).append(slot)
-    for option in settable.actions:
+    for option in settings_of(ctx.command):
         slots = said.get(option, [])
         for slot in slots:
             holding = held.slots[slot][-1]
             yield {
                 **(_told(holding[0], values=holding) if holding else _default(slot, usual)),
-                "overrides": [_told(one, values=(one,)) for one in held.overridden(slot)],
+                "overrides": [
+                    _told(one, values=(one,))
+                    for layer in reversed(held.slots[slot][:-1])
+                    for one in layer
+                ],
             }
         if not slots and not any(held.holding(option)):
             yield {**_default(option, usual), "overrides": []}
 
 
-def usual_values() -> dict[str, Any]:
+def _usual_values() -> dict[str, Any]:
     """What holds of those settings whose default is not the option's own."""
     from harness.calls.policy import Patience
     from harness.calls.store import default_path
@@ -106,17 +105,16 @@ def usual_values() -> dict[str, Any]:
     }
 
 
-def variables(settable: Settable) -> Iterator[dict[str, Any]]:
+def _variables(held: EffectiveSettings, ctx: click.Context) -> Iterator[dict[str, Any]]:
     """The environment variables that models and the store read, and those that nothing reads."""
-    from harness.cli.settle import PREFIX, meant_instead
     from harness.redaction import names_a_secret
 
-    options = {PREFIX + name.upper() for name in settable.actions}
+    read = {option.envvar for option in settings_of(ctx.command).values()}
     further = sorted(name for name in os.environ if name.startswith(OTHERS))
     for name in dict.fromkeys([*VARIABLES, *further]):
-        if name in options:
+        if name in read:
             continue
-        value, meant = os.environ.get(name), meant_instead(name, settable)
+        value, meant = os.environ.get(name), held.misspelt.get(name)
         yield {
             "name": name,
             "value": "set, not shown" if value and names_a_secret(name) else value,
@@ -125,7 +123,7 @@ def variables(settable: Settable) -> Iterator[dict[str, Any]]:
         }
 
 
-def page(document: Mapping[str, Any], *, overridden: bool) -> Iterator[str]:
+def _page(document: Mapping[str, Any], *, overridden: bool) -> Iterator[str]:
     """The lines that a person reads."""
     shown = [(one["setting"], one["value"], one["where"] or DEFAULT) for one in _flat(
         document["settings"], overridden=overridden)]  # fmt: skip
@@ -158,8 +156,7 @@ def _columns(title: str, rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
         yield ("  " + "  ".join([*cells, row[-1]])).rstrip()
 
 
-def _told(given: Given, *, values: tuple[Given, ...]) -> dict[str, Any]:
-    from harness.cli.run import data_of
+def _told(given: SettingValue, *, values: Sequence[SettingValue]) -> dict[str, Any]:
     from harness.redaction import safe_text
 
     value = given.value
@@ -167,7 +164,7 @@ def _told(given: Given, *, values: tuple[Given, ...]) -> dict[str, Any]:
         # Two options of one slot, as --store and --no_store: what each says is told by its name.
         value = ", ".join(f"{one.option}={_word(one.value)}" for one in values)
     if given.entry is not None:
-        text = given.value[0]
+        text = given.value
         value = data_of(text)[1] if given.option == "data" else text.partition("=")[2]
         if given.option == "set":
             value = _without_secret(given.entry, value)
@@ -190,13 +187,13 @@ def _without_secret(path: str, text: str) -> str:
 
 
 def _default(setting: str, usual: Mapping[str, Any]) -> dict[str, Any]:
-    value = None if usual.get(setting) in ("", []) else usual.get(setting)
+    value = None if usual.get(setting) in ("", [], ()) else usual.get(setting)
     plain = value if isinstance(value, (bool, int, float)) or value is None else _word(value)
     return {"setting": setting, "value": plain, "source": DEFAULT, "where": None}
 
 
 def _word(value: Any) -> str:
-    if isinstance(value, (list, Mapping)):
+    if isinstance(value, (list, tuple, Mapping)):
         value = ",".join(map(str, value))
     if isinstance(value, bool):
         return str(value).lower()

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator
 from functools import partial
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+import click
+
+from harness.cli.command import Option, command
+from harness.cli.output import print_json
+from harness.cli.run_options import RunCommand
+from harness.cli.settings_sources import EffectiveSettings
 from harness.errors import UsageError
 
 if TYPE_CHECKING:
-    from harness.cli.layers import Held
     from harness.doctor.looking import Check
     from harness.findings import Finding
 
@@ -20,37 +25,44 @@ SENSELESS = (
 )  # fmt: skip
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add the command to the parser of the whole."""
-    from harness.cli.run import add_options
+class DoctorCommand(RunCommand):
+    """A command that looks at settings too: what is wrong with them does not end it."""
 
-    parser = subparsers.add_parser(
-        "doctor",
-        help="what is in the way of a run, and what to do about it",
-        usage="harness doctor [--ask] [--json] [OPTION OF A RUN…]",
-        description="Look at all that a run needs: versions, plugins, settings, models and their "
-        "servers, folders, the store, the hub. Takes the options of a run and runs nothing. Asks "
-        "no model anything, so it costs nothing, unless --ask is given. The exit code is 1 where "
-        "something is in the way.",
-    )
-    parser.add_argument("--ask", action="store_true", help="ask each model one small question")
-    add_options(parser)
-    parser.set_defaults(func=run, unsettled=None)
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the command line and the settings, or the problem with these."""
+        try:
+            return super().parse_args(ctx, args)
+        except UsageError as error:
+            ctx.obj = EffectiveSettings(problem=error)
+            return ctx.args
 
 
-def run(args: argparse.Namespace) -> int:
-    """Print what was found; the exit code."""
+@command(
+    "harness doctor",
+    "harness doctor --model openai:small --judge openai:big --ask",
+    "harness doctor --json",
+    cls=DoctorCommand,
+    options_metavar="[--ask] [--json] [OPTION OF A RUN…]",
+    reports_plugins=True,
+    params=[Option(["--ask"], is_flag=True, help="ask each model one small question")],
+)
+@click.pass_obj
+def doctor(held: EffectiveSettings, /, **options: Any) -> int:
+    """Look at all that a run needs: versions, plugins, settings, models and their servers,
+    folders, the store, the hub. Takes the options of a run and runs nothing. Asks no model
+    anything, so it costs nothing, unless --ask is given. The exit code is 1 where something is in
+    the way.
+    """
     import asyncio
 
     from harness.doctor.looking import findings_of
 
+    args = SimpleNamespace(**options, held=held)
     for other in SENSELESS:
-        if getattr(args, other):
+        if options[other]:
             raise UsageError(f"--{other} means nothing to `harness doctor`")
-    findings = asyncio.run(findings_of(checks_of(args)))
+    findings = asyncio.run(findings_of(_checks_of(args)))
     if args.json:
-        from harness.cli.json_output import print_json
-
         print_json({"findings": findings})
     else:
         from harness.reporting.findings import print_findings
@@ -60,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
     return 1 if any(one.state == "bad" for one in findings) else 0
 
 
-def checks_of(args: argparse.Namespace) -> list[Check]:
+def _checks_of(args: SimpleNamespace) -> list[Check]:
     """All that is to be looked at, in the order in which it is told."""
     from harness.calls.store import default_path
     from harness.doctor import installation
@@ -74,7 +86,7 @@ def checks_of(args: argparse.Namespace) -> list[Check]:
         Check(about="libraries", look=installation.libraries),
         Check(about="terminal", look=installation.terminal),
         Check(about="plugins", look=partial(installation.plugins, strict=args.strict_plugins)),
-        Check(about="settings", look=partial(of_settings, args.held, args.unsettled)),
+        Check(about="settings", look=partial(_of_settings, args.held)),
         *_of_run(args),
         Check(
             about="runs", look=partial(folder, "runs", args.output_path, option="--output_path DIR")
@@ -91,29 +103,28 @@ def checks_of(args: argparse.Namespace) -> list[Check]:
     return [*checks, Check(about="hub", look=hub)]
 
 
-def of_settings(held: Held | None, unsettled: UsageError | None) -> Iterator[Finding]:
+def _of_settings(held: EffectiveSettings) -> Iterator[Finding]:
     """Where settings were found, or why they cannot be used."""
     from harness.findings import bad_by, doubtful, good
 
-    if unsettled is not None:
-        yield bad_by("settings", unsettled)
-    if held is None:
+    if held.problem is not None:
+        yield bad_by("settings", held.problem)
         return
-    for line in held.unread:
+    for line in held.warnings():
         yield doubtful("settings", line)
-    told = held.told()
+    summary = held.summary()
     looked = ", ".join(file for file, _ in held.files)
     yield good(
         "settings",
-        f"{told} (`harness config` shows them)"
-        if told
+        f"{summary} (`harness config` shows them)"
+        if summary
         else f"none but those of the command; looked for {looked} and HARNESS_ variables",
     )
 
 
-def _of_run(args: argparse.Namespace) -> Iterator[Check]:
+def _of_run(args: SimpleNamespace) -> Iterator[Check]:
     """The checks of what the options of a run name: tasks, models and judges."""
-    from harness.cli.run import settings_from
+    from harness.cli.run_options import settings_from
     from harness.doctor.looking import Check
     from harness.doctor.models import checks_of_models
     from harness.doctor.tasks import tasks
@@ -121,19 +132,17 @@ def _of_run(args: argparse.Namespace) -> Iterator[Check]:
     from harness.findings import bad_by
     from harness.plugin_manager import load_plugins
 
-    def placed(error: UsageError) -> UsageError:
-        return error if args.held is None else args.held.placed(error)
-
+    held = EffectiveSettings() if isinstance(args.held, UsageError) else args.held
     try:
         plugins = load_plugins()
     except HarnessError:
         return  # what is wrong with the plugins is told as such
-    named = {name: one.spec for name, one in args.held.models.items()} if args.held else {}
+    named = {name: one.spec for name, one in held.models.items()}
     try:
-        settings = settings_from(args, whole=False)
-        models = checks_of_models(settings, named, plugins, placed=placed, ask=args.ask)
+        settings = settings_from(vars(args), whole=False)
+        models = checks_of_models(settings, named, plugins, placed=held.placed, ask=args.ask)
     except HarnessError as error:
-        told = bad_by("options", placed(error) if isinstance(error, UsageError) else error)
+        told = bad_by("options", held.placed(error) if isinstance(error, UsageError) else error)
         yield Check(about="options", look=lambda: [told])
         return
     if settings.tasks:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
 import shutil
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+import click
+
+from harness.cli.command import PATH, argument, command, option
+from harness.cli.output import print_error
 from harness.errors import DataError, HarnessError
 
 if TYPE_CHECKING:
@@ -17,50 +20,42 @@ if TYPE_CHECKING:
 FORMATS = ("csv", "parquet", "lm-eval")
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add the command to the parser."""
-    parser = subparsers.add_parser(
-        "export",
-        help="a run as CSV or Parquet tables, or as lm-evaluation-harness writes it",
-        description="Write the finished tasks of a run to a new folder: metrics, scores, records "
-        "and calls as tables (csv, parquet), or results and samples as lm-evaluation-harness "
-        "writes them (lm-eval). No model is asked, and the run is left as it is.",
-    )
-    parser.add_argument("run", metavar="RUN", help="the folder of a run")
-    parser.add_argument("--format", choices=FORMATS, required=True, help="which files to write")
-    parser.add_argument(
-        "--out", metavar="DIR", type=Path, required=True, help="a new folder, or an empty one"
-    )
-    parser.add_argument("--task", metavar="NAME", help="this task only")
-    parser.set_defaults(func=run)
-
-
-def run(args: argparse.Namespace) -> int:
-    """Write the files; 1 where a task had to be left out."""
-    from harness.cli.errors import print_error
+@command(
+    "harness export RUN --format parquet --out tables",
+    "harness export RUN --format lm-eval --task interests --out results",
+)
+@argument("run", metavar="RUN", candidates="runs", help="the folder of a run")
+@option("--format", type=click.Choice(FORMATS), required=True, help="which files to write")
+@option("--out", metavar="DIR", type=PATH, required=True, help="a new folder, or an empty one")
+@option("--task", metavar="NAME", help="this task only")
+def export(run: str, format: str, out: Path, task: str | None) -> int:
+    """Write the finished tasks of a run to a new folder: metrics, scores, records and calls as
+    tables (csv, parquet), or results and samples as lm-evaluation-harness writes them (lm-eval).
+    No model is asked, and the run is left as it is.
+    """
     from harness.results.tables import refuse_full
 
-    refuse_full(args.out)
-    tasks, errors = _tasks(args)
+    refuse_full(out)
+    tasks, errors = _tasks(run, task)
     if not tasks:
         raise errors[0]
-    for path in _write(args.out, args.format, tasks):
+    for path in _write(out, format, tasks):
         print(path)
     for error in errors:
         print_error(error)
     return 1 if errors else 0
 
 
-def _tasks(args: argparse.Namespace) -> tuple[list[KeptTask], list[HarnessError]]:
+def _tasks(run: str, only: str | None) -> tuple[list[KeptTask], list[HarnessError]]:
     """The finished tasks of the run that are meant, and why others are left out."""
     from harness.cli.kept_runs import one_of, open_run
     from harness.plugin_manager import load_plugins
     from harness.results.kept import kept_task
 
-    folder, manifest = open_run(args.run)
+    folder, manifest = open_run(run)
     names = list(manifest.tasks)
-    if args.task is not None:
-        names = [one_of(args.task, names, "task")]
+    if only is not None:
+        names = [one_of(only, names, "task")]
     if not names:
         raise DataError("the run has no task", where=str(folder.path))
     plugins = load_plugins()

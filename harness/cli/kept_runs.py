@@ -12,9 +12,9 @@ from harness.results.manifest import Manifest
 
 def usual_folder() -> Path:
     """The folder that runs go to, where the command does not say otherwise."""
-    from harness.cli.settle import settled_args
+    from harness.cli.run_options import run_setting
 
-    folder: Path = settled_args([]).output_path
+    folder: Path = run_setting("output_path")
     return folder
 
 

@@ -1,13 +1,15 @@
-"""What `harness models` and `harness judges` have in common: kinds, and the arguments of one."""
+"""`harness models` and `harness judges`: the kinds there are, and the arguments of one."""
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from harness.cli.command import argument, command, json_option
+from harness.cli.output import Row, print_json, print_rows, print_sections
+
 if TYPE_CHECKING:
-    from harness.plugin_manager import JudgeRegistration, ModelRegistration, Plugins, Registry
+    from harness.plugin_manager import JudgeRegistration, ModelRegistration, Registry
 
     Kind = ModelRegistration | JudgeRegistration
 
@@ -19,34 +21,51 @@ WANTS = {
 """What a judge stands on, and how it is given."""
 
 
-def add_kind_parser(subparsers: Any, command: str, *, of: str) -> argparse.ArgumentParser:
-    """Add a command that lists kinds of something, or shows one with its arguments."""
-    parser: argparse.ArgumentParser = subparsers.add_parser(
-        command,
-        help=f"the kinds of {of} there are, and their arguments",
-        description=f"List the kinds of {of}. One that is named is shown with what each of its "
-        "arguments means.",
-    )
-    parser.add_argument("name", metavar="NAME", nargs="?", help="one kind, with its arguments")
-    parser.add_argument("--json", action="store_true", help="as one JSON document")
-    return parser
+@command("harness models", "harness models openai")
+@argument(
+    "name", metavar="NAME", required=False, help="one kind, with its arguments",
+    candidates="model_kinds",
+)  # fmt: skip
+@json_option
+def models(name: str | None, json: bool) -> int:
+    """List the kinds of model. One that is named is shown with what each of its arguments means."""
+    from harness.plugin_manager import load_plugins
+
+    plugins = load_plugins()
+    named = plugins.model(name) if name else None
+    return _show("models", plugins.models, named, json=json)
 
 
-def show_kinds(
-    args: argparse.Namespace, plugins: Plugins, registry: Registry[str, Any], *, named: Kind | None
-) -> int:
-    """Print the kinds of a registry, or the one that is named; the exit code is 0."""
-    from harness.cli.reports import listed
+@command("harness judges", "harness judges lexical")
+@argument(
+    "name", metavar="NAME", required=False, help="one kind, with its arguments",
+    candidates="judge_kinds",
+)  # fmt: skip
+@json_option
+def judges(name: str | None, json: bool) -> int:
+    """List the kinds of judge. One that is named is shown with what each of its arguments means."""
+    from harness.plugin_manager import load_plugins
 
-    kinds: Sequence[Kind] = listed(plugins, registry) if named is None else [named]
-    if args.json:
-        from harness.cli.json_output import print_json
+    plugins = load_plugins()
+    named = plugins.judge(name) if name else None
+    return _show("judges", plugins.judges, named, json=json)
 
-        print_json({args.command: [_as_json(one) for one in kinds]})
-    elif named is None:
-        _print_rows([(one.name, _summary(one)) for one in kinds])
+
+def _show(command: str, registry: Registry[str, Any], named: Kind | None, *, json: bool) -> int:
+    from harness.cli.tools import listed
+
+    kinds: Sequence[Kind] = listed(registry) if named is None else [named]
+    if json:
+        print_json({command: [_as_json(one) for one in kinds]})
+    elif named is not None:
+        arguments = [*named.arguments.items()]
+        print_sections([(named.name, _about(named)), ("arguments", arguments)])
+        if not arguments:
+            print("  its plugin declares no arguments")
+    elif kinds:
+        print_rows([(one.name, _summary(one)) for one in kinds])
     else:
-        _print_page(named)
+        print("  no plugin offers one")
     return 0
 
 
@@ -69,25 +88,11 @@ def _summary(kind: Kind) -> str:
     return "; ".join(part for part in said if part)
 
 
-def _print_page(kind: Kind) -> None:
-    print(f"{kind.name}:")
+def _about(kind: Kind) -> list[Row]:
+    behind = WANTS.get(getattr(kind, "on", ""), "")
     about = [
         ("about", kind.description),
         ("plugin", f"{kind.origin.plugin} of {kind.origin.distribution}"),
+        ("wants", behind.format(name=kind.name)),
     ]
-    behind = WANTS.get(getattr(kind, "on", ""))
-    if behind is not None:
-        about.append(("wants", behind.format(name=kind.name)))
-    _print_rows([row for row in about if row[1]])
-    if kind.arguments:
-        print("arguments:")
-        _print_rows(list(kind.arguments.items()))
-    else:
-        print("  its plugin declares no arguments")
-
-
-def _print_rows(rows: Sequence[tuple[str, str]]) -> None:
-    from harness.cli.tasks import aligned
-
-    for line in aligned(rows) if rows else ["  no plugin offers one"]:
-        print(line)
+    return [row for row in about if row[1]]

@@ -1,10 +1,9 @@
-"""Commands as lm-evaluation-harness spells them: taken, taken with a note, or refused with why."""
+"""Commands as lm-evaluation-harness spells them, translated by table or refused with a hint."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 
 from harness.errors import UsageError
 
@@ -15,7 +14,32 @@ SHORT = {
     "-x": "predict_only",
 }  # fmt: skip
 
-NOTED = {
+ACCEPTED = {
+    "tasks": "tasks", "model": "model", "model_args": "model_args", "gen_kwargs": "gen_kwargs",
+    "limit": "limit", "use_cache": "store",
+}  # fmt: skip
+"""Options whose values are rewritten, and the option that each becomes."""
+
+LISTS = frozenset({"tasks", "model_args", "gen_kwargs"})
+"""Those of them whose values may stand apart, as `--tasks a b`."""
+
+CHAT_KINDS = ("local-chat-completions", "openai-chat-completions")
+
+REWRITTEN = (
+    *(("model", f"^{kind}$", "openai", f"--model {kind}: openai") for kind in CHAT_KINDS),
+    ("model_args", r"((?:^|,)\s*base_url\s*=[^,]*)/chat/completions\s*(?=,|$)", r"\1",
+     "--model_args: base_url without /chat/completions"),
+    ("model_args", r"((?:^|,)\s*)num_concurrent\s*=", r"\1concurrency=",
+     "--model_args: num_concurrent as concurrency"),
+    ("gen_kwargs", r"((?:^|,)\s*)max_gen_toks\s*=", r"\1max_tokens=",
+     "--gen_kwargs: max_gen_toks as max_tokens"),
+    ("gen_kwargs", r"((?:^|,)\s*)until\s*=", r"\1stop=", "--gen_kwargs: until as stop"),
+    ("limit", r"^(\d+)\.0*$", r"\1", ""),
+    ("use_cache", "^", "", "--use_cache: answers are stored anyway; as --store FILE"),
+)  # fmt: skip
+"""Option, pattern in its value, replacement, note; of model_args, for CHAT_KINDS alone."""
+
+IGNORED = {
     "log_samples": "the run folder holds every sample anyway",
     "batch_size": "servers make their own batches; --concurrency says how many requests they have",
     "max_batch_size": "servers make their own batches",
@@ -25,8 +49,9 @@ NOTED = {
     "write_out": "--dry_run shows the first prompts; the run folder holds all of them",
     "show_config": "the run folder's manifest.json holds every setting of every task",
     "confirm_run_unsafe_code": "nothing that a model writes is ever run",
+    "num_fewshot": "prompts have the examples that their benchmark gives them",
 }
-"""Options that change no result here; what their users are told."""
+"""Options that change no result here, and the note on each."""
 
 SWITCHES = frozenset({"log_samples", "write_out", "show_config", "confirm_run_unsafe_code"})
 """Those of them that take no value."""
@@ -46,35 +71,35 @@ REFUSED = {
     "trust_remote_code": "--model_args trust_remote_code=true, of kinds that start a server",
     "metadata": "--set OPTION=VALUE",
 }
-"""Options that would change what is done; what to say instead."""
+"""Options that would change what is done, and what to write instead."""
 
-CHAT_KINDS = ("local-chat-completions", "openai-chat-completions")
-COMPLETION_KINDS = ("local-completions", "openai-completions")
-CHAT_PATH = "/chat/completions"
-ARGUMENTS = {"num_concurrent": "concurrency"}
-SAMPLING = {"max_gen_toks": "max_tokens", "until": "stop"}
-
-_NUMBER = re.compile(r"-\d")
-
-
-@dataclass
-class Respelt:
-    """The arguments as the harness has them, and what their user should know."""
-
-    arguments: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
+REFUSED_VALUES = {
+    "model": (r"^(local|openai)-completions$",
+              "--model openai, by chat, or with endpoint=completions in --model_args"),
+    "limit": (r"^(\.\d+|\d+\.\d*[1-9]\d*)$", "a whole number of users or samples, not a share"),
+    "seed": (",", "--seed N: one seed decides every draw"),
+    "output_path": (r"\.json$", "a folder, in which each run has one of its own"),
+    "num_fewshot": ("^(?!0$)", "0, or a prompt of the task's own with the examples in it"),
+    "apply_chat_template": (".", "--model_args chat_template=FILE of vllm"),
+    "gen_kwargs": (r"(^|[, ])do_sample\s*=",
+                   "temperature alone, without do_sample: 0 takes the likeliest token, more draws"),
+}  # fmt: skip
+"""Options of which some values are refused: the pattern of these, and what to write instead."""
 
 
-def respelt(arguments: Sequence[str], known: Collection[str]) -> Respelt:
-    """A command in the harness's own spelling; UsageError for what means nothing here.
+def translate(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The arguments in the harness's own spelling, and notes for the user.
 
-    `known` are the options that a run has, which go before any of these.
+    Options that no table names stay as they are. UsageError for what is refused.
+
+    >>> translate(["run", "-t", "a", "b", "-v", "INFO"])
+    (['--tasks=a,b'], ['--verbosity: --quiet shows less'])
     """
     words = list(arguments)
     if words[:1] == ["ls"]:
-        return _listing(words)
+        return _listing(words[1:])
     if words[:1] == ["validate"]:
-        return _validation(words)
+        return _validation(words[1:]), []
     if words[:1] == ["run"]:
         words = words[1:]
         if words and not words[0].startswith("-"):
@@ -84,36 +109,47 @@ def respelt(arguments: Sequence[str], known: Collection[str]) -> Respelt:
     options = _options(words)
     chat = any(name == "model" and values[:1] and values[0] in CHAT_KINDS
                for name, values, _ in options)  # fmt: skip
-    done = Respelt()
+    translated: list[str] = []
+    notes: list[str] = []
     for name, values, written in options:
-        if name == "model_args" and chat:
-            _given(name, [_renamed(_joined(values), _chat_arguments, done)], done)
-        elif name in _READERS:
-            _READERS[name](values, done)
-        elif name in known or not (name in NOTED or name in REFUSED):
-            done.arguments += written
+        _check(name, " ".join(values))
+        if name in IGNORED:
+            notes.append(f"--{name}: {IGNORED[name]}")
+            # A switch takes no value: a word behind it is an error, which the parser raises.
+            translated += values if name in SWITCHES else []
+        elif name in ACCEPTED and not values:
+            translated.append(f"--{ACCEPTED[name]}")
+        elif name in ACCEPTED:
+            value, *others = [_joined(values)] if name in LISTS else values
+            for option, pattern, replacement, note in REWRITTEN:
+                if option == name and (chat or name != "model_args"):
+                    value, count = re.subn(pattern, replacement, value)
+                    notes += [note] if count and note else []
+            translated += [f"--{ACCEPTED[name]}={value}", *others]
         else:
-            _take_or_refuse(name, values, done)
-    return done
+            translated += written
+    return translated, notes
 
 
-def _take_or_refuse(name: str, values: Sequence[str], done: Respelt) -> None:
-    if name in REFUSED:
-        raise _refusal(f"--{name}", values, REFUSED[name])
-    if name == "apply_chat_template" and values:
-        raise _refusal("--apply_chat_template", values, "--model_args chat_template=FILE of vllm")
-    if name in SWITCHES:
-        done.arguments += values  # words that belong nowhere: for the parser to refuse
-    done.notes.append(f"--{name}: {NOTED[name]}")
+def _check(name: str, value: str) -> None:
+    """Raise UsageError for an option, or a value of one, that is refused."""
+    pattern, instead = REFUSED_VALUES.get(name, (None, None))
+    if name in REFUSED or (pattern and re.search(pattern, value)):
+        raise UsageError(
+            f"--{name} of lm-evaluation-harness has no such meaning here",
+            found=value or None,
+            expected=REFUSED.get(name, instead),
+            hint="docs/coming-from-lm-eval.md has every option",
+        )
 
 
 def _options(words: Sequence[str]) -> list[tuple[str, list[str], list[str]]]:
-    """Each option with its values, and how both were written."""
+    """Name and values of each option, and the words as given with short names written out."""
     found: list[tuple[str, list[str], list[str]]] = []
     for word in words:
         if word in SHORT:
             found.append((SHORT[word], [], [f"--{SHORT[word]}"]))
-        elif word.startswith("-") and not _NUMBER.match(word):
+        elif word.startswith("-") and not re.match(r"-\d", word):
             name, equals, value = word.lstrip("-").partition("=")
             found.append((name, [value] if equals else [], [word]))
         elif found:
@@ -124,150 +160,23 @@ def _options(words: Sequence[str]) -> list[tuple[str, list[str], list[str]]]:
     return found
 
 
-def _listing(words: Sequence[str]) -> Respelt:
-    what = [word for word in words[1:2] if word in ("tasks", "groups", "subtasks", "tags")]
-    rest = words[1 + len(what) :]
-    if any(not word.startswith("-") for word in rest):
-        return Respelt(["tasks", *rest], ["ls: `harness tasks NAME` tells of what is named"])
-    notes = ["ls: `harness tasks --all` lists tasks, groups and tags in one"]
-    return Respelt(["tasks", "--all", *rest], notes)
-
-
-def _validation(words: Sequence[str]) -> Respelt:
-    """`validate --tasks a,b` as `validate a b`."""
-    options = _options(words[1:])
-    done = Respelt(["validate"])
-    for name, values, written in options:
-        if name == "tasks":
-            done.arguments += [one for one in _joined(values).split(",") if one]
-        else:
-            done.arguments += written
-    return done
-
-
 def _joined(values: Sequence[str]) -> str:
-    if len(values) == 1:
-        return values[0]
-    return ",".join(value.strip(",") for value in values)
+    return values[0] if len(values) == 1 else ",".join(value.strip(",") for value in values)
 
 
-def _given(name: str, values: Sequence[str], done: Respelt) -> None:
-    done.arguments += [f"--{name}={_joined(values)}"] if values else [f"--{name}"]
+def _listing(words: list[str]) -> tuple[list[str], list[str]]:
+    if words[:1] and words[0] in ("tasks", "groups", "subtasks", "tags"):
+        words = words[1:]
+    if any(not word.startswith("-") for word in words):
+        return ["tasks", *words], ["ls: `harness tasks NAME` tells of what is named"]
+    notes = ["ls: `harness tasks --all` lists tasks, groups and tags in one"]
+    return ["tasks", "--all", *words], notes
 
 
-def _model(values: Sequence[str], done: Respelt) -> None:
-    kind = values[0] if values else ""
-    if kind in COMPLETION_KINDS:
-        instead = "--model openai, by chat, or with endpoint=completions in --model_args"
-        raise _refusal(f"--model {kind}", (), instead)
-    if kind in CHAT_KINDS:
-        done.notes.append(f"--model {kind}: openai")
-        values = ["openai", *values[1:]]
-    # Only one kind can be given, and whatever follows it is for the parser to refuse.
-    done.arguments += [f"--model={values[0]}", *values[1:]] if values else ["--model"]
-
-
-def _limit(values: Sequence[str], done: Respelt) -> None:
-    text = values[0] if values else ""
-    if re.fullmatch(r"\d+\.0*", text):
-        text = text.partition(".")[0]
-    elif re.fullmatch(r"0?\.\d+|\d+\.\d+", text):
-        raise _refusal("--limit", values, "a whole number of users or samples, not a share")
-    done.arguments += [f"--limit={text}", *values[1:]] if values else ["--limit"]
-
-
-def _seed(values: Sequence[str], done: Respelt) -> None:
-    if values and "," in values[0]:
-        raise _refusal("--seed", values, "--seed N: one seed decides every draw")
-    done.arguments += [f"--seed={values[0]}", *values[1:]] if values else ["--seed"]
-
-
-def _output_path(values: Sequence[str], done: Respelt) -> None:
-    if values and values[0].endswith(".json"):
-        raise _refusal("--output_path", values, "a folder, in which each run has one of its own")
-    done.arguments += [f"--output_path={values[0]}", *values[1:]] if values else ["--output_path"]
-
-
-def _use_cache(values: Sequence[str], done: Respelt) -> None:
-    done.notes.append("--use_cache: answers are stored anyway; as --store FILE")
-    done.arguments += [f"--store={values[0]}", *values[1:]] if values else ["--store"]
-
-
-def _num_fewshot(values: Sequence[str], done: Respelt) -> None:
-    if list(values) != ["0"]:
-        raise _refusal(
-            "--num_fewshot", values, "0, or a prompt of the task's own with the examples in it"
-        )
-    done.notes.append("--num_fewshot: prompts have the examples that their benchmark gives them")
-
-
-def _gen_kwargs(values: Sequence[str], done: Respelt) -> None:
-    _given("gen_kwargs", [_renamed(_joined(values), _sampling, done)] if values else [], done)
-
-
-def _renamed(
-    text: str, rename: Callable[[Mapping[str, str], Respelt], dict[str, str]], done: Respelt
-) -> str:
-    """Arguments under their names here; the text itself where all of them are the same."""
-    from harness.pipeline.roles import parse_args
-
-    given = parse_args(text)
-    renamed = rename(given, done)
-    if renamed == given:
-        return text
-    return ",".join(f"{name}={value}" for name, value in renamed.items())
-
-
-def _chat_arguments(given: Mapping[str, str], done: Respelt) -> dict[str, str]:
-    args = _under_names_here("--model_args", given, ARGUMENTS)
-    if args.get("base_url", "").endswith(CHAT_PATH):
-        args["base_url"] = args["base_url"].removesuffix(CHAT_PATH)
-        done.notes.append(f"--model_args: base_url without {CHAT_PATH}")
-    if "num_concurrent" in given:
-        done.notes.append("--model_args: num_concurrent as concurrency")
-    return args
-
-
-def _sampling(given: Mapping[str, str], done: Respelt) -> dict[str, str]:
-    if "do_sample" in given:
-        raise _refusal(
-            "--gen_kwargs do_sample", [given["do_sample"]],
-            "temperature alone: 0 takes the likeliest token, more draws",
-        )  # fmt: skip
-    done.notes += [f"--gen_kwargs: {name} as {here}" for name, here in SAMPLING.items()
-                   if name in given]  # fmt: skip
-    return _under_names_here("--gen_kwargs", given, SAMPLING)
-
-
-def _under_names_here(
-    option: str, given: Mapping[str, str], names: Mapping[str, str]
-) -> dict[str, str]:
-    for name, here in names.items():
-        if name in given and here in given:
-            raise UsageError(
-                f"{option} gives {here!r} twice",
-                found=f"{name}={given[name]} and {here}={given[here]}",
-            )
-    return {names.get(name, name): value for name, value in given.items()}
-
-
-def _refusal(what: str, values: Sequence[str], instead: str) -> UsageError:
-    return UsageError(
-        f"{what} of lm-evaluation-harness has no such meaning here",
-        found=" ".join(values) or None,
-        expected=instead,
-        hint="docs/coming-from-lm-eval.md has every option",
-    )
-
-
-_READERS: dict[str, Callable[[Sequence[str], Respelt], None]] = {
-    "tasks": lambda values, done: _given("tasks", values, done),
-    "model_args": lambda values, done: _given("model_args", values, done),
-    "gen_kwargs": _gen_kwargs,
-    "model": _model,
-    "limit": _limit,
-    "seed": _seed,
-    "output_path": _output_path,
-    "use_cache": _use_cache,
-    "num_fewshot": _num_fewshot,
-}
+def _validation(words: list[str]) -> list[str]:
+    """`validate --tasks a,b` as `validate a b`."""
+    translated = ["validate"]
+    for name, values, written in _options(words):
+        names = [one for one in _joined(values).split(",") if one]
+        translated += names if name == "tasks" else written
+    return translated

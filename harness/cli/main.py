@@ -1,109 +1,147 @@
-"""The entry of the `harness` command: picks the subcommand, prints errors, sets the exit code."""
+"""The entry of the `harness` command: finds the subcommand, prints errors, sets the exit code."""
 
 from __future__ import annotations
 
-import argparse
 import os
+import re
 import sys
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from importlib import import_module
 
-from harness.cli import (
-    analyse,
-    completion,
-    config,
-    data,
-    doctor,
-    export,
-    judges,
-    models,
-    new_plugin,
-    plugins,
-    prompts,
-    replies,
-    requests,
-    run,
-    score,
-    show,
-    tasks,
-    validate,
-)
-from harness.cli.errors import print_error
-from harness.cli.help_pages import OVERVIEW, HelpPage, dress
-from harness.cli.strict import add_strict, refuse_problems
+import click
+
+from harness.cli.command import CommandGroup, usage_error
+from harness.cli.output import print_error
 from harness.errors import HarnessError, UsageError, did_you_mean
 
 COMMANDS = {
-    "tasks": tasks,
-    "show": show,
-    "score": score,
-    "analyse": analyse,
-    "data": data,
-    "validate": validate,
-    "config": config,
-    "doctor": doctor,
-    "completion": completion,
-    "plugins": plugins,
-    "models": models,
-    "judges": judges,
-    "prompts": prompts,
-    "requests": requests,
-    "replies": replies,
-    "export": export,
-    "new-plugin": new_plugin,
+    "tasks": "tasks",
+    "show": "show",
+    "score": "score",
+    "analyse": "analyse",
+    "data": "tools",
+    "validate": "validate",
+    "config": "config",
+    "doctor": "doctor",
+    "completion": "completion",
+    "plugins": "plugins",
+    "models": "kinds",
+    "judges": "kinds",
+    "prompts": "prompts",
+    "batch": "batch",
+    "export": "export",
+    "new-plugin": "new_plugin",
+    "run": "run",
 }
+"""The module of each command; there it is a function of the command's name."""
+
+RENAMED = {
+    "requests": "`harness batch write` takes the same options",
+    "replies": "`harness batch read` takes the same run and files",
+}
+"""What to say to who gives a command by the name that it had."""
 
 ALSO_SPELT = ("run", "ls", "validate")
 """Commands that have another harness's spelling as well."""
 
-EPILOG = """\
-settings that are given each time may stand in ./harness.toml, in config.toml
-of the user's config folder, or in variables as HARNESS_MODEL; a switch of these
-is taken back by --no_SWITCH. Names of options may have dashes: --dry-run.
+HELP = (["--help"], ["-h"])
 
-examples:
+OVERVIEW = """\
+usage: harness [run] --model KIND --tasks NAMES [OPTION…], or harness COMMAND …
+
+Find out whether a language model understands people. Try it without a model:
   harness --model baseline --judge lexical --tasks interests --data sample
-  harness --model openai --model_args base_url=http://host:8000/v1,model=m \\
-          --judge openai:base_url=http://host:8001/v1,model=big --tasks gist
-  harness --model vllm --model_args pretrained=Qwen/Qwen3-8B --tasks perrec
-  harness … --dry_run             see prompts and expected calls first
 
-exit codes: 0 done, 1 error, 2 usage, 3 too many failures, 130 interrupted
+  harness run --help              the options of a run, and examples
+  harness tasks [NAME…]           the tasks and groups there are
+  harness validate TASK…|FILE     check task files without running them
+  harness show [RUN]              the runs there are, and what one found
+  harness score RUN…              score and compare runs, asking no model
+  harness analyse [NAME RUN…]     what runs tell beyond their scores
+  harness export RUN --out DIR    results as CSV, Parquet or lm-eval's files
+  harness data [NAME]             make data or see what it holds
+  harness models|judges|prompts|plugins [NAME…]     what is installed
+  harness config                  the settings that hold, and where they stand
+  harness doctor                  what is in the way of a run; asks nothing
+  harness batch write|submit|status|collect|read    ask in batches, for less
+  harness new-plugin NAME         write a package with a benchmark of your own
+  harness completion SHELL        completion for bash, zsh or fish
+  harness COMMAND --help          more of each; plugins add some, as perrec
 """
+"""What `harness --help` prints: one screen of a small terminal."""
 
 
-class Parser(argparse.ArgumentParser):
-    """A parser whose complaints are errors as all others are; all have `--strict_plugins`."""
+class Harness(CommandGroup):
+    """All commands, each imported when it is needed."""
 
-    def __init__(self, **settings: Any) -> None:
-        super().__init__(**settings)
-        add_strict(self)
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Our commands, then those of plugins."""
+        from harness.plugin_manager import load_plugins
 
-    def error(self, message: str) -> NoReturn:
-        """Raise what is wrong with the arguments as a UsageError, with the nearest option."""
-        options = [name for action in self._actions for name in action.option_strings]
-        unknown = message.removeprefix("unrecognized arguments: ").split()
-        known = message.startswith("unrecognized")
+        return [*dict.fromkeys([*COMMANDS, *load_plugins().commands])]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name, ours or a plugin's."""
+        if cmd_name in COMMANDS:
+            module = import_module(f"harness.cli.{COMMANDS[cmd_name]}")
+            found: click.Command = getattr(module, cmd_name.replace("-", "_"))
+            return found
+        from harness.plugin_manager import load_plugins
+
+        if not load_plugins().tools_of(cmd_name):
+            return None
+        from harness.cli.tools import Tools
+
+        return Tools(cmd_name)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str, click.Command, list[str]]:
+        """The command that the first word names; UsageError with the nearest where it is none."""
+        found = self.get_command(ctx, args[0])
+        if found is not None:
+            return args[0], found, args[1:]
+        from harness.plugin_manager import load_plugins
+
+        known = self.list_commands(ctx)
         raise UsageError(
-            message,
-            hint=(did_you_mean(unknown[0], options) if known else None)
-            or f"`{self.prog} --help` lists what there is",
+            f"no command {args[0]!r}",
+            found="; ".join(map(str, load_plugins().broken)) or None,
+            expected=", ".join(known) + ", or options of a run, as --model",
+            hint=RENAMED.get(args[0]) or did_you_mean(args[0], known),
         )
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the overview."""
+        formatter.write(OVERVIEW)
+
+
+def _bare() -> None:
+    if click.get_current_context().invoked_subcommand is None:
+        from harness.cli.run import refuse_bare
+
+        refuse_bare()
+
+
+harness = Harness("harness", callback=_bare)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; the exit code."""
     given = list(sys.argv[1:] if argv is None else argv)
-    if given[:1] == [completion.ASKED]:
-        return completion.answer(*given[1:])
-    if given in (["--help"], ["-h"]):
-        sys.stdout.write(OVERVIEW)
-        return 0
     try:
-        code = carried_out(with_underscores(given))
-    except HarnessError as error:
-        print_error(error)
-        return error.exit_code
+        if "_HARNESS_COMPLETE" in os.environ:
+            from harness.cli.completion import complete
+
+            return complete(harness)
+        with harness.make_context("harness", with_command(given)) as ctx:
+            code: int = harness.invoke(ctx)
+    except click.exceptions.Exit as ended:
+        return ended.exit_code
+    except (HarnessError, click.UsageError) as error:
+        ours = usage_error(error) if isinstance(error, click.UsageError) else error
+        print_error(ours)
+        return ours.exit_code
     except KeyboardInterrupt:
         print_error("interrupted")
         return 130
@@ -114,111 +152,30 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code
 
 
-def carried_out(arguments: Sequence[str]) -> int:
-    """Carry a command out; the exit code."""
-    said_nothing = not arguments
-    arguments = in_our_spelling(arguments)
-    parsed = parser_for(arguments).parse_args(arguments)
-    if "held" not in vars(parsed) or parsed.version:
-        return _done(parsed)
-    from harness.cli.settle import settle, without_defaults
+def with_command(arguments: list[str]) -> list[str]:
+    """The arguments with the command before them, which is `run` where options come first.
 
-    explicit = without_defaults(parser_for(arguments)).parse_args(arguments)
-    try:
-        parsed.held = settle(parsed, explicit, run_parser=parser_for([]))
-    except UsageError as error:
-        if parsed.func is not doctor.run:  # which tells what is wrong with it, and all else
-            raise
-        parsed.unsettled = error
-        return _done(parsed)
-    if said_nothing and parsed.tasks:
-        raise UsageError(
-            "nothing was asked",
-            found=f"settings: {parsed.held.told()}",
-            hint="`harness run` runs what the settings say, `harness --help` lists what there is",
-        )
-    try:
-        return _done(parsed)
-    except UsageError as error:
-        raise parsed.held.placed(error) from error.__cause__
-
-
-def _done(parsed: argparse.Namespace) -> int:
-    """Do what was asked, with plugins that may be used for it; the exit code."""
-    if parsed.func not in (plugins.run, doctor.run):  # which tell of them first
-        refuse_problems(parsed)
-    code: int = parsed.func(parsed)
-    return code
-
-
-def in_our_spelling(arguments: Sequence[str]) -> Sequence[str]:
-    """The arguments as the harness has them, where another harness's users spell them so."""
-    if arguments and not arguments[0].startswith("-") and arguments[0] not in ALSO_SPELT:
+    What another harness's users spell in their way is put into ours.
+    """
+    first = arguments[0] if arguments and arguments not in HELP else ""
+    if not (first.startswith("-") or first in ALSO_SPELT):
         return arguments
-    from harness.cli.lm_eval_spellings import respelt
+    from harness.cli.lm_eval_spellings import translate
 
-    options = [name for action in parser_for([])._actions for name in action.option_strings]
-    spelt = respelt(arguments, {name.lstrip("-") for name in options})
-    for note in spelt.notes:
+    translated, notes = translate(with_underscores(arguments))
+    for note in notes:
         print_error(f"note: {note}")
-    return spelt.arguments
-
-
-def parser_for(arguments: Sequence[str]) -> argparse.ArgumentParser:
-    """The parser of the subcommand that the arguments begin with, or of a run."""
-    if arguments and arguments[0] in COMMANDS:
-        parser = Parser(prog="harness")
-        subparsers = parser.add_subparsers(required=True)
-        COMMANDS[arguments[0]].add_parser(subparsers)
-        dress(subparsers.choices[arguments[0]], arguments[0])
-        return parser
-    if arguments and not arguments[0].startswith("-"):
-        check_plugins_command(arguments[0])
-        parser = Parser(prog="harness")
-        data.add_parser(parser.add_subparsers(required=True), arguments[0])
-        return parser
-    parser = Parser(
-        prog="harness run",
-        usage="harness [run] --model KIND --tasks NAMES [OPTION…]",
-        description="Run tasks, and print what they found. `harness --help` lists the other "
-        "commands.",
-        epilog=EPILOG,
-        formatter_class=HelpPage,
-        allow_abbrev=False,
-    )
-    run.add_options(parser)
-    parser.set_defaults(func=run.run)
-    return parser
-
-
-def check_plugins_command(name: str) -> None:
-    """Raise UsageError for a first word that is no command, neither ours nor a plugin's."""
-    from harness.plugin_manager import load_plugins
-
-    loaded = load_plugins()
-    if loaded.tools_of(name):
-        return
-    known = [*COMMANDS, *(word for word in loaded.commands if word not in COMMANDS)]
-    raise UsageError(
-        f"no command {name!r}",
-        found="; ".join(map(str, loaded.broken)) or None,
-        expected=", ".join(known) + ", or options of a run, as --model",
-        hint=did_you_mean(name, known),
-    )
+    return translated if first in ("ls", "validate") else ["run", *translated]
 
 
 def with_underscores(arguments: Sequence[str]) -> list[str]:
     """The arguments with dashes inside option names as underscores: both spellings work."""
-    spelt: list[str] = []
-    for index, argument in enumerate(arguments):
-        if argument == "--":
-            return [*spelt, *arguments[index:]]
-        if argument.startswith("--"):
-            name, equals, value = argument[2:].partition("=")
-            spelt.append(f"--{name.replace('-', '_')}{equals}{value}")
-        else:
-            spelt.append(argument)
-    return spelt
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    spelt = [
+        re.sub(r"^--[\w-]+", lambda name: f"--{name[0][2:].replace('-', '_')}", word)
+        for word in arguments[:end]
+    ]
+    return [*spelt, *arguments[end:]]
 
 
 if __name__ == "__main__":

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from harness.cli.settings_text import argument, arguments_text
+from harness.cli.setting import argument, arguments_text, refuse_secrets
 from harness.errors import UsageError
 
 if TYPE_CHECKING:
@@ -31,30 +31,29 @@ class NamedModel:
         return f"{self.kind}:{arguments_text(self.args)}" if self.args else self.kind
 
 
-def named_model(name: str, values: Any, where: str) -> NamedModel:
-    """The model that a table `[models.NAME]` describes; UsageError for one that describes none."""
-    if not _NAME.fullmatch(name):
-        raise UsageError("no name for a model", where=where, found=repr(name),
-                         expected="letters, digits, `_`, `-` and `.`")  # fmt: skip
-    if not isinstance(values, Mapping) or not isinstance(values.get("kind"), str):
+def named_models(tables: Any, where: Callable[[Sequence[str]], str]) -> dict[str, NamedModel]:
+    """The models of a file's `[models]`, by name; `where` is the place of a path of keys."""
+    if not isinstance(tables, Mapping):
         raise UsageError(
-            f"the model {name!r} is of no kind",
-            where=where,
-            expected=f'a table [models.{name}] with kind = "openai" or another, and its arguments',
+            "`models` is no table",
+            where=where(["models"]),
+            expected='[models.NAME] with kind = "openai" and its arguments',
         )
-    args = {key: value for key, value in values.items() if key != "kind"}
-    try:
-        texts = {key: argument(value) for key, value in args.items()}
-        arguments_text(texts)
-    except ValueError as error:
-        raise UsageError(
-            f"the arguments of the model {name!r} cannot be used", where=where, expected=str(error)
-        ) from error
-    return NamedModel(name=name, kind=values["kind"], args=texts, where=where)
+    found = {}
+    for name, values in tables.items():
+        place = where(["models", name])
+        refuse_secrets(values, where=place)
+        found[name] = _named_model(name, values, place)
+    return found
 
 
-def refuse_taken(models: Mapping[str, NamedModel], plugins: Plugins) -> None:
-    """Raise UsageError for a name that a plugin's model or judge has, which it would hide."""
+def with_names(options: dict[str, Any], models: Mapping[str, NamedModel]) -> list[str]:
+    """Replace names of models in the options of a run; the places of the models so named."""
+    if not models:
+        return []
+    from harness.plugin_manager import load_plugins
+
+    plugins = load_plugins()
     for name, model in models.items():
         if plugins.has_model(name) or plugins.has_judge(name):
             raise UsageError(
@@ -62,11 +61,20 @@ def refuse_taken(models: Mapping[str, NamedModel], plugins: Plugins) -> None:
                 where=model.where,
                 expected="another name",
             )
+    roles = [text.partition("=") for text in options["role"]]
+    specs = [options["model"] or "", options["judge"] or "", *(spec for _, _, spec in roles)]
+    for role in ("model", "judge"):
+        options[role] = options[role] and expanded(options[role], models, plugins)
+    options["role"] = [
+        f"{name}{equals}{expanded(spec, models, plugins)}" for name, equals, spec in roles
+    ]
+    words = {word for spec in specs for word in spec.split(":")[:2]}
+    return [one.where for name, one in models.items() if name in words]
 
 
 def expanded(spec: str, models: Mapping[str, NamedModel], plugins: Plugins) -> str:
     """A SPEC with what a name in it stands for; arguments after the name win over its own."""
-    from harness.pipeline.roles import joined_members, parse_spec, split_members
+    from harness.pipeline.specs import joined_members, parse_spec, split_members
 
     kind, colon, rest = spec.partition(":")
     if kind in models:
@@ -88,3 +96,24 @@ def expanded(spec: str, models: Mapping[str, NamedModel], plugins: Plugins) -> s
         members = (expanded(one, models, plugins) for one in split_members(rest))
         return f"{kind}:{joined_members(members)}"
     return spec
+
+
+def _named_model(name: str, values: Any, where: str) -> NamedModel:
+    if not _NAME.fullmatch(name):
+        raise UsageError("no name for a model", where=where, found=repr(name),
+                         expected="letters, digits, `_`, `-` and `.`")  # fmt: skip
+    if not isinstance(values, Mapping) or not isinstance(values.get("kind"), str):
+        raise UsageError(
+            f"the model {name!r} is of no kind",
+            where=where,
+            expected=f'a table [models.{name}] with kind = "openai" or another, and its arguments',
+        )
+    args = {key: value for key, value in values.items() if key != "kind"}
+    try:
+        texts = {key: argument(value) for key, value in args.items()}
+        arguments_text(texts)
+    except ValueError as error:
+        raise UsageError(
+            f"the arguments of the model {name!r} cannot be used", where=where, expected=str(error)
+        ) from error
+    return NamedModel(name=name, kind=values["kind"], args=texts, where=where)

@@ -2,41 +2,25 @@
 
 from __future__ import annotations
 
-import argparse
 import shlex
 from pathlib import Path
-from typing import Any
+
+from harness.cli.command import PATH, argument, command, option
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add the command to the parser of the whole."""
-    parser = subparsers.add_parser(
-        "new-plugin",
-        help="write a package with a benchmark of your own to begin from",
-        description="Write a package that installs, runs against the baseline and passes its own "
-        "tests: pyproject, task, prompt, sample, baseline, tests. Then make it yours.",
-        epilog="examples:\n  harness new-plugin my-bench\n"
-        "  harness new-plugin my-bench --into ~/work --stages",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument(
-        "name", metavar="NAME", help="of the package, as my-bench; its task is my_bench"
-    )
-    parser.add_argument(
-        "--into", metavar="DIR", type=Path, default=Path(), help="where its folder is made (here)"
-    )
-    parser.add_argument(
-        "--stages", action="store_true",
-        help="two stages, options and a judge, instead of one question a row",
-    )  # fmt: skip
-    parser.set_defaults(func=run)
-
-
-def run(args: argparse.Namespace) -> int:
-    """Write the package and say what to do next; the exit code."""
+@command("harness new-plugin my-bench", "harness new-plugin my-bench --stages --into ~")
+@argument("name", metavar="NAME", help="of the package, as my-bench; its task is my_bench")
+@option("--into", metavar="DIR", type=PATH, default=".", help="where its folder is made (here)")
+@option(
+    "--stages", is_flag=True, help="two stages, options and a judge, instead of one question a row",
+)  # fmt: skip
+def new_plugin(name: str, into: Path, stages: bool) -> int:
+    """Write a package that installs, runs against the baseline and passes its own tests:
+    pyproject, task, prompt, sample, baseline, tests. Then make it yours.
+    """
     from harness.scaffold.writing import SIMPLE, STAGES, write_plugin
 
-    written = write_plugin(args.name, STAGES if args.stages else SIMPLE, into=args.into)
+    written = write_plugin(name, STAGES if stages else SIMPLE, into=into)
     folder = shlex.quote(str(written.folder))
     print(f"{written.folder}: {len(written.files)} files. Next:")
     print(f"  pip install -e {folder}")

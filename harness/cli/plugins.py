@@ -2,50 +2,47 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from harness.cli.errors import print_error
-from harness.cli.strict import refuse_problems
+from harness.cli.command import argument, command, option
+from harness.cli.output import Row, print_error, print_json, print_sections
 from harness.errors import HarnessError, UnknownName, did_you_mean
 
 if TYPE_CHECKING:
-    from harness.cli.task_page import Row
     from harness.plugin_manager import LoadedPlugin, Plugins, Source
     from harness.plugin_manager.registrations import Registration
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add the command to the parser of the whole."""
-    parser = subparsers.add_parser(
-        "plugins",
-        help="the plugins there are, and what each brings",
-        description="List the installed plugins with what each registered, broken ones first. "
-        "A plugin that is named is shown alone, with all that it registered or its traceback.",
-    )
-    parser.add_argument("names", metavar="NAME", nargs="*", help="a plugin or its distribution")
-    parser.add_argument("--json", action="store_true", help="all as one JSON document")
-    parser.set_defaults(func=run)
-
-
-def run(args: argparse.Namespace) -> int:
-    """Print the plugins; 0, but with `--strict_plugins` the error of what is wrong with them."""
+@command(
+    "harness plugins",
+    "harness plugins interests",
+    "harness plugins --strict_plugins",
+    reports_plugins=True,
+)
+@argument(
+    "names", metavar="NAME", nargs=-1, help="a plugin or its distribution",
+    candidates="plugin_names",
+)  # fmt: skip
+@option("--json", is_flag=True, help="all as one JSON document")
+def plugins(names: Sequence[str], json: bool, strict_plugins: bool) -> int:
+    """List the installed plugins with what each registered, broken ones first. A plugin that is
+    named is shown alone, with all that it registered or its traceback.
+    """
     from harness.plugin_manager import load_plugins
 
     plugins = load_plugins()
-    chosen = _chosen(plugins, args.names)
-    if args.json:
-        from harness.cli.json_output import print_json
-
+    chosen = _chosen(plugins, names)
+    if json:
         print_json(_document(plugins, chosen))
-    elif args.names:
-        _print(section for one in chosen for section in _page(one, plugins))
+    elif names:
+        print_sections(section for one in chosen for section in _page(one, plugins))
     else:
-        _print(_sections(plugins))
+        print_sections(_sections(plugins))
         for line in plugins.problems:
             print_error(line)
-    refuse_problems(args)
+    if strict_plugins:
+        plugins.refuse_problems()
     return 0
 
 
@@ -75,10 +72,10 @@ def _sections(plugins: Plugins) -> Iterator[tuple[str, list[Row]]]:
 
 def _summary(plugin: LoadedPlugin, plugins: Plugins) -> str:
     registered = plugins.registered_by(plugin)
-    hooks = [
-        f"{hook} ({len(registered.get(_kind(hook), ()))})" if _registers(hook) else hook
-        for hook in plugin.hooks
-    ]
+    hooks = []
+    for hook in plugin.hooks:
+        kind = hook.removeprefix("register_")
+        hooks.append(hook if kind == hook else f"{hook} ({len(registered.get(kind, ()))})")
     without = "brings task files alone" if _brings_tasks(plugin, plugins) else "implements no hook"
     return f"{_told(plugin)}; {', '.join(hooks) or without}"
 
@@ -168,24 +165,3 @@ def _source(one: Source) -> dict[str, str]:
 
 def _told(one: Source) -> str:
     return f"{one.distribution} {one.version}".rstrip() + f", {one.module}"
-
-
-def _registers(hook: str) -> bool:
-    return hook.startswith("register_")
-
-
-def _kind(hook: str) -> str:
-    """What a hook registers, as `data_tools`."""
-    return hook.removeprefix("register_")
-
-
-def _print(sections: Iterator[tuple[str, list[Row]]]) -> None:
-    from harness.cli.tasks import aligned
-    from harness.reporting.text import clean_text
-
-    for title, rows in sections:
-        if rows:
-            told = any(text for _, text in rows)
-            print(f"{title}:")
-            for line in aligned(rows) if told else [f"  {clean_text(name)}" for name, _ in rows]:
-                print(line)

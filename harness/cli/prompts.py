@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.cli.errors import print_error
+from harness.cli.command import argument, command, json_option
+from harness.cli.output import print_error, print_json, print_rows, print_sections
 from harness.errors import HarnessError, UnknownName, did_you_mean
 
 if TYPE_CHECKING:
-    from harness.cli.task_page import Row
     from harness.plugin_manager import Plugins
     from harness.prompting import Templates
     from harness.tasks.catalogue import Entry
@@ -20,22 +19,16 @@ if TYPE_CHECKING:
 NOT_DESCRIBED = "not described; variables.yaml beside the prompt may say what it means"
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add the command to the parser of the whole."""
-    parser = subparsers.add_parser(
-        "prompts",
-        help="the prompts there are, and one with its variables",
-        description="List prompts as BENCHMARK/PROMPT.ROLE; globs or parts of names show fewer. "
-        "A prompt that is named in full is shown whole, with its variables and the tasks that "
-        "ask it.",
-    )
-    parser.add_argument("patterns", metavar="PATTERN", nargs="*", help="a name, part or glob")
-    parser.add_argument("--json", action="store_true", help="as one JSON document")
-    parser.set_defaults(func=run)
-
-
-def run(args: argparse.Namespace) -> int:
-    """Print the prompts that the patterns mean; the exit code."""
+@command("harness prompts 'rate*'", "harness prompts interests/name.candidate")
+@argument(
+    "patterns", metavar="PATTERN", nargs=-1, help="a name, part or glob",
+    candidates="prompts",
+)  # fmt: skip
+@json_option
+def prompts(patterns: Sequence[str], json: bool) -> int:
+    """List prompts as BENCHMARK/PROMPT.ROLE; globs or parts of names show fewer. A prompt that is
+    named in full is shown whole, with its variables and the tasks that ask it.
+    """
     from harness.pipeline.preparation import prompt_folders
     from harness.plugin_manager import load_plugins
     from harness.prompting import Templates
@@ -43,10 +36,8 @@ def run(args: argparse.Namespace) -> int:
     plugins = load_plugins()
     templates = Templates(prompt_folders(plugins))
     files = templates.everything()
-    whole, listed = _chosen(args.patterns, files)
-    if args.json:
-        from harness.cli.json_output import print_json
-
+    whole, listed = _chosen(patterns, files)
+    if json:
         pages = [_as_json(name, files[name], plugins) for name in listed]
         print_json({"prompts": [*(_page(name, templates, plugins) for name in whole), *pages]})
         return 0
@@ -84,15 +75,13 @@ def _chosen(
 
 
 def _print_list(names: Sequence[str], files: Mapping[str, tuple[Path, ...]]) -> None:
-    from harness.cli.tasks import aligned
     from harness.tasks.load import shown
 
     for benchmark in dict.fromkeys(name.partition("/")[0] for name in names):
         print(f"{benchmark}:")
         own = [name for name in names if name.startswith(f"{benchmark}/")]
         rows = [(name.partition("/")[2], " and ".join(map(shown, files[name]))) for name in own]
-        for line in aligned(rows):
-            print(line)
+        print_rows(rows)
 
 
 def _as_json(name: str, files: Sequence[Path], plugins: Plugins) -> dict[str, Any]:
@@ -174,7 +163,6 @@ def _asks(task_name: str, name: str, catalogue: Any, plugins: Plugins) -> bool:
 
 
 def _print_page(page: Mapping[str, Any]) -> None:
-    from harness.cli.tasks import aligned
     from harness.reporting.text import clean_text
     from harness.tasks.load import shown
 
@@ -186,13 +174,6 @@ def _print_page(page: Mapping[str, Any]) -> None:
         "tasks": ", ".join(page["tasks"]) or "none asks it",
     }
     variables = {name: meaning or NOT_DESCRIBED for name, meaning in page["variables"].items()}
-    sections: Iterator[tuple[str, list[Row]]] = iter(
-        [(page["name"], list(about.items())), ("variables", list(variables.items()))]
-    )
-    for title, rows in sections:
-        if rows:
-            print(f"{title}:")
-            for line in aligned(rows):
-                print(clean_text(line))
+    print_sections([(page["name"], [*about.items()]), ("variables", [*variables.items()])])
     print("template:")
     print(clean_text(page["text"].removesuffix("\n"), lines=True))

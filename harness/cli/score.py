@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from harness.cli.errors import print_error
+from harness.cli.command import PATH, argument, command, option
+from harness.cli.output import print_error, print_json
 from harness.errors import DataError, HarnessError, UsageError
 
 if TYPE_CHECKING:
     from harness.pipeline.benchmark import Benchmark
+    from harness.pipeline.settings import RunSettings
+    from harness.plugin_manager import Plugins
     from harness.results.comparison import Comparison
     from harness.results.folder import RunFolder
     from harness.results.kept import KeptTask
     from harness.results.manifest import Manifest
     from harness.results.rescoring import Rescoring
+    from harness.tasks.task import Task
+
+
+FREE = ("changes", "fresh")
+"""What a run may have been asked differently: what was changed, and whether answers were old."""
+
+MOST_TOLD = 5
 
 
 @dataclass(kw_only=True)
@@ -49,55 +60,45 @@ class NamedRun:
         }
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add the command to the parser."""
-    parser = subparsers.add_parser(
-        "score",
-        help="score stored records again, asking no model",
-        description="Compute the scores and summaries of runs anew from their stored records. "
-        "No model is asked. Tasks that are not finished are named and left alone. Where a "
-        "benchmark scores runs against what they found together, the runs of a task are compared; "
-        "with --compare those of every task.",
-    )
-    parser.add_argument("runs", metavar="RUN", nargs="+", help="the folder of a run")
-    parser.add_argument("--task", metavar="TASK", help="this task alone")
-    parser.add_argument(
-        "--set", metavar="KEY=VALUE", action="append", default=[], dest="changes",
-        help="score under another option, of those that only scoring reads; no run is changed",
-    )  # fmt: skip
-    parser.add_argument(
-        "--compare", action="store_true",
-        help="print how the runs of every task compare, and no other tables; of benchmarks without "
-        "an oracle as well",
-    )  # fmt: skip
-    parser.add_argument(
-        "--oracle", metavar="FILE", type=Path, help="unite the runs' oracle with that of a file"
-    )
-    parser.add_argument(
-        "--export_oracle", metavar="FILE", type=Path, help="write the united oracle there"
-    )
-    parser.add_argument(
-        "--force", action="store_true", help="compare runs that differ as well, and mark them"
-    )
-    parser.add_argument(
-        "--output", metavar="FILE", type=Path, help="write the comparison there as JSON"
-    )
-    parser.add_argument("--json", action="store_true", help="results as one JSON document")
-    parser.set_defaults(func=run)
+@command(
+    "harness score RUN",
+    "harness score runs/* --compare",
+    "harness score RUN --set min_support=2",
+)
+@argument(
+    "runs", metavar="RUN", nargs=-1, required=True, help="the folder of a run",
+    candidates="runs",
+)  # fmt: skip
+@option("--task", metavar="TASK", help="this task alone")
+@option(
+    "--set", "changes", metavar="KEY=VALUE", multiple=True,
+    help="score under another option, of those that only scoring reads; no run is changed",
+)  # fmt: skip
+@option(
+    "--compare", is_flag=True,
+    help="print how the runs of every task compare, and no other tables; of benchmarks "
+    "without an oracle as well",
+)  # fmt: skip
+@option("--oracle", metavar="FILE", type=PATH, help="unite the runs' oracle with that of a file")
+@option("--export_oracle", metavar="FILE", type=PATH, help="write the united oracle there")
+@option("--force", is_flag=True, help="compare runs that differ as well, and mark them")
+@option("--output", metavar="FILE", type=PATH, help="write the comparison there as JSON")
+@option("--json", is_flag=True, help="results as one JSON document")
+def score(**options: Any) -> int:
+    """Compute the scores and summaries of runs anew from their stored records. No model is asked.
 
-
-def run(args: argparse.Namespace) -> int:
-    """Score every task of every run; the exit code is 0 where all of them could be scored."""
+    Tasks that are not finished are named and left alone. Where a benchmark scores runs against
+    what they found together, the runs of a task are compared; with --compare those of every task.
+    """
+    args = SimpleNamespace(**options)
     runs = _opened(args.runs, args.task)
     _refuse_unclear_oracle(args, runs)
-    with _scored(args, runs):
+    with _scored(args.changes, runs):
         if not (args.json or args.compare):
             for each in runs:
-                print_run(each)
+                _print_run(each)
         comparisons, errors = _compared(args, runs)
     if args.json:
-        from harness.cli.json_output import print_json
-
         print_json({"runs": [each.as_json() for each in runs], "comparisons": comparisons})
     elif comparisons:
         from harness.reporting.comparisons import print_comparisons
@@ -109,7 +110,7 @@ def run(args: argparse.Namespace) -> int:
     return errors[0].exit_code if errors else 0
 
 
-def print_run(run: NamedRun) -> None:
+def _print_run(run: NamedRun) -> None:
     """Print the tables of one run."""
     from harness.reporting.tables import print_summaries
     from harness.reporting.text import clean_text
@@ -157,7 +158,7 @@ def _find_benchmarks(run: NamedRun, only: str | None) -> None:
                 run.errors.append(error)
 
 
-def _refuse_unclear_oracle(args: argparse.Namespace, runs: Sequence[NamedRun]) -> None:
+def _refuse_unclear_oracle(args: SimpleNamespace, runs: Sequence[NamedRun]) -> None:
     """Raise UsageError where an oracle is given or wanted, and not of exactly one task."""
     if args.oracle is None and args.export_oracle is None:
         return
@@ -181,24 +182,22 @@ def _refuse_unclear_oracle(args: argparse.Namespace, runs: Sequence[NamedRun]) -
 
 
 @contextlib.contextmanager
-def _scored(args: argparse.Namespace, runs: Sequence[NamedRun]) -> Iterator[None]:
+def _scored(changes: Sequence[str], runs: Sequence[NamedRun]) -> Iterator[None]:
     """Score all runs: into their folders, or under other options into files that go away."""
-    from tempfile import TemporaryDirectory
-
     from harness.results.kept import labels_of
 
     labels = labels_of(each.opened[1] for each in runs if each.opened)
-    if not args.changes:
+    if not changes:
         for each in runs:
             _score_run(each, labels)
         yield
         return
-    ways = _rescorings(args, runs)
+    ways = _rescorings(changes, runs)
     with TemporaryDirectory(prefix="harness-score-") as scratch:
         for number, each in enumerate(runs):
             into = Path(scratch, str(number))
             into.mkdir()
-            rescore_run(each, ways[number], labels, into=into)
+            _rescore_run(each, ways[number], labels, into=into)
         yield
 
 
@@ -226,7 +225,7 @@ def _score_run(run: NamedRun, labels: Mapping[str, str]) -> None:
         folder.unlock()
 
 
-def rescore_run(
+def _rescore_run(
     run: NamedRun, ways: Sequence[Rescoring], labels: Mapping[str, str], *, into: Path
 ) -> None:
     """Score tasks of a run under other options, into files of the folder `into`."""
@@ -243,9 +242,9 @@ def rescore_run(
             run.errors.append(error)
 
 
-def _rescorings(args: argparse.Namespace, runs: Sequence[NamedRun]) -> list[list[Rescoring]]:
+def _rescorings(changes: Sequence[str], runs: Sequence[NamedRun]) -> list[list[Rescoring]]:
     """How each task of each run is scored; UsageError for what cannot be changed so."""
-    from harness.cli.run import changes_from
+    from harness.cli.run_options import changes_from
     from harness.plugin_manager import load_plugins
     from harness.results.rescoring import rescoring
     from harness.tasks.changes import apply_changes
@@ -257,7 +256,7 @@ def _rescorings(args: argparse.Namespace, runs: Sequence[NamedRun]) -> list[list
         for name, benchmark in run.benchmarks.items()
     ]
     tasks = [task for _, task, _ in asked]
-    wanted = apply_changes(tasks, changes_from(args), benchmark=load_plugins().benchmark)
+    wanted = apply_changes(tasks, changes_from(changes), benchmark=load_plugins().benchmark)
     ways: list[list[Rescoring]] = [[] for _ in runs]
     for (number, task, benchmark), then in zip(asked, wanted, strict=True):
         ways[number].append(rescoring(task, then, benchmark))
@@ -265,7 +264,7 @@ def _rescorings(args: argparse.Namespace, runs: Sequence[NamedRun]) -> list[list
 
 
 def _compared(
-    args: argparse.Namespace, runs: Sequence[NamedRun]
+    args: SimpleNamespace, runs: Sequence[NamedRun]
 ) -> tuple[list[Comparison], list[HarnessError]]:
     """The comparison of each task that there is one of; with `--output`, in its file as well."""
     from harness.results.comparison import compare, write_comparisons
@@ -307,3 +306,94 @@ def _compared(
     if args.output is not None and comparisons:
         write_comparisons(args.output, comparisons)
     return comparisons, errors
+
+
+def rescore_only(settings: RunSettings, *, json: bool) -> int:
+    """Print the newest finished run of these settings as scored under them; the exit code."""
+    from harness.plugin_manager import load_plugins
+    from harness.tasks.catalogue import Catalogue
+    from harness.tasks.changes import apply_changes
+    from harness.tasks.repeats import repeat_of
+
+    plugins = load_plugins()
+    chosen = Catalogue(plugins, include_path=settings.include_path).select(settings.tasks).tasks
+    changed = apply_changes(chosen, settings.changes, benchmark=plugins.benchmark)
+    wanted = [repeat_of(task, k) for k in range(1, settings.num_repeats + 1) for task in changed]
+    folder, manifest, ways = _find(settings, wanted, plugins)
+    run = NamedRun(named=str(folder.path), opened=(folder, manifest))
+    with TemporaryDirectory(prefix="harness-score-") as scratch:
+        _rescore_run(run, ways, {manifest.run_id: manifest.model}, into=Path(scratch))
+    if json:
+        print_json({"runs": [run.as_json()], "comparisons": []})
+    else:
+        _print_run(run)
+    for error in run.errors:
+        print_error(error)
+    return run.errors[0].exit_code if run.errors else 0
+
+
+def _find(
+    settings: RunSettings, wanted: Sequence[Task], plugins: Plugins
+) -> tuple[RunFolder, Manifest, list[Rescoring]]:
+    """The newest finished run that needs no more than scoring; an error that says what there is."""
+    from harness.redaction import redacted_args, without_key_material
+    from harness.results.unlike import told, unlike
+
+    asked = _without_free(without_key_material(redacted_args(settings.asked())))
+    first: HarnessError | None = None
+    others = []
+    for folder, manifest in _runs(settings.output_path):
+        different = unlike(_without_free(manifest.asked), asked)
+        if different:
+            others.append(f"{folder.path.name}: {'; '.join(told(different))}")
+        elif manifest.status != "done":
+            others.append(f"{folder.path.name}: not finished ({manifest.status})")
+        elif absent := [task.name for task in wanted if task.name not in manifest.tasks]:
+            others.append(f"{folder.path.name}: this run does not hold task {', '.join(absent)}")
+        else:
+            try:
+                return folder, manifest, _ways(manifest, wanted, plugins)
+            except UsageError as error:
+                first = first or error
+    if first is not None:
+        raise first
+    more = [f"and {len(others) - MOST_TOLD} more"] if len(others) > MOST_TOLD else []
+    raise DataError(
+        "no finished run was asked this",
+        where=str(settings.output_path),
+        found="\n            ".join([*others[:MOST_TOLD], *more]) or "no run",
+        expected=f"a run of {', '.join(settings.tasks)} with the same model, roles, data, limit, "
+        "seed and sampling",
+        hint="the same command without --rescore_only makes one; runs elsewhere are found with "
+        "--output_path",
+    )
+
+
+def _ways(manifest: Manifest, wanted: Sequence[Task], plugins: Plugins) -> list[Rescoring]:
+    from harness.results.rescoring import rescoring
+
+    return [
+        rescoring(manifest.tasks[task.name].task(), task, plugins.benchmark(task.benchmark))
+        for task in wanted
+    ]
+
+
+def _without_free(asked: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in asked.items() if name not in FREE}
+
+
+def _runs(output_path: Path) -> Iterator[tuple[RunFolder, Manifest]]:
+    """The runs in a folder, newest first; what is no run, or cannot be read, is passed over."""
+    from harness.results.folder import RunFolder
+
+    found = []
+    for path in output_path.iterdir() if output_path.is_dir() else ():
+        folder = RunFolder(path)
+        try:
+            manifest = folder.manifest()
+        except HarnessError:
+            continue
+        started = manifest.sessions[0].started if manifest.sessions else ""
+        found.append((started, manifest.run_id, folder, manifest))
+    for _, _, folder, manifest in sorted(found, key=lambda each: each[:2], reverse=True):
+        yield folder, manifest

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-import argparse
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from harness.cli.command import PATH, argument, command, json_option, option
+from harness.cli.output import print_json
 from harness.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from harness.results.folder import RunFolder
     from harness.results.manifest import Manifest, StageEntry
+    from harness.results.records import CallRecord, JournalLine
+
+
+_WIDTH = 88
+_INDENT = "    "
 
 
 class Place(NamedTuple):
@@ -23,37 +31,33 @@ class Place(NamedTuple):
     journal: Path
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add the command to the parser."""
-    parser = subparsers.add_parser(
-        "show",
-        help="the runs there are, or what one found; --sample ID for one sample, whole",
-        description="List the runs there are. Of a RUN that is named, show the results, what "
-        "failed in it (--failures), or everything that was asked and answered about one sample or "
-        "user (--sample).",
-    )
-    parser.add_argument(
-        "run", metavar="RUN", nargs="?", help="the folder of a run, or its name; without it all"
-    )
-    parser.add_argument(
-        "--output_path", metavar="DIR", type=Path,
-        help="where runs are, if not where the settings or the default have them",
-    )  # fmt: skip
-    parser.add_argument("--sample", metavar="ID", help="the id of an item or of a user")
-    parser.add_argument("--task", metavar="NAME", help="this task only")
-    parser.add_argument("--stage", metavar="NAME", help="this stage only")
-    parser.add_argument("--failures", action="store_true", help="the records without a value")
-    parser.add_argument(
-        "--prices", metavar="FILE", type=Path, help="what models cost; else as the run was given"
-    )
-    parser.add_argument("--json", action="store_true", help="as one JSON document")
-    parser.set_defaults(func=run)
-
-
-def run(args: argparse.Namespace) -> int:
-    """Show what the options ask for; the exit code."""
+@command(
+    "harness show",
+    "harness show RUN",
+    "harness show RUN --failures --stage name",
+    "harness show RUN --sample person-01",
+)
+@argument(
+    "run", metavar="RUN", required=False, candidates="runs",
+    help="the folder of a run, or its name; without it all",
+)  # fmt: skip
+@option(
+    "--output_path", metavar="DIR", type=PATH,
+    help="where runs are, if not where the settings or the default have them",
+)  # fmt: skip
+@option("--sample", metavar="ID", help="the id of an item or of a user")
+@option("--task", metavar="NAME", help="this task only")
+@option("--stage", metavar="NAME", help="this stage only")
+@option("--failures", is_flag=True, help="the records without a value")
+@option("--prices", metavar="FILE", type=PATH, help="what models cost; else as the run was given")
+@json_option
+def show(**options: Any) -> int:
+    """List the runs there are. Of a RUN that is named, show the results, what failed in it
+    (--failures), or everything that was asked and answered about one sample or user (--sample).
+    """
     from harness.cli.kept_runs import open_run, usual_folder
 
+    args = SimpleNamespace(**options)
     if args.run is None:
         return _show_runs(args.output_path or usual_folder(), args)
     folder, manifest = open_run(args.run, among=args.output_path)
@@ -65,18 +69,16 @@ def run(args: argparse.Namespace) -> int:
     return _show_results(folder, manifest, args)
 
 
-def _show_runs(place: Path, args: argparse.Namespace) -> int:
+def _show_runs(place: Path, args: SimpleNamespace) -> int:
     from harness.results.listing import list_runs
 
-    for option in ("sample", "task", "stage", "failures", "prices"):
-        if getattr(args, option):
-            raise UsageError(f"--{option} is of one run", expected="harness show RUN")
+    for name in ("sample", "task", "stage", "failures", "prices"):
+        if getattr(args, name):
+            raise UsageError(f"--{name} is of one run", expected="harness show RUN")
     if args.output_path is not None and not place.is_dir():
         raise DataError("there is no such folder", where="--output_path", found=str(place))
     listing = list_runs(place)
     if args.json:
-        from harness.cli.json_output import print_json
-
         print_json(listing)
         return 0
     from harness.reporting.listing import listing_lines
@@ -86,7 +88,7 @@ def _show_runs(place: Path, args: argparse.Namespace) -> int:
     return 0
 
 
-def _places(folder: RunFolder, manifest: Manifest, args: argparse.Namespace) -> list[Place]:
+def _places(folder: RunFolder, manifest: Manifest, args: SimpleNamespace) -> list[Place]:
     """The stages that the options choose."""
     from harness.cli.kept_runs import one_of
 
@@ -104,7 +106,7 @@ def _places(folder: RunFolder, manifest: Manifest, args: argparse.Namespace) -> 
     return places
 
 
-def _show_results(folder: RunFolder, manifest: Manifest, args: argparse.Namespace) -> int:
+def _show_results(folder: RunFolder, manifest: Manifest, args: SimpleNamespace) -> int:
     import msgspec
 
     from harness.calls.prices import read_price_file
@@ -130,7 +132,6 @@ def _show_results(folder: RunFolder, manifest: Manifest, args: argparse.Namespac
                 summary = msgspec.structs.replace(summary, stages=stages)
             summaries.append(summary)
     if args.json:
-        from harness.cli.json_output import print_json
         from harness.results.over_repeats import over_repeats
 
         print_json(
@@ -180,7 +181,7 @@ def _heading(
         yield clean_text(f"task {name}: {why}")
 
 
-def _show_failures(places: list[Place], args: argparse.Namespace) -> int:
+def _show_failures(places: list[Place], args: SimpleNamespace) -> int:
     from harness.reporting.text import clean_text
     from harness.results.records import Done, JournalLine
     from harness.results.stored import JournalRecords
@@ -205,8 +206,6 @@ def _show_failures(places: list[Place], args: argparse.Namespace) -> int:
                 + clean_text(f"{outcome.cause}: {_gist(outcome.detail)}", limit=300)
             )
     if args.json:
-        from harness.cli.json_output import print_json
-
         print_json({"failures": found})
     elif many:
         print(f"\n{many:,} failures; --sample ID shows one whole")
@@ -216,9 +215,8 @@ def _show_failures(places: list[Place], args: argparse.Namespace) -> int:
 
 
 def _show_sample(
-    folder: RunFolder, manifest: Manifest, places: list[Place], args: argparse.Namespace
+    folder: RunFolder, manifest: Manifest, places: list[Place], args: SimpleNamespace
 ) -> int:
-    from harness.cli.record_text import record_lines
     from harness.results.records import Done
 
     found = []
@@ -229,8 +227,6 @@ def _show_sample(
     if not found:
         raise _no_sample(folder, places, args.sample)
     if args.json:
-        from harness.cli.json_output import print_json
-
         print_json(
             {
                 "records": [
@@ -241,7 +237,7 @@ def _show_sample(
         )
         return 0
     for task, name, record in found:
-        sys.stdout.writelines(f"{line}\n" for line in record_lines(task, name, record, manifest))
+        sys.stdout.writelines(f"{line}\n" for line in _record_lines(task, name, record, manifest))
     return 0
 
 
@@ -277,3 +273,113 @@ def _no_sample(folder: RunFolder, places: list[Place], sample: str) -> DataError
         found=sample,
         expected=f"an id, as {', '.join(near)}" if near else "a run with records",
     )
+
+
+def _record_lines(
+    task: str, stage: str, record: JournalLine[Any, Any], manifest: Manifest
+) -> Iterator[str]:
+    """One record as text: all of it from its item over each call to its outcome.
+
+    The manifest says who was asked.
+    """
+    from harness.calls.usage import player_name
+    from harness.results.records import Done
+
+    yield _rule(f"{task} / {stage} / {record.id}  (user {record.user})", "═")
+    yield from _block("item", _json(record.item))
+    for number, call in enumerate(record.calls, 1):
+        by_rule = manifest.by_rule(task, player_name(call.role, call.member))
+        told = _described(call, by_rule=by_rule)
+        yield _rule(f"call {number} of {len(record.calls)}: {told}", "─")
+        yield from _call(call)
+    for judged in record.judged or ():
+        if judged.votes:
+            yield _rule(f"votes of {judged.role}, prompt {judged.prompt}", "─")
+            for vote in judged.votes:
+                yield from _block(vote.member, _json(vote.verdict))
+    if isinstance(record.outcome, Done):
+        yield _rule("value", "─")
+        yield from _indented(_json(record.outcome.value))
+    else:
+        yield _rule(f"failed: {record.outcome.cause}", "─")
+        yield from _indented(record.outcome.detail)
+    yield ""
+
+
+def _call(call: CallRecord) -> Iterator[str]:
+    for message in call.messages:
+        yield from _block(message.role, message.content)
+    if call.reasoning is not None:
+        yield from _block("reasoning", call.reasoning)
+    if call.text is not None:
+        yield from _block("answer", call.text)
+    if call.failure is not None:
+        yield from _block(f"failed: {call.failure.cause}", call.failure.detail)
+
+
+def _described(call: CallRecord, *, by_rule: bool) -> str:
+    who = f"{call.role} {call.member}" if call.member else call.role
+    parts = [f"{who}, prompt {call.prompt}, from {call.source}"]
+    if call.repeat:
+        parts.append(f"repeat {call.repeat}")
+    if call.finish is not None:
+        parts.append(f"ended by {call.finish}")
+    if call.rung is not None:
+        parts.append(f"read as {call.rung}")
+    if call.asked_schema:
+        parts.append("schema asked for")
+    if call.attempts > 1:
+        parts.append(f"{call.attempts} attempts")
+    if call.usage is not None:
+        parts.append(f"{call.usage.prompt_tokens} + {call.usage.completion_tokens} tokens")
+    elif call.finish is not None and not by_rule:
+        parts.append("tokens unknown")
+    if call.source == "model":
+        parts.append(f"{call.seconds:.1f} s")
+    return ", ".join(parts)
+
+
+def _block(title: str, text: str) -> Iterator[str]:
+    from harness.reporting.text import clean_text
+
+    yield f"{clean_text(title)}:"
+    yield from _indented(text)
+
+
+def _indented(text: str) -> Iterator[str]:
+    from harness.reporting.text import clean_text
+
+    for line in clean_text(text, lines=True).split("\n"):
+        yield f"{_INDENT}{line}" if line else ""
+
+
+def _rule(title: str, stroke: str) -> str:
+    from harness.reporting.text import clean_text
+
+    return f"{stroke * 2} {clean_text(title)} ".ljust(_WIDTH, stroke)
+
+
+def _json(value: Any) -> str:
+    import msgspec
+
+    return laid_out(msgspec.to_builtins(value), width=_WIDTH - len(_INDENT))
+
+
+def laid_out(value: Any, *, width: int, before: int = 0) -> str:
+    """A JSON value on one line where it fits into the width, else one member a line.
+
+    `before` are the characters that stand on its line already.
+    """
+    flat = json.dumps(value, ensure_ascii=False)
+    if before + len(flat) <= width or not value or not isinstance(value, (dict, list)):
+        return flat
+    if isinstance(value, dict):
+        opened, closed = "{", "}"
+        members = [(f"{json.dumps(str(name), ensure_ascii=False)}: ", one)
+                   for name, one in value.items()]  # fmt: skip
+    else:
+        opened, closed, members = "[", "]", [("", one) for one in value]
+    # Two for what members are indented by, one for the comma.
+    parts = [name + laid_out(one, width=width - 2, before=len(name) + 1) for name, one in members]
+    inside = ",\n".join(parts).replace("\n", "\n  ")
+    return f"{opened}\n  {inside}\n{closed}"

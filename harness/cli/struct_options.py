@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import argparse
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+import click
 import msgspec
 from msgspec import inspect
 from msgspec.structs import FieldInfo
 
+from harness.cli.command import Option
 from harness.errors import PluginError, UsageError, did_you_mean
 from harness.tasks.wanted import LISTS, choices, in_words
 
 S = TypeVar("S", bound=msgspec.Struct)
 
-GIVEN = "option."
-"""What the places of these options in the parsed arguments begin with."""
+GIVEN = "option_"
+"""What the names of these options among the values of a command begin with."""
 
 _NOT_A_WORD = (
     *LISTS,
@@ -32,31 +34,36 @@ _NOT_A_WORD = (
 """What no single word on a command line can be."""
 
 
-def add_struct_options(parser: argparse.ArgumentParser, kind: type[msgspec.Struct]) -> None:
-    """Give a parser an option for each field of a struct, under the field's encoded name.
+def options_of(
+    kind: type[msgspec.Struct], *, beside: Sequence[click.Parameter] = ()
+) -> list[Option]:
+    """An option for each field of a struct, under the field's encoded name.
 
     A list is given by repetition, a bool as a flag. Descriptions come from `msgspec.Meta`.
+    PluginError for a field that no word can give, or that one of the options `beside` is called.
     """
-    group = parser.add_argument_group("its own options")
-    for field, shape, help_text in _fields(kind):
+    options: list[Option] = []
+    for field, shape, text in _fields(kind):
         _refuse_what_no_word_gives(kind, field, shape)
-        try:
-            _add(group, field, shape, help_text)
-        except argparse.ArgumentError as error:
+        options += _options(field, shape, text)
+    taken = {name for param in beside for name in param.opts} | {"--help", "--strict_plugins"}
+    for option in options:
+        if not taken.isdisjoint(option.opts):
             raise PluginError(
-                f"the field {field.name!r} of {kind.__name__} has the name of an option that "
-                "the command itself has",
+                f"the field {str(option.name).removeprefix(GIVEN)!r} of {kind.__name__} has the "
+                "name of an option that the command itself has",
                 expected="another name",
-            ) from error
+            )
+    return options
 
 
-def struct_from(args: argparse.Namespace, kind: type[S]) -> S:
-    """The struct that the parsed arguments give; UsageError names the option that is wrong."""
+def struct_from(given: Mapping[str, Any], kind: type[S]) -> S:
+    """The struct that the values of a command give; UsageError names the option that is wrong."""
     values = {}
     for field, shape, _ in _fields(kind):
-        given = getattr(args, GIVEN + field.name)
-        if given is not None:
-            values[field.name] = _converted(field, shape, given)
+        value = given[GIVEN + field.name]
+        if value is not None and value != ():
+            values[field.name] = _converted(field, shape, value)
     try:
         return kind(**values)
     except (TypeError, ValueError) as error:
@@ -90,27 +97,25 @@ def _refuse_what_no_word_gives(
         )
 
 
-def _add(group: Any, field: FieldInfo, shape: inspect.Type, help_text: str) -> None:
-    name = _option(field)
-    dest = GIVEN + field.name
+def _options(field: FieldInfo, shape: inspect.Type, text: str) -> Iterator[Option]:
+    name, dest = _option(field), GIVEN + field.name
+    make = partial(Option, section="Its own options")
     if isinstance(shape, inspect.BoolType):
+        switch = partial(make, is_flag=True, default=None)
         if field.default is not True:
-            group.add_argument(f"--{name}", dest=dest, action="store_const", const=True,
-                               help=_percent(help_text))  # fmt: skip
+            yield switch([f"--{name}", dest], flag_value=True, help=text)
         if field.default is not False:
-            without = help_text if field.default is True else "the opposite"
-            group.add_argument(f"--no_{name}", dest=dest, action="store_const", const=False,
-                               help=_percent(without))  # fmt: skip
+            opposite = text if field.default is True else "the opposite"
+            yield switch([f"--no_{name}", dest], flag_value=False, help=opposite)
         return
     several = isinstance(shape, LISTS)
-    told = [help_text, "may be given several times" if several else "", _default(field)]
-    group.add_argument(
-        f"--{name}",
-        dest=dest,
+    told = [text, "may be given several times" if several else "", _default(field)]
+    yield make(
+        [f"--{name}", dest],
         metavar=_metavar(shape),
-        action="append" if several else "store",
+        multiple=several,
         required=field.required,
-        help=_percent("; ".join(part for part in told if part)),
+        help="; ".join(part for part in told if part),
     )
 
 
@@ -124,7 +129,7 @@ def _converted(field: FieldInfo, shape: inspect.Type, given: Any) -> Any:
     except ValueError as error:
         raise UsageError(
             f"the option --{_option(field)} cannot be used",
-            found=", ".join(map(str, given)) if isinstance(given, list) else str(given),
+            found=", ".join(map(str, given)) if isinstance(given, tuple) else str(given),
             expected=in_words(_inner(shape))
             if isinstance(error, msgspec.ValidationError)
             else str(error),
@@ -141,7 +146,7 @@ def _refuse_infinite(value: Any) -> None:
 
 def _nearest(shape: inspect.Type, given: Any) -> str | None:
     known = choices(_inner(shape))
-    wrong = [one for one in (given if isinstance(given, list) else [given]) if one not in known]
+    wrong = [one for one in (given if isinstance(given, tuple) else [given]) if one not in known]
     return did_you_mean(str(wrong[0]), known) if wrong else None
 
 
@@ -170,8 +175,3 @@ def _default(field: FieldInfo) -> str:
     value = field.default
     values = value if isinstance(value, tuple) else (value,)
     return f"default: {', '.join(str(getattr(one, 'value', one)) for one in values)}"
-
-
-def _percent(text: str) -> str:
-    """The text as argparse wants it, which takes a percent sign for a place to fill."""
-    return text.replace("%", "%%")

@@ -2,75 +2,74 @@
 
 from __future__ import annotations
 
-import argparse
+import shutil
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from json import dumps
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.cli.errors import print_error
-from harness.cli.run import add_include_path
+from harness.cli.command import argument, command, option
+from harness.cli.output import Row, print_error, print_sections
+from harness.cli.run_options import include_path_option
 from harness.errors import HarnessError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
+    from harness.pipeline.benchmark import Benchmark
     from harness.plugin_manager import Plugins
     from harness.tasks.catalogue import Catalogue, Entry
+    from harness.tasks.task import DataSpec, Task
 
+MORE = "`harness tasks NAME` tells more of one, `harness tasks --all` of all"
 
 MOST_LISTED = 4
 """Tasks that one file makes are listed one by one up to so many, else as their pattern."""
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add the command to the parser of the whole."""
-    parser = subparsers.add_parser(
-        "tasks",
-        help="the tasks, groups and tags there are",
-        description="Tell what there is to run, on one screen; with --all each task, group and "
-        "tag with its description, with patterns or parts of names those that they mean. "
-        "A task that is named in full is shown alone, with its benchmark, options, roles and data.",
-    )
-    parser.add_argument(
-        "patterns", metavar="PATTERN", nargs="*", help="a name, part, glob or tag:WORD"
-    )
-    parser.add_argument("--all", action="store_true", help="all that there is, with descriptions")
-    parser.add_argument("--json", action="store_true", help="all as one JSON document")
-    add_include_path(parser)
-    parser.set_defaults(func=run)
-
-
-def run(args: argparse.Namespace) -> int:
-    """Print the list; what could not be read is told on standard error. The exit code is 0."""
-    import sys
-
-    from harness.cli.settle import included
-    from harness.cli.tasks_overview import overview
+@command(
+    "harness tasks",
+    "harness tasks --all",
+    "harness tasks 'gist*' tag:example",
+    "harness tasks interests",
+)
+@argument(
+    "patterns", metavar="PATTERN", nargs=-1, help="a name, part, glob or tag:WORD",
+    candidates="tasks",
+)  # fmt: skip
+@option("--all", is_flag=True, help="all that there is, with descriptions")
+@option("--json", is_flag=True, help="all as one JSON document")
+@include_path_option
+def tasks(patterns: Sequence[str], all: bool, json: bool, include_path: Sequence[Path]) -> int:
+    """Tell what there is to run, on one screen; with --all each task, group and tag with its
+    description, with patterns or parts of names those that they mean. A task that is named in
+    full is shown alone, with its benchmark, options, roles and data.
+    """
+    from harness.cli.run_options import included
     from harness.plugin_manager import load_plugins
     from harness.tasks.catalogue import Catalogue
 
-    if args.all and args.patterns:
-        raise UsageError("--all means nothing beside names", found=" ".join(args.patterns))
+    if all and patterns:
+        raise UsageError("--all means nothing beside names", found=" ".join(patterns))
     plugins = load_plugins()
-    catalogue = Catalogue(plugins, include_path=included(args.include_path))
-    entries = [entry for entry in catalogue.matching(args.patterns) if not entry.abstract]
-    named = [one for one in entries if one.members is None and one.name in args.patterns]
-    if args.json:
-        import json
-
+    catalogue = Catalogue(plugins, include_path=included(include_path))
+    entries = [entry for entry in catalogue.matching(patterns) if not entry.abstract]
+    named = [one for one in entries if one.members is None and one.name in patterns]
+    if json:
         benchmarks = _benchmarks_of(named, plugins)
         document = {**_document(entries, catalogue, plugins), "benchmarks": benchmarks}
-        sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+        print(dumps(document, indent=2, ensure_ascii=False))
         return 0
     pages = [one.name for one in named if _print_page(one.name, catalogue, plugins)]
     others = [one for one in entries if one.name not in pages]
-    if args.patterns:
-        _print_sections(_listed(others))
-    elif not args.all:
-        for line in overview(others, catalogue):
+    if patterns:
+        print_sections(_listed(others))
+    elif not all:
+        for line in _overview(others, catalogue):
             print(line)
     else:
         shown = folded(others)
         tags = [(tag, ", ".join(names)) for tag, names in _tags(shown).items()]
-        _print_sections([*_listed(shown), ("tags", tags)])
+        print_sections([*_listed(shown), ("tags", tags)])
     for line in (*map(str, plugins.broken), *plugins.problems, *catalogue.problems):
         print_error(line)
     return 0
@@ -136,18 +135,163 @@ def _tags(entries: Sequence[Entry]) -> dict[str, list[str]]:
 
 def _print_page(name: str, catalogue: Catalogue, plugins: Plugins) -> bool:
     """Print all that is to be known of a task; whether its file could be read so far."""
-    from harness.cli.task_page import page
-
     try:
         (task,) = catalogue.select([name]).tasks
     except HarnessError as error:
         print_error(error)
         return False
-    _print_sections(page(task, plugins))
+    print_sections(_page(task, plugins))
     return True
 
 
-def _listed(entries: Sequence[Entry]) -> list[tuple[str, list[tuple[str, str]]]]:
+def _page(task: Task, plugins: Plugins) -> Iterator[tuple[str, list[Row]]]:
+    """What there is to know of a task before it is run, as titles with rows of name and text."""
+    from harness.tasks.load import shown
+
+    yield "task", [(f"{task.name}, version {task.version}", task.description)]
+    about = {
+        "file": shown(task.file) if task.file else "",
+        "over": ", ".join(base.name for base in reversed(task.bases)),
+        "tags": ", ".join(task.tags),
+        "metrics": ", ".join(task.metrics),
+    }
+    benchmark = _benchmark(task, plugins)
+    yield "about", [(name, text) for name, text in about.items() if text]
+    yield "benchmark", [(task.benchmark, _told(benchmark) if benchmark else "")]
+    yield "options", list(_options(task, benchmark))
+    yield "roles", list(_roles(task, benchmark)) if benchmark else []
+    yield "data", list(_data(task.data))
+
+
+def _benchmark(task: Task, plugins: Plugins) -> Benchmark | None:
+    try:
+        return plugins.benchmark(task.benchmark)
+    except HarnessError as error:
+        print_error(error)
+        return None
+
+
+def _told(benchmark: Benchmark) -> str:
+    named = {"paper": benchmark.paper, "licence": benchmark.licence}
+    told = [f"{word}: {text}" for word, text in named.items() if text]
+    return "; ".join(filter(None, [benchmark.description.rstrip("."), *told]))
+
+
+def _options(task: Task, benchmark: Benchmark | None) -> Iterator[Row]:
+    """A row for each option that is not at its default, and one for all others."""
+    import msgspec
+
+    from harness.tasks.options import typed_options
+
+    values: dict[str, Any] = task.options
+    defaults: dict[str, Any] = {}
+    if benchmark is not None:
+        try:
+            values = msgspec.to_builtins(typed_options(task, benchmark.options))
+            defaults = msgspec.to_builtins(benchmark.options())
+        except HarnessError as error:
+            print_error(error)
+        except TypeError:
+            pass  # An option without a default has none to be told.
+    usual = dict(_flat(defaults))
+    at_default = []
+    for name, value in _flat(values):
+        if name not in usual:
+            yield name, value
+        elif value != usual[name]:
+            yield name, f"{value}  (default {usual[name]})"
+        else:
+            at_default.append(f"{name}={value}")
+    if at_default:
+        yield "at default", ", ".join(at_default)
+
+
+def _flat(values: Mapping[str, Any], above: str = "") -> Iterator[Row]:
+    """Every value by its path, as `--set` takes both."""
+    for name, value in values.items():
+        if isinstance(value, dict) and value:
+            yield from _flat(value, f"{above}{name}.")
+        else:
+            text = value if isinstance(value, str) else dumps(value, ensure_ascii=False)
+            yield f"{above}{name}", text
+
+
+def _roles(task: Task, benchmark: Benchmark) -> Iterator[Row]:
+    from harness.pipeline.roles import CANDIDATE, option_of
+    from harness.tasks.task import RoleSpec
+
+    asked = [role for stage in benchmark.stages for role in (*stage.roles, *stage.judges)]
+    for role in dict.fromkeys(asked):
+        stages = [one for one in benchmark.stages if role in (*one.roles, *one.judges)]
+        spec = task.roles.get(role, RoleSpec())
+        who = "--model" if role == CANDIDATE else option_of(role)
+        if spec.same_as is not None:
+            who = f"the {spec.same_as}, or {who}"
+        elif spec.default is not None:
+            who = f"{spec.default}, or {who}"
+        sampling = ", ".join(f"{name} {value}" for name, value in spec.sampling.items())
+        always = any(stage.when is None for stage in stages) or role == CANDIDATE
+        where = "" if always else "where data and options call for it"
+        yield role, "; ".join(filter(None, [who, sampling, where]))
+
+
+def _data(data: DataSpec) -> Iterator[Row]:
+    from harness.tasks.load import shown
+
+    if data.hub is not None:
+        yield "hub", data.hub.repo
+    if data.folder is not None:
+        yield "folder", shown(Path(data.folder))
+    if data.sample is not None:
+        yield "sample", "--data sample"
+    if data.size is not None:
+        yield "size", f"{data.size:,}"
+    tables = [
+        name if table.required else f"{name} (optional)" for name, table in data.tables.items()
+    ]
+    yield "tables", ", ".join(tables)
+
+
+def _overview(entries: Sequence[Entry], catalogue: Catalogue) -> Iterator[str]:
+    """The lines of the screen; of many tasks that a file makes, those that no group holds."""
+    from harness.reporting.text import clean_text
+
+    width = shutil.get_terminal_size((100, 24)).columns
+    held = {one.name: _held(one.name, catalogue) for one in entries if one.members is not None}
+    grouped = {name for names in held.values() for name in names}
+    if held:
+        yield "groups, and how many tasks each has:"
+    rows = [
+        (clean_text(one.name), f"{len(held[one.name]):,}", clean_text(one.description))
+        for one in entries
+        if one.members is not None
+    ]
+    columns = [max((len(row[column]) for row in rows), default=0) for column in (0, 1)]
+    for name, many, about in rows:
+        start = f"  {name.ljust(columns[0])}  {many.rjust(columns[1])}  "
+        room = max(width - len(start), 20)
+        yield start + (about if len(about) <= room else about[: room - 1].rstrip() + "…")
+    tasks = [one for one in entries if one.members is None]
+    alone = [one for one in tasks if one.pattern is None or one.name not in grouped]
+    if alone:
+        yield "tasks, beside those that matrices make for these groups:"
+        names = ", ".join(clean_text(one.name) for one in folded(alone))
+        yield from textwrap.wrap(
+            names, width, initial_indent="  ", subsequent_indent="  ",
+            break_long_words=False, break_on_hyphens=False,
+        )  # fmt: skip
+    yield MORE
+
+
+def _held(group: str, catalogue: Catalogue) -> tuple[str, ...]:
+    try:
+        return catalogue.tasks_of(group)
+    except HarnessError as error:
+        print_error(error)
+        return ()
+
+
+def _listed(entries: Sequence[Entry]) -> list[tuple[str, list[Row]]]:
     tasks = [(entry.name, entry.description) for entry in entries if entry.members is None]
     groups = [
         (entry.name, f"{entry.description} ({', '.join(entry.members)})".lstrip())
@@ -155,29 +299,3 @@ def _listed(entries: Sequence[Entry]) -> list[tuple[str, list[tuple[str, str]]]]
         if entry.members is not None
     ]
     return [("tasks", tasks), ("groups", groups)]
-
-
-def _print_sections(sections: Iterable[tuple[str, list[tuple[str, str]]]]) -> None:
-    for title, rows in sections:
-        if rows:
-            print(f"{title}:")
-            for line in aligned(rows):
-                print(line)
-
-
-def aligned(rows: Sequence[tuple[str, str]]) -> list[str]:
-    """Two columns, the second wrapped to the width of the terminal, which no text can steer."""
-    import shutil
-    import textwrap
-
-    from harness.reporting.text import clean_text
-
-    rows = [(clean_text(name), clean_text(text)) for name, text in rows]
-    left = max(len(name) for name, _ in rows) + 4
-    width = max(shutil.get_terminal_size((100, 24)).columns - left, 30)
-    lines = []
-    for name, text in rows:
-        first, *more = textwrap.wrap(text, width) or [""]
-        lines.append(f"  {name.ljust(left - 2)}{first}".rstrip())
-        lines.extend(" " * left + line for line in more)
-    return lines

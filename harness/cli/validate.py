@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
 from typing import TYPE_CHECKING, Any
 
-from harness.cli.errors import print_error
-from harness.cli.run import add_include_path
+from harness.cli.command import argument, command
+from harness.cli.output import print_error
+from harness.cli.run_options import include_path_option
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     from harness.errors import HarnessError
     from harness.pipeline.benchmark import Benchmark
@@ -23,33 +24,28 @@ FIRST_ROWS = 20
 """How many rows of each table of a sample are read."""
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add the command to the parser of the whole."""
-    parser = subparsers.add_parser(
-        "validate",
-        help="check task files without running them",
-        description="Check tasks and groups: their files, benchmark, options, metrics, prompts "
-        "and sample data. Names, globs, groups, tags and files, as --tasks takes them.",
-    )
-    parser.add_argument("targets", metavar="TASK|FILE", nargs="+", help="what to check")
-    add_include_path(parser)
-    parser.set_defaults(func=run)
+@command("harness validate interests", "harness validate my_task.yaml 'perrec*'")
+@argument(
+    "targets", metavar="TASK|FILE", nargs=-1, required=True, help="what to check",
+    candidates="tasks",
+)  # fmt: skip
+@include_path_option
+def validate(targets: Sequence[str], include_path: Sequence[Path]) -> int:
+    """Check tasks and groups: their files, benchmark, options, metrics, prompts and sample data.
 
-
-def run(args: argparse.Namespace) -> int:
-    """Tell what is wrong with each target; 0 where nothing is, else 2."""
-
-    from harness.cli.settle import included
+    Names, globs, groups, tags and files, as --tasks takes them.
+    """
+    from harness.cli.run_options import included
     from harness.errors import HarnessError, TaskError
     from harness.plugin_manager import load_plugins
     from harness.tasks.catalogue import Catalogue
     from harness.tasks.load import shown
 
     plugins = load_plugins()
-    checker = Checker(plugins, Catalogue(plugins, include_path=included(args.include_path)))
+    checker = Checker(plugins, Catalogue(plugins, include_path=included(include_path)))
     wrong = 0
     told: set[str] = set()
-    for target in args.targets:
+    for target in targets:
         try:
             documents = checker.documents(target)
         except HarnessError as error:

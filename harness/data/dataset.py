@@ -25,7 +25,7 @@ Origin = Literal["hub", "local", "sample"]
 SAMPLE = "sample"
 
 
-@dataclass(kw_only=True)
+@dataclass(eq=False, kw_only=True)
 class Dataset:
     """What a benchmark's `load` is given.
 

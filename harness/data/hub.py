@@ -1,26 +1,19 @@
 """Tables from the Hugging Face hub: prepared splits, or files of the repository.
 
-Data is fetched once into the library's own cache and streamed from there, so that a benchmark can
-read it twice, and again without a network. Code in a repository is never run.
+Files are fetched into the cache of `huggingface_hub` and read from there by `datasets`, so that a
+benchmark can read them twice, and again without a network. Code in a repository is never run.
 """
 
 from __future__ import annotations
 
 import glob
+import os
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.data.hub_revision import (
-    Revision,
-    prepared,
-    prepared_folder,
-    repo_folder,
-    resolve,
-    unreachable,
-)
 from harness.data.wording import listed, nearest
 from harness.errors import DataError
 from harness.hashing import digest
@@ -32,6 +25,13 @@ if TYPE_CHECKING:
     from harness.tasks.task import HubSpec, TableSpec
 
 BATCH_ROWS = 1024
+
+HUB_TIMEOUT = 15.0
+"""Seconds to wait for the hub's first answer before the cache is taken instead."""
+
+_TRUE = {"1", "true", "yes", "on"}
+_PRIVATE = "check the name; for a private data set log in (hf auth login) or set HF_TOKEN"
+_GATED = "ask for access on its page on the hub, then log in (hf auth login) or set HF_TOKEN"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,8 +77,17 @@ class OpenedHub:
     tables: Mapping[str, HubTable]
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Listing:
+    """The files of a data set at a commit; and, where the cache gave them, why the hub did not."""
+
+    files: tuple[str, ...]
+    commit: str | None = None
+    offline: str | None = None
+
+
 def open_hub(hub: HubSpec, tables: Mapping[str, TableSpec], *, task: str) -> OpenedHub:
-    """The tables of a task at one commit of a hub data set, fetched or found in the caches.
+    """The tables of a task at one commit of a hub data set, fetched or found in the cache.
 
     A table that is not required and has no place there is left out.
     """
@@ -90,157 +99,163 @@ def open_hub(hub: HubSpec, tables: Mapping[str, TableSpec], *, task: str) -> Ope
                 expected="`split` or `hub_files` in the task's table",
                 hint="give the data with --data, or mend the task file",
             )
-    revision = resolve(hub, task=task)
-    builder: Any = None
-    opened = {}
-    for name, table in placed.items():
-        if table.hub_files:
-            opened[name] = _files(hub, table.hub_files, revision, name=name, task=task)
-        else:
-            if builder is None:
-                builder = _builder(hub, revision, task=task)
-            opened[name] = _split(hub, builder, str(table.split), revision, task=task)
+    listing = _listing(hub, task=task)
+    chosen = {
+        name: _fitting(hub, table.hub_files, listing.files, table=name, task=task)
+        for name, table in placed.items()
+        if table.hub_files
+    }
+    # Which files make a split is known to `datasets` alone, so a split needs all of them.
+    whole = len(chosen) < len(placed)
+    wanted = None if whole else [one for files in chosen.values() for one in files]
+    folder = _snapshot(hub, wanted, listing, task=task)
+    commit = folder.name
+    builder = _builder(hub, folder, task=task) if whole else None
+    opened = {
+        name: _files(hub, folder, chosen[name])
+        if name in chosen
+        else _split(hub, builder, str(table.split), commit, task=task)
+        for name, table in placed.items()
+    }
     about = {
         "repo": hub.repo,
         "config": builder.config.name if builder is not None else hub.config,
         "asked_revision": hub.revision,
-        "revision": revision.commit,
-        "offline": revision.offline,
+        "revision": commit,
+        "offline": listing.offline,
     }
     return OpenedHub(about=about, tables=opened)
 
 
-def _files(
-    hub: HubSpec, patterns: tuple[str, ...], revision: Revision, *, name: str, task: str
-) -> HubTable:
+def offline_by_setting() -> str | None:
+    """Why the hub is not asked, where the environment says so."""
+    from huggingface_hub import constants
+
+    if constants.HF_HUB_OFFLINE:
+        return "the hub was not asked, because HF_HUB_OFFLINE is set"
+    if os.environ.get("HF_DATASETS_OFFLINE", "").lower() in _TRUE:
+        return "the hub was not asked, because HF_DATASETS_OFFLINE is set"
+    return None
+
+
+def endpoint() -> str:
+    """The address of the hub."""
+    from huggingface_hub import constants
+
+    return constants.ENDPOINT
+
+
+def _listing(hub: HubSpec, *, task: str) -> _Listing:
+    """What a data set holds at the task's revision.
+
+    A hub that says no is an error. A hub that cannot be reached is none while the cache can serve.
+    """
+    from huggingface_hub import HfApi, constants, errors, get_cached_repo_tree
+
+    offline = offline_by_setting()
+    if offline is None:
+        # The library raises whatever its transport raises: all of it means that no answer came.
+        try:
+            info = HfApi().dataset_info(hub.repo, revision=hub.revision, timeout=HUB_TIMEOUT)
+            files = tuple(sorted(file.rfilename for file in info.siblings or ()))
+            return _Listing(files=files, commit=info.sha)
+        except errors.GatedRepoError as error:
+            raise _refused(hub, task, "access must be asked for first", _GATED) from error
+        except errors.RepositoryNotFoundError as error:
+            raise _refused(hub, task, "it is not there, or is private", _PRIVATE) from error
+        except errors.RevisionNotFoundError as error:
+            raise _refused(
+                hub, task, f"it has no revision '{hub.revision}'", "mend the task's revision"
+            ) from error
+        except errors.HFValidationError as error:
+            raise _refused(hub, task, str(error), "mend the task's `data.hub.repo`") from error
+        except Exception as error:
+            offline = f"{endpoint()} could not be reached: {_first_line(error)}"
+    try:
+        tree = get_cached_repo_tree(hub.repo, repo_type="dataset", revision=hub.revision)
+    except errors.CachedRepoTreeNotFoundError as error:
+        looked = f"looked in {constants.HF_HUB_CACHE}"
+        raise _unreachable(hub, offline, looked, task=task) from error
+    return _Listing(files=tuple(sorted(file.path for file in tree)), offline=offline)
+
+
+def _fitting(
+    hub: HubSpec, patterns: Sequence[str], listing: Sequence[str], *, table: str, task: str
+) -> list[str]:
+    """The files of a data set that patterns mean, each once, in the patterns' order."""
+    chosen: dict[str, None] = {}
+    for pattern in patterns:
+        fits = _translated(pattern)
+        found = [one for one in listing if fits.fullmatch(one)]
+        if not found:
+            raise DataError(
+                f"no file of the hub's '{hub.repo}' fits '{pattern}' (table '{table}')",
+                found=f"files {listed(listing)} at revision {hub.revision or 'main'}",
+                hint=f"mend `hub_files` of task '{task}'",
+            )
+        chosen.update(dict.fromkeys(found))
+    return list(chosen)
+
+
+def _snapshot(hub: HubSpec, files: Sequence[str] | None, listing: _Listing, *, task: str) -> Path:
+    """The folder of one commit in the hub's cache, named by that commit, with these files or all.
+
+    It is asked for by the task's own revision, so that the cache notes which commit a branch means.
+    """
     from huggingface_hub import snapshot_download
 
-    chosen: list[str] = []
-    for pattern in patterns:
-        chosen += [
-            one
-            for one in _fitting(hub, pattern, revision, name=name, task=task)
-            if one not in chosen
-        ]
-    folder = repo_folder(hub.repo) / "snapshots" / revision.commit
-    if revision.offline is None:
-        # The library raises whatever its transport raises, so all of it is told in one way here.
-        try:
+    # The library raises whatever its transport raises, so all of it becomes one error here.
+    try:
+        folder = Path(
             snapshot_download(
                 hub.repo,
                 repo_type="dataset",
-                revision=revision.commit,
-                allow_patterns=[glob.escape(one) for one in chosen],
+                revision=hub.revision,
+                allow_patterns=None if files is None else [glob.escape(one) for one in files],
+                local_files_only=listing.offline is not None,
             )
-        except Exception as error:
-            raise _failed(hub, f"{listed(chosen)} could not be had", error, task=task) from error
-    paths = tuple(folder / one for one in chosen)
-    absent = [one for one, path in zip(chosen, paths, strict=True) if not path.is_file()]
-    if absent:
-        looked = f"{folder} lacks {listed(absent)}"
-        raise unreachable(hub, revision.offline or "the download ended", looked, task=task)
+        )
+    except Exception as error:
+        if listing.offline:
+            raise _unreachable(hub, listing.offline, _first_line(error), task=task) from error
+        raise _failed(hub, "its files could not be had", error, task=task) from error
+    if listing.commit not in (None, folder.name):
+        # A branch that moved in between, or a hub that went away: the library takes what is cached.
+        raise DataError(
+            f"task '{task}': the hub gave another revision of '{hub.repo}' than it named",
+            found=f"revision {folder.name}",
+            expected=f"revision {listing.commit}",
+            hint="run again when the hub can be reached, or give the data with --data",
+        )
+    return folder
+
+
+def _files(hub: HubSpec, folder: Path, files: Sequence[str]) -> HubTable:
+    paths = tuple(folder / one for one in files)
     described = {
-        "fingerprint": digest([hub.repo, revision.commit, chosen]),
+        "fingerprint": digest([hub.repo, folder.name, list(files)]),
         "files": [
             {"file": one, "bytes": path.stat().st_size}
-            for one, path in zip(chosen, paths, strict=True)
+            for one, path in zip(files, paths, strict=True)
         ],
     }
     return HubTable(described=described, files=paths)
 
 
-def _fitting(hub: HubSpec, pattern: str, revision: Revision, *, name: str, task: str) -> list[str]:
-    """The files of a repository that a pattern means; a plain name needs no list of them."""
-    if revision.files is None:
-        if not glob.has_magic(pattern):
-            return [pattern]
-        looked = f"{repo_folder(hub.repo)} has no list of files to hold '{pattern}' against"
-        raise unreachable(hub, str(revision.offline), looked, task=task)
-    fits = _translated(pattern)
-    found = [one for one in revision.files if fits.fullmatch(one)]
-    if not found:
-        raise DataError(
-            f"no file of the hub's '{hub.repo}' fits '{pattern}' (table '{name}')",
-            found=f"files {listed(revision.files)} at revision {revision.commit}",
-            hint=f"mend `hub_files` of task '{task}'",
-        )
-    return found
-
-
-def _builder(hub: HubSpec, revision: Revision, *, task: str) -> Any:
-    """The library's builder of one configuration at one commit, with its splits prepared."""
+def _builder(hub: HubSpec, folder: Path, *, task: str) -> Any:
+    """The library's builder of one configuration, with its splits prepared."""
     import datasets
 
-    if revision.offline:
-        ready = prepared(hub.repo, revision.commit)
-        if ready:
-            return _prepared_builder(hub, ready, revision, task=task)
-        path = str(_whole_snapshot(hub, revision, task=task))
-    else:
-        path = f"hf://datasets/{hub.repo}"
-    pinned = None if revision.offline else revision.commit
-    # The library raises whatever its readers raise, so all of it is told in one way here.
+    # The library raises whatever its readers raise, so all of it becomes one error here.
     try:
-        builder = datasets.load_dataset_builder(path, name=hub.config, revision=pinned)
+        builder = datasets.load_dataset_builder(str(folder), name=hub.config)
         builder.download_and_prepare()
     except Exception as error:
         raise _failed(hub, "the datasets library cannot prepare it", error, task=task) from error
-    if pinned is not None and builder.hash != pinned:
-        raise DataError(
-            f"task '{task}': the hub went away, and another revision of '{hub.repo}' was cached",
-            found=f"revision {builder.hash}",
-            expected=f"revision {pinned}",
-            hint="run again when the hub can be reached, or give the data with --data",
-        )
     return builder
 
 
-def _whole_snapshot(hub: HubSpec, revision: Revision, *, task: str) -> Path:
-    """The cached files of a commit, if they are known to be all: some would be a smaller set."""
-    folder = repo_folder(hub.repo) / "snapshots" / revision.commit
-    if revision.files is None:
-        looked = f"looked in {prepared_folder(hub.repo)}; nothing tells whether {folder} is whole"
-        raise unreachable(hub, str(revision.offline), looked, task=task)
-    absent = [one for one in revision.files if not (folder / one).is_file()]
-    if absent:
-        looked = f"looked in {prepared_folder(hub.repo)}; {folder} lacks {listed(absent)}"
-        raise unreachable(hub, str(revision.offline), looked, task=task)
-    return folder
-
-
-def _prepared_builder(
-    hub: HubSpec, ready: Mapping[str, str], revision: Revision, *, task: str
-) -> Any:
-    """The builder of what is cached. The library's own choice would be its newest copy of any
-    revision, so the commit is named here."""
-    from datasets.packaged_modules.cache.cache import (  # type: ignore[import-untyped]
-        Cache,
-    )
-
-    config = hub.config or ("default" if "default" in ready else None)
-    if config is None and len(ready) == 1:
-        config = next(iter(ready))
-    if config is None or config not in ready:
-        raise unreachable(
-            hub,
-            str(revision.offline),
-            f"of revision {revision.commit} the cache holds the configurations {listed(ready)}"
-            + (f", not '{config}'" if config else ", and the task names none"),
-            task=task,
-        )
-    try:
-        return Cache(
-            repo_id=hub.repo,
-            dataset_name=hub.repo.split("/")[-1],
-            config_name=config,
-            version=ready[config],
-            hash=revision.commit,
-        )
-    except Exception as error:
-        raise _failed(hub, "its cached copy cannot be read", error, task=task) from error
-
-
-def _split(hub: HubSpec, builder: Any, split: str, revision: Revision, *, task: str) -> HubTable:
+def _split(hub: HubSpec, builder: Any, split: str, commit: str, *, task: str) -> HubTable:
     names = list(builder.info.splits or ())
     if split.partition("[")[0] not in names:
         near = nearest(split, names)
@@ -254,9 +269,9 @@ def _split(hub: HubSpec, builder: Any, split: str, revision: Revision, *, task: 
         rows = builder.as_dataset(split=split)
     except Exception as error:
         raise _failed(hub, f"split '{split}' cannot be read", error, task=task) from error
-    label = f"{hub.repo}@{revision.commit[:10]} ({builder.config.name}, {split})"
+    label = f"{hub.repo}@{commit[:10]} ({builder.config.name}, {split})"
     described = {
-        "fingerprint": digest([hub.repo, revision.commit, builder.config.name, split]),
+        "fingerprint": digest([hub.repo, commit, builder.config.name, split]),
         "split": split,
         "rows": len(rows),
     }
@@ -267,12 +282,34 @@ def _failed(hub: HubSpec, problem: str, error: Exception, *, task: str) -> DataE
     deepest: BaseException = error
     while deepest.__cause__ is not None:
         deepest = deepest.__cause__
-    lines = str(deepest).strip().splitlines() or [""]
     return DataError(
         f"task '{task}': the hub's data set '{hub.repo}': {problem}",
-        found=f"{type(deepest).__name__}: {lines[0]}",
+        found=f"{type(deepest).__name__}: {_first_line(deepest)}",
         hint="give a local copy with --data FILE or --data DIR",
     )
+
+
+def _refused(hub: HubSpec, task: str, why: str, hint: str) -> DataError:
+    return DataError(
+        f"task '{task}': the hub does not give out the data set '{hub.repo}'",
+        where=endpoint(),
+        found=why,
+        hint=f"{hint}; or give the data with --data",
+    )
+
+
+def _unreachable(hub: HubSpec, why: str, looked: str, *, task: str) -> DataError:
+    wanted = f"'{hub.repo}'" + (f" at revision '{hub.revision}'" if hub.revision else "")
+    return DataError(
+        f"task '{task}' needs the hub's data set {wanted}, which is neither reachable nor cached",
+        found=f"{why}; {looked}",
+        expected="a way to the hub, or a cache that an earlier run with a way filled",
+        hint="give a local copy with --data FILE or --data DIR, or run once with a network",
+    )
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [""])[0]
 
 
 def _translated(pattern: str) -> re.Pattern[str]:

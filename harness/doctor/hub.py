@@ -18,7 +18,7 @@ def hub() -> Iterator[Finding]:
     """Whether the hub answers, or is not asked at all, and whether a token would be sent."""
     from huggingface_hub import get_token
 
-    from harness.data.hub_revision import endpoint, offline_by_setting
+    from harness.data.hub import endpoint, offline_by_setting
 
     token = "a token is set" if get_token() else "no token is set, so what is public can be had"
     offline = offline_by_setting()

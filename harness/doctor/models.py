@@ -12,17 +12,10 @@ from harness.doctor.looking import Check, in_thread
 from harness.errors import HarnessError, UsageError
 from harness.findings import Finding, bad, bad_by, doubtful, good
 from harness.hashing import digest
-from harness.models import (
-    CallError,
-    Examinable,
-    Message,
-    Model,
-    Request,
-    Sampling,
-    StartsServer,
-)
-from harness.pipeline.roles import RoleBinder, Spec
+from harness.models import CallError, Message, Model, Request, Sampling
+from harness.pipeline.roles import RoleBinder
 from harness.pipeline.settings import RunSettings
+from harness.pipeline.specs import Spec
 from harness.plugin_manager import Plugins
 
 QUESTION = Request(
@@ -83,7 +76,7 @@ async def _roles(
         binding = await in_thread(lambda: binder.bind_given(roles[0]))
     except UsageError as error:
         return [bad_by(about, placed(error))]
-    models = list({id(model): model for model in binding.models}.values())
+    models = list(dict.fromkeys(binding.models))
     if not models:
         return [good(about, f"{binding.label} judges by rule, and asks no model")]
     found = await asyncio.gather(*(_model(model, ask=ask) for model in models))
@@ -96,9 +89,9 @@ async def _roles(
 
 
 async def _model(model: Model, *, ask: bool) -> list[Finding]:
-    name = f"{model.identity.kind}:{model.identity.name}"
+    name = model.identity.label
     try:
-        found = list(await model.examine()) if isinstance(model, Examinable) else []
+        found = list(await model.check())
     except HarnessError as error:
         return [bad_by(name, error)]
     if not found:
@@ -118,11 +111,13 @@ async def _model(model: Model, *, ask: bool) -> list[Finding]:
 async def asked(model: Model) -> Finding:
     """What becomes of one small question."""
     about = "question"
-    if isinstance(model, StartsServer):
-        return doubtful(
-            about, "not asked: its server would have to be started for it", "a run with --limit 1"
-        )
     try:
+        if await in_thread(model.server_command) is not None:
+            return doubtful(
+                about,
+                "not asked: its server would have to be started for it",
+                "a run with --limit 1",
+            )
         async with asyncio.timeout(ASK_SECONDS):
             await model.open()
             try:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal
 
 import msgspec
 
@@ -100,7 +101,7 @@ class CallError(Exception):
         retry_after: float | None = None,
         usage: Usage | None = None,
     ) -> None:
-        super().__init__(f"{cause}: {detail}")
+        super().__init__(cause, detail)
         self.cause = cause
         self.detail = detail
         self.retryable = retryable
@@ -108,6 +109,9 @@ class CallError(Exception):
         self.status = status
         self.retry_after = retry_after
         self.usage = usage
+
+    def __str__(self) -> str:
+        return f"{self.cause}: {self.detail}"
 
 
 class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -119,88 +123,176 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
     structured: bool = False
 
 
-class Model(Protocol):
-    """A model bound to a role. Made cheaply; `open` does what is slow.
+class BatchStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How far a batch is.
 
-    `concurrency` is how many requests it wants in flight at most. `occupies` names what only one
-    open model at a time may hold (a GPU); None for models that stand beside any other. Of several
-    models of one identity that occupy the same, the first answers for all.
+    `state` is the service's word for it, `ended` whether all answers that will come are there.
+    `done` and `failed` count requests out of `total`. `expires_at` is in seconds since 1970,
+    `problem` why the service refused the whole batch.
     """
 
-    @property
-    def identity(self) -> Identity: ...
-
-    @property
-    def concurrency(self) -> int: ...
-
-    @property
-    def occupies(self) -> str | None: ...
-
-    async def open(self) -> None:
-        """Make ready to answer; called once before the first request that the store misses."""
-
-    async def close(self) -> None:
-        """Give everything back; may be opened again."""
-
-    async def ask(self, request: Request) -> Reply:
-        """Answer one request, once, without retries; raises CallError."""
-        ...
+    state: str
+    ended: bool
+    total: int = 0
+    done: int = 0
+    failed: int = 0
+    expires_at: int | None = None
+    problem: str | None = None
 
 
-@runtime_checkable
-class Demanding(Protocol):
-    """A model that cannot be opened without something its user gives, such as a key."""
+class Batches(ABC):
+    """A service that answers files of requests:
 
-    def demand(self) -> None:
-        """Raise the error that `open` would raise for want of it; at once, and asking nobody."""
+        file_id = batches.upload(Path("requests.jsonl"))
+        batch_id = batches.create(file_id, "/v1/chat/completions")
+        if batches.status(batch_id).ended:
+            Path("answers.jsonl").write_bytes(b"".join(batches.answers(batch_id)))
 
+    Every method raises HarnessError where the service refuses or cannot be reached.
+    """
 
-@runtime_checkable
-class Logging(Protocol):
-    """A model that has more to say than its answers, such as one that starts a server."""
+    @abstractmethod
+    def upload(self, path: Path) -> str:
+        """The service's id of a file of requests that it now has."""
 
-    def log_to(self, folder: Path, tell: Callable[[str], None]) -> None:
-        """Learn, before `open`, where logs are kept and how to show a line to the user.
+    @abstractmethod
+    def create(self, file_id: str, endpoint: str) -> str:
+        """The id of a new batch of that file; `endpoint` is the `url` of its lines."""
 
-        The folder is that of a run, and is made by whoever writes to it first.
+    @abstractmethod
+    def find(self, file_id: str) -> str | None:
+        """The id of the batch that was created of that file; None where there is none.
+
+        Asked where a session ended between `upload` and the answer to `create`.
         """
 
+    @abstractmethod
+    def status(self, batch_id: str) -> BatchStatus:
+        """How far the batch is."""
 
-@runtime_checkable
-class StartsServer(Protocol):
-    """A model that starts a server of its own."""
-
-    def server_command(self) -> Sequence[str]:
-        """The command line that starts it, for the user to look at."""
-        ...
-
-
-@runtime_checkable
-class Reporting(Protocol):
-    """A model that learns something of its server that a reader of its answers must know."""
-
-    def report(self) -> dict[str, Any]:
-        """What it has learnt so far, for the manifest; empty where nothing."""
-        ...
+    @abstractmethod
+    def answers(self, batch_id: str) -> Iterator[bytes]:
+        """The lines of an ended batch, answers and failures, in pieces of any size."""
 
 
-@runtime_checkable
-class Examinable(Protocol):
-    """A model that can tell, before it is opened, whether it would answer; for `harness doctor`."""
+class Model(ABC):
+    """A model bound to a role. Made cheaply; `open` does what is slow.
 
-    async def examine(self) -> Sequence[Finding]:
-        """What a look of a few seconds finds that costs nothing and changes nothing."""
-        ...
+    A model of your own sets `identity` and answers in `ask`; everything else has a default:
 
+        class Parrot(Model):
+            def __init__(self, settings: ModelSettings) -> None:
+                self.identity = Identity(kind="parrot", name="parrot")
+                self.concurrency = settings.concurrency or self.concurrency
 
-@runtime_checkable
-class TakesBatches(Protocol):
-    """A model whose questions may also be sent as lines of a file, in the OpenAI batch format."""
+            async def ask(self, request: Request) -> Reply:
+                return Reply(text=request.messages[-1].content)
+
+    A model is equal to itself alone, so that it can be a key of a dictionary.
+    """
+
+    identity: Identity
+    """All that decides the answers: `Identity(kind="acme", name="small", details={…})`.
+
+    Of several models of one identity that occupy the same, the first answers for all.
+    """
+
+    concurrency: int = 64
+    """How many requests the model wants in flight at most."""
+
+    occupies: str | None = None
+    """What only one open model at a time may hold, such as "gpu"; None where nothing is shared."""
+
+    takes_batches: bool = False
+    """Whether requests may also be sent as lines of a file: see `batch_line`, `read_batch`."""
+
+    log_folder: Path | None = None
+    """Where logs belong, None outside a run. Whoever writes to it first makes it."""
+
+    _show: Callable[[str], None] | None = None
+
+    def require(self) -> None:  # noqa: B027 - most need nothing
+        """Raise the error that `open` would raise for want of a key; at once, and asking nobody.
+
+        Called before the first model of a run opens that costs anything:
+
+            def require(self) -> None:
+                if "ACME_KEY" not in os.environ:
+                    raise UsageError("the environment holds no ACME_KEY", where="acme:small")
+        """
+
+    def attach_log(self, folder: Path, show: Callable[[str], None]) -> None:
+        """Set `log_folder`, and what `show` calls; done before `open`.
+
+        `model.attach_log(Path("runs/…/engines"), print)`
+        """
+        self.log_folder, self._show = folder, show
+
+    def show(self, text: str) -> None:
+        """Show a line to the user of the run; nobody sees it outside one.
+
+        `self.show(f"{self.identity.label}: weights loaded")`
+        """
+        if self._show is not None:
+            self._show(text)
+
+    async def open(self) -> None:  # noqa: B027 - most need nothing
+        """Make ready to answer; called once before the first request that the store misses.
+
+        `self._session = aiohttp.ClientSession()`
+        """
+
+    async def close(self) -> None:  # noqa: B027 - most need nothing
+        """Give everything back; may be opened again.
+
+        `await self._session.close()`
+        """
+
+    @abstractmethod
+    async def ask(self, request: Request) -> Reply:
+        """Answer one request, once, without retries; raises CallError.
+
+        `reply = await model.ask(Request(messages=(Message("user", "Hello"),), …))`
+        """
 
     def batch_line(self, request: Request) -> dict[str, Any]:
-        """What a line says of a request beside its `custom_id`: method, url and body."""
-        ...
+        """What a line of a batch holds besides its `custom_id`, where `takes_batches` is true.
+
+        `{"method": "POST", "url": "/v1/chat/completions", "body": {…}}`, as OpenAI takes it.
+        """
+        raise NotImplementedError
 
     def read_batch(self, status: int, body: object) -> Reply:
-        """The reply in an answered line's status and body; raises CallError where it holds none."""
-        ...
+        """The reply in an answered line's status and body; raises CallError where it holds none.
+
+        `reply = model.read_batch(200, line["response"]["body"])`
+        """
+        raise NotImplementedError
+
+    def batches(self) -> Batches | None:
+        """The service that lines of `batch_line` are sent to; None where others send them.
+
+        `return AcmeBatches(key=os.environ["ACME_KEY"])`, for `harness batch submit`.
+        """
+        return None
+
+    def server_command(self) -> Sequence[str] | None:
+        """The command line of the server that the model starts; None where it starts none.
+
+        `["acme-serve", "--weights", "weights/small"]`, for `--print_server_command`.
+        """
+        return None
+
+    def report(self) -> dict[str, Any]:
+        """What the model has learnt of its server so far, for the manifest; empty where nothing.
+
+        `{"system_role": False}`
+        """
+        return {}
+
+    async def check(self) -> Sequence[Finding]:
+        """What `harness doctor` shows of a model that is not open: found in seconds, at no cost.
+
+        `[good("server", "answers"), bad("key", "ACME_KEY is not set", "set it")]`
+        """
+        return ()

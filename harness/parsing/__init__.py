@@ -1,7 +1,9 @@
 """From a model's text to a value, by a ladder whose rung is recorded."""
 
-from harness.parsing.ladder import LADDER_VERSION, JsonReader, TextReader
+from harness.parsing.ladder import LADDER_VERSION, JsonReader, TextReader, last_object
 from harness.parsing.reader import Reader
 from harness.parsing.reasoning import split_reasoning
 
-__all__ = ["LADDER_VERSION", "JsonReader", "Reader", "TextReader", "split_reasoning"]
+__all__ = [
+    "LADDER_VERSION", "JsonReader", "Reader", "TextReader", "last_object", "split_reasoning",
+]  # fmt: skip

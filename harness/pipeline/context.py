@@ -81,8 +81,7 @@ class StageContext:
     def models(self) -> tuple[Model, ...]:
         """The models the stage may ask, without repeats, its first role's first."""
         roles = (*self.stage.roles, *self.stage.judges)
-        models = (model for role in roles for model in self.bindings[role].models)
-        return tuple({id(model): model for model in models}.values())
+        return tuple(dict.fromkeys(model for role in roles for model in self.bindings[role].models))
 
     @functools.cached_property
     def by_rule(self) -> frozenset[str]:
@@ -119,12 +118,12 @@ class StageContext:
             )
         return judge
 
-    def members(self, role: str) -> dict[int, str]:
-        """What each model of a judge's role is called, by its `id`; "" where there is but one."""
+    def members(self, role: str) -> dict[Model, str]:
+        """What each model of a judge's role is called; "" where there is but one."""
         binding = self._binding(role)
         if binding.members:
-            return {id(model): one.label for one in binding.members for model in one.models}
-        return {id(model): "" for model in binding.models}
+            return {model: one.label for one in binding.members for model in one.models}
+        return dict.fromkeys(binding.models, "")
 
     def template(self, prompt: str, role: str) -> Template:
         """The template of that prompt for that role."""

@@ -234,11 +234,11 @@ class _Call:
 class _JudgesAsk:
     """What a judge asks with: its own models and no others. Notes the calls and the votes."""
 
-    def __init__(self, ask: Any, role: str, members: Mapping[int, str]) -> None:
+    def __init__(self, ask: Any, role: str, members: Mapping[Model, str]) -> None:
         self._ask = ask
         self._role = role
         self._members = members
-        self._calls: dict[int, list[CallRecord]] = {model: [] for model in members}
+        self._calls: dict[Model, list[CallRecord]] = {model: [] for model in members}
         self.votes: list[Vote] = []
 
     async def __call__(
@@ -251,16 +251,16 @@ class _JudgesAsk:
         tries: int,
         corrected: bool = False,
     ) -> Parsed[T] | Unreadable | CallFailed:
-        if id(model) not in self._members:
+        if model not in self._members:
             raise PluginError(
                 f"the judge of the role {self._role!r} asks a model that is not its own",
                 found=f"{model.identity.kind}:{model.identity.name}",
                 expected="one of its `models`",
             )
-        call = _Call(role=self._role, model=model, member=self._members[id(model)])
+        call = _Call(role=self._role, model=model, member=self._members[model])
         found: Parsed[T] | Unreadable | CallFailed = await self._ask(
             call, prompt, variables, read=read, tries=tries, corrected=corrected,
-            into=self._calls[id(model)],
+            into=self._calls[model],
         )  # fmt: skip
         return found
 

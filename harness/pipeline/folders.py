@@ -20,8 +20,9 @@ from harness.hashing import digest
 from harness.pipeline.context import StageContext
 from harness.pipeline.preparation import Prepared, PreparedTask
 from harness.pipeline.progress import Display
-from harness.pipeline.roles import CANDIDATE, Spec, players_of
+from harness.pipeline.roles import CANDIDATE, players_of
 from harness.pipeline.settings import RunSettings
+from harness.pipeline.specs import Spec
 from harness.redaction import redacted_args, without_key_material
 from harness.results.folder import LOCK, RunFolder
 from harness.results.manifest import (
@@ -139,8 +140,7 @@ def _tell_notes(prepared: Prepared, display: Display) -> None:
     """Say once what is shared between roles, and of each dataset what its benchmark noted."""
     for note in prepared.notes:
         display.tell(note)
-    datasets = {id(each.dataset): each.dataset for each in prepared.tasks}
-    for dataset in datasets.values():
+    for dataset in dict.fromkeys(each.dataset for each in prepared.tasks):
         for fact in dataset.noted:
             display.tell(f"{dataset.task}: {fact}")
 

@@ -13,7 +13,7 @@ import msgspec
 from harness.calls.mailbox import Arrived, Mailbox
 from harness.calls.store import Store
 from harness.errors import DataError, UsageError
-from harness.models import CallError, TakesBatches
+from harness.models import CallError, Model
 from harness.outcomes import CallFailed
 from harness.pipeline.outbox import Asked, asked_in
 from harness.pipeline.roles import RoleBinder, players_of
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 NAMED = 3
 """How many of the lines that cannot be taken in an error names."""
 
-Reader = Callable[[Asked], TakesBatches]
+ModelOf = Callable[[Asked], Model]
+"""From a question to the model that was to answer it."""
 
 
 class Intake(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,14 +57,14 @@ def take_in(folder: RunFolder, files: Sequence[Path], plugins: Plugins) -> Intak
         raise DataError(
             "this run has asked nothing in batches",
             where=str(folder.path),
-            hint="`harness requests` writes the questions of a run down",
+            hint="`harness batch write` writes the questions of a run down",
         )
     _refuse_foreign(files, asked)
-    model_of = _models(manifest, plugins)
+    model_of = models_of(manifest, plugins)
     store = Store.open(folder.answers)
     try:
         mailbox = Mailbox(store)
-        known = {key for key in asked if mailbox.answer(key) is not None}
+        known = _answered(mailbox, asked)
         causes: dict[str, str | None] = {}
         failed: dict[str, str] = {}
         again = set()
@@ -89,6 +90,21 @@ def take_in(folder: RunFolder, files: Sequence[Path], plugins: Plugins) -> Intak
         known=len(again),
         waiting=len(asked) - len(known) - len(causes),
     )
+
+
+def answered(folder: RunFolder) -> set[str]:
+    """The keys of the questions that have an answer in the run folder."""
+    if not folder.answers.exists():
+        return set()
+    store = Store.open(folder.answers)
+    try:
+        return _answered(Mailbox(store), asked_in(folder.asked))
+    finally:
+        store.close()
+
+
+def _answered(mailbox: Mailbox, keys: Iterable[str]) -> set[str]:
+    return {key for key in keys if mailbox.answer(key) is not None}
 
 
 def _refuse_foreign(files: Iterable[Path], asked: Mapping[str, Asked]) -> None:
@@ -118,7 +134,7 @@ def _refuse_foreign(files: Iterable[Path], asked: Mapping[str, Asked]) -> None:
             f"{_lines_that(len(strange), 'answer')} nothing that this run asked; "
             "nothing was taken in",
             found=_some(strange),
-            expected="a custom_id that `harness requests` wrote for this run",
+            expected="a custom_id that `harness batch write` wrote for this run",
             hint="give each run the answers to its own requests",
         )
 
@@ -171,7 +187,7 @@ def _problem_with(line: Any) -> str | None:
     return None if line.get("error") else "neither a response nor an error"
 
 
-def _meaning(line: dict[str, Any], model: TakesBatches) -> Arrived | CallError:
+def _meaning(line: dict[str, Any], model: Model) -> Arrived | CallError:
     """What a line says: a reply, a failure that asking again cannot mend, or one that it may."""
     response, error = line.get("response"), line.get("error")
     if not isinstance(response, dict):
@@ -185,15 +201,15 @@ def _meaning(line: dict[str, Any], model: TakesBatches) -> Arrived | CallError:
         return Arrived(failure=CallFailed(failure.cause, failure.detail))
 
 
-def _models(manifest: Manifest, plugins: Plugins) -> Reader:
+def models_of(manifest: Manifest, plugins: Plugins) -> ModelOf:
     """The models that the run's roles are bound to, as its manifest tells; found when wanted."""
     settings = msgspec.convert(
         manifest.settings, RunSettings, dec_hook=lambda kind, value: kind(value)
     )
     binder = RoleBinder(settings, plugins)
-    found: dict[tuple[str, str], TakesBatches] = {}
+    found: dict[tuple[str, str], Model] = {}
 
-    def model_of(asked: Asked) -> TakesBatches:
+    def model_of(asked: Asked) -> Model:
         place = (asked.task, asked.role)
         if place not in found:
             entry = manifest.tasks[asked.task]
@@ -202,7 +218,7 @@ def _models(manifest: Manifest, plugins: Plugins) -> Reader:
             kept = {stage.name for stage in entry.stages}
             stages = [stage for stage in benchmark.stages if stage.name in kept]
             model = players_of(binder.bind(task, benchmark, stages))[asked.role].model
-            assert isinstance(model, TakesBatches), "only such models' questions are written down"
+            assert model is not None, "only models' questions are written down"
             found[place] = model
         return found[place]
 

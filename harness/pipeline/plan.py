@@ -50,7 +50,7 @@ class Plan:
 
     runs: Sequence[StageRun]
     resource: Callable[[Model], str | None]
-    _held: dict[str, frozenset[int]] = field(default_factory=dict)
+    _held: dict[str, frozenset[Model]] = field(default_factory=dict)
 
     def admit(self) -> list[StageRun]:
         """The stages to start now, marked as running: first all that the open engines serve."""
@@ -109,12 +109,12 @@ class Plan:
             and not any((run.task, name) in not_done for name in run.context.stage.after)
         ]
 
-    def _needs(self, run: StageRun) -> dict[str, frozenset[int]]:
-        needs: dict[str, set[int]] = {}
+    def _needs(self, run: StageRun) -> dict[str, frozenset[Model]]:
+        needs: dict[str, set[Model]] = {}
         for model in run.context.models:
             resource = self.resource(model)
             if resource is not None:
-                needs.setdefault(resource, set()).add(id(model))
+                needs.setdefault(resource, set()).add(model)
         return {resource: frozenset(models) for resource, models in needs.items()}
 
     def _served(self, run: StageRun) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 
-@dataclass(kw_only=True)
+@dataclass(eq=False, kw_only=True)
 class StageProgress:
     """The counters of one stage of one task; times are `time.monotonic()` seconds.
 

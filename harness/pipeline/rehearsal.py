@@ -21,7 +21,7 @@ from harness.calls.prices import price_of
 from harness.errors import PluginError, PromptError
 from harness.hashing import stable_int
 from harness.judging import Ask, Judge, JudgeParts, Question, Verdict
-from harness.models import CallError, Identity, Message, Reply, Request
+from harness.models import CallError, Identity, Message, Model, Reply, Request
 from harness.outcomes import Broken, NoVerdict, problem_in
 from harness.pipeline.benchmark import Item
 from harness.pipeline.context import StageContext
@@ -125,8 +125,8 @@ class _Users:
         )
 
 
-@dataclass
-class _Understudy:
+@dataclass(eq=False)
+class _Understudy(Model):
     """Stands in for every model of a task: notes what it is asked, answers as the baseline does."""
 
     plugins: Plugins
@@ -134,14 +134,7 @@ class _Understudy:
         default_factory=lambda: Identity(kind="rehearsal", name="rehearsal", scope="call")
     )
     concurrency: int = 1
-    occupies: str | None = None
     asked: dict[tuple[str, str], _Asked] = field(default_factory=lambda: defaultdict(_Asked))
-
-    async def open(self) -> None:
-        """Nothing to make ready."""
-
-    async def close(self) -> None:
-        """Nothing to give back."""
 
     async def ask(self, request: Request) -> Reply:
         topic = request.topic

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -13,6 +12,7 @@ from harness.hashing import digest
 from harness.judging import Judge, JudgeParts, Member
 from harness.models import Model, ModelSettings
 from harness.pipeline.benchmark import Benchmark, Stage
+from harness.pipeline.specs import Spec, parse_spec, split_members
 from harness.tasks.task import Task
 
 if TYPE_CHECKING:
@@ -86,21 +86,6 @@ def players_of(bindings: Mapping[str, Binding]) -> dict[str, Binding]:
     return players
 
 
-@dataclass(frozen=True, kw_only=True)
-class Spec:
-    """A model or judge as the user or a task names it; `rest` is what stands behind the kind."""
-
-    kind: str
-    args: Mapping[str, str]
-    rest: str = ""
-
-    @property
-    def label(self) -> str:
-        """What a table calls it: the kind and the model's name."""
-        name = self.args.get("model") or self.args.get("pretrained")
-        return f"{self.kind}:{name}" if name else self.kind
-
-
 def named_as_recorded(binding: Binding) -> Binding:
     """The binding, that of a recording labelled with who was recorded.
 
@@ -114,41 +99,6 @@ def named_as_recorded(binding: Binding) -> Binding:
     return replace(binding, label=f"{kind} of {name}")
 
 
-def parse_args(text: str) -> dict[str, str]:
-    """`a=b,c=d` as a mapping; a part without `=` belongs to the value before it."""
-    args: dict[str, str] = {}
-    last: str | None = None
-    for part in text.split(",") if text else ():
-        name, equals, value = part.partition("=")
-        if equals and is_argument(name.strip()):
-            last = name.strip()
-            if last in args:
-                raise UsageError(f"argument {last!r} is given twice", found=text)
-            args[last] = value.strip()
-        elif last is not None:
-            args[last] += f",{part}"
-        else:
-            raise UsageError("not an argument", found=part, expected="name=value,name=value")
-    return args
-
-
-def is_argument(name: str) -> bool:
-    """Whether a name can be that of an argument: words, with dots between."""
-    return all(part.isidentifier() for part in name.split("."))
-
-
-def parse_spec(text: str) -> Spec:
-    """`KIND`, `KIND:name=value,…` or `KIND:MODEL`; the last is short for `KIND:model=MODEL`."""
-    kind, _, rest = text.partition(":")
-    if rest and not is_argument(rest.partition("=")[0].strip()):
-        first, comma, others = rest.partition(",")
-        more = parse_args(others) if comma else {}
-        return Spec(kind=kind, args={"model": first, **more}, rest=rest)
-    if rest and "=" not in rest:
-        return Spec(kind=kind, args={"model": rest}, rest=rest)
-    return Spec(kind=kind, args=parse_args(rest), rest=rest)
-
-
 @dataclass(frozen=True, kw_only=True)
 class _Opened:
     """A model that holds a resource while it is open, and the role that it was first made for."""
@@ -156,17 +106,6 @@ class _Opened:
     model: Model
     spec: Spec
     role: str
-
-
-def split_members(text: str) -> tuple[str, ...]:
-    """The specs in `SPEC+SPEC+…`: a `+` before a letter parts two, unless it is written `\\+`."""
-    parts = re.split(r"(?<!\\)\+(?=[^\W\d_])", text)
-    return tuple(part.replace("\\+", "+") for part in parts if part)
-
-
-def joined_members(specs: Iterable[str]) -> str:
-    """The specs as one text that `split_members` parts into them again."""
-    return "+".join(re.sub(r"\+(?=[^\W\d_])", r"\\+", spec) for spec in specs)
 
 
 class Unbound(UsageError):
@@ -401,6 +340,12 @@ class RoleBinder:
                     error.where = error.where or f"role {role}, as {spec.label}"
                     error.hint = error.hint or f"{option_of(role)} binds it to something else"
                 raise
+            if not isinstance(model, Model):
+                raise PluginError(
+                    f"the factory of {spec.kind!r} makes something that is no model",
+                    found=type(model).__name__,
+                    expected="a subclass of harness.Model",
+                )
             self._models[key] = self._of_one_engine(model, spec, role)
         return self._models[key]
 

@@ -21,7 +21,7 @@ from harness.calls.mailbox import Mailbox
 from harness.calls.store import Store, default_path
 from harness.errors import HarnessError, Interrupted, TooManyFailures
 from harness.hookspecs import RunEnded, RunStarted, StageEnded
-from harness.models import Model, TakesBatches
+from harness.models import Model
 from harness.pipeline.collecting import rare_collection
 from harness.pipeline.executors.local import AsksAgain, LocalExecutor, LocalSettings
 from harness.pipeline.folders import TakenFolder, take_folder
@@ -50,7 +50,8 @@ EXIT_CODES: dict[Status, int] = {
 class RunResult(msgspec.Struct, frozen=True, kw_only=True):
     """What a run came to: its folder, the summaries of all finished tasks, and what went wrong.
 
-    `groups` are those that were asked for, `requests` the files of questions that were put off.
+    `groups` are those that were asked for, `requests` the files of questions that were put off,
+    `under_way` the number of those whose batches were submitted before and are not collected.
     `costs` is what this session cost by stage and role, where prices are known.
     """
 
@@ -61,6 +62,7 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
     errors: tuple[HarnessError, ...] = ()
     groups: tuple[Group, ...] = ()
     requests: tuple[RequestFile, ...] = ()
+    under_way: int = 0
     costs: dict[str, Cost] = {}
 
     @property
@@ -82,6 +84,7 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
                         "errors": [str(error) for error in self.errors],
                         **({"repeats": self.repeats} if self.repeats else {}),
                         **({"requests": self.requests} if self.requests else {}),
+                        **({"under_way": self.under_way} if self.under_way else {}),
                     },
                     enc_hook=str,
                 )
@@ -106,6 +109,11 @@ class _Run:
     usage: dict[str, Any] = field(default_factory=dict)
     costs: dict[str, Cost] = field(default_factory=dict)
     limits: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def under_way(self) -> int:
+        """How many questions wait for batches that were submitted before."""
+        return 0 if self.outbox is None else self.outbox.under_way
 
 
 async def arun(
@@ -173,7 +181,7 @@ async def _carry_out(run: _Run, runs: list[StageRun], *, handle_signals: bool) -
         ))  # fmt: skip
         await _ask_everything(run, runs, errors, handle_signals=handle_signals)
         summaries = _score_finished(run, runs, errors)
-        status = _status_of(errors, waiting=bool(run.requests))
+        status = _status_of(errors, waiting=bool(run.requests or run.under_way))
     except (KeyboardInterrupt, asyncio.CancelledError):
         status = "interrupted"
         raise
@@ -193,6 +201,7 @@ async def _carry_out(run: _Run, runs: list[StageRun], *, handle_signals: bool) -
         errors=tuple(errors),
         groups=run.prepared.groups,
         requests=run.requests,
+        under_way=run.under_way,
         costs=run.costs,
     )
 
@@ -263,9 +272,9 @@ async def _ask_everything(
 def _asked(run: _Run) -> list[Model]:
     """The models that this session may ask: none whose questions are written down."""
     bindings = [one for each in run.prepared.tasks for one in each.bindings.values()]
-    models = {id(model): model for binding in bindings for model in binding.models}
+    models = dict.fromkeys(model for binding in bindings for model in binding.models)
     written = run.outbox is not None
-    return [one for one in models.values() if not (written and isinstance(one, TakesBatches))]
+    return [one for one in models if not (written and one.takes_batches)]
 
 
 async def _close(engines: EngineRoom, errors: list[HarnessError]) -> None:

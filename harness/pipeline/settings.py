@@ -12,7 +12,7 @@ import msgspec
 from harness.calls.policy import Budget, Patience
 from harness.calls.prices import PriceTable, price_table
 from harness.errors import UsageError, did_you_mean
-from harness.pipeline.roles import parse_args, parse_spec
+from harness.pipeline.specs import parse_args, parse_spec
 
 ALL_OTHERS = "*"
 """What stands for the tasks that `data` does not name."""

@@ -46,7 +46,7 @@ class DataTool:
 def analysis_from(function: str, *, name: str, description: str) -> Analysis:
     """The analysis that a function makes; its options are of the type that it annotates.
 
-        analysis_from("harness_mine.analyses.scores.forest", name="mine-forest", description="…")
+    analysis_from("harness_mine.analyses.scores.forest", name="mine-forest", description="…")
     """
     run, options = _imported(function)
     return Analysis(name=name, description=description, run=run, options=options)
@@ -55,16 +55,16 @@ def analysis_from(function: str, *, name: str, description: str) -> Analysis:
 def tool_from(function: str, *, name: str, description: str) -> DataTool:
     """The data tool that a function makes; its options are of the type that it annotates.
 
-        tool_from("harness_mine.logs.describe.run", name="mine-describe", description="…")
+    tool_from("harness_mine.logs.describe.run", name="mine-describe", description="…")
     """
     run, options = _imported(function)
     return DataTool(name=name, description=description, run=run, options=options)
 
 
 def _imported(function: str) -> tuple[Callable[..., Report], type[msgspec.Struct]]:
-    """A function by its full name, and the type of its last parameter where its module has it."""
+    """A function by its full name, and the type of its last parameter; `object` is no options."""
     module_name, _, function_name = function.rpartition(".")
     module = importlib.import_module(module_name)
     run = getattr(module, function_name)
     *_, options, _report = run.__annotations__.values()
-    return run, getattr(module, options, NoOptions)
+    return run, NoOptions if options == "object" else getattr(module, options)

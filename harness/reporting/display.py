@@ -69,7 +69,7 @@ class PlainDisplay:
     def __init__(self, stream: TextIO, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._stream = stream
         self._clock = clock
-        self._running: dict[int, _Followed] = {}
+        self._running: dict[StageProgress, _Followed] = {}
         self._lock = threading.Lock()
         self._over = threading.Event()
         self._ticker: threading.Thread | None = None
@@ -90,13 +90,13 @@ class PlainDisplay:
     def stage_started(self, stage: StageProgress) -> None:
         """Say so."""
         with self._lock:
-            self._running[id(stage)] = _Followed(stage, self._clock())
+            self._running[stage] = _Followed(stage, self._clock())
         self.tell(f"{_name(stage)}: started")
 
     def stage_ended(self, stage: StageProgress) -> None:
         """Say what came of it."""
         with self._lock:
-            self._running.pop(id(stage), None)
+            self._running.pop(stage, None)
         self.tell(f"{_name(stage)}: {end_line(stage)}")
 
     def stop(self) -> None:

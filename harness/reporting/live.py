@@ -95,14 +95,14 @@ class Picture:
         self.over = False
         self._progress = progress
         self._began = began
-        self._paces: dict[int, Pace] = {}
+        self._paces: dict[StageProgress, Pace] = {}
 
     def draw(self, now: float, *, width: int, height: int) -> Group:
         """The picture for a terminal of that size."""
         stages = list(self._progress.stages)
         for stage in stages:
             if stage.started is not None and stage.ended is None:
-                self._paces.setdefault(id(stage), Pace()).look(stage, now)
+                self._paces.setdefault(stage, Pace()).look(stage, now)
         layout = Layout.fit(width, stages)
         rows = [self._row(stage, layout) for stage in stages]
         shown: Sequence[int] = range(len(rows))
@@ -127,7 +127,7 @@ class Picture:
         return head
 
     def _row(self, stage: StageProgress, layout: Layout) -> list[Text]:
-        pace = self._paces.get(id(stage), Pace())
+        pace = self._paces.get(stage, Pace())
         stopped = self.over and stage.started is not None and stage.ended is None
         row = Text()
         row.append(*(("✗ ", "bold yellow") if stopped else _mark(stage)))

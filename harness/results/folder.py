@@ -136,6 +136,15 @@ class RunFolder:
         """The file of answers that came in batches; it is there once the first was taken in."""
         return self.path / BATCHES / "answers.sqlite"
 
+    @property
+    def jobs(self) -> Path:
+        """Where the request files are noted, with the batches that were made of them."""
+        return self.path / BATCHES / "jobs.json"
+
+    def batch_answers(self, job: str) -> Path:
+        """Where the answers of a batch are that were downloaded."""
+        return self.path / BATCHES / f"{job}.jsonl"
+
     def lock(self) -> None:
         """Hold the folder for this process until `unlock` or its end, however it ends."""
         if self._lock is not None:

@@ -11,19 +11,19 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from harness.testing.conformance import CHECKS as CHECKS
+    from harness.testing.checks import CHECKS as CHECKS
+    from harness.testing.checks import Finding as Finding
     from harness.testing.conformance import NotConforming as NotConforming
     from harness.testing.conformance import check_plugin as check_plugin
     from harness.testing.faults import Asked as Asked
     from harness.testing.faults import Fault as Fault
-    from harness.testing.findings import Finding as Finding
     from harness.testing.running import run_tasks as run_tasks
     from harness.testing.scripted import ScriptedModel as ScriptedModel
     from harness.testing.server import FaultyServer as FaultyServer
 
 _HOME = {
-    "CHECKS": "harness.testing.conformance",
-    "Finding": "harness.testing.findings",
+    "CHECKS": "harness.testing.checks",
+    "Finding": "harness.testing.checks",
     "NotConforming": "harness.testing.conformance",
     "check_plugin": "harness.testing.conformance",
     "Asked": "harness.testing.faults",

@@ -10,11 +10,8 @@ from pathlib import Path
 
 from harness.errors import HarnessError, UsageError, did_you_mean
 from harness.tasks.load import shown
-from harness.testing.checks_of_runs import RUN_CHECKS
-from harness.testing.checks_of_texts import TEXT_CHECKS
-from harness.testing.findings import Check, Finding
-from harness.testing.subject import subject
-from harness.testing.trial import CannotBeTried, Trial
+from harness.testing.checks import CHECKS, Check, Finding
+from harness.testing.trial import CannotBeTried, Trial, subject
 
 
 class NotConforming(AssertionError):
@@ -25,10 +22,6 @@ class NotConforming(AssertionError):
         count = f"{len(findings)} finding{'' if len(findings) == 1 else 's'}"
         lines = "\n\n".join(str(finding) for finding in findings)
         super().__init__(f"the plugin {plugin!r} has {count}:\n\n{lines}")
-
-
-CHECKS: dict[str, Check] = {**TEXT_CHECKS, **RUN_CHECKS}
-"""Every check by name, those first that run nothing."""
 
 
 def check_plugin(

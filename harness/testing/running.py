@@ -35,9 +35,9 @@ def run_tasks(
 
     players = dict(roles or {}) | ({} if judge is None else {"judge": judge})
     everybody = (model, *players.values())
-    scripted = {id(player): player for player in everybody if isinstance(player, ScriptedModel)}
+    scripted = dict.fromkeys(one for one in everybody if isinstance(one, ScriptedModel))
     places = {"data": "sample", "output_path": folder / "runs", "store": folder / "calls.sqlite"}
-    with offered(tuple(scripted.values())):
+    with offered(tuple(scripted)):
         result = evaluate(
             tasks,
             model=spec_of(model),

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TypeAlias
 
 from harness.errors import UsageError
-from harness.models import CallError, Identity, ModelSettings, Reply, Request
+from harness.models import CallError, Identity, Model, ModelSettings, Reply, Request
 from harness.plugin_manager import ModelRegistration, Origin, Registry, load_plugins
 
 Answer: TypeAlias = str | Reply | CallError
@@ -17,7 +17,7 @@ Answers: TypeAlias = str | Sequence[Answer] | Callable[[Request], Answer]
 KIND = "scripted"
 
 
-class ScriptedModel:
+class ScriptedModel(Model):
     """A model in this process: no server, no key, no thread.
 
     An answer is a text, a `Reply` where more than its text matters (`finish="length"`), or a
@@ -26,8 +26,6 @@ class ScriptedModel:
     all that arrived, `request.topic.variables` the variables of their prompts. Models that play in
     one run need different names.
     """
-
-    occupies: str | None = None
 
     def __init__(
         self, answers: Answers = "ok", *, name: str = "model", concurrency: int = 4
@@ -47,12 +45,6 @@ class ScriptedModel:
     def spec(self) -> str:
         """What stands for it where a model is named, while it is `offered`."""
         return f"{KIND}:model={self.identity.name}"
-
-    async def open(self) -> None:
-        """Nothing: there is nothing to make ready."""
-
-    async def close(self) -> None:
-        """Nothing: there is nothing to give back."""
 
     async def ask(self, request: Request) -> Reply:
         """The answer that the script has for the request."""
@@ -90,7 +82,7 @@ class ScriptedModel:
 def offered(models: Sequence[ScriptedModel]) -> Iterator[None]:
     """While this holds, `--model scripted:model=NAME` and the like mean these models."""
     by_name = {model.identity.name: model for model in models}
-    if len(by_name) < len({id(model) for model in models}):
+    if len(by_name) < len(set(models)):
         raise UsageError(
             "two scripted models of one run have one name",
             found=", ".join(model.identity.name for model in models),

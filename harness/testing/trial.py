@@ -1,4 +1,4 @@
-"""A plugin on trial: its tasks over their samples, run in a folder that is thrown away."""
+"""A plugin on trial: what it registered, and runs of its tasks over their samples."""
 
 from __future__ import annotations
 
@@ -7,18 +7,35 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from harness.errors import HarnessError, UsageError, did_you_mean
+from harness.errors import HarnessError, PluginError, UsageError, did_you_mean
 from harness.pipeline.benchmark import Benchmark
 from harness.pipeline.run import RunResult
+from harness.plugin_manager import (
+    GROUP,
+    LoadedPlugin,
+    Plugins,
+    Registration,
+    Registry,
+    load_plugins,
+)
+from harness.resources import top_level
 from harness.results.folder import RunFolder
+from harness.tasks.catalogue import Catalogue
 from harness.tasks.task import Task
 from harness.testing.running import Player, run_tasks
-from harness.testing.subject import Subject
+
+if TYPE_CHECKING:
+    from harness.tasks.catalogue import Entry
+
+K = TypeVar("K", bound=Hashable)
+R = TypeVar("R", bound="Registration[Any]")
+
 
 RULE_JUDGE = "lexical"
 OTHER_COMMAND_S = 600
@@ -31,6 +48,87 @@ result = run_tasks(**json.loads(sys.argv[1]), folder=pathlib.Path())
 sys.exit(str(result.errors[0]) if result.errors else result.exit_code)
 """
 """What another process does: run tasks in the folder where it was started."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subject:
+    """One installed plugin among all others."""
+
+    point: EntryPoint
+    plugins: Plugins
+    catalogue: Catalogue
+
+    @property
+    def name(self) -> str:
+        """The name of its entry point."""
+        return self.point.name
+
+    @property
+    def package(self) -> str:
+        """The top-level package that it is in."""
+        return top_level(self.point.module)
+
+    @functools.cached_property
+    def distribution(self) -> str:
+        """What is installed with pip; the same word that plugins' origins have for it."""
+        return self.point.dist.name if self.point.dist is not None else "an unknown distribution"
+
+    @functools.cached_property
+    def loaded(self) -> LoadedPlugin | None:
+        """The plugin as it is in use; None where it is broken, or left out."""
+        place = (self.name, self.distribution)
+        found = (one for one in self.plugins.loaded if (one.entry_point, one.distribution) == place)
+        return next(found, None)
+
+    @functools.cached_property
+    def benchmarks(self) -> tuple[str, ...]:
+        """The benchmarks that it registered."""
+        return self.of(self.plugins.benchmarks)
+
+    def of(self, registry: Registry[K, R]) -> tuple[K, ...]:
+        """The names in a registry that this plugin gave, but those that another gave as well."""
+        own = []
+        for name in registry:
+            try:
+                origin = registry[name].origin
+            except PluginError:
+                # Given twice, which `Plugins.problems` tells.
+                continue
+            if (origin.plugin, origin.distribution) == (self.name, self.distribution):
+                own.append(name)
+        return tuple(own)
+
+    @functools.cached_property
+    def entries(self) -> tuple[Entry, ...]:
+        """The tasks, bases and groups of its package or of its benchmarks."""
+        return tuple(
+            entry
+            for entry in self.catalogue.entries
+            if entry.bundle == self.package or entry.benchmark in self.benchmarks
+        )
+
+
+def subject(name: str) -> Subject:
+    """The installed plugin of that name; its package does as well, where only one plugin is in it.
+
+    Raises PluginError for a name that no entry point has.
+    """
+    points = sorted(entry_points(group=GROUP), key=lambda point: point.name)
+    found = [point for point in points if point.name == name]
+    found = found or [point for point in points if top_level(point.module) == top_level(name)]
+    if len(found) != 1:
+        among = found or points
+        raise PluginError(
+            f"{'several plugins are' if found else 'no plugin is'} called {name!r}",
+            found=", ".join(f"{point.name} = {point.value}" for point in among) or "no plugin",
+            expected=f"the name of one entry point of the group {GROUP!r}, or its package",
+            hint="ask for one of them by its own name"
+            if found
+            else did_you_mean(name, [point.name for point in points])
+            or "install the package first: pip install -e .",
+        )
+    plugins = load_plugins()
+    return Subject(point=found[0], plugins=plugins, catalogue=Catalogue(plugins))
 
 
 class CannotBeTried(Exception):

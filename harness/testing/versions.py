@@ -1,5 +1,8 @@
 """The versions of a plugin's stages, judges and respondents, each pinned to a hash of its code.
 
+The code of each is its module and all modules of the same package that this one imports, through
+one another too. Formatting, comments, docstrings and imports for type checkers do not count.
+
 Keys hold code by these versions alone, so that one must change with the code. `python -m
 harness.testing.versions PLUGIN FILE` writes the pins of a plugin to a file and tells what changed;
 `check_plugin(PLUGIN, versions=FILE)` complains where one changed without the other.
@@ -8,17 +11,22 @@ harness.testing.versions PLUGIN FILE` writes the pins of a plugin to a file and 
 from __future__ import annotations
 
 import argparse
+import ast
+import functools
+import hashlib
+import importlib.util
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from types import FunctionType, GenericAlias
+from typing import TYPE_CHECKING, Any, TypedDict, get_args, get_origin
 
 import msgspec
 
 from harness.errors import HarnessError, PluginError, UsageError
-from harness.testing.code import code_of
-from harness.testing.subject import Subject, subject
+from harness.resources import top_level
+from harness.testing.trial import Subject, subject
 
 if TYPE_CHECKING:
     from harness.judging import JudgeParts, Stands
@@ -77,12 +85,111 @@ def _parts_of(on: Stands) -> JudgeParts:
 def code_of_stage(stage: Stage, factory: Any, package: str) -> str:
     """The hash of all code that decides what the stage's records hold.
 
-    A stage whose functions the harness made (`simple`) is pinned with everything its benchmark's
-    factory names: which parts of that decide records cannot be told apart.
+    Where the harness made the stage's functions (`simple`), the benchmark's factory names the code.
     """
-    made_by_harness = stage.work.__module__.partition(".")[0] == "harness"
+    made_by_harness = top_level(stage.work.__module__) == "harness"
     parts = (stage.items, stage.work, stage.item, stage.value)
     return code_of(*parts, *([factory] if made_by_harness else []), package=package)
+
+
+def code_of(*parts: Any, package: str) -> str:
+    """The hash of the modules of functions and types, and of all that they import of their package.
+
+    PluginError where none of them is in the package: its pin would never change.
+    """
+    waiting = sorted({module for part in parts for module in _modules_of(part, package)})
+    if not waiting:
+        raise PluginError(
+            f"no code of {package} can be found to pin",
+            found=", ".join(map(repr, parts)),
+            expected="functions and classes of the plugin's own package",
+        )
+    reached: dict[str, str] = {}
+    while waiting:
+        module = waiting.pop()
+        file = None if module in reached else _file_of(module)
+        if file is not None:
+            tree = runtime_tree(file.read_text("utf-8"))
+            reached[module] = normal(tree)
+            holder = module if file.name == "__init__.py" else module.rpartition(".")[0]
+            waiting += [name for name in _imports(tree, holder) if top_level(name) == package]
+    return hash_of(f"{module} = {text}" for module, text in sorted(reached.items()))
+
+
+def hash_of(texts: Iterable[str]) -> str:
+    """One hash for some texts in their order."""
+    return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:32]
+
+
+def _modules_of(part: Any, package: str) -> Iterator[str]:
+    """The modules of a function or type; looks into partials and generic types."""
+    if isinstance(part, functools.partial):
+        for inner in (part.func, *part.args, *part.keywords.values()):
+            yield from _modules_of(inner, package)
+    elif isinstance(part, GenericAlias) or get_origin(part) is not None:
+        for inner in get_args(part):
+            yield from _modules_of(inner, package)
+    elif isinstance(part, FunctionType | type) and top_level(part.__module__) == package:
+        yield part.__module__
+
+
+def _file_of(module: str) -> Path | None:
+    """The Python file of a module, found without importing it; None where a name is no module."""
+    package, *inner = module.split(".")
+    spec = importlib.util.find_spec(package)
+    if spec is None:
+        return None
+    if not inner:
+        return Path(spec.origin) if spec.origin and spec.origin.endswith(".py") else None
+    places = [Path(folder, *inner) for folder in spec.submodule_search_locations or ()]
+    files = [file for at in places for file in (at.with_suffix(".py"), at / "__init__.py")]
+    return next((file for file in files if file.is_file()), None)
+
+
+def _imports(tree: ast.Module, holder: str) -> Iterator[str]:
+    """Every name that a module in the package `holder` imports; some are modules, others in one."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            relative = "." * node.level + (node.module or "")
+            source = importlib.util.resolve_name(relative, holder)
+            yield source
+            yield from (f"{source}.{alias.name}" for alias in node.names)
+
+
+class _Runtime(ast.NodeTransformer):
+    """Drops what has no effect at run time: docstrings, and blocks for type checkers."""
+
+    def visit_Expr(self, node: ast.Expr) -> ast.AST | None:
+        text = isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+        return None if text else self.generic_visit(node)
+
+    def visit_If(self, node: ast.If) -> Any:
+        self.generic_visit(node)
+        checking = ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING")
+        return node.orelse if checking else node
+
+
+@functools.cache
+def runtime_tree(source: str) -> ast.Module:
+    """The syntax tree of what a module's source does when it runs."""
+    tree: ast.Module = _Runtime().visit(ast.parse(source))
+    return tree
+
+
+def normal(node: Any) -> str:
+    """A syntax tree as text without positions, the same under every Python version."""
+    if isinstance(node, list):
+        return "[" + ",".join(map(normal, node)) + "]"
+    if not isinstance(node, ast.AST):
+        return repr(node)
+    parts = [
+        f"{field}={normal(value)}"
+        for field, value in ast.iter_fields(node)
+        if field not in {"type_comment", "kind", "ctx"} and value is not None and value != []
+    ]
+    return f"{type(node).__name__}({','.join(parts)})"
 
 
 def complaints(before: Pins, now: Pins, *, command: str) -> list[str]:
@@ -129,6 +236,13 @@ def write_pins(file: Path, pins: Mapping[str, Any]) -> None:
     file.write_text(json.dumps(pins, indent=2, sort_keys=True) + "\n", encoding="utf-8")
 
 
+def update(file: Path, now: Pins, *, command: str) -> None:
+    """Write pins to a file and print what they change, one line a version."""
+    for line in complaints(read_pins(file), now, command=command):
+        print(line.replace(f"Then run `{command}`", "Pinned").replace(f"run `{command}`", "pinned"))
+    write_pins(file, now)
+
+
 def command_for(plugin: str, file: str | Path) -> str:
     """The command that pins a plugin's versions in a file."""
     return f"python -m harness.testing.versions {plugin} {file}"
@@ -148,15 +262,11 @@ def main() -> int:
                 "no such folder", found=str(asked.file.parent),
                 expected="a folder that is there, for the file of versions",
             )  # fmt: skip
-        before = read_pins(asked.file)
         now = pins_of(subject(asked.plugin))
+        update(asked.file, now, command=command_for(asked.plugin, asked.file))
     except HarnessError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
-    command = command_for(asked.plugin, asked.file)
-    for line in complaints(before, now, command=command):
-        print(line.replace(f"Then run `{command}`", "Pinned").replace(f"run `{command}`", "pinned"))
-    write_pins(asked.file, now)
     return 0
 
 

@@ -3,32 +3,29 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
 
 from harness import JsonReader
 from harness_interests.records import Interest
 
-SCHEMA = {
-    "type": "array",
-    "items": {
-        "type": "object",
-        "properties": {
-            "interest": {"type": "string", "minLength": 1},
-            "items": {"type": "array", "items": {"type": "integer"}},
-        },
-        "required": ["interest", "items"],
-    },
-}
+
+class Named(msgspec.Struct, frozen=True):
+    """An interest as the prompt asks for it: its name, and the numbers of the items it cites."""
+
+    interest: Annotated[str, msgspec.Meta(min_length=1)]
+    items: tuple[int, ...]
+
 
 # The possessive quantifiers keep the time linear on whatever a model sends.
 LINE = re.compile(r"(?:[-*•]|\d++[.)])?+\s*+([^:]++):\s*+(?:items?\s++)?+(\d++(?:\s*+,\s*+\d++)*+)")
 
 
-def to_interests(answer: list[dict[str, Any]]) -> tuple[Interest, ...]:
-    """The interests of an answer that meets the schema; a number cited twice counts once."""
+def to_interests(answer: list[Named]) -> tuple[Interest, ...]:
+    """The interests of an answer; a number cited twice counts once."""
     return tuple(
-        Interest(name=one["interest"].strip(), cited=tuple(dict.fromkeys(one["items"])))
-        for one in answer
+        Interest(name=one.interest.strip(), cited=tuple(dict.fromkeys(one.items))) for one in answer
     )
 
 
@@ -41,4 +38,4 @@ def from_lines(text: str) -> list[dict[str, Any]] | None:
     ] or None
 
 
-read_interests = JsonReader(schema=SCHEMA, convert=to_interests, fallback=from_lines)
+read_interests = JsonReader(type=list[Named], convert=to_interests, fallback=from_lines)

@@ -14,28 +14,19 @@ if TYPE_CHECKING:
     from harness.plugin_manager import Plugins
 
 USUAL = "default"
-CONCURRENCY = 64
 
 
-class BaselineModel:
+class BaselineModel(Model):
     """Answers each request with the respondent of that name for its benchmark, prompt and role."""
 
-    occupies: str | None = None
-
-    def __init__(self, *, name: str, concurrency: int, plugins: Plugins) -> None:
-        self.concurrency = concurrency
+    def __init__(self, *, name: str, concurrency: int | None, plugins: Plugins) -> None:
+        self.concurrency = concurrency or self.concurrency
         self.identity = Identity(
             kind="baseline", name=name, details=versions(plugins, name), scope="call"
         )
         self._name = name
         self._plugins = plugins
         self._respondents: dict[tuple[str, str, str], Respondent] = {}
-
-    async def open(self) -> None:
-        """Nothing: there is nothing to make ready."""
-
-    async def close(self) -> None:
-        """Nothing: there is nothing to give back."""
 
     async def ask(self, request: Request) -> Reply:
         """What the respondent says; the same for the same question and seed."""
@@ -97,9 +88,7 @@ def make(settings: ModelSettings) -> Model:
             expected=", ".join(known) or "a respondent; no plugin registers any",
             hint=did_you_mean(name, known),
         )
-    return BaselineModel(
-        name=name, concurrency=settings.concurrency or CONCURRENCY, plugins=plugins
-    )
+    return BaselineModel(name=name, concurrency=settings.concurrency, plugins=plugins)
 
 
 def versions(plugins: Plugins, name: str) -> dict[str, int]:

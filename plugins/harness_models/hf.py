@@ -1,19 +1,25 @@
-"""A model served by `transformers serve`, started by us: small checkpoints, CPUs, tests."""
+"""A model served by `transformers serve`, started by us: small checkpoints, CPUs, tests.
+
+The server keeps to what it is asked less than it seems to: it draws only where the checkpoint's own
+settings say so, takes all they say of sampling, reads prompts beyond what the model was made for,
+and leaves the words at which it should stop in the answer.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from harness.errors import ModelError, UsageError
-from harness.hashing import digest_bytes
-from harness.models import Identity, Model, ModelSettings
-from harness_models.engine_health import engine_findings
+from harness.models import CallError, Identity, Model, ModelSettings, Reply, Request
+from harness_models.arguments import bad, flags_of, refuse_revision
 from harness_models.hf_args import (
     KIND,
     KNOWN,
@@ -22,18 +28,16 @@ from harness_models.hf_args import (
     check_with_help,
     read_args,
 )
-from harness_models.hf_log import STAGES, TROUBLES
-from harness_models.hf_wire import checked, fields
-from harness_models.launching import without_secrets
-from harness_models.ports import HOST
-from harness_models.served import Engine, ServedModel
-from harness_models.server_args import bad, flags_of, looked_into, refuse_revision
-from harness_models.weights import (
+from harness_models.server.interpreter import engine_findings, looked_into
+from harness_models.server.launching import without_secrets
+from harness_models.server.ports import HOST
+from harness_models.server.served import HUB_TROUBLES, Engine, ServedModel, trouble
+from harness_models.server.weights import (
     check_template,
     checked_folder,
     commit_of,
     end_tokens,
-    folder_identity,
+    identity_details,
     longest_context,
 )
 
@@ -56,6 +60,67 @@ import importlib.util, json
 wanted = ("transformers", "torch", "accelerate", "fastapi", "uvicorn", "openai", "pydantic")
 print(json.dumps([name for name in wanted if importlib.util.find_spec(name) is None]))
 """
+
+PLAIN = {"num_beams": 1, "repetition_penalty": 1.0, "no_repeat_ngram_size": 0}
+GREEDY = {**PLAIN, "do_sample": False}
+DRAWN = {
+    **PLAIN,
+    "do_sample": True,
+    "top_k": 0,
+    "top_p": 1.0,
+    "min_p": 0.0,
+    "typical_p": 1.0,
+    "epsilon_cutoff": 0.0,
+    "eta_cutoff": 0.0,
+}
+"""What a request does not say of its sampling is not taken from the checkpoint: stages say how
+they are asked."""
+
+STAGES = (
+    (r"\[transformers\] Loading \S+@", "loading the weights"),
+    (r"Loading weights: 100%", "weights loaded"),
+    (r"Application startup complete", "server up"),
+)
+
+TROUBLES = (
+    trouble(
+        r"Missing dependencies for serving|No module named '(fastapi|uvicorn|openai|pydantic)'",
+        "transformers is installed without what serving needs",
+        'pip install "transformers[serving]" into the environment of python=…',
+    ),
+    trouble(
+        r"No module named 'torch'|PyTorch (was not found|library but it was not found)",
+        "transformers is installed without torch",
+        "pip install torch into the environment of python=…",
+    ),
+    trouble(
+        r"tokenizer\.chat_template is not set|does not have a chat template",
+        "the checkpoint has no chat template, so it cannot be asked",
+        "chat_template=FILE.jinja, the one that it was trained with",
+    ),
+    trouble(
+        r"Unsupported dtype: '(?P<dtype>[^']*)'",
+        "there is no dtype {dtype}",
+        "dtype=auto, float32, float16 or bfloat16",
+    ),
+    trouble(
+        r"Invalid value for '?(?P<reason>[^\n]+)",
+        "transformers serve refuses an argument: {reason}",
+        "see `transformers serve --help`",
+    ),
+    trouble(
+        r"out of memory\. Tried to allocate (?P<wanted>[\d.]+ \w+)",
+        "the GPU is out of memory: {wanted} more are wanted",
+        "smaller weights, a smaller max_model_len, or device=cpu",
+    ),
+    trouble(
+        r"`?trust_remote_code=True`?",
+        "the checkpoint brings code of its own",
+        "trust_remote_code=true, if you have read that code",
+    ),
+    *HUB_TROUBLES,
+    trouble(r"No space left on device", "a disk is full", "free some: weights need it"),
+)
 
 
 def make(settings: ModelSettings) -> Model:
@@ -100,7 +165,7 @@ def make(settings: ModelSettings) -> Model:
             stages=STAGES,
             troubles=TROUBLES,
             notes=notes,
-            examine=partial(engine_findings, python, "transformers"),
+            check=partial(engine_findings, python, "transformers"),
         ),
         settings,
     )
@@ -108,17 +173,13 @@ def make(settings: ModelSettings) -> Model:
 
 def identity_of(args: HfArgs, *, folder: Path | None, commit: str | None) -> Identity:
     """Who the model is: its weights, and all that decides what it says but not how fast."""
-    details: dict[str, Any] = {
-        "engine": {k: v for k, v in sorted(args.engine.items()) if k not in OF_THE_MACHINE}
-    }
-    if folder is not None:
-        details["identity"] = folder_identity(folder)
-    elif commit is not None:
-        details["revision"] = commit
-    if args.chat_template is not None:
-        details["chat_template"] = digest_bytes(args.chat_template.read_bytes())
-    if args.chat_template_kwargs:
-        details["chat_template_kwargs"] = dict(args.chat_template_kwargs)
+    details = identity_details(
+        engine={k: v for k, v in args.engine.items() if k not in OF_THE_MACHINE},
+        folder=folder,
+        commit=commit,
+        chat_template=args.chat_template,
+        chat_template_kwargs=args.chat_template_kwargs,
+    )
     pinned = folder is not None or commit is not None
     return Identity(
         kind=KIND,
@@ -138,6 +199,63 @@ def server_flags(args: HfArgs) -> list[str]:
     if template:
         flags += ["--chat-template-kwargs", json.dumps(template)]
     return flags
+
+
+def fields(
+    request: Request, *, context: int | None, ends: Sequence[int] | None = None
+) -> Mapping[str, Any]:
+    """What goes along with a request; CallError for one that the server would answer wrongly.
+
+    A server that batches has to be told the tokens that end an answer, `ends`. A prompt that is
+    too long is cut one token above what has room, so that it costs no more than one that fits, and
+    is known by that.
+    """
+    sampling = request.sampling
+    drawn = sampling.temperature > 0
+    if ends is not None and (drawn or sampling.stop):
+        raise CallError(
+            "bad_request",
+            "transformers serve with continuous_batching draws every answer as the first one, and "
+            "knows neither a temperature nor stop of a request: continuous_batching=false",
+            fatal=True,
+        )
+    settings: dict[str, Any] = {**(DRAWN if drawn else GREEDY)}
+    if ends is not None:
+        settings["eos_token_id"] = list(ends)
+    more: dict[str, Any] = {"generation_config": json.dumps(settings)}
+    if context is not None:
+        cut = {"truncation": True, "max_length": room_of(request, context) + 1}
+        more["chat_template_kwargs"] = cut
+    return more
+
+
+def checked(request: Request, reply: Reply, *, context: int | None) -> Reply:
+    """The reply, ended where it should stop; CallError where its prompt was too long."""
+    if reply.usage is None:
+        raise CallError("bad_response", "the answer does not tell the length of its prompt")
+    if context is not None and reply.usage.prompt_tokens > room_of(request, context):
+        raise too_long(request, context)
+    ends = [at for at in (reply.text.find(word) for word in request.sampling.stop) if at >= 0]
+    if not ends:
+        return reply
+    return msgspec.structs.replace(reply, text=reply.text[: min(ends)], finish="stop")
+
+
+def room_of(request: Request, context: int) -> int:
+    """The tokens that a prompt may have beside the longest answer; CallError where none is left."""
+    room = context - request.sampling.max_tokens
+    if room < 1:
+        raise too_long(request, context)
+    return room
+
+
+def too_long(request: Request, context: int) -> CallError:
+    """The error for a prompt that does not fit."""
+    answer = request.sampling.max_tokens
+    return CallError(
+        "overflow",
+        f"the prompt and an answer of {answer} tokens do not fit into a context of {context}",
+    )
 
 
 def _pinned(repository: str, revision: str | None) -> str:

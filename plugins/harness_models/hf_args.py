@@ -5,16 +5,25 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness.errors import UsageError, did_you_mean
 from harness.models import ModelSettings
-from harness_models.server_args import bad, count_of, file_of, model_of, template_kwargs
+from harness_models.arguments import (
+    bad,
+    check_given,
+    check_switches,
+    count_of,
+    file_of,
+    model_of,
+    template_kwargs,
+    unknown_argument,
+)
 
 KIND = "hf"
+PROGRAM = "transformers serve"
 
 OWN = (
     "pretrained", "model", "python", "revision", "chat_template", "chat_template_kwargs",
@@ -81,16 +90,10 @@ class HfArgs:
 def read_args(settings: ModelSettings) -> HfArgs:
     """The arguments, checked as far as the server need not be asked; UsageError for a wrong one."""
     given = dict(settings.args)
-    for name, value in given.items():
-        if name in TAKEN:
-            raise bad(KIND, f"{name}={value}", "no such argument", hint=TAKEN[name])
-        if not value:
-            raise bad(KIND, f"{name}=", "a value")
+    check_given(KIND, given, TAKEN)
     model, note = model_of(KIND, given)
     engine = {name: value for name, value in given.items() if name not in OWN}
-    for name in SWITCHES:
-        if engine.get(name, "true") not in ("true", "false"):
-            raise bad(KIND, f"{name}={engine[name]}", "true or false")
+    check_switches(KIND, engine, SWITCHES)
     template, more = given.get("chat_template"), given.get("chat_template_kwargs")
     length = given.get("max_model_len")
     return HfArgs(
@@ -111,20 +114,11 @@ def check_with_help(shown: str, engine: Mapping[str, str]) -> None:
     known = {found["name"].replace("-", "_"): found for found in OPTION.finditer(shown)}
     for name, value in engine.items():
         if name not in known:
-            raise unknown_argument(name, [each for each in known if each not in TAKEN])
+            free = [each for each in known if each not in TAKEN]
+            raise unknown_argument(name, PROGRAM, of=f"`{PROGRAM}`", own=OWN, known=free)
         wanted = _unmet(known[name], value)
         if wanted is not None:
             raise bad(KIND, f"{name}={value}", wanted)
-
-
-def unknown_argument(name: str, known: Sequence[str]) -> UsageError:
-    """The error for an argument that neither we nor the installed server know."""
-    return UsageError(
-        f"transformers serve has no argument {name!r}",
-        where="--model_args",
-        expected=f"{', '.join(OWN)}, or an argument of `transformers serve` with underscores",
-        hint=did_you_mean(name, [*OWN, *known]),
-    )
 
 
 def _unmet(option: re.Match[str], value: str) -> str | None:

@@ -1,24 +1,57 @@
-"""The arguments of an `openai` model, read and checked before anything is asked."""
+"""The arguments of an `openai` model, its address and its key among them."""
 
 from __future__ import annotations
 
 import json
 import os
+from base64 import b64encode
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
+from functools import partial
+from pathlib import Path
 from typing import Any, Literal
-from urllib.parse import urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 import msgspec
 
-from harness.errors import UsageError
+from harness.errors import UsageError, did_you_mean
 from harness.models import Identity, ModelSettings
-from harness_models.openai_address import BASE_URL_ENV, DEFAULT_HOST, PATHS, base_url_of, host_of
-from harness_models.openai_extra import SAID_BY, TOKENS_FIELDS, is_extra, read_extra
+from harness.redaction import keep_out
+from harness_models.arguments import bad, count_of
+
+KIND = "openai"
 
 DEFAULT_KEY_ENV = "OPENAI_API_KEY"
 AZURE_KEY_ENV = "AZURE_OPENAI_API_KEY"
-CONCURRENCY = 64
+BASE_URL_ENV = "OPENAI_BASE_URL"
+DEFAULT_HOST = "api.openai.com"
+PATHS = {"chat": "chat/completions", "completions": "completions"}
+
+EXTRA = "extra_body"
+
+SAID_BY = {
+    "model": "model=NAME",
+    "messages": "the prompts say it",
+    "prompt": "the prompts say it",
+    "temperature": "--gen_kwargs temperature=…",
+    "top_p": "--gen_kwargs top_p=…",
+    "max_tokens": "--gen_kwargs max_tokens=…",
+    "max_completion_tokens": "--gen_kwargs max_tokens=…",
+    "stop": "stop=TEXT, or --gen_kwargs stop=…",
+    "seed": "--seed",
+    "response_format": "--structured",
+    "logprobs": "logprobs=true",
+    "top_logprobs": "top_logprobs=N",
+    "n": "--num_repeats asks several times: one answer is read of each reply",
+    "stream": "answers are read whole",
+    "api_key": "api_key_env=NAME, the variable that holds it",
+    "echo": "answers are read without the prompt",
+}
+"""What the harness itself sends or relies on, and who says it."""
+
+NO_KEY = "not-needed"
+"""Sent where no key is set: the official client insists on one, servers without keys ignore it."""
+
+TOKENS_FIELDS = ("max_tokens", "max_completion_tokens")
 
 
 class OpenAIArgs(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,14 +94,11 @@ def read_args(settings: ModelSettings) -> OpenAIArgs:
         if is_extra(name):
             continue
         if name not in known:
-            close = get_close_matches(name, known, n=1)
             raise UsageError(
                 f"an openai model has no argument {name!r}",
                 where="--model_args",
                 expected="one of " + ", ".join(known),
-                hint=f"did you mean {close[0]!r}?"
-                if close
-                else "`harness models openai` tells what each means",
+                hint=did_you_mean(name, known) or "`harness models openai` tells what each means",
             )
         values[name] = _READERS.get(name, _text)(name, text)
     if "model" not in values:
@@ -186,6 +216,158 @@ def tokens_field_of(args: OpenAIArgs) -> str:
     return "max_completion_tokens" if renamed else "max_tokens"
 
 
+def url_of(args: OpenAIArgs) -> str:
+    """The address that requests go to."""
+    base, path = base_url_of(args).rstrip("/"), PATHS[args.endpoint]
+    if args.azure_endpoint is None:
+        return f"{base}/{path}"
+    if args.api_version is None:
+        return f"{base}/openai/v1/{path}"
+    deployment = quote(args.azure_deployment or args.model, safe="")
+    version = quote(args.api_version, safe="")
+    return f"{base}/openai/deployments/{deployment}/{path}?api-version={version}"
+
+
+def models_url_of(args: OpenAIArgs) -> str:
+    """The address at which a server lists its models."""
+    base = base_url_of(args).rstrip("/")
+    if args.azure_endpoint is None:
+        return f"{base}/models"
+    if args.api_version is None:
+        return f"{base}/openai/v1/models"
+    return f"{base}/openai/models?api-version={quote(args.api_version, safe='')}"
+
+
+def base_url_of(args: OpenAIArgs) -> str:
+    """Where the server stands: as it was given, or as the official client would find it."""
+    given = args.azure_endpoint or args.base_url
+    return given or os.environ.get(BASE_URL_ENV) or f"https://{DEFAULT_HOST}/v1"
+
+
+def without_credentials(url: str) -> tuple[str, str | None]:
+    """An address without its `user:password@`, and these as a header's value."""
+    parts = urlsplit(url)
+    if parts.username is None:
+        return url, None
+    pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+    host = parts.netloc.rpartition("@")[2]
+    return parts._replace(netloc=host).geturl(), f"Basic {b64encode(pair.encode()).decode()}"
+
+
+def address_of(args: OpenAIArgs) -> str:
+    """The base URL as it may be shown: without credentials and query."""
+    parts = urlsplit(base_url_of(args))
+    port = f":{parts.port}" if parts.port else ""
+    return f"{parts.scheme}://{parts.hostname}{port}{parts.path}"
+
+
+def host_of(args: OpenAIArgs) -> str:
+    """Host, and port where one is named."""
+    parts = urlsplit(base_url_of(args))
+    return f"{parts.hostname}:{parts.port}" if parts.port else str(parts.hostname)
+
+
+def read_key(named: str) -> str:
+    """The key that a file holds, kept out of all that is written from now on."""
+    file = Path(named).expanduser()
+    try:
+        key = file.read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise _unusable(named, f"{reason}") from error
+    if not key:
+        raise _unusable(named, "an empty file")
+    # A header is one line of ASCII; what else a file holds is told without being repeated.
+    if not (key.isascii() and key.isprintable()) or " " in key:
+        raise _unusable(named, "more than one word, or characters that no key has")
+    keep_out(key)
+    return key
+
+
+def _unusable(named: str, found: str) -> UsageError:
+    return UsageError(
+        "the file of the key cannot be used",
+        where=f"--model_args, api_key_file={named}",
+        found=found,
+        expected="a file that holds the key and nothing else",
+    )
+
+
+def is_extra(name: str) -> bool:
+    """Whether an argument is `extra_body`, or a field of it."""
+    return name == EXTRA or name.startswith(f"{EXTRA}.")
+
+
+def read_extra(args: Mapping[str, str]) -> dict[str, Any]:
+    """The fields that `extra_body={…}` and `extra_body.NAME=VALUE` add to every request."""
+    found: dict[str, Any] = {}
+    for name, text in args.items():
+        if name == EXTRA:
+            _merge(found, _json_object(text), written=f"{name}={text}")
+        elif is_extra(name):
+            below: Any = _json_or_text(text)
+            for part in reversed(name.split(".")[1:]):
+                below = {part: below}
+            _merge(found, below, written=f"{name}={text}")
+    for field in found:
+        if field in SAID_BY:
+            expected = "what the harness does not send itself"
+            raise _bad_extra(f"{EXTRA} with {field!r}", expected, hint=SAID_BY[field])
+    return found
+
+
+def _merge(into: dict[str, Any], more: Mapping[str, Any], *, written: str) -> None:
+    for name, value in more.items():
+        if name not in into:
+            into[name] = value
+        elif isinstance(into[name], dict) and isinstance(value, dict):
+            _merge(into[name], value, written=written)
+        else:
+            raise _bad_extra(written, f"each field once: {name!r} is there already")
+
+
+def _json_object(text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text, parse_constant=_refuse_constant)
+    except ValueError as error:
+        hint = f"{EXTRA}.NAME=VALUE gives one field"
+        raise _bad_extra(f"{EXTRA}={text}", f"a JSON object ({error})", hint=hint) from None
+    if not isinstance(value, dict):
+        raise _bad_extra(f"{EXTRA}={text}", "a JSON object")
+    return value
+
+
+def _json_or_text(text: str) -> Any:
+    """The value as JSON where it is some, else as text."""
+    try:
+        return json.loads(text, parse_constant=_refuse_constant)
+    except ValueError:
+        return text
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _bad_extra(found: str, expected: str, *, hint: str | None = None) -> UsageError:
+    return UsageError(
+        "the extra fields of requests cannot be used",
+        where="--model_args",
+        found=found,
+        expected=expected,
+        hint=hint,
+    )
+
+
+def logprob_fields(args: OpenAIArgs) -> dict[str, Any]:
+    """What asks for the probabilities of tokens; nothing where they are not wanted."""
+    if not args.logprobs:
+        return {}
+    if args.endpoint == "completions":
+        return {"logprobs": args.top_logprobs}
+    return {"logprobs": True} | ({"top_logprobs": args.top_logprobs} if args.top_logprobs else {})
+
+
 def _text(name: str, text: str) -> str:
     if not text:
         raise _bad(name, text, "a value")
@@ -197,12 +379,6 @@ def _switch(name: str, text: str) -> bool:
     if text.lower() not in switches:
         raise _bad(name, text, "true or false")
     return switches[text.lower()]
-
-
-def _positive(name: str, text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise _bad(name, text, "a whole number from 1 on")
-    return int(text)
 
 
 def _system_role(name: str, text: str) -> bool | str:
@@ -251,10 +427,7 @@ def _variables(name: str, text: str) -> dict[str, Any]:
         key, equals, value = part.partition("=")
         if not equals or not key.strip().isidentifier():
             raise _bad(name, text, "as eos_token=</s>, or a JSON object")
-        try:
-            found[key.strip()] = json.loads(value)
-        except ValueError:
-            found[key.strip()] = value
+        found[key.strip()] = _json_or_text(value)
     return found
 
 
@@ -288,13 +461,8 @@ def _azure_address(name: str, text: str) -> str:
 
 
 def _bad(name: str, text: str, expected: str, *, hint: str | None = None) -> UsageError:
-    return UsageError(
-        "an argument of the openai model cannot be used",
-        where="the environment" if name == BASE_URL_ENV else "--model_args",
-        found=f"{name}={text}",
-        expected=expected,
-        hint=hint,
-    )
+    where = "the environment" if name == BASE_URL_ENV else "--model_args"
+    return bad(KIND, f"{name}={text}", expected, hint=hint, where=where)
 
 
 _INSTEAD = {
@@ -307,7 +475,7 @@ _READERS: Mapping[str, Callable[[str, str], Any]] = {
     "immutable": _switch,
     "seed": _switch,
     "system_role": _system_role,
-    "concurrency": _positive,
+    "concurrency": partial(count_of, KIND),
     "base_url": _address,
     "azure_endpoint": _azure_address,
     "endpoint": _endpoint,

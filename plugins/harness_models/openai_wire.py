@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
+import math
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from email.utils import parsedate_to_datetime
+from importlib.metadata import version
+from itertools import zip_longest
 from typing import Any
 
 import msgspec
 
-from harness.models import CallError, Finish, Message, Reply, Request, Usage
-from harness_models.openai_logprobs import read_logprobs
+from harness.models import CallError, Finish, Message, Reply, Request, TokenLogprob, Usage
+
+DISTRIBUTION = "user-understanding-harness"
+NAMED = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
 
 OVERFLOW = re.compile(
     r"maximum context length|context[ _]length|context window|context size|context limit"
@@ -38,6 +44,54 @@ ENDED = (
 
 RETRYABLE_STATUSES = (408, 409, 425, 429)
 LONGEST_DETAIL = 500
+
+SYSTEM_REFUSED = re.compile(
+    r"\bsystem['\"]? (role|message|prompt|instruction)s?\b[^.]{0,40}\b(not|isn't|unsupported)\b"
+    r"|\bdoes(n't| not) support (the )?['\"]?system\b"
+    r"|developer instruction is not enabled"
+    r"|only user(,| and) assistant roles",
+    re.IGNORECASE,
+)
+SYSTEM_STATUSES = (400, 422, 500)
+"""llama.cpp reports what a chat template raises as 500."""
+
+SYSTEM_HINT = (
+    "with system_role=false the user says it, with system_role=auto that is found out by itself"
+)
+
+HINTS = (
+    (
+        re.compile(r"max_tokens\b.*\bmax_completion_tokens", re.DOTALL),
+        "max_tokens_field=max_completion_tokens is what this server takes",
+    ),
+    (
+        re.compile(r"chat template", re.IGNORECASE),
+        "a model without a chat template is asked with endpoint=completions",
+    ),
+)
+"""What refusals say, and which of `--model_args` mends them."""
+
+
+def headers_with(key: str, *, azure: bool = False) -> dict[str, str]:
+    """The official client's headers, under our own name.
+
+    Azure takes its key under a name of its own.
+    """
+    environment = os.environ
+    return {
+        "Accept": "application/json",
+        "Content-Type": "application/json",
+        "User-Agent": f"{DISTRIBUTION}/{version(DISTRIBUTION)}",
+        **{name: environment[given] for name, given in NAMED.items() if given in environment},
+        **_custom(environment.get("OPENAI_CUSTOM_HEADERS", "")),
+        **({"api-key": key} if azure else {"Authorization": f"Bearer {key}"}),
+    }
+
+
+def _custom(lines: str) -> dict[str, str]:
+    """What stands as `Name: value`, one a line."""
+    pairs = (line.partition(":") for line in lines.split("\n"))
+    return {name.strip(): value.strip() for name, colon, value in pairs if colon}
 
 
 def request_body(
@@ -170,6 +224,30 @@ def _reply(body: dict[str, Any], usage: Usage | None) -> Reply:
     )
 
 
+def read_response(
+    status: int, headers: Mapping[str, str], received: bytes, *, content_type: str
+) -> Reply:
+    """The reply in a whole response; raises CallError where it holds none."""
+    if status < 400:
+        return read_reply(read_body(received, content_type))
+    try:
+        body = msgspec.json.decode(received)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        body = received.decode("utf-8", "replace")
+    return read_status(status, body, wait=retry_after(headers))
+
+
+def read_status(status: int, body: object, *, wait: float | None = None) -> Reply:
+    """The reply that a status and a decoded body mean; raises CallError where they mean none."""
+    if status < 400:
+        return read_reply(body)
+    error = body.get("error", body) if isinstance(body, dict) else body
+    found = classify(status, error, retry_after=wait)
+    if isinstance(found, CallError):
+        raise found
+    return found
+
+
 def classify(status: int, error: object, *, retry_after: float | None = None) -> CallError | Reply:
     """What an error status means: a CallError, or a refusal where a filter stopped the request.
 
@@ -289,3 +367,63 @@ def _number(text: str | None) -> float | None:
 def _short(text: object) -> str:
     line = " ".join(str(text if text is not None else "").split())
     return line if len(line) <= LONGEST_DETAIL else line[: LONGEST_DETAIL - 1] + "…"
+
+
+def refuses_system(status: int | None, detail: str) -> bool:
+    """Whether a server said that it takes no message of the system."""
+    return status in SYSTEM_STATUSES and SYSTEM_REFUSED.search(detail) is not None
+
+
+def hint_for(detail: str) -> str | None:
+    """What of `--model_args` mends a refusal; None where nothing is known to."""
+    return next((hint for pattern, hint in HINTS if pattern.search(detail)), None)
+
+
+def read_logprobs(found: object) -> tuple[TokenLogprob, ...] | None:
+    """The tokens of an answer with their logarithms; None where they are not all there."""
+    if not isinstance(found, dict):
+        return None
+    try:
+        if isinstance(found.get("content"), list):
+            return tuple(_of_chat(token) for token in found["content"])
+        if isinstance(found.get("tokens"), list):
+            return _of_completion(found)
+    except (KeyError, TypeError, ValueError):
+        return None
+    return None
+
+
+def _of_chat(token: dict[str, Any]) -> TokenLogprob:
+    top = token.get("top_logprobs") or ()
+    return TokenLogprob(
+        token=_token(token["token"]),
+        logprob=_probability(token["logprob"]),
+        top=tuple((_token(one["token"]), _probability(one["logprob"])) for one in top),
+    )
+
+
+def _of_completion(found: dict[str, Any]) -> tuple[TokenLogprob, ...]:
+    # Without alternatives there is null, or an empty object a token.
+    tops = found.get("top_logprobs") or ()
+    pairs = zip(found["tokens"], found["token_logprobs"], strict=True)
+    return tuple(
+        TokenLogprob(
+            token=_token(token),
+            logprob=_probability(logprob),
+            top=tuple((_token(name), _probability(one)) for name, one in (top or {}).items()),
+        )
+        for (token, logprob), top in zip_longest(pairs, tops)
+    )
+
+
+def _token(token: object) -> str:
+    if not isinstance(token, str):
+        raise TypeError(token)
+    # Halves of characters, which no file can hold.
+    return token.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _probability(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise TypeError(value)
+    return float(value)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from harness import hookimpl
@@ -78,71 +80,24 @@ REPLAY = {
 }
 
 
+KINDS = {
+    "openai": ("any server that speaks the OpenAI protocol", OPENAI),
+    "vllm": ("weights served by a vLLM of our own", VLLM),
+    "hf": ("small weights served by transformers", HF),
+    "baseline": ("answers by the rules that benchmarks bring", BASELINE),
+    "replay": ("answers that were recorded", REPLAY),
+}
+"""What each kind of model is, and its arguments; the module of its name makes it."""
+
+
 @hookimpl
 def register_models(register: RegisterModel) -> None:
     """Adds `openai`, `vllm`, `hf`, `baseline` and `replay`."""
-    register(
-        "openai",
-        make_openai,
-        description="any server that speaks the OpenAI protocol",
-        arguments=OPENAI,
-    )
-    register(
-        "vllm",
-        make_vllm,
-        description="weights served by a vLLM of our own",
-        arguments=VLLM,
-    )
-    register(
-        "hf",
-        make_hf,
-        description="small weights served by transformers",
-        arguments=HF,
-    )
-    register(
-        "baseline",
-        make_baseline,
-        description="answers by the rules that benchmarks bring",
-        arguments=BASELINE,
-    )
-    register(
-        "replay",
-        make_replay,
-        description="answers that were recorded",
-        arguments=REPLAY,
-    )
+    for kind, (description, arguments) in KINDS.items():
+        register(kind, partial(make, kind), description=description, arguments=arguments)
 
 
-def make_openai(settings: ModelSettings) -> Model:
-    """A model behind an OpenAI-compatible server."""
-    from harness_models.openai import make
-
-    return make(settings)
-
-
-def make_vllm(settings: ModelSettings) -> Model:
-    """A model served by a vLLM that is started for it."""
-    from harness_models.vllm import make
-
-    return make(settings)
-
-
-def make_hf(settings: ModelSettings) -> Model:
-    """A model served by a `transformers serve` that is started for it."""
-    from harness_models.hf import make
-
-    return make(settings)
-
-
-def make_baseline(settings: ModelSettings) -> Model:
-    """The model that answers with the registered respondents."""
-    from harness_models.baseline import make
-
-    return make(settings)
-
-
-def make_replay(settings: ModelSettings) -> Model:
-    """The model that answers with recorded replies."""
-    from harness_models.replay import make
-
-    return make(settings)
+def make(kind: str, settings: ModelSettings) -> Model:
+    """A model of one of these kinds: `make("openai", ModelSettings(args={"model": "small"}))`."""
+    model: Model = import_module(f"harness_models.{kind}").make(settings)
+    return model

@@ -4,35 +4,34 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import subprocess
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from harness.errors import ModelError
-from harness.hashing import digest_bytes
 from harness.models import Identity, Model, ModelSettings
-from harness_models.engine_health import engine_findings
-from harness_models.gpus import GpuMemory
-from harness_models.served import Engine, ServedModel
-from harness_models.server_args import bad, flags_of, looked_into, refuse_revision
-from harness_models.vllm_args import (
-    KIND,
-    OF_THE_MACHINE,
-    USUAL_SHARE,
-    VllmArgs,
-    is_plain,
-    read_args,
-    unknown_argument,
-)
-from harness_models.vllm_log import STAGES, TROUBLES
-from harness_models.weights import (
+from harness_models.arguments import bad, flags_of, refuse_revision, unknown_argument
+from harness_models.server.gpus import GpuMemory
+from harness_models.server.interpreter import engine_findings, looked_into
+from harness_models.server.served import HUB_TROUBLES, Engine, ServedModel, Trouble, trouble
+from harness_models.server.weights import (
     check_template,
     checked_folder,
     commit_of,
     folder_identity,
+    identity_details,
     longest_context,
+)
+from harness_models.vllm_args import (
+    KIND,
+    OF_THE_MACHINE,
+    OWN,
+    USUAL_SHARE,
+    VllmArgs,
+    is_plain,
+    read_args,
 )
 
 SERVER = "vllm.entrypoints.openai.api_server"
@@ -69,6 +68,116 @@ runpy.run_module(module, run_name="__main__", alter_sys=True)
 """Has the server's own parser tell its names and judge a command line, wherever it is kept."""
 
 
+STAGES = (
+    (r"Initializing a V1 LLM engine", "engine processes started"),
+    (r"Starting to load model", "loading the weights"),
+    (r"Loading weights took", "weights loaded"),
+    (r"torch\.compile|Dynamo bytecode|[Cc]ompiling", "compiling"),
+    (r"Capturing CUDA graphs", "capturing graphs"),
+    (r"Application startup complete", "server up"),
+)
+
+
+def _lower_share(found: re.Match[str]) -> str:
+    share = max(0.0, float(found["free"]) / float(found["total"]) - 0.02)
+    return f"end what holds it (nvidia-smi names it), or gpu_memory_utilization={share:.2f}"
+
+
+def _shorter(found: re.Match[str]) -> str:
+    fits = found["fits"]
+    length = f"max_model_len={fits}" if fits else "a smaller max_model_len"
+    return f"{length}, a higher gpu_memory_utilization, or tensor_parallel_size over more GPUs"
+
+
+TROUBLES = (
+    trouble(
+        r"api_server\.py: error: (?P<reason>[^\n]+)",
+        "vLLM refuses an argument: {reason}",
+        "see `python -m vllm.entrypoints.openai.api_server --help`",
+    ),
+    Trouble(
+        pattern=re.compile(
+            r"Free memory on device .{0,20}?\((?P<free>[\d.]+)/(?P<total>[\d.]+) GiB\) on startup"
+            r"\s+is less than desired GPU memory utilization \([\d.]+, (?P<wanted>[\d.]+) GiB\)"
+        ),
+        cause=lambda found: (
+            f"something else holds the device's memory: {found['free']} of {found['total']} GiB "
+            f"are free, and {found['wanted']} GiB are wanted"
+        ),
+        cure=_lower_share,
+    ),
+    Trouble(
+        pattern=re.compile(
+            r"max seq len\s+\((?P<length>\d+)\), \((?P<needed>[\d.]+) GiB KV\s+cache is needed,"
+            r" which is larger than the available KV cache\s+memory \((?P<free>[\d.]+) GiB\)"
+            r"(?:.{0,80}?estimated maximum model length is (?P<fits>\d+))?",
+            re.DOTALL,
+        ),
+        cause=lambda found: (
+            f"out of memory: a prompt of {found['length']} tokens takes {found['needed']} GiB, and "
+            f"{found['free']} GiB are left beside the weights"
+        ),
+        cure=_shorter,
+    ),
+    trouble(
+        r"No available memory for the cache blocks",
+        "out of memory: the weights leave nothing for prompts and answers",
+        "a higher gpu_memory_utilization, tensor_parallel_size over more GPUs, or smaller weights",
+    ),
+    trouble(
+        r"out of memory\. Tried to allocate (?P<wanted>[\d.]+ \w+)"
+        r"(?:.{0,200}?of which (?P<free>[\d.]+ \w+) is free)?",
+        "the GPU is out of memory: {wanted} more are wanted, and {free} are free",
+        "lower max_num_seqs (256) or gpu_memory_utilization (0.92), or tensor_parallel_size over"
+        " more GPUs",
+    ),
+    trouble(
+        r"Failed to infer device type|No CUDA GPUs are available|Found no NVIDIA driver"
+        r"|no CUDA-capable device",
+        "vLLM found no GPU",
+        "run where the GPU is; vllm-cpu serves small models without one, openai what runs"
+        " elsewhere",
+    ),
+    trouble(
+        r"World size \((?P<asked>\d+)\) is larger than the number of available GPUs "
+        r"\((?P<there>\d+)\)",
+        "{asked} GPUs are wanted, and there are {there}",
+        "tensor_parallel_size × pipeline_parallel_size of {there} at most",
+    ),
+    trouble(
+        r"attention heads \((?P<heads>\d+)\) must be divisible by tensor parallel size "
+        r"\((?P<size>\d+)\)",
+        "the model's {heads} attention heads cannot be divided by {size}",
+        "a tensor_parallel_size that divides {heads}",
+    ),
+    trouble(
+        r"User-specified max_model_len \((?P<asked>\d+)\) is greater than the derived "
+        r"max_model_len \([\w.]+=(?P<most>\d+)",
+        "max_model_len={asked} is more than the {most} that the model was made for",
+        "max_model_len={most} at most",
+    ),
+    trouble(
+        r"default chat template is no longer",
+        "the checkpoint has no chat template, so it cannot be asked",
+        "chat_template=FILE.jinja, the one that it was trained with",
+    ),
+    trouble(
+        r"`trust_remote_code=True`",
+        "the checkpoint brings code of its own",
+        "trust_remote_code=true, if you have read that code",
+    ),
+    *HUB_TROUBLES,
+    trouble(
+        r"CPU Generator does not use offset",
+        "vllm-cpu fails where it draws with a seed and reads a prompt in several steps",
+        "enable_chunked_prefill=false, or temperature 0",
+    ),
+    trouble(
+        r"No space left on device", "a disk is full", "free some: weights and compiled code need it"
+    ),
+)
+
+
 def make(settings: ModelSettings) -> Model:
     """The model that the arguments describe; what can be wrong without a start is found here."""
     args = read_args(settings)
@@ -102,7 +211,7 @@ def make(settings: ModelSettings) -> Model:
             troubles=TROUBLES,
             notes=(args.note,) if args.note else (),
             memory=memory,
-            examine=partial(engine_findings, args.python, "vllm", memory),
+            check=partial(engine_findings, args.python, "vllm", memory),
         ),
         settings,
     )
@@ -112,13 +221,13 @@ def identity_of(
     args: VllmArgs, *, folder: Path | None, commit: str | None, structured: bool
 ) -> Identity:
     """Who the model is: its weights, and all that decides what it says but not how fast."""
-    details: dict[str, Any] = {
-        "engine": {k: v for k, v in sorted(args.engine.items()) if k not in OF_THE_MACHINE}
-    }
-    if folder is not None:
-        details["identity"] = folder_identity(folder)
-    elif commit is not None:
-        details["revision"] = commit
+    details = identity_details(
+        engine={k: v for k, v in args.engine.items() if k not in OF_THE_MACHINE},
+        folder=folder,
+        commit=commit,
+        chat_template=args.chat_template,
+        chat_template_kwargs=args.chat_template_kwargs,
+    )
     name = folder.resolve().name if folder else args.model
     if args.lora is not None:
         details["lora"] = folder_identity(Path(args.lora))
@@ -126,10 +235,6 @@ def identity_of(
     if args.tokenizer is not None:
         own = checked_folder(args.tokenizer, argument="tokenizer")
         details["tokenizer"] = folder_identity(own) if own else args.tokenizer
-    if args.chat_template is not None:
-        details["chat_template"] = digest_bytes(args.chat_template.read_bytes())
-    if args.chat_template_kwargs:
-        details["chat_template_kwargs"] = dict(args.chat_template_kwargs)
     if structured:
         details["structured"] = True
     pinned = folder is not None or commit is not None
@@ -188,7 +293,7 @@ def check_with_parser(python: str, engine: Mapping[str, str]) -> None:
     known = json.loads(told[0].removeprefix("NAMES"))
     for name in engine:
         if name not in known:
-            raise unknown_argument(name, known)
+            raise unknown_argument(name, "vLLM", of="vLLM's server", own=OWN, known=known)
     if done.returncode:
         reason = done.stderr.strip().splitlines()[-1].partition("error: ")[2]
         wrong = next((each for each in engine if each.replace("_", "-") in reason), "…")

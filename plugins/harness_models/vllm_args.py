@@ -7,13 +7,19 @@ import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from harness.errors import UsageError
 from harness.models import ModelSettings
-from harness_models.server_args import bad, count_of, file_of, model_of, template_kwargs
+from harness_models.arguments import (
+    bad,
+    check_given,
+    check_switches,
+    count_of,
+    file_of,
+    model_of,
+    template_kwargs,
+)
 
 KIND = "vllm"
 
@@ -116,11 +122,7 @@ class VllmArgs:
 def read_args(settings: ModelSettings) -> VllmArgs:
     """The arguments, checked as far as vLLM need not be asked; UsageError for a wrong one."""
     given = dict(settings.args)
-    for name, value in given.items():
-        if name in TAKEN:
-            raise bad(KIND, f"{name}={value}", "no such argument", hint=TAKEN[name])
-        if not value:
-            raise bad(KIND, f"{name}=", "a value")
+    check_given(KIND, given, TAKEN)
     model, note = model_of(KIND, given)
     preset = given.get("preset")
     if preset is not None and preset not in PRESETS:
@@ -135,9 +137,7 @@ def read_args(settings: ModelSettings) -> VllmArgs:
             count_of(KIND, name, engine[name])
     if "gpu_memory_utilization" in engine:
         _share("gpu_memory_utilization", engine["gpu_memory_utilization"])
-    for name in SWITCHES:
-        if name in engine and engine[name] not in ("true", "false"):
-            raise bad(KIND, f"{name}={engine[name]}", "true or false")
+    check_switches(KIND, engine, SWITCHES)
     template, more = given.get("chat_template"), given.get("chat_template_kwargs")
     return VllmArgs(
         model=_expanded(model),
@@ -156,17 +156,6 @@ def read_args(settings: ModelSettings) -> VllmArgs:
 def is_plain(name: str, value: str) -> bool:
     """Whether vLLM takes an argument for certain, so that its parser need not be asked."""
     return name in KNOWN and re.fullmatch(PLAIN.get(name, ".*"), value) is not None
-
-
-def unknown_argument(name: str, known: list[str]) -> UsageError:
-    """The error for an argument that neither we nor the installed vLLM know."""
-    near = get_close_matches(name, [*OWN, *known], n=1)
-    return UsageError(
-        f"vLLM has no argument {name!r}",
-        where="--model_args",
-        expected=f"{', '.join(OWN)}, or an argument of vLLM's server with underscores",
-        hint=f"did you mean {near[0]!r}?" if near else None,
-    )
 
 
 def _concurrency(

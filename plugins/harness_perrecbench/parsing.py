@@ -17,11 +17,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from harness import Parsed, Unreadable
-from harness.parsing.decode import NotJson, whole_characters
-from harness.parsing.extract import Span, fenced_blocks, outermost
-from harness.parsing.ladder import BLANK
-from harness.parsing.repair import mend
+from harness import Parsed, TextReader, Unreadable, last_object
 from harness_perrecbench.records import Side
 
 T = TypeVar("T")
@@ -71,46 +67,6 @@ class AnswerReader(Generic[T]):
             return judged
         value, quoted = judged
         return Parsed(value, "quoted" if quoted else found.rung)
-
-
-def last_object(text: str) -> Parsed[dict[str, Any]] | Unreadable:
-    """The last JSON object of a text, which may be the last entry of a list.
-
-    Its rung: "strict" where it is all there is, "fenced" where it is all of the last fenced block,
-    "brackets" between other text or in a list, "repaired" where it had to be mended.
-    """
-    text = whole_characters(text).strip(BLANK)
-    if not text:
-        return Unreadable("empty")
-    found = [span for span in outermost(text) if _may_hold_object(span)]
-    if not found:
-        return Unreadable("no_json", "nothing in the text begins like a JSON object")
-    try:
-        return _object_in(found[-1], text)
-    except NotJson as error:
-        return Unreadable("no_json", str(error)[:LONGEST_DETAIL])
-
-
-def _may_hold_object(span: Span) -> bool:
-    if span.kind == "object":
-        return True
-    if span.error is not None:
-        return "{" in span.text
-    return bool(span.value) and isinstance(span.value[-1], dict)
-
-
-def _object_in(span: Span, text: str) -> Parsed[dict[str, Any]]:
-    value = span.value if span.error is None else mend(span.text)
-    inside = value[-1] if isinstance(value, list) and value else value
-    if not isinstance(inside, dict):
-        raise NotJson("the last JSON of the text is a list without an object at its end")
-    if span.error is not None:
-        return Parsed(inside, "repaired")
-    if inside is not value:
-        return Parsed(inside, "brackets")
-    if span.text == text:
-        return Parsed(inside, "strict")
-    return Parsed(inside, "fenced" if span.text in fenced_blocks(text)[-1:] else "brackets")
 
 
 def number_in(value: Any) -> tuple[float, bool] | None:
@@ -177,9 +133,10 @@ class SideReader:
 
     def __call__(self, text: str) -> Parsed[Side] | Unreadable:
         """The side of a reply, or why it has none."""
-        text = whole_characters(text).strip(BLANK)
-        if not text:
-            return Unreadable("empty")
+        found = TextReader[str]()(text)
+        if isinstance(found, Unreadable):
+            return found
+        text = found.value
         mentions = list(MENTION.finditer(text))
         if self.thought:
             mentions = [one for one in mentions if one["opens"] and one[0].endswith("]")][-1:]

@@ -1,14 +1,14 @@
-"""What the plugin tells the harness; the factories import the rest at first use."""
+"""What the plugin offers; everything is imported when it is first used."""
 
 from __future__ import annotations
 
 from functools import partial
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING
 
 from harness import hookimpl
 
 if TYPE_CHECKING:
-    from harness import Benchmark, DataTool
     from harness.hookspecs import (
         RegisterAnalysis,
         RegisterBenchmark,
@@ -17,29 +17,49 @@ if TYPE_CHECKING:
         Respondent,
     )
 
-COMMAND = "perrec"
+PACKAGE = "harness_perrecbench"
 
 ASKED = {
     "profiler": ("profile",),
     "candidate": (
-        "rate",
-        "rate_thought",
-        "rate_b",
-        "rate_c",
-        "rate_d",
-        "compare",
-        "compare_thought",
-        "rank",
-        "rank_thought",
+        *("rate", "rate_thought", "rate_b", "rate_c", "rate_d"),
+        *("compare", "compare_thought", "rank", "rank_thought"),
     ),
 }
 """The prompts of each role."""
+
+ANALYSES = {
+    "perrec": (
+        "tables.main",
+        "the nine cells and their average, beside published rows and baselines",
+    ),
+    "perrec-prompting": ("tables.prompting", "the nine cells by method of prompting"),
+    "perrec-sizes": ("curves.by_size", "ptc by the number of users in a group"),
+    "perrec-scale": ("curves.by_scale", "the average by the size of the model"),
+    "perrec-domains": ("domains.run", "ptc by domain, against how often its items are named"),
+    "perrec-shots": ("shots.run", "ptc by examples and retrieved behaviours, as heat maps"),
+    "perrec-rating-tau": ("answers.errors", "ptc against the errors of predicted ratings"),
+    "perrec-positions": ("answers.positions", "how far pairwise answers go by position"),
+}
+"""Each analysis: its function in `analyses`, and what it shows."""
+
+TOOLS = {
+    "perrec-groups": ("data", "grouping.build.run", "build user groups from review logs"),
+    "perrec-describe": ("data", "grouping.describe.run", "tell what a folder of groups holds"),
+    "sft-export": ("perrec", "tuning.sft_export.run", "write training data from held-out groups"),
+    "merge-adapters": (
+        "perrec",
+        "tuning.adapters.run",
+        "merge adapters trained pointwise, pairwise and listwise into one",
+    ),
+}
+"""Each tool: the command that it is under, its function, and what it does."""
 
 
 @hookimpl
 def register_benchmarks(register: RegisterBenchmark) -> None:
     """Adds the benchmark `perrecbench`."""
-    register("perrecbench", make_benchmark)
+    register("perrecbench", partial(resolve_name, f"{PACKAGE}.benchmark:PERRECBENCH"))
 
 
 @hookimpl
@@ -53,37 +73,22 @@ def register_respondents(register: RegisterRespondent) -> None:
 @hookimpl
 def register_analyses(register: RegisterAnalysis) -> None:
     """Adds the analyses of stored runs."""
-    from harness_perrecbench.analyses import register as register_all
+    from harness.pipeline.tools import analysis_from
 
-    register_all(register)
+    for name, (function, description) in ANALYSES.items():
+        path = f"{PACKAGE}.analyses.{function}"
+        make = partial(analysis_from, path, name=name, description=description)
+        register("perrecbench", name, make, description=description)
 
 
 @hookimpl
 def register_data_tools(register: RegisterDataTool) -> None:
     """Adds the tools for review logs and data folders, and those of `harness perrec`."""
-    register("perrec-groups", make_groups_tool, description="build user groups from review logs")
-    register(
-        "perrec-describe", make_describe_tool, description="tell what a folder of groups holds"
-    )
-    register(
-        "sft-export",
-        make_sft_export,
-        description="write training data from held-out groups",
-        command=COMMAND,
-    )
-    register(
-        "merge-adapters",
-        make_merge_adapters,
-        description="merge adapters trained pointwise, pairwise and listwise into one",
-        command=COMMAND,
-    )
+    from harness.pipeline.tools import tool_from
 
-
-def make_benchmark() -> Benchmark:
-    """The benchmark of this plugin."""
-    from harness_perrecbench.benchmark import PERRECBENCH
-
-    return PERRECBENCH
+    for name, (command, function, description) in TOOLS.items():
+        make = partial(tool_from, f"{PACKAGE}.{function}", name=name, description=description)
+        register(name, make, description=description, command=command)
 
 
 def find_respondent(prompt: str) -> Respondent:
@@ -91,31 +96,3 @@ def find_respondent(prompt: str) -> Respondent:
     from harness_perrecbench.respondents import of
 
     return of(prompt)
-
-
-def make_groups_tool() -> DataTool:
-    """The builder of groups."""
-    from harness_perrecbench.grouping import GROUPS_TOOL
-
-    return GROUPS_TOOL
-
-
-def make_describe_tool() -> DataTool:
-    """The statistics of a folder of groups."""
-    from harness_perrecbench.grouping import DESCRIBE_TOOL
-
-    return DESCRIBE_TOOL
-
-
-def make_sft_export() -> DataTool:
-    """The export of training data."""
-    from harness_perrecbench.tuning.sft_export import SFT_EXPORT
-
-    return SFT_EXPORT
-
-
-def make_merge_adapters() -> DataTool:
-    """The merging of adapters."""
-    from harness_perrecbench.tuning.adapters import MERGE_ADAPTERS
-
-    return MERGE_ADAPTERS

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
 from harness import CallFailed, Calls, Failure, Parsed, Stage, TextReader, Unreadable
 from harness_perrecbench import questions, ranking
-from harness_perrecbench.data.averages import most_common
+from harness_perrecbench.data.members import most_common
 from harness_perrecbench.parsing import rating_reader, read_order, read_side
 from harness_perrecbench.records import (
     Compared,
@@ -229,18 +229,6 @@ def _people_lack_profiles(data: Loaded, _options: Options) -> bool:
     return bool(data.people)
 
 
-def _asks_for_ratings(_data: Loaded, options: Options) -> bool:
-    return options.ask in ("pointwise", "rating")
-
-
-def _asks_for_comparisons(_data: Loaded, options: Options) -> bool:
-    return options.ask == "pairwise"
-
-
-def _asks_for_orders(_data: Loaded, options: Options) -> bool:
-    return options.ask == "listwise"
-
-
 _ASKING = {"pointwise": "rate", "rating": "rate", "pairwise": "compare", "listwise": "rank"}
 """The stage that asks, by the option `ask`."""
 
@@ -248,6 +236,11 @@ _ASKING = {"pointwise": "rate", "rating": "rate", "pairwise": "compare", "listwi
 def _asked(stage: str, options: Options) -> tuple[str, ...]:
     """The prompt that a stage asks with; none where another stage asks."""
     return (questions.prompt_of(stage, options),) if _ASKING[options.ask] == stage else ()
+
+
+def _asks(stage: str) -> Callable[[Loaded, Options], bool]:
+    """Whether a task with given options asks in a stage."""
+    return lambda _, options: _ASKING[options.ask] == stage
 
 
 PROFILE = Stage(
@@ -278,7 +271,7 @@ RATE = Stage(
     options=(*ASKING, *questions.RATE_OPTIONS),
     after=("profile",),
     calls=Calls(times="samples"),
-    when=_asks_for_ratings,
+    when=_asks("rate"),
 )
 
 COMPARE = Stage(
@@ -294,7 +287,7 @@ COMPARE = Stage(
     options=(*ASKING, "comparing", *questions.COMPARE_OPTIONS),
     after=("profile",),
     calls=calls_to_compare,
-    when=_asks_for_comparisons,
+    when=_asks("compare"),
 )
 
 RANK = Stage(
@@ -310,7 +303,7 @@ RANK = Stage(
     options=(*ASKING, "repeated_users", *questions.RANK_OPTIONS),
     after=("profile",),
     calls=Calls(times="samples"),
-    when=_asks_for_orders,
+    when=_asks("rank"),
 )
 
 STAGES = (PROFILE, RATE, COMPARE, RANK)

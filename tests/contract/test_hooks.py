@@ -25,7 +25,7 @@ import json
 import os
 
 from harness import (
-    Benchmark, Done, Identity, Item, Metric, Parsed, Reply, Score, Select, Selected, Stage,
+    Benchmark, Done, Identity, Item, Metric, Model, Parsed, Reply, Score, Select, Selected, Stage,
     TextReader, hookimpl,
 )
 
@@ -86,18 +86,11 @@ def on_run_end(event):
     note("on_run_end", status=event.status, exit_code=event.exit_code)
 
 
-class Parrot:
-    occupies = None
+class Parrot(Model):
     concurrency = 1
 
     def __init__(self, settings):
         self.identity = Identity(kind="parrot", name="parrot")
-
-    async def open(self):
-        pass
-
-    async def close(self):
-        pass
 
     async def ask(self, request):
         return Reply(text=request.messages[-1].content.split()[-1])

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import ast
+import importlib
+import importlib.util
+import sys
 
 import pytest
 from golden import stage_code as tool
 
-from harness.testing.code import normal, reach
-from harness.testing.versions import complaints, read_pins
+from harness.testing.versions import code_of, complaints, normal, read_pins, runtime_tree
 
 
 def test_every_version_is_pinned_to_its_code():
@@ -18,69 +19,79 @@ def test_every_version_is_pinned_to_its_code():
     assert not wrong, "\n".join(wrong)
 
 
-def test_formatting_comments_and_docstrings_change_nothing():
-    plain = "def f(a):\n    return a+1"
-    dressed = 'def f(\n    a,\n):\n    "Says."\n    # why\n    return a + 1\n'
-    assert normal(ast.parse(plain).body) == normal(ast.parse(dressed).body)
-    assert normal(ast.parse(plain).body) != normal(ast.parse("def f(a): return a+2").body)
-
-
 def test_the_text_of_a_tree_is_the_same_under_every_python():
-    assert normal(ast.parse("def f(a): return a.b + 1").body) == (
+    assert normal(runtime_tree("def f(a): return a.b + 1").body) == (
         "[FunctionDef(name='f',args=arguments(args=[arg(arg='a')]),body=[Return(value=BinOp("
         "left=Attribute(value=Name(id='a'),attr='b'),op=Add(),right=Constant(value=1)))])]"
     )
 
 
-STAGES = """
-import msgspec
-import pinned_example.words
+FILES = {
+    "__init__.py": "",
+    "stages.py": """
+from typing import TYPE_CHECKING
 from . import words
-from .reading import read_answer as reader
+from .reading import read
 
-LIMIT = 3
+if TYPE_CHECKING:
+    from pinned_example.unrelated import Unrelated
 
-class Question(msgspec.Struct):
-    text: str
+def work(item: "Unrelated"):
+    return read(words.first(item))
 
-def items(upstreams, data, options):
-    yield Question(text=words.first(data)[:LIMIT] + pinned_example.words.middle(data))
-
-async def work(item, desk):
-    return await desk.ask("candidate", item.text, read=reader)
-
-def score(records, options):
-    return unrelated()
-"""
-READING = "def read_answer(text):\n    return helper(text)\ndef helper(text):\n    return text\n"
-WORDS = """
-def first(data):
-    return data[0]
-def middle(data):
-    return data[1]
-def last(data):
-    return data[-1]
-"""
+def simple(item):
+    from pinned_example.lazy.inner import answer
+    return answer(item)
+""",
+    "reading.py": "import pinned_example.helping\n\ndef read(text):\n    return text\n",
+    "helping.py": "A = 1\n",
+    "words.py": "def first(data):\n    return data[0]\n",
+    "lazy/__init__.py": "",
+    "lazy/inner.py": "from ..deep import answer\n",
+    "deep.py": "def answer(item):\n    return item\n",
+    "unrelated.py": "class Unrelated:\n    pass\n",
+}
 
 
 @pytest.fixture
-def reached(tmp_path, monkeypatch):
-    """What is reached from `items` and `work` of a small package, written as `module.name`."""
-    package = tmp_path / "pinned_example"
-    package.mkdir()
-    (package / "__init__.py").touch()
-    for name, source in {"stages": STAGES, "reading": READING, "words": WORDS}.items():
-        (package / f"{name}.py").write_text(source, "utf-8")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    roots = [("pinned_example.stages", "items"), ("pinned_example.stages", "work")]
-    return {f"{module.split('.')[-1]}.{name}" for module, name in reach(roots)}
+def pinned(tmp_path, monkeypatch):
+    """The pin of `stages.work` in a package of these files, with some in place of others."""
+
+    def pin(folder="site", **other):
+        package = tmp_path / folder / "pinned_example"
+        for name, text in {**FILES, **other}.items():
+            file = package / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, "utf-8")
+        with monkeypatch.context() as patch:
+            patch.syspath_prepend(str(package.parent))
+            work = importlib.import_module("pinned_example.stages").work
+            code = code_of(work, package="pinned_example")
+        for name in [name for name in sys.modules if name.startswith("pinned_example")]:
+            del sys.modules[name]
+        return code
+
+    return pin
 
 
-def test_what_a_stage_names_decides_its_records_and_nothing_else(reached):
-    assert reached == {
-        "stages.items", "stages.work", "stages.Question", "stages.LIMIT",
-        "words.first", "words.middle", "reading.read_answer", "reading.helper",
-    }  # fmt: skip
+@pytest.mark.parametrize(
+    "name", ["stages.py", "words.py", "reading.py", "helping.py", "lazy/inner.py", "deep.py"]
+)
+def test_a_change_in_any_module_that_a_stages_module_imports_changes_its_pin(pinned, name):
+    assert pinned(**{name: FILES[name] + "\nMORE = 1\n"}) != pinned()
+
+
+def test_what_only_type_checkers_import_changes_no_pin(pinned):
+    assert pinned(**{"unrelated.py": "class Unrelated:\n    size = 3\n"}) == pinned()
+    imported = FILES["stages.py"].replace("import Unrelated", "import Unrelated as Other")
+    assert pinned(**{"stages.py": imported}) == pinned()
+
+
+def test_formatting_comments_docstrings_and_the_folder_change_no_pin(pinned):
+    dressed = (
+        '"""Words."""\n\ndef first(\n    data,\n):\n    "Says."\n    # why\n    return data[0]\n'
+    )
+    assert pinned("elsewhere", **{"words.py": dressed}) == pinned()
 
 
 OLD = {"b": {"s": {"version": 1, "code": "aa"}}}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -25,11 +26,11 @@ print("LOADED", *sorted({{name.split(".")[0] for name in sys.modules}}))
 """
 
 
-def loaded_after(*arguments: str) -> tuple[str, set[str]]:
+def loaded_after(*arguments: str, **variables: str) -> tuple[str, set[str]]:
     """What the command printed, and the top-level names of all modules that it loaded."""
     result = subprocess.run(
         [sys.executable, "-c", REPORT.format(arguments=list(arguments))],
-        capture_output=True, text=True, check=True, timeout=120,
+        capture_output=True, text=True, check=True, timeout=120, env={**os.environ, **variables},
     )  # fmt: skip
     said, _, names = result.stdout.rpartition("LOADED")
     return said, set(names.split())
@@ -39,13 +40,21 @@ def loaded_after(*arguments: str) -> tuple[str, set[str]]:
     "arguments",
     [
         ["--help"], ["tasks"], ["tasks", "--json"], ["config"], ["completion", "bash"],
-        ["_complete", "zsh", "--tasks", ""], ["plugins"], ["models"], ["judges"], ["prompts"],
+        ["plugins"], ["models"], ["judges"], ["prompts"],
     ],
 )  # fmt: skip
 def test_a_command_that_only_tells_loads_nothing_heavy(arguments):
     said, loaded = loaded_after(*arguments)
     assert said.strip(), "the command printed nothing, so this test would prove nothing"
     assert "harness" in loaded
+    assert loaded & HEAVY == set()
+
+
+def test_completions_load_nothing_heavy():
+    said, loaded = loaded_after(
+        _HARNESS_COMPLETE="zsh_complete", COMP_WORDS="harness --tasks ", COMP_CWORD="2"
+    )
+    assert "interests" in said
     assert loaded & HEAVY == set()
 
 

@@ -63,6 +63,18 @@ def test_a_task_file_is_named_after_its_task_and_lies_with_its_benchmark(file, c
     assert file.parent.name in plugins.benchmarks
 
 
+def test_published_results_are_of_tasks_and_metrics_that_there_are(catalogue, plugins):
+    known = {*catalogue.names, *catalogue.groups}
+    found = {}
+    for name in plugins.benchmarks:
+        benchmark = plugins.benchmark(name)
+        for one in benchmark.published() if benchmark.published else ():
+            found.setdefault(name, []).append(one)
+            assert one.task in known and one.metric in benchmark.metrics, one
+            assert one.source and one.comparable_if, one
+    assert "perrecbench" in found
+
+
 def test_no_file_is_left_out_of_the_list(catalogue):
     assert list(catalogue.problems) == []
     assert {entry.file for entry in catalogue.entries} >= set(TASK_FILES)

@@ -71,7 +71,7 @@ def model_of(hf_python, folder, **more):
 async def engine(hf_python, weights, tmp_path_factory):
     """One open engine that the tests of answers share."""
     model = model_of(hf_python, weights("tiny-candidate"))
-    model.log_to(tmp_path_factory.mktemp("logs"), lambda line: None)
+    model.attach_log(tmp_path_factory.mktemp("logs"), lambda line: None)
     await model.open()
     yield model
     await model.close()
@@ -139,7 +139,7 @@ async def test_a_server_that_batches_answers_the_same_and_ends_where_the_model_d
     hf_python, weights, tmp_path
 ):
     model = model_of(hf_python, weights("tiny-judge", "--says", "1"), continuous_batching="true")
-    model.log_to(tmp_path, lambda line: None)
+    model.attach_log(tmp_path, lambda line: None)
     await model.open()
     try:
         replies = await asyncio.gather(*(model.ask(question(f"Item {n}")) for n in range(8)))
@@ -160,7 +160,7 @@ async def test_a_template_of_ones_own_stands_in_and_close_frees_the_port(
     template = tmp_path / "own.jinja"
     template.write_text("{% for turn in messages %}{{ turn.content }}{% endfor %}")
     model = model_of(hf_python, bare, chat_template=str(template))
-    model.log_to(tmp_path, lambda line: None)
+    model.attach_log(tmp_path, lambda line: None)
     await model.open()
     port, processes = model._server.port, model._server.launched.processes()
     reply = await model.ask(question("I", tokens=2))
@@ -176,7 +176,7 @@ async def test_a_template_of_ones_own_stands_in_and_close_frees_the_port(
 
 async def test_a_start_that_fails_tells_cause_and_cure(hf_python, weights, tmp_path):
     model = model_of(hf_python, weights("tiny-candidate"), dtype="floaty")
-    model.log_to(tmp_path, lambda line: None)
+    model.attach_log(tmp_path, lambda line: None)
     with pytest.raises(ModelError) as caught:
         await model.open()
     assert caught.value.found == "there is no dtype floaty"

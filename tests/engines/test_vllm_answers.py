@@ -47,7 +47,7 @@ async def engine(checkpoints, engine_args, frugal, engine_alone, logs):
     """One open engine."""
     args = {"pretrained": str(checkpoints.candidate), **engine_args, "enable_log_requests": "true"}
     model = make(ModelSettings(args=args, structured=True))
-    model.log_to(logs, lambda line: None)
+    model.attach_log(logs, lambda line: None)
     await model.open()
     yield model
     await model.close()

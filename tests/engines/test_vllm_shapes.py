@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from harness_models.served import SOCKET
+from harness_models.server.served import SOCKET
 from harness_models.vllm import make
 from safetensors.numpy import save_file
 
@@ -75,7 +75,7 @@ async def test_an_adapter_answers_in_place_of_the_weights_below_it(
     base = str(checkpoints.candidate)
     args = {"pretrained": base, "lora": str(adapter(tmp_path / "night")), **engine_args}
     model = make(ModelSettings(args=args))
-    model.log_to(tmp_path / "logs", lambda line: None)
+    model.attach_log(tmp_path / "logs", lambda line: None)
     await model.open()
     try:
         text = "Name the interests of this person."

@@ -27,12 +27,12 @@ def batched(harness, serve):
 
 def requests(harness, out: str, *more: str, limit: int = PEOPLE, tasks: str = "interests"):
     words = harness.arguments("--limit", str(limit), "--out", out, *more, tasks=tasks)[3:]
-    return harness.here("requests", *words)
+    return harness.here("batch", "write", *words)
 
 
 def replies(harness, *files: str):
     (folder,) = harness.folders
-    return harness.here("replies", str(folder), *files)
+    return harness.here("batch", "read", str(folder), *files)
 
 
 def live(harness, *more: str, tasks: str = "interests"):
@@ -111,7 +111,7 @@ def test_answers_hold_in_any_order_in_parts_and_twice(batched, serve):
     write(batched, "last.out", found[3:])
     assert replies(batched, "first.out", "first.out").out.splitlines()[:2] == [
         "5 replies taken in",
-        "without an answer yet: 7; `harness requests` writes them again",
+        "without an answer yet: 7; `harness batch write` writes them again",
     ]
     again = requests(batched, "rest.jsonl")
     assert again.json["requests"][0]["stages"] == {"interests/name": 7}
@@ -158,7 +158,7 @@ def test_what_failed_in_passing_is_asked_again_and_what_failed_for_good_is_recor
         "9 replies taken in",
         "failed for good: 1: overflow 1",
         "failed, to be asked again: 2: batch_expired 1, rate_limited 1",
-        "without an answer yet: 2; `harness requests` writes them again",
+        "without an answer yet: 2; `harness batch write` writes them again",
     ]
     again = requests(batched, "again.jsonl", "--max_failures", "1")
     assert again.code == 0, again.err
@@ -238,24 +238,25 @@ def test_each_model_has_a_file_of_its_own(batched, serve):
 
 def test_a_stage_whose_questions_follow_from_answers_says_so(batched):
     said = batched.here(
-        "requests", "--tasks", "perrec_medium_pairwise", "--data", "sample", "--model", "openai",
-        "--model_args", "base_url=http://127.0.0.1:9/v1,model=m", "--out", "one.jsonl",
+        "batch", "write", "--tasks", "perrec_medium_pairwise", "--data", "sample",
+        "--model", "openai", "--model_args", "base_url=http://127.0.0.1:9/v1,model=m",
+        "--out", "one.jsonl",
     )  # fmt: skip
     assert said.code == 1
     assert "this stage's questions cannot be written down" in said.err
     assert "questions an item, one after the other's answer" in said.err
-    assert "without `requests` asks it live" in said.err
+    assert "`harness run` with the same options asks it live" in said.err
     assert not (batched.folder / "one.jsonl").exists()
 
 
 def test_models_that_take_no_batches_are_asked_as_in_a_run(batched, serve):
     words = ["--tasks", "interests", "--data", "sample", "--limit", "3", "--model", "baseline"]
     words += ["--judge", f"openai:base_url={batched.url},model=judge-model"]
-    said = batched.here("requests", *words, "--out", "one.jsonl", "--json")
+    said = batched.here("batch", "write", *words, "--out", "one.jsonl", "--json")
     assert [file["stages"].keys() for file in said.json["requests"]] == [{"interests/support"}]
     service(batched, serve(), "one.jsonl", "one.out")
     replies(batched, "one.out")
-    done = batched.here("requests", *words, "--out", "two.jsonl")
+    done = batched.here("batch", "write", *words, "--out", "two.jsonl")
     assert done.code == 0, done.err
     assert "nothing is left to ask: the run is done" in done.out
     assert not (batched.folder / "two.jsonl").exists()
@@ -281,7 +282,7 @@ def test_replies_to_a_run_that_asked_nothing_in_batches_are_refused(harness, ser
 
 def test_kill_9_while_requests_are_written_leaves_no_half_file(batched, serve):
     words = [*batched.arguments("--limit", str(PEOPLE)), "--out", "one.jsonl"]
-    words.insert(3, "requests")
+    words[3:3] = ["batch", "write"]
     out = batched.folder / "one.jsonl"
     for marker in ("manifest.json", "*/1-name.jsonl", "batches/asked.jsonl"):
         process = subprocess.Popen(

@@ -54,7 +54,7 @@ def test_all_stages_can_be_asked_in_batches(gist, serve):
     stages = []
     for turn in range(9):
         words = gist.arguments("--out", f"{turn}.jsonl")[3:]
-        written = gist.here("requests", *words)
+        written = gist.here("batch", "write", *words)
         assert written.code == 0, written.err
         if written.json["status"] == "done":
             break
@@ -64,7 +64,7 @@ def test_all_stages_can_be_asked_in_batches(gist, serve):
             service(gist.folder, file.name, forgetful(gist))
             for file in gist.folder.glob(f"{turn}*.jsonl")
         ]
-        assert gist.here("replies", str(gist.folders[0]), *outs).code == 0
+        assert gist.here("batch", "read", str(gist.folders[0]), *outs).code == 0
     # The second question of the taxonomy is about the basketball that the first answer left out.
     assert stages == [
         ["predict"], ["verify"], ["overlap", "taxonomy"], ["taxonomy"], ["specificity"],

@@ -15,20 +15,16 @@ LOADED = """
     import os
 
     from harness import hookimpl
-    from harness.models import Identity, Reply
+    from harness.models import Identity, Model, Reply
 
 
-    class Careful:
+    class Careful(Model):
         identity = Identity(kind="careful", name="careful")
         concurrency = 4
-        occupies = None
 
         async def open(self):
             with open(os.environ["LOADED"], "a") as file:
                 print("loaded", file=file)
-
-        async def close(self):
-            pass
 
         async def ask(self, request):
             lines = request.messages[1].content.splitlines()

@@ -20,7 +20,7 @@ from random import Random
 from typing import Any, NamedTuple, TypeAlias
 
 import harness_perrecbench
-from harness_perrecbench.data.averages import average
+from harness_perrecbench.data.members import average
 from harness_perrecbench.grouping import writing
 from harness_perrecbench.grouping.settings import ALL
 from harness_perrecbench.records import Level

@@ -1,6 +1,5 @@
 """What authors of plugins are told whose code cannot be used, and people of one stored run."""
 
-import argparse
 import fcntl
 import json
 import shutil
@@ -12,8 +11,10 @@ import pytest
 from inline_snapshot import snapshot
 
 import harness
-from harness.cli.struct_options import add_struct_options
+from harness.cli.command import Option
+from harness.cli.struct_options import options_of
 from harness.errors import DataError, HarnessError, PluginError, TaskError, UsageError
+from harness.parsing import JsonReader
 from harness.parsing.schema import SchemaCheck
 from harness.pipeline.benchmark import Benchmark, Stage
 from harness.pipeline.roles import RoleBinder
@@ -80,13 +81,36 @@ def test_a_schema_that_is_none(raised):
     assert wording == snapshot("a reader's schema is no valid JSON Schema")
 
 
+class Folder(msgspec.Struct):
+    name: str
+    inside: list["Folder"]
+
+
+def test_a_type_that_no_reader_can_have(raised):
+    of_type = partial(JsonReader, type=list[Folder])
+    assert raised(PluginError, of_type, found="Folder -> Folder") == snapshot("""\
+a reader's type holds itself
+expected: a type of limited depth: servers take no references\
+""")
+    of_type = partial(JsonReader, type=complex)
+    found = "type <class 'complex'> is not supported"
+    assert raised(PluginError, of_type, found=found) == snapshot("""\
+a reader's type has no JSON Schema
+expected: a type that msgspec can make a schema of: list[Interest]\
+""")
+    both = partial(JsonReader, type=list[int], schema={"type": "array"})
+    assert raised(PluginError, both) == snapshot("""\
+a reader has a type and a schema
+expected: one of them: the type has a schema\
+""")
+
+
 def test_an_option_of_a_tool_that_the_command_has_itself(raised):
     class Options(msgspec.Struct):
         json: bool = False
 
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--json")
-    assert raised(PluginError, add_struct_options, parser, Options) == snapshot("""\
+    own = [Option(["--json"])]
+    assert raised(PluginError, partial(options_of, beside=own), Options) == snapshot("""\
 the field 'json' of Options has the name of an option that the command itself has
 expected: another name\
 """)
@@ -171,9 +195,9 @@ the run has no stage 'nam'
 expected: name, support
 to do: did you mean 'name'?\
 """)),
-    "replies RUN none.jsonl": (1, DataError, "RUN", None, snapshot("""\
+    "batch read RUN none.jsonl": (1, DataError, "RUN", None, snapshot("""\
 this run has asked nothing in batches
-to do: `harness requests` writes the questions of a run down\
+to do: `harness batch write` writes the questions of a run down\
 """)),
     "--model replay:run=RUN,role=canddate --judge lexical --tasks interests --data sample": (
         2, UsageError, "RUN", None,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from harness_models import vllm
-from harness_models.served import ServedModel
+from harness_models.server.served import ServedModel
 
 if TYPE_CHECKING:
     from harness import ModelSettings

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from harness import Identity, ModelSettings, Reply, Request, Usage
+from harness import Identity, Model, ModelSettings, Reply, Request, Usage
 from speed_of_harness.answers import answer
 from speed_of_harness.clock import asking
 
 USAGE = Usage(prompt_tokens=500, completion_tokens=1)
 
 
-class FreeModel:
+class FreeModel(Model):
     """Answers everything at once, published benchmarks so that they can be scored."""
 
     def __init__(self, settings: ModelSettings) -> None:
         name = settings.args.get("model", "free")
         self.identity = Identity(kind="free", name=name)
         self.concurrency = settings.concurrency or 64
-        self.occupies = None
-
-    async def open(self) -> None:
-        """Nothing to make ready."""
-
-    async def close(self) -> None:
-        """Nothing to give back."""
 
     async def ask(self, request: Request) -> Reply:
         """The answer, at once."""

@@ -24,6 +24,7 @@ from harness.errors import (
     StorageError,
     UsageError,
 )
+from harness.models import Model
 from harness.outcomes import FAILURES, Broken, tag_of
 from harness.pipeline.benchmark import Item
 from harness.pipeline.desk import Desk, Memo
@@ -92,8 +93,8 @@ class LocalExecutor:
         self._on_stage_start = on_stage_start
         self._on_stage_end = on_stage_end
         self._on_put_off = on_put_off
-        self._lanes: dict[int | None, _Lane] = {}
-        self._feeds: dict[int, Feed] = {}
+        self._lanes: dict[StageRun | Model | None, _Lane] = {}
+        self._feeds: list[Feed] = []
         self._workers: set[asyncio.Task[None]] = set()
         self._changed = asyncio.Event()
         self._stopped_by: HarnessError | None = None
@@ -165,7 +166,7 @@ class LocalExecutor:
         if stock is None:
             return
         run.progress.total = len(stock)
-        self._feeds[id(run)] = feed = Feed(
+        feed = Feed(
             run=run,
             stock=stock,
             recorded=recorded(run.journal, run.context.key),
@@ -177,9 +178,10 @@ class LocalExecutor:
             retry_failures=self._settings.retry_failures,
             breathe=self._breathe,
         )
+        self._feeds.append(feed)
         rounds = self._plan.in_rounds(run)
         models = run.context.models
-        lane_key = id(run) if rounds else id(models[0]) if models else None
+        lane_key = run if rounds else models[0] if models else None
         width = ROUND_SIZE if rounds else max((m.concurrency for m in models), default=1)
         # More than the model takes at once: answers come in bursts, and none of its places may wait
         # until a record and the next prompt are made.
@@ -345,7 +347,7 @@ class LocalExecutor:
 
     def _close_journals(self) -> None:
         failed: StorageError | None = None
-        for feed in self._feeds.values():
+        for feed in self._feeds:
             try:
                 feed.writer.close()
             except StorageError as error:
@@ -365,7 +367,7 @@ def asks_again(label: str, most: int) -> AsksAgain:
         where=label,
         found=f"up to {most} questions an item, one after the other's answer",
         expected="a stage that asks once an item",
-        hint="the same command without `requests` asks it live, and goes on in the same folder",
+        hint="`harness run` with the same options asks it live, and goes on in the same folder",
     )
 
 

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
-from harness.errors import UsageError
 from harness.results.report import Axis, Figure, Points, Report, Sheet
 from harness.results.result_grid import row_name, short_runs
-from harness_perrecbench.analyses.grid import read_columns, rows_of, setting_of
-from harness_perrecbench.records import Comparison
+from harness_perrecbench.analyses.grid import no_task, read_columns, rows_of, setting_of
 
 if TYPE_CHECKING:
     from harness import KeptTask
@@ -56,9 +52,9 @@ def errors(tasks: Sequence[KeptTask], options: object) -> Report:
     """Pearson's r over configurations at each level, and a figure for MAE and for RMSE."""
     found = list(configurations(tasks))
     if not found:
-        raise UsageError(
+        raise no_task(
+            tasks,
             "no task predicts ratings of groups",
-            found=", ".join(dict.fromkeys(task.task.name for task in tasks)),
             expected="a task with ask: pointwise, best with one with ask: rating beside",
         )
     return Report(sheets=(listed(found), correlations(found)), figures=tuple(figures(found)))
@@ -194,49 +190,13 @@ def _root(squares: ScoreColumn) -> float | None:
     return None if mean is None else mean**0.5
 
 
-class Tally(msgspec.Struct, kw_only=True):
-    """What came of comparisons. `read` have both answers, and `undecided` no preference."""
-
-    groups: int = 0
-    answers: int = 0
-    first: int = 0
-    comparisons: int = 0
-    read: int = 0
-    inconsistent: int = 0
-    undecided: int = 0
-
-    def add(self, comparisons: Iterable[Comparison]) -> None:
-        """Takes the comparisons of one group."""
-        self.groups += 1
-        for one in comparisons:
-            sides = [side for side in (one.forth, one.back) if side is not None]
-            self.answers += len(sides)
-            self.first += sides.count("A")
-            self.comparisons += 1
-            self.read += len(sides) == 2
-            self.inconsistent += len(sides) == 2 and one.forth == one.back
-            self.undecided += one.preferred is None
-
-    def cells(self) -> tuple[Cell, ...]:
-        """The counts, and the shares in per cent of what each is counted of."""
-        return (
-            self.groups,
-            self.answers,
-            self.first,
-            _percent(self.first, self.answers),
-            self.comparisons,
-            self.read,
-            self.inconsistent,
-            _percent(self.inconsistent, self.read),
-            self.undecided,
-            _percent(self.undecided, self.comparisons),
-        )
-
-
 COLUMNS = (
     "groups", "answers", "first", "first %", "pairs", "read twice", "contrary", "contrary %",
     "undecided", "undecided %",
 )  # fmt: skip
+SHARES = {"first %": "answers", "contrary %": "read twice", "undecided %": "pairs"}
+"""What each share is of."""
+
 NOTES = (
     "answers: those that could be read; first: of these, those that name the user shown first, "
     "where 50% is free of bias",
@@ -253,15 +213,11 @@ def positions(tasks: Sequence[KeptTask], options: object) -> Report:
         levels = {
             level: tally_of(task) for (level, ask), task in row.tasks.items() if ask == "pairwise"
         }
-        rows += [(row.name, level, *tally.cells()) for level, tally in levels.items()]
+        rows += [(row.name, level, *shown(tally)) for level, tally in levels.items()]
         if len(levels) > 1:
-            rows.append((row.name, "all", *_sum(levels.values()).cells()))
+            rows.append((row.name, "all", *shown(sum(levels.values(), Counter()))))
     if not rows:
-        raise UsageError(
-            "no task asks pairwise",
-            found=", ".join(dict.fromkeys(task.task.name for task in tasks)),
-            expected="a task with ask: pairwise",
-        )
+        raise no_task(tasks, "no task asks pairwise", expected="a task with ask: pairwise")
     sheet = Sheet(
         title="Pairwise answers by position",
         columns=("model", "level", *COLUMNS),
@@ -271,20 +227,30 @@ def positions(tasks: Sequence[KeptTask], options: object) -> Report:
     return Report(sheets=(sheet,))
 
 
-def tally_of(task: KeptTask) -> Tally:
+def tally_of(task: KeptTask) -> Counter[str]:
     """What came of all comparisons of a task; groups that came to nothing have none."""
-    tally = Tally()
+    tally: Counter[str] = Counter()
     for _, compared in task.records("compare").values():
-        tally.add(compared.comparisons)
+        tally["groups"] += 1
+        for one in compared.comparisons:
+            sides = [side for side in (one.forth, one.back) if side is not None]
+            tally["answers"] += len(sides)
+            tally["first"] += sides.count("A")
+            tally["pairs"] += 1
+            tally["read twice"] += len(sides) == 2
+            tally["contrary"] += len(sides) == 2 and one.forth == one.back
+            tally["undecided"] += one.preferred is None
     return tally
 
 
-def _sum(tallies: Iterable[Tally]) -> Tally:
-    together = Tally()
-    for tally in tallies:
-        for name in Tally.__struct_fields__:
-            setattr(together, name, getattr(together, name) + getattr(tally, name))
-    return together
+def shown(tally: Counter[str]) -> tuple[Cell, ...]:
+    """The counts, and the shares in per cent of what each is counted of."""
+    return tuple(
+        _percent(tally[column.removesuffix(" %")], tally[SHARES[column]])
+        if column in SHARES
+        else tally[column]
+        for column in COLUMNS
+    )
 
 
 def _percent(part: int, whole: int) -> float | None:

@@ -14,7 +14,8 @@ from harness.errors import UsageError
 from harness.results.beside import table as read_table
 from harness.results.report import Axis, Figure, Points, Report, Sheet
 from harness.results.result_grid import Average, row_name
-from harness_perrecbench.analyses.grid import GRID, Row, changes_of, ranked, rows_of, setting_of
+from harness.results.task_setting import changed_options
+from harness_perrecbench.analyses.grid import GRID, Row, no_task, ranked, rows_of, setting_of
 from harness_perrecbench.records import Thing
 
 if TYPE_CHECKING:
@@ -75,14 +76,10 @@ def run(tasks: Sequence[KeptTask], options: Options) -> Report:
     """A row and a dot for each model and domain."""
     by_domain: dict[str, list[KeptTask]] = defaultdict(list)
     for task in ranked(tasks):
-        if OPTION in (changed := changes_of(task)):
+        if OPTION in (changed := changed_options(task)):
             by_domain[changed[OPTION]].append(task)
     if not by_domain:
-        raise UsageError(
-            "no task is of one domain",
-            found=", ".join(dict.fromkeys(task.task.name for task in tasks)),
-            expected=f"tasks with the option {OPTION}",
-        )
+        raise no_task(tasks, "no task is of one domain", expected=f"tasks with the option {OPTION}")
     counts = read_counts(options.counts)
     found = {domain: rows_of(of, ("ptc",)) for domain, of in by_domain.items()}
     cells = GRID.filled([row for of in found.values() for row in of], "ptc")

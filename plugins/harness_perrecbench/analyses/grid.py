@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import msgspec
 
 from harness.errors import UsageError
 from harness.results.result_grid import (
@@ -18,6 +15,7 @@ from harness.results.result_grid import (
     published_lines,
 )
 from harness.results.score_columns import score_columns
+from harness.results.task_setting import TaskSetting
 from harness_perrecbench.paper import (
     CELLS,
     COLUMN,
@@ -38,21 +36,23 @@ Row = GridRow[Cell]
 
 NARROW = "point, pair, list: asked pointwise, pairwise, listwise"
 
-PLACES = frozenset({"level", "ask", "behaviours"})
-"""Options that say which cell a task is, or that mean nothing for groups."""
-
-SAMPLING = {"temperature": 0.1, "max_tokens": 800}
-"""How the candidate of the nine tasks is sampled; comparisons have their own, shorter limit."""
-
 METHODS = ("thought", "samples", "shots", "profile")
 """The options by which the methods of Table 2 differ."""
 
-WORDS = {
-    ("profile", "none"): "without profile",
-    ("profile", "no_text"): "without profile text",
-    ("split", "held_out"): "held-out groups",
-    ("thought", True): "chain of thought",
-}
+SETTING = TaskSetting(
+    passed_over={"level", "ask", "behaviours"},
+    sampling={"temperature": 0.1, "max_tokens": 800},
+    words={
+        ("profile", "none"): "without profile",
+        ("profile", "no_text"): "without profile text",
+        ("split", "held_out"): "held-out groups",
+        ("thought", True): "chain of thought",
+    },
+    counted={"shots", "samples"},
+)
+"""What differs from the nine tasks; comparisons have their own, shorter limit of tokens."""
+
+setting_of = SETTING.describe
 
 
 def cell_of(task: KeptTask) -> Cell:
@@ -68,37 +68,6 @@ def data_of(task: KeptTask) -> tuple[Any, ...]:
     return data.get("origin"), *of_all_levels, task.manifest.limit
 
 
-def setting_of(task: KeptTask, but: Collection[str] = ()) -> str:
-    """What a task asks otherwise than the nine do, but for the options in `but`; empty if nothing.
-
-    Sampling counts as well, and a prompt that the user replaced, by the name of its file.
-    """
-    told = [
-        _said(name, value)
-        for name, value in changes_of(task).items()
-        if name not in PLACES and name not in but
-    ]
-    own = sorted(Path(file).name for file in task.task.prompts.values())
-    told += [_said(name, value) for name, value in sampling_of(task).items()]
-    return ", ".join([*told, *(f"own prompt {name}" for name in own)])
-
-
-def sampling_of(task: KeptTask) -> dict[str, Any]:
-    """The candidate's sampling where it is not that of the nine, by task or command."""
-    role = task.task.roles.get("candidate")
-    given = {**(role.sampling if role else {}), **task.manifest.asked.get("sampling", {})}
-    return {name: value for name, value in given.items() if value != SAMPLING.get(name)}
-
-
-def changes_of(task: KeptTask) -> dict[str, Any]:
-    """The options of a task that are not as they are by default."""
-    return {
-        field.name: value
-        for field in msgspec.structs.fields(type(task.options))
-        if (value := getattr(task.options, field.name)) != field.default
-    }
-
-
 def method_of(task: KeptTask) -> str:
     """How a task prompts, in the words of Table 2."""
     options = task.options
@@ -109,7 +78,7 @@ def method_of(task: KeptTask) -> str:
     }
     method = ", ".join(words for words, used in ways.items() if used) or "zero-shot"
     if options.profile != "full":
-        method += f" {WORDS['profile', options.profile]}"
+        method += f" {SETTING.words['profile', options.profile]}"
     return ", ".join(filter(None, (method, setting_of(task, but=METHODS))))
 
 
@@ -133,14 +102,20 @@ GRID = ResultGrid[Cell](
 )
 
 
+def no_task(tasks: Iterable[KeptTask], problem: str, *, expected: str) -> UsageError:
+    """The error for tasks of which an analysis can use none."""
+    names = dict.fromkeys(task.task.name for task in tasks)
+    return UsageError(problem, found=", ".join(names), expected=expected)
+
+
 def ranked(tasks: Iterable[KeptTask]) -> list[KeptTask]:
     """The tasks that ask for rankings of groups; UsageError where there is none."""
     every = list(tasks)
     found = [task for task in every if cell_of(task) in CELLS]
     if not found:
-        raise UsageError(
+        raise no_task(
+            every,
             "no task asks for rankings of groups",
-            found=", ".join(dict.fromkeys(task.task.name for task in every)),
             expected="a task with ask: pointwise, pairwise or listwise",
         )
     return found
@@ -210,14 +185,3 @@ def remarks_on(found: Sequence[Row], name: str, lines: Sequence[Line[Cell]]) -> 
 def _span(sizes: Sequence[int]) -> str:
     low, *others = sizes
     return f"{low} to {others[-1]}" if others else f"{low}"
-
-
-def _said(name: str, value: Any) -> str:
-    if (name, value) in WORDS:
-        return WORDS[name, value]
-    if name in ("shots", "samples"):
-        return f"{value} {name}"
-    words = name.replace("_", " ")
-    if isinstance(value, float):
-        return f"{words} {value:g}"
-    return words if value is True else f"{words} {str(value).replace('_', ' ')}"

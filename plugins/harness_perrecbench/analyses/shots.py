@@ -7,10 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import fsum
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from harness.errors import UsageError
 from harness.results.report import Axis, Figure, Grid, Report, Sheet
 from harness.results.result_grid import short_runs
-from harness_perrecbench.analyses.grid import GRID, ranked, read_columns, setting_of
+from harness_perrecbench.analyses.grid import GRID, no_task, ranked, read_columns, setting_of
 from harness_perrecbench.paper import WAYS
 
 if TYPE_CHECKING:
@@ -29,9 +28,9 @@ def run(tasks: Sequence[KeptTask], options: object) -> Report:
     figures: list[Figure] = []
     found = {title: ways for title, ways in grids_of(tasks).items() if len(places_of(ways)) > 1}
     if not found:
-        raise UsageError(
+        raise no_task(
+            tasks,
             "no model was asked with several numbers of examples or behaviours",
-            found=", ".join(dict.fromkeys(task.task.name for task in tasks)),
             expected="tasks that differ in the options shots or k",
         )
     deepest = max(map(abs, values_in(found.values())), default=0.0) or None

@@ -1,5 +1,99 @@
 """Where questions come from: the published files, or groups as they were recorded."""
 
-from harness_perrecbench.data.load import load
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness import DataError
+from harness_perrecbench.data.layout import (
+    ALWAYS,
+    GROUPS,
+    PUBLISHED,
+    RECORDED,
+    RECORDED_GROUPS,
+    TABLES,
+    domains,
+    levels,
+)
+from harness_perrecbench.data.published import load_groups, load_singles
+from harness_perrecbench.data.recorded import load_recorded
+from harness_perrecbench.questions import refuse_unwritten
+
+if TYPE_CHECKING:
+    from harness.data import Dataset
+    from harness_perrecbench.records import Level, Loaded, Options
 
 __all__ = ["load"]
+
+LINE = "\n      "
+"""Begins each further line of a part of an error."""
+
+
+def load(dataset: Dataset, options: Options) -> Loaded:
+    """The questions that the run keeps, complete but for profiles that are still to be made."""
+    refuse_unwritten(options)
+    rating = options.ask == "rating"
+    groups = () if rating else (GROUPS[options.split],)
+    # Tasks of one domain declare no recorded groups, which are of all domains together.
+    if {*TABLES, *groups} <= dataset.tables.keys():
+        return load_singles(dataset, options) if rating else load_groups(dataset, options)
+    if not rating and RECORDED_GROUPS[options.split] in dataset.tables:
+        return load_recorded(dataset, options)
+    raise _without_histories(dataset) if rating else _without_groups(dataset, options)
+
+
+def _without_histories(dataset: Dataset) -> DataError:
+    """The error for data without the histories that single behaviours need."""
+    lacking = [ALWAYS[name] for name in TABLES if name not in dataset.tables]
+    return DataError(
+        "single behaviours need whole histories, which the data does not hold",
+        where=str(_folder(dataset)),
+        found=f"no {', no '.join(lacking)}",
+        expected=" and ".join(ALWAYS.values()),
+        hint="give the folder of the published files with --data",
+    )
+
+
+def _without_groups(dataset: Dataset, options: Options) -> DataError:
+    """The error for data that holds the level's groups in neither layout, or not whole."""
+    folder = _folder(dataset)
+    wanted = PUBLISHED[options.split].format(level=options.level)
+    names = {**ALWAYS, GROUPS[options.split]: wanted}
+    lacking = [name for table, name in names.items() if table not in dataset.tables]
+    there = levels(folder, options.split)
+    split = "held-out groups" if options.split == "held_out" else "groups"
+    found = [f"no {name}" for name in lacking]
+    found.append(f"{split} of level {', '.join(there)}" if there else f"{split} of no level")
+    if of_domains := domains(folder):
+        found.append(f"folders of the domains {', '.join(of_domains)}")
+    recorded_name = RECORDED[options.split].format(level=options.level)
+    return DataError(
+        f"the data holds no whole set of {split} of level {options.level}",
+        where=str(folder),
+        found=LINE.join(found),
+        expected=LINE.join(
+            (
+                f"the published files {', '.join(names.values())}",
+                f"or the recorded groups {recorded_name}",
+            )
+        ),
+        hint=_instead(there, of_domains, folder, options),
+    )
+
+
+def _instead(
+    there: list[Level], of_domains: list[str], folder: Path, options: Options
+) -> str | None:
+    """What to do with the levels or domains that are there."""
+    if there and options.level not in there:
+        return "take " + " or ".join(f"perrec_{level}_{options.ask}" for level in there)
+    if of_domains:
+        domain = of_domains[0]
+        return f"--data {folder / domain} --set domain={domain}"
+    return None
+
+
+def _folder(dataset: Dataset) -> Path:
+    """The folder that was given as data."""
+    return Path(str(dataset.about.get("path", "."))).expanduser()

@@ -1,12 +1,20 @@
-"""Users as questions show them, made from the published tables."""
+"""Users as questions show them, and the solved questions that stand before the real one."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from math import fsum
+from random import Random
+from typing import TYPE_CHECKING, TypeVar
 
-from harness_perrecbench.data.averages import average, average_of_others, most_common
+from msgspec.structs import replace
+
+from harness import DataError
+from harness.chance import drawn
+from harness.hashing import stable_int
+from harness_perrecbench.data.layout import FoundGroup
 from harness_perrecbench.data.tables import (
     Asked,
     Bought,
@@ -17,11 +25,16 @@ from harness_perrecbench.data.tables import (
     read_profiles,
     read_things,
 )
-from harness_perrecbench.records import Behaviour, Member, Options, Person, Thing
+from harness_perrecbench.records import Behaviour, Example, Member, Options, Person, Thing
 from harness_perrecbench.retrieval import behaviour_text, top
 
 if TYPE_CHECKING:
     from harness.data import Dataset
+
+T = TypeVar("T")
+
+EARLIEST = 12
+"""An example from a user's own history has at least so many behaviours before it."""
 
 
 @dataclass(kw_only=True)
@@ -164,3 +177,113 @@ def _newest(behaviours: Sequence[Behaviour], characters: int) -> tuple[Behaviour
         if left < 0:
             return tuple(behaviours[-max(number, 1) :])
     return tuple(behaviours)
+
+
+def average(ratings: Sequence[float]) -> float:
+    """The mean of at least one rating."""
+    return fsum(ratings) / len(ratings)
+
+
+def most_common(values: Iterable[T]) -> T:
+    """The value that comes most often; of several that do, the one that came first."""
+    return Counter(values).most_common(1)[0][0]
+
+
+def average_of_others(ratings: Iterable[tuple[str, float]], user: str) -> float | None:
+    """The mean of what others than the user gave, from pairs of user and rating; None for none."""
+    others = [rating for rater, rating in ratings if rater != user]
+    return average(others) if others else None
+
+
+G = TypeVar("G", bound=FoundGroup)
+
+
+def come_from_groups(options: Options) -> bool:
+    """Whether the task's examples are held-out groups."""
+    return options.shots > 0 and options.ask in ("pairwise", "listwise")
+
+
+def show_profiles(options: Options) -> bool:
+    """Whether users of examples have a profile where the task has: not in the published pairs."""
+    return not (options.ask == "pairwise" and options.shot_style == "published")
+
+
+def chosen_groups(
+    group: FoundGroup, held: Sequence[G], options: Options, *, seed: int
+) -> list[tuple[G, tuple[int, ...]]]:
+    """Held-out groups as examples of a group, each with the places of the users that it shows.
+
+    They are about something else and of other users: what else these rated could show what they
+    think of the query.
+    """
+    if not come_from_groups(options):
+        return []
+    fit = [
+        one
+        for one in held
+        if one.about != group.about
+        and one.users.isdisjoint(group.users)
+        and len(set(one.ranks)) == len(one.ranks)
+    ]
+    if len(fit) < options.shots:
+        raise DataError(
+            "there are too few held-out groups to take examples from",
+            where=f"group '{group.id}'",
+            found=f"{len(fit)} of {len(held)} about something else, of other users, without ties",
+            expected=f"at least {options.shots}, the task's option `shots`",
+        )
+    rng = Random(stable_int("examples", seed, group.id))
+    return [(one, _places(one, options, rng)) for one in drawn(rng, fit, options.shots)]
+
+
+def own_history(
+    members: Members, asked: Asked, member: Member, *, seed: int
+) -> tuple[Example, ...]:
+    """Behaviours before the query as examples, each with what was retrieved from those before it.
+
+    Profile and averages stay the user's before the real query.
+    """
+    options, history = members.options, members.history(asked)
+    places = [
+        place
+        for place in range(EARLIEST, asked.before)
+        if not (options.strict and history.bought[place].parent_asin == asked.item)
+    ]
+    if len(places) < options.shots:
+        raise asked.spot.bad(
+            asked.before,
+            f"at least {EARLIEST + options.shots} behaviours of user '{asked.user}' before the "
+            f"query, as the task's option `shots` is {options.shots}",
+        )
+    rng = Random(stable_int("examples", seed, asked.item, asked.user))
+    examples = []
+    for place in drawn(rng, places, options.shots):
+        query, shown, weights = members.earlier(asked, place)
+        rating = history.bought[place].rating
+        user = replace(
+            member, shown=shown, weights=weights, rating=rating, rank=None, item_average=None
+        )
+        examples.append(solved(query, (user,), options))
+    return tuple(examples)
+
+
+def solved(query: Thing, members: tuple[Member, ...], options: Options) -> Example:
+    """A question with its answer, of members whose ratings or ranks are known."""
+    return Example(query=query, members=members, answer=_answer(members, options))
+
+
+def _places(group: FoundGroup, options: Options, rng: Random) -> tuple[int, ...]:
+    """Which users an example shows: two of them where pairs are asked about, else all."""
+    places = range(len(group.ranks))
+    return tuple(drawn(rng, places, 2) if options.ask == "pairwise" else places)
+
+
+def _answer(members: Sequence[Member], options: Options) -> str:
+    """The answer as it is printed; in the published style a ranking has the rank of each user."""
+    if options.ask in ("pointwise", "rating"):
+        return f'{{"predicted_rating": {members[0].rating:.1f}}}'
+    ranks = [member.rank or 0 for member in members]
+    if options.ask == "pairwise":
+        return "[User A]" if ranks[0] < ranks[1] else "[User B]"
+    order = sorted(range(1, len(ranks) + 1), key=lambda user: ranks[user - 1])
+    return f'{{"predicted_ranking": {ranks if options.shot_style == "published" else order}}}'

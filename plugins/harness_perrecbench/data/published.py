@@ -1,32 +1,34 @@
-"""Groups in the published files: users, their histories, and what they thought of one item."""
+"""Questions from the published files: about groups of users, or about single behaviours."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from harness_perrecbench.data import examples
-from harness_perrecbench.data.assembly import one_by_one, wrong_domain
-from harness_perrecbench.data.members import Members, read_members
-from harness_perrecbench.data.tables import AskedGroup, every_group, first_groups
-from harness_perrecbench.records import Example, Group, Loaded
+from harness.data.sampling import choose
+from harness.data.table_cell import TableCell
+from harness_perrecbench.data.layout import GROUPS, one_by_one, wrong_domain
+from harness_perrecbench.data.members import (
+    Members,
+    chosen_groups,
+    come_from_groups,
+    own_history,
+    read_members,
+    show_profiles,
+    solved,
+)
+from harness_perrecbench.data.tables import Asked, AskedGroup, Bought, every_group, first_groups
+from harness_perrecbench.records import Example, Group, Loaded, Single
 
 if TYPE_CHECKING:
-    from harness.data import Dataset
+    from harness.data import Dataset, Table
     from harness_perrecbench.records import Options
-
-TABLES = ("histories", "items")
-"""The tables that the layout always has."""
-
-GROUPS = {"test": "groups", "held_out": "held_out"}
-"""The table of groups of each split."""
-
 
 PROCESSED = "-processed"
 """What the names of published folders end in, after the domain."""
 
 
-def load(dataset: Dataset, options: Options) -> Loaded:
+def load_groups(dataset: Dataset, options: Options) -> Loaded:
     """The groups that the run keeps, or their members one by one."""
     _refuse_other_domains(dataset, options)
     every = first_groups(dataset, dataset.table(GROUPS[options.split]), options)
@@ -35,7 +37,7 @@ def load(dataset: Dataset, options: Options) -> Loaded:
     if tied:
         dataset.note("groups in which users share a relative rating", tied)
     held = _held_out(dataset, options)
-    shots = [examples.chosen_groups(one, held, options, seed=dataset.seed) for one in kept]
+    shots = [chosen_groups(one, held, options, seed=dataset.seed) for one in kept]
     members = read_members(dataset, options, items={group.id for group in kept})
     groups = [
         _group(one, members, tuple(_example(*shot, members) for shot in each))
@@ -64,7 +66,7 @@ def _refuse_other_domains(dataset: Dataset, options: Options) -> None:
 
 def _held_out(dataset: Dataset, options: Options) -> Sequence[AskedGroup]:
     """All held-out groups, where the task takes examples from them."""
-    if not examples.come_from_groups(options):
+    if not come_from_groups(options):
         return ()
     return tuple(every_group(dataset.table(GROUPS["held_out"]), options))
 
@@ -87,11 +89,11 @@ def _example(group: AskedGroup, places: tuple[int, ...], members: Members) -> Ex
         members.member(
             group.asked[place],
             rank=group.ranks[place],
-            with_profile=examples.show_profiles(members.options),
+            with_profile=show_profiles(members.options),
         )
         for place in places
     )
-    return examples.solved(members.query(group.asked[0]), tuple(shown), members.options)
+    return solved(members.query(group.asked[0]), tuple(shown), members.options)
 
 
 def _own_examples(
@@ -99,4 +101,81 @@ def _own_examples(
 ) -> list[tuple[Example, ...]]:
     """The examples of each member of a group."""
     users = zip(group.asked, made.members, strict=True)
-    return [examples.own_history(members, one, member, seed=seed) for one, member in users]
+    return [own_history(members, one, member, seed=seed) for one, member in users]
+
+
+MORE_THAN = 20
+"""A behaviour is drawn where its user has more earlier ratings than this, as in every group."""
+
+
+def load_singles(dataset: Dataset, options: Options) -> Loaded:
+    """The behaviours that the run keeps: those of the data's own list, or drawn from histories."""
+    if dataset.has("behaviours"):
+        every = _listed(dataset, dataset.table("behaviours"))
+    else:
+        every = _drawn(dataset.table("histories"), options.behaviours, seed=dataset.seed)
+    asked = {id: every[id] for id in dataset.choose(every, of="behaviours")}
+    members = read_members(dataset, options, items={one.item for one in asked.values()})
+    singles = tuple(_single(id, one, members, seed=dataset.seed) for id, one in asked.items())
+    members.tell(dataset)
+    return Loaded(singles=singles, people=tuple(members.people.values()))
+
+
+def _single(id: str, asked: Asked, members: Members, *, seed: int) -> Single:
+    member = members.member(asked)
+    return Single(
+        id=id,
+        user=asked.user,
+        query=members.query(asked),
+        member=member,
+        place=1,
+        of=1,
+        examples=own_history(members, asked, member, seed=seed),
+        overall_average=members.histories.average,
+    )
+
+
+def _listed(dataset: Dataset, table: Table) -> dict[str, Asked]:
+    """The behaviours of a list, each user and item once; further ones are noted."""
+    listed: dict[str, Asked] = {}
+    again = 0
+    for row, values in table.rows():
+        spot = TableCell(table=table, row=row, column="history_len")
+        if not 1 <= values["rating"] <= 5:
+            raise table.bad(row, "rating", values["rating"], "a rating from 1 to 5")
+        if values["history_len"] < 0:
+            raise spot.bad(values["history_len"], "0 or more behaviours")
+        asked = Asked(
+            user=values["user_id"],
+            item=values["parent_asin"],
+            before=values["history_len"],
+            rating=values["rating"],
+            spot=spot,
+        )
+        again += _id(asked.item, asked.user) in listed
+        listed.setdefault(_id(asked.item, asked.user), asked)
+    if again:
+        dataset.note("behaviours left out as their user and item came before", again)
+    return listed
+
+
+def _drawn(table: Table, most: int, *, seed: int) -> dict[str, Asked]:
+    """Behaviours drawn from all histories; of several of one user and item the first may be."""
+    fit: dict[str, tuple[str, int, Bought, TableCell]] = {}
+    for row, values in table.rows():
+        spot = TableCell(table=table, row=row, column="history")
+        seen: set[str] = set()
+        for place, one in enumerate(spot.read(values["history"], Bought)):
+            if place > MORE_THAN and one.parent_asin not in seen:
+                fit[_id(one.parent_asin, values["user"])] = values["user"], place, one, spot
+            seen.add(one.parent_asin)
+    chosen, _ = choose(fit, seed=seed, most=most)
+    return {
+        id: Asked(user=user, item=one.parent_asin, before=place, rating=one.rating, spot=spot)
+        for id in chosen
+        for user, place, one, spot in [fit[id]]
+    }
+
+
+def _id(item: str, user: str) -> str:
+    return f"{item}/{user}"

@@ -9,18 +9,22 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from harness import DataError
+from harness.data.table_cell import TableCell
 from harness.hashing import digest
-from harness_perrecbench.data import examples
-from harness_perrecbench.data.assembly import one_by_one, wrong_domain, wrong_size
-from harness_perrecbench.data.spots import Spot, Stars
+from harness_perrecbench.data.layout import (
+    RECORDED_GROUPS,
+    FoundGroup,
+    Stars,
+    one_by_one,
+    wrong_domain,
+    wrong_size,
+)
+from harness_perrecbench.data.members import chosen_groups, come_from_groups, solved
 from harness_perrecbench.records import MEMBERS, Behaviour, Group, Loaded, Member, Thing
 
 if TYPE_CHECKING:
     from harness.data import Dataset
     from harness_perrecbench.records import Options
-
-GROUPS = {"test": "recorded", "held_out": "recorded_held_out"}
-"""The table of groups of each split."""
 
 _LABELS = "recorded_labels"
 
@@ -40,26 +44,14 @@ class _Rated(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecordedGroup:
-    """A group as a row has it, its members as questions show them, and its true ranks, if known."""
+class RecordedGroup(FoundGroup):
+    """A group with its members as questions show them; its thing is known by its title alone."""
 
-    id: str
     query: Thing
     members: tuple[Member, ...]
-    ranks: tuple[int, ...]
-
-    @property
-    def about(self) -> str:
-        """What the users rated: held-out groups name it by its title alone."""
-        return self.query.title
-
-    @property
-    def users(self) -> frozenset[str]:
-        """The ids of the users."""
-        return frozenset(member.id for member in self.members)
 
 
-def load(dataset: Dataset, options: Options) -> Loaded:
+def load_recorded(dataset: Dataset, options: Options) -> Loaded:
     """The groups that the run keeps, or their members one by one."""
     _refuse(dataset, options)
     every = _read(dataset, options.split, options)
@@ -68,11 +60,10 @@ def load(dataset: Dataset, options: Options) -> Loaded:
     if unlabelled:
         dataset.note("groups without a whole true order", unlabelled)
     held: tuple[RecordedGroup, ...] = ()
-    if examples.come_from_groups(options):
+    if come_from_groups(options):
         held = tuple(_read(dataset, "held_out", options).values())
     groups = [
-        _group(one, examples.chosen_groups(one, held, options, seed=dataset.seed), options)
-        for one in kept
+        _group(one, chosen_groups(one, held, options, seed=dataset.seed), options) for one in kept
     ]
     if options.ask == "pointwise":
         return Loaded(singles=tuple(single for group in groups for single in one_by_one(group)))
@@ -109,7 +100,7 @@ def _group(
         query=group.query,
         members=group.members,
         examples=tuple(
-            examples.solved(one.query, tuple(one.members[place] for place in places), options)
+            solved(one.query, tuple(one.members[place] for place in places), options)
             for one, places in shots
         ),
     )
@@ -120,12 +111,12 @@ def _read(dataset: Dataset, split: str, options: Options) -> dict[str, RecordedG
 
     Held-out groups have no ids: theirs are digests of all that was recorded of them.
     """
-    table = dataset.table(GROUPS[split])
+    table = dataset.table(RECORDED_GROUPS[split])
     orders = _orders(dataset) if split == "test" else {}
     groups: dict[str, RecordedGroup] = {}
     later = 0
     for row, values in table.rows():
-        spot = Spot(table=table, row=row, column="users")
+        spot = TableCell(table=table, row=row, column="users")
         if split == "test":
             id = values["item"]
             ranks = _ranks(*orders[id], of_order=True) if id in orders else ()
@@ -136,14 +127,21 @@ def _read(dataset: Dataset, split: str, options: Options) -> dict[str, RecordedG
         if id not in groups:
             [query] = spot.beside("query").read([values["query"]], Thing)
             members = _members(values["users"], ranks, spot, options)
-            groups[id] = RecordedGroup(id=id, query=query, members=members, ranks=ranks)
+            groups[id] = RecordedGroup(
+                id=id,
+                about=query.title,
+                users=frozenset(member.id for member in members),
+                ranks=ranks,
+                query=query,
+                members=members,
+            )
     if later:
         dataset.note("groups left out as not the first of their item", later)
     return groups
 
 
 def _members(
-    recorded: list[Any], ranks: tuple[int, ...], spot: Spot, options: Options
+    recorded: list[Any], ranks: tuple[int, ...], spot: TableCell, options: Options
 ) -> tuple[Member, ...]:
     users = spot.read(recorded, _User, written=True)
     if len(users) != MEMBERS[options.level]:
@@ -161,7 +159,7 @@ def _members(
     return members
 
 
-def _member(user: _User, raw: Any, rank: int | None, spot: Spot, options: Options) -> Member:
+def _member(user: _User, raw: Any, rank: int | None, spot: TableCell, options: Options) -> Member:
     """A user as recorded; one without an id has a digest of all that was recorded of them."""
     if len(user.history) < options.k:
         expected = f"at least {options.k} of each user, the task's option `k`"
@@ -187,20 +185,20 @@ def _member(user: _User, raw: Any, rank: int | None, spot: Spot, options: Option
     )
 
 
-def _orders(dataset: Dataset) -> dict[str, tuple[Spot, list[Any]]]:
+def _orders(dataset: Dataset) -> dict[str, tuple[TableCell, list[Any]]]:
     """The true orders of groups, strongest preference first, where they are whole."""
     if not dataset.has(_LABELS):
         return {}
     table = dataset.table(_LABELS)
-    orders: dict[str, tuple[Spot, list[Any]]] = {}
+    orders: dict[str, tuple[TableCell, list[Any]]] = {}
     for row, values in table.rows():
         if values["order"] is not None:
-            spot = Spot(table=table, row=row, column="order")
+            spot = TableCell(table=table, row=row, column="order")
             orders.setdefault(values["item"], (spot, values["order"]))
     return orders
 
 
-def _ranks(spot: Spot, numbers: list[Any], *, of_order: bool) -> tuple[int, ...]:
+def _ranks(spot: TableCell, numbers: list[Any], *, of_order: bool) -> tuple[int, ...]:
     """The rank of each user, from these or from the users' numbers in their order."""
     places = range(1, len(numbers) + 1)
     are_whole = all(type(one) is int for one in numbers)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
-from harness_perrecbench.data.assembly import wrong_size
-from harness_perrecbench.data.spots import Spot, Stars
+from harness.data.table_cell import TableCell
+from harness_perrecbench.data.layout import FoundGroup, Stars, wrong_size
 from harness_perrecbench.records import MEMBERS, Behaviour, Options, Thing
 from harness_perrecbench.taus import DIGITS, ranks_of
 
@@ -43,26 +43,14 @@ class Asked:
     item: str
     before: int
     rating: float
-    spot: Spot
+    spot: TableCell
 
 
 @dataclass(frozen=True, kw_only=True)
-class AskedGroup:
-    """Users before one thing, the group's id, and their true ranks."""
+class AskedGroup(FoundGroup):
+    """Users before one thing, which the group is named after."""
 
-    id: str
     asked: tuple[Asked, ...]
-    ranks: tuple[int, ...]
-
-    @property
-    def about(self) -> str:
-        """The thing that they all rated."""
-        return self.id
-
-    @property
-    def users(self) -> frozenset[str]:
-        """Those who did."""
-        return frozenset(one.user for one in self.asked)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +58,7 @@ class History:
     """Everything that a user rated, oldest first."""
 
     bought: list[Bought]
-    spot: Spot
+    spot: TableCell
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +84,7 @@ def read_histories(table: Table) -> Histories:
     totals = []
     number = 0
     for row, values in table.rows():
-        spot = Spot(table=table, row=row, column="history")
+        spot = TableCell(table=table, row=row, column="history")
         bought = spot.read(values["history"], Bought)
         of[values["user"]] = History(bought=bought, spot=spot)
         totals.append(fsum([one.rating for one in bought]))
@@ -115,19 +103,19 @@ class Things:
     rows: Mapping[str, tuple[int, Any, Any]]
     _things: dict[str, Thing] = field(default_factory=dict)
 
-    def of(self, item: str, *, at: Spot) -> Thing:
+    def of(self, item: str, *, at: TableCell) -> Thing:
         """The item of that id, which the data names at a spot."""
         known = self._things.get(item)
         if known is None:
             known = self._things[item] = self._looked_up(item, at)
         return known
 
-    def behaviour(self, bought: Bought, *, at: Spot) -> Behaviour:
+    def behaviour(self, bought: Bought, *, at: TableCell) -> Behaviour:
         """A behaviour as it is shown, from a history that stands at a spot."""
         thing = self.of(bought.parent_asin, at=at)
         return Behaviour(title=thing.title, author=thing.author, rating=bought.rating)
 
-    def _looked_up(self, item: str, at: Spot) -> Thing:
+    def _looked_up(self, item: str, at: TableCell) -> Thing:
         if item not in self.rows:
             raise at.bad(item, "an item that the table 'items' holds")
         row, title, author = self.rows[item]
@@ -160,7 +148,7 @@ def first_groups(dataset: Dataset, table: Table, options: Options) -> dict[str, 
     first: dict[str, AskedGroup] = {}
     later = 0
     for row, values in table.rows():
-        spot = Spot(table=table, row=row, column="groups")
+        spot = TableCell(table=table, row=row, column="groups")
         groups = values["groups"]
         if groups:
             first[values["item"]] = _group(values["item"], groups[0], spot, options)
@@ -173,12 +161,12 @@ def first_groups(dataset: Dataset, table: Table, options: Options) -> dict[str, 
 def every_group(table: Table, options: Options) -> Iterator[AskedGroup]:
     """All groups of all items, in the order of the table."""
     for row, values in table.rows():
-        spot = Spot(table=table, row=row, column="groups")
+        spot = TableCell(table=table, row=row, column="groups")
         for group in values["groups"]:
             yield _group(values["item"], group, spot, options)
 
 
-def _group(item: str, group: Any, spot: Spot, options: Options) -> AskedGroup:
+def _group(item: str, group: Any, spot: TableCell, options: Options) -> AskedGroup:
     users = spot.read(group, _User)
     ids = [user.user_id for user in users]
     if len(users) != MEMBERS[options.level]:
@@ -188,6 +176,8 @@ def _group(item: str, group: Any, spot: Spot, options: Options) -> AskedGroup:
         raise spot.bad(ids, "each user of a group once")
     return AskedGroup(
         id=item,
+        about=item,
+        users=frozenset(ids),
         asked=tuple(
             Asked(
                 user=user.user_id,

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from random import Random
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harness.results.report import Report
+from harness.hashing import stable_int
+from harness.results.report import Report, Sheet
+from harness.results.tool_report import settings_without, write_json
 from harness_perrecbench.grouping import writing
-from harness_perrecbench.grouping.account import Written, account, notes, rules, written_groups
-from harness_perrecbench.grouping.choosing import Drawn, behaviours, draw, folders
-from harness_perrecbench.grouping.pool import Pool, find
+from harness_perrecbench.grouping.pool import Candidate, Histories, Pool, find
 from harness_perrecbench.grouping.reading import UNIT, Log, described, read, titled
-from harness_perrecbench.grouping.settings import ALL, Settings
+from harness_perrecbench.grouping.settings import ALL, Settings, review_files
+from harness_perrecbench.records import MEMBERS, Level
 
 if TYPE_CHECKING:
-    from harness_perrecbench.grouping.histories import Histories
+    import numpy as np
 
 
 def run(settings: Settings) -> Report:
@@ -43,12 +45,120 @@ def run(settings: Settings) -> Report:
     for name, drawn in made.items():
         place = writing.folder_of(settings.out, name)
         _write(place, drawn, users[name], words=words, items=items)
-    written = [Written.of(name, drawn) for name, every in made.items() for drawn in every]
-    writing.write_record(settings.out / writing.RECORD, account(log, pool, written, settings))
+    written = [
+        Written(folder=name, level=one.level, test=len(one.test), held_out=len(one.held_out))
+        for name, every in made.items()
+        for one in every
+    ]
+    write_json(
+        settings.out / writing.RECORD, account(log, pool, written, settings), option=writing.OUT
+    )
     return Report(
-        sheets=(rules(pool.left), written_groups(written)),
+        sheets=(
+            pool.left.sheet(
+                "What each rule leaves",
+                notes=("an item that is left at the end has one group a level",),
+            ),
+            written_groups(written),
+        ),
         notes=notes(log, written, settings),
     )
+
+
+class Written(NamedTuple):
+    """How many groups of a level a folder holds."""
+
+    folder: str
+    level: Level
+    test: int
+    held_out: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Folder:
+    """The items of one folder, those to test and those held out, each in the order of names."""
+
+    name: str
+    test: list[Candidate]
+    held_out: list[Candidate]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drawn:
+    """The groups of a level in a folder: names of items with the ratings of the users drawn."""
+
+    level: Level
+    test: list[tuple[str, list[int]]]
+    held_out: list[tuple[str, list[int]]]
+
+
+def folders(candidates: list[Candidate], log: Log, settings: Settings) -> list[Folder]:
+    """The folder of all items and one of each domain; what one tests, none holds out."""
+    drawn = sorted(
+        candidates, key=lambda one: stable_int("test", settings.seed, log.items[one.item])
+    )
+    tested = {ALL: drawn[: settings.test_items]}
+    of_domain: dict[str, list[Candidate]] = {}
+    for place, domain in enumerate(log.domains):
+        of_domain[domain] = [one for one in drawn if log.domain_of[one.item] == place]
+        tested[domain] = of_domain[domain][: settings.domain_items]
+    tested_items = {one.item for test in tested.values() for one in test}
+    return [
+        Folder(
+            name=name,
+            test=_by_name(test),
+            held_out=_by_name(
+                one for one in of_domain.get(name, drawn) if one.item not in tested_items
+            ),
+        )
+        for name, test in tested.items()
+    ]
+
+
+def draw(folder: Folder, log: Log, past: Histories, settings: Settings) -> list[Drawn]:
+    """The groups of each level, which draws its users by itself."""
+
+    def groups(candidates: list[Candidate], level: Level) -> list[tuple[str, list[int]]]:
+        return [
+            (log.items[one.item], _of_level(one, level, log, past, settings))
+            for one in candidates
+            if len(one.rows) >= MEMBERS[level]
+        ]
+
+    return [
+        Drawn(level=level, test=groups(folder.test, level), held_out=groups(folder.held_out, level))
+        for level in MEMBERS
+    ]
+
+
+def _of_level(
+    candidate: Candidate, level: Level, log: Log, past: Histories, settings: Settings
+) -> list[int]:
+    """The ratings that a level draws of an item, in random order."""
+    item = log.items[candidate.item]
+
+    def place(row: int) -> int:
+        return stable_int("level", settings.seed, level, item, log.users[past.user[row]])
+
+    return sorted(candidate.rows, key=place)[: MEMBERS[level]]
+
+
+def behaviours(active: np.ndarray, settings: Settings) -> list[int]:
+    """So many of the ratings with enough of a history before them, each at most once, in order."""
+    rng = Random(stable_int("behaviours", settings.seed))
+    wanted = min(settings.behaviours, len(active))
+    if wanted * 2 > len(active):
+        ranked = sorted((rng.random(), row) for row in active.tolist())
+        return sorted(row for _, row in ranked[:wanted])
+    places: set[int] = set()
+    while len(places) < wanted:
+        places.add(int(rng.random() * len(active)))
+    return [int(active[place]) for place in sorted(places)]
+
+
+def _by_name(candidates: Iterable[Candidate]) -> list[Candidate]:
+    """Items are numbered in the order of their names."""
+    return sorted(candidates, key=lambda one: one.item)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,3 +245,50 @@ def _write(
     )
     shown = sorted({item for user in users for item in words.rated(user)})
     writing.write_object(place / writing.ITEMS, ((item, items[item]) for item in shown))
+
+
+def written_groups(written: Sequence[Written]) -> Sheet:
+    """The groups of each folder and level."""
+    return Sheet(
+        title="Groups written",
+        columns=("folder", "level", "to test", "held out"),
+        rows=tuple(written),
+    )
+
+
+def notes(log: Log, written: Sequence[Written], settings: Settings) -> tuple[str, ...]:
+    """What a reader must know before the numbers."""
+    said = [f"written: {settings.out}, with an account in {writing.RECORD}"]
+    if settings.strict:
+        said.append("averages and relative ratings: of what a user rated before")
+    else:
+        said.append(
+            "averages and relative ratings: of whole histories, the rating in question included"
+        )
+    if log.left_out:
+        said.append(
+            f"{log.left_out} rows without an id, a time or a rating from 1 to 5 were left out"
+        )
+    for one in written:
+        name = f"{one.level} in {one.folder}"
+        if not one.test and not one.held_out:
+            said.append(f"{name}: no item has users enough, so that its files are not there")
+        elif not one.held_out:
+            said.append(
+                f"{name}: every item is tested, so that no file of held-out groups is there"
+            )
+    return tuple(said)
+
+
+def account(log: Log, pool: Pool, written: Sequence[Written], settings: Settings) -> dict[str, Any]:
+    """The same and more as a JSON value; of files it has the names, not where they lie."""
+    reviews = [{"file": path.name, "domain": domain} for domain, path in review_files(settings)]
+    return {
+        "reviews": sorted(reviews, key=lambda one: (one["file"], one["domain"] or "")),
+        "meta": sorted(path.name for path in settings.meta),
+        "settings": settings_without(settings, "reviews", "meta", "out"),
+        "time_unit": "seconds" if log.ticks == 1 else "milliseconds",
+        "rows_left_out": log.left_out,
+        "rules": pool.left.json(),
+        "groups": [one._asdict() for one in written],
+    }

@@ -1,40 +1,214 @@
-"""The items that can be asked about, each with the users that the rules leave."""
+"""The items that can be asked about, each with the users that the rules leave.
+
+Ratings stand in the order of users' histories, with what each user rated before. An item's window
+is the one with the most users who rated it differently. Values are more than a gap apart when they
+are so beyond `NOISE`: averages are quotients, and two that differ by the gap exactly differ by a
+little more or less as floating numbers.
+"""
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from harness.errors import DataError
 from harness.hashing import stable_int
-from harness_perrecbench.grouping.histories import (
-    Histories,
-    first_reviews,
-    histories,
-    with_titles,
-)
-from harness_perrecbench.grouping.reading import UNIT
-from harness_perrecbench.grouping.windows import Purchases, best_window, first_largest
+from harness.results.tool_report import Step, ToolReport
+from harness_perrecbench.grouping.reading import UNIT, Log
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from harness_perrecbench.grouping.reading import Log
     from harness_perrecbench.grouping.settings import Settings
 
 SECONDS_A_DAY = 86_400
+NOISE = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True)
-class Left:
-    """What a rule left."""
+class Histories:
+    """Ratings by user, each history oldest first; at one time by the name of the item.
 
-    rule: str
-    ratings: int
-    users: int
-    items: int
+    `starts` are where histories begin, with the end of the last. `now` has of each rating the place
+    of the first of the same user and time: what is before that was rated earlier. `sums` are of all
+    ratings before a place.
+    """
+
+    user: np.ndarray
+    item: np.ndarray
+    rating: np.ndarray
+    time: np.ndarray
+    starts: np.ndarray
+    now: np.ndarray
+    sums: np.ndarray
+
+    def earlier(self) -> np.ndarray:
+        """How many ratings of the same user are earlier than each, those of its moment not."""
+        earlier: np.ndarray = self.now - self.starts[self.user]
+        return earlier
+
+    def averages(self, rows: np.ndarray, *, strict: bool) -> np.ndarray:
+        """The user's average at each of the rows: of the whole history, or of what is earlier.
+
+        A strict average is only there for rows with something earlier.
+        """
+        first = self.starts[self.user[rows]]
+        last = self.now[rows] if strict else self.starts[self.user[rows] + 1]
+        averages: np.ndarray = (self.sums[last] - self.sums[first]) / (UNIT * (last - first))
+        return averages
+
+
+def with_titles(log: Log, titles: set[str]) -> np.ndarray:
+    """Which ratings are of an item that has a title: no history could show another."""
+    import numpy as np
+
+    has = np.fromiter((name in titles for name in log.items), dtype=bool, count=len(log.items))
+    return np.flatnonzero(has[log.item])
+
+
+def first_reviews(log: Log, rows: np.ndarray) -> np.ndarray:
+    """Of these ratings each user's first of each item; of several at one time the lowest."""
+    import numpy as np
+
+    pairs = log.user[rows].astype(np.int64) * len(log.items) + log.item[rows]
+    order = np.lexsort((log.rating[rows], log.time[rows], pairs))
+    first: np.ndarray = rows[order[_begins(pairs[order])]]
+    return first
+
+
+def histories(log: Log, rows: np.ndarray) -> Histories:
+    """The histories that these ratings make."""
+    import numpy as np
+
+    rows = rows[np.lexsort((log.item[rows], log.time[rows], log.user[rows]))]
+    user, time, rating = log.user[rows], log.time[rows], log.rating[rows]
+    moments = _begins(user) | _begins(time)
+    places = np.arange(len(rows), dtype=np.int64)
+    return Histories(
+        user=user,
+        item=log.item[rows],
+        rating=rating,
+        time=time,
+        starts=np.searchsorted(user, np.arange(len(log.users) + 1)),
+        now=np.maximum.accumulate(np.where(moments, places, 0)),
+        sums=np.concatenate(([0], np.cumsum(rating, dtype=np.int64))),
+    )
+
+
+def _begins(values: np.ndarray) -> np.ndarray:
+    """Where a run of equal values begins."""
+    import numpy as np
+
+    begins = np.ones(len(values), dtype=bool)
+    begins[1:] = values[1:] != values[:-1]
+    return begins
+
+
+@dataclass(frozen=True, kw_only=True)
+class Purchases:
+    """The ratings of one item, oldest first.
+
+    `starts` are the times of all, the others of those by users with enough of a history.
+    """
+
+    starts: Sequence[int]
+    times: Sequence[int]
+    relative: Sequence[float]
+
+
+def best_window(
+    purchases: Purchases, *, span: int, gap: float, least: int
+) -> tuple[int, int] | None:
+    """From which to which of the ratings the best window holds; None where none holds enough.
+
+    The best has the most values that are pairwise more than `gap` apart, of several it is the
+    earliest. A window starts at any of the purchases and holds what is at most `span` later.
+    """
+    relative = purchases.relative
+    most = largest(sorted(relative), gap=gap)
+    found, size = None, least - 1
+    first = last = 0
+    inside: list[float] = []
+    for low, high in _windows(purchases, span):
+        if size >= most:
+            break
+        if high - low <= size or (low, high) == (first, last):
+            continue
+        if low >= last:
+            inside = sorted(relative[low:high])
+        else:
+            for value in relative[first:low]:
+                del inside[bisect_left(inside, value)]
+            for value in relative[last:high]:
+                insort(inside, value)
+        first, last = low, high
+        count = largest(inside, gap=gap)
+        if count > size:
+            found, size = (low, high), count
+    return found
+
+
+def largest(values: Sequence[float], *, gap: float) -> int:
+    """How many of the ascending values there can be that are pairwise more than `gap` apart."""
+    return _between(values, None, None, gap=gap)
+
+
+def first_largest(values: Sequence[float], order: Sequence[int], *, gap: float) -> list[int]:
+    """The places of a largest set of ascending values that are pairwise more than `gap` apart.
+
+    Of several sets it is the one that holds the earliest places of `order`: each in turn is taken
+    unless no largest set holds it beside those taken before. They come in that order.
+    """
+    needed = largest(values, gap=gap)
+    taken: list[int] = []
+    places: list[int] = []
+    for place in order:
+        if len(taken) == needed:
+            break
+        at = bisect_left(taken, place)
+        before = taken[at - 1] if at else None
+        after = taken[at] if at < len(taken) else None
+        if before is not None and not _apart(values, before, place, gap):
+            continue
+        if after is not None and not _apart(values, place, after, gap):
+            continue
+        around = _between(values, before, place, gap=gap) + _between(values, place, after, gap=gap)
+        if around + 1 == _between(values, before, after, gap=gap):
+            taken.insert(at, place)
+            places.append(place)
+    return places
+
+
+def _windows(purchases: Purchases, span: int) -> Iterator[tuple[int, int]]:
+    """Of the window at each purchase, earliest first, which of the ratings it holds."""
+    times = purchases.times
+    low = high = 0
+    for start in purchases.starts:
+        while low < len(times) and times[low] < start:
+            low += 1
+        while high < len(times) and times[high] <= start + span:
+            high += 1
+        yield low, high
+
+
+def _between(values: Sequence[float], before: int | None, after: int | None, *, gap: float) -> int:
+    """How many values fit between two places, more than `gap` from them and from one another."""
+    count = 0
+    place = 0 if before is None else _next(values, before, gap)
+    while place < len(values) and (after is None or _apart(values, place, after, gap)):
+        count += 1
+        place = _next(values, place, gap)
+    return count
+
+
+def _next(values: Sequence[float], place: int, gap: float) -> int:
+    return bisect_right(values, values[place] + (gap + NOISE), place)
+
+
+def _apart(values: Sequence[float], low: int, high: int, gap: float) -> bool:
+    return values[low] + (gap + NOISE) < values[high]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +229,7 @@ class Pool:
     histories: Histories
     candidates: list[Candidate]
     active: np.ndarray
-    left: list[Left]
+    left: ToolReport
 
 
 def find(log: Log, titles: set[str], settings: Settings) -> Pool:
@@ -80,7 +254,7 @@ def find(log: Log, titles: set[str], settings: Settings) -> Pool:
             close,
         )
     )
-    apart = list(_apart(past, close, log, settings))
+    apart = list(_in_windows(past, close, log, settings))
     found = np.array([row for _, rows in apart for row in rows], dtype=np.int64)
     left.append(
         _left(
@@ -95,9 +269,10 @@ def find(log: Log, titles: set[str], settings: Settings) -> Pool:
     ]
     kept = np.array([row for one in candidates for row in one.rows], dtype=np.int64)
     left.append(_left(f"by {settings.members} users an item at most", past, kept))
+    report = ToolReport(rules="ratings …", dropped="items", steps=left)
     if not candidates:
-        raise _nothing(left)
-    return Pool(histories=past, candidates=candidates, active=np.sort(active), left=left)
+        raise _nothing(report)
+    return Pool(histories=past, candidates=candidates, active=np.sort(active), left=report)
 
 
 def _close(past: Histories, active: np.ndarray, *, least: int, span: int) -> np.ndarray:
@@ -111,7 +286,7 @@ def _close(past: Histories, active: np.ndarray, *, least: int, span: int) -> np.
     return active[np.isin(item, item[begins][within])]
 
 
-def _apart(
+def _in_windows(
     past: Histories, active: np.ndarray, log: Log, settings: Settings
 ) -> Iterator[tuple[int, list[int]]]:
     """Of each item with a window that holds enough users, the ratings of a largest set of them."""
@@ -159,38 +334,17 @@ def _span(log: Log, settings: Settings) -> int:
     return round(settings.window_days * SECONDS_A_DAY * log.ticks)
 
 
-def _left(rule: str, of: Log | Histories, rows: np.ndarray) -> Left:
+def _left(rule: str, of: Log | Histories, rows: np.ndarray) -> Step:
     import numpy as np
 
     users, items = (int(np.count_nonzero(np.bincount(one[rows]))) for one in (of.user, of.item))
-    return Left(rule=rule, ratings=len(rows), users=users, items=items)
+    return Step(rule, {"ratings": len(rows), "users": users, "items": items})
 
 
-def removals(left: Sequence[Left]) -> list[int | None]:
-    """How many items each rule removed; of the first it is not known."""
-    items = [one.items for one in left]
-    return [None, *(before - after for before, after in pairwise(items))] if items else []
-
-
-def _ruled(left: Sequence[Left]) -> str:
-    """What each rule left, a line a rule, as the report of a pool shows it."""
-    lines: list[tuple[str, ...]] = [("ratings", "users", "items", "items removed", "ratings …")]
-    for one, removed in zip(left, removals(left), strict=True):
-        numbers = (one.ratings, one.users, one.items, removed)
-        shown = ("" if number is None else f"{number:,}" for number in numbers)
-        lines.append((*shown, one.rule))
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    told = ["what each rule leaves:"]
-    for *cells, rule in lines:
-        aligned = [cell.rjust(width) for cell, width in zip(cells, widths, strict=False)]
-        told.append("  ".join((*aligned, rule)))
-    return "\n      ".join(told)
-
-
-def _nothing(left: list[Left]) -> DataError:
+def _nothing(left: ToolReport) -> DataError:
     return DataError(
         "no item passes all rules, so that there is no group",
-        found=_ruled(left),
+        found="\n      ".join(("what each rule leaves:", *left.lines())),
         expected="at least one item that is left after the last rule",
         hint="a longer window (--window_days), shorter histories (--min_history), a smaller "
         "difference (--min_difference), smaller groups (--least_members) or a larger log",

@@ -10,7 +10,7 @@ import msgspec
 
 from harness.errors import UsageError
 from harness.results.files import atomic_writer, storage_error
-from harness_perrecbench.data.folders import ALWAYS, PUBLISHED
+from harness_perrecbench.data.layout import ALWAYS, PUBLISHED
 
 OUT = "--out"
 """The option that chooses where the files go."""
@@ -56,11 +56,6 @@ def write_object(file: Path, entries: Iterable[tuple[str, Any]]) -> None:
 def write_list(file: Path, values: Iterable[Any]) -> None:
     """Writes one JSON array, a value a line."""
     _write(file, b"[", map(msgspec.json.encode, values), b"]")
-
-
-def write_record(file: Path, value: Any) -> None:
-    """Writes one value, to be read by people too."""
-    _write(file, b"", (msgspec.json.format(msgspec.json.encode(value), indent=2),), b"")
 
 
 def _entry(key: str, value: Any) -> bytes:

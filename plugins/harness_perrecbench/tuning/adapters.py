@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
-from harness import DataError, DataTool
+from harness import DataError
 from harness.errors import UsageError
 from harness.results.files import atomic_write, storage_error
 from harness.results.report import Report, Sheet
@@ -134,14 +134,6 @@ def run(options: Options) -> Report:
     return Report(sheets=(sheet,))
 
 
-MERGE_ADAPTERS = DataTool(
-    name="merge-adapters",
-    description="merge adapters trained pointwise, pairwise and listwise into one",
-    run=run,
-    options=Options,
-)
-
-
 def by_products(adapters: Sequence[Adapter], weights: Sequence[float]) -> Adapter:
     """The adapter that adds the weighted sum of what each adds; its rank is the sum of theirs.
 
@@ -162,8 +154,9 @@ def by_products(adapters: Sequence[Adapter], weights: Sequence[float]) -> Adapte
         )
         for name in modules
     }
-    rank = sum(each.rank for each in adapters)
-    return _merged(adapters, a, b, rank=rank, alpha=rank)
+    first, rank = adapters[0], sum(each.rank for each in adapters)
+    config = {**first.config, "r": rank, "lora_alpha": rank, "use_rslora": False}
+    return Adapter(folder=first.folder, config=config, a=a, b=b)
 
 
 def by_factors(adapters: Sequence[Adapter], weights: Sequence[float]) -> Adapter:
@@ -271,19 +264,6 @@ def write(adapter: Adapter, folder: Path) -> None:
     atomic_write(folder / WEIGHTS, data, option="--out")
     config = json.dumps(adapter.config, indent=2, sort_keys=True, ensure_ascii=False)
     atomic_write(folder / CONFIG, config.encode() + b"\n", option="--out")
-
-
-def _merged(
-    adapters: Sequence[Adapter],
-    a: dict[str, np.ndarray],
-    b: dict[str, np.ndarray],
-    *,
-    rank: int,
-    alpha: float,
-) -> Adapter:
-    first = adapters[0]
-    config = {**first.config, "r": rank, "lora_alpha": alpha, "use_rslora": False}
-    return Adapter(folder=first.folder, config=config, a=a, b=b)
 
 
 def _config(file: Path) -> dict[str, Any]:

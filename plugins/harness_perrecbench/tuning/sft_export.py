@@ -1,34 +1,208 @@
-"""`harness perrec sft-export`: data to tune a model with, from held-out groups alone."""
+"""`harness perrec sft-export`: data to tune a model with, from held-out groups alone.
+
+Lessons are solved questions, each with the ratings that it gives away; what a test asks for stays
+out of them.
+"""
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import permutations
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import msgspec
 from msgspec import Meta
 
-from harness import DataError, DataTool
+from harness import DataError
 from harness.errors import UsageError
 from harness.hashing import digest_bytes, stable_int
 from harness.results.files import atomic_writer, storage_error
 from harness.results.report import Report, Sheet
-from harness_perrecbench.records import MEMBERS, Group, Level, Options
-from harness_perrecbench.tuning.lessons import (
-    FORMATS,
-    Format,
-    Trace,
-    asked_for,
-    lessons,
-    line_of,
+from harness_perrecbench.data import load
+from harness_perrecbench.data.layout import GROUPS, TABLES, one_by_one, open_levels, refuse_recorded
+from harness_perrecbench.questions import (
+    compare_variables,
+    prompt_of,
+    rank_variables,
+    rate_variables,
 )
+from harness_perrecbench.records import MEMBERS, Group, Level, Member, Options
 
 if TYPE_CHECKING:
+    from harness import Dataset
+    from harness.plugin_manager import Plugins
     from harness.prompting import Templates
-    from harness_perrecbench.tuning.held_out import Source
+
+Format: TypeAlias = Literal["pointwise", "pairwise", "listwise"]
+Trace: TypeAlias = tuple[str, str] | tuple[str, str, str | None]
+"""A rating as it may be told: by user and item, or by user, title and author."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lesson:
+    """One question with its answer, None where the truth is not known or two users are equal.
+
+    `traces` are all the ratings that it tells of: those it asks for and those it shows.
+    """
+
+    prompt: str
+    variables: dict[str, Any]
+    answer: str | None
+    traces: frozenset[Trace]
+
+
+def lessons(group: Group, form: Format, options: Options) -> Iterator[Lesson]:
+    """Every question of one format about a group."""
+    return FORMATS[form](group, options)
+
+
+def asked_for(groups: Iterable[Group]) -> frozenset[Trace]:
+    """The ratings that questions about these groups ask for."""
+    return frozenset(
+        trace for group in groups for member in group.members for trace in _asked(group, member)
+    )
+
+
+def line_of(lesson: Lesson, templates: Templates) -> bytes:
+    """The lesson as a line of chat JSONL."""
+    template = templates.need("perrecbench", lesson.prompt, "candidate")
+    messages: list[dict[str, str | None]] = [
+        {"role": one.role, "content": one.content} for one in template.render(lesson.variables)
+    ]
+    messages.append({"role": "assistant", "content": lesson.answer})
+    return json.dumps({"messages": messages}).encode("ascii") + b"\n"
+
+
+def _pointwise(group: Group, options: Options) -> Iterator[Lesson]:
+    for single in one_by_one(group):
+        member = single.member
+        known = member.rating is not None
+        yield Lesson(
+            prompt=prompt_of("rate", options),
+            variables=rate_variables(single, options),
+            answer=json.dumps({"predicted_rating": member.rating}) if known else None,
+            traces=_told(group, (member,)),
+        )
+
+
+def _pairwise(group: Group, options: Options) -> Iterator[Lesson]:
+    for first, second in permutations(range(1, len(group.members) + 1), 2):
+        pair = (group.members[first - 1], group.members[second - 1])
+        order = _order(pair)
+        yield Lesson(
+            prompt=prompt_of("compare", options),
+            variables=compare_variables(group, first, second, options),
+            answer=f"[User {'AB'[order[0] - 1]}]" if order else None,
+            traces=_told(group, pair),
+        )
+
+
+def _listwise(group: Group, options: Options) -> Iterator[Lesson]:
+    order = _order(group.members)
+    yield Lesson(
+        prompt=prompt_of("rank", options),
+        variables=rank_variables(group, options),
+        answer=json.dumps({"predicted_ranking": order}) if order else None,
+        traces=_told(group, group.members),
+    )
+
+
+FORMATS: dict[Format, Callable[[Group, Options], Iterator[Lesson]]] = {
+    "pointwise": _pointwise,
+    "pairwise": _pairwise,
+    "listwise": _listwise,
+}
+"""The questions of each format about a group."""
+
+
+def _order(members: tuple[Member, ...]) -> list[int] | None:
+    """The users' numbers from 1, strongest preference first; None without one true order."""
+    ranks = [member.rank for member in members if member.rank is not None]
+    if len(set(ranks)) < len(members):
+        return None
+    return [ranks.index(rank) + 1 for rank in sorted(ranks)]
+
+
+def _asked(group: Group, member: Member) -> set[Trace]:
+    """The rating in question, also by the thing's name: another id may mean the same thing."""
+    return {(member.id, group.id), (member.id, group.query.title, group.query.author)}
+
+
+def _told(group: Group, members: Iterable[Member]) -> frozenset[Trace]:
+    traces: set[Trace] = set()
+    for member in members:
+        traces |= _asked(group, member)
+        traces |= {(member.id, one.title, one.author) for one in member.shown}
+    return frozenset(traces)
+
+
+@dataclass(frozen=True)
+class Source:
+    """The published files in a folder, opened for each level."""
+
+    folder: Path
+    datasets: Mapping[Level, Dataset]
+
+    def tested(self) -> Iterator[Group]:
+        """The test groups of every level that the folder holds."""
+        levels = self._levels("test")
+        if not levels:
+            raise DataError(
+                "there are no test groups that the training data could be held against",
+                where=str(self.folder),
+                expected="the published files, with the test groups of at least one level",
+            )
+        options = Options(profile="none", k=1)
+        for level in levels:
+            yield from self._groups(level, "test", options)
+
+    def held_out(
+        self, level: Level | Literal["all"], options: Options
+    ) -> Iterator[tuple[Level, Group]]:
+        """The held-out groups of a level, or of all that the folder holds, each with its level."""
+        held = self._levels("held_out")
+        levels = held if level == "all" else [level]
+        if not levels or not set(levels) <= set(held):
+            raise DataError(
+                "the folder lacks held-out groups, or the histories and items that go with them",
+                where=str(self.folder),
+                found=f"held-out groups of {', '.join(held) or 'no level'}",
+                expected=f"the published files, with those of level {level}",
+            )
+        for one in levels:
+            for group in self._groups(one, "held_out", options):
+                yield one, group
+
+    def _levels(self, split: Literal["test", "held_out"]) -> list[Level]:
+        needed = (*TABLES, GROUPS[split])
+        return [level for level in MEMBERS if all(map(self.datasets[level].has, needed))]
+
+    def _groups(
+        self, level: Level, split: Literal["test", "held_out"], options: Options
+    ) -> tuple[Group, ...]:
+        wanted = msgspec.structs.replace(options, ask="listwise", level=level, split=split)
+        found = load(self.datasets[level], wanted)
+        if found.people:
+            raise DataError(
+                "the training data is to show profiles, and some users have none",
+                where=str(self.folder),
+                found=f"{len(found.people)} of the users in held-out groups of level {level}",
+                expected="a profile of each of them",
+                hint="--profile no_text or --profile none, or add the profiles to the data",
+            )
+        return found.groups
+
+
+def opened(folder: Path, plugins: Plugins) -> Source:
+    """The folder as the tasks of the three levels find it; DataError for recorded groups."""
+    datasets = open_levels(folder, plugins)
+    refuse_recorded(folder, datasets, "training data is made of, and held against,")
+    return Source(folder=folder, datasets=datasets)
+
 
 MIXED = "mixed"
 
@@ -150,7 +324,6 @@ def run(settings: Settings) -> Report:
     from harness.pipeline.preparation import prompt_folders
     from harness.plugin_manager import load_plugins
     from harness.prompting import Templates
-    from harness_perrecbench.tuning.held_out import opened
 
     plugins = load_plugins()
     templates = Templates(prompt_folders(plugins))
@@ -219,11 +392,3 @@ def _notes(files: list[Path], settings: Settings) -> tuple[str, ...]:
 
 def _named(traces: Iterable[Trace]) -> int:
     return sum(len(trace) == 3 for trace in traces)
-
-
-SFT_EXPORT = DataTool(
-    name="sft-export",
-    description="write training data from held-out groups",
-    run=run,
-    options=Settings,
-)

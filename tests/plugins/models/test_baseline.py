@@ -8,8 +8,8 @@ from typing import Any
 
 import pluggy
 import pytest
-from harness_models.baseline import BaselineModel
-from harness_models.plugin import make_baseline, register_models
+from harness_models.baseline import BaselineModel, make
+from harness_models.plugin import register_models
 
 from harness.errors import UsageError
 from harness.models import CallError, Message, ModelSettings, Request, Sampling, Topic
@@ -134,12 +134,12 @@ async def test_a_name_that_is_registered_twice_concerns_its_own_prompt_only() ->
 )
 def test_unknown_arguments_are_usage_errors(args: dict[str, str], said: str) -> None:
     with pytest.raises(UsageError) as caught:
-        make_baseline(ModelSettings(args=args))
+        make(ModelSettings(args=args))
     assert said in str(caught.value)
 
 
 def test_it_is_made_from_the_installed_plugins() -> None:
-    baseline = make_baseline(ModelSettings(args={}, concurrency=3))
+    baseline = make(ModelSettings(args={}, concurrency=3))
     assert baseline.concurrency == 3
     assert baseline.identity.details["interests/name/candidate"] == 1
 

@@ -5,8 +5,8 @@ import sys
 
 import msgspec
 import pytest
-from harness_models import engine_health
-from harness_models.gpus import GpuMemory
+from harness_models.server.gpus import GpuMemory, gpu_findings
+from harness_models.server.interpreter import interpreter
 
 from harness.findings import bad, doubtful, good
 
@@ -40,7 +40,7 @@ def smi(tmp_path, monkeypatch):
 
 
 def found(memory=None):
-    return list(engine_health.gpu_findings(memory))
+    return list(gpu_findings(memory))
 
 
 def test_each_gpu_and_its_memory(smi):
@@ -89,10 +89,10 @@ def test_a_machine_without_a_driver(monkeypatch, tmp_path):
 
 def test_the_version_of_a_package_in_an_interpreter():
     python = ".".join(map(str, sys.version_info[:3]))
-    assert engine_health.interpreter(sys.executable, "msgspec") == good(
+    assert interpreter(sys.executable, "msgspec") == good(
         "interpreter", f"{sys.executable}; Python {python}, msgspec {msgspec.__version__}"
     )
-    assert engine_health.interpreter(sys.executable, "acme-none") == bad(
+    assert interpreter(sys.executable, "acme-none") == bad(
         "interpreter",
         f"{sys.executable} does not tell its version of acme-none: "
         "importlib.metadata.PackageNotFoundError: No package metadata was found for acme-none",

@@ -4,7 +4,7 @@ import json
 import shutil
 
 import pytest
-from harness_models.weights import commit_of
+from harness_models.server.weights import commit_of
 from huggingface_hub import HfApi, constants
 from huggingface_hub.errors import RepositoryNotFoundError
 from inline_snapshot import snapshot
@@ -12,7 +12,7 @@ from inline_snapshot import snapshot
 from harness import plugin_manager
 from harness.errors import ModelError, UsageError
 from harness.models import ModelSettings
-from harness.pipeline.roles import parse_args
+from harness.pipeline.specs import parse_args
 
 CASES = {
     ("openai", ""): (UsageError, "--model_args", "nothing", snapshot("""\

@@ -1,13 +1,12 @@
 """What a look at a served model finds, from a real server's list of models."""
 
 import pytest
-from harness_models import openai_health
+from harness_models import openai
 from harness_models.openai import make
-from harness_models.openai_address import models_url_of
-from harness_models.openai_args import OpenAIArgs
+from harness_models.openai_args import OpenAIArgs, models_url_of
 
 from harness.findings import bad, doubtful, good
-from harness.models import Examinable, ModelSettings
+from harness.models import ModelSettings
 from harness.testing.faults import OTHER_TYPE, RESET, SILENCE, Fault, status
 from harness.testing.server import FaultyServer
 
@@ -22,8 +21,7 @@ def no_key(monkeypatch):
 
 async def found_of(**args):
     model = make(ModelSettings(args=args))
-    assert isinstance(model, Examinable)
-    return await model.examine()
+    return await model.check()
 
 
 async def server_finding(models, **args):
@@ -121,7 +119,7 @@ async def test_nobody_listens(monkeypatch):
 
 
 async def test_a_server_that_hangs_up_or_says_nothing(monkeypatch):
-    monkeypatch.setattr(openai_health, "SECONDS", 0.3)
+    monkeypatch.setattr(openai, "LISTING_SECONDS", 0.3)
     url, found = await server_finding(SILENCE)
     assert found.says == f"{url} cannot be reached: no answer within 0.3 s"
     url, found = await server_finding(RESET)

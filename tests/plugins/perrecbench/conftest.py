@@ -9,7 +9,7 @@ import pytest
 from harness_perrecbench.records import Behaviour, Group, Member, Options, Single, Thing
 
 from harness.calls.client import Client
-from harness.models import Identity, Reply, Request
+from harness.models import Identity, Model, Reply, Request
 from harness.pipeline.benchmark import Benchmark
 from harness.pipeline.context import ContextInputs, stage_context
 from harness.pipeline.desk import Desk
@@ -22,23 +22,16 @@ PROMPTS = Path(__file__).parents[3] / "prompts"
 
 
 @dataclass(eq=False)
-class ScriptedModel:
+class ScriptedModel(Model):
     """Answers by a function of the request, with a text, a reply or a CallError; notes requests."""
 
     answer: Callable[[Request], Any]
     asked: list[Request] = field(default_factory=list)
     concurrency: int = 1
-    occupies: str | None = None
 
     @property
     def identity(self) -> Identity:
         return Identity(kind="scripted", name="scripted")
-
-    async def open(self) -> None:
-        pass
-
-    async def close(self) -> None:
-        pass
 
     async def ask(self, request: Request) -> Reply:
         self.asked.append(request)

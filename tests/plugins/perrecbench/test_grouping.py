@@ -9,7 +9,7 @@ from itertools import pairwise
 from random import Random
 
 import pytest
-from harness_perrecbench.grouping import GROUPS_TOOL
+from harness_perrecbench.grouping import build as groups_tool
 from harness_perrecbench.grouping.settings import Settings
 
 from harness.errors import DataError, StorageError, UsageError
@@ -63,7 +63,7 @@ def build(tmp_path):
         out = tmp_path / f"out-{made.number}"
         reviews = [f"{lines(tmp_path / name, rows)}" for name in names]
         loose = {"min_history": 0, "least_members": 2, "behaviours": 0}
-        made.report = GROUPS_TOOL.run(
+        made.report = groups_tool.run(
             Settings(
                 reviews=tuple(changed.pop("reviews", reviews)),
                 meta=(tmp_path / "meta.jsonl",),
@@ -329,7 +329,7 @@ def test_authors_are_kept_and_of_several_titles_the_first_by_letters(build, tmp_
         {"parent_asin": "own of ann", "title": "Own", "author": None},
         {"parent_asin": "own of bob", "title": "Own too", "author": "B. Bob"},
     ]
-    GROUPS_TOOL.run(
+    groups_tool.run(
         Settings(
             reviews=(str(tmp_path / "log.jsonl"),),
             meta=(lines(tmp_path / "told.jsonl", told),),
@@ -465,7 +465,7 @@ def test_a_folder_that_holds_something_is_left_alone(tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out/mine.txt").write_text("keep")
     with pytest.raises(UsageError, match="cannot be written there"):
-        GROUPS_TOOL.run(
+        groups_tool.run(
             Settings(reviews=("x.jsonl",), meta=(tmp_path / "m",), out=tmp_path / "out")
         )
 
@@ -483,10 +483,10 @@ def test_more_users_at_least_than_at_most_make_no_sense(tmp_path):
 COMMAND = """
 import sys
 from pathlib import Path
-from harness_perrecbench.grouping import GROUPS_TOOL
+from harness_perrecbench.grouping import build as groups_tool
 from harness_perrecbench.grouping.settings import Settings
 out, meta, *reviews = sys.argv[1:]
-GROUPS_TOOL.run(Settings(reviews=tuple(reviews), meta=(Path(meta),), out=Path(out), min_history=0,
+groups_tool.run(Settings(reviews=tuple(reviews), meta=(Path(meta),), out=Path(out), min_history=0,
     test_items=8, domain_items=4, behaviours=30))
 """
 
@@ -525,7 +525,7 @@ def test_the_bytes_depend_on_neither_the_process_nor_the_order_of_rows_and_files
 @pytest.mark.real_data
 def test_real_reviews_make_groups_under_looser_rules(real_data, tmp_path):
     raw = real_data / "amazon-2023/All_Beauty/raw"
-    report = GROUPS_TOOL.run(
+    report = groups_tool.run(
         Settings(
             reviews=(f"beauty={raw / 'All_Beauty.jsonl.gz'}",),
             meta=(raw / "meta_All_Beauty.jsonl.gz",),

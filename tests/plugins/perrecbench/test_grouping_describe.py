@@ -9,7 +9,8 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import pytest
-from harness_perrecbench.grouping import DESCRIBE_TOOL, GROUPS_TOOL
+from harness_perrecbench.grouping import build as groups_tool
+from harness_perrecbench.grouping import describe as describe_tool
 from harness_perrecbench.grouping.describe import Options
 from harness_perrecbench.grouping.settings import Settings
 
@@ -68,7 +69,7 @@ def data(tmp_path):
 
 
 def described(data, **options):
-    return DESCRIBE_TOOL.run(Options(data=data, **options))
+    return describe_tool.run(Options(data=data, **options))
 
 
 def row(report, name):
@@ -234,7 +235,7 @@ def test_a_tokenizer_of_the_package_counts_and_is_named(data, monkeypatch):
 @pytest.mark.real_data
 def test_groups_built_of_real_reviews_are_described(real_data, tmp_path):
     raw = real_data / "amazon-2023/All_Beauty/raw"
-    GROUPS_TOOL.run(
+    groups_tool.run(
         Settings(
             reviews=(str(raw / "All_Beauty.jsonl.gz"),),
             meta=(raw / "meta_All_Beauty.jsonl.gz",),

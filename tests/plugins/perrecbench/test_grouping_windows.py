@@ -4,7 +4,7 @@ from itertools import combinations
 from random import Random
 
 import pytest
-from harness_perrecbench.grouping.windows import (
+from harness_perrecbench.grouping.pool import (
     Purchases,
     best_window,
     first_largest,

@@ -10,9 +10,14 @@ import pytest
 import yaml
 from harness_perrecbench.records import Behaviour, Group, Level, Member, Options, Thing
 from harness_perrecbench.tuning import sft_export
-from harness_perrecbench.tuning.held_out import Source
-from harness_perrecbench.tuning.lessons import asked_for, lessons
-from harness_perrecbench.tuning.sft_export import Export, Settings, exported
+from harness_perrecbench.tuning.sft_export import (
+    Export,
+    Settings,
+    Source,
+    asked_for,
+    exported,
+    lessons,
+)
 
 from harness.data import open_dataset
 from harness.errors import DataError, StorageError, UsageError

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import msgspec
 import pytest
-from harness_perrecbench.data.averages import most_common
+from harness_perrecbench.data.members import most_common
 from harness_perrecbench.records import (
     Behaviour,
     Compared,

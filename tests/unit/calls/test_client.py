@@ -16,16 +16,14 @@ from harness.calls.store import Store
 from harness.calls.turns import AT_A_TIME
 from harness.calls.usage import Use
 from harness.errors import BudgetSpent, Interrupted, ModelError, StorageError, UsageUntold
-from harness.models import CallError, Identity, Message, Reply, Request, Sampling, Usage
+from harness.models import CallError, Identity, Message, Model, Reply, Request, Sampling, Usage
 from harness.outcomes import CallFailed
 
 QUICK = Patience(attempts=3, first_delay=0.001, longest_delay=0.002)
 
 
-class Script:
+class Script(Model):
     """A model in this process that does what it is told, in the order of the requests."""
-
-    occupies = None
 
     def __init__(self, *steps: Any, identity: Identity | None = None, concurrency: int = 8) -> None:
         self.identity = identity or Identity(kind="script", name="m")

@@ -7,10 +7,10 @@ import pytest
 from harness.calls import engines
 from harness.calls.engines import EngineRoom
 from harness.errors import Interrupted, ModelError, UsageError
-from harness.models import RECORDED, Identity
+from harness.models import RECORDED, Identity, Model
 
 
-class Engine:
+class Engine(Model):
     def __init__(self, name, events, *, occupies="gpu", fails_to_close=None):
         self.identity = Identity(kind="fake", name=name)
         self.occupies = occupies
@@ -29,6 +29,9 @@ class Engine:
         await asyncio.sleep(0.01)
         if self.fails_to_close:
             raise self.fails_to_close
+
+    async def ask(self, request):
+        raise AssertionError("calls are noted, not made")
 
 
 def room_for(events, **options):
@@ -55,10 +58,11 @@ async def test_nothing_opens_before_the_first_call_and_then_once():
 async def test_a_model_that_keeps_a_log_is_told_its_place_before_it_opens(tmp_path):
     events = []
     engine = Engine("a", events)
-    engine.log_to = lambda folder, tell: (events.append(f"logs in {folder.name}"), tell("here"))
     room = EngineRoom(tell=events.append, logs=tmp_path / "engines")
-    await call(room, engine, events)
-    assert events == ["logs in engines", "here", "open a", "call a"]
+    async with room.enter(engine):
+        assert engine.log_folder == tmp_path / "engines"
+        engine.show("here")
+    assert events == ["open a", "here"]
     await room.close()
 
 
@@ -262,8 +266,8 @@ async def test_what_cannot_be_opened_is_not_opened_for_the_next_one_either():
 class Keyless(Engine):
     """A model that lacks its key."""
 
-    def demand(self):
-        self.events.append(f"demand {self.identity.name}")
+    def require(self):
+        self.events.append(f"require {self.identity.name}")
         raise UsageError("no key")
 
 
@@ -274,7 +278,7 @@ async def test_nothing_opens_that_costs_while_another_model_lacks_its_key():
     for _ in range(2):
         with pytest.raises(UsageError, match="no key"):
             await call(room, candidate, events)
-    assert events == ["demand b"]
+    assert events == ["require b"]
     await room.close()
 
 

@@ -14,7 +14,7 @@ from harness.calls.engines import EngineRoom
 from harness.calls.prices import price_table, prices_from
 from harness.calls.store import Store
 from harness.errors import ModelError, StorageError, UsageError
-from harness.models import CallError, Identity, Message, Request, Sampling
+from harness.models import CallError, Identity, Message, Model, Request, Sampling
 
 TABLES = {
     '[prices."openai:a"]\ninput = \n': ("prices.toml", "Invalid value (at line 2, column 9)",
@@ -134,7 +134,7 @@ expected: [prices."openai:b"] with input and output, in --prices FILE\
 """)
 
 
-class Failing:
+class Failing(Model):
     """A model whose engine opens, closes and answers, or fails with what it was given."""
 
     identity = Identity(kind="fake", name="one")

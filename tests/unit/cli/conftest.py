@@ -1,6 +1,5 @@
 """A small run kept in a folder, and a plugin whose benchmark it is of."""
 
-import argparse
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -8,7 +7,7 @@ from typing import Any
 import pytest
 
 from harness import plugin_manager
-from harness.cli import show
+from harness.cli.show import show
 from harness.models import Message, Usage
 from harness.outcomes import Broken, Unreadable
 from harness.results.folder import RunFolder
@@ -136,10 +135,7 @@ def shown(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
     """What `harness show` prints with some arguments; it must go well."""
 
     def run(*arguments: str) -> str:
-        parser = argparse.ArgumentParser()
-        show.add_parser(parser.add_subparsers())
-        parsed = parser.parse_args(["show", *arguments])
-        assert parsed.func(parsed) == 0
+        assert show.main(arguments, standalone_mode=False) == 0
         return capsys.readouterr().out
 
     return run

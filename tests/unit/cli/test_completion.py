@@ -6,9 +6,10 @@ import subprocess
 import sys
 
 import pytest
+from click.shell_completion import split_arg_string
 
-from harness.cli.complete import candidates, split_line
-from harness.cli.main import COMMANDS, main
+from harness.cli.completion import SHELLS, VARIABLE
+from harness.cli.main import COMMANDS, harness, main
 
 
 @pytest.fixture(autouse=True)
@@ -24,11 +25,18 @@ def here(tmp_path, monkeypatch):
     (tmp_path / "mine" / "my_tea.yaml").write_text("task: my_tea\nextends: interests\n")
 
 
+def offered(before, current, kind="plain"):
+    """What may stand in place of the word that is being typed."""
+    shell = SHELLS["fish"](harness, {}, "harness", VARIABLE)
+    items = shell.get_completions(before, current)
+    return [item.value for item in items if item.type == kind]
+
+
 @pytest.mark.parametrize("models", ["3", '["local"]', '[{kind = "baseline"}]'])
 def test_models_that_are_no_table_complete_nothing_and_keep_the_kinds(tmp_path, models):
     (tmp_path / "harness.toml").write_text(f"models = {models}")
-    assert candidates(["--model"], "ba") == ["baseline"]
-    assert candidates(["--model"], "lo") == []
+    assert offered(["--model"], "ba") == ["baseline"]
+    assert offered(["--model"], "lo") == []
 
 
 @pytest.mark.parametrize(
@@ -53,7 +61,7 @@ def test_models_that_are_no_table_complete_nothing_and_keep_the_kinds(tmp_path, 
         ("harness --resume runs/o", {"runs/one"}),
         ("harness export runs/t", {"runs/two"}),
         ("harness export runs/two --format ", {"csv", "parquet", "lm-eval"}),
-        ("harness replies runs/o", {"runs/one"}),
+        ("harness batch read runs/o", {"runs/one"}),
         ("harness show --fail", {"--failures"}),
         ("harness config --max-t", {"--max-tokens"}),
         ("harness completion z", {"zsh"}),
@@ -68,43 +76,65 @@ def test_models_that_are_no_table_complete_nothing_and_keep_the_kinds(tmp_path, 
     ],
 )
 def test_what_may_stand_at_the_cursor(line, some):
-    *before, current = split_line(line)
-    assert set(candidates(before, current)) == some
+    *before, current = split_arg_string(line)[1:] + [""] * line.endswith(" ")
+    assert set(offered(before, current)) == some
 
 
 def test_folders_of_tasks_that_settings_include_are_known(tmp_path):
     (tmp_path / "harness.toml").write_text('include_path = ["mine"]\n')
-    assert candidates(["--tasks"], "my_") == ["my_tea"]
+    assert offered(["--tasks"], "my_") == ["my_tea"]
 
 
 def test_the_first_word_is_a_command():
-    assert {*COMMANDS, "run", "perrec"} <= set(candidates([], ""))
+    assert {*COMMANDS, "run", "perrec"} <= set(offered([], ""))
 
 
-def test_settings_that_cannot_be_read_leave_no_error(tmp_path, capsys):
+@pytest.mark.parametrize(
+    ("line", "files"),
+    [
+        ("harness --store ca", ["ca"]),
+        ("harness --store=ca", ["--store=ca"]),
+        ("harness --resume other/r", ["other/r"]),
+        ("harness validate mine/", ["mine/"]),
+        ("harness batch read runs/one an", ["an"]),
+        ("harness --data ", [""]),
+        ("harness --nothing", []),
+    ],
+)
+def test_all_else_is_a_file(line, files):
+    *before, current = split_arg_string(line)[1:] + [""] * line.endswith(" ")
+    assert offered(before, current) == []
+    assert offered(before, current, kind="file") == files
+
+
+def test_settings_that_cannot_be_read_leave_no_error(tmp_path, capsys, monkeypatch):
     (tmp_path / "harness.toml").write_text("=")
-    assert main(["_complete", "zsh", "--model", "open"]) == 0
-    said = capsys.readouterr()
-    assert said.err == ""
+    monkeypatch.setenv(VARIABLE, "zsh_complete")
+    monkeypatch.setenv("COMP_WORDS", "harness --model open")
+    monkeypatch.setenv("COMP_CWORD", "2")
+    assert main([]) == 0
+    assert capsys.readouterr() == ("file\nopen\n_\n", "")
 
 
 BASH = """
 source <("$PYTHON" -m harness completion bash)
-COMP_LINE=$1; COMP_POINT=${#1}; COMP_WORDS=($1); COMP_CWORD=${#COMP_WORDS[@]}
 compopt() { :; }
-_harness
+IFS=' ' read -r -a COMP_WORDS <<< "$(sed 's/[=:]/ & /g' <<< "$1")"
+COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+_harness_completion harness
 printf '%s\\n' "${COMPREPLY[@]}"
 complete -p harness
 """
+# bash takes words apart at = and :, as sed does here.
 
 FISH = '%s -m harness completion fish | source; complete -C "$argv[1]"'
 
 ZSH = """
 compdef() { registered=($@) }
 source <($PYTHON -m harness completion zsh)
-compadd() { [[ $1 == -Q ]] && print -l -- ${@[3,-1]} }
+compadd() { print -l -- $completions }
 words=(${(z)1}); CURRENT=$#words
-_harness
+_harness_completion
 print -- $registered
 """
 
@@ -145,7 +175,7 @@ def in_shell(shell, script, line, folder):
 def test_bash_completes(line, words, tmp_path):
     *found, registered = in_shell("bash", BASH, line, tmp_path)
     assert found == words
-    assert registered == "complete -o default -o nosort -F _harness harness"
+    assert registered == "complete -o nosort -F _harness_completion harness"
 
 
 @pytest.mark.parametrize(
@@ -155,7 +185,7 @@ def test_bash_completes(line, words, tmp_path):
 def test_zsh_completes(line, words, tmp_path):
     *found, registered = in_shell("zsh", ZSH, line, tmp_path)
     assert found == words
-    assert registered == "_harness harness"
+    assert registered == "_harness_completion harness"
 
 
 @pytest.mark.parametrize(

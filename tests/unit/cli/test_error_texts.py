@@ -89,11 +89,11 @@ expected: TASK=PLACE with one of: interests
 to do: a path with = in its name is given as --data ./zork=…\
 """)),
     "--modle baseline": (2, UsageError, None, None, snapshot("""\
-unrecognized arguments: --modle baseline
+no option '--modle'
 to do: did you mean '--model'?\
 """)),
-    "--limit few": (2, UsageError, None, None, snapshot("""\
-argument --limit: invalid int value: 'few'
+    "--limit few": (2, UsageError, "--limit", None, snapshot("""\
+'few' is not a valid integer
 to do: `harness run --help` lists what there is\
 """)),
     "prompts zork": (2, UnknownName, None, None, snapshot("""\
@@ -101,7 +101,7 @@ no prompt is called 'zork'
 to do: `harness prompts` lists what there is\
 """)),
     "score --oracle x.json": (2, UsageError, None, None, snapshot("""\
-the following arguments are required: RUN
+RUN is missing
 to do: `harness score --help` lists what there is\
 """)),
     "score none": (1, DataError, "runs", "none", snapshot("""\
@@ -112,12 +112,12 @@ expected: the folder of a run\
 there is no such run
 expected: the folder of a run\
 """)),
-    "replies none a.jsonl": (1, DataError, "runs", "none", snapshot("""\
+    "batch read none a.jsonl": (1, DataError, "runs", "none", snapshot("""\
 there is no such run
 expected: the folder of a run\
 """)),
     "export none": (2, UsageError, None, None, snapshot("""\
-the following arguments are required: --format, --out
+--format is missing
 to do: `harness export --help` lists what there is\
 """)),
     "tasks zork": (2, TaskError, None, None, snapshot("""\
@@ -134,14 +134,14 @@ a package cannot well be called 'json'
 expected: a name that is no word of Python and no module of its library
 to do: json-bench would do\
 """)),
-    "completion tcsh": (2, UsageError, None, None, snapshot("""\
-argument bash|zsh|fish: invalid choice: 'tcsh' (choose from 'bash', 'zsh', 'fish')
+    "completion tcsh": (2, UsageError, "bash|zsh|fish", None, snapshot("""\
+'tcsh' is not one of 'bash', 'zsh', 'fish'
 to do: `harness completion --help` lists what there is\
 """)),
-    "requests --model baseline --judge lexical --out a.jsonl --retry_failures": (
+    "batch write --model baseline --judge lexical --out a.jsonl --retry_failures": (
         2, UsageError, None, None,
         snapshot("""\
---retry_failures means nothing to `harness requests`
+--retry_failures means nothing to `harness batch write`
 to do: leave --retry_failures out, or give it to `harness run`\
 """)),
     "--model baseline --limit 0.5": (2, UsageError, None, "0.5", snapshot("""\
@@ -149,7 +149,7 @@ to do: leave --retry_failures out, or give it to `harness run`\
 expected: a whole number of users or samples, not a share
 to do: docs/coming-from-lm-eval.md has every option\
 """)),
-    "requests --model baseline --judge lexical --out harness.toml": (
+    "batch write --model baseline --judge lexical --out harness.toml": (
         2, UsageError, "harness.toml", "a file",
         snapshot("""\
 requests overwrite nothing

@@ -5,25 +5,40 @@ import shlex
 
 import pytest
 
-from harness.cli.complete import load
-from harness.cli.help_pages import EXAMPLES
-from harness.cli.main import COMMANDS, EPILOG, main, parser_for, with_underscores
+from harness.cli.main import COMMANDS, harness, main, with_command
+from harness.plugin_manager import load_plugins
 
 
 def page(capsys, monkeypatch, *words):
     monkeypatch.setenv("COLUMNS", "80")
     words = words or ("run",)
-    with pytest.raises(SystemExit) as ended:
-        main([*words, "--help"])
-    assert ended.value.code == 0
+    assert main([*words, "--help"]) == 0
     return capsys.readouterr().out
 
 
-@pytest.mark.parametrize("command", ["", *COMMANDS])
+BATCHES = [f"batch {name}" for name in ("write", "read", "submit", "status", "collect")]
+
+
+@pytest.mark.parametrize("command", ["", *COMMANDS, *BATCHES])
 def test_a_page_fits_eighty_columns_and_has_examples(capsys, monkeypatch, command):
-    text = page(capsys, monkeypatch, *([command] if command else []))
+    text = page(capsys, monkeypatch, *command.split())
     assert [line for line in text.splitlines() if len(line) > 80] == []
     assert "\nexamples:\n  harness " in text or "\nexamples:\n  source " in text
+
+
+@pytest.mark.parametrize(
+    ("command", "usage"),
+    [
+        ("show", "harness show [OPTION…] [RUN]"),
+        ("batch read", "harness batch read [OPTION…] RUN FILE…"),
+        ("tasks", "harness tasks [OPTION…] [PATTERN…]"),
+        ("data", "harness data [OPTION…] [NAME [OPTION…]]"),
+        ("config", "harness config [--all] [--json] [OPTION OF A RUN…]"),
+        ("run", "harness run --model KIND --tasks NAMES [OPTION…]"),
+    ],
+)
+def test_the_usage_says_what_a_command_takes(capsys, monkeypatch, command, usage):
+    assert page(capsys, monkeypatch, *command.split()).splitlines()[0] == f"Usage: {usage}"
 
 
 @pytest.mark.parametrize("word", ["--help", "-h"])
@@ -37,21 +52,20 @@ def test_the_first_page_names_every_command_on_one_small_screen(capsys, word):
 
 
 def examples():
-    named = [line for lines in EXAMPLES.values() for line in lines]
-    text = EPILOG[EPILOG.index("examples:") : EPILOG.index("exit codes")].replace("\\\n", " ")
-    named += [line.strip() for line in text.splitlines()[1:] if line.strip()]
-    for line in named:
-        command = re.search(r"harness [^)>]+", line.partition("#")[0])
-        assert command, line
-        yield command[0].partition("  see ")[0]
+    for name in COMMANDS:
+        text = harness.get_command(None, name).epilog.partition("examples:")[2]
+        for line in text.partition("\n\n")[0].replace("\\\n", " ").splitlines()[1:]:
+            command = re.search(r"harness [^)>]+", line.partition("#")[0])
+            assert command, line
+            yield command[0].partition("  see ")[0]
 
 
 @pytest.mark.parametrize("line", list(examples()))
 def test_an_example_is_a_command_that_there_is(line):
-    words = with_underscores([word for word in shlex.split(line)[1:] if word != "…"])
-    parsed = parser_for(words).parse_args(words)
-    if words[0] == "analyse" and len(words) > 1:
-        assert words[1] in load().analyses
-    if words[0] == "data" and len(words) > 1:
-        assert words[1] in load().tools_of("data")
-    assert parsed.func
+    name, *words = with_command([word for word in shlex.split(line)[1:] if word != "…"])
+    command = harness.get_command(None, name)
+    assert command.make_context(name, words, resilient_parsing=False)
+    if name == "analyse" and words:
+        assert words[0] in load_plugins().analyses
+    if name == "data" and words:
+        assert words[0] in load_plugins().tools_of("data")

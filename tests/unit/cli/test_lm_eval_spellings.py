@@ -94,10 +94,10 @@ def test_what_means_something_else_here_is_refused(asked, capsys, words):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--gen_kwargs", "max_gen_toks=10,max_tokens=5"], "--gen_kwargs gives 'max_tokens' twice"),
+        (["--gen_kwargs", "max_gen_toks=10,max_tokens=5"], "argument 'max_tokens' is given twice"),
         (["--model_args", "num_concurrent=8,concurrency=3", "-M", "local-chat-completions"],
-         "--model_args gives 'concurrency' twice"),
-        (["--log_samples", "gist"], "unrecognized arguments: gist"),
+         "argument 'concurrency' is given twice"),
+        (["--log_samples", "gist"], "got unexpected extra argument (gist)"),
     ],
 )  # fmt: skip
 def test_nothing_that_is_said_is_dropped(asked, capsys, words, said):

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from harness.cli import main as entry
+from harness.cli.command import command
 from harness.cli.main import main, with_underscores
 from harness.errors import (
     DataError,
@@ -29,16 +30,14 @@ def command_that(monkeypatch):
     """Adds the command `probe`, which raises what it is given, or returns it."""
 
     def make(outcome):
-        def run(args):
+        @command()
+        def probe():
             if isinstance(outcome, BaseException):
                 raise outcome
             return outcome
 
-        def add_parser(subparsers):
-            subparsers.add_parser("probe").set_defaults(func=run)
-
-        probe = SimpleNamespace(add_parser=add_parser)
-        monkeypatch.setitem(entry.COMMANDS, "probe", probe)
+        monkeypatch.setitem(sys.modules, "harness.cli.probe", SimpleNamespace(probe=probe))
+        monkeypatch.setitem(entry.COMMANDS, "probe", "probe")
 
     return make
 
@@ -66,6 +65,14 @@ def test_the_version_is_the_projects_and_needs_no_task(capsys):
     version = tomllib.loads(PROJECT.read_text("utf-8"))["project"]["version"]
     assert main(["--version"]) == 0
     assert capsys.readouterr().out == f"{version}\n"
+
+
+def test_an_option_without_its_value_is_told_with_where_help_is(capsys):
+    assert main(["show", "--task"]) == 2
+    assert capsys.readouterr().err == (
+        "harness: option '--task' requires an argument\n"
+        "  to do:    `harness show --help` lists what there is\n"
+    )
 
 
 @pytest.mark.parametrize(

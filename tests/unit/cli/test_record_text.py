@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from harness.cli.record_text import laid_out
+from harness.cli.show import laid_out
 
 
 @pytest.mark.parametrize(

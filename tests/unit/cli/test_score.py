@@ -1,4 +1,3 @@
-import argparse
 import json
 import os
 from pathlib import Path
@@ -6,16 +5,13 @@ from typing import Any
 
 import pytest
 
-from harness.cli import score
+from harness.cli.score import score
 from harness.results.folder import RunFolder
 from harness.results.scoring import read_summary
 
 
 def scored(*arguments: str) -> int:
-    parser = argparse.ArgumentParser()
-    score.add_parser(parser.add_subparsers())
-    parsed = parser.parse_args(["score", *arguments])
-    code: int = parsed.func(parsed)
+    code: int = score.main(arguments, standalone_mode=False)
     return code
 
 

@@ -1,6 +1,5 @@
 """`harness score` on several runs of a benchmark that scores them against one another."""
 
-import argparse
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Any
 import pytest
 
 from harness import plugin_manager
-from harness.cli import score
+from harness.cli.score import score
 from harness.errors import UsageError
 from harness.results.folder import RunFolder
 from harness.results.journal import JournalWriter
@@ -143,10 +142,7 @@ def a_run(
 
 
 def scored(*arguments: str) -> int:
-    parser = argparse.ArgumentParser()
-    score.add_parser(parser.add_subparsers())
-    parsed = parser.parse_args(["score", *arguments])
-    code: int = parsed.func(parsed)
+    code: int = score.main(arguments, standalone_mode=False)
     return code
 
 

@@ -1,15 +1,15 @@
 """Settings from files and variables: which hold, what they reach, and what is refused."""
 
-import argparse
 import json
 from pathlib import Path
 
 import pytest
 
 from harness.cli import run as run_command
-from harness.cli.main import main, parser_for
-from harness.cli.settings_file import line_of
-from harness.cli.settle import Settable, settle, without_defaults
+from harness.cli.main import main
+from harness.cli.run_options import run_options
+from harness.cli.setting import Setting
+from harness.cli.settings_sources import line_of
 from harness.errors import UsageError
 
 
@@ -61,10 +61,12 @@ def test_the_nearest_layer_wins(settings, monkeypatch):
 
 
 def test_every_option_of_a_run_is_a_setting_or_meant_for_one_command():
-    shown = [one for one in parser_for([])._actions if one.help != argparse.SUPPRESS]
-    names = {one.option_strings[-1].lstrip("-") for one in shown}
-    assert Settable(parser_for([])).actions.keys() == names - run_command.ONCE
-    assert {"model", "judge", "role", "store", "max_calls"} <= names - run_command.ONCE
+    settable = {one.name for one in run_options() if isinstance(one, Setting)}
+    assert {one.name for one in run_options()} - settable == {
+        "dry_run", "rescore_only", "print_server_command", "resume", "fresh", "retry_failures",
+        "json", "version",
+    }  # fmt: skip
+    assert {"model", "judge", "role", "store", "max_calls"} <= settable
 
 
 def test_tables_and_lists_are_what_the_command_line_would_have(settings):
@@ -130,6 +132,19 @@ def test_who_names_a_model_names_its_arguments_too(settings):
     settings.write('model = "openai"\nmodel_args = "model=m,seed=false"')
     assert settings.asked("--tasks", "t", "--model", "baseline").model_args == {}
     assert settings.asked("--tasks", "t", "--model_args", "model=n").model_args == {"model": "n"}
+
+
+def test_settings_may_refuse_plugins_that_are_not_in_order(settings, site, monkeypatch, capsys):
+    site.install("broken", {"broken": "broken_plugin"}, {"broken_plugin.py": "1 / 0"})
+    settings.write('strict_plugins = true\nmodel = "baseline"\ntasks = "t"')
+    assert main(["run"]) == 1
+    assert "--strict_plugins" in capsys.readouterr().err
+    assert settings.asked("run", "--no-strict-plugins").model == "baseline"
+
+
+def test_a_key_in_both_spellings_is_what_the_last_says(settings):
+    settings.write('model = "baseline"\ntasks = "t"\nnum-repeats = 2\nnum_repeats = 3')
+    assert settings.asked("run").num_repeats == 3
 
 
 @pytest.mark.parametrize("word", ["false", "0", "off", "No"])
@@ -362,11 +377,9 @@ def test_the_line_of_a_key_is_found(path, line):
 
 def test_a_table_in_place_of_a_file_reaches_its_option_whole(settings):
     settings.write('[prices."openai:m"]\ninput = 1.5\n', user='prices = "p.toml"')
-    args = parser_for([]).parse_args([])
-    said = without_defaults(parser_for([])).parse_args([])
-    held = settle(args, said, run_parser=parser_for([]))
-    assert args.prices == {"openai:m": {"input": 1.5}}
-    error = held.placed(UsageError("no price", where='prices, [prices."openai:m"]'))
+    ctx = run_command.run.make_context("run", [])
+    assert ctx.params["prices"] == {"openai:m": {"input": 1.5}}
+    error = ctx.obj.placed(UsageError("no price", where='prices, [prices."openai:m"]'))
     assert error.where == 'harness.toml:1 (prices, [prices."openai:m"])'
 
 

@@ -6,11 +6,12 @@ from enum import Enum
 from pathlib import Path
 from typing import Annotated, Literal
 
+import click
 import msgspec
 import pytest
 
-from harness.cli.main import Parser, with_underscores
-from harness.cli.struct_options import add_struct_options, struct_from
+from harness.cli.command import Command, Option, usage_error
+from harness.cli.struct_options import options_of, struct_from
 from harness.errors import PluginError, UsageError
 
 
@@ -44,9 +45,16 @@ class Paired(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read(kind: type[msgspec.Struct], *arguments: str) -> msgspec.Struct:
-    parser = Parser(prog="harness data tool", allow_abbrev=False)
-    add_struct_options(parser, kind)
-    return struct_from(parser.parse_args(with_underscores(arguments)), kind)
+    tool = Command("tool", params=options_of(kind))
+    try:
+        return struct_from(tool.make_context("harness data tool", [*arguments]).params, kind)
+    except click.UsageError as error:
+        raise usage_error(error) from error
+
+
+def help_of(kind: type[msgspec.Struct]) -> str:
+    tool = Command("tool", params=options_of(kind))
+    return " ".join(tool.get_help(click.Context(tool)).split())
 
 
 def refused(kind: type[msgspec.Struct], *arguments: str) -> str:
@@ -130,9 +138,7 @@ def test_options_that_contradict_one_another_are_told_as_the_struct_says_it():
 
 
 def test_the_help_says_what_a_field_is_and_its_default():
-    parser = Parser(prog="harness data tool")
-    add_struct_options(parser, Options)
-    words = " ".join(parser.format_help().split())
+    words = help_of(Options)
     assert "--from TEXT where it comes from; default: log" in words
     assert "--min_users N 5% of them; default: 10" in words
     assert "--by model|user default: user" in words
@@ -143,10 +149,8 @@ def test_the_help_says_what_a_field_is_and_its_default():
 
 
 def test_a_field_with_the_name_of_the_commands_own_option_is_the_plugins_error():
-    parser = Parser(prog="harness data tool")
-    parser.add_argument("--min_users")
     with pytest.raises(PluginError, match="the field 'min_users' of Options has the name"):
-        add_struct_options(parser, Options)
+        options_of(Options, beside=[Option(["--min_users"])])
 
 
 class Size(Enum):
@@ -167,9 +171,7 @@ def test_an_enum_is_given_and_told_by_its_values():
         "the option --size cannot be used\n  found:    larg\n"
         "  expected: one of small, large\n  to do:    did you mean 'large'?"
     )
-    parser = Parser(prog="harness data tool")
-    add_struct_options(parser, Sized)
-    words = " ".join(parser.format_help().split())
+    words = help_of(Sized)
     assert "--size small|large default: small" in words
     assert "--sizes small|large may be given several times; default: large" in words
 
@@ -197,7 +199,7 @@ def test_a_number_without_a_value_is_refused(option, number):
 def test_a_field_that_no_word_can_give_is_the_plugins_error(kind):
     made = msgspec.defstruct("Made", [("field", kind, None)], kw_only=True)
     with pytest.raises(PluginError, match="the field 'field' of Made cannot be an option"):
-        add_struct_options(Parser(prog="harness data tool"), made)
+        options_of(made)
 
 
 class Divided(msgspec.Struct, frozen=True, kw_only=True):

@@ -57,7 +57,7 @@ def test_what_was_prepared_is_read_without_a_network_at_the_pinned_commit(
     assert pinned["tables"]["notes"][0]["text"] == "old", pinned
     other = load(spec("3" * 40), endpoint=DEAD)
     assert "neither reachable nor cached" in other["error"]
-    assert FIRST in other["error"]
+    assert "'people/notes' at revision '3333" in other["error"]
 
 
 def test_offline_settings_ask_nothing_of_the_hub(hub: Any, load: Any) -> None:
@@ -143,9 +143,10 @@ def test_configurations_and_several_splits_are_read_online_and_offline(hub: Any,
     offline = load(asked, endpoint=DEAD)
     assert offline["tables"] == online["tables"], offline
     assert offline["about"]["fingerprint"] == online["about"]["fingerprint"]
-    small = {"hub": {"repo": "people/many", "config": "small"}, "tables": {"t": {"split": "train"}}}
-    unprepared = load(small, endpoint=DEAD)["error"]
-    assert "holds the configurations large, not 'small'" in unprepared
+    asked["hub"]["config"] = "small"
+    del asked["tables"]["held_out"]
+    other = load(asked, endpoint=DEAD)
+    assert other["tables"] == {"known": [{"user": "s", "when": day}]}, other
 
 
 def test_data_that_the_library_cannot_read_tells_the_cause(hub: Any, load: Any) -> None:
@@ -156,18 +157,41 @@ def test_data_that_the_library_cannot_read_tells_the_cause(hub: Any, load: Any) 
     assert "--data FILE or --data DIR" in error
 
 
-def test_the_librarys_fall_back_to_another_revision_is_refused(hub: Any, load: Any) -> None:
+def test_no_other_revision_stands_in_for_one_whose_files_the_hub_refuses(
+    hub: Any, load: Any
+) -> None:
     load(spec("v1"), endpoint=hub.url)
     hub.forbidden.add(SECOND)
     result = load(spec(), endpoint=hub.url)
-    assert "another revision of 'people/notes' was cached" in result["error"], result
-    assert f"revision {FIRST}" in result["error"]
+    assert "'people/notes': its files could not be had" in result["error"], result
+    assert SECOND in result["error"]
 
 
-def test_without_a_note_of_main_the_newest_copy_is_taken_offline(hub: Any, load: Any) -> None:
+def test_a_cached_revision_does_not_stand_in_for_the_one_that_the_hub_named(
+    hub: Any, load: Any
+) -> None:
+    def reply(path: str, body: bytes) -> Any:
+        if not path.startswith("/api/datasets/"):
+            return answer(path, body)
+        looked_up.append(path)
+        return answer(path, body) if len(looked_up) == 1 else (500, {}, b"")
+
+    del hub.repos["people/notes"][SECOND]
+    load(spec(), endpoint=hub.url)
+    hub.repos["people/notes"][SECOND] = hub.repos["people/notes"][FIRST]
+    looked_up: list[str] = []
+    answer, hub.reply = hub.reply, reply
+    result = load(spec(), endpoint=hub.url)
+    assert "gave another revision of 'people/notes' than it named" in result["error"], result
+    assert f"found:    revision {FIRST}" in result["error"]
+    assert f"expected: revision {SECOND}" in result["error"]
+
+
+def test_a_branch_that_was_never_looked_up_is_unknown_offline(hub: Any, load: Any) -> None:
     load(spec(SECOND), endpoint=hub.url)
     load(spec(FIRST), endpoint=hub.url)
-    assert load(spec(), endpoint=DEAD)["about"]["revision"] == FIRST
+    assert "neither reachable nor cached" in load(spec(), endpoint=DEAD)["error"]
+    assert load(spec(FIRST), endpoint=DEAD)["about"]["revision"] == FIRST
 
 
 def test_a_tag_is_known_again_without_a_network(hub: Any, load: Any) -> None:
@@ -192,9 +216,9 @@ def test_a_snapshot_with_gaps_is_not_taken_for_the_whole(hub: Any, load: Any, fe
     hub.repos["people/notes"][SECOND]["train-2.jsonl"] = b'{"user": "u3", "text": "c", "n": 3}\n'
     fetch("people/notes", "train.jsonl", endpoint=hub.url)
     split = load(spec(), endpoint=DEAD)
-    assert "lacks extra/labels.csv, train-2.jsonl" in split["error"], split
+    assert "missing (extra/labels.csv, train-2.jsonl)" in split["error"], split
     files = load(spec(hub_files=["train*.jsonl"], columns=COLUMNS), endpoint=DEAD)
-    assert "lacks train-2.jsonl" in files["error"], files
+    assert "missing (train-2.jsonl)" in files["error"], files
 
 
 def test_a_folder_of_the_same_name_does_not_stand_in_for_the_hub(

@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from harness_models.gpus import Gpu, GpuMemory, Unseen, look_at, visible
-from harness_models.served import Engine, ServedModel
+from harness_models.server.gpus import Gpu, GpuMemory, Unseen, look_at, visible
+from harness_models.server.served import Engine, ServedModel
 
 from harness.errors import ModelError
 from harness.models import CallError, Identity, Message, ModelSettings, Request, Sampling

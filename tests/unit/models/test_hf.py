@@ -1,12 +1,12 @@
 """The `hf` kind: what is found before a start, over the real interpreter and made-up packages."""
 
 import json
+import re
 import sys
 
 import pytest
-from harness_models.hf import make
-from harness_models.hf_log import STAGES, TROUBLES
-from harness_models.served import last_words
+from harness_models.hf import STAGES, TROUBLES, make
+from harness_models.server.served import last_words
 
 from harness import CallError
 from harness.cli.main import main
@@ -329,7 +329,7 @@ def test_the_log_of_a_start_that_went_well_tells_its_stages_and_nothing_bad():
         "Loading weights: 100%|##########| 21/21 [00:00<00:00, 2916.76it/s]\n"
         "INFO:     Application startup complete."
     )
-    assert [meaning for pattern, meaning in STAGES if pattern.search(log)] == [
+    assert [meaning for pattern, meaning in STAGES if re.search(pattern, log)] == [
         "loading the weights", "weights loaded", "server up",
     ]  # fmt: skip
     assert not any(each.pattern.search(log) for each in TROUBLES)

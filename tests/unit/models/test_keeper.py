@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from harness_models import keeper
+from harness_models.server import keeper
 
 LINUX = sys.platform == "linux"
 

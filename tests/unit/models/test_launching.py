@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from harness_models import keeper, launching
-from harness_models.launching import launch, name_of, without_secrets
+from harness_models.server import keeper, launching
+from harness_models.server.launching import launch, name_of, without_secrets
 
 from harness.errors import ModelError, StorageError
 
@@ -220,7 +220,7 @@ time.sleep(600)
     (folder / "socket").touch()
     harness = f"""
 import asyncio, pathlib, sys
-from harness_models.launching import launch
+from harness_models.server.launching import launch
 async def main():
     command = [sys.executable, "-c", {program!r}]
     log, folder = pathlib.Path({str(log)!r}), pathlib.Path({str(folder)!r})

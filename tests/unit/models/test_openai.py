@@ -280,13 +280,13 @@ async def test_a_variable_that_was_named_must_exist(server):
 def test_openais_own_servers_are_not_asked_without_a_key(monkeypatch):
     model = make(ModelSettings(args={"model": "m"}))
     with pytest.raises(UsageError, match="the environment holds no OPENAI_API_KEY") as caught:
-        model.demand()
+        model.require()
     assert caught.value.found == "no key for api.openai.com"
     assert str(caught.value).endswith(
         "to do:    export OPENAI_API_KEY with your key in it, then give the same command again"
     )
     monkeypatch.setenv("OPENAI_API_KEY", "k")
-    model.demand()
+    model.require()
 
 
 async def test_an_unknown_model_ends_the_run_and_is_named(model, server):

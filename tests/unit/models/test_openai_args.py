@@ -1,8 +1,8 @@
 import pytest
 from harness_models.openai import make
-from harness_models.openai_address import address_of
 from harness_models.openai_args import (
     OpenAIArgs,
+    address_of,
     identity_of,
     read_args,
     tokens_field_of,

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import pytest
 from harness_models.openai import make
-from harness_models.openai_address import url_of
-from harness_models.openai_args import OpenAIArgs, read_args
+from harness_models.openai_args import OpenAIArgs, read_args, url_of
 from openai import AsyncAzureOpenAI
 
 from harness.errors import UsageError
 from harness.models import CallError, Message, ModelSettings, Reply, Request, Sampling, TokenLogprob
-from harness.pipeline.roles import parse_args, parse_spec
+from harness.pipeline.specs import parse_args, parse_spec
 from harness.testing import Fault, FaultyServer
 from harness.testing.faults import status
 
@@ -266,7 +265,7 @@ async def test_a_server_that_sends_no_logprobs_is_told_of_once_and_counted(serve
     server.faults = lambda asked: Fault(choice={"logprobs": came})
     model = make(settings(f"model=m,base_url={server.url},logprobs=true"))
     told: list[str] = []
-    model.log_to(None, told.append)
+    model.attach_log(None, told.append)
     await model.open()
     replies = [await model.ask(request()) for _ in range(2)]
     await model.close()
@@ -295,7 +294,7 @@ async def test_auto_finds_out_once_that_the_system_cannot_speak(server):
     server.faults = refuses_system
     model = make(settings(f"model=m,base_url={server.url},system_role=auto"))
     told: list[str] = []
-    model.log_to(None, told.append)
+    model.attach_log(None, told.append)
     await model.open()
     assert model.report() == {}
     for _ in range(2):

@@ -1,7 +1,8 @@
+from importlib.metadata import version
+
 import pytest
-from harness_models.openai_address import base_url_of
-from harness_models.openai_args import OpenAIArgs
-from harness_models.openai_headers import headers_with
+from harness_models.openai_args import OpenAIArgs, base_url_of
+from harness_models.openai_wire import headers_with
 from openai import AsyncOpenAI
 
 VARIABLES = ("OPENAI_BASE_URL", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID", "OPENAI_CUSTOM_HEADERS")
@@ -19,7 +20,7 @@ def environment(monkeypatch):
         {},
         {"OPENAI_ORG_ID": "org-1", "OPENAI_PROJECT_ID": "proj-1"},
         {"OPENAI_ORG_ID": ""},
-        {"OPENAI_CUSTOM_HEADERS": "X-Team: red\nno header\nX-Time: 10:30 \nUser-Agent: mine"},
+        {"OPENAI_CUSTOM_HEADERS": "X-Team: red\nno header\nX-Time: 10:30 "},
         {"OPENAI_CUSTOM_HEADERS": "Authorization: Bearer other\nOpenAI-Project: p"},
     ],
 )
@@ -28,11 +29,20 @@ def test_the_headers_are_those_of_the_official_client(monkeypatch, given):
         monkeypatch.setenv(name, value)
     client = AsyncOpenAI(api_key="sk-1")
     theirs = {**client.default_headers, **client.auth_headers}
-    assert headers_with("sk-1") == {
+    ours = headers_with("sk-1")
+    del ours["User-Agent"]
+    assert ours == {
         name: value
         for name, value in theirs.items()
-        if isinstance(value, str) and not name.startswith("X-Stainless-")
+        if isinstance(value, str) and not name.startswith(("X-Stainless-", "User-Agent"))
     }
+
+
+def test_requests_say_that_they_are_the_harness_unless_the_user_says_otherwise(monkeypatch):
+    installed = version("user-understanding-harness")
+    assert headers_with("sk-1")["User-Agent"] == f"user-understanding-harness/{installed}"
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "User-Agent: mine")
+    assert headers_with("sk-1")["User-Agent"] == "mine"
 
 
 @pytest.mark.parametrize("given", [None, "http://127.0.0.1:8000/v1", "https://u:p@host.org/v1/"])

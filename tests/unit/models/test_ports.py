@@ -6,8 +6,8 @@ import subprocess
 import sys
 
 import pytest
-from harness_models import ports
-from harness_models.ports import HOST, free_port, held_by
+from harness_models.server import ports
+from harness_models.server.ports import HOST, free_port, held_by
 
 LISTENS = """
 import socket, sys

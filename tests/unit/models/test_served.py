@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from harness_models.served import Engine, ServedModel, Trouble, killed_by, last_words
+from harness_models.server.served import Engine, ServedModel, Trouble, killed_by, last_words
 
 from harness.calls.client import Client
 from harness.calls.engines import EngineRoom
@@ -57,7 +57,7 @@ async def served(tmp_path, starts, told):
             notes=("no model was named",),
         )
         model = ServedModel(engine, ModelSettings(args={}))
-        model.log_to(tmp_path / "engines", told.append)
+        model.attach_log(tmp_path / "engines", told.append)
         made.append(model)
         return model
 

@@ -11,14 +11,14 @@ from threading import Thread
 
 import msgspec
 import pytest
-from harness_models.ports import free_port
-from harness_models.served import Engine, ServedModel
+from harness_models.server.ports import free_port
+from harness_models.server.served import Engine, ServedModel
 
 from harness.errors import ModelError, UsageError
 from harness.models import CallError, Identity, Message, ModelSettings, Request, Sampling
 
 FAKE = Path(__file__).with_name("fake_server.py")
-DOCS = Path(__file__).parents[3] / "docs" / "models.md"
+DOCS = Path(__file__).parents[3] / "docs" / "engines.md"
 
 
 def request(text="hello"):
@@ -71,7 +71,7 @@ async def served(tmp_path):
             **more,
         )
         model = ServedModel(engine, ModelSettings(args={}))
-        model.log_to(tmp_path / "engines", (told if told is not None else []).append)
+        model.attach_log(tmp_path / "engines", (told if told is not None else []).append)
         made.append(model)
         return model
 
@@ -106,7 +106,7 @@ async def test_a_stranger_at_the_port_is_not_asked_and_another_port_taken(
 ):
     ports = [stranger.server_port]
     monkeypatch.setattr(
-        "harness_models.served.free_port", lambda: ports.pop() if ports else free_port()
+        "harness_models.server.served.free_port", lambda: ports.pop() if ports else free_port()
     )
     told = []
     model = served(told=told)
@@ -117,7 +117,7 @@ async def test_a_stranger_at_the_port_is_not_asked_and_another_port_taken(
 
 
 async def test_a_server_that_finds_no_port_says_so(served, stranger, monkeypatch):
-    monkeypatch.setattr("harness_models.served.free_port", lambda: stranger.server_port)
+    monkeypatch.setattr("harness_models.server.served.free_port", lambda: stranger.server_port)
     with pytest.raises(ModelError, match="its server finds no port") as caught:
         await served().open()
     assert caught.value.found == "3 ports that were free and then taken by other processes"
@@ -178,9 +178,9 @@ async def test_an_engine_adds_to_requests_and_judges_replies(served):
 
 
 def documented_engine():
-    """The code of docs/models.md that adds a kind of model with a server."""
+    """The code of docs/engines.md that adds a kind of model with a server."""
     blocks = re.findall(r"```python\n(.*?)```", DOCS.read_text("utf-8"), re.DOTALL)
-    (code,) = (block for block in blocks if "harness_models.served" in block)
+    (code,) = (block for block in blocks if "harness_models.server.served" in block)
     space = {}
     exec(compile(code, str(DOCS), "exec"), space)
     kinds = {}
@@ -213,7 +213,7 @@ async def test_the_engine_of_the_documentation_serves(acme_serve, tmp_path):
     body = code[code.index("def make(") :]
     assert len(body.strip().splitlines()) <= 25
     model = make(ModelSettings(args={"model": str(acme_serve)}))
-    model.log_to(tmp_path / "engines", lambda line: None)
+    model.attach_log(tmp_path / "engines", lambda line: None)
     await model.open()
     try:
         assert (await model.ask(request())).text == "night-12, start 1, Bearer not-needed"

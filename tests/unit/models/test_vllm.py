@@ -4,9 +4,8 @@ import json
 import sys
 
 import pytest
-from harness_models.served import last_words
-from harness_models.vllm import make
-from harness_models.vllm_log import TROUBLES
+from harness_models.server.served import last_words
+from harness_models.vllm import TROUBLES, make
 
 from harness.cli.main import main
 from harness.errors import ModelError, UsageError

@@ -3,7 +3,7 @@
 import sys
 
 import pytest
-from harness_models.server_args import flags_of
+from harness_models.arguments import flags_of
 from harness_models.vllm_args import read_args
 
 from harness.errors import UsageError

@@ -5,7 +5,7 @@ import os
 import struct
 
 import pytest
-from harness_models.weights import (
+from harness_models.server.weights import (
     cached_without_template,
     checked_folder,
     commit_of,

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.errors import PluginError
 from harness.outcomes import Parsed, Unreadable
-from harness.parsing import JsonReader, TextReader
+from harness.parsing import JsonReader, TextReader, last_object
 
 SCORE = {
     "type": "object",
@@ -157,6 +158,52 @@ def test_convert_makes_the_value_and_may_refuse_it() -> None:
     assert read("[2, 4]") == Parsed((2, 4), "strict")
     assert read("[1, 2, 3] or [2]") == Parsed((2,), "brackets")
     assert read("[1]") == Unreadable("schema", "the benchmark refused it: odd")
+
+
+class Cited(msgspec.Struct, frozen=True):
+    name: Annotated[str, msgspec.Meta(min_length=1)]
+    items: tuple[int, ...]
+
+
+def test_a_type_is_all_that_a_reader_needs() -> None:
+    read = JsonReader(type=list[Cited], fallback=lambda text: [{"name": text, "items": []}])
+    found = Parsed([Cited("a", (1, 2))], "brackets")
+    assert read('So: [{"name": "a", "items": [1, 2.0]}]') == found
+    assert read("none") == Parsed([Cited("none", ())], "regex")
+
+
+@pytest.mark.parametrize(
+    ("text", "detail"),
+    [
+        ('[{"name": "a", "items": [1.0, "2"]}]', "at $[0].items[1]: Expected `int`, got `str`"),
+        ('[{"name": "a", "items": [true]}]', "at $[0].items[0]: Expected `int`, got `bool`"),
+        ('[{"name": "a", "items": [1.5]}]', "at $[0].items[0]: Expected `int`, got `float`"),
+        ('[{"name": "", "items": []}]', "at $[0].name: Expected `str` of length >= 1"),
+        ('[{"name": "a"}]', "at $[0]: Object missing required field `items`"),
+        ("[1]", "at $[0]: Expected `object`, got `int`"),
+        ("{}", "dict where the array of the answer should be"),
+    ],
+)
+def test_what_is_not_of_the_type_says_where(text: str, detail: str) -> None:
+    assert JsonReader(type=list[Cited])(text) == Unreadable("schema", detail)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ('{"a": 1}', Parsed({"a": 1}, "strict")),
+        ('x\n```json\n{"a": 1}\n```', Parsed({"a": 1}, "fenced")),
+        ('```json\n{"a": 1}\n```\nor {"a": 2}', Parsed({"a": 2}, "brackets")),
+        ('[{"a": 1}, {"a": 2}]', Parsed({"a": 2}, "brackets")),
+        ('{"a": 1} {"a": 2,}', Parsed({"a": 2}, "repaired")),
+        ('{"a": 1} [3]', Parsed({"a": 1}, "brackets")),
+        ('{"a": 1} {"a": NaN}', Unreadable("no_json", "NaN is no JSON number")),
+        ("[3]", Unreadable("no_json", "nothing in the text begins like a JSON object")),
+        (" ", Unreadable("empty")),
+    ],
+)
+def test_the_last_object(text: str, found: Parsed[Any] | Unreadable) -> None:
+    assert last_object(text) == found
 
 
 def test_fallback_is_the_last_rung_and_meets_the_schema_too() -> None:

@@ -13,7 +13,7 @@ from harness.calls.client import Client
 from harness.calls.engines import EngineRoom
 from harness.calls.policy import Budget
 from harness.calls.store import Store
-from harness.models import Identity, Reply, Request
+from harness.models import Identity, Model, Reply, Request
 from harness.pipeline.benchmark import Benchmark, NoOptions
 from harness.pipeline.context import ContextInputs, stage_context
 from harness.pipeline.executors.local import LocalExecutor, LocalSettings
@@ -31,7 +31,7 @@ ANY_NUMBER = dict.fromkeys(("calls", "parsing", "judging", "errors"), 1.0)
 
 
 @dataclass(eq=False)
-class Scripted:
+class Scripted(Model):
     """A model that answers by a function, and notes when it is opened, asked and closed."""
 
     name: str

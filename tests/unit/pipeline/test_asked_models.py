@@ -2,19 +2,17 @@
 
 from types import SimpleNamespace
 
+from harness.models import Model
 from harness.pipeline.run import _asked
 
 
-class Plain:
-    pass
-
-
-class InBatches:
-    def batch_line(self, request):
+class Plain(Model):
+    async def ask(self, request):
         raise AssertionError("nothing is asked here")
 
-    def read_batch(self, status, body):
-        raise AssertionError("nothing is asked here")
+
+class InBatches(Plain):
+    takes_batches = True
 
 
 def test_models_whose_questions_are_written_down_are_not_asked():

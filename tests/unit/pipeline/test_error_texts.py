@@ -161,11 +161,11 @@ def test_files_that_hold_no_answers(tmp_path, monkeypatch, exits):
     monkeypatch.chdir(tmp_path)
     arguments = "--model openai:model=m,base_url=http://127.0.0.1:9/v1 --judge lexical"
     given = f"{arguments} --tasks interests --data sample --limit 2 --no_store"
-    assert main(["requests", *given.split(), "--out", "asked.jsonl", "--output_path", "kept"]) == 0
+    assert main(["batch", "write", *given.split(), "--out", "asked.jsonl", "--output_path", "kept"]) == 0
     (run,) = (path for path in (tmp_path / "kept").iterdir() if path.is_dir())
 
     def replies(code, kind, file, **expected):
-        return exits(code, kind, f"replies RUN {file}", RUN=run, **expected)
+        return exits(code, kind, f"batch read RUN {file}", RUN=run, **expected)
 
     found = "No such file or directory"
     assert replies(2, UsageError, "none.jsonl", where="none.jsonl", found=found) == snapshot("""\
@@ -182,7 +182,7 @@ expected: lines as {"custom_id": …, "response": {"status_code": …, "body": �
     (tmp_path / "other.jsonl").write_text(json.dumps(stranger))
     assert replies(1, DataError, "other.jsonl", found="other.jsonl:1: 'x'") == snapshot("""\
 1 line answers nothing that this run asked; nothing was taken in
-expected: a custom_id that `harness requests` wrote for this run
+expected: a custom_id that `harness batch write` wrote for this run
 to do: give each run the answers to its own requests\
 """)
     os.mkfifo(tmp_path / "pipe")

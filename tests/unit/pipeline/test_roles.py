@@ -5,19 +5,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from harness.errors import UsageError
-from harness.models import RECORDED, Identity
+from harness.errors import PluginError, UsageError
+from harness.models import RECORDED, Identity, Model
 from harness.pipeline.benchmark import Benchmark, Item, Stage
-from harness.pipeline.roles import (
-    Binding,
-    RoleBinder,
-    Spec,
-    named_as_recorded,
-    parse_args,
-    parse_spec,
-    split_members,
-)
+from harness.pipeline.roles import Binding, RoleBinder, named_as_recorded
 from harness.pipeline.settings import RunSettings
+from harness.pipeline.specs import Spec, parse_args, parse_spec, split_members
 from harness.tasks.task import DataSpec, RoleSpec, Task
 
 
@@ -65,10 +58,12 @@ def test_a_word_that_is_no_argument_is_refused():
 
 
 @dataclass(eq=False)
-class FakeModel:
+class FakeModel(Model):
     identity: Identity
-    concurrency: int = 1
     occupies: str | None = None
+
+    async def ask(self, request):
+        raise AssertionError("nothing is asked here")
 
 
 @dataclass
@@ -304,6 +299,23 @@ def test_an_option_for_a_role_whose_stage_is_left_out_is_refused():
         binder.refuse_unused()
     binder.bind(task(), NAMED_THEN_JUDGED, NAMED_THEN_JUDGED.stages)
     binder.refuse_unused()
+
+
+class Nameless(FakePlugins):
+    """A kind whose factory forgets the base class."""
+
+    def model(self, name):
+        return SimpleNamespace(factory=lambda settings: SimpleNamespace(ask=None))
+
+
+def test_a_factory_that_makes_no_model_is_named():
+    with pytest.raises(PluginError) as caught:
+        RoleBinder(settings(), Nameless()).bind(
+            task(), NAMED_THEN_JUDGED, NAMED_THEN_JUDGED.stages[:1]
+        )
+    assert caught.value.problem == "the factory of 'fake' makes something that is no model"
+    assert caught.value.found == "SimpleNamespace"
+    assert caught.value.expected == "a subclass of harness.Model"
 
 
 class Heavy(FakePlugins):

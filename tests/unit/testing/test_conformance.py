@@ -5,7 +5,7 @@ import pytest
 from harness.errors import PluginError, UsageError
 from harness.scaffold.writing import SIMPLE, STAGES
 from harness.testing import CHECKS, check_plugin
-from harness.testing.subject import subject
+from harness.testing.trial import subject
 from harness.testing.versions import pins_of, write_pins
 
 YAML = "task_configs/acme_films.yaml"
@@ -158,7 +158,8 @@ def test_items_that_are_others_in_each_session(faulty):
         "stages.py", "id=person.id, user=person.id, titles=person.titles",
         "id=person.id, user=person.id, titles=(*person.titles, str(next(COUNT)))",
     )  # fmt: skip
-    count = ("stages.py", "SCHEMA =", "import itertools\n\nCOUNT = itertools.count()\nSCHEMA =")
+    counter = "import itertools\n\nCOUNT = itertools.count()\n\n\ndef likes"
+    count = ("stages.py", "def likes", counter)
     findings = faulty.findings(change, count, form=STAGES, checks=["resumes"])
     assert any("some were made twice" in text for _, text in findings)
     assert {check for check, _ in findings} == {"resumes"}
@@ -174,11 +175,11 @@ class Named(msgspec.Struct):
 class Noted(Named):
     note: str
 
-SCHEMA ="""
-    lossy = ("stages.py", "SCHEMA =", kinds)
+def likes"""
+    lossy = ("stages.py", "def likes", kinds)
     value = ("stages.py", "value=tuple[str, ...]", "value=Named")
-    work = ("stages.py", "return tuple(answer.value[:most])",
-            "return Noted(themes=tuple(answer.value[:most]), note='n')")  # fmt: skip
+    work = ("stages.py", "return answer.value[:most]",
+            "return Noted(themes=answer.value[:most], note='n')")  # fmt: skip
     use = ("stages.py", "enumerate(named,", "enumerate(named.themes,")
     text = the_one(
         faulty.findings(lossy, value, work, use, form=STAGES, checks=["records"]), "records"
@@ -206,8 +207,8 @@ def test_units_that_vanish_when_they_fail(faulty):
 def test_work_that_raises_where_a_call_failed(faulty):
     change = (
         "stages.py",
-        "    if isinstance(answer, Parsed):\n        return tuple",
-        "    if True:\n        return tuple",
+        "    if isinstance(answer, Parsed):\n        return answer.value",
+        "    if True:\n        return answer.value",
     )
     findings = faulty.findings(change, form=STAGES, checks=["failures"])
     assert findings

@@ -1,0 +1,98 @@
+"""What a shell may offer for an option or argument of a command."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from harness.plugin_manager import Plugins
+
+
+def _offered(names: Callable[[], Iterable[str]]) -> Callable[..., list[str]]:
+    return lambda ctx, param, incomplete: _beginning(incomplete, names())
+
+
+def _beginning(incomplete: str, names: Iterable[str]) -> list[str]:
+    return [name for name in dict.fromkeys(names) if name.startswith(incomplete)]
+
+
+def _plugins() -> Plugins:
+    from harness.plugin_manager import load_plugins
+
+    return load_plugins()
+
+
+def _named_models() -> Iterable[str]:
+    from harness.cli.settings_sources import HERE, read_settings, user_file
+
+    files = [read_settings(file) for file in (user_file(), HERE)]
+    tables = [file.values.get("models") for file in files if file is not None]
+    return [name for table in tables if isinstance(table, dict) for name in table]
+
+
+def _runs() -> list[str]:
+    from harness.cli.kept_runs import usual_folder
+
+    found = (str(file.parent) for file in usual_folder().glob("*/manifest.json"))
+    return sorted(found, reverse=True)
+
+
+def _prompts() -> Iterable[str]:
+    from harness.pipeline.preparation import prompt_folders
+    from harness.prompting import Templates
+
+    return Templates(prompt_folders(_plugins())).everything()
+
+
+model_kinds = _offered(lambda: _plugins().models)
+judge_kinds = _offered(lambda: _plugins().judges)
+models = _offered(lambda: [*_plugins().models, *_named_models()])
+judges = _offered(lambda: [*_plugins().judges, *_plugins().models, *_named_models()])
+plugin_names = _offered(
+    lambda: [one.entry_point for one in (*_plugins().loaded, *_plugins().broken)]
+)
+prompts = _offered(_prompts)
+runs = _offered(_runs)
+
+
+def tasks(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
+    """Tasks, groups and tags, after those that commas divide off."""
+    from harness.cli.run_options import included
+    from harness.tasks.catalogue import Catalogue
+
+    there = [folder for folder in ctx.params["include_path"] or () if folder.is_dir()]
+    catalogue = Catalogue(_plugins(), include_path=included(there))
+    listed, comma, _last = incomplete.rpartition(",")
+    names = [*catalogue.names, *catalogue.groups, *(f"tag:{tag}" for tag in catalogue.tags)]
+    return _beginning(incomplete, (f"{listed}{comma}{name}" for name in names))
+
+
+def roles(ctx: Any, param: Any, incomplete: str) -> list[str]:
+    """A role with a judge or model for it."""
+    name, equals, spec = incomplete.partition("=")
+    if not equals:
+        return _beginning(incomplete, ["judge="])
+    return [f"{name}={judge}" for judge in judges(ctx, param, spec)]
+
+
+def data_places(_ctx: Any, _param: Any, incomplete: str) -> list[str]:
+    """The bundled sample, once its name is begun: any other place is a file or a folder."""
+    return ["sample"] if incomplete and "sample".startswith(incomplete) else []
+
+
+CANDIDATES: dict[str, Callable[[Any, Any, str], list[str]]] = {
+    "data_places": data_places,
+    "judge_kinds": judge_kinds,
+    "judges": judges,
+    "model_kinds": model_kinds,
+    "models": models,
+    "plugin_names": plugin_names,
+    "prompts": prompts,
+    "roles": roles,
+    "runs": runs,
+    "tasks": tasks,
+}
+"""Options and arguments name one of these; only the completion of a command calls them."""

@@ -1,0 +1,276 @@
+"""The options of a run, which files of settings and variables give as well, and what they mean."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from harness.cli.command import PATH, STRICT_PLUGINS, Command, Option, option
+from harness.cli.setting import PREFIX, Setting, data_of
+from harness.errors import UsageError
+
+if TYPE_CHECKING:
+    from harness.cli.settings_sources import EffectiveSettings
+    from harness.pipeline.settings import RunSettings
+
+INCLUDE_PATH: dict[str, Any] = {
+    "metavar": "DIR",
+    "type": PATH,
+    "multiple": True,
+    "help": "a folder of task files beside those that are installed; may be given again",
+}
+include_path_option = option("--include_path", **INCLUDE_PATH)
+
+
+class RunCommand(Command):
+    """A command that takes the options of a run, and is given what settings say of them.
+
+    `ctx.obj` has the EffectiveSettings, by which errors name the file or variable they are of.
+    """
+
+    def __init__(
+        self, name: str | None = None, *, params: Sequence[click.Parameter] = (), **attrs: Any
+    ) -> None:
+        super().__init__(name, params=[*params, *run_options()], **attrs)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the command line, then fill in what settings say."""
+        rest = super().parse_args(ctx, args)
+        if not ctx.resilient_parsing:
+            from harness.cli.settings_sources import effective_settings
+
+            ctx.obj = effective_settings(ctx)
+        return rest
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Do what the command does; errors of a setting say where it was given."""
+        try:
+            return super().invoke(ctx)
+        except UsageError as error:
+            settings: EffectiveSettings = ctx.obj
+            raise settings.placed(error) from error.__cause__
+
+
+def run_options() -> list[Option]:
+    """Every option of a run, in the order of its help."""
+    return [*_what(), *_how(), *_shown()]
+
+
+def _what() -> Iterator[Option]:
+    setting = partial(_setting, section="What to run")
+    yield setting(
+        "model", "KIND", "how the candidate is asked: openai, baseline, …, or a SPEC",
+        candidates="models",
+    )  # fmt: skip
+    yield setting(
+        "model_args", "A=B,C=D", "its arguments, as base_url=…,model=…", default="",
+        table="arguments",
+    )  # fmt: skip
+    yield setting(
+        "tasks", "NAMES", "tasks, groups, tags, globs or YAML files, separated by commas",
+        multiple=True, candidates="tasks",
+    )  # fmt: skip
+    yield setting("judge", "SPEC", "who judges: openai:model=…,base_url=…", candidates="judges")
+    yield setting(
+        "role", "NAME=SPEC", "who answers for a role", multiple=True, table="entries",
+        candidates="roles",
+    )  # fmt: skip
+    yield setting(
+        "data", "DIR|FILE|sample",
+        "local data, or the bundled sample; TASK=DIR for one task alone",
+        multiple=True, table="entries", candidates="data_places",
+    )  # fmt: skip
+    yield setting("limit", "N", "at most N users or samples a task", type=int)
+    yield setting(
+        "set", "KEY=VALUE", "change an option: [TASK.]PATH=VALUE", multiple=True, table="entries",
+        as_yaml=True,
+    )  # fmt: skip
+    yield setting(
+        "gen_kwargs", "A=B,C=D", "the candidate's sampling: temperature=…", default="",
+        table="arguments", as_yaml=True,
+    )  # fmt: skip
+    yield setting("seed", "N", "decides every draw (0)", type=int, default=0)
+    yield setting(
+        "num_repeats", "N", "ask everything N times, as N samples; tells mean and spread (1)",
+        type=int, default=1,
+    )  # fmt: skip
+    yield setting("structured", None, "ask servers to hold answers to the stage's schema")
+    yield setting("include_path", **INCLUDE_PATH)
+    yield setting(
+        "prompts", "DIR",
+        "prompts of your own in place of those of the same name: BENCHMARK/PROMPT.ROLE.j2",
+        type=PATH,
+    )  # fmt: skip
+    yield setting("allow_self_judging", None, "let the candidate be its own judge")
+
+
+def _how() -> Iterator[Option]:
+    section = "How to run it"
+    setting = partial(_setting, section=section)
+
+    def switch(name: str, text: str) -> Option:
+        return Option([f"--{name}"], is_flag=True, help=text, section=section)
+
+    yield setting("output_path", "DIR", "where runs go (runs)", type=PATH, default="runs")
+    yield switch("dry_run", "first prompts and expected calls; ask nothing")
+    yield switch(
+        "rescore_only",
+        "ask nothing: score the newest finished run of this command under what --set changes",
+    )
+    yield switch(
+        "print_server_command",
+        "how the models' servers would be started; start and ask nothing",
+    )
+    yield Option(
+        ["--resume"], metavar="RUN", type=PATH, help="go on with this run folder",
+        candidates="runs", section=section,
+    )  # fmt: skip
+    yield switch("fresh", "reuse no answer of another run")
+    yield switch("retry_failures", "ask again what failed")
+    yield setting("concurrency", "N", "requests in flight at a model", type=int)
+    yield setting("one_engine_at_a_time", None, "never two models open together")
+    yield setting("attempts", "N", "tries of a call that can be retried (8)", type=int)
+    yield setting("timeout", "S", "seconds for one attempt (600)", type=float)
+    yield setting("total_timeout", "S", "seconds for all attempts (3600)", type=float)
+    yield setting("max_calls", "N", "stop after N calls", type=int)
+    yield setting("max_tokens", "N", "stop after N tokens", type=int)
+    yield setting("max_cost", "X", "spend at most X, by the prices given", type=float)
+    yield setting(
+        "prices", "FILE", "what models cost, for tables and --max_cost", type=PATH,
+        table="contents",
+    )  # fmt: skip
+    yield setting(
+        "max_failures", "SHARE",
+        "share of items that may fall out: 0.2, or calls=0.1,parsing=0.5,judging=0.2",
+        default="", table="arguments",
+    )  # fmt: skip
+    yield setting("store", "FILE", "the store of answered calls", type=PATH)
+    yield setting("no_store", None, "neither read nor write a store")
+
+
+def _shown() -> Iterator[Option]:
+    section = "What is shown"
+    yield _setting("quiet", None, "only results and errors", section=section)
+    yield Option(["--json"], is_flag=True, help="results as one JSON document", section=section)
+    yield Option(
+        ["--version"], is_flag=True, is_eager=True, expose_value=False, callback=_print_version,
+        help="print the version and stop", section=section,
+    )  # fmt: skip
+    yield _setting("strict_plugins", None, STRICT_PLUGINS)
+
+
+def _setting(name: str, metavar: str | None = None, help: str = "", **attrs: Any) -> Setting:
+    """The setting of a name; without a metavar a switch, which `--no_NAME` takes back."""
+    envvar = PREFIX + name.upper()
+    if metavar is not None:
+        return Setting([f"--{name}"], envvar=envvar, metavar=metavar, help=help, **attrs)
+    opposite = "" if name.startswith("no_") else f"/--no_{name}"
+    return Setting([f"--{name}{opposite}"], envvar=envvar, is_flag=True, help=help, **attrs)
+
+
+def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        from importlib.metadata import version
+
+        print(version("user-understanding-harness"))
+        ctx.exit()
+
+
+def run_setting(name: str, *words: str) -> Any:
+    """The value that a run of these words would have of an option, as settings have it."""
+    return RunCommand("run").make_context("run", list(words)).params[name]
+
+
+def included(folders: Iterable[Path]) -> Sequence[Path]:
+    """The folders of tasks that a run would have: those that are given, else those of settings."""
+    found: Sequence[Path] = run_setting(
+        "include_path", *(f"--include_path={one}" for one in folders)
+    )
+    return found
+
+
+def settings_from(options: Mapping[str, Any], *, whole: bool = True) -> RunSettings:
+    """The options as one value; UsageError for what means nothing, or is not a `whole` run."""
+    from harness.pipeline.settings import make_settings
+
+    same = (
+        "tasks", "model", "model_args", "limit", "seed", "num_repeats", "structured",
+        "allow_self_judging", "prompts", "include_path", "output_path", "resume", "fresh",
+        "retry_failures", "concurrency", "one_engine_at_a_time", "prices", "store",
+        "max_calls", "max_tokens", "max_cost",
+    )  # fmt: skip
+    patience = {
+        "attempts": options["attempts"],
+        "attempt_timeout": options["timeout"],
+        "total_timeout": options["total_timeout"],
+    }
+    given = {
+        **{name: options[name] for name in same},
+        "roles": _roles(options),
+        "data": _data(options["data"]),
+        "changes": changes_from(options["set"]),
+        "sampling": _sampling(options["gen_kwargs"]),
+        "patience": {name: value for name, value in patience.items() if value is not None},
+        "max_failures": options["max_failures"] or {},
+        "use_store": not options["no_store"],
+    }
+    return make_settings(given, whole=whole)
+
+
+def changes_from(given: Sequence[str]) -> dict[str, Any]:
+    """What every `--set` changes, by path."""
+    from harness.tasks.changes import parse_change
+
+    return _unrepeated("--set", [parse_change(text) for text in given])
+
+
+def _unrepeated(option: str, given: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(given)
+    if len(found) < len(given):
+        names = [name for name, _ in given]
+        twice = next(name for name in found if names.count(name) > 1)
+        raise UsageError(f"{option} gives {twice!r} twice")
+    return found
+
+
+def _data(given: Sequence[str]) -> str | dict[str, str] | None:
+    """The place of all data, or places by task, as settings have them."""
+    from harness.pipeline.settings import ALL_OTHERS
+
+    named = [data_of(text) for text in given]
+    if [task for task, _ in named].count(ALL_OTHERS) > 1:
+        raise UsageError(
+            "--data is given twice",
+            found=", ".join(given),
+            expected="one place for all tasks, or TASK=DIR for each of some",
+        )
+    places = _unrepeated("--data", named)
+    return places if places.keys() - {ALL_OTHERS} else places.get(ALL_OTHERS)
+
+
+def _roles(options: Mapping[str, Any]) -> dict[str, str]:
+    given = []
+    for text in options["role"]:
+        name, equals, spec = text.partition("=")
+        if not equals or not spec:
+            raise UsageError("not a role", found=text, expected="--role NAME=SPEC")
+        given.append((name, spec))
+    roles = _unrepeated("--role", given)
+    if options["judge"]:
+        if "judge" in roles:
+            raise UsageError(
+                "the judge is given twice", found=f"--judge and --role judge={roles['judge']}"
+            )
+        roles["judge"] = options["judge"]
+    return roles
+
+
+def _sampling(text: str) -> dict[str, Any]:
+    from harness.pipeline.specs import parse_args
+    from harness.tasks.load import read_value
+
+    return {name: read_value(value) for name, value in parse_args(text).items()}

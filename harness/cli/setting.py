@@ -1,0 +1,234 @@
+"""An option that files and variables give as well, and how their values are read."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+import click
+
+from harness.cli.command import Option
+from harness.errors import HarnessError, UsageError, did_you_mean
+from harness.redaction import names_a_secret, safe_text, without_key_material
+
+PREFIX = "HARNESS_"
+
+SWITCHES = {"true": True, "on": True, "yes": True, "1": True,
+            "false": False, "off": False, "no": False, "0": False}  # fmt: skip
+
+_DATA_OF_TASK = re.compile(r"(?P<task>[\w.-]+)=(?P<place>.*)")
+"""What `--data` says of one task; a path with `=` in it is told apart by its first `/`."""
+
+
+class Setting(Option):
+    """An option of a run that the variable `envvar` and files of settings may give as well.
+
+    `table` says what a table is in a file: "entries" of which each is given by name, the
+    "arguments" of one text, or the "contents" of the file that the option names. `as_yaml` says
+    that the command line reads values as YAML.
+    """
+
+    def __init__(
+        self,
+        param_decls: Sequence[str],
+        *,
+        table: str | None = None,
+        as_yaml: bool = False,
+        **attrs: Any,
+    ) -> None:
+        super().__init__(param_decls, **attrs)
+        self.table = table
+        self.as_yaml = as_yaml
+
+    def value_from_envvar(self, ctx: click.Context) -> None:
+        """None: `settings_sources` reads the variable, to merge it with files by name."""
+        return
+
+    def from_file(self, value: Any, where: str, ctx: click.Context) -> Any:
+        """A value of a file as the command line would give it; UsageError for none."""
+        refuse_secrets(value, where=where, names_are_free=self.table == "entries")
+        if self.is_flag and isinstance(value, bool):
+            return value
+        if self.table == "contents" and isinstance(value, Mapping):
+            return value
+        try:
+            return self._read([] if self.is_flag else self._words(value), ctx)
+        except ValueError as error:
+            found = str(value).lower() if isinstance(value, bool) else str(value)
+            raise self._unusable(where, found, error) from error
+
+    def from_variable(self, text: str, where: str, ctx: click.Context) -> Any:
+        """The text of a variable as the command line would give it; UsageError for none."""
+        refuse_secrets(text, where=where, names_are_free=self.table == "entries")
+        if self.is_flag and text.lower() in SWITCHES:
+            return SWITCHES[text.lower()]
+        words = [line.strip() for line in text.splitlines() if line.strip()]
+        try:
+            return self._read([] if self.is_flag else words, ctx)
+        except ValueError as error:
+            raise self._unusable(where, ", ".join(words), error) from error
+
+    def entry(self, text: str) -> str | None:
+        """The name of the entry that a value gives; None where all values are one setting."""
+        if self.table != "entries":
+            return None
+        return data_of(text)[0] if self.name == "data" else text.partition("=")[0].strip()
+
+    def _read(self, words: Sequence[str], ctx: click.Context) -> Any:
+        if len(words) != 1 and not self.multiple:
+            raise ValueError("true or false" if self.is_flag else "one value")
+        try:
+            return self.type_cast_value(ctx, words if self.multiple else words[0])
+        except click.BadParameter as error:
+            named = {"integer": "a whole number", "float": "a number", "path": "a path"}
+            raise ValueError(named.get(self.type.name, str(self.metavar))) from error
+
+    def _unusable(self, where: str, found: str, error: ValueError) -> UsageError:
+        return UsageError(
+            f"the setting {self.name!r} cannot be used", where=where, found=found,
+            expected=str(error),
+        )  # fmt: skip
+
+    def _words(self, value: Any) -> list[str]:
+        if isinstance(value, Mapping) and self.table == "entries":
+            # The place of all other data is given without a name.
+            return [
+                self._word(one)
+                if (self.name, path) == ("data", "*")
+                else f"{path}={self._word(one)}"
+                for path, one in _paths(value, deep=self.name == "set")
+            ]
+        if isinstance(value, Mapping) and self.table == "arguments":
+            return [arguments_text({key: self._word(one) for key, one in value.items()})]
+        if isinstance(value, Mapping):
+            raise ValueError("no table")
+        values = value if isinstance(value, list) else [value]
+        if any(isinstance(one, (list, Mapping)) for one in values):
+            raise ValueError("text or a number, or a list of these")
+        return [_plain(one) for one in values]
+
+    def _word(self, value: Any) -> str:
+        return json.dumps(_checked(value), ensure_ascii=False) if self.as_yaml else argument(value)
+
+
+def data_of(text: str) -> tuple[str, str]:
+    """The task that one `--data` speaks of, all others as `*`, and the place of its data."""
+    from harness.pipeline.settings import ALL_OTHERS
+
+    of_task = _DATA_OF_TASK.fullmatch(text)
+    if of_task and not of_task["place"]:
+        raise UsageError("no place to read from", found=text, expected="--data TASK=DIR")
+    return (of_task["task"], of_task["place"]) if of_task else (ALL_OTHERS, text)
+
+
+def arguments_text(args: Mapping[str, str]) -> str:
+    """Arguments as `A=B,C=D`; ValueError for one that would be read as another."""
+    from harness.pipeline.specs import parse_args
+
+    text = ",".join(f"{name}={value}" for name, value in args.items())
+    try:
+        same = parse_args(text) == dict(args)
+    except HarnessError:
+        same = False
+    if not same:
+        raise ValueError("names, and values without `,name=` or blanks at their ends")
+    return text
+
+
+def argument(value: Any) -> str:
+    """One argument of a model as text: lists and tables as JSON."""
+    return json.dumps(value) if isinstance(value, (list, Mapping)) else _plain(value)
+
+
+def refuse_secrets(value: Any, *, where: str, names_are_free: bool = False) -> None:
+    """Raise UsageError, which repeats none of it, for a setting that holds a key or a password."""
+    found = _secret(value, names_are_free=names_are_free)
+    if found is not None:
+        raise UsageError(
+            "a key, token or password stands in the settings",
+            where=where,
+            found=found,
+            expected="api_key_env = the name of a variable that holds it, or api_key_file = the "
+            "file that does",
+            hint="take it out of there, and change it where others may have read it",
+        )
+
+
+def _secret(value: Any, *, names_are_free: bool) -> str | None:
+    if isinstance(value, str):
+        seen = without_key_material(value) if names_are_free else safe_text(value)
+        return None if seen == value else "a text that holds one"
+    entries = value if isinstance(value, Mapping) else {}
+    for name in entries:
+        if names_a_secret(name) and not names_are_free:
+            return f"{name} = …"
+    inside = entries.values() if entries else value if isinstance(value, list) else ()
+    found = (_secret(one, names_are_free=names_are_free) for one in inside)
+    return next((one for one in found if one is not None), None)
+
+
+def _checked(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_checked(one) for one in value]
+    if isinstance(value, Mapping):
+        return {name: _checked(one) for name, one in value.items()}
+    if not isinstance(value, (bool, int, float, str)):
+        raise ValueError("text, numbers, true, false, lists and tables of these")
+    return value
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if not isinstance(value, (int, float, str)):
+        raise ValueError("text, a number, true or false")
+    return str(value)
+
+
+def _paths(table: Mapping[str, Any], *, deep: bool) -> Iterator[tuple[str, Any]]:
+    """Entries of a table; with `deep`, those of tables inside by their dotted paths."""
+    for name, value in table.items():
+        if deep and isinstance(value, Mapping):
+            yield from ((f"{name}.{path}", one) for path, one in _paths(value, deep=True))
+        else:
+            yield name, value
+
+
+def settings_of(command: click.Command) -> dict[str, Setting]:
+    """The options of a command that settings may give, by name."""
+    return {one.name: one for one in command.params if isinstance(one, Setting)}
+
+
+def setting_named(name: str, where: str, command: click.Command) -> Setting:
+    """The option that a key of a file means; UsageError for none, and for one of one command."""
+    options = settings_of(command)
+    if name in options:
+        return options[name]
+    if name in {one.name for one in command.params}:
+        raise UsageError(
+            f"{name!r} is for one command and cannot be a setting", where=where,
+            expected=f"--{name} on the command line",
+        )  # fmt: skip
+    known = sorted([*options, "models"])
+    raise UsageError(
+        f"no setting {name!r}", where=where, expected=", ".join(known),
+        hint=did_you_mean(name, known),
+    )  # fmt: skip
+
+
+def misspelt(options: Mapping[str, Setting]) -> dict[str, str]:
+    """Variables that nothing reads, with that of a setting which each must be meant for.
+
+    They have to be very near: plugins and models have variables of their own.
+    """
+    found = {}
+    for variable in sorted(name for name in os.environ if name.startswith(PREFIX)):
+        name = variable.removeprefix(PREFIX).lower()
+        near = get_close_matches(name, options, 1, cutoff=0.8)
+        if near and near[0] != name:
+            found[variable] = PREFIX + near[0].upper()
+    return found

@@ -1,0 +1,87 @@
+"""Counts of tokens by a named tokenizer, or of words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.errors import DataError, UsageError
+
+WORDS = "words between white space"
+BATCH = 1000
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokenCounter:
+    """How many tokens each of some texts has, and by which tokenizer."""
+
+    name: str
+    count: Callable[[list[str]], list[int]]
+
+    def lengths(self, texts: Iterable[str]) -> dict[str, int]:
+        """The tokens of each text, of each distinct one once."""
+        every = list(dict.fromkeys(texts))
+        found: dict[str, int] = {}
+        for start in range(0, len(every), BATCH):
+            part = every[start : start + BATCH]
+            found.update(zip(part, self.count(part), strict=True))
+        return found
+
+
+def token_counter(name: str | None) -> TokenCounter:
+    """A counter by white space, or by the tokenizer of that name, file or model: `--tokenizer`.
+
+        token_counter("Qwen/Qwen3-8B").lengths(["two words"])["two words"]
+
+    UsageError where no package for tokenizers is installed, DataError where this one cannot be had.
+    """
+    if name is None:
+        return TokenCounter(name=WORDS, count=lambda texts: [len(text.split()) for text in texts])
+    load = _loader(name)
+    try:
+        count = load(name)
+    except Exception as error:  # a package of others, which reads files and asks the hub
+        raise DataError(
+            "the tokenizer cannot be loaded",
+            where="--tokenizer",
+            found=f"{name}: {error}",
+            expected="a tokenizer.json, or the name of a model on the hub that has one",
+            hint="without --tokenizer, words are counted",
+        ) from error
+    return TokenCounter(name=name, count=count)
+
+
+def _loader(name: str) -> Callable[[str], Callable[[list[str]], list[int]]]:
+    """How tokenizers are loaded here."""
+    from importlib.util import find_spec
+
+    if find_spec("tokenizers") is not None:
+        return _with_tokenizers
+    if find_spec("transformers") is not None:
+        return _with_transformers
+    raise UsageError(
+        "no package for tokenizers is installed",
+        where="--tokenizer",
+        found=name,
+        expected="the package tokenizers or transformers",
+        hint="pip install tokenizers; or leave --tokenizer away, and words are counted",
+    )
+
+
+def _with_tokenizers(name: str) -> Callable[[list[str]], list[int]]:
+    from tokenizers import Tokenizer  # type: ignore[import-not-found,unused-ignore]
+
+    loaded: Any
+    loaded = Tokenizer.from_file(name) if Path(name).is_file() else Tokenizer.from_pretrained(name)
+    return lambda texts: [
+        len(one.ids) for one in loaded.encode_batch(texts, add_special_tokens=False)
+    ]
+
+
+def _with_transformers(name: str) -> Callable[[list[str]], list[int]]:
+    from transformers import AutoTokenizer  # type: ignore[import-not-found,unused-ignore]
+
+    loaded: Any = AutoTokenizer.from_pretrained(name)
+    return lambda texts: [len(ids) for ids in loaded(texts, add_special_tokens=False)["input_ids"]]

@@ -1,0 +1,149 @@
+"""The request files of a run at the batch services of their models: submitted, followed, collected.
+
+What a service did is noted in the run folder before the next step, so that a session that was
+killed is taken up where it ended, and nothing is submitted twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec.structs import replace
+
+from harness.errors import DataError, UsageError
+from harness.models import Batches, BatchStatus
+from harness.pipeline.intake import Intake, answered, models_of, take_in
+from harness.pipeline.outbox import Job, asked_in, jobs_in, keep_jobs
+from harness.results.files import atomic_writer
+from harness.results.folder import RunFolder
+
+if TYPE_CHECKING:
+    from harness.plugin_manager import Plugins
+
+WRITE_AGAIN = "`harness batch write` writes what has no answer yet to another file"
+
+
+class JobStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """A file of requests with how far its batch is: "written" or "uploaded" before there is one."""
+
+    job: Job
+    status: BatchStatus
+
+
+class Collected(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of collecting: the batches that ended now, those that did not, the answers."""
+
+    ended: tuple[JobStatus, ...]
+    unfinished: tuple[JobStatus, ...]
+    intake: Intake | None
+
+
+class BatchJobs:
+    """The jobs of a run folder, which is to be locked for all but `statuses`.
+
+    `for job in BatchJobs(folder, plugins).submit(): print(job.batch_id)`
+    """
+
+    def __init__(self, folder: RunFolder, plugins: Plugins) -> None:
+        self._folder = folder
+        self._plugins = plugins
+        self._jobs = {job.id: job for job in jobs_in(folder)}
+        if not self._jobs:
+            hint = "`harness batch write` writes the questions of a run down"
+            raise DataError("this run has written no requests", where=str(folder.path), hint=hint)
+        self._asked = asked_in(folder.asked)
+        self._model_of = models_of(folder.manifest(), plugins)
+        self._services: dict[str, Batches] = {}
+
+    def submit(self) -> Iterator[Job]:
+        """Submit every request file that is not, and give each once it is.
+
+        Raises UsageError or DataError, and uploads nothing, where a file is gone, has questions
+        that were answered, or is for a model without a service.
+        """
+        waiting = [job for job in self._jobs.values() if self._is_to_submit(job)]
+        services = [self._service(job) for job in waiting]
+        for job, service in zip(waiting, services, strict=True):
+            yield self._submitted(job, service)
+
+    def statuses(self) -> Iterator[JobStatus]:
+        """Every job with how far it is; the services are asked for those that have not ended."""
+        for job in self._jobs.values():
+            if job.ended is not None:
+                status = job.ended
+            elif job.batch_id is not None:
+                status = self._service(job).status(job.batch_id)
+            else:
+                state = "written" if job.file_id is None else "uploaded"
+                status = BatchStatus(state=state, ended=False, total=job.requests)
+            yield JobStatus(job=job, status=status)
+
+    def collect(self) -> Collected:
+        """Take in the answers of all batches that ended since; each is downloaded once."""
+        current = [each for each in self.statuses() if each.job.ended is None]
+        ended = [each for each in current if each.status.ended]
+        files = [self._downloaded(each.job) for each in ended]
+        intake = take_in(self._folder, files, self._plugins) if files else None
+        for each in ended:
+            self._keep(replace(each.job, ended=each.status))
+        return Collected(
+            ended=tuple(ended),
+            unfinished=tuple(each for each in current if not each.status.ended),
+            intake=intake,
+        )
+
+    def _submitted(self, job: Job, service: Batches) -> Job:
+        batch_id = None if job.file_id is None else service.find(job.file_id)
+        if job.file_id is None:
+            path = Path(job.path)
+            digest = hashlib.sha256(path.read_bytes()).hexdigest()
+            job = self._keep(replace(job, digest=digest, file_id=service.upload(path)))
+        assert job.file_id is not None, "uploaded now or before"
+        batch_id = batch_id or service.create(job.file_id, job.endpoint)
+        now = datetime.now(UTC).replace(microsecond=0)
+        return self._keep(replace(job, batch_id=batch_id, submitted_at=now))
+
+    def _downloaded(self, job: Job) -> Path:
+        path = self._folder.batch_answers(job.id)
+        if not path.exists():
+            assert job.batch_id is not None, "only a batch ends"
+            with atomic_writer(path) as file:
+                file.writelines(self._service(job).answers(job.batch_id))
+        return path
+
+    def _keep(self, job: Job) -> Job:
+        self._jobs[job.id] = job
+        keep_jobs(self._folder, list(self._jobs.values()))
+        return job
+
+    def _service(self, job: Job) -> Batches:
+        """The batch service of the model that the lines of a file ask."""
+        if job.id not in self._services:
+            asked = next(one for one in self._asked.values() if one.job == job.id)
+            service = self._model_of(asked).batches()
+            if service is None:
+                hint = f"send {job.path} yourself, then `harness batch read RUN FILE…`"
+                raise UsageError("this model has no batch service", where=job.model, hint=hint)
+            self._services[job.id] = service
+        return self._services[job.id]
+
+    def _is_to_submit(self, job: Job) -> bool:
+        """Whether a file is to be submitted; raises where that cannot be, or for a part alone."""
+        if job.file_id is not None:
+            return job.batch_id is None
+        keys = {key for key, one in self._asked.items() if one.job == job.id}
+        left = keys - answered(self._folder)
+        if keys and not left:
+            return False
+        if len(left) < job.requests:
+            found = f"{len(left):,} of {job.requests:,} without an answer"
+            problem = "not all questions of this file are open"
+            raise UsageError(problem, where=job.path, found=found, hint=WRITE_AGAIN)
+        if not Path(job.path).is_file():
+            raise DataError("this file of requests is gone", where=job.path, hint=WRITE_AGAIN)
+        return True

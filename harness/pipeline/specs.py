@@ -1,0 +1,70 @@
+"""Models and judges as the command line names them: `openai:model=m,base_url=…`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from harness.errors import UsageError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spec:
+    """A model or judge as the user or a task names it; `rest` is what stands behind the kind."""
+
+    kind: str
+    args: Mapping[str, str]
+    rest: str = ""
+
+    @property
+    def label(self) -> str:
+        """What a table calls it: the kind and the model's name."""
+        name = self.args.get("model") or self.args.get("pretrained")
+        return f"{self.kind}:{name}" if name else self.kind
+
+
+def parse_args(text: str) -> dict[str, str]:
+    """`a=b,c=d` as a mapping; a part without `=` belongs to the value before it."""
+    args: dict[str, str] = {}
+    last: str | None = None
+    for part in text.split(",") if text else ():
+        name, equals, value = part.partition("=")
+        if equals and is_argument(name.strip()):
+            last = name.strip()
+            if last in args:
+                raise UsageError(f"argument {last!r} is given twice", found=text)
+            args[last] = value.strip()
+        elif last is not None:
+            args[last] += f",{part}"
+        else:
+            raise UsageError("not an argument", found=part, expected="name=value,name=value")
+    return args
+
+
+def is_argument(name: str) -> bool:
+    """Whether a name can be that of an argument: words, with dots between."""
+    return all(part.isidentifier() for part in name.split("."))
+
+
+def parse_spec(text: str) -> Spec:
+    """`KIND`, `KIND:name=value,…` or `KIND:MODEL`; the last is short for `KIND:model=MODEL`."""
+    kind, _, rest = text.partition(":")
+    if rest and not is_argument(rest.partition("=")[0].strip()):
+        first, comma, others = rest.partition(",")
+        more = parse_args(others) if comma else {}
+        return Spec(kind=kind, args={"model": first, **more}, rest=rest)
+    if rest and "=" not in rest:
+        return Spec(kind=kind, args={"model": rest}, rest=rest)
+    return Spec(kind=kind, args=parse_args(rest), rest=rest)
+
+
+def split_members(text: str) -> tuple[str, ...]:
+    """The specs in `SPEC+SPEC+…`: a `+` before a letter parts two, unless it is written `\\+`."""
+    parts = re.split(r"(?<!\\)\+(?=[^\W\d_])", text)
+    return tuple(part.replace("\\+", "+") for part in parts if part)
+
+
+def joined_members(specs: Iterable[str]) -> str:
+    """The specs as one text that `split_members` parts into them again."""
+    return "+".join(re.sub(r"\+(?=[^\W\d_])", r"\\+", spec) for spec in specs)

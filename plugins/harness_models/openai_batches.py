@@ -1,0 +1,151 @@
+"""The batch service of OpenAI and of those who follow it, through the official client."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import openai
+from openai.types import Batch
+
+from harness.errors import ModelError
+from harness.models import Batches, BatchStatus
+from harness_models.openai_args import NO_KEY, OpenAIArgs, address_of, base_url_of
+from harness_models.openai_wire import LONGEST_DETAIL, headers_with
+
+ENDED = ("completed", "failed", "expired", "cancelled")
+SHOWN_ERRORS = 3
+AZURE = "https://cognitiveservices.azure.com/.default"
+
+Token = Callable[[], str]
+
+
+class OpenAIBatches(Batches):
+    """Files and batches at the address of a model's arguments, with its key or Azure's token."""
+
+    def __init__(self, args: OpenAIArgs, key: str | None, token: Token | None) -> None:
+        self._args = args
+        self._key = key
+        self._client = client_of(args, key, token)
+        look = f"look at the key in {args.api_key_file or args.api_key_env}"
+        self._hints = {401: look, 403: look, 404: "look whether this server takes batches"}
+
+    def upload(self, path: Path) -> str:
+        """The id of the uploaded file."""
+        with self._explained("the upload"), path.open("rb") as file:
+            return self._client.files.create(file=(path.name, file), purpose="batch").id
+
+    def create(self, file_id: str, endpoint: str) -> str:
+        """The id of a new batch, to be answered within a day."""
+        with self._explained("the batch"):
+            if self._args.azure_endpoint is not None:  # which takes no batch of a file in transit
+                self._client.files.wait_for_processing(file_id)
+            # Sent once: what the client sends again may be paid for twice.
+            batches: Any = self._client.with_options(max_retries=0).batches
+            batch = batches.create(
+                input_file_id=file_id, endpoint=endpoint, completion_window="24h"
+            )
+            return str(batch.id)
+
+    def find(self, file_id: str) -> str | None:
+        """The id of the batch of that file, looked for in all that the service lists."""
+        with self._explained("the list of batches"):
+            batches = self._client.batches.list(limit=100)
+            return next((one.id for one in batches if one.input_file_id == file_id), None)
+
+    def status(self, batch_id: str) -> BatchStatus:
+        """How far the batch is."""
+        batch = self._batch(batch_id)
+        counts = batch.request_counts
+        return BatchStatus(
+            state=batch.status,
+            ended=batch.status in ENDED,
+            total=counts.total if counts else 0,
+            done=counts.completed if counts else 0,
+            failed=counts.failed if counts else 0,
+            expires_at=batch.expires_at,
+            problem=problem_of(batch),
+        )
+
+    def answers(self, batch_id: str) -> Iterator[bytes]:
+        """The output file and the error file, as far as there are any."""
+        batch = self._batch(batch_id)
+        for file_id in (batch.output_file_id, batch.error_file_id):
+            if file_id:
+                with self._explained("the answers"):
+                    yield self._client.files.content(file_id).read()
+                yield b"\n"  # a file's last line may have no end
+
+    def _batch(self, batch_id: str) -> Batch:
+        with self._explained("the batch"):
+            return self._client.batches.retrieve(batch_id)
+
+    @contextmanager
+    def _explained(self, wanted: str) -> Iterator[None]:
+        """Raise what goes wrong with the service as an error of ours."""
+        try:
+            yield
+        except openai.APIStatusError as error:
+            said = error.body.get("message") if isinstance(error.body, dict) else None
+            detail = " ".join(str(said or error.response.text).split())
+            if self._key:  # before it is cut: half a key would not be recognised
+                detail = detail.replace(self._key, "***")
+            raise ModelError(
+                f"the batch service refuses {wanted}",
+                where=address_of(self._args),
+                found=f"HTTP {error.status_code}: {detail[:LONGEST_DETAIL]}",
+                hint=self._hints.get(error.status_code),
+            ) from None
+        except openai.OpenAIError as error:
+            raise ModelError(
+                f"no answer came about {wanted}",
+                where=address_of(self._args),
+                found=str(error.__cause__ or error),
+                hint="give the same command again: nothing is submitted twice",
+            ) from None
+
+
+def client_of(args: OpenAIArgs, key: str | None, token: Token | None) -> openai.OpenAI:
+    """The official client; organisation, project and further headers are of the environment."""
+    headers = {"User-Agent": headers_with("")["User-Agent"]}
+    base = base_url_of(args).rstrip("/")
+    if args.azure_endpoint is None:
+        return openai.OpenAI(base_url=base, api_key=key or NO_KEY, default_headers=headers)
+    if args.api_version is None:
+        headers |= {"api-key": key} if key else {}
+        base = f"{base}/openai/v1"
+        return openai.OpenAI(base_url=base, api_key=key or token, default_headers=headers)
+    return openai.AzureOpenAI(
+        azure_endpoint=base, api_version=args.api_version, api_key=key,
+        azure_ad_token_provider=token, default_headers=headers,
+    )  # fmt: skip
+
+
+def azure_token() -> Token | None:
+    """What gives tokens for Azure; None where neither the environment nor azure-identity does."""
+    given = os.environ.get("AZURE_OPENAI_AD_TOKEN", "").strip()
+    if given:
+        return lambda: given
+    try:
+        from azure.identity import DefaultAzureCredential, get_bearer_token_provider
+    except ImportError:
+        return None
+    provider = get_bearer_token_provider(DefaultAzureCredential(), AZURE)
+
+    def token() -> str:
+        try:
+            return str(provider())
+        except Exception as error:
+            raise ModelError("Azure gave no token", found=str(error), hint="az login") from None
+
+    return token
+
+
+def problem_of(batch: Batch) -> str | None:
+    """Why the service refused a batch as a whole; None where it did not."""
+    errors = (batch.errors and batch.errors.data) or []
+    said = [f"line {one.line}: {one.message}" if one.line else str(one.message) for one in errors]
+    return "; ".join(said[:SHOWN_ERRORS]) or None

@@ -1,0 +1,1 @@
+"""Servers of our own: started at the first call, asked, kept, ended."""

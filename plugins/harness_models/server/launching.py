@@ -1,0 +1,191 @@
+"""Launches a server of our own under a keeper, so that nothing of it outlives us."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from harness.errors import ModelError, StorageError
+from harness.redaction import names_a_secret
+from harness.reporting.text import clean_text
+from harness_models.server import keeper
+
+PATIENCE = 30.0
+"""Seconds after which `stop` no longer waits: the keeper's grace, and as much for the system."""
+
+LOOK = 0.05
+"""Seconds between two looks whether the end has come."""
+
+HUB = ("HF_", "HUGGING_FACE_", "HUGGINGFACE_")
+"""How the variables begin that an engine needs to fetch weights, its token among them."""
+
+_COLOUR = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
+
+
+async def launch(
+    command: Sequence[str],
+    *,
+    log: Path,
+    environment: Mapping[str, str],
+    folder: Path | None = None,
+    grace: float = keeper.GRACE,
+) -> Launched:
+    """A command that runs until it ends, is stopped, or we are gone, in whichever way.
+
+    What it prints is appended to `log`. It gets our environment without our secrets, and what
+    `environment` adds. `folder` is removed after it. Nothing here waits, so a cancelled launch has
+    not begun or is complete.
+    """
+    passed = without_secrets(os.environ) | dict(environment)
+    options = ["--grace", str(grace), *(("--folder", str(folder)) if folder else ())]
+    return _start(tuple(command), log=log, environment=passed, options=options)
+
+
+def _start(
+    command: tuple[str, ...], *, log: Path, environment: dict[str, str], options: Sequence[str]
+) -> Launched:
+    if shutil.which(command[0], path=environment.get("PATH")) is None:
+        raise ModelError(
+            "the engine cannot be started",
+            found=f"no program {command[0]!r}",
+            expected="a file that may be run, or the name of one on PATH",
+        )
+    try:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        file = log.open("ab")
+    except OSError as error:
+        raise StorageError(
+            "the engine's log cannot be written", where=str(log), found=error.strerror
+        ) from error
+    with file:
+        start = file.tell()
+        kept = subprocess.Popen(
+            [sys.executable, "-I", keeper.__file__, *options, "--", *command],
+            bufsize=0,
+            stdin=subprocess.PIPE,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            env=environment,
+            # Out of reach of a Ctrl-C in our terminal: what ends, ends in good order.
+            start_new_session=True,
+        )
+    return Launched(kept, command=command, log=log, start=start)
+
+
+def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
+    """The variables that an engine may see: no key of ours but what the hub asks for.
+
+    A left-out key also does no harm: a server that finds one may ask it of its callers.
+    """
+    return {
+        name: value
+        for name, value in environment.items()
+        if name.startswith(HUB) or not names_a_secret(name)
+    }
+
+
+class Launched:
+    """A command under its keeper."""
+
+    def __init__(
+        self, kept: subprocess.Popen[bytes], *, command: tuple[str, ...], log: Path, start: int
+    ) -> None:
+        self.command = command
+        self.log = log
+        self._keeper = kept
+        self._start = start
+        self._read = start
+        self._clear = False
+
+    def ended(self) -> int | None:
+        """The exit code once all of it is gone, 128 + n where signal n ended it; None before."""
+        code = self._keeper.poll()
+        if code is None:
+            return None
+        # Looked at now, while no other process can have got the session's number.
+        self._clear = self._clear or not keeper.members(self._keeper.pid)
+        return code if code >= 0 else 128 - code
+
+    def processes(self) -> list[int]:
+        """The process ids of all that runs of it."""
+        return [] if self.ended() is not None else keeper.members(self._keeper.pid)
+
+    def new_lines(self) -> list[str]:
+        """The lines that came into the log since the last call, without what steers terminals."""
+        ended = self.ended() is not None
+        new = self._log_from(self._read)
+        if not ended:
+            new = new[: max(new.rfind(b"\n"), new.rfind(b"\r")) + 1]
+        self._read += len(new)
+        return _lines(new)
+
+    def log_tail(self, lines: int = 40) -> list[str]:
+        """The last lines that this start left in the log."""
+        return _lines(self._log_from(self._start))[-lines:]
+
+    def _log_from(self, position: int) -> bytes:
+        # Whoever removed the log must not end the run by that.
+        with suppress(OSError), self.log.open("rb") as file:
+            file.seek(position)
+            return file.read()
+        return b""
+
+    async def stop(self, patience: float = PATIENCE) -> None:
+        """Ends it, and returns when no process is left; raises ModelError naming those that are.
+
+        It may be called again, also after the end. Whoever cancels it leaves the rest to the
+        keeper.
+        """
+        self._let_go()
+        deadline = time.monotonic() + patience
+        while not self._clear:
+            if self.ended() is not None and not self._clear:
+                # Something is left only by a keeper that was killed itself.
+                keeper.send(signal.SIGKILL, keeper.members(self._keeper.pid))
+            if time.monotonic() >= deadline:
+                raise self._still_there(patience)
+            await asyncio.sleep(LOOK)
+
+    def _let_go(self) -> None:
+        """Tell the keeper; more than a closed pipe, which another child of ours may hold open."""
+        pipe = self._keeper.stdin
+        if pipe is not None and not pipe.closed:
+            with suppress(BrokenPipeError):
+                pipe.write(b"\n")
+            pipe.close()
+
+    def _still_there(self, patience: float) -> ModelError:
+        rest = keeper.members(self._keeper.pid)
+        return ModelError(
+            f"the engine has not ended {patience:g} s after it was told to",
+            where=self.command[0],
+            found="; ".join(f"{pid} {name_of(pid)}" for pid in rest) or "its keeper",
+            expected="no process left of it",
+            hint=f"what it holds is not free before; {self.log} may tell why",
+        )
+
+
+def name_of(pid: int) -> str:
+    """The command line of a process, as far as it fits into a message."""
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ")
+    except OSError:
+        listing = ["ps", "-ww", "-o", "command=", "-p", str(pid)]
+        words = subprocess.run(listing, capture_output=True, check=False).stdout
+    return clean_text(words.decode("utf-8", "replace").strip(), limit=100)
+
+
+def _lines(content: bytes) -> list[str]:
+    """The lines as a terminal would show them: of a progress bar the last state, no colours."""
+    text = _COLOUR.sub("", content.decode("utf-8", "replace"))
+    shown = (line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))
+    return [clean_text(line) for line in shown if line.strip()]

@@ -1,0 +1,268 @@
+"""Record what the harness asks, answers, prints and refuses; or check that it still does so.
+
+    python tests/freeze/record.py            # write tests/freeze/recorded/
+    python tests/freeze/record.py --check    # record elsewhere, and print what differs
+
+The harness is driven as a child process and never imported: a mistake in its code cannot hide in
+the record. What is recorded stands in `commands.toml`; the differences that are meant stand in
+`renames.toml`, and an entry that applies to nothing is a difference too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fnmatch
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from difflib import unified_diff
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+
+from answering import AnsweringServer  # noqa: E402
+from pages import rows_of_page  # noqa: E402
+from stored import baseline_answers, dumps, lines_of_run, sha  # noqa: E402
+
+RECORDED = HERE / "recorded"
+WIDE, NARROW = "400", "120"
+BY_RULE = {"model": "--model baseline", "judge": "lexical", "profiler": "baseline"}
+MASKS = [
+    (r"http://127\.0\.0\.1:\d+", "URL"),
+    (r"\b\d{8}T\d{6}-[\w.:@+-]*?-[0-9a-f]{8}(-[0-9a-f]{8})?\b", "RUN"),
+    (r"(?<!\d)\d{4}-\d\d-\d\d[T ]\d\d[:-]\d\d([:-]\d\d)?(\.\d+)?(Z|[+-]\d\d:\d\d)?", "TIME"),
+    (r"\b[0-9a-f]{32}\b", "KEY"),
+    (r"\bin \d+:\d\d\b", "in DURATION"),
+    (r"; [\d.]+k? tokens/s", ""),
+    (r"tokens, [\d.]+ s\b", "tokens, DURATION"),
+    (r'("(?:seconds|duration|pid|bytes_free)": ?)[\d.e-]+', r"\1NUMBER"),
+    (r'("(?:python|openai|datasets|json-repair|jinja2)": )"[^"]*"', r'\1"VERSION"'),
+    (r"\b\d+\.\d+\.\d+[\w.+-]*", "VERSION"),
+    (r"[ \t]+$", ""),
+]
+
+
+@dataclass
+class World:
+    """A folder with a home of its own, where commands run and see nothing of the user's."""
+
+    python: str
+    folder: Path
+    places: list[tuple[str, str]] = field(default_factory=list)
+    runs: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in ("home", "config", "cache"):
+            (self.folder / name).mkdir(parents=True)
+        code = "import harness, sys; print(harness.__path__[0]); print(sys.prefix)"
+        found = subprocess.run(
+            [self.python, "-c", code], cwd=self.folder, env=self.environment("look"),
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        package, prefix = found.stdout.split()
+        self.places = [
+            (str(self.folder), "WORK"),
+            (prefix, "ENV"),
+            (str(Path(package).parent), "ROOT"),
+        ]
+
+    def environment(self, cache: str, columns: str = NARROW) -> dict[str, str]:
+        return {
+            "PATH": os.environ["PATH"], "HOME": str(self.folder / "home"),
+            "XDG_CONFIG_HOME": str(self.folder / "config"), "LANG": "C.UTF-8", "TZ": "UTC",
+            "HARNESS_CACHE": str(self.folder / "cache" / cache), "HF_HUB_OFFLINE": "1",
+            "HF_HOME": str(self.folder / "home" / "hub"), "COLUMNS": columns, "NO_COLOR": "1",
+        }  # fmt: skip
+
+    def harness(
+        self, words: Sequence[str], *, place: str = "", columns: str = NARROW
+    ) -> subprocess.CompletedProcess[str]:
+        """What a command did in a folder of the world; it has ten minutes."""
+        cwd = self.folder / place
+        cwd.mkdir(exist_ok=True)
+        return subprocess.run(
+            [self.python, "-m", "harness", *words], cwd=cwd, timeout=600, check=False,
+            env=self.environment(place, columns), capture_output=True, text=True,
+            stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+
+    def masked(self, text: str) -> str:
+        """Text without what differs from one machine, folder or hour to the next."""
+        for place, name in self.places:
+            text = text.replace(place, name)
+        for pattern, name in MASKS:
+            text = re.sub(pattern, name, text, flags=re.MULTILINE)
+        return text
+
+
+def record_run(world: World, run: Mapping[str, Any]) -> dict[str, str]:
+    """The files that record a run, once by rule and once with a server's answers."""
+    name, said, files = run["name"], [], {}
+    with AnsweringServer() as server:
+        served = {
+            "model": f"--model openai --concurrency 1 "
+            f"--model_args base_url={server.url},model=candidate,revision=1",
+            "judge": f"openai:base_url={server.url},model=judge,revision=1",
+            "profiler": f"openai:base_url={server.url},model=profiler,revision=1",
+        }
+        for kind, roles in {"rule": BY_RULE, "served": served}.items():
+            place, grid = f"{name}_{kind}", run.get("grid", False)
+            done = world.harness(shlex.split(run["words"].format_map(roles)), place=place)
+            progress = "\n".join(sorted(done.stderr.splitlines()))
+            said.append(f"$ harness {run['words']}  ({kind})\n{done.stdout}")
+            said.append(f"--- stderr, sorted\n{progress}\n--- exit {done.returncode}\n")
+            if done.returncode:
+                raise SystemExit(f"run {name} by {kind} ended with {done.returncode}\n{progress}")
+            (folder,) = (world.folder / place / "runs").iterdir()
+            world.runs[place] = f"../{folder.relative_to(world.folder)}"
+            if kind == "rule":
+                server.answers = baseline_answers(folder)
+            if kind == "served" or not grid:
+                lines = lines_of_run(folder, keys=kind == "served", short=grid) + server.lines()
+                files[f"runs/{name}.{kind}.jsonl"] = "".join(dumps(line) + "\n" for line in lines)
+    files[f"output/run-{name}.txt"] = world.masked("".join(said))
+    return files
+
+
+def record_help(world: World, commands: Sequence[str]) -> dict[str, str]:
+    """The help of each command for people to read, and a row for each option and paragraph."""
+    files, rows = {}, []
+    for command in commands:
+        done = world.harness([*command.split(), "--help"], place="help", columns=WIDE)
+        page = world.masked(done.stdout + done.stderr)
+        files[f"help/{command.replace(' ', '-') or 'harness'}.txt"] = page
+        rows += [{"command": command, "exit": done.returncode, **row} for row in rows_of_page(page)]
+    files["help.jsonl"] = "".join(sorted(dumps(row) + "\n" for row in rows))
+    return files
+
+
+def record_outputs(world: World, group: Mapping[str, Any]) -> dict[str, str]:
+    """One file with what each command of a group prints, then what they wrote below `made/`.
+
+    Paths shift columns: where a group is `loose`, lines are long and blanks are one.
+    """
+    name, told = group["name"], []
+    folder = world.folder / name
+    for file, content in group.get("files", {}).items():
+        (folder / file).parent.mkdir(parents=True, exist_ok=True)
+        (folder / file).write_text(content, encoding="utf-8")
+    for command in group["commands"]:
+        words = shlex.split(command.format_map(world.runs))
+        columns = WIDE if group.get("loose") else NARROW
+        done = world.harness(words, place=name, columns=columns)
+        out, err = world.masked(done.stdout), world.masked(done.stderr)
+        if group.get("loose"):
+            out = re.sub(r"(?<=\S) +|─+", " ", out)
+        if group.get("digest"):
+            parts = re.split(r"\n(?=    [{}])", out)
+            out = "".join(f"{sha(part)} {part[:80]!r}\n" for part in parts)
+        told.append(f"$ harness {command}\n{out}--- stderr\n{err}--- exit {done.returncode}\n")
+    for path in sorted(path for path in (folder / "made").rglob("*") if path.is_file()):
+        timed = any(path.match(pattern) for pattern in group.get("timed", ()))
+        content = "timed" if timed else sha(world.masked(path.read_text(encoding="utf-8")))
+        told.append(f"{world.masked(str(path.relative_to(folder)))} {content}\n")
+    return {f"output/{name}.txt": "".join(told)}
+
+
+def needed(table: Mapping[str, Any], only: Sequence[str]) -> Iterator[Mapping[str, Any]]:
+    """The runs that are chosen, and those on which chosen groups of outputs stand."""
+    chosen = [str(group["commands"]) for group in table["outputs"] if group["name"] in only]
+    for run in table["runs"]:
+        marks = [f"{{{run['name']}_{kind}}}" for kind in ("rule", "served")]
+        if not only or run["name"] in only or any(m in c for m in marks for c in chosen):
+            yield run
+
+
+def record(python: str, folder: Path, *, only: Sequence[str], jobs: int) -> dict[str, str]:
+    """Every file of the record by its path, made in a folder that is empty."""
+    table = tomllib.loads((HERE / "commands.toml").read_text(encoding="utf-8"))
+    world = World(python, folder.resolve())
+    files: dict[str, str] = {}
+    with ThreadPoolExecutor(jobs) as pool:
+        for made in pool.map(lambda run: record_run(world, run), needed(table, only)):
+            files |= made
+        groups = [group for group in table["outputs"] if not only or group["name"] in only]
+        for made in pool.map(lambda group: record_outputs(world, group), groups):
+            files |= made
+    if not only or "help" in only:
+        files |= record_help(world, table["help"])
+    return files
+
+
+def lines_of(path: str, text: str) -> list[str]:
+    """What is compared of a file; rows of help have no order."""
+    return sorted(text.splitlines()) if path == "help.jsonl" else text.splitlines()
+
+
+def differences(found: Mapping[str, str], *, whole: bool) -> Iterator[str]:
+    """What the record says otherwise, after the renames; `whole` unless parts were chosen."""
+    renames = tomllib.loads((HERE / "renames.toml").read_text(encoding="utf-8")).get("rename", [])
+    recorded = {
+        str(path.relative_to(RECORDED)): path.read_text(encoding="utf-8")
+        for path in sorted(RECORDED.rglob("*"))
+        if path.is_file()
+    }
+    for entry in renames:
+        applied = 0
+        for path, text in recorded.items():
+            if fnmatch.fnmatch(path, entry["files"]) and entry["old"] in text:
+                recorded[path] = text.replace(entry["old"], entry["new"])
+                applied += 1
+        if not applied:
+            yield f"renames.toml: {entry['old']!r} stands in no recorded {entry['files']}"
+        if not entry.get("why"):
+            yield f"renames.toml: {entry['old']!r} has no reason (why)"
+    for path in sorted(recorded.keys() | found.keys() if whole else found.keys()):
+        # The pages are for people: their layout may change, and help.jsonl holds what they say.
+        if path.startswith("help/") and path in recorded and path in found:
+            continue
+        if path not in recorded or path not in found:
+            yield f"{path}: {'not recorded' if path in found else 'no longer made'}"
+            continue
+        old, new = lines_of(path, recorded[path]), lines_of(path, found[path])
+        yield from unified_diff(old, new, f"recorded/{path}", f"now/{path}", lineterm="", n=1)
+
+
+def main() -> int:
+    """Write the record, or compare with it; the exit code is 1 where something differs."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--python", default=sys.executable, help="the interpreter with the harness")
+    parser.add_argument("--check", action="store_true", help="write nothing; print what differs")
+    parser.add_argument(
+        "--only", nargs="+", default=[], metavar="NAME", help="these runs and groups, help"
+    )
+    parser.add_argument("--jobs", type=int, default=min(4, os.cpu_count() or 1))
+    parser.add_argument(
+        "--work", help="the working folder, which must be new; else a temporary one"
+    )
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(given.work or temporary) / "freeze"
+        found = record(given.python, folder, only=given.only, jobs=given.jobs)
+    if given.check:
+        differing = list(differences(found, whole=not given.only))
+        print("\n".join(differing) or f"the same as recorded: {len(found)} files")
+        return 1 if differing else 0
+    if not given.only:
+        for path in [path for path in RECORDED.rglob("*") if path.is_file()]:
+            path.unlink()
+    for name, text in found.items():
+        (RECORDED / name).parent.mkdir(parents=True, exist_ok=True)
+        (RECORDED / name).write_text(text, encoding="utf-8")
+    print(f"recorded {len(found)} files, {sum(map(len, found.values())):,} characters")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

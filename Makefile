@@ -9,7 +9,7 @@ INSTALL := $(PIP) install $(QUIETLY)
 WORKERS ?= auto
 SOURCES := harness plugins tests benchmarks hatch_build.py
 
-.PHONY: demo test test-vllm test-hf lint rules format types bench pins freeze faults clean
+.PHONY: demo test test-vllm test-hf lint rules format types bench pins schemas samples freeze faults clean
 
 demo: $(VENV)/.installed
 	$(VENV)/bin/harness --model baseline --judge lexical --tasks interests_all --data sample
@@ -55,6 +55,12 @@ bench: $(VENV)/.installed
 
 pins: $(VENV)/.installed-dev
 	$(VENV)/bin/python tests/golden/stage_code.py
+
+schemas: $(VENV)/.installed-dev
+	$(VENV)/bin/python tests/golden/result_schemas.py
+
+samples: $(VENV)/.installed-dev
+	for maker in tests/samples/*.py; do $(VENV)/bin/python $$maker || exit 1; done
 
 faults: $(VENV)/.installed-dev
 	$(VENV)/bin/python tests/faults/plant.py $(FAULTS)

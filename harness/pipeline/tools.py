@@ -43,33 +43,28 @@ class DataTool:
     options: type[msgspec.Struct] = NoOptions
 
 
-def analysis_in(
-    module: str, *, name: str, description: str, run: str = "run", options: str = "Options"
-) -> Analysis:
-    """The analysis that a function of a module makes, with the module's type of its options.
+def analysis_from(function: str, *, name: str, description: str) -> Analysis:
+    """The analysis that a function makes; its options are of the type that it annotates.
 
-        analysis_in("harness_mine.curves", name="mine-sizes", description="scores by size",
-                    run="sizes", options="SizeOptions")
-
-    It has no options where the module has no type of that name.
+    analysis_from("harness_mine.analyses.scores.forest", name="mine-forest", description="…")
     """
-    found = importlib.import_module(module)
-    return Analysis(
-        name=name,
-        description=description,
-        run=getattr(found, run),
-        options=getattr(found, options, NoOptions),
-    )
+    run, options = _imported(function)
+    return Analysis(name=name, description=description, run=run, options=options)
 
 
-def data_tool_in(
-    module: str, *, name: str, description: str, run: str = "run", options: str = "Options"
-) -> DataTool:
-    """The data tool that a function of a module makes, as `analysis_in` makes an analysis."""
-    found = importlib.import_module(module)
-    return DataTool(
-        name=name,
-        description=description,
-        run=getattr(found, run),
-        options=getattr(found, options, NoOptions),
-    )
+def tool_from(function: str, *, name: str, description: str) -> DataTool:
+    """The data tool that a function makes; its options are of the type that it annotates.
+
+    tool_from("harness_mine.logs.describe.run", name="mine-describe", description="…")
+    """
+    run, options = _imported(function)
+    return DataTool(name=name, description=description, run=run, options=options)
+
+
+def _imported(function: str) -> tuple[Callable[..., Report], type[msgspec.Struct]]:
+    """A function by its full name, and the type of its last parameter; `object` is no options."""
+    module_name, _, function_name = function.rpartition(".")
+    module = importlib.import_module(module_name)
+    run = getattr(module, function_name)
+    *_, options, _report = run.__annotations__.values()
+    return run, NoOptions if options == "object" else getattr(module, options)

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from harness import Done
-from harness_gistbench.profiles import Chapter, Missing
-from harness_gistbench.records import Options, Profile
+from harness_gistbench.profiles import Chapter
+from harness_gistbench.records import Missing, Options, Profile
 
 if TYPE_CHECKING:
     from harness import Record
@@ -28,19 +28,26 @@ PREDICTED = {
     "overused": "objects cited for more than two interests of a window",
     "truncated": "answers cut at the token limit and read all the same",
 }
-KEPT = {
-    "cut": "texts cut for the evidence judge",
-    "unknown": "labels of the evidence judge that do not exist",
-    "repeated": "labels that the evidence judge repeated",
-}
+
+
+def label_words(judge: str) -> dict[str, str]:
+    """What happened to labels that a judge gave."""
+    return {
+        "unknown": f"labels of the {judge} judge that do not exist",
+        "repeated": f"labels that the {judge} judge repeated",
+    }
+
+
+KEPT = {"cut": "texts cut for the evidence judge", **label_words("evidence")}
 FOUND = {
-    "unknown": "labels of the retrieval judge that do not exist",
-    "repeated": "labels that the retrieval judge repeated",
+    **label_words("retrieval"),
     "surplus": "labels of the retrieval judge beyond the number asked for",
 }
-OVERLAPPING = {
-    "unknown": "labels of the overlap judge that do not exist",
-    "repeated": "labels that the overlap judge repeated",
+OVERLAPPING = label_words("overlap")
+NO_VERDICT = {
+    "category": "mapping_failure",
+    "evidence": "evidence_failure",
+    "retrieval": "retrieval_failure",
 }
 POOL = {
     "objects": "objects of the pool",
@@ -60,7 +67,7 @@ def user_counts(chapter: Chapter, profile: Profile | Missing, *, test_set: int) 
     counts["windows that could not be read"] = failed(chapter["predict"])
     if isinstance(profile, Missing):
         counts["users without a readable window"] = 1
-        return told(counts)
+        return happened(counts)
     counts["test sets with fewer objects than wanted"] = sum(
         len(record.item.objects) < test_set for record in chapter["specificity"]
     )
@@ -72,16 +79,11 @@ def user_counts(chapter: Chapter, profile: Profile | Missing, *, test_set: int) 
     counts["interests that could not be mapped"] = sum(
         one.category is None and one.mapping_failure is None for one in interests
     )
-    counts["interests without a verdict on their category"] = sum(
-        one.mapping_failure is not None for one in interests
-    )
-    counts["interests without a verdict on their evidence"] = sum(
-        one.evidence_failure is not None for one in interests
-    )
-    counts["interests without a verdict on their retrieval"] = sum(
-        one.retrieval_failure is not None for one in interests
-    )
-    return told(counts)
+    for what, failure in NO_VERDICT.items():
+        counts[f"interests without a verdict on their {what}"] = sum(
+            getattr(one, failure) is not None for one in interests
+        )
+    return happened(counts)
 
 
 def taxonomy_counts(batches: Iterable[Record[Any, Any]]) -> dict[str, int]:
@@ -133,7 +135,7 @@ def failed(records: Iterable[Record[Any, Any]]) -> int:
     return sum(not isinstance(record.outcome, Done) for record in records)
 
 
-def told(counts: Mapping[str, int]) -> dict[str, int]:
+def happened(counts: Mapping[str, int]) -> dict[str, int]:
     """The counts without those of what did not happen; the pool is told of in any case."""
     always = POOL.values()
     return {words: int(n) for words, n in counts.items() if n or words in always}

@@ -1,4 +1,4 @@
-"""A user's interests out of the answers to all windows, and how things are named after them."""
+"""A user's interests, out of the answers to all windows or of the claims made of them."""
 
 from __future__ import annotations
 
@@ -24,16 +24,6 @@ if TYPE_CHECKING:
 def folded(name: str) -> str:
     """The name by which interests are told apart: case and spaces do not matter."""
     return " ".join(name.casefold().split())
-
-
-def claim_id(user: str, number: int, part: int) -> str:
-    """The id of one part of an interest's evidence."""
-    return f"{user}/{number}/{part}"
-
-
-def test_id(user: str, number: int) -> str:
-    """The id of an interest's test set."""
-    return f"{user}/{number}"
 
 
 def merged(windows: Iterable[Record[Window, Prediction]]) -> tuple[Interest, ...]:

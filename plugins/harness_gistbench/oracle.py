@@ -10,10 +10,10 @@ from typing import Any
 import msgspec
 
 from harness import DataError, Oracle, Score
+from harness_gistbench.categories import categories
 from harness_gistbench.interests import folded
 from harness_gistbench.metrics import scored_against
 from harness_gistbench.records import Options, Profile
-from harness_gistbench.taxonomy import categories
 
 FORMAT = '{"oracle": {"user": [category ids]}}'
 
@@ -83,8 +83,8 @@ def read(data: bytes, options: Options) -> Categories:
 
 def write(oracle: Categories) -> bytes:
     """The oracle as a file: the other keys first, a line a user, ids ascending."""
-    fields = [f"  {_text(key)}: {_text(value)}" for key, value in oracle.others.items()]
-    users = [f"    {_text(user)}: {sorted(ids)}" for user, ids in oracle.users.items()]
+    fields = [f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in oracle.others.items()]
+    users = [f"    {json.dumps(user)}: {sorted(ids)}" for user, ids in oracle.users.items()]
     fields.append('  "oracle": {\n' + ",\n".join(users) + "\n  }")
     return ("{\n" + ",\n".join(fields) + "\n}\n").encode()
 
@@ -134,10 +134,6 @@ def _unique(pairs: list[tuple[str, Any]]) -> Mapping[str, Any]:
 
 def _no_number(name: str) -> None:
     raise ValueError(f"{name} is no JSON number")
-
-
-def _text(value: Any) -> str:
-    return json.dumps(value)
 
 
 ORACLE = Oracle(

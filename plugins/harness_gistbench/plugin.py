@@ -1,59 +1,50 @@
-"""What the plugin tells the harness; the factories import the rest at first use."""
+"""The hooks of the plugin; what they register is imported at first use."""
 
 from __future__ import annotations
 
+from functools import partial
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING
 
 from harness import hookimpl
+from harness.pipeline.tools import analysis_from, tool_from
+from harness_gistbench.analyses import ANALYSES
+from harness_gistbench.synthesis import TOOLS
 
 if TYPE_CHECKING:
-    from harness import Benchmark
     from harness.hookspecs import (
         RegisterAnalysis,
         RegisterBenchmark,
         RegisterDataTool,
         RegisterRespondent,
-        Respondent,
     )
 
 
 @hookimpl
 def register_benchmarks(register: RegisterBenchmark) -> None:
     """Adds the benchmark `gistbench`."""
-    register("gistbench", make_benchmark)
+    register("gistbench", partial(resolve_name, "harness_gistbench.benchmark:GISTBENCH"))
 
 
 @hookimpl
 def register_respondents(register: RegisterRespondent) -> None:
     """Lets `--model baseline` stand in for the candidate."""
-    register("gistbench", "predict", "candidate", find_respondent)
+    words = partial(resolve_name, "harness_gistbench.baselines:frequent_words")
+    register("gistbench", "predict", "candidate", words)
 
 
 @hookimpl
 def register_analyses(register: RegisterAnalysis) -> None:
     """Adds the analyses of stored runs."""
-    from harness_gistbench.analyses import register as register_all
-
-    register_all(register)
+    for name, (function, about) in ANALYSES.items():
+        path = f"harness_gistbench.analyses.{function}"
+        make = partial(analysis_from, path, name=name, description=about)
+        register("gistbench", name, make, description=about)
 
 
 @hookimpl
 def register_data_tools(register: RegisterDataTool) -> None:
     """Adds the tools for logs of engagements."""
-    from harness_gistbench.synthesis import register as register_all
-
-    register_all(register)
-
-
-def make_benchmark() -> Benchmark:
-    """The benchmark of this plugin."""
-    from harness_gistbench.benchmark import GISTBENCH
-
-    return GISTBENCH
-
-
-def find_respondent() -> Respondent:
-    """The respondent of the stage "predict"."""
-    from harness_gistbench.baselines import frequent_words
-
-    return frequent_words
+    for name, (function, about) in TOOLS.items():
+        path = f"harness_gistbench.synthesis.{function}"
+        register(name, partial(tool_from, path, name=name, description=about), description=about)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -10,7 +10,7 @@ import msgspec
 
 from harness import Done
 from harness_gistbench.interests import claimed, folded
-from harness_gistbench.records import Counts, Evidence, Interest, Judged, Profile, Signal
+from harness_gistbench.records import Counts, Evidence, Interest, Judged, Missing, Profile, Signal
 from harness_gistbench.verification import count
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 Chapter: TypeAlias = dict[str, list["Record[Any, Any]"]]
 """The records of one user by stage; a stage that has none of the user's is empty."""
-
 
 TOO_FEW_DISTRACTORS = "specificity/too_few_distractors"
 
@@ -35,12 +34,6 @@ class TestSetHead(msgspec.Struct, frozen=True):
     number: int
     objects: tuple[msgspec.Raw, ...]
     backing: tuple[int, ...]
-
-
-class Missing(msgspec.Struct, frozen=True):
-    """Why there is no number or no profile: the stage and the cause of its failure."""
-
-    cause: str
 
 
 def chapters(records: Mapping[str, Records[Any, Any]]) -> Iterator[tuple[str, Chapter]]:
@@ -96,7 +89,7 @@ def profile_of(
     windows = chapter["predict"]
     causes = [one.outcome.cause for one in windows if not isinstance(one.outcome, Done)]
     if len(causes) == len(windows):
-        return Missing(f"predict/{commonest(causes)}")
+        return Missing.commonest(f"predict/{cause}" for cause in causes)
     claims = by_number(chapter["verify"])
     test_sets = {record.item.number: record for record in chapter["specificity"]}
     return Profile(
@@ -125,13 +118,20 @@ def weighed(interest: Interest, claims: list[Record[Any, Any]]) -> dict[str, Any
     """
     if not interest.evidence:
         return {"counts": Counts()}
+    kept = kept_evidence(claims)
+    if isinstance(kept, Missing):
+        return {"evidence_failure": kept.cause}
+    return {"counts": count(kept)}
+
+
+def kept_evidence(claims: Iterable[Record[Any, Any]]) -> list[Evidence] | Missing:
+    """The evidence that the judge kept of an interest; Missing where a part has no verdict."""
     kept: list[Evidence] = []
     for record in claims:
         if not isinstance(record.outcome, Done):
-            return {"evidence_failure": f"verify/{record.outcome.cause}"}
-        positions = record.outcome.value.positions
-        kept.extend(record.item.evidence[position] for position in positions)
-    return {"counts": count(kept)}
+            return Missing(f"verify/{record.outcome.cause}")
+        kept.extend(record.item.evidence[position] for position in record.outcome.value.positions)
+    return kept
 
 
 def retrieved(interest: Interest, test_set: Record[Any, Any] | None) -> dict[str, Any]:
@@ -161,9 +161,3 @@ def by_number(claims: Iterable[Record[Any, Any]]) -> dict[int, list[Record[Any, 
     for record in claims:
         parts[record.item.number].append(record)
     return parts
-
-
-def commonest(causes: Iterable[str]) -> str:
-    """The most frequent cause; of equally frequent ones the first by name."""
-    counts = Counter(causes)
-    return min(counts, key=lambda cause: (-counts[cause], cause))

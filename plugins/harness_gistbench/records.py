@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypeAlias
+from collections import Counter
+from collections.abc import Iterable
+from typing import Annotated, Literal, TypeAlias, get_args
 
 import msgspec
 
@@ -11,12 +13,7 @@ from harness import Item
 Signal: TypeAlias = Literal[
     "explicit_positive", "implicit_positive", "implicit_negative", "explicit_negative"
 ]
-SIGNALS: tuple[Signal, ...] = (
-    "explicit_positive",
-    "implicit_positive",
-    "implicit_negative",
-    "explicit_negative",
-)
+SIGNALS: tuple[Signal, ...] = get_args(Signal)
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
 AtLeastOne = Annotated[int, msgspec.Meta(ge=1)]
@@ -273,3 +270,15 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     unreadable: int
     interests: tuple[Judged, ...]
     verified: tuple[int, ...] = ()
+
+
+class Missing(msgspec.Struct, frozen=True):
+    """Why there is no score or no profile: the stage and the cause of its failure."""
+
+    cause: str
+
+    @classmethod
+    def commonest(cls, causes: Iterable[str | None]) -> Missing:
+        """The most frequent of the causes there are; of equally frequent ones the first by name."""
+        counts = Counter(cause for cause in causes if cause is not None)
+        return cls(min(counts, key=lambda cause: (-counts[cause], cause)))

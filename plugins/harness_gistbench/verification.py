@@ -66,11 +66,6 @@ def meets(counts: Counts, rules: Conditions) -> bool:
     return enough and not _too_negative(counts, rules)
 
 
-def verified(counts: Counts, verification: Verification, signals: Sequence[Signal]) -> bool:
-    """Whether the evidence verifies an interest in a dataset with these signals."""
-    return meets(counts, conditions(verification, signals))
-
-
 def shortcomings(
     counts: Counts, verification: Verification, signals: Sequence[Signal]
 ) -> tuple[Shortcoming, ...]:

@@ -30,62 +30,30 @@ ASKED = {
 
 ANALYSES = {
     "perrec": (
-        ("tables", "main", "TableOptions"),
+        "tables.main",
         "the nine cells and their average, beside published rows and baselines",
     ),
-    "perrec-prompting": (
-        ("tables", "prompting", "PromptingOptions"),
-        "the nine cells by method of prompting",
-    ),
-    "perrec-sizes": (
-        ("curves", "by_size", "SizeOptions"),
-        "ptc by the number of users in a group",
-    ),
-    "perrec-scale": (
-        ("curves", "by_scale", "ScaleOptions"),
-        "the average by the size of the model",
-    ),
-    "perrec-domains": (
-        ("domains", "run", "Options"),
-        "ptc by domain, against how often its items are named",
-    ),
-    "perrec-shots": (
-        ("shots", "run", ""),
-        "ptc by examples and retrieved behaviours, as heat maps",
-    ),
-    "perrec-rating-tau": (
-        ("answers", "errors", ""),
-        "ptc against the errors of predicted ratings",
-    ),
-    "perrec-positions": (
-        ("answers", "positions", ""),
-        "how far pairwise answers go by position",
-    ),
+    "perrec-prompting": ("tables.prompting", "the nine cells by method of prompting"),
+    "perrec-sizes": ("curves.by_size", "ptc by the number of users in a group"),
+    "perrec-scale": ("curves.by_scale", "the average by the size of the model"),
+    "perrec-domains": ("domains.run", "ptc by domain, against how often its items are named"),
+    "perrec-shots": ("shots.run", "ptc by examples and retrieved behaviours, as heat maps"),
+    "perrec-rating-tau": ("answers.errors", "ptc against the errors of predicted ratings"),
+    "perrec-positions": ("answers.positions", "how far pairwise answers go by position"),
 }
-"""Each analysis: its module, function and type of options, and what it shows."""
+"""Each analysis: its function in `analyses`, and what it shows."""
 
 TOOLS = {
-    "perrec-groups": ("data", "grouping.build", "Settings", "build user groups from review logs"),
-    "perrec-describe": (
-        "data",
-        "grouping.describe",
-        "Options",
-        "tell what a folder of groups holds",
-    ),
-    "sft-export": (
-        "perrec",
-        "tuning.sft_export",
-        "Settings",
-        "write training data from held-out groups",
-    ),
+    "perrec-groups": ("data", "grouping.build.run", "build user groups from review logs"),
+    "perrec-describe": ("data", "grouping.describe.run", "tell what a folder of groups holds"),
+    "sft-export": ("perrec", "tuning.sft_export.run", "write training data from held-out groups"),
     "merge-adapters": (
         "perrec",
-        "tuning.adapters",
-        "Options",
+        "tuning.adapters.run",
         "merge adapters trained pointwise, pairwise and listwise into one",
     ),
 }
-"""Each tool: the command that it is under, its module, the type of its options, what it does."""
+"""Each tool: the command that it is under, its function, and what it does."""
 
 
 @hookimpl
@@ -105,33 +73,21 @@ def register_respondents(register: RegisterRespondent) -> None:
 @hookimpl
 def register_analyses(register: RegisterAnalysis) -> None:
     """Adds the analyses of stored runs."""
-    from harness.pipeline.tools import analysis_in
+    from harness.pipeline.tools import analysis_from
 
-    for name, ((module, run, options), description) in ANALYSES.items():
-        make = partial(
-            analysis_in,
-            f"{PACKAGE}.analyses.{module}",
-            name=name,
-            description=description,
-            run=run,
-            options=options,
-        )
+    for name, (function, description) in ANALYSES.items():
+        path = f"{PACKAGE}.analyses.{function}"
+        make = partial(analysis_from, path, name=name, description=description)
         register("perrecbench", name, make, description=description)
 
 
 @hookimpl
 def register_data_tools(register: RegisterDataTool) -> None:
     """Adds the tools for review logs and data folders, and those of `harness perrec`."""
-    from harness.pipeline.tools import data_tool_in
+    from harness.pipeline.tools import tool_from
 
-    for name, (command, module, options, description) in TOOLS.items():
-        make = partial(
-            data_tool_in,
-            f"{PACKAGE}.{module}",
-            name=name,
-            description=description,
-            options=options,
-        )
+    for name, (command, function, description) in TOOLS.items():
+        make = partial(tool_from, f"{PACKAGE}.{function}", name=name, description=description)
         register(name, make, description=description, command=command)
 
 

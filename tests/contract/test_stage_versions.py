@@ -5,22 +5,11 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
-from pathlib import Path
 
 import pytest
+from golden import stage_code as tool
 
 from harness.testing.versions import code_of, complaints, normal, read_pins, runtime_tree
-
-
-def _tool():
-    path = Path(__file__).resolve().parents[1] / "golden" / "stage_code.py"
-    spec = importlib.util.spec_from_file_location("stage_code", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-tool = _tool()
 
 
 def test_every_version_is_pinned_to_its_code():

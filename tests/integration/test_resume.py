@@ -438,8 +438,7 @@ def test_every_session_keeps_what_its_limiter_went_through(harness, serve):
 
 def assert_valid(document, schema):
     import jsonschema
-
-    from harness.results.schemas import schema_file
+    from golden.result_schemas import schema_file
 
     shape = json.loads(schema_file(schema).read_text())
     jsonschema.Draft202012Validator(shape).validate(document)

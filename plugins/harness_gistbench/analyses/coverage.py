@@ -1,34 +1,41 @@
-"""How much of the taxonomy the named interests reach: by model, and of one model against all."""
+"""How much of the taxonomy the named interests reach, and how few categories hold most of them."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
 from harness.errors import UsageError, did_you_mean
-from harness.results.report import Axis, Bars, Cell, Figure, Report, Rule, Sheet
-from harness_gistbench.analyses.comparing import (
+from harness.results.report import Axis, Bars, Figure, Line, Report, Rule, Sheet
+from harness_gistbench.analyses.compared_runs import (
     Run,
     TableOptions,
-    by_dataset,
-    by_model,
-    comparable,
-    people,
+    compare,
+    grouped,
+    published,
     share,
 )
+from harness_gistbench.categories import categories, describe_taxonomy
 from harness_gistbench.interests import folded
-from harness_gistbench.published import published_sheet, rows
-from harness_gistbench.taxonomy import categories, told
 
 if TYPE_CHECKING:
     from harness import KeptTask
+    from harness.results.report import Cell
+
+HELD = (50, 80, 90)
+CONCENTRATION_NOTES = (
+    "categories from the largest on, as a share of the whole taxonomy, empty ones included",
+    "each user's interest counts once, however many users have it; unmapped ones do not count",
+)
 
 
-class Options(TableOptions, frozen=True, kw_only=True):
-    """What may be asked of the analysis."""
+class CoverageOptions(TableOptions, frozen=True, kw_only=True):
+    """Which model is compared with all."""
 
     model: Annotated[
         str | None,
@@ -45,40 +52,37 @@ class Reach:
     unmapped: set[str] = field(default_factory=set)
 
 
-def run(tasks: Sequence[KeptTask], options: Options) -> Report:
-    """Categories with an interest, verified or not."""
-    runs, notes = comparable(tasks, options)
-    size = taxonomy_size(runs)
-    models = {model: reach(group) for model, group in by_model(runs).items()}
+def coverage(tasks: Sequence[KeptTask], options: CoverageOptions) -> Report:
+    """Categories with an interest, verified or not: by model, and of one model against all."""
+    compared = compare(tasks, options)
+    size = taxonomy_size(compared.runs)
+    models = {model: reach(group) for model, group in compared.by_model().items()}
     chosen = chosen_model(models, options.model)
-    together = {dataset: reach(group) for dataset, group in by_dataset(runs).items()}
-    alone = by_dataset(one for one in runs if one.model == chosen)
+    together = {dataset: reach(group) for dataset, group in compared.by_dataset().items()}
+    alone = grouped((run for run in compared.runs if run.model == chosen), lambda run: run.dataset)
     single = {dataset: reach(group) for dataset, group in alone.items()}
-    sheets = [model_sheet(models, size), dataset_sheet(chosen, single, together, size)]
-    if options.published:
-        sheets += [published_sheet(rows.Coverage), published_sheet(rows.DatasetCoverage)]
-    return Report(
-        sheets=(*sheets, people(runs)),
-        figures=(
-            bars("categories by model", models, size),
-            bars(f"categories by dataset, {chosen} alone", single, size),
-            bars("categories by dataset, all models", together, size),
-        ),
-        notes=notes,
+    sheets = [
+        model_sheet(models, size),
+        dataset_sheet(chosen, single, together, size),
+        *published(options, "coverage", "dataset_coverage"),
+    ]
+    figures = (
+        bars("categories by model", models, size),
+        bars(f"categories by dataset, {chosen} alone", single, size),
+        bars("categories by dataset, all models", together, size),
     )
+    return compared.report(sheets, figures, recall=False)
 
 
 def reach(runs: Iterable[Run]) -> Reach:
     """What the interests of all users of some runs reach together."""
     found = Reach()
-    for one in runs:
-        for _, profile in one.profiles():
-            for interest in profile.interests:
-                if interest.category is None:
-                    found.unmapped.add(folded(interest.name))
-                else:
-                    found.interests.add(folded(interest.name))
-                    found.categories.add(interest.category)
+    for interest in (interest for run in runs for interest in run.interests()):
+        if interest.category is None:
+            found.unmapped.add(folded(interest.name))
+        else:
+            found.interests.add(folded(interest.name))
+            found.categories.add(interest.category)
     return found
 
 
@@ -88,7 +92,7 @@ def taxonomy_size(runs: Iterable[Run]) -> int:
     if len(used) != 1:
         raise UsageError(
             "the runs use different taxonomies",
-            found=", ".join(sorted(map(told, used))) or "no run",
+            found=", ".join(sorted(map(describe_taxonomy, used))) or "no run",
             expected="runs of one taxonomy",
         )
     return len(categories(used.pop()))
@@ -113,13 +117,7 @@ def model_sheet(models: Mapping[str, Reach], size: int) -> Sheet:
         title="Categories by model, all datasets",
         columns=("model", "distinct interests", "categories", f"% of {size}", "unmapped interests"),
         rows=tuple(
-            (
-                model,
-                len(of.interests),
-                len(of.categories),
-                share(len(of.categories), size),
-                len(of.unmapped),
-            )
+            (model, len(of.interests), *reached(of, size), len(of.unmapped))
             for model, of in models.items()
         ),
         notes=(
@@ -129,38 +127,100 @@ def model_sheet(models: Mapping[str, Reach], size: int) -> Sheet:
     )
 
 
+def reached(of: Reach, size: int) -> tuple[int, float | None]:
+    """How many categories are reached, and what share of the taxonomy that is in %."""
+    return len(of.categories), share(len(of.categories), size)
+
+
 def dataset_sheet(
     chosen: str, single: Mapping[str, Reach], together: Mapping[str, Reach], size: int
 ) -> Sheet:
     """A row a dataset: one model alone, where it has a run, and all together."""
-
-    def row(dataset: str) -> tuple[Cell, ...]:
-        every = len(together[dataset].categories)
-        if dataset not in single:
-            return (dataset, None, None, every, share(every, size), None)
-        alone = len(single[dataset].categories)
-        return (dataset, alone, share(alone, size), every, share(every, size), every - alone)
-
+    rows: list[tuple[Cell, ...]] = []
+    for dataset, every in together.items():
+        alone = single.get(dataset)
+        cells = (None, None) if alone is None else reached(alone, size)
+        gain = None if alone is None else len(every.categories) - len(alone.categories)
+        rows.append((dataset, *cells, *reached(every, size), gain))
     return Sheet(
         title=f"Categories by dataset: {chosen} and all models",
         columns=("dataset", "alone", f"alone % of {size}", "all", f"all % of {size}", "gain"),
-        rows=tuple(row(dataset) for dataset in together),
+        rows=tuple(rows),
     )
 
 
 def bars(title: str, reached: Mapping[str, Reach], size: int) -> Figure:
     """A bar each, under the line of the whole taxonomy."""
-    counts = {name: len(found.categories) for name, found in reached.items()}
+    counts = {name: float(len(found.categories)) for name, found in reached.items()}
     return Figure(
         title=title,
         x=Axis(label=""),
         y=Axis(label="categories", low=0.0),
         marks=(
-            Bars(
-                label="categories",
-                names=tuple(counts),
-                values=tuple(float(count) for count in counts.values()),
-            ),
+            Bars(label="categories", names=tuple(counts), values=tuple(counts.values())),
             Rule(label=f"all {size}", at=float(size)),
         ),
+    )
+
+
+def concentration(tasks: Sequence[KeptTask], options: TableOptions) -> Report:
+    """The shares of categories that hold 50, 80 and 90 % of the interests, by model and in all."""
+    compared = compare(tasks, options)
+    size = taxonomy_size(compared.runs)
+    counts = {
+        model: Counter(
+            interest.category
+            for run in group
+            for interest in run.interests()
+            if interest.category is not None
+        )
+        for model, group in compared.by_model().items()
+    }
+    if len(counts) > 1:
+        counts["all models"] = sum(counts.values(), start=Counter[int]())
+    largest = {model: sorted(of.values(), reverse=True) for model, of in counts.items()}
+    sheet = Sheet(
+        title="Concentration of interests, all datasets",
+        columns=("model", "interests", *(f"% holding {held} %" for held in HELD), "Gini"),
+        rows=tuple((model, *concentration_cells(one, size)) for model, one in largest.items()),
+        notes=CONCENTRATION_NOTES,
+        digits=2,
+    )
+    figure = Figure(
+        title="interests held by the largest categories",
+        x=Axis(label="categories, %", low=0.0, high=100.0),
+        y=Axis(label="interests, %", low=0.0, high=100.0),
+        marks=tuple(curve(model, one, size) for model, one in largest.items() if one),
+    )
+    return compared.report([sheet, *published(options, "concentration")], [figure], recall=False)
+
+
+def concentration_cells(counts: Sequence[int], size: int) -> tuple[Cell, ...]:
+    """The cells of one model's counts, largest first."""
+    if not counts:
+        return (0, *(None for _ in HELD), None)
+    shares = (100 * holding(counts, held) / size for held in HELD)
+    return (sum(counts), *shares, gini(counts, size))
+
+
+def holding(counts: Sequence[int], percent: int) -> int:
+    """How many of the largest categories hold at least that share of all interests."""
+    enough = percent * sum(counts)
+    return 1 + sum(100 * upto < enough for upto in accumulate(counts))
+
+
+def gini(counts: Sequence[int], size: int) -> float:
+    """The Gini coefficient over all categories of the taxonomy: 0 where all hold the same."""
+    total = sum(counts)
+    weighted = sum((size - rank) * count for rank, count in enumerate(counts))
+    return (2 * weighted / total - size - 1) / size
+
+
+def curve(model: str, counts: Sequence[int], size: int) -> Line:
+    """From nothing to all interests."""
+    total = sum(counts)
+    return Line(
+        label=model,
+        x=tuple(100 * rank / size for rank in range(len(counts) + 1)),
+        y=(0.0, *(100 * upto / total for upto in accumulate(counts))),
     )

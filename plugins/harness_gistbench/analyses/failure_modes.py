@@ -6,33 +6,16 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from harness.results.report import Cell, Report, Sheet
-from harness_gistbench.analyses.comparing import (
-    Run,
-    TableOptions,
-    by_dataset,
-    by_model,
-    comparable,
-    people,
-    share,
-)
-from harness_gistbench.published import published_sheet, rows
+from harness.results.report import Report, Sheet
+from harness_gistbench.analyses.compared_runs import Run, TableOptions, compare, published, share
 from harness_gistbench.verification import SHORTCOMINGS, conditions, meets, shortcomings
 
 if TYPE_CHECKING:
     from harness import KeptTask
+    from harness.results.report import Cell
 
-Options = TableOptions
-
-COLUMNS = (
-    "model",
-    "interests",
-    "no verdict",
-    "unverified",
-    "short of imp+ %",
-    "short of exp+ %",
-    "too negative %",
-)
+COLUMNS = ("model", "interests", "no verdict", "unverified",
+           "short of imp+ %", "short of exp+ %", "too negative %")  # fmt: skip
 NOTE = (
     "percentages of all unverified interests, after the evidence filter; several may hold of one "
     "interest; interests whose evidence has no verdict are in no percentage"
@@ -40,28 +23,26 @@ NOTE = (
 POOLED = "an interest can be short of a signal only where its dataset has it: — where none has"
 
 
-def run(tasks: Sequence[KeptTask], options: Options) -> Report:
+def run(tasks: Sequence[KeptTask], options: TableOptions) -> Report:
     """The failure modes of each model, over all datasets and in each."""
-    runs, notes = comparable(tasks, options)
-    tallies = {(one.dataset, one.model): tally(one) for one in runs}
-    datasets = by_dataset(runs)
+    compared = compare(tasks, options)
+    tallies = {(run.dataset, run.model): tally(run) for run in compared.runs}
+    datasets = compared.by_dataset()
     pooled = [
-        (model, sum((tallies[one.dataset, model] for one in group), start=Counter[str]()))
-        for model, group in by_model(runs).items()
+        (model, sum((tallies[run.dataset, model] for run in group), start=Counter[str]()))
+        for model, group in compared.by_model().items()
     ]
     sheets = [table("Failure modes, all datasets", pooled, (NOTE, POOLED))]
     if len(datasets) > 1:
         sheets += [
             table(
                 f"Failure modes, {dataset}",
-                [(one.model, tallies[dataset, one.model]) for one in group],
+                [(run.model, tallies[dataset, run.model]) for run in group],
                 (NOTE,),
             )
             for dataset, group in datasets.items()
         ]
-    if options.published:
-        sheets.append(published_sheet(rows.FailureModes))
-    return Report(sheets=(*sheets, people(runs)), notes=notes)
+    return compared.report([*sheets, *published(options, "failure_modes")], recall=False)
 
 
 def tally(run: Run) -> Counter[str]:

@@ -1,27 +1,43 @@
-"""People's labels against one another and against the judge's: Tables 17 to 19."""
+"""The judge against people: items for people to label, and their labels against the judge's.
+
+Tables 17 to 19 of the paper.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import csv
+import heapq
+import io
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
+from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar
 
 import msgspec
 
+from harness import Done
 from harness.errors import UsageError
+from harness.hashing import stable_int
+from harness.reporting.text import clean_text
+from harness.results.files import atomic_write, storage_error
 from harness.results.human_labels import HumanLabels, majority_of, read_human_labels, votes_of
 from harness.results.report import Report, Sheet
-from harness_gistbench.analyses.comparing import percent, runs_of, share
-from harness_gistbench.analyses.pairs import QUESTIONS, Question, pairs_of
+from harness_gistbench.analyses.compared_runs import Run, percent, published, runs_of, share
 
 if TYPE_CHECKING:
-    from harness import KeptTask
+    from harness import KeptTask, Record
     from harness.results.report import Cell
     from harness.stats import Agreement
     from harness.tasks.task import Column
-    from harness_gistbench.analyses.comparing import Run
+
+NameT = TypeVar("NameT")
+Question: TypeAlias = Literal["evidence", "retrieval"]
+QUESTIONS: tuple[Question, ...] = ("evidence", "retrieval")
+STAGES: dict[Question, str] = {"evidence": "verify", "retrieval": "specificity"}
+JUDGES: dict[Question, str] = {"evidence": "judge", "retrieval": "retrieval_judge"}
 
 JUDGE = "judge"
 """What tables call the judge; no person may go by it."""
@@ -32,8 +48,26 @@ Labels: TypeAlias = dict[str, bool]
 Rated: TypeAlias = dict[str, dict[str, Labels]]
 """What each rater said, by task."""
 
+Stratum: TypeAlias = tuple[str, int | None]
+"""A model and a category, None for interests without one: what items are spread over."""
 
-class Options(msgspec.Struct, frozen=True, kw_only=True):
+ITEM_COLUMNS: dict[Question, tuple[str, ...]] = {
+    "evidence": ("task", "item", "interest", "engagement", "text", "rater", "label"),
+    "retrieval": ("task", "item", "interest", "text", "rater", "label"),
+}
+KEY_COLUMNS = ("task", "item", "label", "judge", "run", "dataset", "model", "user", "category",
+               "object")  # fmt: skip
+
+
+class ExportOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """How many items are drawn, and where they go."""
+
+    out: Annotated[str, msgspec.Meta(description="folder for the items and their key")]
+    items: Annotated[int, msgspec.Meta(ge=1, description="items of each task")] = 1000
+    seed: Annotated[int, msgspec.Meta(description="which items are drawn")] = 0
+
+
+class ValidationOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Where the labels are."""
 
     labels: Annotated[
@@ -46,10 +80,253 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     published: Annotated[bool, msgspec.Meta(description="show the paper's tables beside")] = False
 
 
-def run(tasks: Sequence[KeptTask], options: Options) -> Report:
-    """Agreement in pairs, with the majority, and how the raters divide; the judge is one more."""
-    from harness_gistbench.published import published_sheet, rows
+@dataclass(frozen=True, kw_only=True)
+class Pair:
+    """An interest with one object, and whether the judge let them go together.
 
+    `item` is its name to raters, which tells them nothing. `engagement` is empty for retrieval,
+    whose judge does not know it either.
+    """
+
+    item: str
+    interest: str
+    object: str
+    text: str
+    engagement: str
+    label: bool
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """One item with where it comes from."""
+
+    pair: Pair
+    run: Run
+    user: str
+    category: int | None
+
+    @property
+    def origin(self) -> tuple[str, str, int | None, str]:
+        """What items are spread over."""
+        return self.run.model, self.run.dataset, self.category, self.user
+
+
+def pairs_of(run: Run, question: Question) -> Iterator[tuple[str, list[Pair]]]:
+    """Each user with all that a judge of the run was asked about and answered."""
+    for user, records in run.task.records(STAGES[question]).by_user():
+        yield user, [pair for record in records for pair in pairs_in(run, question, record)]
+
+
+def pairs_in(run: Run, question: Question, record: Record[Any, Any]) -> Iterator[Pair]:
+    """The pairs of one question; none where it has no answer."""
+    if not isinstance(record.outcome, Done):
+        return
+    evidence = question == "evidence"
+    if not evidence and not record.outcome.value.asked:
+        return
+    asked = record.item
+    chosen = frozenset(record.outcome.value.positions)
+    for position, one in enumerate(asked.evidence if evidence else asked.objects):
+        signals = one.signals if evidence else ()
+        yield Pair(
+            item=item_name(run, question, record.user, asked.number, one.object),
+            interest=asked.interest,
+            object=one.object,
+            text=one.text,
+            engagement=", ".join(signal.replace("_", " ") for signal in signals),
+            label=position in chosen,
+        )
+
+
+def item_name(run: Run, question: Question, *parts: str | int) -> str:
+    """A name that stays the same and tells nothing.
+
+    It begins with a letter, for spreadsheets take some names made of digits alone for numbers.
+    """
+    place = stable_int(question, run.task.run, run.task.task.name, *parts)
+    return f"{question[0]}{place:016x}"
+
+
+def judge_of(run: Run, question: Question) -> str:
+    """The judge that the run asked."""
+    return run.task.summary.roles.get(JUDGES[question], "unknown")
+
+
+def export(tasks: Sequence[KeptTask], options: ExportOptions) -> Report:
+    """Writes the items of both tasks and, apart from them, what the judge said of each."""
+    runs = runs_of(tasks)
+    folder = Path(options.out).expanduser()
+    refuse_unlike(runs)
+    refuse_taken(folder)
+    drawn = {one: draw(runs, one, items=options.items, seed=options.seed) for one in QUESTIONS}
+    write(folder, drawn)
+    rows = tuple(
+        (
+            question,
+            len(items),
+            *(len(set(part)) for part in zip(*(one.origin for one in items), strict=True)),
+            100 * sum(one.pair.label for one in items) / len(items),
+        )
+        for question, items in drawn.items()
+        if items
+    )
+    columns = ("task", "items", "models", "datasets", "categories", "users", "judge said yes, %")
+    notes = [
+        f"{question}: {len(items):,} items are all there are; {options.items:,} were asked for"
+        for question, items in drawn.items()
+        if len(items) < options.items
+    ]
+    return Report(
+        sheets=(Sheet(title="Items to label", columns=columns, rows=rows, notes=tuple(notes)),),
+        notes=(
+            f"written to {folder}: evidence.csv and retrieval.csv for the raters, who add their "
+            "name and yes or no; key.csv, which they must not see, says what the judge said",
+            "models have even shares, within each its categories, and users come before second "
+            "items of the same user; shares of yes are therefore not those of all that was judged",
+        ),
+    )
+
+
+def refuse_unlike(runs: Iterable[Run]) -> None:
+    """Raise UsageError where runs had different judges: labels say something about one."""
+    for question in QUESTIONS:
+        judges = {run.task.run: judge_of(run, question) for run in runs}
+        if len(set(judges.values())) > 1:
+            raise UsageError(
+                f"the runs had different judges of {question}",
+                found=", ".join(f"{judge} in {name}" for name, judge in judges.items()),
+                expected="runs of one judge",
+                hint="export the items of each judge apart",
+            )
+
+
+def refuse_taken(folder: Path) -> None:
+    """Raise UsageError where the folder holds items already: somebody may be labelling them."""
+    names = (*(f"{question}.csv" for question in QUESTIONS), "key.csv")
+    taken = [name for name in names if (folder / name).exists()]
+    if taken:
+        raise UsageError(
+            "there are items to label here already",
+            where=str(folder),
+            found=", ".join(taken),
+            expected="a folder without them",
+            hint="name another folder",
+        )
+
+
+def draw(runs: Sequence[Run], question: Question, *, items: int, seed: int) -> list[Drawn]:
+    """Items spread evenly over models, within each over categories, and there over users.
+
+    The judgements are read twice, so that no more than the items drawn are ever held.
+    """
+    sizes: Counter[Stratum] = Counter()
+    for cell, found in judged(runs, question):
+        sizes[cell] += len(found)
+    shares = spread(sizes, items, seed)
+    kept: dict[Stratum, list[tuple[int, int, Drawn]]] = defaultdict(list)
+    for cell, found in judged(runs, question):
+        found.sort(key=lambda one: stable_int(seed, one.pair.item))
+        places = [(turn, stable_int(seed, one.pair.item), one) for turn, one in enumerate(found)]
+        kept[cell] = heapq.nsmallest(
+            shares[cell], [*kept[cell], *places], key=lambda each: each[:2]
+        )
+    drawn = [one for cell in kept.values() for _, _, one in cell]
+    return sorted(drawn, key=lambda one: stable_int(seed, "order", one.pair.item))
+
+
+def judged(runs: Iterable[Run], question: Question) -> Iterator[tuple[Stratum, list[Drawn]]]:
+    """What was judged of each user and category of each run."""
+    for run in runs:
+        categories = {interest.name: interest.category for interest in run.interests()}
+        for user, pairs in pairs_of(run, question):
+            of_category: dict[int | None, list[Drawn]] = defaultdict(list)
+            for pair in pairs:
+                category = categories.get(pair.interest)
+                of_category[category].append(Drawn(pair, run, user, category))
+            for category, drawn in of_category.items():
+                yield (run.model, category), drawn
+
+
+def spread(sizes: Mapping[Stratum, int], total: int, seed: int) -> dict[Stratum, int]:
+    """How many of the total each cell gives: models alike, and within each its categories."""
+    models: Counter[str] = Counter()
+    for (model, _), size in sizes.items():
+        models[model] += size
+    shares: dict[Stratum, int] = {}
+    for model, quota in even(models, total, seed).items():
+        shares |= even(
+            {cell: size for cell, size in sizes.items() if cell[0] == model}, quota, seed
+        )
+    return shares
+
+
+def even(sizes: Mapping[NameT, int], total: int, seed: int) -> dict[NameT, int]:
+    """Shares of a total as alike as the sizes allow; what cannot be halved falls by seed."""
+    shares = dict.fromkeys(sizes, 0)
+    waiting = sorted(sizes, key=lambda name: stable_int(seed, repr(name)))
+    left = min(total, sum(sizes.values()))
+    while left:
+        each = max(1, left // len(waiting))
+        for name in waiting:
+            more = min(each, sizes[name] - shares[name], left)
+            shares[name] += more
+            left -= more
+        waiting = [name for name in waiting if shares[name] < sizes[name]]
+    return shares
+
+
+def write(folder: Path, drawn: Mapping[Question, Sequence[Drawn]]) -> None:
+    """Writes the items and their key into the folder."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise storage_error(folder, error, option="--out") from error
+    rows = {question: [cells(question, one) for one in items] for question, items in drawn.items()}
+    for question, items in rows.items():
+        content = csv_bytes(ITEM_COLUMNS[question], ({**row, "label": ""} for row in items))
+        atomic_write(folder / f"{question}.csv", content, option="--out")
+    key = (row for items in rows.values() for row in items)
+    atomic_write(folder / "key.csv", csv_bytes(KEY_COLUMNS, key), option="--out")
+
+
+def cells(question: Question, one: Drawn) -> dict[str, str]:
+    """An item with the judge's label; raters are shown a part and write labels of their own."""
+    pair, run = one.pair, one.run
+    return {
+        "task": question,
+        "item": pair.item,
+        "interest": pair.interest,
+        "engagement": pair.engagement,
+        "text": pair.text,
+        "rater": "",
+        "label": "yes" if pair.label else "no",
+        "judge": judge_of(run, question),
+        "run": run.task.run,
+        "dataset": run.dataset,
+        "model": run.model,
+        "user": one.user,
+        "category": "" if one.category is None else str(one.category),
+        "object": pair.object,
+    }
+
+
+def csv_bytes(columns: Sequence[str], rows: Iterable[Mapping[str, str]]) -> bytes:
+    """Rows of those columns as a CSV file."""
+    file = io.StringIO(newline="")
+    writer = csv.DictWriter(file, columns, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({name: cell(text) for name, text in row.items()} for row in rows)
+    return file.getvalue().encode()
+
+
+def cell(text: str) -> str:
+    """A text as a spreadsheet shows it and does not take for a formula."""
+    shown = clean_text(text)
+    return f"'{shown}" if shown.lstrip().startswith(("=", "+", "-", "@")) else shown
+
+
+def validate(tasks: Sequence[KeptTask], options: ValidationOptions) -> Report:
+    """Agreement in pairs, with the majority, and how the raters divide; the judge is one more."""
     labels = read_human_labels(options.labels, columns(complete=False))
     rated = raters_of(labels)
     if not rated:
@@ -67,9 +344,7 @@ def run(tasks: Sequence[KeptTask], options: Options) -> Report:
     }
     sheets = [pairs_sheet(raters, judged[question], question) for question, raters in rated.items()]
     sheets += [majority_sheet(rated, judged), splits_sheet(rated)]
-    if options.published:
-        kinds = (rows.RaterPair, rows.RaterMajority, rows.RaterSplit)
-        sheets += [published_sheet(kind, digits=2) for kind in kinds]
+    sheets += published(options, "rater_pairs", "rater_majority", "rater_splits", digits=2)
     return Report(sheets=tuple(sheets), notes=notes_on(rated, judged, labels.blank))
 
 
@@ -128,11 +403,8 @@ def columns(*, complete: bool) -> dict[str, Column]:
     """The columns of a file of labels; rows that wait for a rater are not complete."""
     from harness.tasks.task import Column
 
-    return {
-        "task": Column(one_of=QUESTIONS),
-        "item": Column(),
-        "label": Column(type="any", required=complete),
-    }
+    label = Column(type="any", required=complete)
+    return {"task": Column(one_of=QUESTIONS), "item": Column(), "label": label}
 
 
 def agreement(first: Labels, second: Labels) -> Agreement:

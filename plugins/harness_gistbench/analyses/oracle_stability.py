@@ -5,65 +5,54 @@ Runs of one model are one provider: a second would leave nothing that the model 
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from harness.results.report import Report, Sheet
-from harness_gistbench.analyses.comparing import (
+from harness_gistbench.analyses.compared_runs import (
     Run,
     TableOptions,
-    by_dataset,
-    comparable,
-    people,
+    compare,
+    grouped,
+    published,
     share,
 )
-from harness_gistbench.formulas import verified_categories
-from harness_gistbench.published import published_sheet, rows
+from harness_gistbench.metrics import verified_categories
 
 if TYPE_CHECKING:
     from harness import KeptTask
-
-Options = TableOptions
 
 Pair: TypeAlias = tuple[str, int]
 """A user and a category."""
 
 
-def run(tasks: Sequence[KeptTask], options: Options) -> Report:
+def run(tasks: Sequence[KeptTask], options: TableOptions) -> Report:
     """For each dataset, pairs by the number of models that verify them, and by model."""
-    runs, notes = comparable(tasks, options)
+    compared = compare(tasks, options)
     sheets = [
         sheet
-        for dataset, group in by_dataset(runs).items()
+        for dataset, group in compared.by_dataset().items()
         for sheet in stability(dataset, providers(group), runs=len(group))
     ]
-    if options.published:
-        sheets += [published_sheet(rows.OracleAgreement), published_sheet(rows.OracleByModel)]
-    return Report(sheets=(*sheets, people(runs)), notes=notes)
+    sheets += published(options, "oracle_agreement", "oracle_by_model")
+    return compared.report(sheets, recall=False)
 
 
 def providers(runs: Iterable[Run]) -> list[tuple[str, set[Pair]]]:
     """Each model with all that its runs verified, in the order in which they came."""
-    together = defaultdict(list)
-    for run in runs:
-        together[run.candidate].append(run)
     return [
         (
             own[0].model if len(own) == 1 else f"{own[0].task.summary.model}, {len(own)} runs",
-            set().union(*map(verified_pairs, own)),
+            {
+                (user, category)
+                for run in own
+                for user, profile in run.profiles()
+                for category in verified_categories(profile, run.options.verification)
+            },
         )
-        for own in together.values()
+        for own in grouped(runs, lambda run: run.candidate).values()
     ]
-
-
-def verified_pairs(run: Run) -> set[Pair]:
-    """The user and category of everything that a run verified."""
-    return {
-        (user, category)
-        for user, profile in run.profiles()
-        for category in verified_categories(profile, run.options.verification)
-    }
 
 
 def stability(

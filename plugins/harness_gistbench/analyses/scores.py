@@ -1,58 +1,61 @@
-"""The scores of all models on all datasets, as the paper's Tables 3 and 4 show them."""
+"""The scores of models on datasets: as a table, as bubbles, and as means with intervals."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 
-from harness.results.report import Report, Sheet
-from harness_gistbench.analyses.comparing import (
+from harness.results.report import Axis, Figure, Line, Points, Report, Sheet, Spans
+from harness_gistbench.analyses.compared_runs import (
     TITLES,
+    ComparisonOptions,
     TableOptions,
-    by_dataset,
-    comparable,
-    oracle_notes,
-    people,
+    compare,
+    mean,
     percent,
-    rescored,
     results,
     withheld,
 )
-from harness_gistbench.published import Published, published, rows
+from harness_gistbench.paper import SCORES, TABLES
 
 if TYPE_CHECKING:
     from harness import KeptTask
+    from harness.results.report import Cell
+    from harness.results.summary import MetricResult
 
-Options = TableOptions
-
-FIRST = ("ig_f1", "is")
-SECOND = ("ig_p", "ig_r")
+LEVELS = (0.1, 0.2, 0.3, 0.4, 0.5)
+STEPS = 40
 
 
-def run(tasks: Sequence[KeptTask], options: Options) -> Report:
-    """IG F1 with IS and IG P with IG R, against the oracle of the runs given."""
-    runs, notes = comparable(tasks, options)
+class ForestOptions(ComparisonOptions, frozen=True, kw_only=True):
+    """Which score is shown, and which statistic of it."""
+
+    score: Annotated[
+        Literal["ig_f1", "is", "ig_p", "ig_r"], msgspec.Meta(description="which score")
+    ] = "ig_f1"
+    statistic: Annotated[
+        Literal["mean", "median"], msgspec.Meta(description="of the users' scores")
+    ] = "mean"
+
+
+def scores(tasks: Sequence[KeptTask], options: TableOptions) -> Report:
+    """IG F1 with IS and IG P with IG R, models by datasets: Tables 3 and 4."""
+    compared = compare(tasks, options)
     cells: dict[tuple[str, str], dict[str, float | None]] = {}
     hidden: list[str] = []
-    for together in by_dataset(runs).values():
-        for one, scores in rescored(together):
-            found = results(one, scores)
-            hidden += withheld(one, found)
-            cells[one.model, one.dataset] = {
-                name: percent(result.value) for name, result in found.items()
-            }
+    for dataset, run, users in compared.rescored():
+        found = results(run, users)
+        hidden += withheld(run, found)
+        cells[run.model, dataset] = {name: percent(result.value) for name, result in found.items()}
     sheets = [
-        crossed("Groundedness and specificity, medians in %", cells, FIRST, hidden),
-        crossed("Precision and recall, medians in %", cells, SECOND),
+        crossed("Groundedness and specificity, medians in %", cells, SCORES["scores"], hidden),
+        crossed("Precision and recall, medians in %", cells, SCORES["precision_recall"]),
     ]
     if options.published:
-        sheets += [
-            published_crossed(published(rows.Scores), FIRST),
-            published_crossed(published(rows.PrecisionRecall), SECOND),
-        ]
-    return Report(sheets=(*sheets, people(runs)), notes=(*oracle_notes(runs), *notes))
+        sheets += [published_crossed(name) for name in SCORES]
+    return compared.report(sheets)
 
 
 def crossed(
@@ -76,11 +79,115 @@ def crossed(
     )
 
 
-def published_crossed(table: Published[Any], scores: Sequence[str]) -> Sheet:
+def published_crossed(name: str) -> Sheet:
     """A published table in the same form."""
-    cells = {}
-    for row in table.rows:
-        model, dataset, *values = msgspec.structs.astuple(row)
-        cells[model, dataset.replace("_", " ")] = dict(zip(scores, values, strict=True))
-    title = f"Published, {table.source}: {table.title} ({table.units})"
-    return crossed(title, cells, scores, table.notes)
+    table = TABLES.read(name)
+    cells = {(row["model"], row["dataset"].replace("_", " ")): row for row in table.dicts()}
+    return crossed(table.heading, cells, SCORES[name], table.notes)
+
+
+def precision_recall(tasks: Sequence[KeptTask], options: ComparisonOptions) -> Report:
+    """Medians of precision and recall, a bubble a model and a figure a dataset."""
+    compared = compare(tasks, options)
+    rows: list[tuple[Cell, ...]] = []
+    hidden: list[str] = []
+    bubbles: dict[str, list[Points]] = {dataset: [] for dataset in compared.by_dataset()}
+    for dataset, run, users in compared.rescored():
+        found = results(run, users)
+        categories = mean(
+            len({interest.category for interest in profile.interests} - {None})
+            for _, profile in run.profiles()
+        )
+        medians = (percent(found[name].value) for name in ("ig_p", "ig_r", "ig_f1"))
+        rows.append((dataset, run.model, *medians, categories, found["ig_f1"].n))
+        hidden += withheld(run, found)
+        precision, recall = found["ig_p"].value, found["ig_r"].value
+        if precision is not None and recall is not None and categories is not None:
+            size = (categories,)
+            bubble = Points(
+                label=run.model, x=(recall,), y=(precision,), sizes=size, names=(run.model,)
+            )
+            bubbles[dataset].append(bubble)
+    sheet = Sheet(
+        title="Precision and recall, medians in %",
+        columns=("dataset", "model", "IG P", "IG R", "IG F1", "categories a user", "users"),
+        rows=tuple(rows),
+        notes=(
+            "categories a user: the mean over users with a readable answer, verified or not",
+            *hidden,
+        ),
+    )
+    return compared.report([sheet], [bubble_figure(*one) for one in bubbles.items()])
+
+
+def bubble_figure(dataset: str, bubbles: Sequence[Points]) -> Figure:
+    """All bubbles of a dataset over lines of equal F1."""
+    return Figure(
+        title=f"{dataset}: precision and recall of models",
+        x=Axis(label="IG R (median)", low=0.0, high=1.0),
+        y=Axis(label="IG P (median)", low=0.0, high=1.0),
+        marks=(*(equal_f1(level) for level in LEVELS), *bubbles),
+    )
+
+
+def equal_f1(level: float) -> Line:
+    """All pairs of recall and precision with that harmonic mean, where both are at most 1.
+
+    They are a hyperbola, (2 · recall - F1) · (2 · precision - F1) = F1², and as near each other
+    where it is steep as where it is flat.
+    """
+    factors = [((2 - level) / level) ** (2 * step / STEPS - 1) for step in range(STEPS + 1)]
+    recalls = tuple(min(level * (1 + factor) / 2, 1.0) for factor in factors)
+    return Line(label=f"F1 {level}", x=recalls, y=recalls[::-1], dashed=True)
+
+
+def forest(tasks: Sequence[KeptTask], options: ForestOptions) -> Report:
+    """The models from best to worst with bootstrap intervals over users, a figure a dataset."""
+    compared = compare(tasks, options)
+    title = f"{TITLES[options.score]} ({options.statistic})"
+    spans: dict[str, list[tuple[str, MetricResult]]] = {name: [] for name in compared.by_dataset()}
+    hidden: list[str] = []
+    for dataset, run, users in compared.rescored():
+        draws = run.task.task.interval.draws
+        found = results(run, users, statistic=options.statistic, draws=draws)
+        result = found[options.score]
+        spans[dataset].append((run.model, result))
+        hidden += withheld(run, {options.score: result})
+        if result.no_interval is not None and result.value is not None:
+            hidden.append(f"{run.model} on {dataset}: no interval, for {result.no_interval}")
+    for of_dataset in spans.values():
+        of_dataset.sort(
+            key=lambda span: -1.0 if span[1].value is None else span[1].value, reverse=True
+        )
+    sheet = Sheet(
+        title=f"{title}, in %",
+        columns=("dataset", "model", options.statistic, "low", "high", "users"),
+        rows=tuple(
+            (dataset, model, *map(percent, (one.value, *(one.interval or (None, None)))), one.n)
+            for dataset, of_dataset in spans.items()
+            for model, one in of_dataset
+        ),
+        notes=(
+            "low and high: bootstrap over users, of each model alone; whether two models differ "
+            "is told by the paired comparison of `harness score`",
+            *hidden,
+        ),
+    )
+    figures = [forest_figure(dataset, title, of_one) for dataset, of_one in spans.items()]
+    return compared.report([sheet], figures)
+
+
+def forest_figure(dataset: str, title: str, spans: Sequence[tuple[str, MetricResult]]) -> Figure:
+    """The intervals of the models that have one."""
+    drawn = [
+        (model, result.interval[0], result.value, result.interval[1])
+        for model, result in spans
+        if result.value is not None and result.interval is not None
+    ]
+    names, low, value, high = zip(*drawn, strict=True) if drawn else ((), (), (), ())
+    return Figure(
+        title=f"{dataset}: {title}",
+        x=Axis(label=title),
+        y=Axis(label=""),
+        marks=(Spans(label=title, names=names, low=low, value=value, high=high),),
+    )

@@ -8,26 +8,25 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import msgspec
 
-from harness.results.report import Axis, Figure, Line, Report, Sheet
-from harness_gistbench.analyses.comparing import (
+from harness.results.report import Axis, Figure, Report, Sheet
+from harness_gistbench.analyses.compared_runs import (
     TITLES,
     ComparisonOptions,
     Run,
-    by_dataset,
-    comparable,
-    oracle_notes,
+    compare,
+    curves,
     people,
     percent,
     rescored,
     results,
 )
-from harness_gistbench.formulas import NOT_ASKED
+from harness_gistbench.metrics import NOT_ASKED
 from harness_gistbench.records import Signal
 
 if TYPE_CHECKING:
     from harness import KeptTask
     from harness.results.summary import MetricResult
-    from harness_gistbench.records import Options as Settings
+    from harness_gistbench.records import Options
 
 Threshold: TypeAlias = Literal[
     "min_explicit_positive",
@@ -51,6 +50,7 @@ NEEDS: dict[Threshold, frozenset[Signal]] = {
 """The six numbers, each with the signals that a dataset must have for it to matter."""
 
 SCORES = ("ig_f1", "is")
+MEDIAN, RANK = "median", "rank"
 NOT_ASKED_TITLE = "users without IS, for the retrieval was not asked"
 STATED = (
     "the prompts stated the numbers that were asked with: had they stated others, the models might "
@@ -66,8 +66,8 @@ NOT_ASKED_NOTE = (
 )
 
 
-class Options(ComparisonOptions, frozen=True, kw_only=True):
-    """What may be asked of the analysis."""
+class ThresholdOptions(ComparisonOptions, frozen=True, kw_only=True):
+    """How far the numbers are varied, and which of them."""
 
     steps: Annotated[
         int, msgspec.Meta(ge=1, le=10, description="how far to go to either side of a number")
@@ -79,38 +79,43 @@ class Options(ComparisonOptions, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """One number changed, and what the models' scores are under it."""
+    """One number changed, and the scores of each model under it."""
 
     threshold: Threshold
     value: int
     stated: bool
     found: Found
 
-    def scores(self, name: str) -> dict[str, float | None]:
-        """Each model's median in %; None where it is not shown."""
-        return {model: percent(of[name].value) for model, of in self.found.items()}
-
-    def ranks(self, name: str) -> dict[str, int | None]:
-        """Each model's rank by that score."""
-        scores = self.scores(name)
-        known = [score for score in scores.values() if score is not None]
+    def numbers(self) -> dict[tuple[str, str], dict[str, float | None]]:
+        """By kind and score, each model's number; None where its score is not shown."""
+        scores = {
+            name: {model: percent(of[name].value) for model, of in self.found.items()}
+            for name in SCORES
+        }
+        not_asked = {model: of["is"].missing.get(NOT_ASKED, 0) for model, of in self.found.items()}
         return {
-            model: None if score is None else 1 + sum(other > score for other in known)
-            for model, score in scores.items()
+            **{(MEDIAN, name): of_models for name, of_models in scores.items()},
+            **{(RANK, name): ranks(of_models) for name, of_models in scores.items()},
+            (NOT_ASKED_TITLE, "is"): {**not_asked},
         }
 
-    def not_asked(self) -> dict[str, int]:
-        """How many users of each model have no IS because the retrieval was not asked."""
-        return {model: of["is"].missing.get(NOT_ASKED, 0) for model, of in self.found.items()}
+
+def ranks(scores: Mapping[str, float | None]) -> dict[str, float | None]:
+    """Each model's rank by its score."""
+    known = [score for score in scores.values() if score is not None]
+    return {
+        model: None if score is None else 1 + sum(other > score for other in known)
+        for model, score in scores.items()
+    }
 
 
-def run(tasks: Sequence[KeptTask], options: Options) -> Report:
+def run(tasks: Sequence[KeptTask], options: ThresholdOptions) -> Report:
     """Each number varied alone, for every dataset."""
-    runs, left_out = comparable(tasks, options)
+    compared = compare(tasks, options)
     sheets: list[Sheet] = []
     figures: list[Figure] = []
-    notes = [STATED, *oracle_notes(runs), *left_out]
-    for dataset, together in by_dataset(runs).items():
+    notes = [STATED, *compared.oracle_notes(), *compared.notes]
+    for dataset, together in compared.by_dataset().items():
         held = [replace(one, scores=list(one.scores()).copy) for one in together]
         signals = {one for run in held for _, profile in run.profiles() for one in profile.signals}
         settings = []
@@ -119,11 +124,13 @@ def run(tasks: Sequence[KeptTask], options: Options) -> Report:
             if NEEDS[name] <= signals:
                 varied = list(vary(held, name, options.steps, as_stated=found))
                 settings += varied
-                figures += curves(dataset, varied)
+                figures += figures_of(dataset, varied)
             else:
                 notes.append(f"{dataset}: {name} does nothing, for the data has no such signal")
         sheets += tables(dataset, settings)
-    return Report(sheets=(*sheets, people(runs)), figures=tuple(figures), notes=tuple(notes))
+    return Report(
+        sheets=(*sheets, people(compared.runs)), figures=tuple(figures), notes=tuple(notes)
+    )
 
 
 def found_of(runs: Sequence[Run]) -> Found:
@@ -147,73 +154,50 @@ def vary(
         )
 
 
-def changed_to(options: Settings, name: Threshold, value: int) -> Settings:
+def changed_to(options: Options, name: Threshold, value: int) -> Options:
     """The options with one threshold changed."""
     verification = msgspec.structs.replace(options.verification, **{name: value})
     return msgspec.structs.replace(options, verification=verification)
 
 
-def tables(dataset: str, settings: Sequence[Setting]) -> list[Sheet]:
+def tables(dataset: str, settings: Sequence[Setting]) -> Iterator[Sheet]:
     """Scores, ranks and missing retrievals: a row a setting, a column a model."""
-    models = list(settings[0].found) if settings else []
-
-    def table(title: str, cells: Sequence[Mapping[str, float | None]], *notes: str) -> Sheet:
-        return Sheet(
+    numbers = [one.numbers() for one in settings]
+    titles = {
+        **{(MEDIAN, name): (f"{TITLES[name]}, medians in %", NOTES) for name in SCORES},
+        **{(RANK, name): (f"ranks by {TITLES[name]}", ()) for name in SCORES},
+        (NOT_ASKED_TITLE, "is"): (NOT_ASKED_TITLE, (NOT_ASKED_NOTE,)),
+    }
+    for key, (title, notes) in titles.items():
+        yield Sheet(
             title=f"{dataset}: {title}",
-            columns=("threshold", "asked with", *models),
+            columns=("threshold", "asked with", *(settings[0].found if settings else ())),
             rows=tuple(
-                (f"{one.threshold} {one.value}", "yes" if one.stated else "", *of_models.values())
-                for one, of_models in zip(settings, cells, strict=True)
+                (f"{one.threshold} {one.value}", "yes" if one.stated else "", *of[key].values())
+                for one, of in zip(settings, numbers, strict=True)
             ),
             notes=notes,
         )
 
-    return [
-        *(
-            table(f"{TITLES[name]}, medians in %", [one.scores(name) for one in settings], *NOTES)
-            for name in SCORES
-        ),
-        *(
-            table(f"ranks by {TITLES[name]}", [one.ranks(name) for one in settings])
-            for name in SCORES
-        ),
-        table(NOT_ASKED_TITLE, [one.not_asked() for one in settings], NOT_ASKED_NOTE),
-    ]
 
-
-def curves(dataset: str, settings: Sequence[Setting]) -> list[Figure]:
+def figures_of(dataset: str, settings: Sequence[Setting]) -> Iterator[Figure]:
     """Scores and ranks over the values of one number, a curve a model; rank 1 is at the top."""
-    threshold = settings[0].threshold
-    values = [one.value for one in settings]
-    last = len(settings[0].found) + 0.5
-    figures = []
+    threshold, models = settings[0].threshold, list(settings[0].found)
+    numbers = [(one.value, one.numbers()) for one in settings]
     for name in SCORES:
-        score = Axis(label=f"{TITLES[name]} (median), %")
-        rank = Axis(label=f"rank by {TITLES[name]}", low=last, high=0.5)
-        scores = [one.scores(name) for one in settings]
-        ranks = [one.ranks(name) for one in settings]
-        figures += [
-            Figure(
+        for kind, axis in (
+            (MEDIAN, Axis(label=f"{TITLES[name]} (median), %")),
+            (RANK, Axis(label=f"rank by {TITLES[name]}", low=len(models) + 0.5, high=0.5)),
+        ):
+            yield Figure(
                 title=f"{dataset}: {axis.label} by {threshold}",
                 x=Axis(label=threshold),
                 y=axis,
-                marks=tuple(lines(values, cells)),
+                marks=curves(
+                    {
+                        model: [(value, of[kind, name][model]) for value, of in numbers]
+                        for model in models
+                    }
+                ),
                 note=STATED,
             )
-            for axis, cells in ((score, scores), (rank, ranks))
-        ]
-    return figures
-
-
-def lines(values: Sequence[int], cells: Sequence[Mapping[str, float | None]]) -> Iterator[Line]:
-    """A curve a model; values under which it has no number are left out."""
-    for model in cells[0]:
-        points = [
-            (float(value), float(number))
-            for value, of_models in zip(values, cells, strict=True)
-            for number in [of_models[model]]
-            if number is not None
-        ]
-        if points:
-            x, y = zip(*points, strict=True)
-            yield Line(label=model, x=x, y=y)

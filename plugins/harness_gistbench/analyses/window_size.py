@@ -2,33 +2,34 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
-from harness.results.report import Axis, Cell, Figure, Line, Report, Sheet
-from harness_gistbench.analyses.comparing import (
+from harness.results.report import Axis, Figure, Report, Sheet
+from harness_gistbench.analyses.compared_runs import (
     TITLES,
     Run,
+    curves,
+    grouped,
+    mean,
     people,
     percent,
+    published,
     rescored,
     results,
     runs_of,
     withheld,
 )
-from harness_gistbench.published import published_sheet, rows
 
 if TYPE_CHECKING:
     from harness import KeptTask
     from harness.results.summary import MetricResult
 
 
-class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """What may be asked of the analysis."""
+class WindowOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether the paper's table is shown."""
 
     published: Annotated[bool, msgspec.Meta(description="show the paper's numbers below")] = False
 
@@ -44,38 +45,19 @@ NOTES = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Column:
-    """One run of a table."""
-
-    run: Run
-    title: str
-    scores: Mapping[str, MetricResult]
-    interests: float | None
-
-
-def run(tasks: Sequence[KeptTask], options: Options) -> Report:
+def run(tasks: Sequence[KeptTask], options: WindowOptions) -> Report:
     """A table and a figure for each model and dataset, a column a window size."""
     runs = runs_of(tasks)
+    by_size = sorted(runs, key=lambda run: run.options.window)
+    groups = grouped(by_size, lambda run: f"{run.dataset}: {run.task.summary.model} by window size")
     sheets: list[Sheet] = []
     figures: list[Figure] = []
-    for (dataset, model), group in by_dataset_and_model(runs).items():
-        title = f"{dataset}: {model} by window size"
-        columns = columns_of(group)
-        hidden = [line for column in columns for line in withheld(column.run, column.scores)]
-        sheets.append(table(title, columns, (*NOTES, *differing(group), *hidden)))
-        figures.append(figure(title, columns))
-    if options.published:
-        sheets.append(published_sheet(rows.WindowSize))
+    for title, group in groups.items():
+        found = [results(run, scores) for run, scores in rescored(group)]
+        sheets.append(table(title, group, found))
+        figures.append(figure(title, group, found))
+    sheets += published(options, "window_size")
     return Report(sheets=(*sheets, people(runs)), figures=tuple(figures), notes=(OWN_ORACLE,))
-
-
-def by_dataset_and_model(runs: Sequence[Run]) -> dict[tuple[str, str], list[Run]]:
-    """The runs of each model on each dataset, from the smallest window to the largest."""
-    groups = defaultdict(list)
-    for one in sorted(runs, key=lambda one: one.options.window):
-        groups[one.dataset, one.task.summary.model].append(one)
-    return groups
 
 
 def differing(runs: Sequence[Run]) -> list[str]:
@@ -94,65 +76,40 @@ def differing(runs: Sequence[Run]) -> list[str]:
     return lines
 
 
-def columns_of(runs: Sequence[Run]) -> list[Column]:
-    """The columns of a table; runs of the same window are told apart by their names."""
-    times = Counter(one.options.window for one in runs)
-    return [
-        Column(
-            title=f"{window}" if times[window] == 1 else f"{window} ({one.task.run})",
-            run=one,
-            scores=results(one, scores),
-            interests=mean_interests(one),
-        )
-        for one, scores in rescored(runs)
-        for window in [one.options.window]
+def table(title: str, runs: Sequence[Run], found: Sequence[Mapping[str, MetricResult]]) -> Sheet:
+    """A row a score, a column a run; runs of the same window are told apart by their names."""
+    windows = [run.options.window for run in runs]
+    names = [
+        f"{window}" if windows.count(window) == 1 else f"{window} ({run.task.run})"
+        for window, run in zip(windows, runs, strict=True)
     ]
-
-
-def mean_interests(run: Run) -> float | None:
-    """How many interests a user with a readable answer has, on average."""
-    counts = [len(profile.interests) for _, profile in run.profiles()]
-    return sum(counts) / len(counts) if counts else None
-
-
-def table(title: str, columns: Sequence[Column], notes: Sequence[str]) -> Sheet:
-    """A row a score, a column a window size."""
-
-    def of(name: str) -> tuple[Cell, ...]:
-        return tuple(percent(column.scores[name].value) for column in columns)
-
+    interests = (mean(len(profile.interests) for _, profile in run.profiles()) for run in runs)
+    hidden = [line for pair in zip(runs, found, strict=True) for line in withheld(*pair)]
     return Sheet(
         title=title,
-        columns=("engagements a prompt", *(column.title for column in columns)),
+        columns=("engagements a prompt", *names),
         rows=(
-            *((f"{TITLES[name]} %", *of(name)) for name in SHOWN),
-            ("interests a user", *(column.interests for column in columns)),
-            ("users with IG", *(column.scores["ig_f1"].n for column in columns)),
-            ("users with IS", *(column.scores["is"].n for column in columns)),
+            *((f"{TITLES[name]} %", *(percent(of[name].value) for of in found)) for name in SHOWN),
+            ("interests a user", *interests),
+            ("users with IG", *(of["ig_f1"].n for of in found)),
+            ("users with IS", *(of["is"].n for of in found)),
         ),
-        notes=tuple(notes),
+        notes=(*NOTES, *differing(runs), *hidden),
     )
 
 
-def figure(title: str, columns: Sequence[Column]) -> Figure:
+def figure(title: str, runs: Sequence[Run], found: Sequence[Mapping[str, MetricResult]]) -> Figure:
     """A curve a score; sizes where it is not shown are left out."""
-    curves = {
-        name: [
-            (float(column.run.options.window), 100 * value)
-            for column in columns
-            for value in [column.scores[name].value]
-            if value is not None
-        ]
-        for name in SHOWN
-    }
+    pairs = list(zip(runs, found, strict=True))
     return Figure(
         title=title,
         x=Axis(label="engagements a prompt"),
         y=Axis(label="median, %", low=0.0, high=100.0),
-        marks=tuple(
-            Line(label=TITLES[name], x=tuple(x for x, _ in points), y=tuple(y for _, y in points))
-            for name, points in curves.items()
-            if points
+        marks=curves(
+            {
+                TITLES[name]: [(run.options.window, percent(of[name].value)) for run, of in pairs]
+                for name in SHOWN
+            }
         ),
         note=OWN_ORACLE,
     )

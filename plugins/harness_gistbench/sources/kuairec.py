@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from harness_gistbench.log import CODES, Engagements, Log, Texts
-from harness_gistbench.sources.ids import ids
+from harness_gistbench.log_index import CODES, Engagements, Log, Texts
+from harness_gistbench.sources.cells import described, engagements_of
 from harness_gistbench.sources.times import Clock
-from harness_gistbench.sources.wording import described
 
 if TYPE_CHECKING:
     from harness.data import Dataset, Table
@@ -46,23 +45,16 @@ def signal_code(ratio: float) -> int:
 
 
 def _engagements(table: Table) -> Iterator[Engagements]:
-    import numpy as np
-
     clock = Clock(table=table, column="timestamp")
     for batch in table.batches("user_id", "video_id", "watch_ratio", "timestamp"):
-        times, timed = clock.read(batch.columns["timestamp"], first=batch.first)
         ratios = batch.columns["watch_ratio"]
         if min(ratios) < 0:
             place = next(place for place, ratio in enumerate(ratios) if ratio < 0)
             expected = "a share that was watched, 0 or more"
             raise table.bad(batch.first + place, "watch_ratio", ratios[place], expected)
         signals = [signal_code(ratio) for ratio in ratios]
-        yield Engagements(
-            users=ids(table, batch, "user_id"),
-            objects=ids(table, batch, "video_id"),
-            signals=np.array(signals, dtype=np.uint8),
-            times=times,
-            timed=timed,
+        yield engagements_of(
+            table, batch, user="user_id", thing="video_id", signals=signals, clock=clock
         )
 
 

@@ -8,10 +8,9 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from harness.data.sampling import ranks
-from harness_gistbench.log import CODES, Engagements, Log, Texts
-from harness_gistbench.sources.ids import ids
+from harness_gistbench.log_index import CODES, Engagements, Log, Texts
+from harness_gistbench.sources.cells import described, ids
 from harness_gistbench.sources.times import Clock
-from harness_gistbench.sources.wording import described
 
 if TYPE_CHECKING:
     import numpy as np

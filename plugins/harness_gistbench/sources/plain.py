@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from harness_gistbench.log import CODES, Engagements, Log, Texts
-from harness_gistbench.sources.ids import ids
+from harness_gistbench.log_index import CODES, Engagements, Log, Texts
+from harness_gistbench.sources.cells import engagements_of
 from harness_gistbench.sources.times import Clock
 
 if TYPE_CHECKING:
@@ -17,26 +17,15 @@ if TYPE_CHECKING:
 def open_log(dataset: Dataset, _options: Options) -> Log:
     """The log of the table `engagements`; its rows show which signals there are."""
     table = dataset.table("engagements")
-    return Log(
-        engagements=lambda: _engagements(table),
-        texts=lambda: _texts(table),
-        joined=False,
-    )
+    return Log(engagements=lambda: _engagements(table), texts=lambda: _texts(table), joined=False)
 
 
 def _engagements(table: Table) -> Iterator[Engagements]:
-    import numpy as np
-
     clock = Clock(table=table, column="interaction_time")
     for batch in table.batches("user_id", "object_id", "interaction_type", "interaction_time"):
-        columns = batch.columns
-        times, timed = clock.read(columns["interaction_time"], first=batch.first)
-        yield Engagements(
-            users=ids(table, batch, "user_id"),
-            objects=ids(table, batch, "object_id"),
-            signals=np.array([CODES[one] for one in columns["interaction_type"]], dtype=np.uint8),
-            times=times,
-            timed=timed,
+        signals = [CODES[one] for one in batch.columns["interaction_type"]]
+        yield engagements_of(
+            table, batch, user="user_id", thing="object_id", signals=signals, clock=clock
         )
 
 

@@ -19,7 +19,7 @@ from harness import Calls, Failure, Select, Selected, Stage
 from harness.hashing import stable_int
 from harness_gistbench.interests import claimed, folded
 from harness_gistbench.records import Neighbours, Options, Overlapping, PoolSize
-from harness_gistbench.stages.shown import cut
+from harness_gistbench.stages.prompt_text import cut
 from harness_gistbench.stages.taxonomy import EVERYBODY
 
 if TYPE_CHECKING:
@@ -66,7 +66,11 @@ def neighbours(
     elif options.overlap == "texts":
         limit = options.overlap_text_limit
         texts = {one.object: cut(one.text, limit) for one in data.pool}
-        yield from by_user(people, lambda person: others(texts, person))
+
+        def others(person: Person) -> dict[str, str]:
+            return {name: text for name, text in texts.items() if name not in person.own}
+
+        yield from by_user(people, others)
     else:
         yield from by_user(people, lambda person: undecided(person, names, recorded))
 
@@ -91,11 +95,6 @@ def undecided(person: Person, names: list[str], recorded: Recorded) -> dict[str,
         if name not in person.own and found.isdisjoint(person.interests):
             deciding |= found
     return {name: name for name in names if name in deciding}
-
-
-def others(texts: Mapping[str, str], person: Person) -> dict[str, str]:
-    """The texts of the objects that are not the person's own."""
-    return {name: text for name, text in texts.items() if name not in person.own}
 
 
 def by_user(

@@ -12,7 +12,7 @@ from harness import Calls, DataError, Failure, Parsed, Stage
 from harness_gistbench.interests import folded
 from harness_gistbench.parsing import Answer, as_id, meant, read_interests
 from harness_gistbench.records import SIGNALS, Cited, Line, Options, Prediction, Window
-from harness_gistbench.stages.shown import one_line
+from harness_gistbench.stages.prompt_text import one_line
 from harness_gistbench.verification import conditions
 
 if TYPE_CHECKING:

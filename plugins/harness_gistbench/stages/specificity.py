@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import islice
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from harness import FAILURES, Calls, Done, Failure, Select, Selected, Stage
+from harness import FAILURES, Calls, Failure, Select, Selected, Stage
 from harness.chance import drawing, drawn, shuffled
 from harness.hashing import stable_int
-from harness_gistbench.interests import claimed, folded, test_id
-from harness_gistbench.profiles import by_number, taxonomy_of
-from harness_gistbench.records import Evidence, Found, Interest, Options, PoolObject, TestSet
+from harness_gistbench.interests import claimed, folded
+from harness_gistbench.profiles import by_number, kept_evidence, taxonomy_of
+from harness_gistbench.records import Found, Interest, Missing, Options, PoolObject, TestSet
 from harness_gistbench.stages.overlap import recorded_for
-from harness_gistbench.stages.shown import one_line
+from harness_gistbench.stages.prompt_text import one_line
 from harness_gistbench.verification import Conditions, conditions, count, meets
 
 if TYPE_CHECKING:
@@ -58,19 +58,9 @@ def in_verified_categories(
     good = {
         category[number]
         for number, parts in by_number(claims).items()
-        if (kept := kept_of(parts)) is not None and meets(count(kept), rules)
+        if not isinstance(kept := kept_evidence(parts), Missing) and meets(count(kept), rules)
     }
     return [one for one in interests if category[one.number] in good - {None}]
-
-
-def kept_of(parts: Iterable[Record[Any, Any]]) -> list[Evidence] | None:
-    """The evidence that the judge kept of an interest, None where a part has no verdict."""
-    kept = []
-    for record in parts:
-        if not isinstance(record.outcome, Done):
-            return None
-        kept += [record.item.evidence[position] for position in record.outcome.value.positions]
-    return kept
 
 
 class Removed:
@@ -108,10 +98,8 @@ class Removed:
         said = {key for one in about for key in self._said.get(one, ())}
         if self._way == "texts":
             return said
-        return self._that_carry(said | interests)
-
-    def _that_carry(self, interests: set[str]) -> set[str]:
-        return {name for name, found in self._recorded.items() if not found.isdisjoint(interests)}
+        names = said | interests
+        return {name for name, found in self._recorded.items() if not found.isdisjoint(names)}
 
 
 def draw_test_set(
@@ -136,7 +124,7 @@ def draw_test_set(
     objects = shuffled(rng, [*backing, *distractors])
     names = {one.object for one in backing}
     return TestSet(
-        id=test_id(user, interest.number),
+        id=f"{user}/{interest.number}",
         user=user,
         interest=interest.name,
         number=interest.number,

@@ -6,11 +6,11 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from harness import Calls, Classified, Classify, Failure, NoVerdict, Stage
+from harness import Calls, Classify, Failure, NoVerdict, Stage
 from harness.hashing import stable_int
+from harness_gistbench.categories import categories, taxonomy_digest
 from harness_gistbench.interests import folded
 from harness_gistbench.records import Batch, Mapped, Options
-from harness_gistbench.taxonomy import categories, taxonomy_digest
 
 if TYPE_CHECKING:
     from harness import Desk, Records
@@ -56,16 +56,16 @@ async def map_interests(item: Batch, desk: Desk) -> Mapped | Failure:
     What is said is remembered at the end, so that an item that begins anew asks the same.
     """
     memo = desk.memo(taxonomy_digest(item.categories))
-    known = ids_of(memo.known(item.interests))
+    known = dict(memo.known(item.interests))
     remembered = len(known)
     ids = {one.name: one.id for one in item.categories}
     left = tuple(name for name in item.interests if name not in known)
     said, failure = await ask_about(left, tuple(ids), desk)
-    known |= ids_of(memo.keep({name: str(ids[label]) for name, label in said.items()}))
+    known |= memo.keep({name: str(ids[label]) for name, label in said.items()})
     if failure is not None:
         return failure
     return Mapped(
-        categories={name: known[name] for name in item.interests if name in known},
+        categories={name: int(known[name]) for name in item.interests if name in known},
         unmapped=tuple(name for name in item.interests if name not in known),
         remembered=remembered,
     )
@@ -96,22 +96,12 @@ async def ask_about(
             waiting.extend((part, tried) for part in (asked[:half], asked[half:]) if half and part)
             continue
         read += 1
-        said |= named(asked, verdict)
+        pairs = zip(asked, verdict.labels, strict=True)
+        said |= {name: label for name, label in pairs if label is not None}
         left = tuple(name for name in asked if name not in said)
         if left and tried < TRIES:
             waiting.append((left, tried + 1))
     return said, None
-
-
-def ids_of(memorised: Mapping[str, str]) -> dict[str, int]:
-    """What a memo holds, as the ids of categories."""
-    return {name: int(id) for name, id in memorised.items()}
-
-
-def named(interests: tuple[str, ...], verdict: Classified) -> dict[str, str]:
-    """The label of each interest that was given one."""
-    pairs = zip(interests, verdict.labels, strict=True)
-    return {interest: label for interest, label in pairs if label is not None}
 
 
 TAXONOMY = Stage(

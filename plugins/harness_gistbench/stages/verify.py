@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from harness import Calls, Failure, Select, Selected, Stage
-from harness_gistbench.interests import claim_id, merged
+from harness_gistbench.interests import merged
 from harness_gistbench.records import Claim, Kept, Options
-from harness_gistbench.stages.shown import cut, one_line
+from harness_gistbench.stages.prompt_text import cut, one_line
 
 if TYPE_CHECKING:
     from harness import Desk, Records
@@ -28,7 +28,7 @@ def claims(
             starts = range(0, len(interest.evidence), size) or (0,)
             for part, start in enumerate(starts, start=1):
                 yield Claim(
-                    id=claim_id(user, interest.number, part),
+                    id=f"{user}/{interest.number}/{part}",
                     user=user,
                     interest=interest.name,
                     number=interest.number,

@@ -57,11 +57,7 @@ def from_column(table: Table, column: str, objects: Sequence[str]) -> Clusters:
 
 
 def by_k_means(
-    texts: Sequence[str],
-    *,
-    many: int,
-    seed: int,
-    embed: Callable[[list[str]], Any] | None = None,
+    texts: Sequence[str], *, many: int, seed: int, embed: Callable[[list[str]], Any] | None = None
 ) -> Clusters:
     """Clusters of like texts, numbered in the order in which the texts come to them."""
     import numpy as np

@@ -1,4 +1,4 @@
-"""Cohorts: people who have all engaged with the same clusters."""
+"""Cohorts of people who all engaged with the same clusters, and what is drawn from their pool."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING
 
-from harness.chance import drawn
+from harness.chance import drawn, picked
 from harness.hashing import stable_int
 from harness_gistbench.records import SIGNALS
 from harness_gistbench.synthesis.clusters import NONE
@@ -40,6 +40,18 @@ class Membership:
     people: np.ndarray
     clusters: np.ndarray
     table: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True)
+class Draw:
+    """What was drawn for one synthetic user: numbers of engagements, in a random order.
+
+    `wanted` is how many were meant to be; fewer are drawn where all of the `pooled` are too few.
+    """
+
+    rows: list[int]
+    pooled: int
+    wanted: int
 
 
 def membership(real: Real, clusters: Clusters, settings: Settings) -> Membership:
@@ -124,3 +136,16 @@ def _at_most(people: list[int], settings: Settings, *, number: int) -> tuple[int
         return tuple(people)
     rng = Random(stable_int("cohort", settings.seed, number))
     return tuple(sorted(drawn(rng, people, settings.most_people)))
+
+
+def draw(real: Real, cohort: Cohort, settings: Settings, *, number: int) -> Draw:
+    """Engagements for the synthetic user of a cohort, none of them twice.
+
+    How many is the length of one of its people's histories, times the factor.
+    """
+    rng = Random(stable_int("synthetic", settings.seed, number))
+    spans = [(int(real.starts[one]), int(real.starts[one + 1])) for one in cohort.people]
+    first, last = picked(rng, spans)
+    wanted = max(1, round((last - first) * settings.factor))
+    pool = [row for start, end in spans for row in range(start, end)]
+    return Draw(rows=drawn(rng, pool, wanted), pooled=len(pool), wanted=wanted)

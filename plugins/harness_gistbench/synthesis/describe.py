@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
@@ -11,19 +10,16 @@ from msgspec import Meta
 from harness.data.sampling import ranks
 from harness.errors import DataError
 from harness.results.report import Axis, Bars, Figure, Report, Sheet
-from harness_gistbench.records import SIGNALS
-from harness_gistbench.sources.load import open_log
-from harness_gistbench.survey import survey
-from harness_gistbench.synthesis.distributions import QUANTILES, densities, spread
-from harness_gistbench.synthesis.opening import PLAIN, opened, task_options
-from harness_gistbench.synthesis.validation import name
+from harness_gistbench.log_index import index_log, signal_counts
+from harness_gistbench.sources import open_log
+from harness_gistbench.synthesis.reading import PLAIN, opened, task_options
+from harness_gistbench.synthesis.validation import densities, name, spread_sheet
 
 if TYPE_CHECKING:
     import numpy as np
 
     from harness.results.report import Cell
-    from harness_gistbench.log import Log
-    from harness_gistbench.survey import Survey
+    from harness_gistbench.log_index import Log, LogIndex
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,70 +38,49 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     ] = PLAIN
 
 
-@dataclass(frozen=True, kw_only=True)
-class Described:
-    """What was counted.
-
-    `counts` has a row a user and a column a signal; users of whom nothing is left are not in it.
-    `users_of` is of each object how many users engaged with it. `characters` and `words` are of the
-    text of each object.
-    """
-
-    seen: Survey
-    counts: np.ndarray
-    users_of: np.ndarray
-    characters: np.ndarray
-    words: np.ndarray
-
-
 def run(options: Options) -> Report:
-    """What the data of a task holds, the whole of it, whomever a run would choose."""
-    task, task_settings = task_options(options.task)
-    dataset = opened(task, options.data)
-    log = open_log(dataset, task_settings)
-    found = counted(log)
-    people = found.counts.sum(axis=1)
-    return Report(
-        sheets=(
-            overview(found, least=task_settings.min_engagements, task=task.name),
-            by_signal(found.counts),
-            spreads(found, people),
-        ),
-        figures=(
-            signal_bars(found.counts),
-            densities("Lengths of histories", "engagements a user", {"users": people}),
-            densities(
-                "Lengths of texts", "characters of an object's text", {"objects": found.characters}
-            ),
-        ),
-    )
+    """What the data of a task holds, the whole of it, whomever a run would choose.
 
-
-def counted(log: Log) -> Described:
-    """The numbers of a log; 12 bytes are held for each engagement."""
+    12 bytes are held for each engagement.
+    """
     import numpy as np
 
-    seen = survey(log, seed=0, pool=1)
-    kept = [(rows.users, rows.objects, rows.signals) for rows in seen.rows.read()]
+    task, task_settings = task_options(options.task)
+    log = open_log(opened(task, options.data), task_settings)
+    index = index_log(log, seed=0, pool=1)
+    kept = [(rows.users, rows.objects, rows.signals) for rows in index.rows.read()]
     users, hashes, signals = (np.concatenate(parts) for parts in zip(*kept, strict=True))
-    many = len(SIGNALS)
     if not len(users):
         raise DataError(
             "no engagement is left to describe",
-            found=f"{seen.unrated} without a rating, {seen.unknown} with objects without a text",
+            found=f"{index.unrated} without a rating, {index.unknown} with objects without a text",
         )
-    cells = users.astype(np.int64) * many + signals
-    counts = np.bincount(cells, minlength=len(seen.users) * many).reshape(-1, many)
+    counts = signal_counts(users, signals, many=len(index.users))
+    counts = counts[counts.any(axis=1)]
+    people = counts.sum(axis=1)
     objects, numbers = np.unique(hashes, return_inverse=True)
-    pairs = np.unique(numbers * len(seen.users) + users)
-    users_of = np.bincount(pairs // len(seen.users), minlength=len(objects))
+    pairs = np.unique(numbers * len(index.users) + users)
+    users_of = np.bincount(pairs // len(index.users), minlength=len(objects))
     characters, words = text_sizes(log, objects)
-    return Described(
-        seen=seen,
-        counts=counts[counts.any(axis=1)],
-        users_of=users_of,
-        characters=characters,
-        words=words,
+    spreads = {
+        "engagements a user": people,
+        "users an object": users_of,
+        "characters a text": characters,
+        "words a text": words,
+    }
+    return Report(
+        sheets=(
+            overview(index, people, users_of, least=task_settings.min_engagements, task=task.name),
+            by_signal(counts),
+            spread_sheet("Lengths", "of", spreads),
+        ),
+        figures=(
+            signal_bars(counts),
+            densities("Lengths of histories", "engagements a user", {"users": people}),
+            densities(
+                "Lengths of texts", "characters of an object's text", {"objects": characters}
+            ),
+        ),
     )
 
 
@@ -127,22 +102,22 @@ def text_sizes(log: Log, objects: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return sizes[:, 0], sizes[:, 1]
 
 
-def overview(found: Described, *, least: int, task: str) -> Sheet:
-    """The numbers of everything."""
-    people = found.counts.sum(axis=1)
+def overview(
+    index: LogIndex, people: np.ndarray, users_of: np.ndarray, *, least: int, task: str
+) -> Sheet:
+    """The numbers of everything: engagements by person, and users by object."""
     few = int((people < least).sum())
-    seen = found.seen
     rows: tuple[tuple[Cell, ...], ...] = (
         ("users", len(people)),
         ("engagements", int(people.sum())),
-        ("objects", len(found.users_of)),
-        ("objects of more than one user", int((found.users_of > 1).sum())),
+        ("objects", len(users_of)),
+        ("objects of more than one user", int((users_of > 1).sum())),
         (f"users with fewer than {least} engagements", few),
         (f"users with fewer than {least} engagements, %", 100 * few / len(people)),
-        ("engagements without a time", seen.untimed),
-        ("left out: engagements without a rating", seen.unrated),
-        ("left out: engagements with objects without a text", seen.unknown),
-        ("left out: users without any other engagement", len(seen.users) - len(people)),
+        ("engagements without a time", index.untimed),
+        ("left out: engagements without a rating", index.unrated),
+        ("left out: engagements with objects without a text", index.unknown),
+        ("left out: users without any other engagement", len(index.users) - len(people)),
     )
     return Sheet(
         title="What the data holds",
@@ -171,17 +146,6 @@ def by_signal(counts: np.ndarray) -> Sheet:
         columns=("type", "engagements", "%", "users with any", "mean a user"),
         rows=rows,
     )
-
-
-def spreads(found: Described, people: np.ndarray) -> Sheet:
-    """How lengths are spread."""
-    rows = (
-        ("engagements a user", *spread(people)),
-        ("users an object", *spread(found.users_of)),
-        ("characters a text", *spread(found.characters)),
-        ("words a text", *spread(found.words)),
-    )
-    return Sheet(title="Lengths", columns=("", "of", "mean", *QUANTILES), rows=rows)
 
 
 def signal_bars(counts: np.ndarray) -> Figure:

@@ -1,9 +1,9 @@
-"""The part of a log that synthetic users are made of, in arrays.
+"""A log opened as a run of its task would open it, and the part that synthetic users are made of.
 
 The log is read twice, first to find the window. Of the engagements in it some 20 bytes each are
-held, about four times as much while they are put in order, and each distinct user id and object id
-once. Nothing depends on the order of the file: users and objects are numbered in the order of their
-names, and engagements are ordered by user, time, object and signal.
+held in arrays, about four times as much while they are put in order, and each distinct user id and
+object id once. Nothing depends on the order of the file: users and objects are numbered in the
+order of their names, and engagements are ordered by user, time, object and signal.
 """
 
 from __future__ import annotations
@@ -12,10 +12,23 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import msgspec
+
+from harness.errors import UsageError
+from harness_gistbench.records import Options
+
 if TYPE_CHECKING:
     import numpy as np
 
-    from harness_gistbench.log import Engagements, Log
+    from harness import Dataset
+    from harness.tasks.task import Task
+    from harness_gistbench.log_index import Engagements, Log
+
+PLAIN = "gist_synthetic"
+"""The task whose data is in the plain schema."""
+
+TABLE = "engagements"
+"""The one table of that schema."""
 
 SECONDS_A_DAY = 86_400
 TICKS = {"seconds": 1, "milliseconds": 1_000, "microseconds": 1_000_000}
@@ -66,7 +79,49 @@ class Window:
 
         if self.after is None or batch.times is None:
             return np.full(len(batch.users), self.after is None)
-        return has_time(batch) & (batch.times > self.after)
+        return batch.has_time() & (batch.times > self.after)
+
+
+def task_options(name: str) -> tuple[Task, Options]:
+    """The task of that name with its options; refused where it is none of this benchmark."""
+    from harness.plugin_manager import load_plugins
+    from harness.tasks.catalogue import Catalogue
+    from harness.tasks.options import typed_options
+
+    tasks = Catalogue(load_plugins()).select([name]).tasks
+    if len(tasks) != 1 or tasks[0].benchmark != "gistbench":
+        raise UsageError(
+            "this is not one task of GISTBench",
+            where="--task",
+            found=name,
+            expected="one such as gist_synthetic; `harness tasks gist` lists them",
+        )
+    return tasks[0], typed_options(tasks[0], Options)
+
+
+def opened(task: Task, data: str | None, *, optional: str | None = None) -> Dataset:
+    """The data of a task, of the hub where none is named.
+
+    `optional` is one more column of the plain schema, whose cells may be empty.
+    """
+    from harness.data import open_dataset
+    from harness.plugin_manager import load_plugins
+    from harness.tasks.task import Column
+
+    spec = task.data
+    if optional is not None and optional not in spec.tables[TABLE].columns:
+        table = spec.tables[TABLE]
+        columns = {**table.columns, optional: Column(type="string", required=False)}
+        wider = msgspec.structs.replace(table, columns=columns)
+        spec = msgspec.structs.replace(spec, tables={**spec.tables, TABLE: wider})
+    return open_dataset(
+        spec,
+        data=data,
+        limit=None,
+        seed=0,
+        package=load_plugins().package_of("gistbench"),
+        task=task.name,
+    )
 
 
 def window(log: Log, *, days: int, unit: str) -> Window:
@@ -74,7 +129,7 @@ def window(log: Log, *, days: int, unit: str) -> Window:
     total = untimed = 0
     ends: list[float] = []
     for batch in log.engagements():
-        timed = has_time(batch)
+        timed = batch.has_time()
         total += len(timed)
         untimed += int((~timed).sum())
         if batch.times is not None and timed.any():
@@ -98,14 +153,8 @@ def read(log: Log, *, days: int, unit: str) -> Real:
     for batch in log.engagements():
         kept = np.flatnonzero(chosen.holds(batch))
         time = np.zeros(len(kept), dtype=np.int64) if batch.times is None else batch.times[kept]
-        parts.append(
-            (
-                _numbers(batch.users, kept, users),
-                _numbers(batch.objects, kept, objects),
-                batch.signals[kept],
-                time,
-            )
-        )
+        numbers = _numbers(batch.users, kept, users), _numbers(batch.objects, kept, objects)
+        parts.append((*numbers, batch.signals[kept], time))
     user, thing, signal, time = (np.concatenate(part) for part in zip(*parts, strict=True))
     del parts
     user_names, user = _by_name(users, user)
@@ -122,15 +171,6 @@ def read(log: Log, *, days: int, unit: str) -> Real:
         untimed=chosen.untimed,
         unit=chosen.unit,
     )
-
-
-def has_time(batch: Engagements) -> np.ndarray:
-    """Which engagements have a time."""
-    import numpy as np
-
-    if batch.timed is not None:
-        return batch.timed
-    return np.full(len(batch.users), batch.times is not None)
 
 
 def texts_of(log: Log, names: Iterable[str]) -> dict[str, str]:

@@ -1,34 +1,63 @@
-"""Builds synthetic users: clusters, cohorts, pooled histories, drawn engagements, validation."""
+"""Builds synthetic users: clusters, cohorts, pooled histories, drawn engagements, validation.
+
+What was done is told to people as tables and written for programs as a JSON value. Neither names a
+real user or object.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from harness.errors import DataError
-from harness.results.report import Report
-from harness_gistbench.log import CODES
+from harness.results.report import Report, Sheet
+from harness.results.tool_report import settings_without, write_json
+from harness_gistbench.log_index import signal_counts
 from harness_gistbench.records import SIGNALS
-from harness_gistbench.sources.load import open_log
+from harness_gistbench.sources import open_log
 from harness_gistbench.synthesis import validation
-from harness_gistbench.synthesis.account import Made, account, notes, summary
 from harness_gistbench.synthesis.clusters import Clusters, by_k_means, from_column
-from harness_gistbench.synthesis.cohorts import Cohort, cohorts, membership
-from harness_gistbench.synthesis.drawing import Row, draw, rows_of
-from harness_gistbench.synthesis.filtering import Filter
-from harness_gistbench.synthesis.hooks import named_function
-from harness_gistbench.synthesis.opening import PLAIN, TABLE, opened, task_options
-from harness_gistbench.synthesis.reading import Real, read, texts_of
-from harness_gistbench.synthesis.writing import RECORD, data_file, refuse_full, write, write_record
+from harness_gistbench.synthesis.cohorts import Cohort, Draw, cohorts, draw, membership
+from harness_gistbench.synthesis.reading import (
+    PLAIN,
+    TABLE,
+    Real,
+    opened,
+    read,
+    task_options,
+    texts_of,
+)
+from harness_gistbench.synthesis.settings import Settings, named_function
+from harness_gistbench.synthesis.writing import RECORD, Filter, Row, refuse_full, rows_of, write
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from harness import Dataset
-    from harness_gistbench.log import Log
-    from harness_gistbench.synthesis.settings import Settings
+    from harness_gistbench.log_index import Log
+
+USUAL_LEAST = 10
+"""The people a cohort of the published data has at least."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Made:
+    """Everything that synthetic users were made of."""
+
+    real: Real
+    clusters: Clusters
+    cohorts: Sequence[Cohort]
+    draws: Sequence[Draw]
+    filtered: Filter
+
+    @property
+    def people(self) -> int:
+        """The people in cohorts."""
+        return sum(len(one.people) for one in self.cohorts)
 
 
 def run(settings: Settings) -> Report:
@@ -53,10 +82,9 @@ def run(settings: Settings) -> Report:
     texts = texts_of(log, (real.objects[thing] for thing in drawn_objects))
     counts: list[list[int]] = []
     users = made.filtered.through_all(rows_of(draws, real, texts, settings))
-    file = data_file(settings.out, settings.format)
+    file = settings.out / f"engagements.{settings.format}"
     write(file, counted(users, counts))
-    record = msgspec.json.format(msgspec.json.encode(account(made, dataset, settings)), indent=2)
-    write_record(settings.out / RECORD, record + b"\n")
+    write_json(settings.out / RECORD, account(made, dataset, settings), option="--out")
     return report(made, counts, settings, written=str(file))
 
 
@@ -99,10 +127,8 @@ def form(real: Real, clusters: Clusters, settings: Settings) -> list[Cohort]:
 def counted(users: Iterable[list[Row]], counts: list[list[int]]) -> Iterator[list[Row]]:
     """The same rows; for each user the engagements of each signal are put into `counts`."""
     for rows in users:
-        numbers = [0] * len(SIGNALS)
-        for row in rows:
-            numbers[CODES[row.signal]] += 1
-        counts.append(numbers)
+        signals = [row.signal for row in rows]
+        counts.append([signals.count(signal) for signal in SIGNALS])
         yield rows
 
 
@@ -110,9 +136,9 @@ def report(made: Made, counts: list[list[int]], settings: Settings, *, written: 
     """What was built, and how it compares to the people behind it."""
     import numpy as np
 
-    compared = validation.Comparison(
-        synthetic=np.array(counts), real=real_counts(made.real, made.cohorts)
-    )
+    people = [one for cohort in made.cohorts for one in cohort.people]
+    real = signal_counts(made.real.user, made.real.signal, many=len(made.real.users))[people]
+    compared = validation.Comparison(synthetic=np.array(counts), real=real)
     return Report(
         sheets=(
             summary(made),
@@ -125,13 +151,86 @@ def report(made: Made, counts: list[list[int]], settings: Settings, *, written: 
     )
 
 
-def real_counts(real: Real, formed: Iterable[Cohort]) -> np.ndarray:
-    """The engagements of each signal of each person in a cohort."""
-    import numpy as np
-
-    many = len(SIGNALS)
-    cells = np.bincount(
-        real.user.astype(np.int64) * many + real.signal, minlength=len(real.users) * many
+def summary(made: Made) -> Sheet:
+    """What came in and what went out, in numbers."""
+    sizes = [len(one.people) for one in made.cohorts]
+    filtered = made.filtered
+    rows = (
+        ("engagements in the log", made.real.total),
+        ("engagements in the window", len(made.real.signal)),
+        ("people in the window", len(made.real.users)),
+        (f"clusters, by {made.clusters.method}", len(made.clusters.names)),
+        ("cohorts, one synthetic user each", len(sizes)),
+        ("people in cohorts", made.people),
+        ("people of a cohort, least", min(sizes)),
+        ("people of a cohort, median", float(median(sizes))),
+        ("people of a cohort, most", max(sizes)),
+        ("engagements pooled", sum(one.pooled for one in made.draws)),
+        ("engagements drawn", filtered.rows),
+        ("engagements dropped by the filter", filtered.dropped),
+        ("engagements replaced by the filter", filtered.replaced),
+        ("engagements written", filtered.rows - filtered.dropped),
     )
-    people = [one for cohort in formed for one in cohort.people]
-    return cells.reshape(-1, many)[people]
+    return Sheet(title="Synthetic users", columns=("", "number"), rows=rows)
+
+
+def notes(made: Made, settings: Settings) -> tuple[str, ...]:
+    """What a reader must know before the numbers."""
+    said = []
+    if made.real.unit is None:
+        said.append("no engagement has a time: all of the log is in the window")
+    elif made.real.untimed:
+        said.append(f"{made.real.untimed} engagements have no time and were left out")
+    if short := sum(len(one.rows) < one.wanted for one in made.draws):
+        said.append(
+            f"{short} synthetic users are shorter than they were meant to be: all of their "
+            "cohort's engagements were drawn"
+        )
+    if settings.least_people < USUAL_LEAST:
+        said.append(
+            f"cohorts of fewer than {USUAL_LEAST} people hide who is behind them less well than "
+            "those of the published data"
+        )
+    if made.filtered.function is None:
+        said.append("no --filter was given: texts are written as they stand in the log")
+    return tuple(said)
+
+
+def account(made: Made, dataset: Dataset, settings: Settings) -> dict[str, Any]:
+    """The same and more as a JSON value; of files it has names and hashes, not where they lie."""
+    files = next(iter(dataset.describe()["tables"].values()))["files"]
+    return {
+        "log": {
+            "files": [{**one, "file": Path(one["file"]).name} for one in files],
+            "engagements": made.real.total,
+            "in_window": len(made.real.signal),
+            "people_in_window": len(made.real.users),
+            "without_time": made.real.untimed,
+            "time_unit": made.real.unit,
+        },
+        "settings": settings_without(settings, "log", "out"),
+        "clusters": {
+            "method": made.clusters.method,
+            "number": len(made.clusters.names),
+            "libraries": {name: version(name) for name in made.clusters.libraries},
+        },
+        "people_in_cohorts": made.people,
+        "synthetic_users": [
+            {
+                "user_id": str(number),
+                "people": len(cohort.people),
+                "clusters": [made.clusters.names[one] for one in cohort.clusters],
+                "pooled": one.pooled,
+                "wanted": one.wanted,
+                "drawn": len(one.rows),
+            }
+            for number, (cohort, one) in enumerate(
+                zip(made.cohorts, made.draws, strict=True), start=1
+            )
+        ],
+        "filter": {
+            "rows": made.filtered.rows,
+            "dropped": made.filtered.dropped,
+            "replaced": made.filtered.replaced,
+        },
+    }

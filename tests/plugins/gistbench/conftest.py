@@ -166,8 +166,7 @@ def kept(tmp_path):
 
 
 def _scored(user, found, options, signals):
-    from harness_gistbench.formulas import verified_categories
-    from harness_gistbench.metrics import COLUMNS, scored_against
+    from harness_gistbench.metrics import COLUMNS, scored_against, verified_categories
     from harness_gistbench.records import Profile
 
     if isinstance(found, str):

@@ -1,7 +1,9 @@
 """How much of the taxonomy is reached, and how unevenly."""
 
 import pytest
-from harness_gistbench.analyses import concentration, coverage
+from harness_gistbench.analyses import coverage
+from harness_gistbench.analyses.compared_runs import TableOptions
+from harness_gistbench.analyses.coverage import CoverageOptions
 from harness_gistbench.records import Options as Settings
 
 from harness import HarnessError
@@ -32,7 +34,7 @@ def runs(kept, judged, taxonomy):
 
 
 def test_models_are_counted_over_all_datasets_in_distinct_interests(runs):
-    sheet = coverage.run(runs, coverage.Options()).sheets[0]
+    sheet = coverage.coverage(runs, CoverageOptions()).sheets[0]
     assert sheet.columns == (
         *("model", "distinct interests", "categories", "% of 8", "unmapped interests"),
     )
@@ -40,14 +42,14 @@ def test_models_are_counted_over_all_datasets_in_distinct_interests(runs):
 
 
 def test_one_model_is_held_against_all_by_dataset(runs):
-    sheet = coverage.run(runs, coverage.Options()).sheets[1]
+    sheet = coverage.coverage(runs, CoverageOptions()).sheets[1]
     assert sheet.title == "Categories by dataset: wide and all models"
     assert sheet.columns == ("dataset", "alone", "alone % of 8", "all", "all % of 8", "gain")
     assert sheet.rows == (("synthetic", 3, 37.5, 4, 50.0, 1), ("mind", 1, 12.5, 1, 12.5, 0))
 
 
 def test_the_model_held_against_all_may_be_chosen(runs):
-    sheet = coverage.run(runs, coverage.Options(model="narrow")).sheets[1]
+    sheet = coverage.coverage(runs, CoverageOptions(model="narrow")).sheets[1]
     assert sheet.rows == (
         ("synthetic", 2, 25.0, 4, 50.0, 2),
         ("mind", None, None, 1, 12.5, None),
@@ -56,13 +58,13 @@ def test_the_model_held_against_all_may_be_chosen(runs):
 
 def test_a_model_that_is_not_there_is_told_with_those_that_are(runs):
     with pytest.raises(HarnessError) as error:
-        coverage.run(runs, coverage.Options(model="narow"))
+        coverage.coverage(runs, CoverageOptions(model="narow"))
     assert "wide, narrow" in str(error.value)
     assert "did you mean 'narrow'?" in str(error.value)
 
 
 def test_bars_stand_under_the_line_of_the_whole_taxonomy(runs):
-    models, alone, together = coverage.run(runs, coverage.Options()).figures
+    models, alone, together = coverage.coverage(runs, CoverageOptions()).figures
     assert models.marks == (
         Bars(label="categories", names=("wide", "narrow"), values=(4.0, 2.0)),
         Rule(label="all 8", at=8.0),
@@ -77,11 +79,13 @@ def test_runs_of_different_taxonomies_are_no_table(kept, taxonomy):
         kept("first", {"u1": ()}, dataset="gist_mind"),
     ]
     with pytest.raises(HarnessError, match="different taxonomies"):
-        coverage.run(tasks, coverage.Options())
+        coverage.coverage(tasks, CoverageOptions())
 
 
 def test_the_bundled_taxonomy_has_325_categories(kept, judged):
-    sheet = coverage.run([kept("first", {"u1": (judged("x", 7),)})], coverage.Options()).sheets[0]
+    sheet = coverage.coverage([kept("first", {"u1": (judged("x", 7),)})], CoverageOptions()).sheets[
+        0
+    ]
     assert sheet.columns[3] == "% of 325"
     assert sheet.rows == (("first", 1, 1, pytest.approx(100 / 325), 0),)
 
@@ -90,9 +94,9 @@ def test_the_share_of_categories_that_hold_most_interests(kept, judged, taxonomy
     # Ten interests in four of eight categories: 5, 3, 1, 1.
     counts = {1: 5, 2: 3, 3: 1, 4: 1}
     named = tuple(judged(f"{id} {n}", id) for id, many in counts.items() for n in range(many))
-    sheet = concentration.run(
+    sheet = coverage.concentration(
         [kept("first", {"u1": (*named, judged("odd", None))}, options=taxonomy)],
-        concentration.Options(),
+        TableOptions(),
     ).sheets[0]
     assert sheet.columns == (
         *("model", "interests", "% holding 50 %", "% holding 80 %", "% holding 90 %", "Gini"),
@@ -107,25 +111,25 @@ def test_the_share_of_categories_that_hold_most_interests(kept, judged, taxonomy
     [((4, 3, 2, 1), 4, 0.25), ((4,), 4, 0.75), ((2, 2, 2, 2), 4, 0.0), ((3, 1), 2, 0.25)],
 )
 def test_gini_coefficients(counts, size, gini):
-    assert concentration.gini(counts, size) == pytest.approx(gini)
+    assert coverage.gini(counts, size) == pytest.approx(gini)
 
 
 def test_the_curve_is_cumulated_from_the_largest_category(kept, judged, taxonomy):
     named = (judged("a", 1), judged("b", 1), judged("c", 1), judged("d", 2))
-    [figure] = concentration.run(
-        [kept("first", {"u1": named}, options=taxonomy)], concentration.Options()
+    [figure] = coverage.concentration(
+        [kept("first", {"u1": named}, options=taxonomy)], TableOptions()
     ).figures
     [curve] = figure.marks
     assert (curve.x, curve.y) == ((0.0, 12.5, 25.0), (0.0, 75.0, 100.0))
 
 
 def test_all_models_together_are_a_row_of_their_own(runs):
-    rows = concentration.run(runs, concentration.Options()).sheets[0].rows
+    rows = coverage.concentration(runs, TableOptions()).sheets[0].rows
     assert [(row[0], row[1]) for row in rows] == [("wide", 5), ("narrow", 2), ("all models", 7)]
 
 
 def test_nothing_named_has_no_concentration(kept, taxonomy):
-    [sheet, _] = concentration.run(
-        [kept("first", {"u1": ()}, options=taxonomy)], concentration.Options()
+    [sheet, _] = coverage.concentration(
+        [kept("first", {"u1": ()}, options=taxonomy)], TableOptions()
     ).sheets
     assert sheet.rows == (("first", 0, None, None, None, None),)

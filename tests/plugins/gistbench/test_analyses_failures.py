@@ -1,7 +1,7 @@
 """Why interests were not verified."""
 
-from harness_gistbench.analyses.comparing import Run
-from harness_gistbench.analyses.failure_modes import Options, row, run, tally
+from harness_gistbench.analyses.compared_runs import Run, TableOptions
+from harness_gistbench.analyses.failure_modes import row, run, tally
 from harness_gistbench.records import SIGNALS, Counts, Judged, Profile, Verification
 from harness_gistbench.records import Options as Settings
 from hypothesis import given
@@ -24,7 +24,7 @@ def test_each_mode_is_a_share_of_all_unverified_interests(kept, judged):
             judged("pots", None),  # short of both
         ),
     }
-    sheet, people = run([kept("first", found)], Options()).sheets
+    sheet, people = run([kept("first", found)], TableOptions()).sheets
     assert sheet.columns == (
         "model",
         "interests",
@@ -52,7 +52,7 @@ def test_a_dataset_without_a_signal_is_not_short_of_it(kept, judged):
         ),
         kept("first", videos, dataset="gist_synthetic"),
     ]
-    pooled, mind, synthetic, _ = run(tasks, Options()).sheets
+    pooled, mind, synthetic, _ = run(tasks, TableOptions()).sheets
     assert pooled.rows == (("first", 4, 0, 4, 25.0, 75.0, 50.0),)
     assert mind.title == "Failure modes, mind"
     assert mind.rows == (("first", 2, 0, 2, None, 50.0, 50.0),)
@@ -64,7 +64,7 @@ def test_the_thresholds_of_the_run_decide(kept, judged):
     strict = Settings(verification=Verification(min_explicit_positive=3, min_implicit_positive=5,
                                                 mixed_implicit_positive=5))  # fmt: skip
     as_usual, stricter = (
-        run([kept("first", found, options=options)], Options()).sheets[0]
+        run([kept("first", found, options=options)], TableOptions()).sheets[0]
         for options in (Settings(), strict)
     )
     assert as_usual.rows == (("first", 1, 0, 0, None, None, None),)
@@ -87,11 +87,11 @@ def test_short_of_a_positive_or_too_negative_is_every_unverified_interest(number
 
 
 def test_the_published_table_stands_below(kept):
-    *_, published, _ = run([kept("first", {"u1": ()})], Options(published=True)).sheets
+    *_, published, _ = run([kept("first", {"u1": ()})], TableOptions(published=True)).sheets
     assert published.rows[0] == ("DeepSeek-R1", 86.7, 99.4, 1.8)
 
 
 def test_users_who_cannot_be_read_are_in_no_share_and_named(kept):
-    sheet, people = run([kept("first", {"u1": "predict/no_json"})], Options()).sheets
+    sheet, people = run([kept("first", {"u1": "predict/no_json"})], TableOptions()).sheets
     assert sheet.rows == (("first", 0, 0, 0, None, None, None),)
     assert people.rows == (("synthetic", "first", 1, 0, 0, "predict/no_json 1"),)

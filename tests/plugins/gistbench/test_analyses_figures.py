@@ -3,7 +3,9 @@
 from itertools import pairwise
 
 import pytest
-from harness_gistbench.analyses import boxes, forest, precision_recall, users
+from harness_gistbench.analyses import scores, users
+from harness_gistbench.analyses.compared_runs import ComparisonOptions
+from harness_gistbench.analyses.scores import ForestOptions
 
 from harness.results.report import Boxes, Line, Points, Rule, Spans
 
@@ -24,7 +26,7 @@ def runs(kept, judged):
 
 
 def test_a_bubble_stands_at_the_medians_and_is_as_large_as_the_categories(runs):
-    report = precision_recall.run(runs, precision_recall.Options())
+    report = scores.precision_recall(runs, ComparisonOptions())
     assert report.sheets[0].rows == (
         ("synthetic", "keen", 50.0, 100.0, pytest.approx(200 / 3), pytest.approx(4 / 3), 3),
         ("synthetic", "shy", 50.0, 25.0, pytest.approx(100 / 3), 1.0, 2),
@@ -38,7 +40,7 @@ def test_a_bubble_stands_at_the_medians_and_is_as_large_as_the_categories(runs):
 
 
 def test_lines_of_equal_f1_pass_where_their_mean_says():
-    line = precision_recall.equal_f1(0.5)
+    line = scores.equal_f1(0.5)
     assert (line.label, line.dashed) == ("F1 0.5", True)
     assert (line.x[0], line.y[0]) == (pytest.approx(1 / 3), pytest.approx(1.0))
     assert (line.x[-1], line.y[-1]) == (pytest.approx(1.0), pytest.approx(1 / 3))
@@ -48,7 +50,7 @@ def test_lines_of_equal_f1_pass_where_their_mean_says():
 
 
 def test_lines_of_equal_f1_are_drawn_smoothly(runs):
-    [figure] = precision_recall.run(runs, precision_recall.Options()).figures
+    [figure] = scores.precision_recall(runs, ComparisonOptions()).figures
     lowest = next(mark for mark in figure.marks if mark.label == "F1 0.1")
     ends = list(zip(lowest.x, lowest.y, strict=True))
     for (x, y), (next_x, next_y) in pairwise(ends):
@@ -57,13 +59,13 @@ def test_lines_of_equal_f1_are_drawn_smoothly(runs):
 
 
 def test_there_are_five_lines_of_equal_f1(runs):
-    [figure] = precision_recall.run(runs, precision_recall.Options()).figures
+    [figure] = scores.precision_recall(runs, ComparisonOptions()).figures
     lines = [mark.label for mark in figure.marks if isinstance(mark, Line)]
     assert lines == ["F1 0.1", "F1 0.2", "F1 0.3", "F1 0.4", "F1 0.5"]
 
 
 def test_every_user_is_a_dot_and_every_model_a_diamond(runs):
-    report = users.run(runs, users.Options())
+    report = users.precision_recall(runs, ComparisonOptions())
     diagonal, *marks = report.figures[0].marks
     assert (diagonal.x, diagonal.y, diagonal.dashed) == ((0.0, 1.0), (0.0, 1.0), True)
     assert marks == [
@@ -86,7 +88,7 @@ def test_every_user_is_a_dot_and_every_model_a_diamond(runs):
 
 
 def test_a_forest_goes_from_the_best_mean_to_the_worst_with_intervals(runs):
-    report = forest.run(runs[::-1], forest.Options())
+    report = scores.forest(runs[::-1], ForestOptions())
     rows = report.sheets[0].rows
     assert [(row[1], row[2], row[5]) for row in rows] == [
         ("keen", pytest.approx(100 * 5 / 9), 3),
@@ -103,7 +105,7 @@ def test_a_forest_goes_from_the_best_mean_to_the_worst_with_intervals(runs):
 
 def test_a_model_of_one_user_has_no_interval_and_that_is_said(kept, judged):
     one = kept("lone", {"u1": (judged("trains", 1, liked=2, found=(1, 2)),)})
-    report = forest.run([one], forest.Options(score="is", statistic="median"))
+    report = scores.forest([one], ForestOptions(score="is", statistic="median"))
     assert report.sheets[0].title == "IS (median), in %"
     assert report.sheets[0].rows == (("synthetic", "lone", 50.0, None, None, 1),)
     assert report.sheets[0].notes[-1] == (
@@ -113,7 +115,7 @@ def test_a_model_of_one_user_has_no_interval_and_that_is_said(kept, judged):
 
 
 def test_boxes_hold_all_users_and_the_line_is_the_median_of_all(runs):
-    report = boxes.run(runs, boxes.Options())
+    report = users.boxes(runs, ComparisonOptions())
     keen, shy, everybody = report.sheets[0].rows
     third = pytest.approx(100 / 3)
     # keen: 0, 2/3, 1; shy: 0, 2/3; all: 0, 0, 2/3, 2/3, 1
@@ -134,12 +136,12 @@ def test_boxes_hold_all_users_and_the_line_is_the_median_of_all(runs):
 
 
 def test_a_model_without_scores_is_in_the_table_and_not_in_the_figure(kept):
-    report = boxes.run([kept("mute", {"u1": "predict/no_json"})], boxes.Options())
+    report = users.boxes([kept("mute", {"u1": "predict/no_json"})], ComparisonOptions())
     assert report.sheets[0].rows[0] == ("synthetic", "mute", 0, *[None] * 6)
     assert report.figures == ()
 
 
 def test_interests_without_a_category_do_not_make_a_bubble_larger(kept, judged):
     named = (judged("trains", 1), judged("night trains", 1), judged("odd", None))
-    report = precision_recall.run([kept("first", {"u1": named})], precision_recall.Options())
+    report = scores.precision_recall([kept("first", {"u1": named})], ComparisonOptions())
     assert report.sheets[0].rows[0][5] == 1.0

@@ -1,7 +1,8 @@
 """How much of the oracle hangs on each model."""
 
 import pytest
-from harness_gistbench.analyses.oracle_stability import Options, run
+from harness_gistbench.analyses.compared_runs import TableOptions
+from harness_gistbench.analyses.oracle_stability import run
 
 
 @pytest.fixture
@@ -22,7 +23,7 @@ def runs(kept, judged):
 
 
 def test_pairs_are_counted_by_how_many_models_verify_them(runs):
-    sheet = run(runs, Options()).sheets[0]
+    sheet = run(runs, TableOptions()).sheets[0]
     assert sheet.columns == ("models verifying", "pairs", "%")
     assert sheet.rows == (
         (1, 5, pytest.approx(500 / 7)),
@@ -33,7 +34,7 @@ def test_pairs_are_counted_by_how_many_models_verify_them(runs):
 
 
 def test_what_would_be_lost_without_each_model(runs):
-    sheet = run(runs, Options()).sheets[1]
+    sheet = run(runs, TableOptions()).sheets[1]
     assert sheet.columns == ("model", "verified", "sole provider", "% of the oracle")
     assert sheet.rows == (
         ("a", 5, 3, pytest.approx(300 / 7)),
@@ -43,7 +44,7 @@ def test_what_would_be_lost_without_each_model(runs):
 
 
 def test_the_two_tables_add_up(runs):
-    agreement, models, _ = run(runs, Options()).sheets
+    agreement, models, _ = run(runs, TableOptions()).sheets
     *counted, total = agreement.rows
     assert sum(row[1] for row in counted) == total[1]
     assert sum(row[0] * row[1] for row in counted) == sum(row[1] for row in models.rows)
@@ -53,7 +54,7 @@ def test_the_two_tables_add_up(runs):
 def test_runs_of_one_model_are_one_provider(runs, kept, judged):
     found = {"u1": (judged("t", 1, liked=2), judged("u", 4, liked=2)), "u2": ()}
     again = kept("a", found, run="another-of-a", label="a another-of-a")
-    agreement, models, _ = run([*runs, again], Options()).sheets
+    agreement, models, _ = run([*runs, again], TableOptions()).sheets
     # The second run of a adds category 4 of u1, and takes no pair from its first.
     assert agreement.rows[:3] == ((1, 6, 75.0), (2, 1, 12.5), (3, 1, 12.5))
     assert agreement.notes == ("a pair is a user and a category; runs: 4, models: 3",)
@@ -62,7 +63,7 @@ def test_runs_of_one_model_are_one_provider(runs, kept, judged):
 
 def test_datasets_have_oracles_of_their_own(runs, kept, judged):
     other = kept("a", {"u1": (judged("x", 1, liked=2),)}, dataset="gist_mind")
-    sheets = run([*runs, other], Options()).sheets
+    sheets = run([*runs, other], TableOptions()).sheets
     assert [sheet.title.partition(":")[0] for sheet in sheets[:4]] == (
         ["synthetic", "synthetic", "mind", "mind"]
     )
@@ -71,12 +72,12 @@ def test_datasets_have_oracles_of_their_own(runs, kept, judged):
 
 
 def test_nothing_verified_is_an_empty_oracle(kept):
-    agreement, models, _ = run([kept("a", {"u1": ()})], Options()).sheets
+    agreement, models, _ = run([kept("a", {"u1": ()})], TableOptions()).sheets
     assert agreement.rows == ((1, 0, None), ("total", 0, None))
     assert models.rows == (("a", 0, 0, None),)
 
 
 def test_the_published_tables_stand_below(kept):
-    sheets = run([kept("a", {"u1": ()})], Options(published=True)).sheets
+    sheets = run([kept("a", {"u1": ()})], TableOptions(published=True)).sheets
     assert sheets[2].rows[0] == (1, 37672, 41.4)
     assert sheets[3].rows[0] == ("GPT-OSS-120B", 60971, 16065, 17.6)

@@ -1,11 +1,13 @@
 """Tables of scores by model and dataset, against what the runs found together."""
 
 import pytest
-from harness_gistbench.analyses import ANALYSES, analysis
-from harness_gistbench.analyses.scores import Options, run
+from harness_gistbench.analyses import ANALYSES
+from harness_gistbench.analyses.compared_runs import TableOptions
+from harness_gistbench.analyses.scores import scores as run
 from harness_gistbench.records import Options as Settings
 
 from harness import HarnessError
+from harness.plugin_manager import load_plugins
 
 
 @pytest.fixture
@@ -43,7 +45,7 @@ def second(kept, judged):
 
 
 def test_scores_are_against_what_all_runs_verified(first, second):
-    groundedness, parts, _ = run([first, second], Options()).sheets
+    groundedness, parts, _ = run([first, second], TableOptions()).sheets
     assert groundedness.columns == ("model", "synthetic IG F1", "synthetic IS")
     # The oracle is 1 and 5 for u1, 3 and 4 for u2. Of `first`, u1 has P = R = F1 = 1/4, and u2 has
     # P = 1, R = 1/2, F1 = 2/3. Of `second`, u1 has 1, 1, 1 and u2 has 1/2, 1/2, 1/2.
@@ -56,7 +58,7 @@ def test_scores_are_against_what_all_runs_verified(first, second):
 
 
 def test_a_run_alone_misses_nothing_and_that_is_said(first):
-    report = run([first], Options())
+    report = run([first], TableOptions())
     # Recall is of the categories that it verified itself: 1/2 for u1 and 1 for u2.
     assert report.sheets[1].rows == (("first", 62.5, 75.0),)
     assert report.notes == (
@@ -72,7 +74,7 @@ def test_models_and_datasets_make_a_table_with_gaps(kept, judged):
         kept("first", found, dataset="gist_mind"),
         kept("second", found, dataset="gist_mind"),
     ]
-    sheet = run(tasks, Options()).sheets[0]
+    sheet = run(tasks, TableOptions()).sheets[0]
     assert sheet.columns == ("model", "synthetic IG F1", "synthetic IS", "mind IG F1", "mind IS")
     assert sheet.rows == (("first", 100.0, 50.0, 100.0, 50.0), ("second", None, None, 100.0, 50.0))
 
@@ -83,7 +85,7 @@ def test_a_model_that_too_few_users_of_can_be_read_has_no_number(kept, judged):
         "u2": "predict/no_json",
         "u3": "predict/truncated",
     }
-    groundedness, _, people = run([kept("first", users)], Options()).sheets
+    groundedness, _, people = run([kept("first", users)], TableOptions()).sheets
     assert groundedness.rows == (("first", None, None),)
     assert groundedness.notes[0] == (
         "first on synthetic: no IG F1, for 1 of 3 units have one, and it is shown from 50% on; "
@@ -97,7 +99,7 @@ def test_a_model_that_too_few_users_of_can_be_read_has_no_number(kept, judged):
 
 def test_runs_that_were_judged_otherwise_are_left_out_by_name(first, second, kept, judged):
     other = kept("third", {"u1": (judged("chess", 7, liked=2, found=(1, 2)),)}, judge="another")
-    report = run([first, second, other], Options())
+    report = run([first, second, other], TableOptions())
     assert [row[0] for row in report.sheets[0].rows] == ["first", "second"]
     assert report.sheets[1].rows[1] == ("second", 75.0, 75.0)
     assert report.notes[-1] == (
@@ -107,7 +109,7 @@ def test_runs_that_were_judged_otherwise_are_left_out_by_name(first, second, kep
 
 def test_force_takes_such_runs_in_and_says_so(first, second, kept, judged):
     other = kept("third", {"u1": (judged("chess", 7, liked=2, found=(1, 2)),)}, judge="another")
-    report = run([first, second, other], Options(force=True))
+    report = run([first, second, other], TableOptions(force=True))
     assert [row[0] for row in report.sheets[0].rows] == ["first", "second", "third"]
     # Category 7 is in the oracle of u1 now: `second` finds 2 of 3, and 1/2 for u2 as before.
     assert report.sheets[1].rows[1] == ("second", 75.0, pytest.approx(100 * (2 / 3 + 1 / 2) / 2))
@@ -119,7 +121,7 @@ def test_force_takes_such_runs_in_and_says_so(first, second, kept, judged):
 def test_runs_with_other_thresholds_are_told_apart(first, second, kept, judged):
     strict = Settings(verification=Settings().verification.__class__(min_explicit_positive=3))
     other = kept("third", {"u1": ()}, options=strict)
-    [*_, note] = run([first, second, other], Options()).notes
+    [*_, note] = run([first, second, other], TableOptions()).notes
     assert "option verification.min_explicit_positive 3 against 2" in note
 
 
@@ -127,12 +129,12 @@ def test_a_model_with_several_runs_has_a_row_for_each(kept):
     again = [
         kept("first", {"u1": ()}, run=name, label=f"first ({name})") for name in ("one", "two")
     ]
-    rows = run(again, Options()).sheets[0].rows
+    rows = run(again, TableOptions()).sheets[0].rows
     assert [row[0] for row in rows] == ["first (one)", "first (two)"]
 
 
 def test_the_published_tables_stand_below_in_the_same_form(first):
-    _, _, scores, parts, _ = run([first], Options(published=True)).sheets
+    _, _, scores, parts, _ = run([first], TableOptions(published=True)).sheets
     assert scores.columns[:3] == ("model", "synthetic IG F1", "synthetic IS")
     assert scores.columns[7] == "amazon music IG F1"
     assert scores.rows[0] == (
@@ -147,12 +149,12 @@ def test_no_run_left_is_an_error_that_says_why(kept, monkeypatch):
 
     monkeypatch.setattr(comparable, "_own_judge", lambda task, _: ("its candidate is the judge",))
     with pytest.raises(HarnessError) as error:
-        run([kept("first", {"u1": ()})], Options())
+        run([kept("first", {"u1": ()})], TableOptions())
     assert "its candidate is the judge" in str(error.value)
 
 
 @pytest.mark.parametrize("name", [*ANALYSES])
 def test_every_analysis_that_is_listed_can_be_made(name):
-    made = analysis(name)
+    made = load_plugins().analysis(name).factory()
     assert (made.name, made.description) == (name, ANALYSES[name][1])
     assert callable(made.run)

@@ -2,7 +2,7 @@
 
 import msgspec
 import pytest
-from harness_gistbench.analyses.thresholds import NOT_ASKED_TITLE, Options, run
+from harness_gistbench.analyses.thresholds import NOT_ASKED_TITLE, ThresholdOptions, run
 
 from harness.results.report import Line
 
@@ -20,7 +20,7 @@ def runs(kept, judged):
 
 
 def explicit(runs, **options):
-    return run(runs, Options(threshold=("min_explicit_positive",), steps=1, **options))
+    return run(runs, ThresholdOptions(threshold=("min_explicit_positive",), steps=1, **options))
 
 
 def sheets(report):
@@ -83,7 +83,7 @@ def test_that_the_prompts_kept_their_numbers_is_said_first_and_beside_every_curv
 
 
 def test_numbers_of_signals_that_the_data_lack_are_not_varied(runs):
-    report = run(runs, Options(steps=1))
+    report = run(runs, ThresholdOptions(steps=1))
     names = [row[0] for row in sheets(report)["IG F1, medians in %"].rows]
     assert names == [
         *("min_explicit_positive 1", "min_explicit_positive 2", "min_explicit_positive 3"),
@@ -99,7 +99,7 @@ def test_numbers_of_signals_that_the_data_lack_are_not_varied(runs):
 
 def test_a_negative_limit_may_go_down_to_none(kept, judged):
     skipped = kept("first", {"u1": (judged("trains", 1, liked=2, skipped=1, found=(1, 3)),)})
-    report = run([skipped], Options(threshold=("max_implicit_negative",), steps=9))
+    report = run([skipped], ThresholdOptions(threshold=("max_implicit_negative",), steps=9))
     rows = sheets(report)["IG F1, medians in %"].rows
     assert [row[0].split()[1] for row in rows] == [str(value) for value in range(13)]
     assert [row[2] for row in rows[:3]] == [0.0, 100.0, 100.0]
@@ -107,16 +107,18 @@ def test_a_negative_limit_may_go_down_to_none(kept, judged):
 
 def test_the_options_can_be_given_as_words():
     given = {"steps": "3", "threshold": ["max_explicit_negative"]}
-    assert msgspec.convert(given, Options, strict=False).threshold == ("max_explicit_negative",)
+    assert msgspec.convert(given, ThresholdOptions, strict=False).threshold == (
+        "max_explicit_negative",
+    )
 
 
 def test_nothing_that_could_be_varied_is_said(kept):
-    report = run([kept("mute", {"u1": "predict/no_json"})], Options())
+    report = run([kept("mute", {"u1": "predict/no_json"})], ThresholdOptions())
     assert report.figures == ()
     assert sheets(report)["IG F1, medians in %"].rows == ()
     assert len([note for note in report.notes if "does nothing" in note]) == 6
 
 
 def test_a_threshold_named_twice_is_varied_once(runs):
-    twice = run(runs, Options(threshold=("min_explicit_positive",) * 2, steps=1))
+    twice = run(runs, ThresholdOptions(threshold=("min_explicit_positive",) * 2, steps=1))
     assert twice == explicit(runs)

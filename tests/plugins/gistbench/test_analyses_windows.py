@@ -1,7 +1,7 @@
 """Scores by the number of engagements in a prompt."""
 
 import pytest
-from harness_gistbench.analyses.window_size import Options, run
+from harness_gistbench.analyses.window_size import WindowOptions, run
 from harness_gistbench.records import Options as Settings
 
 from harness.results.report import Line
@@ -20,7 +20,7 @@ def sizes(kept, judged):
 
 
 def test_sizes_stand_side_by_side_with_an_oracle_of_their_own(sizes):
-    report = run(sizes, Options())
+    report = run(sizes, WindowOptions())
     [note] = report.notes
     assert "an oracle of its own" in note
     sheet = report.sheets[0]
@@ -41,13 +41,13 @@ def test_sizes_stand_side_by_side_with_an_oracle_of_their_own(sizes):
 
 def test_another_model_does_not_enter_the_oracle(sizes, kept, judged):
     other = kept("n", {"u1": (judged("chess", 9, liked=2),)}, options=Settings(window=100))
-    alone, among = run(sizes, Options()), run([*sizes, other], Options())
+    alone, among = run(sizes, WindowOptions()), run([*sizes, other], WindowOptions())
     assert among.sheets[0] == alone.sheets[0]
     assert among.sheets[1].title == "synthetic: n by window size"
 
 
 def test_every_score_is_a_curve_over_the_sizes(sizes):
-    [figure] = run(sizes, Options()).figures
+    [figure] = run(sizes, WindowOptions()).figures
     assert "an oracle of its own" in figure.note
     assert figure.marks == (
         Line(label="IG P", x=(50.0, 100.0), y=(50.0, 100.0)),
@@ -59,24 +59,26 @@ def test_every_score_is_a_curve_over_the_sizes(sizes):
 
 def test_what_differs_beside_the_window_is_named(sizes, kept):
     third = kept("m", {"u1": ()}, run="third", options=Settings(window=150), judge="another")
-    [note] = [note for note in run([*sizes, third], Options()).sheets[0].notes if "third" in note]
+    [note] = [
+        note for note in run([*sizes, third], WindowOptions()).sheets[0].notes if "third" in note
+    ]
     assert note == "third differs from small also in: roles.judge.name another against judge-70b"
 
 
 def test_runs_of_one_size_are_told_apart_by_their_names(sizes, kept):
     again = kept("m", {"u1": ()}, run="again", options=Settings(window=50))
-    sheet = run([*sizes, again], Options()).sheets[0]
+    sheet = run([*sizes, again], WindowOptions()).sheets[0]
     assert sheet.columns == ("engagements a prompt", "50 (small)", "50 (again)", "100")
 
 
 def test_a_size_that_too_few_can_be_read_at_has_no_score(sizes, kept):
     mute = kept("m", {"u1": "predict/no_json"}, run="mute", options=Settings(window=200))
-    report = run([*sizes, mute], Options())
+    report = run([*sizes, mute], WindowOptions())
     assert [row[3] for row in report.sheets[0].rows] == [None, None, None, None, None, 0, 0]
     assert report.figures[0].marks[0].x == (50.0, 100.0)
 
 
 def test_the_published_table_stands_below(sizes):
-    published = run(sizes, Options(published=True)).sheets[1]
+    published = run(sizes, WindowOptions(published=True)).sheets[1]
     assert published.rows[1] == (100, 80.9, 91.0, 85.6, 72.4, 92)
     assert "must not be compared" in published.notes[0]

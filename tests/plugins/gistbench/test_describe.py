@@ -1,10 +1,10 @@
 """What is told of a log, counted by hand."""
 
 import pytest
-from harness_gistbench.synthesis import make_describe
 from harness_gistbench.synthesis.describe import Options, run
 
 from harness.errors import DataError, UsageError
+from harness.plugin_manager import load_plugins
 
 ROWS = """user_id,object_id,object_text,interaction_type,interaction_time
 ann,1,one two three,explicit_positive,1
@@ -105,7 +105,7 @@ def test_only_a_task_of_this_benchmark_is_taken(plain):
 
 
 def test_the_tool_describes_the_bundled_sample():
-    tool = make_describe()
+    tool = load_plugins().data_tool("describe").factory()
     overview, *_ = tool.run(tool.options(data="sample")).sheets
     assert dict(overview.rows)["users"] == 40
     assert dict(overview.rows)["users with fewer than 100 engagements"] == 0

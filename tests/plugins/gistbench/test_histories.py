@@ -290,7 +290,7 @@ def test_texts_go_to_their_objects_without_hashing_these_again(plain, monkeypatc
     def hashed(*args, **settings):
         raise AssertionError("the first reading knows the hashes")
 
-    monkeypatch.setattr("harness_gistbench.texts.ranks", hashed)
+    monkeypatch.setattr("harness_gistbench.histories.ranks", hashed)
     found = plain(*((f"u{n % 3}", f"o{n}", LIKED, n) for n in range(20)), limit=2)
     for user in found.users:
         assert all(one.text == f"about {one.object}" for one in found.history(user))

@@ -100,16 +100,11 @@ def test_an_interest_without_a_citation_stays_and_has_no_evidence(recorded):
     )
 
 
-def test_ids_name_user_interest_and_part():
-    assert interests.claim_id("u/1", 3, 2) == "u/1/3/2"
-    assert interests.test_id("u/1", 3) == "u/1/3"
-
-
 def test_interests_are_told_again_from_the_claims_made_of_them(recorded):
     pasta, dunk = Evidence("pasta", "fresh pasta", (SKIPPED,)), Evidence("dunk", "dunk", (LIKED,))
 
     def claim(number, part, name, *evidence):
-        id = interests.claim_id("ada", number, part)
+        id = f"ada/{number}/{part}"
         return Claim(
             id=id, user="ada", interest=name, number=number, part=part, evidence=evidence
         )  # fmt: skip

@@ -6,8 +6,15 @@ from typing import Any
 import msgspec
 import pytest
 from harness_gistbench import records
-from harness_gistbench.analyses import export_labels, judge_validation
-from harness_gistbench.analyses.export_labels import as_csv, even, spread
+from harness_gistbench.analyses import judge_validation
+from harness_gistbench.analyses.judge_validation import (
+    ExportOptions,
+    ValidationOptions,
+    csv_bytes,
+    even,
+    spread,
+    validate,
+)
 from harness_gistbench.records import (
     Claim,
     Counts,
@@ -57,8 +64,8 @@ def written(folder: Path, name: str, *lines: str) -> str:
 
 
 def validated(folder: Path, *more: str) -> Any:
-    options = judge_validation.Options(labels=(labels_file(folder, *more),), key=key_file(folder))
-    return judge_validation.run([], options)
+    options = ValidationOptions(labels=(labels_file(folder, *more),), key=key_file(folder))
+    return validate([], options)
 
 
 def test_kappas_of_pairs_by_hand(tmp_path):
@@ -118,8 +125,8 @@ def test_raters_of_one_word_have_no_kappa_and_it_is_said(tmp_path):
         tmp_path, "l.csv", "task,item,rater,label", "retrieval,i,A,1", "retrieval,i,B,True"
     )
     key = written(tmp_path, "k.csv", "task,item,label", "retrieval,i,no")
-    options = judge_validation.Options(labels=(labels,), key=key)
-    sheet = judge_validation.run([], options).sheets[0]
+    options = ValidationOptions(labels=(labels,), key=key)
+    sheet = validate([], options).sheets[0]
     assert sheet.rows[0] == ("A", None, None, 0.0)
     assert "A and B: no κ: both gave one label alone, and the same" in sheet.notes
 
@@ -144,14 +151,14 @@ def test_labels_that_cannot_be_used_name_their_row(tmp_path, row, said):
 def test_a_file_that_nobody_filled_in_is_refused(tmp_path):
     labels = written(tmp_path, "labels.csv", "task,item,rater,label", "evidence,i1,,")
     with pytest.raises(UsageError, match="nobody has labelled anything"):
-        judge_validation.run([], judge_validation.Options(labels=(labels,)))
+        validate([], ValidationOptions(labels=(labels,)))
 
 
 def test_the_published_agreement_is_shown_beside_where_asked(tmp_path):
-    options = judge_validation.Options(
+    options = ValidationOptions(
         labels=(labels_file(tmp_path),), key=key_file(tmp_path), published=True
     )
-    titles = [sheet.title for sheet in judge_validation.run([], options).sheets[-3:]]
+    titles = [sheet.title for sheet in validate([], options).sheets[-3:]]
     assert [title[:19] for title in titles] == [
         "Published, Table 17", "Published, Table 18", "Published, Table 19",
     ]  # fmt: skip
@@ -236,7 +243,7 @@ def rows_in(path: Path) -> list[dict[str, str]]:
 
 
 def export(tasks: list[Any], folder: Path, **options: Any) -> Any:
-    return export_labels.run(tasks, export_labels.Options(out=str(folder), **options))
+    return judge_validation.export(tasks, ExportOptions(out=str(folder), **options))
 
 
 def test_raters_see_the_items_and_not_where_they_come_from(judged_run, tmp_path):
@@ -325,8 +332,8 @@ def test_exported_items_come_back_labelled(judged_run, tmp_path, with_key):
             for row in rows:
                 writer.writerow(row | {"rater": "Zoe", "label": key[row["item"]]})
     labels = tuple(str(out / f"{question}-labelled.csv") for question in ("evidence", "retrieval"))
-    options = judge_validation.Options(labels=labels, key=str(out / "key.csv") if with_key else "")
-    report = judge_validation.run([task], options)
+    options = ValidationOptions(labels=labels, key=str(out / "key.csv") if with_key else "")
+    report = validate([task], options)
     assert report.notes == (
         "evidence: raters 1, items 10",
         "retrieval: raters 1, items 10",
@@ -360,7 +367,7 @@ def test_a_model_of_many_categories_gets_no_more_than_another():
     ],
 )
 def test_no_cell_is_a_formula_or_steers_a_terminal(text, written):
-    assert as_csv(["text"], [{"text": text}]) == f"text\n{written}\n".encode()
+    assert csv_bytes(["text"], [{"text": text}]) == f"text\n{written}\n".encode()
 
 
 def test_a_folder_that_cannot_be_written_is_told_with_the_option_that_chose_it(

@@ -3,9 +3,16 @@
 import pytest
 from harness_gistbench.counting import EMPTY_ORACLE as EMPTY
 from harness_gistbench.counting import TOGETHER
-from harness_gistbench.formulas import at_worst, columns, verified_categories
-from harness_gistbench.metrics import COLUMNS, METRICS, SCORED_WITH, run_counts, score
-from harness_gistbench.profiles import Missing
+from harness_gistbench.metrics import (
+    COLUMNS,
+    METRICS,
+    SCORED_WITH,
+    at_worst,
+    run_counts,
+    score,
+    scores_of,
+    verified_categories,
+)
 from harness_gistbench.records import (
     SIGNALS,
     Batch,
@@ -19,6 +26,7 @@ from harness_gistbench.records import (
     Kept,
     Line,
     Mapped,
+    Missing,
     Neighbours,
     Options,
     Overlapping,
@@ -81,7 +89,7 @@ def profile(*interests):
 
 
 def scores(*interests, oracle=None, options=SUMS):
-    return columns(profile(*interests), options, oracle)
+    return scores_of(profile(*interests), options, oracle)
 
 
 THREE_OF_ONE = (judged(31, YES, 3, 5), judged(31, YES, 1, 2), judged(31, NO, 0, 3))
@@ -238,7 +246,7 @@ def test_an_interest_that_cites_nothing_adds_nothing_to_sums_and_a_zero_to_ratio
 
 
 def test_at_worst_what_failed_is_unverified_and_found_nothing():
-    worst = columns(
+    worst = scores_of(
         at_worst(profile(judged(31, YES, 2, 2), unweighed(31), unfound(31), unweighed(5))),
         SUMS,
         {31},
@@ -281,13 +289,13 @@ def test_where_all_that_is_verified_lost_its_category_recall_and_specificity_are
 
 def test_at_worst_what_lost_its_category_is_one_more_that_is_not_verified():
     ada = profile(judged(31, YES, 1, 2), lost(), lost(), judged(None, YES))
-    worst = columns(at_worst(ada), SUMS, {31})
+    worst = scores_of(at_worst(ada), SUMS, {31})
 
     assert (worst["ig_p"], worst["ig_r"], worst["is"]) == (pytest.approx(2 / 3), 1.0, 1 / 2)
 
 
 def test_at_worst_everything_cited_backs_what_was_not_asked_about():
-    worst = columns(at_worst(profile(judged(31, YES, 2, 2), unasked(31))), SUMS, {31})
+    worst = scores_of(at_worst(profile(judged(31, YES, 2, 2), unasked(31))), SUMS, {31})
 
     assert worst["is"] == pytest.approx(2 / 6)
 
@@ -332,7 +340,7 @@ def test_every_score_is_a_share_and_no_better_than_missing_parts_at_worst(
     interests, oracle, options
 ):
     found = scores(*interests, oracle=oracle, options=options)
-    worst = columns(at_worst(profile(*interests)), options, oracle)
+    worst = scores_of(at_worst(profile(*interests)), options, oracle)
 
     for name, number in worst.items():
         assert 0 <= number <= 1 + 1e-12
@@ -518,6 +526,14 @@ def test_a_user_whose_windows_cannot_be_read_is_missing_and_counted(run):
         "windows that could not be read": 2,
         "users without a readable window": 1,
     }
+
+
+def test_a_user_stands_with_those_of_the_dataset_whose_histories_are_as_long(run):
+    records = run(predict=[(window(number=number), Unreadable("no_json")) for number in (1, 2)])
+
+    (ada,) = score(records, Options(source="mind", window=60))
+
+    assert ada.slices == {"dataset": "mind", "history": "61-120"}
 
 
 def test_a_readable_answer_without_an_interest_is_zero_and_counted(run):

@@ -2,7 +2,6 @@
 
 import pytest
 from harness_gistbench.profiles import (
-    Missing,
     chapters,
     mapping_failures,
     profile_of,
@@ -20,6 +19,7 @@ from harness_gistbench.records import (
     Kept,
     Line,
     Mapped,
+    Missing,
     PoolObject,
     Prediction,
     Profile,

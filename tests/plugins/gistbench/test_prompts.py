@@ -4,9 +4,9 @@ import itertools
 from pathlib import Path
 
 import pytest
+from harness_gistbench.categories import categories
 from harness_gistbench.records import SIGNALS, Verification, Window
 from harness_gistbench.stages.predict import predict
-from harness_gistbench.taxonomy import categories
 
 from harness.prompting import Templates
 

@@ -4,7 +4,8 @@ import csv
 import re
 from collections import Counter, defaultdict
 
-from harness_gistbench.make_sample import (
+from harness_gistbench.categories import categories
+from samples.gistbench import (
     ASIDE_FRAMES,
     FRAMES,
     LOOSE_TAGS,
@@ -12,7 +13,6 @@ from harness_gistbench.make_sample import (
     TOPICS,
     sample,
 )
-from harness_gistbench.taxonomy import categories
 
 
 def rows():

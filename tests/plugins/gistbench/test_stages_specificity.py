@@ -8,7 +8,7 @@ import sys
 from types import SimpleNamespace
 
 import pytest
-from harness_gistbench.analyses.pairs import pairs_in
+from harness_gistbench.analyses.judge_validation import pairs_in
 from harness_gistbench.records import (
     Batch,
     Claim,

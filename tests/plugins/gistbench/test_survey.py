@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from harness_gistbench.analyses import outside, survey
+from harness_gistbench.analyses.survey import OutsideOptions, SurveyOptions, outside, survey
 from harness_gistbench.records import Counts, Judged
 
 from harness.errors import DataError, UsageError
@@ -70,7 +70,7 @@ def test_precision_and_recall_of_stated_interests_by_hand(tasks, stated):
     # and Christmas for u1 (1/2, 1/2), basketball for u2 (1, 1; what is unmapped does not count).
     # Model b: anime for u1 (1, 1/2), nothing for u2 (0, 0). Model c: baseball for u2 (0, 0).
     # All three verified {basketball, anime} of u1 and {basketball, baseball} of u2.
-    report = survey.run(tasks, survey.Options(stated=stated))
+    report = survey(tasks, SurveyOptions(stated=stated))
     found = rows_of(report.sheets[1])
     a, b, c = found["a"], found["b"], found["c"]
     assert (a["users"], a["read"]) == (2, 2)
@@ -82,7 +82,7 @@ def test_precision_and_recall_of_stated_interests_by_hand(tasks, stated):
 
 
 def test_scores_beside_them_are_of_the_same_users_and_the_common_oracle(tasks, stated):
-    report = survey.run(tasks, survey.Options(stated=stated))
+    report = survey(tasks, SurveyOptions(stated=stated))
     b, c = (rows_of(report.sheets[1])[model] for model in "bc")
     # b, u1: precision 1, recall 1/2, F1 2/3, IS 4/5; u2: nothing, 0 and 0.
     assert b["IG F1"] == pytest.approx(100 / 3)
@@ -94,7 +94,7 @@ def test_scores_beside_them_are_of_the_same_users_and_the_common_oracle(tasks, s
 
 def test_ranks_of_models_are_correlated(tasks, stated):
     # Survey F1 ranks a, b, c; √(IG F1 · IS) ranks c .82, a .54 or so, b .37: 1 - 6 · 6 / 24.
-    sheet = survey.run(tasks, survey.Options(stated=stated)).sheets[3]
+    sheet = survey(tasks, SurveyOptions(stated=stated)).sheets[3]
     assert [(row[:3], pytest.approx(row[3])) for row in sheet.rows] == [
         (("synthetic", "medians", 3), -0.5),
         (("synthetic", "means", 3), -0.5),
@@ -102,7 +102,7 @@ def test_ranks_of_models_are_correlated(tasks, stated):
 
 
 def test_how_stated_interests_found_their_categories_is_told(tasks, stated):
-    sheet = survey.run(tasks, survey.Options(stated=stated)).sheets[0]
+    sheet = survey(tasks, SurveyOptions(stated=stated)).sheets[0]
     assert sheet.columns[1:] == (
         "users", "with a category", "the mapping file", "the taxonomy", "the runs' mapping",
         "nothing",
@@ -116,7 +116,7 @@ def test_a_mapping_file_goes_before_names(tasks, stated, tmp_path):
     mapping = written(
         tmp_path, "map.csv", "interest,category", "basketball,Anime", "Knitting  of Quanta,10"
     )
-    report = survey.run(tasks, survey.Options(stated=stated, mapping=mapping))
+    report = survey(tasks, SurveyOptions(stated=stated, mapping=mapping))
     assert report.sheets[0].rows == (("synthetic", 4, 3, 2, 2, 1, 1),)
     # u1 stated anime alone now: a (0, 0) there; u2 basketball and anime: a (1, 1/2).
     a = rows_of(report.sheets[1])["a"]
@@ -126,7 +126,7 @@ def test_a_mapping_file_goes_before_names(tasks, stated, tmp_path):
 def test_a_mapping_to_no_category_names_its_row(tasks, stated, tmp_path):
     mapping = written(tmp_path, "map.csv", "interest,category", "basketball,Anime", "x,Quidditch")
     with pytest.raises(DataError) as told:
-        survey.run(tasks, survey.Options(stated=stated, mapping=mapping))
+        survey(tasks, SurveyOptions(stated=stated, mapping=mapping))
     assert "map.csv, row 2 (line 3), column 'category'" in str(told.value)
     assert "'Quidditch'" in str(told.value)
 
@@ -134,12 +134,12 @@ def test_a_mapping_to_no_category_names_its_row(tasks, stated, tmp_path):
 def test_one_interest_in_two_categories_is_refused(tasks, stated, tmp_path):
     mapping = written(tmp_path, "map.csv", "interest,category", "go,Anime", "Go,31")
     with pytest.raises(DataError, match="one category an interest"):
-        survey.run(tasks, survey.Options(stated=stated, mapping=mapping))
+        survey(tasks, SurveyOptions(stated=stated, mapping=mapping))
 
 
 def test_a_model_that_could_hardly_be_read_has_no_number_and_no_rank(tasks, stated, kept):
     silent = kept("d", {"u1": UNREADABLE, "u2": UNREADABLE})
-    report = survey.run([*tasks, silent], survey.Options(stated=stated))
+    report = survey([*tasks, silent], SurveyOptions(stated=stated))
     d = rows_of(report.sheets[1])["d"]
     assert (d["read"], d["S-Prec"], d["survey F1"], d["IS"]) == (0, None, None, None)
     assert any("d on synthetic: no S-Prec" in note for note in report.sheets[1].notes)
@@ -147,19 +147,19 @@ def test_a_model_that_could_hardly_be_read_has_no_number_and_no_rank(tasks, stat
 
 
 def test_one_model_has_no_correlation(tasks, stated):
-    sheet = survey.run(tasks[:1], survey.Options(stated=stated)).sheets[3]
+    sheet = survey(tasks[:1], SurveyOptions(stated=stated)).sheets[3]
     assert sheet.rows[0] == ("synthetic", "medians", 1, None)
     assert sheet.notes[0] == "synthetic, medians: no ρ: fewer than two pairs"
 
 
 def test_the_figure_of_the_survey_has_a_dot_a_model(tasks, stated):
-    [figure] = survey.run(tasks, survey.Options(stated=stated)).figures
+    [figure] = survey(tasks, SurveyOptions(stated=stated)).figures
     assert [mark.label for mark in figure.marks] == ["a", "b", "c"]
     assert figure.marks[0].x == (75.0,)
 
 
 def test_the_published_survey_is_shown_beside_where_asked(tasks, stated):
-    report = survey.run(tasks, survey.Options(stated=stated, published=True))
+    report = survey(tasks, SurveyOptions(stated=stated, published=True))
     assert report.sheets[-1].title.startswith("Published, Table 5")
 
 
@@ -192,8 +192,8 @@ FIGURES = (
 
 def test_outside_figures_are_matched_and_correlated(ranked, tmp_path):
     figures = written(tmp_path, "elo.csv", *FIGURES)
-    options = outside.Options(figures=figures, column="Elo", above=1200)
-    models, correlations = outside.run(ranked, options).sheets
+    options = OutsideOptions(figures=figures, column="Elo", above=1200)
+    models, correlations = outside(ranked, options).sheets
     assert [row[1:3] for row in models.rows] == [(f"vllm:org/Model-{n}", 1) for n in range(4)]
     assert [row[3] for row in models.rows] == pytest.approx([100, 200 / 3, 50, 40])
     assert [row[4] for row in models.rows] == [1300, 1400, 1200, None]
@@ -213,14 +213,14 @@ def test_outside_figures_are_matched_and_correlated(ranked, tmp_path):
 
 def test_without_a_cut_all_models_are_correlated_once(ranked, tmp_path):
     figures = written(tmp_path, "elo.csv", *FIGURES)
-    report = outside.run(ranked, outside.Options(figures=figures, column="Elo"))
+    report = outside(ranked, OutsideOptions(figures=figures, column="Elo"))
     assert [row[1] for row in report.sheets[1].rows] == ["all"]
     assert len(report.figures[0].marks) == 3
 
 
 def test_a_column_of_one_value_has_no_correlation(ranked, tmp_path):
     figures = written(tmp_path, "elo.csv", *FIGURES)
-    sheet = outside.run(ranked, outside.Options(figures=figures, column="size")).sheets[1]
+    sheet = outside(ranked, OutsideOptions(figures=figures, column="size")).sheets[1]
     assert sheet.rows == (("synthetic", "all", 4, None),)
     assert "all values of one side are the same" in sheet.notes[0]
 
@@ -228,7 +228,7 @@ def test_a_column_of_one_value_has_no_correlation(ranked, tmp_path):
 def test_figures_of_none_of_the_models_are_refused(ranked, tmp_path):
     figures = written(tmp_path, "elo.csv", "model,Elo", "gpt,1300")
     with pytest.raises(UsageError) as told:
-        outside.run(ranked, outside.Options(figures=figures, column="Elo"))
+        outside(ranked, OutsideOptions(figures=figures, column="Elo"))
     assert "found:    gpt" in str(told.value)
     assert "vllm:org/Model-0" in str(told.value)
 
@@ -236,13 +236,13 @@ def test_figures_of_none_of_the_models_are_refused(ranked, tmp_path):
 def test_a_model_with_two_figures_is_refused(ranked, tmp_path):
     figures = written(tmp_path, "elo.csv", "model,Elo", "Model-0,1300", "model-0,1200")
     with pytest.raises(DataError, match="each model once"):
-        outside.run(ranked, outside.Options(figures=figures, column="Elo"))
+        outside(ranked, OutsideOptions(figures=figures, column="Elo"))
 
 
 def test_a_missing_column_of_figures_is_named(ranked, tmp_path):
     figures = written(tmp_path, "elo.csv", "model,elo", "Model-0,1300")
     with pytest.raises(UsageError) as told:
-        outside.run(ranked, outside.Options(figures=figures, column="ELO rating"))
+        outside(ranked, OutsideOptions(figures=figures, column="ELO rating"))
     assert "no row has a figure in a column 'ELO rating'" in str(told.value)
     assert "columns model, elo" in str(told.value)
 
@@ -254,22 +254,22 @@ def seeded(task: Any, seed: int) -> Any:
 
 def test_a_run_that_was_asked_otherwise_enters_no_survey_unless_forced(tasks, stated, kept):
     odd = seeded(kept("odd", {"u1": [interest("Manga", ANIME, 4)]}), 7)
-    report = survey.run([*tasks, odd], survey.Options(stated=stated))
+    report = survey([*tasks, odd], SurveyOptions(stated=stated))
     assert list(rows_of(report.sheets[1])) == ["a", "b", "c"]
     assert report.notes[-1] == "gist_synthetic: odd is left out: seed 7 against 0"
-    forced = survey.run([*tasks, odd], survey.Options(stated=stated, force=True))
+    forced = survey([*tasks, odd], SurveyOptions(stated=stated, force=True))
     assert list(rows_of(forced.sheets[1])) == ["a", "b", "c", "odd"]
     assert "odd is taken in by force: seed 7 against 0" in forced.notes[-1]
 
 
 def test_runs_asked_otherwise_and_copies_are_not_correlated(ranked, kept, tmp_path):
     figures = written(tmp_path, "elo.csv", *FIGURES)
-    options = outside.Options(figures=figures, column="Elo")
+    options = OutsideOptions(figures=figures, column="Elo")
     found = {"u": [interest("NBA", BASKETBALL, 4), interest("Manga", ANIME, 4)]}
     odd = kept("odd", found, judge="another-judge")
-    models, _ = outside.run([*ranked, odd, ranked[0]], options).sheets
+    models, _ = outside([*ranked, odd, ranked[0]], options).sheets
     # The odd run would have added anime to the oracle, and halved the recall of all the others.
     assert [row[3] for row in models.rows] == pytest.approx([100, 200 / 3, 50, 40])
-    notes = outside.run([*ranked, odd, ranked[0]], options).notes
+    notes = outside([*ranked, odd, ranked[0]], options).notes
     assert "odd is left out: judge's name another-judge against judge-70b" in notes[-1]
     assert any("vllm:org/Model-0 is left out: it is a copy of" in note for note in notes)

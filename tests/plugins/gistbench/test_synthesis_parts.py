@@ -4,15 +4,13 @@ import sys
 
 import numpy as np
 import pytest
-from harness_gistbench.log import CODES, Engagements, Log, Texts
+from harness_gistbench.log_index import CODES, Engagements, Log, Texts
 from harness_gistbench.synthesis import validation
 from harness_gistbench.synthesis.clusters import NONE, Clusters, by_k_means
-from harness_gistbench.synthesis.cohorts import Cohort, cohorts, form, membership
-from harness_gistbench.synthesis.drawing import Row, draw, rows_of
-from harness_gistbench.synthesis.filtering import Filter, fields
-from harness_gistbench.synthesis.hooks import named_function
+from harness_gistbench.synthesis.cohorts import Cohort, cohorts, draw, form, membership
 from harness_gistbench.synthesis.reading import Real, read, texts_of
-from harness_gistbench.synthesis.settings import Settings
+from harness_gistbench.synthesis.settings import Settings, named_function
+from harness_gistbench.synthesis.writing import Filter, Row, fields, rows_of
 
 from harness.errors import DataError, UsageError
 

@@ -5,8 +5,8 @@ import json
 from pathlib import Path
 
 import pytest
+from harness_gistbench.categories import categories, taxonomy_digest
 from harness_gistbench.records import Category
-from harness_gistbench.taxonomy import categories, taxonomy_digest
 
 import harness
 from harness import DataError

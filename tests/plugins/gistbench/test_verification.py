@@ -8,8 +8,8 @@ from harness_gistbench.verification import (
     Conditions,
     conditions,
     count,
+    meets,
     shortcomings,
-    verified,
 )
 
 LIKED, WATCHED, SKIPPED, DISLIKED = SIGNALS
@@ -28,6 +28,10 @@ NEGATIVE = {
     (): {(3, 2), (3, 3), (4, 2), (4, 3)},
 }
 """The pairs of implicit and explicit negatives that are borne, by the signals there are."""
+
+
+def verified(counts, verification, signals):
+    return meets(counts, conditions(verification, signals))
 
 
 @pytest.mark.parametrize("negative", NEGATIVE)

@@ -6,11 +6,11 @@ from statistics import fmean
 
 import pytest
 from harness_interests.baselines import frequent_words
-from harness_interests.make_sample import SAMPLE
 from harness_interests.metrics import METRICS, score
 from harness_interests.records import Engagement, Options, Person
 from harness_interests.stages import claims, histories, name_interests, weigh_evidence
 from harness_judges.lexical import make
+from samples.interests import SAMPLE
 
 from harness.judging import JudgeParts
 

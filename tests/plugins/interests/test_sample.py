@@ -3,7 +3,7 @@
 import json
 from collections import defaultdict
 
-from harness_interests.make_sample import SAMPLE, sample
+from samples.interests import SAMPLE, sample
 
 
 def test_the_generator_makes_the_committed_bytes():

@@ -7,8 +7,7 @@ from pathlib import Path
 from statistics import fmean
 
 import pytest
-from harness_perrecbench.make_sample import SAMPLE, world, write
-from harness_perrecbench.sample_words import (
+from samples.perrecbench import (
     FIRST_NAMES,
     FOND,
     GOODS,
@@ -16,7 +15,10 @@ from harness_perrecbench.sample_words import (
     MILD,
     NO_TASTE,
     OPENINGS,
+    SAMPLE,
     SCALES,
+    world,
+    write,
 )
 
 import harness

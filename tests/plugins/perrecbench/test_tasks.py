@@ -5,7 +5,7 @@ import shutil
 from itertools import product
 
 import pytest
-from harness_perrecbench.make_sample import SAMPLE
+from samples.perrecbench import SAMPLE
 
 import harness
 from harness.data import open_dataset

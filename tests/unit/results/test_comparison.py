@@ -19,6 +19,7 @@ from typing import Any
 import jsonschema
 import msgspec
 import pytest
+from golden.result_schemas import schema_file
 from rich.console import Console
 
 from harness.errors import DataError, PluginError, UsageError
@@ -40,7 +41,6 @@ from harness.results.manifest import (
     task_definition,
 )
 from harness.results.records import Score
-from harness.results.schemas import schema_file
 from harness.results.summary import TaskSummary
 from harness.tasks.task import DataSpec, Task
 

@@ -5,6 +5,7 @@ from typing import Any
 import jsonschema
 import msgspec
 import pytest
+from golden.result_schemas import FILES, schema_file, schema_text
 
 from harness.calls.costs import Cost
 from harness.results.folder import RunFolder
@@ -16,7 +17,6 @@ from harness.results.manifest import (
     session_started,
     task_definition,
 )
-from harness.results.schemas import FILES, schema_file, schema_text
 from harness.results.scoring import write_summary
 from harness.results.summary import MetricResult, RoleUse, StageSummary, TaskSummary
 from harness.tasks.task import DataSpec, Task
@@ -24,9 +24,7 @@ from harness.tasks.task import DataSpec, Task
 
 @pytest.mark.parametrize("name", FILES)
 def test_the_files_are_those_of_the_types(name: str) -> None:
-    assert schema_file(name).read_text() == schema_text(name), (
-        "run python -m harness.results.schemas"
-    )
+    assert schema_file(name).read_text() == schema_text(name), "run `make schemas`"
 
 
 def validator(name: str) -> Any:

@@ -1,23 +1,73 @@
-"""The first walk over a log: who engaged how often, with what, and how."""
+"""A log of engagements in the one schema of all sources, and an index of who did what how often."""
 
 from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from harness.data.sampling import ranks
-from harness_gistbench.log import NO_SIGNAL, Engagements, Log
 from harness_gistbench.records import SIGNALS, Signal
 
 if TYPE_CHECKING:
     import numpy as np
 
+CODES: dict[str, int] = {signal: code for code, signal in enumerate(SIGNALS)}
+"""The number that stands for a signal in arrays."""
+
+NO_SIGNAL = 255
+"""The number of a row that tells nothing, such as a book that was read and not rated."""
+
 
 @dataclass(frozen=True, kw_only=True)
-class Rows:
+class Engagements:
+    """Consecutive rows of a log, column by column.
+
+    `signals` holds codes of one byte. `times` can be compared, all of one log with each other;
+    None where no row has a time, and where `timed` is false a row has none.
+    """
+
+    users: list[str]
+    objects: list[str]
+    signals: np.ndarray
+    times: np.ndarray | None = None
+    timed: np.ndarray | None = None
+
+    def has_time(self) -> np.ndarray:
+        """Which rows have a time."""
+        import numpy as np
+
+        if self.timed is not None:
+            return self.timed
+        return np.full(len(self.users), self.times is not None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Texts:
+    """Objects and what each is about, blank where nothing is known."""
+
+    objects: list[str]
+    texts: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Log:
+    """What a source gives: rows of people's engagements, and the texts of their objects.
+
+    Both read from the start each time they are called. `joined` says that texts come from a table
+    of their own, in which an object may be absent; else both are of the same rows. `signals` are
+    those that the source can give at all, None where the rows must show it.
+    """
+
+    engagements: Callable[[], Iterator[Engagements]]
+    texts: Callable[[], Iterator[Texts]]
+    joined: bool
+    signals: tuple[Signal, ...] | None = None
+
+
+class Rows(NamedTuple):
     """Engagements as arrays: numbers of users, hashes of objects, codes of signals, times."""
 
     users: np.ndarray
@@ -26,32 +76,9 @@ class Rows:
     times: np.ndarray
     timed: np.ndarray
 
-    @classmethod
-    def blank(cls, count: int, *, times: Any) -> Rows:
-        """Room for so many rows, with times of this kind."""
-        import numpy as np
-
-        return cls(
-            users=np.empty(count, dtype=np.int32),
-            objects=np.empty(count, dtype=np.uint64),
-            signals=np.empty(count, dtype=np.uint8),
-            times=np.empty(count, dtype=times),
-            timed=np.empty(count, dtype=np.bool_),
-        )
-
-    def where(self, mask: np.ndarray) -> Rows:
-        """The rows where the mask is true."""
-        return Rows(
-            users=self.users[mask],
-            objects=self.objects[mask],
-            signals=self.signals[mask],
-            times=self.times[mask],
-            timed=self.timed[mask],
-        )
-
 
 @dataclass(frozen=True, kw_only=True)
-class Survey:
+class LogIndex:
     """What a log holds as a whole.
 
     `users` are in the order of the log and `counts` their engagements. `pool` are the smallest
@@ -123,7 +150,7 @@ class RowsFile:
         return np.frombuffer(data, dtype=np.uint64)
 
 
-def survey(log: Log, *, seed: int, pool: int) -> Survey:
+def index_log(log: Log, *, seed: int, pool: int) -> LogIndex:
     """What the log holds; rows that tell nothing are left out, and those whose object has no text
     where texts are joined to the log."""
     import numpy as np
@@ -141,7 +168,7 @@ def survey(log: Log, *, seed: int, pool: int) -> Survey:
         has_text = rated if known is None else rated & np.isin(rows.objects, known)
         unrated += int((~rated).sum())
         unknown += int((rated & ~has_text).sum())
-        rows = rows if has_text.all() else rows.where(has_text)
+        rows = rows if has_text.all() else Rows(*(column[has_text] for column in rows))
         kept.add(rows)
         untimed += int((~rows.timed).sum())
         seen += np.bincount(rows.signals, minlength=len(SIGNALS))
@@ -150,7 +177,7 @@ def survey(log: Log, *, seed: int, pool: int) -> Survey:
         counts = more
         smallest = _smallest(smallest, rows.objects, pool)
     signals = tuple(signal for signal, n in zip(SIGNALS, seen, strict=True) if n)
-    return Survey(
+    return LogIndex(
         users=tuple(numbers),
         counts=counts,
         signals=log.signals or signals,
@@ -160,6 +187,14 @@ def survey(log: Log, *, seed: int, pool: int) -> Survey:
         unknown=unknown,
         untimed=untimed,
     )
+
+
+def signal_counts(users: np.ndarray, signals: np.ndarray, *, many: int) -> np.ndarray:
+    """The engagements of each signal of so many users: a row a user, a column a signal."""
+    import numpy as np
+
+    cells = users.astype(np.int64) * len(SIGNALS) + signals
+    return np.bincount(cells, minlength=many * len(SIGNALS)).reshape(-1, len(SIGNALS))
 
 
 def _smallest(known: np.ndarray, more: np.ndarray, most: int) -> np.ndarray:
@@ -177,8 +212,7 @@ def _known(log: Log, seed: int) -> np.ndarray:
 
     parts = [
         ranks(
-            (thing for thing, text in zip(part.objects, part.texts, strict=True) if text),
-            seed=seed,
+            (thing for thing, text in zip(part.objects, part.texts, strict=True) if text), seed=seed
         )
         for part in log.texts()
     ]
@@ -193,13 +227,10 @@ def _as_arrays(part: Engagements, numbers: dict[str, int], seed: int) -> Rows:
         numbers.setdefault(user, len(numbers))
     users = np.array([numbers[user] for user in part.users], dtype=np.int32)
     times = np.zeros(len(users), dtype=np.int64) if part.times is None else part.times
-    timed = part.timed
-    if timed is None:
-        timed = np.full(len(users), part.times is not None)
     return Rows(
         users=users,
         objects=ranks(part.objects, seed=seed),
         signals=part.signals,
         times=times,
-        timed=timed,
+        timed=part.has_time(),
     )

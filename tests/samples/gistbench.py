@@ -1,4 +1,4 @@
-"""Writes the bundled sample: `python -m harness_gistbench.make_sample`.
+"""Writes the bundled sample of GISTBench: `python tests/samples/gistbench.py`.
 
 Everybody and everything in it is invented. People have a few tastes and share many of them; what
 they are shown is partly chance, which they mostly skip, and partly what they waver about.
@@ -13,10 +13,12 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-from harness.chance import picked
+import harness_gistbench
 from harness_gistbench.records import Signal
 
-SAMPLE = Path(__file__).parent / "sample" / "engagements.csv"
+from harness.chance import picked
+
+SAMPLE = Path(harness_gistbench.__file__).parent / "sample" / "engagements.csv"
 HEADER = ("user_id", "object_id", "object_text", "interaction_type", "interaction_time")
 SEED = 325
 PEOPLE = 40

@@ -1,4 +1,4 @@
-"""Writes the bundled sample: `python -m harness_interests.make_sample`.
+"""Writes the bundled sample of `interests`: `python tests/samples/interests.py`.
 
 Everybody and everything in it is invented.
 """
@@ -10,9 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
+import harness_interests
+
 from harness.chance import picked
 
-SAMPLE = Path(__file__).parent / "sample" / "engagements.jsonl"
+SAMPLE = Path(harness_interests.__file__).parent / "sample" / "engagements.jsonl"
 SEED = 20
 PEOPLE = 40
 

@@ -5,27 +5,29 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
 from harness import Metric, Score
 from harness.errors import UsageError
-from harness.results.report import Sheet
-from harness_gistbench.formulas import columns, told_apart, verified_categories
+from harness.results.report import Figure, Line, Report, Sheet
+from harness_gistbench.metrics import scores_of, split_missing, verified_categories
 from harness_gistbench.oracle import ORACLE
+from harness_gistbench.paper import TABLES
 
 if TYPE_CHECKING:
     from harness import KeptTask
     from harness.results.summary import MetricResult
-    from harness_gistbench.records import Options, Profile
+    from harness_gistbench.records import Judged, Options, Profile
 
 TITLES = {"ig_f1": "IG F1", "is": "IS", "ig_p": "IG P", "ig_r": "IG R"}
-"""What tables call the columns of a score."""
+"""The column titles of the scores."""
 
 
 class ComparisonOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What may be asked of an analysis that compares runs."""
+    """The options of an analysis that compares runs."""
 
     force: Annotated[
         bool, msgspec.Meta(description="take in runs that were not asked or judged as the others")
@@ -33,7 +35,7 @@ class ComparisonOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TableOptions(ComparisonOptions, frozen=True, kw_only=True):
-    """What may be asked of an analysis that the paper has a table for."""
+    """The options of an analysis that has a table in the paper."""
 
     published: Annotated[bool, msgspec.Meta(description="show the paper's numbers below")] = False
 
@@ -50,16 +52,80 @@ class Run:
 
     @property
     def candidate(self) -> str:
-        """What stands for the model: the same in all its runs."""
+        """The identity of the model, the same in all its runs."""
         from harness.results.comparable import candidate_of
 
         return candidate_of(self.task)
 
     def profiles(self) -> Iterator[tuple[str, Profile]]:
-        """Each user with a readable answer, and what the run found of them."""
+        """Each user with a readable answer, and the user's profile."""
         for score in self.scores():
             if score.details is not None:
                 yield score.user, score.details
+
+    def interests(self) -> Iterator[Judged]:
+        """The interests of all users."""
+        for _, profile in self.profiles():
+            yield from profile.interests
+
+
+@dataclass(frozen=True)
+class ComparedRuns:
+    """Runs that may be compared within their datasets, and a note on each that may not.
+
+    compared = compare(tasks, options)
+    for dataset, run, scores in compared.rescored(): ...
+    return compared.report([sheet])
+    """
+
+    runs: Sequence[Run]
+    notes: tuple[str, ...]
+
+    def by_dataset(self) -> dict[str, list[Run]]:
+        """The runs of each dataset, both in the order in which they came."""
+        return grouped(self.runs, lambda run: run.dataset)
+
+    def by_model(self) -> dict[str, list[Run]]:
+        """The runs of each model, both in the order in which they came."""
+        return grouped(self.runs, lambda run: run.model)
+
+    def rescored(self) -> Iterator[tuple[str, Run, Iterator[Score[Any]]]]:
+        """Each run with its users' scores against what all runs of its dataset verified."""
+        for dataset, together in self.by_dataset().items():
+            for run, scores in rescored(together):
+                yield dataset, run, scores
+
+    def oracle_notes(self) -> tuple[str, ...]:
+        """A note on the runs of each dataset that recall is measured against."""
+        notes = []
+        for dataset, together in self.by_dataset().items():
+            count, models = len(together), len({run.candidate for run in together})
+            those = "this run" if count == 1 else f"these {count} runs"
+            if models < count:
+                those += f" of {models} {'model' if models == 1 else 'models'}"
+            line = f"{dataset}: IG R and IG F1 are against what {those} verified"
+            if models < ORACLE.enough:
+                line += f"; below {ORACLE.enough} models there is little to miss"
+            notes.append(line)
+        return tuple(notes)
+
+    def report(
+        self, sheets: Iterable[Sheet], figures: Iterable[Figure] = (), *, recall: bool = True
+    ) -> Report:
+        """The report of an analysis; with notes on the oracle where it shows `recall`."""
+        return Report(
+            sheets=(*sheets, people(self.runs)),
+            figures=tuple(figures),
+            notes=(*(self.oracle_notes() if recall else ()), *self.notes),
+        )
+
+
+def grouped(runs: Iterable[Run], key: Callable[[Run], str]) -> dict[str, list[Run]]:
+    """The runs by their key, in the order in which they came."""
+    groups = defaultdict(list)
+    for run in runs:
+        groups[key(run)].append(run)
+    return groups
 
 
 def runs_of(tasks: Sequence[KeptTask]) -> list[Run]:
@@ -78,10 +144,8 @@ def runs_of(tasks: Sequence[KeptTask]) -> list[Run]:
     ]
 
 
-def comparable(
-    tasks: Sequence[KeptTask], options: ComparisonOptions
-) -> tuple[list[Run], tuple[str, ...]]:
-    """The runs of each dataset that may be compared, and a line for each that may not."""
+def compare(tasks: Sequence[KeptTask], options: ComparisonOptions) -> ComparedRuns:
+    """The runs of each dataset that may be compared; UsageError where there is none."""
     from harness.results.comparable import comparison_set
 
     datasets: dict[str, list[KeptTask]] = defaultdict(list)
@@ -107,37 +171,15 @@ def comparable(
             expected="a run whose candidate is not its judge",
             hint="--force takes runs in all the same",
         )
-    return runs_of(members), tuple(notes)
-
-
-def by_dataset(runs: Iterable[Run]) -> dict[str, list[Run]]:
-    """The runs of each dataset, both in the order in which they came."""
-    groups = defaultdict(list)
-    for run in runs:
-        groups[run.dataset].append(run)
-    return groups
-
-
-def by_model(runs: Iterable[Run]) -> dict[str, list[Run]]:
-    """The runs of each model, both in the order in which they came."""
-    groups = defaultdict(list)
-    for run in runs:
-        groups[run.model].append(run)
-    return groups
-
-
-def oracle_of(runs: Iterable[Run]) -> dict[str, set[int]]:
-    """The categories of each user that any of the runs verified."""
-    oracle: dict[str, set[int]] = defaultdict(set)
-    for run in runs:
-        for user, profile in run.profiles():
-            oracle[user].update(verified_categories(profile, run.options.verification))
-    return oracle
+    return ComparedRuns(runs_of(members), tuple(notes))
 
 
 def rescored(runs: Sequence[Run]) -> Iterator[tuple[Run, Iterator[Score[Any]]]]:
     """Each run with its users' scores against what all these runs verified together."""
-    oracle = oracle_of(runs)
+    oracle: dict[str, set[int]] = defaultdict(set)
+    for run in runs:
+        for user, profile in run.profiles():
+            oracle[user].update(verified_categories(profile, run.options.verification))
     for run in runs:
         yield run, (against(oracle, score, run.options) for score in run.scores())
 
@@ -146,7 +188,7 @@ def against(oracle: Mapping[str, set[int]], score: Score[Profile], options: Opti
     """A user's scores with recall of the oracle; a user without a profile stays as they are."""
     if score.details is None:
         return score
-    values, missing = told_apart(columns(score.details, options, oracle.get(score.user, ())))
+    values, missing = split_missing(scores_of(score.details, options, oracle.get(score.user, ())))
     return Score(id=score.id, user=score.user, values=values, missing=missing)
 
 
@@ -178,6 +220,22 @@ def results(
         seed=run.task.manifest.seed,
         task=task.name,
         least_scored=task.least_scored,
+    )
+
+
+def mean(numbers: Iterable[int]) -> float | None:
+    """The mean; None of nothing."""
+    numbers = list(numbers)
+    return fmean(numbers) if numbers else None
+
+
+def curves(points: Mapping[str, Iterable[tuple[float, float | None]]]) -> tuple[Line, ...]:
+    """A curve a label over the points that have a value; none where no point has one."""
+    known = {name: [(x, y) for x, y in pairs if y is not None] for name, pairs in points.items()}
+    return tuple(
+        Line(label=name, x=tuple(float(x) for x, _ in pairs), y=tuple(float(y) for _, y in pairs))
+        for name, pairs in known.items()
+        if pairs
     )
 
 
@@ -214,7 +272,7 @@ def people(runs: Iterable[Run]) -> Sheet:
 def withheld(
     run: Run, found: Mapping[str, MetricResult], titles: Mapping[str, str] = TITLES
 ) -> tuple[str, ...]:
-    """A line for each score of a run that is not shown, with the reason."""
+    """A note on each score of a run that is not shown, with the reason."""
     return tuple(
         f"{run.model} on {run.dataset}: no {titles[name]}, for {result.undefined}"
         for name, result in found.items()
@@ -222,16 +280,8 @@ def withheld(
     )
 
 
-def oracle_notes(runs: Iterable[Run]) -> tuple[str, ...]:
-    """What a reader must know of the runs that recall is measured against."""
-    notes = []
-    for dataset, together in by_dataset(runs).items():
-        count, models = len(together), len({run.candidate for run in together})
-        those = "this run" if count == 1 else f"these {count} runs"
-        if models < count:
-            those += f" of {models} {'model' if models == 1 else 'models'}"
-        line = f"{dataset}: IG R and IG F1 are against what {those} verified"
-        if models < ORACLE.enough:
-            line += f"; below {ORACLE.enough} models there is little to miss"
-        notes.append(line)
-    return tuple(notes)
+def published(options: Any, *names: str, digits: int = 1) -> list[Sheet]:
+    """The paper's tables of these names, where the option `published` asks for them."""
+    if not options.published:
+        return []
+    return [TABLES.read(name).sheet(digits=digits) for name in names]

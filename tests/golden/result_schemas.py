@@ -1,6 +1,6 @@
-"""The JSON Schemas of what runs and comparisons leave; this module, run, writes them.
+"""The JSON Schemas of the result files; run it to write them: `make schemas`.
 
-They are for readers in other languages; a test holds them to the types.
+They are for readers in other languages. A test compares them with the types.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+import harness.results
 from harness.results.comparison import ComparisonDocument
 from harness.results.manifest import Manifest
 from harness.results.summary import TaskSummary
@@ -22,7 +23,7 @@ FILES: dict[str, Any] = {
 
 
 def schema_text(name: str) -> str:
-    """What the schema file of that name must hold."""
+    """The content that the schema file of that name must have."""
     schema = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **msgspec.json.schema(FILES[name]),
@@ -31,12 +32,12 @@ def schema_text(name: str) -> str:
 
 
 def schema_file(name: str) -> Path:
-    """Where the schema file of that name is in the package."""
-    return Path(__file__).with_name(name)
+    """Path of the schema file of that name."""
+    return Path(harness.results.__file__).with_name(name)
 
 
 def main() -> None:
-    """Write every schema file anew."""
+    """Write every schema file."""
     for name in FILES:
         schema_file(name).write_text(schema_text(name), encoding="utf-8")
 

@@ -28,8 +28,8 @@ def categories(taxonomy: str | tuple[str, ...] | None) -> tuple[Category, ...]:
         found = tuple(category(row, file, rows.line_num) for row in rows if row)
     except csv.Error as error:
         raise problem(file, rows.line_num, str(error), "a CSV file") from error
-    refuse_repeated([str(one.id) for one in found], "category_id", str(file))
-    refuse_repeated([folded(one.name) for one in found], "category_name", str(file))
+    check_unique([str(one.id) for one in found], "category_id", str(file))
+    check_unique([folded(one.name) for one in found], "category_name", str(file))
     if not found:
         raise problem(file, 1, "no category", "at least one")
     return found
@@ -45,11 +45,11 @@ def listed(names: tuple[str, ...]) -> tuple[Category, ...]:
             found="a name that is blank" if names else "no category",
             expected="a list of names",
         )
-    refuse_repeated([folded(name) for name in names], "category_name", where)
+    check_unique([folded(name) for name in names], "category_name", where)
     return tuple(Category(number, name.strip()) for number, name in enumerate(names, start=1))
 
 
-def told(taxonomy: str | tuple[str, ...] | None) -> str:
+def describe_taxonomy(taxonomy: str | tuple[str, ...] | None) -> str:
     """What a message calls the taxonomy that the options name."""
     if isinstance(taxonomy, tuple):
         return f"{len(taxonomy)} listed names"
@@ -94,18 +94,16 @@ def category(row: list[str], file: Path, line: int) -> Category:
     return Category(int(row[0]), row[1].strip())
 
 
-def refuse_repeated(values: list[str], column: str, where: str) -> None:
+def check_unique(values: list[str], column: str, where: str) -> None:
     """Raise DataError where a value stands twice."""
-    seen: set[str] = set()
-    for value in values:
-        if value in seen:
-            raise DataError(
-                f"two categories of the taxonomy share a {column}",
-                where=where,
-                found=value,
-                expected="each id and each name once",
-            )
-        seen.add(value)
+    repeated = [value for place, value in enumerate(values) if value in values[:place]]
+    if repeated:
+        raise DataError(
+            f"two categories of the taxonomy share a {column}",
+            where=where,
+            found=repeated[0],
+            expected="each id and each name once",
+        )
 
 
 def problem(file: Path, line: int, found: str, expected: str) -> DataError:

@@ -1,0 +1,65 @@
+"""A benchmark stays small enough for somebody else to read it; its sample data do not count."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2] / "plugins"
+NOT_BENCHMARKS = {"harness_models", "harness_judges"}
+
+MOST_FILES, MOST_LINES = 35, 4_500
+MOST_LINES_OF_TWO = 6_000
+"""Of a package that holds two benchmarks."""
+
+LIMITS = {
+    "harness_gistbench": (50, 7_300),
+    "harness_perrecbench": (37, 6_400),
+}
+"""Files and lines of the benchmarks that are larger; both fall with each change that allows it."""
+
+TWO_BENCHMARKS: frozenset[str] = frozenset()
+
+
+def size(package: Path) -> tuple[int, int]:
+    """How many Python files a package has, and how many lines these have together."""
+    files = list(package.rglob("*.py"))
+    return len(files), sum(len(file.read_text("utf-8").splitlines()) for file in files)
+
+
+def limits(name: str) -> tuple[int, int]:
+    """The files and lines that the package of that name may have."""
+    lines = MOST_LINES_OF_TWO if name in TWO_BENCHMARKS else MOST_LINES
+    return LIMITS.get(name, (MOST_FILES, lines))
+
+
+PACKAGES = sorted(
+    path.name
+    for path in ROOT.glob("harness_*")
+    if path.is_dir() and path.name not in NOT_BENCHMARKS
+)
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_a_benchmark_is_no_larger_than_it_may_be(name, capsys):
+    files, lines = size(ROOT / name)
+    most_files, most_lines = limits(name)
+    with capsys.disabled():
+        print(f"\n{name}: {files} files of {most_files}, {lines:,} lines of {most_lines:,}")
+    assert files <= most_files
+    assert lines <= most_lines
+
+
+def test_the_limits_are_of_benchmarks_that_exist():
+    assert {*LIMITS, *TWO_BENCHMARKS} <= set(PACKAGES)
+
+
+def test_files_and_lines_of_python_count_and_data_do_not(tmp_path):
+    (tmp_path / "sample").mkdir()
+    (tmp_path / "sample" / "rows.csv").write_text("a\n" * 9_000)
+    (tmp_path / "plugin.py").write_text("x = 1\ny = 2\n")
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "load.py").write_text("z = 3\n")
+    assert size(tmp_path) == (2, 3)
+    assert limits("harness_new") == (35, 4_500)

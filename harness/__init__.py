@@ -9,94 +9,94 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from harness.analysis.analysis import Analysis as Analysis
+    from harness.analysis.analysis import DataTool as DataTool
     from harness.api import aevaluate as aevaluate
     from harness.api import evaluate as evaluate
-    from harness.data import Dataset as Dataset
-    from harness.errors import DataError as DataError
-    from harness.errors import HarnessError as HarnessError
-    from harness.hookspecs import hookimpl as hookimpl
-    from harness.judging import Classified as Classified
-    from harness.judging import Classify as Classify
-    from harness.judging import Select as Select
-    from harness.judging import Selected as Selected
-    from harness.models import CallError as CallError
-    from harness.models import Identity as Identity
-    from harness.models import Message as Message
-    from harness.models import Model as Model
-    from harness.models import ModelSettings as ModelSettings
-    from harness.models import Reply as Reply
-    from harness.models import Request as Request
-    from harness.models import Sampling as Sampling
-    from harness.models import Usage as Usage
-    from harness.outcomes import FAILURES as FAILURES
-    from harness.outcomes import CallFailed as CallFailed
-    from harness.outcomes import Failure as Failure
-    from harness.outcomes import NoVerdict as NoVerdict
-    from harness.outcomes import Parsed as Parsed
-    from harness.outcomes import Unreadable as Unreadable
+    from harness.base.errors import DataError as DataError
+    from harness.base.errors import HarnessError as HarnessError
+    from harness.contracts.benchmark import Benchmark as Benchmark
+    from harness.contracts.benchmark import Metric as Metric
+    from harness.contracts.benchmark import Oracle as Oracle
+    from harness.contracts.dataset import Dataset as Dataset
+    from harness.contracts.desk import Desk as Desk
+    from harness.contracts.identity import Identity as Identity
+    from harness.contracts.judge import Classified as Classified
+    from harness.contracts.judge import Classify as Classify
+    from harness.contracts.judge import Select as Select
+    from harness.contracts.judge import Selected as Selected
+    from harness.contracts.model import CallError as CallError
+    from harness.contracts.model import Message as Message
+    from harness.contracts.model import Model as Model
+    from harness.contracts.model import ModelSettings as ModelSettings
+    from harness.contracts.model import Reply as Reply
+    from harness.contracts.model import Request as Request
+    from harness.contracts.model import Sampling as Sampling
+    from harness.contracts.model import Usage as Usage
+    from harness.contracts.outcomes import FAILURES as FAILURES
+    from harness.contracts.outcomes import CallFailed as CallFailed
+    from harness.contracts.outcomes import Failure as Failure
+    from harness.contracts.outcomes import NoVerdict as NoVerdict
+    from harness.contracts.outcomes import Parsed as Parsed
+    from harness.contracts.outcomes import Unreadable as Unreadable
+    from harness.contracts.records import Done as Done
+    from harness.contracts.records import Record as Record
+    from harness.contracts.records import Records as Records
+    from harness.contracts.records import Score as Score
+    from harness.contracts.stage import Calls as Calls
+    from harness.contracts.stage import Item as Item
+    from harness.contracts.stage import Stage as Stage
     from harness.parsing import JsonReader as JsonReader
     from harness.parsing import TextReader as TextReader
     from harness.parsing import last_object as last_object
-    from harness.pipeline.benchmark import Benchmark as Benchmark
-    from harness.pipeline.benchmark import Calls as Calls
-    from harness.pipeline.benchmark import Item as Item
-    from harness.pipeline.benchmark import Metric as Metric
-    from harness.pipeline.benchmark import Oracle as Oracle
-    from harness.pipeline.benchmark import Stage as Stage
-    from harness.pipeline.desk import Desk as Desk
-    from harness.pipeline.simple import simple as simple
-    from harness.pipeline.tools import Analysis as Analysis
-    from harness.pipeline.tools import DataTool as DataTool
-    from harness.results.kept import KeptTask as KeptTask
-    from harness.results.records import Done as Done
-    from harness.results.records import Record as Record
-    from harness.results.records import Records as Records
-    from harness.results.records import Score as Score
+    from harness.pipeline.simple_benchmark import simple as simple
+    from harness.registry.hookspecs import hookimpl as hookimpl
+    from harness.scoring.finished_task import KeptTask as KeptTask
 
 _HOME = {
     "aevaluate": "harness.api",
     "evaluate": "harness.api",
-    "Dataset": "harness.data",
-    "DataError": "harness.errors",
-    "HarnessError": "harness.errors",
-    "hookimpl": "harness.hookspecs",
-    "Classified": "harness.judging",
-    "Classify": "harness.judging",
-    "Select": "harness.judging",
-    "Selected": "harness.judging",
-    "CallError": "harness.models",
-    "Identity": "harness.models",
-    "Message": "harness.models",
-    "Model": "harness.models",
-    "ModelSettings": "harness.models",
-    "Reply": "harness.models",
-    "Request": "harness.models",
-    "Sampling": "harness.models",
-    "Usage": "harness.models",
-    "FAILURES": "harness.outcomes",
-    "CallFailed": "harness.outcomes",
-    "Failure": "harness.outcomes",
-    "NoVerdict": "harness.outcomes",
-    "Parsed": "harness.outcomes",
-    "Unreadable": "harness.outcomes",
+    "Dataset": "harness.contracts.dataset",
+    "DataError": "harness.base.errors",
+    "HarnessError": "harness.base.errors",
+    "hookimpl": "harness.registry.hookspecs",
+    "Classified": "harness.contracts.judge",
+    "Classify": "harness.contracts.judge",
+    "Select": "harness.contracts.judge",
+    "Selected": "harness.contracts.judge",
+    "CallError": "harness.contracts.model",
+    "Identity": "harness.contracts.model",
+    "Message": "harness.contracts.model",
+    "Model": "harness.contracts.model",
+    "ModelSettings": "harness.contracts.model",
+    "Reply": "harness.contracts.model",
+    "Request": "harness.contracts.model",
+    "Sampling": "harness.contracts.model",
+    "Usage": "harness.contracts.model",
+    "FAILURES": "harness.contracts.outcomes",
+    "CallFailed": "harness.contracts.outcomes",
+    "Failure": "harness.contracts.outcomes",
+    "NoVerdict": "harness.contracts.outcomes",
+    "Parsed": "harness.contracts.outcomes",
+    "Unreadable": "harness.contracts.outcomes",
     "JsonReader": "harness.parsing",
     "TextReader": "harness.parsing",
     "last_object": "harness.parsing",
-    "Benchmark": "harness.pipeline.benchmark",
-    "Calls": "harness.pipeline.benchmark",
-    "Item": "harness.pipeline.benchmark",
-    "Metric": "harness.pipeline.benchmark",
-    "Oracle": "harness.pipeline.benchmark",
-    "Stage": "harness.pipeline.benchmark",
-    "Desk": "harness.pipeline.desk",
-    "simple": "harness.pipeline.simple",
-    "Analysis": "harness.pipeline.tools",
-    "DataTool": "harness.pipeline.tools",
-    "KeptTask": "harness.results.kept",
-    "Done": "harness.results.records",
-    "Record": "harness.results.records",
-    "Records": "harness.results.records",
-    "Score": "harness.results.records",
+    "Benchmark": "harness.contracts.benchmark",
+    "Calls": "harness.contracts.stage",
+    "Item": "harness.contracts.stage",
+    "Metric": "harness.contracts.benchmark",
+    "Oracle": "harness.contracts.benchmark",
+    "Stage": "harness.contracts.stage",
+    "Desk": "harness.contracts.desk",
+    "simple": "harness.pipeline.simple_benchmark",
+    "Analysis": "harness.analysis.analysis",
+    "DataTool": "harness.analysis.analysis",
+    "KeptTask": "harness.scoring.finished_task",
+    "Done": "harness.contracts.records",
+    "Record": "harness.contracts.records",
+    "Records": "harness.contracts.records",
+    "Score": "harness.contracts.records",
 }
 
 __all__ = sorted(_HOME)  # noqa: PLE0605 - computed, so that no name is written a third time

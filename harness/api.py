@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.errors import UsageError
+from harness.base.errors import UsageError
 from harness.pipeline.progress import Display
 from harness.pipeline.run import RunResult, arun
 from harness.pipeline.settings import make_settings

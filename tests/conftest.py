@@ -1,18 +1,24 @@
 """What tests of every room use."""
 
 import asyncio
+import importlib.metadata
 import inspect
 import os
 import re
 import shlex
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 from hypothesis import settings
 
-from harness.errors import HarnessError
-from harness.redaction import safe_text
+from harness import registry
+from harness.base.errors import HarnessError
+from harness.base.redaction import safe_text
+from harness.registry import GROUP, Plugins, plugins_from
+from harness.registry.task_catalogue import Catalogue
 
 # No test looks at a clock, and hypothesis would.
 settings.register_profile("untimed", deadline=None)
@@ -123,3 +129,116 @@ def exits(wording: Callable[..., str], monkeypatch, capsys) -> Callable[..., str
         return wording(printed[-1], kind, where, found, **folders)
 
     return of
+
+
+class Site:
+    """A folder of installed distributions that is on the path."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def install(
+        self, distribution: str, points: Mapping[str, str], files: Mapping[str, str]
+    ) -> None:
+        """Put a distribution with these entry points and files there."""
+        info = self.folder / f"{distribution.replace('-', '_')}-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(
+            f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.0\n"
+        )
+        lines = [f"{name} = {value}" for name, value in points.items()]
+        (info / "entry_points.txt").write_text("\n".join([f"[{GROUP}]", *lines, ""]))
+        for path, text in files.items():
+            file = self.folder / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(dedent(text))
+
+    def plugins(self) -> Plugins:
+        """The plugins of these distributions and of no others."""
+        return plugins_from(
+            point
+            for distribution in importlib.metadata.distributions(path=[str(self.folder)])
+            for point in distribution.entry_points
+        )
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    """A site that is forgotten after the test, with every module that came from it."""
+    folder = tmp_path / "site"
+    folder.mkdir()
+    monkeypatch.syspath_prepend(str(folder))
+    before = set(sys.modules)
+    registry.reset()
+    yield Site(folder)
+    registry.reset()
+    for name in set(sys.modules) - before:
+        module = sys.modules[name]
+        places = [getattr(module, "__file__", None), *getattr(module, "__path__", ())]
+        if any(str(place).startswith(str(folder)) for place in places):
+            del sys.modules[name]
+
+
+FILMS = """
+    from harness import Benchmark, Metric, Stage, hookimpl
+    import msgspec
+
+    class Weights(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+        near: float = 1.0
+
+    class Options(msgspec.Struct):
+        window: int = 20
+        threshold: float = 0.5
+        names: tuple[str, ...] = ()
+        weights: Weights = Weights()
+        extra: dict[str, int] = {}
+
+    def stage(name, **roles):
+        return Stage(name, item=None, value=None, items=None, work=None, **roles)
+
+    @hookimpl
+    def register_benchmarks(register):
+        register("films", lambda: Benchmark(
+            name="films", version=1, load=None, score=None, options=Options,
+            stages=(stage("guess", roles=("candidate",)), stage("check", judges=("judge",))),
+            metrics={"hits": Metric(description=""), "misses": Metric(description="")},
+        ))
+"""
+
+FILM_TASK = """
+task: base
+version: 1
+benchmark: films
+data: {tables: {seen: {}}}
+metrics: [hits]
+"""
+
+
+@pytest.fixture
+def catalogue(site, monkeypatch) -> Callable[..., Catalogue]:
+    """Makes a catalogue of files given by name; `base.yaml` is among them unless given.
+
+    The folder of the files is the current one, so that errors name them as they are called.
+    """
+
+    def make(**files: str) -> Catalogue:
+        texts = {"base": FILM_TASK, **files}
+        site.install(
+            "film-benchmark",
+            {"films": "films_made_up.plugin"},
+            {
+                "films_made_up/plugin.py": FILMS,
+                **{
+                    f"films_made_up/task_configs/{name}.yaml": dedent(text).lstrip("\n")
+                    for name, text in texts.items()
+                },
+            },
+        )
+        monkeypatch.chdir(site.folder / "films_made_up/task_configs")
+        plugins = site.plugins()
+        assert plugins.broken == ()
+        # Without the house's own files, so that no test depends on them.
+        plugins.bundles = plugins.bundles[1:]
+        return Catalogue(plugins)
+
+    return make

@@ -18,7 +18,7 @@ from speed_of_harness import clock
 from speed_of_harness.engine import KeptEngine, keep
 
 import harness
-from harness.models import ModelSettings
+from harness.contracts.model import ModelSettings
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 import msgspec
 
+from harness.base.errors import BudgetSpent, UsageError, UsageUntold
 from harness.calls.policy import Budget
-from harness.calls.prices import Price, PriceTable, price_of
+from harness.calls.pricing import Price, PriceTable, price_of
 from harness.calls.usage import in_the_dark
-from harness.errors import BudgetSpent, UsageError, UsageUntold
-from harness.models import CallError, Identity, Reply, Request, Usage
+from harness.contracts.identity import Identity
+from harness.contracts.model import CallError, Reply, Request, Usage
 
 TEMPLATE_TOKENS = 200
 MESSAGE_TOKENS = 16

@@ -16,20 +16,21 @@ from typing import Any, Literal
 
 import msgspec
 
+from harness.base.errors import BudgetSpent, HarnessError, ModelError
+from harness.calls.batch_answers import Arrived, Mailbox, PutOff
 from harness.calls.budget import Claim, Meter
 from harness.calls.engines import EngineRoom
+from harness.calls.fair_queue import Turns
 from harness.calls.keys import call_key, call_seed
 from harness.calls.limiter import Limiter
-from harness.calls.mailbox import Arrived, Mailbox, PutOff
 from harness.calls.policy import Budget, Patience
-from harness.calls.prices import PriceTable
+from harness.calls.pricing import PriceTable
 from harness.calls.retry import delay_before_retry, may_retry
 from harness.calls.store import Store
-from harness.calls.turns import Turns
 from harness.calls.usage import Attempts, UsageBook, Use
-from harness.errors import BudgetSpent, HarnessError, ModelError
-from harness.models import CallError, Identity, Model, Reply, Request, Usage
-from harness.outcomes import CallFailed
+from harness.contracts.identity import Identity
+from harness.contracts.model import CallError, Model, Reply, Request, Usage
+from harness.contracts.outcomes import CallFailed
 
 Source = Literal["model", "store", "shared"]
 

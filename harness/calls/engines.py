@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.errors import HarnessError, ModelError
-from harness.models import CallError, Model
+from harness.base.errors import HarnessError, ModelError
+from harness.contracts.model import CallError, Model
 
 QUIET = 0.05
 """Seconds without any call in flight after which nothing more will come for the open engine.

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 
-from harness.hashing import canonical, canonical_plain, digest_bytes, stable_int
-from harness.models import Identity, Request
+from harness.base.hashing import canonical, canonical_plain, digest_bytes, stable_int
+from harness.contracts.identity import Identity
+from harness.contracts.model import Request
 
 LARGEST_SEED = 0x7FFF_FFFF
 """What servers that keep seeds in 32 bits still take."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from random import Random
 
 from harness.calls.policy import Patience
-from harness.models import CallError
+from harness.contracts.model import CallError
 
 MOST_ATTEMPTS = {"no_content": 3}
 """Causes that seldom mend by asking again get fewer attempts than the rest."""

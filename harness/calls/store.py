@@ -16,8 +16,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
-from harness.calls.mounts import on_network
-from harness.errors import StorageError
+from harness.base.errors import StorageError
+from harness.calls.network_fs import on_network
 
 T = TypeVar("T")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-from harness.models import CallError, Reply, Usage
+from harness.contracts.model import CallError, Reply, Usage
 
 IN_THE_DARK = frozenset({"timeout", "connection", "bad_response", "no_content"})
 """Causes of attempts that the server may have worked on; an error status means that it has not."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from harness.base.errors import DataError, HarnessError
 from harness.cli.command import Argument, Command, CommandGroup, Option, command, json_option
 from harness.cli.output import print_error, print_json
 from harness.cli.struct_options import options_of, struct_from
@@ -21,19 +22,18 @@ from harness.cli.tools import (
     report_options,
     show_report,
 )
-from harness.errors import DataError, HarnessError
-from harness.hookspecs import ANY_BENCHMARK
+from harness.registry.hookspecs import ANY_BENCHMARK
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from harness.pipeline.tools import Analysis
-    from harness.plugin_manager import AnalysisRegistration, Plugins
-    from harness.results.folder import RunFolder
-    from harness.results.kept import KeptTask
-    from harness.results.manifest import Manifest
-    from harness.results.report import Report
-    from harness.tasks.task import Group
+    from harness.analysis.analysis import Analysis
+    from harness.contracts.report import Report
+    from harness.contracts.task import Group
+    from harness.registry import AnalysisRegistration, Plugins
+    from harness.runs.manifest import Manifest
+    from harness.runs.run_folder import RunFolder
+    from harness.scoring.finished_task import KeptTask
 
 
 class Analyses(CommandGroup):
@@ -41,13 +41,13 @@ class Analyses(CommandGroup):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names of the analyses."""
-        from harness.plugin_manager import load_plugins
+        from harness.registry import load_plugins
 
         return list(load_plugins().analyses)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
         """The command of an analysis, with the options that it declares."""
-        from harness.plugin_manager import load_plugins
+        from harness.registry import load_plugins
 
         plugins = load_plugins()
         registration = plugins.analysis(cmd_name)
@@ -94,9 +94,9 @@ def analyse(json: bool) -> int:
 
 def print_group(group: Group, folder: Path) -> None:
     """Print the analysis of a group over those of its tasks that a run has finished."""
-    from harness.plugin_manager import load_plugins
-    from harness.reporting.sheets import print_report
-    from harness.results.folder import RunFolder
+    from harness.registry import load_plugins
+    from harness.reporting.report_tables import print_report
+    from harness.runs.run_folder import RunFolder
 
     if group.analysis is None:
         return
@@ -152,7 +152,7 @@ def _only_one_of(task: KeptTask) -> str:
 
 
 def _list(*, json: bool) -> int:
-    from harness.plugin_manager import load_plugins
+    from harness.registry import load_plugins
 
     known = listed(load_plugins().analyses)
     if json:
@@ -210,7 +210,7 @@ def _found(
     registration: AnalysisRegistration,
     plugins: Plugins,
 ) -> _Found:
-    from harness.results.scoring import Unfinished
+    from harness.scoring.score_run import Unfinished
     from harness.tasks.repeats import task_and_repeat
 
     found = _Found()
@@ -273,8 +273,8 @@ def _told(benchmark: str) -> str:
 
 
 def _kept(folder: RunFolder, manifest: Manifest, name: str, plugins: Plugins) -> KeptTask:
-    from harness.results.kept import kept_task
-    from harness.results.scoring import Unfinished, how_to_finish, unfinished_stages
+    from harness.scoring.finished_task import kept_task
+    from harness.scoring.score_run import Unfinished, how_to_finish, unfinished_stages
 
     if open_stages := unfinished_stages(manifest.tasks[name]):
         raise Unfinished(

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from harness.base.errors import UsageError
 from harness.cli.command import PATH, Command, CommandGroup, Option, argument, epilog, json_option
 from harness.cli.output import print_error, print_json
 from harness.cli.run_options import RunCommand, settings_from
-from harness.errors import UsageError
 
 if TYPE_CHECKING:
     from harness.cli.settings_sources import EffectiveSettings
+    from harness.pipeline.batch_import import Intake
     from harness.pipeline.batch_jobs import BatchJobs, JobStatus
-    from harness.pipeline.intake import Intake
     from harness.pipeline.run import RunResult
-    from harness.results.folder import RunFolder
+    from harness.runs.run_folder import RunFolder
 
 SENSELESS = ("dry_run", "rescore_only", "print_server_command", "retry_failures")
 
@@ -90,7 +90,7 @@ def write(held: EffectiveSettings, /, out: Path, **options: Any) -> int:
     import asyncio
 
     from harness.cli.run import print_settings
-    from harness.pipeline.outbox import refuse_existing
+    from harness.pipeline.batch_requests import refuse_existing
     from harness.pipeline.run import arun
     from harness.reporting.display import make_display
     from harness.reporting.overview import print_results
@@ -134,8 +134,8 @@ def read(run: str, files: Sequence[Path], json: bool) -> int:
     order is free, parts may be missing, and the same file may come twice. The run's command then
     uses the answers and goes on; what failed in passing is asked again.
     """
-    from harness.pipeline.intake import take_in
-    from harness.plugin_manager import load_plugins
+    from harness.pipeline.batch_import import take_in
+    from harness.registry import load_plugins
 
     with _locked(run) as folder:
         intake = take_in(folder, files, load_plugins())
@@ -218,7 +218,7 @@ def collect(run: str, json: bool) -> int:
 
 def _jobs(folder: RunFolder) -> BatchJobs:
     from harness.pipeline.batch_jobs import BatchJobs
-    from harness.plugin_manager import load_plugins
+    from harness.registry import load_plugins
 
     return BatchJobs(folder, load_plugins())
 

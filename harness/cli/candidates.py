@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from harness.plugin_manager import Plugins
+    from harness.registry import Plugins
 
 
 def _offered(names: Callable[[], Iterable[str]]) -> Callable[..., list[str]]:
@@ -20,7 +20,7 @@ def _beginning(incomplete: str, names: Iterable[str]) -> list[str]:
 
 
 def _plugins() -> Plugins:
-    from harness.plugin_manager import load_plugins
+    from harness.registry import load_plugins
 
     return load_plugins()
 
@@ -42,7 +42,7 @@ def _runs() -> list[str]:
 
 def _prompts() -> Iterable[str]:
     from harness.pipeline.preparation import prompt_folders
-    from harness.prompting import Templates
+    from harness.prompts import Templates
 
     return Templates(prompt_folders(_plugins())).everything()
 
@@ -61,7 +61,7 @@ runs = _offered(_runs)
 def tasks(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
     """Tasks, groups and tags, after those that commas divide off."""
     from harness.cli.run_options import included
-    from harness.tasks.catalogue import Catalogue
+    from harness.registry.task_catalogue import Catalogue
 
     there = [folder for folder in ctx.params["include_path"] or () if folder.is_dir()]
     catalogue = Catalogue(_plugins(), include_path=included(there))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from harness.errors import UsageError, did_you_mean
+from harness.base.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -133,7 +133,7 @@ class Command(click.Command):
     def invoke(self, ctx: click.Context) -> Any:
         """Check the plugins where that was asked, then do what the command does."""
         if not self.reports_plugins and ctx.params.pop("strict_plugins"):
-            from harness.plugin_manager import load_plugins
+            from harness.registry import load_plugins
 
             load_plugins().refuse_problems()
         return super().invoke(ctx)

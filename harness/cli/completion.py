@@ -15,9 +15,9 @@ from click.shell_completion import (
     ZshComplete,
 )
 
+from harness.base.errors import HarnessError
 from harness.cli.candidates import CANDIDATES
 from harness.cli.command import argument, command
-from harness.errors import HarnessError
 
 VARIABLE = "_HARNESS_COMPLETE"
 """The variable by which the scripts ask for completions."""

@@ -41,7 +41,7 @@ def config(ctx: click.Context, /, all: bool, **options: Any) -> int:
     the folder's file, the environment, or the command line, in the order in which they win. Takes
     the options of a run, runs nothing and shows no key.
     """
-    from harness.redaction import without_key_material
+    from harness.base.redaction import without_key_material
     from harness.reporting.text import clean_text
 
     held: EffectiveSettings = ctx.obj
@@ -107,7 +107,7 @@ def _usual_values() -> dict[str, Any]:
 
 def _variables(held: EffectiveSettings, ctx: click.Context) -> Iterator[dict[str, Any]]:
     """The environment variables that models and the store read, and those that nothing reads."""
-    from harness.redaction import names_a_secret
+    from harness.base.redaction import names_a_secret
 
     read = {option.envvar for option in settings_of(ctx.command).values()}
     further = sorted(name for name in os.environ if name.startswith(OTHERS))
@@ -157,7 +157,7 @@ def _columns(title: str, rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
 
 
 def _told(given: SettingValue, *, values: Sequence[SettingValue]) -> dict[str, Any]:
-    from harness.redaction import safe_text
+    from harness.base.redaction import safe_text
 
     value = given.value
     if len(values) > 1 and given.entry is None:
@@ -177,7 +177,7 @@ def _without_secret(path: str, text: str) -> str:
     """What `--set` gives a path, without what a name in it says is a key or a password."""
     import json
 
-    from harness.redaction import REDACTED, names_a_secret, redacted_args
+    from harness.base.redaction import REDACTED, names_a_secret, redacted_args
     from harness.tasks.load import read_value
 
     if names_a_secret(path.rpartition(".")[2]):

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from harness.base.errors import UsageError
 from harness.cli.command import Option, command
 from harness.cli.output import print_json
 from harness.cli.run_options import RunCommand
 from harness.cli.settings_sources import EffectiveSettings
-from harness.errors import UsageError
 
 if TYPE_CHECKING:
-    from harness.doctor.looking import Check
-    from harness.findings import Finding
+    from harness.cli.doctor_checks.looking import Check
+    from harness.contracts.finding import Finding
 
 
 SENSELESS = (
@@ -55,7 +55,7 @@ def doctor(held: EffectiveSettings, /, **options: Any) -> int:
     """
     import asyncio
 
-    from harness.doctor.looking import findings_of
+    from harness.cli.doctor_checks.looking import findings_of
 
     args = SimpleNamespace(**options, held=held)
     for other in SENSELESS:
@@ -65,7 +65,7 @@ def doctor(held: EffectiveSettings, /, **options: Any) -> int:
     if args.json:
         print_json({"findings": findings})
     else:
-        from harness.reporting.findings import print_findings
+        from harness.reporting.finding_tables import print_findings
 
         shown = [one for one in findings if one.state != "good"] if args.quiet else findings
         print_findings(shown)
@@ -75,11 +75,11 @@ def doctor(held: EffectiveSettings, /, **options: Any) -> int:
 def _checks_of(args: SimpleNamespace) -> list[Check]:
     """All that is to be looked at, in the order in which it is told."""
     from harness.calls.store import default_path
-    from harness.doctor import installation
-    from harness.doctor.folders import folder
-    from harness.doctor.hub import hub
-    from harness.doctor.looking import Check
-    from harness.doctor.store import store
+    from harness.cli.doctor_checks import installation
+    from harness.cli.doctor_checks.folders import folder
+    from harness.cli.doctor_checks.hub import hub
+    from harness.cli.doctor_checks.looking import Check
+    from harness.cli.doctor_checks.store import store
 
     checks = [
         Check(about="harness", look=installation.versions),
@@ -105,7 +105,7 @@ def _checks_of(args: SimpleNamespace) -> list[Check]:
 
 def _of_settings(held: EffectiveSettings) -> Iterator[Finding]:
     """Where settings were found, or why they cannot be used."""
-    from harness.findings import bad_by, doubtful, good
+    from harness.contracts.finding import bad_by, doubtful, good
 
     if held.problem is not None:
         yield bad_by("settings", held.problem)
@@ -124,13 +124,13 @@ def _of_settings(held: EffectiveSettings) -> Iterator[Finding]:
 
 def _of_run(args: SimpleNamespace) -> Iterator[Check]:
     """The checks of what the options of a run name: tasks, models and judges."""
+    from harness.base.errors import HarnessError
+    from harness.cli.doctor_checks.looking import Check
+    from harness.cli.doctor_checks.models import checks_of_models
+    from harness.cli.doctor_checks.tasks import tasks
     from harness.cli.run_options import settings_from
-    from harness.doctor.looking import Check
-    from harness.doctor.models import checks_of_models
-    from harness.doctor.tasks import tasks
-    from harness.errors import HarnessError
-    from harness.findings import bad_by
-    from harness.plugin_manager import load_plugins
+    from harness.contracts.finding import bad_by
+    from harness.registry import load_plugins
 
     held = EffectiveSettings() if isinstance(args.held, UsageError) else args.held
     try:

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from harness.base.errors import DataError, HarnessError
 from harness.cli.command import PATH, argument, command, option
 from harness.cli.output import print_error
-from harness.errors import DataError, HarnessError
 
 if TYPE_CHECKING:
-    from harness.results.kept import KeptTask
+    from harness.scoring.finished_task import KeptTask
 
 FORMATS = ("csv", "parquet", "lm-eval")
 
@@ -33,7 +33,7 @@ def export(run: str, format: str, out: Path, task: str | None) -> int:
     tables (csv, parquet), or results and samples as lm-evaluation-harness writes them (lm-eval).
     No model is asked, and the run is left as it is.
     """
-    from harness.results.tables import refuse_full
+    from harness.analysis.run_tables import refuse_full
 
     refuse_full(out)
     tasks, errors = _tasks(run, task)
@@ -49,8 +49,8 @@ def export(run: str, format: str, out: Path, task: str | None) -> int:
 def _tasks(run: str, only: str | None) -> tuple[list[KeptTask], list[HarnessError]]:
     """The finished tasks of the run that are meant, and why others are left out."""
     from harness.cli.kept_runs import one_of, open_run
-    from harness.plugin_manager import load_plugins
-    from harness.results.kept import kept_task
+    from harness.registry import load_plugins
+    from harness.scoring.finished_task import kept_task
 
     folder, manifest = open_run(run)
     names = list(manifest.tasks)
@@ -74,10 +74,10 @@ def _write(out: Path, format: str, tasks: Sequence[KeptTask]) -> list[Path]:
 
     A folder that is there stays the same folder: somebody may stand in it, or link to it.
     """
+    from harness.analysis.lm_eval_export import write_lm_eval
+    from harness.analysis.run_tables import tables_of
     from harness.reporting.table_files import write_csv, write_parquet
-    from harness.results.files import storage_error
-    from harness.results.lm_eval import write_lm_eval
-    from harness.results.tables import tables_of
+    from harness.runs.atomic_files import storage_error
 
     try:
         beside = out if out.is_dir() else out.parent

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from harness.errors import DataError, UsageError, did_you_mean
-from harness.results.folder import RunFolder
-from harness.results.manifest import Manifest
+from harness.base.errors import DataError, UsageError, did_you_mean
+from harness.runs.manifest import Manifest
+from harness.runs.run_folder import RunFolder
 
 
 def usual_folder() -> Path:

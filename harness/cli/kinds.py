@@ -9,7 +9,7 @@ from harness.cli.command import argument, command, json_option
 from harness.cli.output import Row, print_json, print_rows, print_sections
 
 if TYPE_CHECKING:
-    from harness.plugin_manager import JudgeRegistration, ModelRegistration, Registry
+    from harness.registry import JudgeRegistration, ModelRegistration, Registry
 
     Kind = ModelRegistration | JudgeRegistration
 
@@ -29,7 +29,7 @@ WANTS = {
 @json_option
 def models(name: str | None, json: bool) -> int:
     """List the kinds of model. One that is named is shown with what each of its arguments means."""
-    from harness.plugin_manager import load_plugins
+    from harness.registry import load_plugins
 
     plugins = load_plugins()
     named = plugins.model(name) if name else None
@@ -44,7 +44,7 @@ def models(name: str | None, json: bool) -> int:
 @json_option
 def judges(name: str | None, json: bool) -> int:
     """List the kinds of judge. One that is named is shown with what each of its arguments means."""
-    from harness.plugin_manager import load_plugins
+    from harness.registry import load_plugins
 
     plugins = load_plugins()
     named = plugins.judge(name) if name else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from harness.errors import UsageError
+from harness.base.errors import UsageError
 
 SHORT = {
     "-C": "config", "-t": "tasks", "-M": "model", "-a": "model_args", "-L": "limit",

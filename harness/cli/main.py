@@ -10,9 +10,9 @@ from importlib import import_module
 
 import click
 
+from harness.base.errors import HarnessError, UsageError, did_you_mean
 from harness.cli.command import CommandGroup, usage_error
 from harness.cli.output import print_error
-from harness.errors import HarnessError, UsageError, did_you_mean
 
 COMMANDS = {
     "tasks": "tasks",
@@ -76,7 +76,7 @@ class Harness(CommandGroup):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Our commands, then those of plugins."""
-        from harness.plugin_manager import load_plugins
+        from harness.registry import load_plugins
 
         return [*dict.fromkeys([*COMMANDS, *load_plugins().commands])]
 
@@ -86,7 +86,7 @@ class Harness(CommandGroup):
             module = import_module(f"harness.cli.{COMMANDS[cmd_name]}")
             found: click.Command = getattr(module, cmd_name.replace("-", "_"))
             return found
-        from harness.plugin_manager import load_plugins
+        from harness.registry import load_plugins
 
         if not load_plugins().tools_of(cmd_name):
             return None
@@ -101,7 +101,7 @@ class Harness(CommandGroup):
         found = self.get_command(ctx, args[0])
         if found is not None:
             return args[0], found, args[1:]
-        from harness.plugin_manager import load_plugins
+        from harness.registry import load_plugins
 
         known = self.list_commands(ctx)
         raise UsageError(

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from harness.base.errors import UsageError
 from harness.cli.setting import argument, arguments_text, refuse_secrets
-from harness.errors import UsageError
 
 if TYPE_CHECKING:
-    from harness.plugin_manager import Plugins
+    from harness.registry import Plugins
 
 _NAME = re.compile(r"\w[\w.-]*")
 
@@ -51,7 +51,7 @@ def with_names(options: dict[str, Any], models: Mapping[str, NamedModel]) -> lis
     """Replace names of models in the options of a run; the places of the models so named."""
     if not models:
         return []
-    from harness.plugin_manager import load_plugins
+    from harness.registry import load_plugins
 
     plugins = load_plugins()
     for name, model in models.items():

@@ -18,7 +18,7 @@ def new_plugin(name: str, into: Path, stages: bool) -> int:
     """Write a package that installs, runs against the baseline and passes its own tests:
     pyproject, task, prompt, sample, baseline, tests. Then make it yours.
     """
-    from harness.scaffold.writing import SIMPLE, STAGES, write_plugin
+    from harness.cli.scaffold import SIMPLE, STAGES, write_plugin
 
     written = write_plugin(name, STAGES if stages else SIMPLE, into=into)
     folder = shlex.quote(str(written.folder))

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from harness.base.errors import HarnessError, UnknownName, did_you_mean
 from harness.cli.command import argument, command, option
 from harness.cli.output import Row, print_error, print_json, print_sections
-from harness.errors import HarnessError, UnknownName, did_you_mean
 
 if TYPE_CHECKING:
-    from harness.plugin_manager import LoadedPlugin, Plugins, Source
-    from harness.plugin_manager.registrations import Registration
+    from harness.registry import LoadedPlugin, Plugins, Source
+    from harness.registry.registrations import Registration
 
 
 @command(
@@ -29,7 +29,7 @@ def plugins(names: Sequence[str], json: bool, strict_plugins: bool) -> int:
     """List the installed plugins with what each registered, broken ones first. A plugin that is
     named is shown alone, with all that it registered or its traceback.
     """
-    from harness.plugin_manager import load_plugins
+    from harness.registry import load_plugins
 
     plugins = load_plugins()
     chosen = _chosen(plugins, names)
@@ -81,14 +81,14 @@ def _summary(plugin: LoadedPlugin, plugins: Plugins) -> str:
 
 
 def _brings_tasks(plugin: LoadedPlugin, plugins: Plugins) -> bool:
-    from harness.resources import top_level
+    from harness.base.resources import top_level
 
     package = top_level(plugin.module)
     return any(one.name == package and one.task_configs is not None for one in plugins.bundles)
 
 
 def _page(one: Source, plugins: Plugins) -> Iterator[tuple[str, list[Row]]]:
-    from harness.plugin_manager import BrokenPlugin, LoadedPlugin
+    from harness.registry import BrokenPlugin, LoadedPlugin
 
     yield "plugin", [(one.entry_point, _told(one))]
     if isinstance(one, LoadedPlugin):
@@ -106,7 +106,7 @@ def _page(one: Source, plugins: Plugins) -> Iterator[tuple[str, list[Row]]]:
 
 def _row(registration: Registration[Any]) -> Row:
     """The name of something registered, as it is asked for, and what is said of it."""
-    from harness.plugin_manager import DataToolRegistration, RespondentRegistration
+    from harness.registry import DataToolRegistration, RespondentRegistration
 
     if isinstance(registration, RespondentRegistration):
         benchmark, prompt, role, name = registration.key
@@ -125,7 +125,7 @@ def _about(benchmark: str, plugins: Plugins) -> str:
 
 
 def _document(plugins: Plugins, chosen: Sequence[Source]) -> dict[str, Any]:
-    from harness.plugin_manager import BrokenPlugin, LoadedPlugin
+    from harness.registry import BrokenPlugin, LoadedPlugin
 
     return {
         "plugins": [_as_json(one, plugins) for one in chosen if isinstance(one, LoadedPlugin)],

@@ -7,14 +7,14 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from harness.base.errors import HarnessError, UnknownName, did_you_mean
 from harness.cli.command import argument, command, json_option
 from harness.cli.output import print_error, print_json, print_rows, print_sections
-from harness.errors import HarnessError, UnknownName, did_you_mean
 
 if TYPE_CHECKING:
-    from harness.plugin_manager import Plugins
-    from harness.prompting import Templates
-    from harness.tasks.catalogue import Entry
+    from harness.prompts import Templates
+    from harness.registry import Plugins
+    from harness.registry.task_catalogue import Entry
 
 NOT_DESCRIBED = "not described; variables.yaml beside the prompt may say what it means"
 
@@ -30,8 +30,8 @@ def prompts(patterns: Sequence[str], json: bool) -> int:
     named in full is shown whole, with its variables and the tasks that ask it.
     """
     from harness.pipeline.preparation import prompt_folders
-    from harness.plugin_manager import load_plugins
-    from harness.prompting import Templates
+    from harness.prompts import Templates
+    from harness.registry import load_plugins
 
     plugins = load_plugins()
     templates = Templates(prompt_folders(plugins))
@@ -107,7 +107,7 @@ def _source(file: Path, plugins: Plugins) -> str:
 
 
 def _page(name: str, templates: Templates, plugins: Plugins) -> dict[str, Any]:
-    from harness.prompting.variables import meanings
+    from harness.prompts.variable_docs import meanings
 
     benchmark, _, rest = name.partition("/")
     prompt, _, role = rest.rpartition(".")
@@ -138,7 +138,7 @@ def _stages(benchmark: str, prompt: str, role: str, plugins: Plugins) -> list[st
 def _tasks(benchmark: str, name: str, plugins: Plugins) -> list[str]:
     """The tasks that ask it with their options, where their data calls for it; folded as listed."""
     from harness.cli.tasks import folded
-    from harness.tasks.catalogue import Catalogue
+    from harness.registry.task_catalogue import Catalogue
 
     catalogue = Catalogue(plugins)
     asking: list[Entry] = []

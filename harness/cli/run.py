@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from harness.base.errors import UsageError
 from harness.cli.output import print_error
 from harness.cli.run_options import RunCommand, settings_from
-from harness.errors import UsageError
 
 if TYPE_CHECKING:
     from harness.cli.settings_sources import EffectiveSettings
@@ -79,8 +79,8 @@ def _run(settings: RunSettings, *, quiet: bool, json: bool) -> int:
 
     from harness.cli.analyse import print_group
     from harness.pipeline.run import arun
-    from harness.reporting.amounts import cost_line
     from harness.reporting.display import make_display
+    from harness.reporting.money import cost_line
     from harness.reporting.overview import print_results
 
     display = make_display(quiet=quiet, json=json)
@@ -105,9 +105,9 @@ def _dry_run(settings: RunSettings, *, json: bool) -> int:
     """Print the first prompt of every stage and role and the calls to expect; the exit code."""
     import asyncio
 
-    from harness.pipeline.rehearsal import rehearse
-    from harness.plugin_manager import load_plugins
-    from harness.reporting.forecasts import print_forecast
+    from harness.pipeline.forecast import rehearse
+    from harness.registry import load_plugins
+    from harness.reporting.forecast_tables import print_forecast
 
     forecast = asyncio.run(rehearse(settings, load_plugins()))
     if json:
@@ -124,7 +124,7 @@ def _print_server_commands(settings: RunSettings) -> int:
     import shlex
 
     from harness.pipeline.preparation import prepare
-    from harness.plugin_manager import load_plugins
+    from harness.registry import load_plugins
 
     prepared = prepare(settings, load_plugins())
     models = dict.fromkeys(

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from harness.base.errors import UsageError
 from harness.cli.command import PATH, STRICT_PLUGINS, Command, Option, option
 from harness.cli.setting import PREFIX, Setting, data_of
-from harness.errors import UsageError
 
 if TYPE_CHECKING:
     from harness.cli.settings_sources import EffectiveSettings

@@ -11,20 +11,20 @@ from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from harness.base.errors import DataError, HarnessError, UsageError
 from harness.cli.command import PATH, argument, command, option
 from harness.cli.output import print_error, print_json
-from harness.errors import DataError, HarnessError, UsageError
 
 if TYPE_CHECKING:
-    from harness.pipeline.benchmark import Benchmark
+    from harness.contracts.benchmark import Benchmark
+    from harness.contracts.task import Task
     from harness.pipeline.settings import RunSettings
-    from harness.plugin_manager import Plugins
-    from harness.results.comparison import Comparison
-    from harness.results.folder import RunFolder
-    from harness.results.kept import KeptTask
-    from harness.results.manifest import Manifest
-    from harness.results.rescoring import Rescoring
-    from harness.tasks.task import Task
+    from harness.registry import Plugins
+    from harness.runs.manifest import Manifest
+    from harness.runs.run_folder import RunFolder
+    from harness.scoring.comparison import Comparison
+    from harness.scoring.finished_task import KeptTask
+    from harness.scoring.rescore import Rescoring
 
 
 FREE = ("changes", "fresh")
@@ -48,7 +48,7 @@ class NamedRun:
 
     def as_json(self) -> dict[str, Any]:
         """What came of it, for one JSON document."""
-        from harness.results.over_repeats import over_repeats
+        from harness.scoring.summary import over_repeats
 
         summaries = [task.summary for task in self.kept]
         repeats = over_repeats(summaries)
@@ -101,7 +101,7 @@ def score(**options: Any) -> int:
     if args.json:
         print_json({"runs": [each.as_json() for each in runs], "comparisons": comparisons})
     elif comparisons:
-        from harness.reporting.comparisons import print_comparisons
+        from harness.reporting.comparison_tables import print_comparisons
 
         print_comparisons(comparisons)
     errors = [*(error for each in runs for error in each.errors), *errors]
@@ -148,7 +148,7 @@ def _opened(named: Sequence[str], only: str | None) -> list[NamedRun]:
 
 
 def _find_benchmarks(run: NamedRun, only: str | None) -> None:
-    from harness.plugin_manager import load_plugins
+    from harness.registry import load_plugins
 
     for name, entry in run.opened[1].tasks.items() if run.opened else ():
         if only in (None, name):
@@ -184,7 +184,7 @@ def _refuse_unclear_oracle(args: SimpleNamespace, runs: Sequence[NamedRun]) -> N
 @contextlib.contextmanager
 def _scored(changes: Sequence[str], runs: Sequence[NamedRun]) -> Iterator[None]:
     """Score all runs: into their folders, or under other options into files that go away."""
-    from harness.results.kept import labels_of
+    from harness.scoring.finished_task import labels_of
 
     labels = labels_of(each.opened[1] for each in runs if each.opened)
     if not changes:
@@ -202,8 +202,8 @@ def _scored(changes: Sequence[str], runs: Sequence[NamedRun]) -> Iterator[None]:
 
 
 def _score_run(run: NamedRun, labels: Mapping[str, str]) -> None:
-    from harness.results.kept import kept_task
-    from harness.results.scoring import score_task
+    from harness.scoring.finished_task import kept_task
+    from harness.scoring.score_run import score_task
 
     if run.opened is None:
         return
@@ -229,7 +229,7 @@ def _rescore_run(
     run: NamedRun, ways: Sequence[Rescoring], labels: Mapping[str, str], *, into: Path
 ) -> None:
     """Score tasks of a run under other options, into files of the folder `into`."""
-    from harness.results.rescoring import rescore
+    from harness.scoring.rescore import rescore
 
     if run.opened is None:
         return
@@ -245,8 +245,8 @@ def _rescore_run(
 def _rescorings(changes: Sequence[str], runs: Sequence[NamedRun]) -> list[list[Rescoring]]:
     """How each task of each run is scored; UsageError for what cannot be changed so."""
     from harness.cli.run_options import changes_from
-    from harness.plugin_manager import load_plugins
-    from harness.results.rescoring import rescoring
+    from harness.registry import load_plugins
+    from harness.scoring.rescore import rescoring
     from harness.tasks.changes import apply_changes
 
     asked = [
@@ -267,8 +267,8 @@ def _compared(
     args: SimpleNamespace, runs: Sequence[NamedRun]
 ) -> tuple[list[Comparison], list[HarnessError]]:
     """The comparison of each task that there is one of; with `--output`, in its file as well."""
-    from harness.results.comparison import compare, write_comparisons
-    from harness.results.files import atomic_write
+    from harness.runs.atomic_files import atomic_write
+    from harness.scoring.comparison import compare, write_comparisons
 
     by_name: dict[str, list[KeptTask]] = {}
     for each in runs:
@@ -310,8 +310,8 @@ def _compared(
 
 def rescore_only(settings: RunSettings, *, json: bool) -> int:
     """Print the newest finished run of these settings as scored under them; the exit code."""
-    from harness.plugin_manager import load_plugins
-    from harness.tasks.catalogue import Catalogue
+    from harness.registry import load_plugins
+    from harness.registry.task_catalogue import Catalogue
     from harness.tasks.changes import apply_changes
     from harness.tasks.repeats import repeat_of
 
@@ -336,8 +336,8 @@ def _find(
     settings: RunSettings, wanted: Sequence[Task], plugins: Plugins
 ) -> tuple[RunFolder, Manifest, list[Rescoring]]:
     """The newest finished run that needs no more than scoring; an error that says what there is."""
-    from harness.redaction import redacted_args, without_key_material
-    from harness.results.unlike import told, unlike
+    from harness.base.redaction import redacted_args, without_key_material
+    from harness.scoring.comparable import told, unlike
 
     asked = _without_free(without_key_material(redacted_args(settings.asked())))
     first: HarnessError | None = None
@@ -370,7 +370,7 @@ def _find(
 
 
 def _ways(manifest: Manifest, wanted: Sequence[Task], plugins: Plugins) -> list[Rescoring]:
-    from harness.results.rescoring import rescoring
+    from harness.scoring.rescore import rescoring
 
     return [
         rescoring(manifest.tasks[task.name].task(), task, plugins.benchmark(task.benchmark))
@@ -384,7 +384,7 @@ def _without_free(asked: Mapping[str, Any]) -> dict[str, Any]:
 
 def _runs(output_path: Path) -> Iterator[tuple[RunFolder, Manifest]]:
     """The runs in a folder, newest first; what is no run, or cannot be read, is passed over."""
-    from harness.results.folder import RunFolder
+    from harness.runs.run_folder import RunFolder
 
     found = []
     for path in output_path.iterdir() if output_path.is_dir() else ():

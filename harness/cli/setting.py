@@ -11,9 +11,9 @@ from typing import Any
 
 import click
 
+from harness.base.errors import HarnessError, UsageError, did_you_mean
+from harness.base.redaction import names_a_secret, safe_text, without_key_material
 from harness.cli.command import Option
-from harness.errors import HarnessError, UsageError, did_you_mean
-from harness.redaction import names_a_secret, safe_text, without_key_material
 
 PREFIX = "HARNESS_"
 

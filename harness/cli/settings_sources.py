@@ -13,9 +13,9 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from harness.base.errors import UsageError
 from harness.cli.named_models import NamedModel, named_models, with_names
 from harness.cli.setting import Setting, misspelt, setting_named, settings_of
-from harness.errors import UsageError
 
 USER, FOLDER, ENVIRONMENT, COMMAND = "user file", "folder file", "environment", "command line"
 HERE = Path("harness.toml")

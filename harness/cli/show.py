@@ -9,14 +9,14 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from harness.base.errors import DataError, UsageError
 from harness.cli.command import PATH, argument, command, json_option, option
 from harness.cli.output import print_json
-from harness.errors import DataError, UsageError
 
 if TYPE_CHECKING:
-    from harness.results.folder import RunFolder
-    from harness.results.manifest import Manifest, StageEntry
-    from harness.results.records import CallRecord, JournalLine
+    from harness.contracts.records import CallRecord, JournalLine
+    from harness.runs.manifest import Manifest, StageEntry
+    from harness.runs.run_folder import RunFolder
 
 
 _WIDTH = 88
@@ -70,7 +70,7 @@ def show(**options: Any) -> int:
 
 
 def _show_runs(place: Path, args: SimpleNamespace) -> int:
-    from harness.results.listing import list_runs
+    from harness.scoring.run_list import list_runs
 
     for name in ("sample", "task", "stage", "failures", "prices"):
         if getattr(args, name):
@@ -81,7 +81,7 @@ def _show_runs(place: Path, args: SimpleNamespace) -> int:
     if args.json:
         print_json(listing)
         return 0
-    from harness.reporting.listing import listing_lines
+    from harness.reporting.run_lines import listing_lines
 
     for line in listing_lines(listing):
         print(line)
@@ -109,9 +109,9 @@ def _places(folder: RunFolder, manifest: Manifest, args: SimpleNamespace) -> lis
 def _show_results(folder: RunFolder, manifest: Manifest, args: SimpleNamespace) -> int:
     import msgspec
 
-    from harness.calls.prices import read_price_file
-    from harness.results.costs import sessions_at
-    from harness.results.scoring import priced_stages, read_summary, unfinished_stages
+    from harness.calls.pricing import read_price_file
+    from harness.scoring.run_costs import sessions_at
+    from harness.scoring.score_run import priced_stages, read_summary, unfinished_stages
 
     prices = None if args.prices is None else read_price_file(args.prices)
     at = prices or manifest.prices
@@ -132,7 +132,7 @@ def _show_results(folder: RunFolder, manifest: Manifest, args: SimpleNamespace) 
                 summary = msgspec.structs.replace(summary, stages=stages)
             summaries.append(summary)
     if args.json:
-        from harness.results.over_repeats import over_repeats
+        from harness.scoring.summary import over_repeats
 
         print_json(
             {
@@ -162,8 +162,8 @@ def _show_results(folder: RunFolder, manifest: Manifest, args: SimpleNamespace) 
 def _heading(
     folder: RunFolder, manifest: Manifest, unfinished: dict[str, list[str]]
 ) -> Iterator[str]:
-    from harness.reporting.amounts import session_line
-    from harness.reporting.slowing import rate_limited
+    from harness.reporting.money import session_line
+    from harness.reporting.run_lines import rate_limited
     from harness.reporting.text import clean_text
 
     began = manifest.sessions[0].started if manifest.sessions else "at an unknown time"
@@ -182,9 +182,9 @@ def _heading(
 
 
 def _show_failures(places: list[Place], args: SimpleNamespace) -> int:
+    from harness.contracts.records import Done, JournalLine
     from harness.reporting.text import clean_text
-    from harness.results.records import Done, JournalLine
-    from harness.results.stored import JournalRecords
+    from harness.runs.journal_index import JournalRecords
 
     found = []
     many = 0
@@ -217,7 +217,7 @@ def _show_failures(places: list[Place], args: SimpleNamespace) -> int:
 def _show_sample(
     folder: RunFolder, manifest: Manifest, places: list[Place], args: SimpleNamespace
 ) -> int:
-    from harness.results.records import Done
+    from harness.contracts.records import Done
 
     found = []
     for place in places:
@@ -243,8 +243,8 @@ def _show_sample(
 
 def _records_of(place: Place, sample: str) -> Iterator[Any]:
     """The current records of an item or a user in one stage."""
-    from harness.results.records import JournalLine
-    from harness.results.stored import JournalIndex, JournalRecords
+    from harness.contracts.records import JournalLine
+    from harness.runs.journal_index import JournalIndex, JournalRecords
 
     key = place.stage.key
     index = JournalIndex(place.journal, key, wanted=lambda head: sample in (head.id, head.user))
@@ -260,7 +260,7 @@ def _no_sample(folder: RunFolder, places: list[Place], sample: str) -> DataError
     from difflib import get_close_matches
     from itertools import islice
 
-    from harness.results.lines import Head, scan
+    from harness.runs.journal_index import Head, scan
 
     seen: dict[str, None] = {}
     for place in places:
@@ -283,7 +283,7 @@ def _record_lines(
     The manifest says who was asked.
     """
     from harness.calls.usage import player_name
-    from harness.results.records import Done
+    from harness.contracts.records import Done
 
     yield _rule(f"{task} / {stage} / {record.id}  (user {record.user})", "═")
     yield from _block("item", _json(record.item))

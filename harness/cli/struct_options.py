@@ -13,8 +13,8 @@ import msgspec
 from msgspec import inspect
 from msgspec.structs import FieldInfo
 
+from harness.base.errors import PluginError, UsageError, did_you_mean
 from harness.cli.command import Option
-from harness.errors import PluginError, UsageError, did_you_mean
 from harness.tasks.wanted import LISTS, choices, in_words
 
 S = TypeVar("S", bound=msgspec.Struct)

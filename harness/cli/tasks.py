@@ -9,16 +9,16 @@ from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from harness.base.errors import HarnessError, UsageError
 from harness.cli.command import argument, command, option
 from harness.cli.output import Row, print_error, print_sections
 from harness.cli.run_options import include_path_option
-from harness.errors import HarnessError, UsageError
 
 if TYPE_CHECKING:
-    from harness.pipeline.benchmark import Benchmark
-    from harness.plugin_manager import Plugins
-    from harness.tasks.catalogue import Catalogue, Entry
-    from harness.tasks.task import DataSpec, Task
+    from harness.contracts.benchmark import Benchmark
+    from harness.contracts.task import DataSpec, Task
+    from harness.registry import Plugins
+    from harness.registry.task_catalogue import Catalogue, Entry
 
 MORE = "`harness tasks NAME` tells more of one, `harness tasks --all` of all"
 
@@ -45,8 +45,8 @@ def tasks(patterns: Sequence[str], all: bool, json: bool, include_path: Sequence
     full is shown alone, with its benchmark, options, roles and data.
     """
     from harness.cli.run_options import included
-    from harness.plugin_manager import load_plugins
-    from harness.tasks.catalogue import Catalogue
+    from harness.registry import load_plugins
+    from harness.registry.task_catalogue import Catalogue
 
     if all and patterns:
         raise UsageError("--all means nothing beside names", found=" ".join(patterns))
@@ -217,8 +217,8 @@ def _flat(values: Mapping[str, Any], above: str = "") -> Iterator[Row]:
 
 
 def _roles(task: Task, benchmark: Benchmark) -> Iterator[Row]:
+    from harness.contracts.task import RoleSpec
     from harness.pipeline.roles import CANDIDATE, option_of
-    from harness.tasks.task import RoleSpec
 
     asked = [role for stage in benchmark.stages for role in (*stage.roles, *stage.judges)]
     for role in dict.fromkeys(asked):

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from harness.base.errors import INSTALL_ANALYSIS, DataError, HarnessError, PluginError
 from harness.cli.command import PATH, Command, CommandGroup, Option, epilog
 from harness.cli.output import print_error, print_json, print_rows
 from harness.cli.struct_options import options_of, struct_from
-from harness.errors import INSTALL_ANALYSIS, DataError, HarnessError, PluginError
 
 if TYPE_CHECKING:
-    from harness.plugin_manager import Registration, Registry
-    from harness.results.report import Report
+    from harness.contracts.report import Report
+    from harness.registry import Registration, Registry
 
 T = TypeVar("T")
 R = TypeVar("R", bound="Registration[Any]")
@@ -43,13 +43,13 @@ class Tools(CommandGroup):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names of the tools."""
-        from harness.plugin_manager import load_plugins
+        from harness.registry import load_plugins
 
         return list(load_plugins().tools_of(str(self.name)))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
         """The command of a tool, with the options that it declares."""
-        from harness.plugin_manager import load_plugins
+        from harness.registry import load_plugins
 
         registration = load_plugins().data_tool(cmd_name, str(self.name))
         tool = made(registration)
@@ -69,7 +69,7 @@ class Tools(CommandGroup):
     def _list(self, json: bool) -> int:
         if click.get_current_context().invoked_subcommand is not None:
             return 0
-        from harness.plugin_manager import load_plugins
+        from harness.registry import load_plugins
 
         known = listed(load_plugins().tools_of(str(self.name)))
         if json:
@@ -110,7 +110,7 @@ def show_report(report: Report, document: dict[str, Any], *, plot: Path | None, 
     """
     drawn: list[Path] = []
     if plot is not None and report.figures:
-        from harness.reporting.plots import write_figures
+        from harness.reporting.figures import write_figures
 
         drawn = write_figures(report.figures, plot)
     if json:
@@ -122,7 +122,7 @@ def show_report(report: Report, document: dict[str, Any], *, plot: Path | None, 
 
 
 def _print(report: Report, drawn: list[Path]) -> None:
-    from harness.reporting.sheets import print_report
+    from harness.reporting.report_tables import print_report
     from harness.reporting.text import clean_text
 
     print_report(report)
@@ -137,14 +137,14 @@ def _print(report: Report, drawn: list[Path]) -> None:
 def check_plot(plot: Path | None) -> None:
     """Raise what would keep the figures from being drawn, before anything is computed."""
     if plot is not None:
-        from harness.reporting.plots import check_drawable
+        from harness.reporting.figures import check_drawable
 
         check_drawable(plot)
 
 
 def listed(registry: Registry[str, R]) -> list[R]:
     """What can be used by its name; what cannot, and why, is printed on standard error."""
-    from harness.plugin_manager import load_plugins
+    from harness.registry import load_plugins
 
     plugins = load_plugins()
     for line in (*plugins.broken, *plugins.problems):

@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from harness.errors import HarnessError
-    from harness.pipeline.benchmark import Benchmark
-    from harness.plugin_manager import Plugins
-    from harness.prompting import Templates
-    from harness.tasks.catalogue import Catalogue
+    from harness.base.errors import HarnessError
+    from harness.contracts.benchmark import Benchmark
+    from harness.contracts.task import Task
+    from harness.prompts import Templates
+    from harness.registry import Plugins
+    from harness.registry.task_catalogue import Catalogue
     from harness.tasks.load import Document
-    from harness.tasks.task import Task
 
 FIRST_ROWS = 20
 """How many rows of each table of a sample are read."""
@@ -35,10 +35,10 @@ def validate(targets: Sequence[str], include_path: Sequence[Path]) -> int:
 
     Names, globs, groups, tags and files, as --tasks takes them.
     """
+    from harness.base.errors import HarnessError, TaskError
     from harness.cli.run_options import included
-    from harness.errors import HarnessError, TaskError
-    from harness.plugin_manager import load_plugins
-    from harness.tasks.catalogue import Catalogue
+    from harness.registry import load_plugins
+    from harness.registry.task_catalogue import Catalogue
     from harness.tasks.load import shown
 
     plugins = load_plugins()
@@ -69,7 +69,7 @@ class Checker:
     """Checks task files, each once, and everything that they name."""
 
     def __init__(self, plugins: Plugins, catalogue: Catalogue) -> None:
-        from harness.prompting import Templates
+        from harness.prompts import Templates
 
         folders = [bundle.prompts for bundle in plugins.bundles if bundle.prompts is not None]
         self._plugins = plugins
@@ -85,8 +85,8 @@ class Checker:
 
     def errors(self, document: Document) -> list[HarnessError]:
         """Everything that is wrong with one file."""
-        from harness.errors import HarnessError
-        from harness.tasks.schema import completeness_errors, document_errors
+        from harness.base.errors import HarnessError
+        from harness.tasks.task_schema import completeness_errors, document_errors
 
         errors: list[HarnessError] = [*document_errors(document)]
         if errors:
@@ -106,7 +106,7 @@ class Checker:
         return errors
 
     def _collect(self, documents: tuple[Document, ...], found: list[Document]) -> None:
-        from harness.errors import TaskError
+        from harness.base.errors import TaskError
 
         for document in documents:
             if document.key in self._seen:
@@ -122,11 +122,11 @@ class Checker:
                 self._collect(members, found)
 
     def _task_errors(self, task: Task) -> list[HarnessError]:
-        from harness.errors import HarnessError
+        from harness.base.errors import HarnessError
+        from harness.prompts.task_prompts import refuse_unasked, wrong_prompts
         from harness.tasks.check import mismatches
         from harness.tasks.locate import locate
         from harness.tasks.options import typed_options
-        from harness.tasks.prompts import refuse_unasked, wrong_prompts
 
         try:
             benchmark = self._plugins.benchmark(task.benchmark)
@@ -165,8 +165,8 @@ class Checker:
         """What keeps the first rows of data from being read; `said` is the key that names it."""
         from itertools import islice
 
+        from harness.base.errors import HarnessError
         from harness.data import open_dataset
-        from harness.errors import HarnessError
         from harness.tasks.locate import locate
 
         try:
@@ -190,7 +190,7 @@ class Checker:
 
 def prompt_errors(benchmark: Benchmark, templates: Templates) -> Iterator[HarnessError]:
     """A PromptError for each role of a stage that has no template, or one that cannot compile."""
-    from harness.errors import PromptError
+    from harness.base.errors import PromptError
 
     for stage in benchmark.stages:
         for role in (*stage.roles, *stage.judges):

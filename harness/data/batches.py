@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped]
 
-    from harness.tasks.task import Column
+    from harness.contracts.task import Column
 
 BATCH_ROWS = 1 << 14
 

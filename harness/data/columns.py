@@ -20,7 +20,7 @@ import msgspec
 from harness.data.wording import listed
 
 if TYPE_CHECKING:
-    from harness.tasks.task import Column
+    from harness.contracts.task import Column
 
 Convert = Callable[[Any], Any]
 

@@ -7,17 +7,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from harness.base.errors import DataError, UsageError
+from harness.base.hashing import canonical
 from harness.data import sampling
 from harness.data.files import find_tables, patterns
 from harness.data.fingerprint import combined, sha256_of, stamp_of
 from harness.data.source import FileSource, Source
 from harness.data.table import Table
 from harness.data.wording import listed, nearest
-from harness.errors import DataError, UsageError
-from harness.hashing import canonical
 
 if TYPE_CHECKING:
-    from harness.tasks.task import DataSpec, TableSpec
+    from harness.contracts.task import DataSpec, TableSpec
 
 T = TypeVar("T")
 
@@ -26,7 +26,7 @@ SAMPLE = "sample"
 
 
 @dataclass(eq=False, kw_only=True)
-class Dataset:
+class TaskData:
     """What a benchmark's `load` is given.
 
     `absent` are the tables that the task can do without and that this data lacks, each with what it
@@ -199,12 +199,12 @@ def open_dataset(
     package: Path | None,
     task: str,
     shared: dict[Any, Any] | None = None,
-) -> Dataset:
+) -> TaskData:
     """The data of a task, found and opened; no row is read yet.
 
     `data` is what `--data` said: nothing for the hub, "sample" for the sample in `package`, the
     folder of the benchmark's code, else a file or folder. Data sets that are given one `shared`
-    make only once what `Dataset.once` makes.
+    make only once what `TaskData.once` makes.
     """
     if limit is not None and limit < 1:
         raise UsageError("the limit keeps nothing", found=f"--limit {limit}", expected="1 or more")
@@ -226,7 +226,7 @@ def open_dataset(
         for name, table in spec.tables.items()
         if name not in found
     }
-    return Dataset(
+    return TaskData(
         origin=origin,
         task=task,
         about=about,
@@ -243,7 +243,7 @@ def open_dataset(
 
 def _open_hub(
     spec: DataSpec, *, limit: int | None, seed: int, task: str, shared: dict[Any, Any] | None
-) -> Dataset:
+) -> TaskData:
     if spec.hub is None:
         ways = "--data FILE or --data DIR" if len(spec.tables) == 1 else "--data DIR"
         raise DataError(
@@ -261,7 +261,7 @@ def _open_hub(
             sources[name] = (table.split,)
         else:
             sources[name] = files[name] = _file_sources(table.files, spec.tables[name])
-    return Dataset(
+    return TaskData(
         origin="hub",
         task=task,
         about=hub.about,

@@ -13,12 +13,12 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from harness.base.errors import DataError
 from harness.data.opening import empty_file, text_lines
 from harness.data.wording import place, shown
-from harness.errors import DataError
 
 if TYPE_CHECKING:
-    from harness.tasks.task import DelimitedSpec
+    from harness.contracts.task import DelimitedSpec
 
 LONGEST_FIELD = 1 << 28
 """The longest field in characters; the module's own 131,072 is short for a history in a cell."""

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
+from harness.base.errors import DataError
 from harness.data.source import FORMATS, PACKINGS
 from harness.data.wording import listed, nearest
-from harness.errors import DataError
 
 if TYPE_CHECKING:
-    from harness.tasks.task import TableSpec
+    from harness.contracts.task import TableSpec
 
 SUFFIXES = ("", *PACKINGS)
 ENTRIES = (".json",)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import msgspec
 
-from harness.errors import DataError
-from harness.hashing import digest
+from harness.base.errors import DataError
+from harness.base.hashing import digest
 
 
 class Stamp(msgspec.Struct, frozen=True):

@@ -14,15 +14,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from harness.base.errors import DataError
+from harness.base.hashing import digest
 from harness.data.wording import listed, nearest
-from harness.errors import DataError
-from harness.hashing import digest
 
 if TYPE_CHECKING:
     import datasets  # type: ignore[import-untyped]
     import pyarrow as pa  # type: ignore[import-untyped]
 
-    from harness.tasks.task import HubSpec, TableSpec
+    from harness.contracts.task import HubSpec, TableSpec
 
 BATCH_ROWS = 1024
 

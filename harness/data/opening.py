@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, BinaryIO, cast
 
+from harness.base.errors import DataError
 from harness.data.wording import place
-from harness.errors import DataError
 
 CHUNK = 1 << 18
 BOM = b"\xef\xbb\xbf"

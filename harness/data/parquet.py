@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from harness.base.errors import DataError
 from harness.data.fingerprint import stamp_of
 from harness.data.opening import empty_file
-from harness.errors import DataError
 
 if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from harness.hashing import stable_int, stable_ints
+from harness.base.hashing import stable_int, stable_ints
 
 if TYPE_CHECKING:
     import numpy as np

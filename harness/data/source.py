@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from harness.base.errors import DataError
 from harness.data.fingerprint import Stamp, check_unchanged
-from harness.errors import DataError
 
 if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped]
 
-    from harness.tasks.task import DelimitedSpec
+    from harness.contracts.task import DelimitedSpec
 
 Format = Literal["csv", "tsv", "json", "jsonl", "parquet"]
 
@@ -96,7 +96,7 @@ class FileSource:
         check_unchanged(self.path, self.stamp)
         if self.entries:
             self._refuse_unless_json()
-            from harness.data.json_entries import read_entries
+            from harness.data.json_rows import read_entries
 
             return read_entries(self.path, names=self.entries)
         kind = format_of(self.path)

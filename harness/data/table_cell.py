@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 if TYPE_CHECKING:
+    from harness.base.errors import DataError
     from harness.data.table import Table
-    from harness.errors import DataError
 
 _STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
 """One step of the path at which msgspec found a value that does not fit."""

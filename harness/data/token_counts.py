@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.errors import DataError, UsageError
+from harness.base.errors import DataError, UsageError
 
 WORDS = "words between white space"
 BATCH = 1000

@@ -1,7 +1,7 @@
 """From a model's text to a value, by a ladder whose rung is recorded."""
 
+from harness.contracts.reader import Reader
 from harness.parsing.ladder import LADDER_VERSION, JsonReader, TextReader, last_object
-from harness.parsing.reader import Reader
 from harness.parsing.reasoning import split_reasoning
 
 __all__ = [

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast, overload
 
 import msgspec
 
-from harness.errors import PluginError
-from harness.outcomes import Parsed, Unreadable
+from harness.base.errors import PluginError
+from harness.contracts.outcomes import Parsed, Unreadable
 from harness.parsing.decode import LARGEST, NotJson, decode, whole_characters
 from harness.parsing.extract import Span, fenced_blocks, outermost
+from harness.parsing.json_schema import SchemaCheck, wire_schema
 from harness.parsing.repair import mend
-from harness.parsing.schema import SchemaCheck, wire_schema
 
 T = TypeVar("T")
 

@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
-from harness.errors import DataError, UsageError
-from harness.models import Batches, BatchStatus
-from harness.pipeline.intake import Intake, answered, models_of, take_in
-from harness.pipeline.outbox import Job, asked_in, jobs_in, keep_jobs
-from harness.results.files import atomic_writer
-from harness.results.folder import RunFolder
+from harness.base.errors import DataError, UsageError
+from harness.contracts.model import Batches, BatchStatus
+from harness.pipeline.batch_import import Intake, answered, models_of, take_in
+from harness.pipeline.batch_requests import Job, asked_in, jobs_in, keep_jobs
+from harness.runs.atomic_files import atomic_writer
+from harness.runs.run_folder import RunFolder
 
 if TYPE_CHECKING:
-    from harness.plugin_manager import Plugins
+    from harness.registry import Plugins
 
 WRITE_AGAIN = "`harness batch write` writes what has no answer yet to another file"
 

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import functools
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import Any, Literal, Protocol, TypeVar, overload
+from typing import Any, Literal, TypeVar, overload
 
 import msgspec
 
+from harness.base.errors import PluginError
+from harness.base.hashing import stable_int
 from harness.calls.client import Answer, Client
 from harness.calls.usage import player_name
-from harness.errors import PluginError
-from harness.hashing import stable_int
-from harness.judging import Classified, Classify, Question, Select, Selected, Verdict, Vote
-from harness.models import Message, Model, Reply, Request, Topic
-from harness.outcomes import CallFailed, NoVerdict, Parsed, Unreadable
+from harness.contracts.desk import Memo
+from harness.contracts.judge import Classified, Classify, Question, Select, Selected, Verdict, Vote
+from harness.contracts.model import Message, Model, Reply, Request, Topic
+from harness.contracts.outcomes import CallFailed, NoVerdict, Parsed, Unreadable
+from harness.contracts.records import CallRecord, Judged
+from harness.contracts.stage import Item
 from harness.parsing import Reader, split_reasoning
-from harness.pipeline.benchmark import Item
-from harness.pipeline.context import StageContext
-from harness.results.records import CallRecord, Judged
+from harness.pipeline.stage_context import StageContext
 
 T = TypeVar("T")
 
@@ -32,19 +33,7 @@ QUOTED = 2000
 """Characters of an unreadable answer that a correction shows: its beginning and its end."""
 
 
-class Memo(Protocol):
-    """A small table shared by runs; the first write of a key wins."""
-
-    def known(self, keys: Iterable[str]) -> dict[str, str]:
-        """The values of these keys, of those that have one."""
-        ...
-
-    def keep(self, values: Mapping[str, str]) -> dict[str, str]:
-        """The values that hold from now on for these keys: those given, or earlier ones."""
-        ...
-
-
-class Desk:
+class ItemDesk:
     """One item's desk. `calls` and `judged` fill with what was asked and what judges decided."""
 
     def __init__(

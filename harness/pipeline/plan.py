@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
-from harness.models import Model
-from harness.pipeline.benchmark import Item
-from harness.pipeline.context import StageContext
+from harness.contracts.model import Model
+from harness.contracts.stage import Item
 from harness.pipeline.progress import StageProgress
+from harness.pipeline.stage_context import StageContext
 
 
 class State(Enum):

@@ -8,27 +8,28 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from harness.base.errors import PromptError, UsageError, did_you_mean
+from harness.base.hashing import digest
 from harness.calls.budget import without_price
-from harness.calls.prices import price_of
-from harness.data import Dataset, open_dataset
-from harness.errors import PromptError, UsageError, did_you_mean
-from harness.hashing import digest
-from harness.pipeline.benchmark import Benchmark, Stage
-from harness.pipeline.context import ContextInputs, StageContext, stage_context
+from harness.calls.pricing import price_of
+from harness.contracts.benchmark import Benchmark
+from harness.contracts.stage import Stage
+from harness.contracts.task import Group, Task
+from harness.data import TaskData, open_dataset
 from harness.pipeline.roles import Binding, RoleBinder
 from harness.pipeline.settings import ALL_OTHERS, RunSettings
-from harness.prompting import Templates
-from harness.tasks.catalogue import Catalogue
+from harness.pipeline.stage_context import ContextInputs, StageContext, stage_context
+from harness.prompts import Templates
+from harness.prompts.task_prompts import Overrides, refuse_unasked, templates_of
+from harness.registry.task_catalogue import Catalogue
 from harness.tasks.changes import apply_changes, changes_in, shown_changes
 from harness.tasks.check import check_against_benchmark
 from harness.tasks.identity import content_hash
 from harness.tasks.options import typed_options
-from harness.tasks.prompts import Overrides, refuse_unasked, templates_of
 from harness.tasks.repeats import repeat_of, task_and_repeat
-from harness.tasks.task import Group, Task
 
 if TYPE_CHECKING:
-    from harness.plugin_manager import Plugins
+    from harness.registry import Plugins
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +46,7 @@ class PreparedTask:
     options: msgspec.Struct
     bindings: dict[str, Binding]
     templates: Templates
-    dataset: Dataset
+    dataset: TaskData
     data: Any
     settings: RunSettings
     changes: Mapping[str, Any]
@@ -257,12 +258,12 @@ class _Loader:
     def __init__(self, settings: RunSettings, plugins: Plugins) -> None:
         self._settings = settings
         self._plugins = plugins
-        self._loaded: dict[str, tuple[Dataset, Any]] = {}
+        self._loaded: dict[str, tuple[TaskData, Any]] = {}
         self._shared: dict[Any, Any] = {}
 
     def load(
         self, task: Task, benchmark: Benchmark, options: msgspec.Struct, *, place: str | None
-    ) -> tuple[Dataset, Any]:
+    ) -> tuple[TaskData, Any]:
         key = digest(
             {
                 "benchmark": benchmark.name,

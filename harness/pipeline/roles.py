@@ -6,18 +6,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from harness.base.errors import HarnessError, PluginError, UsageError, did_you_mean
+from harness.base.hashing import digest
 from harness.calls.usage import player_name
-from harness.errors import HarnessError, PluginError, UsageError, did_you_mean
-from harness.hashing import digest
-from harness.judging import Judge, JudgeParts, Member
-from harness.models import Model, ModelSettings
-from harness.pipeline.benchmark import Benchmark, Stage
+from harness.contracts.benchmark import Benchmark
+from harness.contracts.judge import Judge, JudgeParts, Member
+from harness.contracts.model import Model, ModelSettings
+from harness.contracts.stage import Stage
+from harness.contracts.task import Task
 from harness.pipeline.specs import Spec, parse_spec, split_members
-from harness.tasks.task import Task
 
 if TYPE_CHECKING:
     from harness.pipeline.settings import RunSettings
-    from harness.plugin_manager import Plugins
+    from harness.registry import Plugins
 
 T = TypeVar("T")
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import gc
 import signal
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,33 +16,77 @@ from typing import Any
 
 import msgspec
 
+from harness.base.errors import HarnessError, Interrupted, TooManyFailures
+from harness.calls.batch_answers import Mailbox
 from harness.calls.client import Client
-from harness.calls.costs import Cost
 from harness.calls.engines import EngineRoom
-from harness.calls.mailbox import Mailbox
+from harness.calls.pricing import Cost
 from harness.calls.store import Store, default_path
-from harness.errors import HarnessError, Interrupted, TooManyFailures
-from harness.hookspecs import RunEnded, RunStarted, StageEnded
-from harness.models import Model
-from harness.pipeline.collecting import rare_collection
-from harness.pipeline.executors.local import AsksAgain, LocalExecutor, LocalSettings
-from harness.pipeline.folders import TakenFolder, take_folder
-from harness.pipeline.memory import Memory
-from harness.pipeline.outbox import Outbox, RequestFile
+from harness.contracts.model import Model
+from harness.contracts.task import Group
+from harness.pipeline.batch_requests import Outbox, RequestFile
+from harness.pipeline.executor import AsksAgain, LocalExecutor, LocalSettings
+from harness.pipeline.memos import Memory
 from harness.pipeline.plan import Plan, StageRun, State
 from harness.pipeline.preparation import Prepared, prepare, refuse_unpriced
 from harness.pipeline.progress import Display, RunProgress
-from harness.pipeline.repeats import alike
+from harness.pipeline.resume import TakenFolder, take_folder
+from harness.pipeline.roles import CANDIDATE
 from harness.pipeline.settings import RunSettings
-from harness.pipeline.stages import stage_runs
-from harness.plugin_manager import Plugins, load_plugins
-from harness.results.costs import session_costs
-from harness.results.folder import ENGINES
-from harness.results.manifest import Status, session_ended, stage_finished
-from harness.results.over_repeats import RepeatedTask, over_repeats
-from harness.results.scoring import score_task
-from harness.results.summary import TaskSummary
-from harness.tasks.task import Group
+from harness.pipeline.stage_context import StageContext
+from harness.pipeline.stage_items import stage_runs
+from harness.registry import Plugins, load_plugins
+from harness.registry.hookspecs import RunEnded, RunStarted, StageEnded
+from harness.runs.manifest import Status, session_ended, stage_finished
+from harness.runs.run_folder import ENGINES
+from harness.scoring.run_costs import session_costs
+from harness.scoring.score_run import score_task
+from harness.scoring.summary import RepeatedTask, TaskSummary, over_repeats
+
+RARELY = 10_000
+"""Objects made between two looks, where Python's own choice is 700: looking that often at all that
+waits for a reply costs a tenth of a run's processor time."""
+
+_lock = threading.Lock()
+_before: list[tuple[int, int, int]] = []
+"""The thresholds that each run now going on found: the first is what was there before them all."""
+
+
+@contextmanager
+def rare_collection() -> Iterator[None]:
+    """Look for garbage less often, and as often as before once the last of several runs ends."""
+    with _lock:
+        _before.append(_before[0] if _before else gc.get_threshold())
+        often, *rest = _before[0]
+        if 0 < often < RARELY:
+            gc.set_threshold(RARELY, *rest)
+    try:
+        yield
+    finally:
+        with _lock:
+            before = _before.pop()
+            if not _before:
+                gc.set_threshold(*before)
+
+
+def alike(settings: RunSettings, contexts: Iterable[Sequence[StageContext]]) -> str | None:
+    """Why the repeats of a run would be the same answers again; None where nothing says so."""
+    asking = [
+        context
+        for each in contexts
+        for context in each
+        if settings.num_repeats > 1 and CANDIDATE in context.stage.roles
+    ]
+    # Who answers by rule draws from the seed, whatever the temperature.
+    drawn = [each for each in asking if each.model(CANDIDATE).identity.scope != "call"]
+    if not drawn or any(each.sampling(CANDIDATE).temperature > 0 for each in drawn):
+        return None
+    return (
+        f"--num_repeats {settings.num_repeats}: the candidate is asked at temperature 0, so that "
+        "its repeats differ only as far as the server is not deterministic; "
+        "--gen_kwargs temperature=… draws samples"
+    )
+
 
 EXIT_CODES: dict[Status, int] = {
     "done": 0, "waiting": 0, "failed": 1, "too_many_failures": 3, "interrupted": 130,

@@ -9,9 +9,9 @@ from typing import Any
 
 import msgspec
 
+from harness.base.errors import UsageError, did_you_mean
 from harness.calls.policy import Budget, Patience
-from harness.calls.prices import PriceTable, price_table
-from harness.errors import UsageError, did_you_mean
+from harness.calls.pricing import PriceTable, price_table
 from harness.pipeline.specs import parse_args, parse_spec
 
 ALL_OTHERS = "*"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from harness.errors import UsageError
+from harness.base.errors import UsageError
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from typing import TextIO
 
 from harness.pipeline.progress import Display, RunProgress, StageProgress
-from harness.reporting.amounts import tokens
-from harness.reporting.pace import Pace, tokens_per_second
+from harness.reporting.money import tokens
 from harness.reporting.text import causes, clean_text, duration, share
+from harness.reporting.throughput import Pace, tokens_per_second
 
 LEAST_PAUSE = 10.0
 LONGEST_PAUSE = 60.0

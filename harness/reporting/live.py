@@ -16,9 +16,9 @@ from rich.live import Live
 from rich.text import Text
 
 from harness.pipeline.progress import RunProgress, StageProgress
-from harness.reporting.amounts import UNKNOWN, tokens
-from harness.reporting.pace import Pace, tokens_per_second
+from harness.reporting.money import UNKNOWN, tokens
 from harness.reporting.text import NOTHING, causes, clean_text, count, duration, share
+from harness.reporting.throughput import Pace, tokens_per_second
 
 LOOKS_A_SECOND = 2.0
 LONGEST_BAR = 30

@@ -22,7 +22,7 @@ from harness.reporting.tables import (
     stamp,
 )
 from harness.reporting.text import clean_text
-from harness.results.summary import TaskSummary
+from harness.scoring.summary import TaskSummary
 
 MOST_IN_FULL = 4
 """So many tasks of a run are told one by one."""

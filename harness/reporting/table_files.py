@@ -7,8 +7,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from harness.analysis.run_tables import Export, Kind
 from harness.reporting.text import clean_text
-from harness.results.tables import Export, Kind
 
 ROWS = 5000
 """Rows that are held at once while Parquet is written."""

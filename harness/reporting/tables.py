@@ -13,12 +13,11 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from harness.calls.costs import costs_by_model, together
-from harness.reporting.amounts import cost_notes, paid, saved, token_notes, tokens
+from harness.calls.pricing import costs_by_model, together
+from harness.reporting.money import cost_notes, paid, saved, token_notes, tokens
 from harness.reporting.text import NOTHING, causes, clean_text, number, reasons, share
-from harness.results.costs import costs_of
-from harness.results.over_repeats import RepeatedTask, over_repeats
-from harness.results.summary import MetricResult, RoleUse, TaskSummary
+from harness.scoring.run_costs import costs_of
+from harness.scoring.summary import MetricResult, RepeatedTask, RoleUse, TaskSummary, over_repeats
 
 PIPE_WIDTH = 120
 """The width of tables that go into a file or a pipe."""

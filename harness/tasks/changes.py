@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
-from harness.errors import TaskError, UsageError, did_you_mean
-from harness.models import Sampling
-from harness.redaction import redacted_args
+from harness.base.errors import TaskError, UsageError, did_you_mean
+from harness.base.redaction import redacted_args
+from harness.contracts.model import Sampling
+from harness.contracts.task import Column, DelimitedSpec, HubSpec, IntervalSpec, RoleSpec, Task
 from harness.tasks.load import read_value
 from harness.tasks.repeats import task_and_repeat
-from harness.tasks.schema import part_errors, raise_first
-from harness.tasks.task import Column, DelimitedSpec, HubSpec, IntervalSpec, RoleSpec, Task
+from harness.tasks.task_schema import part_errors, raise_first
 
 if TYPE_CHECKING:
-    from harness.pipeline.benchmark import Benchmark
+    from harness.contracts.benchmark import Benchmark
 
 LONGEST = 60
 """Characters of a value that tables show."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from harness.errors import TaskError, did_you_mean
+from harness.base.errors import TaskError, did_you_mean
+from harness.contracts.task import Task
 from harness.tasks.locate import locate
-from harness.tasks.task import Task
 
 if TYPE_CHECKING:
-    from harness.pipeline.benchmark import Benchmark
+    from harness.contracts.benchmark import Benchmark
 
 
 def check_against_benchmark(task: Task, benchmark: Benchmark) -> None:

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from harness.hashing import digest
-from harness.tasks.task import Task
+from harness.base.hashing import digest
+from harness.contracts.task import Task
 
 SHAPING = (
     "version",

@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from harness.errors import TaskError
+from harness.base.errors import TaskError
 
 TAG = "tag:yaml.org,2002:"
 _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

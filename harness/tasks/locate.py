@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from harness.errors import TaskError
+from harness.base.errors import TaskError
+from harness.contracts.task import Base, Task
 from harness.tasks.load import Document, load_file
 from harness.tasks.matrix import made_by
 from harness.tasks.resolve import merge, where_in
-from harness.tasks.task import Base, Task
 
 
 def locate(

@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-from harness.errors import TaskError, did_you_mean
+from harness.base.errors import TaskError, did_you_mean
 from harness.tasks.load import Document
-from harness.tasks.schema import short
+from harness.tasks.task_schema import short
 
 KEY = "matrix"
 MOST = 5000

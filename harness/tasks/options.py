@@ -7,10 +7,10 @@ from typing import TypeVar
 
 import msgspec
 
-from harness.errors import TaskError, did_you_mean
+from harness.base.errors import TaskError, did_you_mean
+from harness.contracts.task import Task
 from harness.tasks.locate import locate
-from harness.tasks.schema import dotted, short
-from harness.tasks.task import Task
+from harness.tasks.task_schema import dotted, short
 from harness.tasks.wanted import choices, in_words, keys, type_at
 
 S = TypeVar("S", bound=msgspec.Struct)

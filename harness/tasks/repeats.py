@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from harness.tasks.task import Task
+from harness.contracts.task import Task
 
 SIGN = "@"
 """Stands in no name that a task file can give."""

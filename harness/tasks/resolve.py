@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.errors import TaskError
+from harness.base.errors import TaskError
 from harness.tasks.load import Document
 
 OWN = ("task", "extends", "abstract")

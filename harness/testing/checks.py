@@ -13,16 +13,15 @@ from typing import Any
 
 import msgspec
 
-from harness.errors import BudgetSpent, HarnessError
-from harness.models import CallError, Reply, Request
+from harness.base.errors import BudgetSpent, HarnessError
+from harness.contracts.model import CallError, Reply, Request
+from harness.contracts.records import Record, record_type
 from harness.pipeline.run import RunResult
-from harness.plugin_manager import CHOSEN
-from harness.results.folder import RunFolder
-from harness.results.lines import Head, scan
-from harness.results.records import Record, record_type
-from harness.results.stored import JournalRecords
-from harness.results.summarise import NOT_FINITE
-from harness.results.summary import TaskSummary
+from harness.registry import CHOSEN
+from harness.runs.journal_index import Head, JournalRecords, scan
+from harness.runs.run_folder import RunFolder
+from harness.scoring.aggregate import NOT_FINITE
+from harness.scoring.summary import TaskSummary
 from harness.testing.scripted import Answer, ScriptedModel, offered
 from harness.testing.trial import Trial, Tried, scores_of
 
@@ -67,7 +66,8 @@ def loads(trial: Trial) -> Iterator[Finding]:
     for problem in one.plugins.problems_of(one.loaded):
         yield Finding(
             check="loads", where=where, problem=problem,
-            to_do="spell hooks as harness/hookspecs.py does; begin names with the plugin's",
+            to_do="spell hooks as harness/registry/hookspecs.py does; begin names with the "
+            "plugin's",
         )  # fmt: skip
     yield from _factories(trial)
 
@@ -138,7 +138,7 @@ def tasks(trial: Trial) -> Iterator[Finding]:
 def prompts(trial: Trial) -> Iterator[Finding]:
     """Every prompt is a stage's, and renders with the variables that it is given."""
     from harness.pipeline.preparation import prompt_folders
-    from harness.prompting import Templates
+    from harness.prompts import Templates
 
     one = trial.subject
     templates = Templates(prompt_folders(one.plugins))
@@ -168,7 +168,7 @@ def prompts(trial: Trial) -> Iterator[Finding]:
 
 
 def _rehearsed(trial: Trial) -> Iterator[Finding]:
-    from harness.pipeline.rehearsal import rehearse
+    from harness.pipeline.forecast import rehearse
     from harness.pipeline.settings import make_settings
 
     judge = ScriptedModel(name="judge")
@@ -241,8 +241,8 @@ def repeats(trial: Trial) -> Iterator[Finding]:
                 yield Finding(
                     check="repeats", where=task,
                     problem=f"a second run with other concurrency scored otherwise: {differing}",
-                    to_do="draw from desk.random or harness.chance, sort sets before use, and "
-                    "keep nothing between items",
+                    to_do="draw from desk.random or harness.base.seeded_random, sort sets before "
+                    "use, and keep nothing between items",
                 )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from harness.errors import HarnessError, UsageError, did_you_mean
+from harness.base.errors import HarnessError, UsageError, did_you_mean
 from harness.tasks.load import shown
 from harness.testing.checks import CHECKS, Check, Finding
 from harness.testing.trial import CannotBeTried, Trial, subject

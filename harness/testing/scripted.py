@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TypeAlias
 
-from harness.errors import UsageError
-from harness.models import CallError, Identity, Model, ModelSettings, Reply, Request
-from harness.plugin_manager import ModelRegistration, Origin, Registry, load_plugins
+from harness.base.errors import UsageError
+from harness.contracts.identity import Identity
+from harness.contracts.model import CallError, Model, ModelSettings, Reply, Request
+from harness.registry import ModelRegistration, Origin, Registry, load_plugins
 
 Answer: TypeAlias = str | Reply | CallError
 Answers: TypeAlias = str | Sequence[Answer] | Callable[[Request], Answer]

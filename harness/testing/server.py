@@ -19,7 +19,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-from harness.hashing import digest_bytes
+from harness.base.hashing import digest_bytes
 from harness.testing.faults import Asked, Fault, Faults
 
 AnswerWith: TypeAlias = Callable[[dict[str, Any]], "str | dict[str, Any]"]

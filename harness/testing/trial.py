@@ -13,25 +13,18 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from harness.errors import HarnessError, PluginError, UsageError, did_you_mean
-from harness.pipeline.benchmark import Benchmark
+from harness.base.errors import HarnessError, PluginError, UsageError, did_you_mean
+from harness.base.resources import top_level
+from harness.contracts.benchmark import Benchmark
+from harness.contracts.task import Task
 from harness.pipeline.run import RunResult
-from harness.plugin_manager import (
-    GROUP,
-    LoadedPlugin,
-    Plugins,
-    Registration,
-    Registry,
-    load_plugins,
-)
-from harness.resources import top_level
-from harness.results.folder import RunFolder
-from harness.tasks.catalogue import Catalogue
-from harness.tasks.task import Task
+from harness.registry import GROUP, LoadedPlugin, Plugins, Registration, Registry, load_plugins
+from harness.registry.task_catalogue import Catalogue
+from harness.runs.run_folder import RunFolder
 from harness.testing.running import Player, run_tasks
 
 if TYPE_CHECKING:
-    from harness.tasks.catalogue import Entry
+    from harness.registry.task_catalogue import Entry
 
 K = TypeVar("K", bound=Hashable)
 R = TypeVar("R", bound="Registration[Any]")

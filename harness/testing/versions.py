@@ -24,13 +24,13 @@ from typing import TYPE_CHECKING, Any, TypedDict, get_args, get_origin
 
 import msgspec
 
-from harness.errors import HarnessError, PluginError, UsageError
-from harness.resources import top_level
+from harness.base.errors import HarnessError, PluginError, UsageError
+from harness.base.resources import top_level
 from harness.testing.trial import Subject, subject
 
 if TYPE_CHECKING:
-    from harness.judging import JudgeParts, Stands
-    from harness.pipeline.benchmark import Stage
+    from harness.contracts.judge import JudgeParts, Stands
+    from harness.contracts.stage import Stage
 
 
 class Pin(TypedDict):
@@ -74,7 +74,7 @@ def pins_of(one: Subject) -> Pins:
 
 def _parts_of(on: Stands) -> JudgeParts:
     """What a judge that stands on that can be made of: its code is looked at, and nothing asked."""
-    from harness.judging import JudgeParts, Member
+    from harness.contracts.judge import JudgeParts, Member
 
     anything: Any = object()
     if on == "judges":

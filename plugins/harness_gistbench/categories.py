@@ -7,7 +7,7 @@ import io
 from pathlib import Path
 
 from harness import DataError
-from harness.hashing import digest
+from harness.base.hashing import digest
 from harness_gistbench.interests import folded
 from harness_gistbench.records import Category, Options
 

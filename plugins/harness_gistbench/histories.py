@@ -23,7 +23,7 @@ from harness_gistbench.records import SIGNALS, PoolObject, Signal
 if TYPE_CHECKING:
     import numpy as np
 
-    from harness.data import Dataset
+    from harness.contracts.dataset import Dataset
     from harness_gistbench.log_index import Log
     from harness_gistbench.records import Options
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from harness.results.published import PublishedResult, PublishedTables
+from harness.contracts.published import PublishedResult, PublishedTables
 
 TABLES = PublishedTables("harness_gistbench")
 

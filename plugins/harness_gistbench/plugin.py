@@ -7,12 +7,12 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING
 
 from harness import hookimpl
-from harness.pipeline.tools import analysis_from, tool_from
+from harness.analysis.analysis import analysis_from, tool_from
 from harness_gistbench.analyses import ANALYSES
 from harness_gistbench.synthesis import TOOLS
 
 if TYPE_CHECKING:
-    from harness.hookspecs import (
+    from harness.registry.hookspecs import (
         RegisterAnalysis,
         RegisterBenchmark,
         RegisterDataTool,

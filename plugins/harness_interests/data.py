@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from harness_interests.records import Engagement, Options, Person
 
 if TYPE_CHECKING:
-    from harness.data import Dataset
+    from harness.contracts.dataset import Dataset
 
 
 def load(dataset: Dataset, _options: Options) -> list[Person]:

@@ -8,7 +8,7 @@ from harness import hookimpl
 
 if TYPE_CHECKING:
     from harness import Benchmark
-    from harness.hookspecs import RegisterBenchmark, RegisterRespondent, Respondent
+    from harness.registry.hookspecs import RegisterBenchmark, RegisterRespondent, Respondent
 
 
 @hookimpl

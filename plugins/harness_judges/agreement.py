@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
-from harness.errors import UsageError
-from harness.hashing import stable_int
-from harness.results.decisions import Decision, Label, decisions_of
-from harness.results.human_labels import (
+from harness.analysis.decisions import Decision, Label, decisions_of
+from harness.analysis.human_labels import (
     HumanLabels,
     Matching,
     majority_of,
     match,
     read_human_labels,
 )
-from harness.results.report import Report, Sheet
+from harness.base.errors import UsageError
+from harness.base.hashing import stable_int
+from harness.contracts.report import Report, Sheet
 
 if TYPE_CHECKING:
     from harness import KeptTask
-    from harness.results.report import Cell
+    from harness.contracts.report import Cell
 
 MAJORITY = "majority of people"
 
@@ -140,7 +140,7 @@ def panels_sheet(panels: Sequence[Panel]) -> Sheet:
 
 def fleiss(decisions: Sequence[Decision]) -> tuple[float | None, str]:
     """Fleiss' κ of decisions that all members made, or why there is none."""
-    from harness.stats import Undefined, fleiss_kappa
+    from harness.scoring.stats import Undefined, fleiss_kappa
 
     labels = list(dict.fromkeys(said for each in decisions for said in each.votes.values()))
     counts = [[list(each.votes.values()).count(label) for label in labels] for each in decisions]
@@ -342,7 +342,7 @@ def agreement(
 
     The interval is over users.
     """
-    from harness.stats import Interval, Undefined, agreement_of, kappa_interval
+    from harness.scoring.stats import Interval, Undefined, agreement_of, kappa_interval
 
     first, second, users = zip(*both, strict=True) if both else ((), (), ())
     found = agreement_of(first, second)

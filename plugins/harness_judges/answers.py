@@ -14,8 +14,8 @@ from typing import Any
 
 import msgspec
 
-from harness.judging import Classified, Selected
-from harness.outcomes import Parsed, Unreadable
+from harness.contracts.judge import Classified, Selected
+from harness.contracts.outcomes import Parsed, Unreadable
 from harness.parsing import JsonReader
 from harness.parsing.decode import whole_characters
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from harness.errors import UsageError
-from harness.judging import (
+from harness.base.errors import UsageError
+from harness.contracts.judge import (
     Ask,
     Classified,
     Classify,
@@ -17,7 +17,7 @@ from harness.judging import (
     Selected,
     Verdict,
 )
-from harness.outcomes import NoVerdict
+from harness.contracts.outcomes import NoVerdict
 
 RUNG = "rule"
 SHARE = 0.5

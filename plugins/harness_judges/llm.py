@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from harness.errors import UsageError
-from harness.judging import (
+from harness.base.errors import UsageError
+from harness.contracts.judge import (
     Ask,
     Classified,
     Classify,
@@ -18,8 +18,8 @@ from harness.judging import (
     Selected,
     Verdict,
 )
-from harness.models import Model
-from harness.outcomes import CallFailed, NoVerdict, Parsed, Unreadable
+from harness.contracts.model import Model
+from harness.contracts.outcomes import CallFailed, NoVerdict, Parsed, Unreadable
 from harness_judges.answers import ClassReader, SelectionReader
 
 TRIES = 3

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.errors import UsageError
-from harness.judging import (
+from harness.base.errors import UsageError
+from harness.contracts.judge import (
     Ask,
     Classified,
     Classify,
@@ -21,8 +21,8 @@ from harness.judging import (
     Verdict,
     Vote,
 )
-from harness.models import Model
-from harness.outcomes import NoVerdict
+from harness.contracts.model import Model
+from harness.contracts.outcomes import NoVerdict
 
 RUNG = "majority"
 

@@ -9,8 +9,8 @@ from harness import hookimpl
 
 if TYPE_CHECKING:
     from harness import Analysis
-    from harness.hookspecs import RegisterAnalysis, RegisterJudge
-    from harness.judging import Judge, JudgeParts
+    from harness.contracts.judge import Judge, JudgeParts
+    from harness.registry.hookspecs import RegisterAnalysis, RegisterJudge
 
 
 ANALYSES = {

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.errors import UsageError, did_you_mean
+from harness.base.errors import UsageError, did_you_mean
 
 USUAL_MODEL = "Qwen/Qwen3-8B"
 USUAL_FROM = "HARNESS_PRETRAINED"

@@ -5,13 +5,14 @@ from __future__ import annotations
 from random import Random
 from typing import TYPE_CHECKING
 
-from harness.errors import PluginError, UsageError, did_you_mean
-from harness.hashing import stable_int
-from harness.models import CallError, Identity, Model, ModelSettings, Reply, Request
+from harness.base.errors import PluginError, UsageError, did_you_mean
+from harness.base.hashing import stable_int
+from harness.contracts.identity import Identity
+from harness.contracts.model import CallError, Model, ModelSettings, Reply, Request
 
 if TYPE_CHECKING:
-    from harness.hookspecs import Respondent
-    from harness.plugin_manager import Plugins
+    from harness.registry import Plugins
+    from harness.registry.hookspecs import Respondent
 
 USUAL = "default"
 
@@ -66,7 +67,7 @@ class BaselineModel(Model):
 
 def make(settings: ModelSettings) -> Model:
     """The baseline for these settings; UsageError for arguments it does not have."""
-    from harness.plugin_manager import load_plugins
+    from harness.registry import load_plugins
 
     for key in settings.args:
         if key != "respondent":

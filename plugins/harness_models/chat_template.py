@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.errors import UsageError
-from harness.models import CallError, Message
+from harness.base.errors import UsageError
+from harness.contracts.model import CallError, Message
 
 PLAIN_VERSION = 1
 """Raised when the plain form of the same messages would be another text."""

@@ -17,8 +17,9 @@ from typing import Any
 
 import msgspec
 
-from harness.errors import ModelError, UsageError
-from harness.models import CallError, Identity, Model, ModelSettings, Reply, Request
+from harness.base.errors import ModelError, UsageError
+from harness.contracts.identity import Identity
+from harness.contracts.model import CallError, Model, ModelSettings, Reply, Request
 from harness_models.arguments import bad, flags_of, refuse_revision
 from harness_models.hf_args import (
     KIND,

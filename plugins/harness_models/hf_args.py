@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness.models import ModelSettings
+from harness.contracts.model import ModelSettings
 from harness_models.arguments import (
     bad,
     check_given,

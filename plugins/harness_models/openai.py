@@ -16,9 +16,9 @@ from urllib.request import getproxies, proxy_bypass
 
 import msgspec
 
-from harness.errors import UsageError, did_you_mean
-from harness.findings import Finding, bad, bad_by, doubtful, good
-from harness.models import Batches, CallError, Model, ModelSettings, Reply, Request
+from harness.base.errors import UsageError, did_you_mean
+from harness.contracts.finding import Finding, bad, bad_by, doubtful, good
+from harness.contracts.model import Batches, CallError, Model, ModelSettings, Reply, Request
 from harness_models.chat_template import Form, plain_form, template_form
 from harness_models.openai_args import (
     DEFAULT_KEY_ENV,

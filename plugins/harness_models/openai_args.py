@@ -13,9 +13,10 @@ from urllib.parse import quote, unquote, urlsplit
 
 import msgspec
 
-from harness.errors import UsageError, did_you_mean
-from harness.models import Identity, ModelSettings
-from harness.redaction import keep_out
+from harness.base.errors import UsageError, did_you_mean
+from harness.base.redaction import keep_out
+from harness.contracts.identity import Identity
+from harness.contracts.model import ModelSettings
 from harness_models.arguments import bad, count_of
 
 KIND = "openai"

@@ -11,8 +11,8 @@ from typing import Any
 import openai
 from openai.types import Batch
 
-from harness.errors import ModelError
-from harness.models import Batches, BatchStatus
+from harness.base.errors import ModelError
+from harness.contracts.model import Batches, BatchStatus
 from harness_models.openai_args import NO_KEY, OpenAIArgs, address_of, base_url_of
 from harness_models.openai_wire import LONGEST_DETAIL, headers_with
 

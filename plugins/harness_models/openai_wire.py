@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from harness.models import CallError, Finish, Message, Reply, Request, TokenLogprob, Usage
+from harness.contracts.model import CallError, Finish, Message, Reply, Request, TokenLogprob, Usage
 
 DISTRIBUTION = "user-understanding-harness"
 NAMED = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}

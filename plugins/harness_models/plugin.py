@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from harness import hookimpl
 
 if TYPE_CHECKING:
-    from harness.hookspecs import RegisterModel
-    from harness.models import Model, ModelSettings
+    from harness.contracts.model import Model, ModelSettings
+    from harness.registry.hookspecs import RegisterModel
 
 OPENAI = {
     "model": "the name that the server knows the model by",

@@ -11,13 +11,12 @@ from typing import Any
 
 import msgspec
 
-from harness.errors import DataError, ModelError, UsageError, did_you_mean
-from harness.hashing import canonical, digest_bytes
-from harness.models import (
-    RECORDED,
+from harness.base.errors import DataError, ModelError, UsageError, did_you_mean
+from harness.base.hashing import canonical, digest_bytes
+from harness.contracts.identity import RECORDED, Identity
+from harness.contracts.model import (
     CallError,
     Finish,
-    Identity,
     Message,
     Model,
     ModelSettings,
@@ -27,9 +26,9 @@ from harness.models import (
     TokenLogprob,
     Usage,
 )
-from harness.results.folder import RunFolder
-from harness.results.manifest import Manifest
-from harness.results.stored import JournalIndex
+from harness.runs.journal_index import JournalIndex
+from harness.runs.manifest import Manifest
+from harness.runs.run_folder import RunFolder
 from harness_models.arguments import count_of
 
 USUAL_ROLE = "candidate"

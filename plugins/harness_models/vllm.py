@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from harness.errors import ModelError
-from harness.models import Identity, Model, ModelSettings
+from harness.base.errors import ModelError
+from harness.contracts.identity import Identity
+from harness.contracts.model import Model, ModelSettings
 from harness_models.arguments import bad, flags_of, refuse_revision, unknown_argument
 from harness_models.server.gpus import GpuMemory
 from harness_models.server.interpreter import engine_findings, looked_into

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.results.published import PublishedResult, PublishedTables
+from harness.contracts.published import PublishedResult, PublishedTables
 from harness_perrecbench.records import MEMBERS, Ask, Level
 
 TABLES = PublishedTables("harness_perrecbench")

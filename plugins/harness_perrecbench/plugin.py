@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from harness import hookimpl
 
 if TYPE_CHECKING:
-    from harness.hookspecs import (
+    from harness.registry.hookspecs import (
         RegisterAnalysis,
         RegisterBenchmark,
         RegisterDataTool,
@@ -73,7 +73,7 @@ def register_respondents(register: RegisterRespondent) -> None:
 @hookimpl
 def register_analyses(register: RegisterAnalysis) -> None:
     """Adds the analyses of stored runs."""
-    from harness.pipeline.tools import analysis_from
+    from harness.analysis.analysis import analysis_from
 
     for name, (function, description) in ANALYSES.items():
         path = f"{PACKAGE}.analyses.{function}"
@@ -84,7 +84,7 @@ def register_analyses(register: RegisterAnalysis) -> None:
 @hookimpl
 def register_data_tools(register: RegisterDataTool) -> None:
     """Adds the tools for review logs and data folders, and those of `harness perrec`."""
-    from harness.pipeline.tools import tool_from
+    from harness.analysis.analysis import tool_from
 
     for name, (command, function, description) in TOOLS.items():
         make = partial(tool_from, f"{PACKAGE}.{function}", name=name, description=description)

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from harness.hashing import stable_int
+from harness.base.hashing import stable_int
 from harness_perrecbench.records import Member
 from harness_perrecbench.taus import ranks_of, relative
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias
 
-from harness.errors import UsageError
+from harness.base.errors import UsageError
 from harness_perrecbench.records import Behaviour, Example, Group, Member, Person, Single, Thing
 
 Variables: TypeAlias = dict[str, Any]

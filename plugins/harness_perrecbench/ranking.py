@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from itertools import combinations, pairwise
 from random import Random
 
-from harness.chance import shuffled
+from harness.base.seeded_random import shuffled
 from harness_perrecbench.records import Compared, Comparison
 
 Greater = Callable[[int, int], Awaitable[bool]]

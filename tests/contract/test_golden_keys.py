@@ -17,12 +17,12 @@ import msgspec
 import pytest
 
 from harness import Benchmark, Identity, Item, Message, Request, Sampling, Stage
+from harness.base.hashing import canonical, digest, digest_bytes, stable_int, struct_texts
 from harness.calls.keys import call_key
-from harness.hashing import canonical, digest, digest_bytes, stable_int, struct_texts
-from harness.pipeline import context
-from harness.pipeline.executors.stock import record_key
+from harness.contracts.task import DataSpec, Task
+from harness.pipeline import stage_context as context
+from harness.pipeline.item_queue import record_key
 from harness.pipeline.roles import Binding
-from harness.tasks.task import DataSpec, Task
 
 GOLDEN = [
     ({}, "{}", "2afb9b83f9314e5d029766197f539792"),
@@ -129,7 +129,7 @@ def test_the_key_of_a_record():
 
 PRINT_KEYS = """
 import json, sys
-from harness.hashing import digest, stable_int
+from harness.base.hashing import digest, stable_int
 values = json.load(sys.stdin)
 print(json.dumps([[digest(v) for v in values], stable_int(7, "user-1"), hash("a")]))
 """

@@ -12,7 +12,7 @@ import typing
 import msgspec
 import pytest
 
-from harness import hookspecs
+from harness.registry import hookspecs
 
 HOOKS = {
     name: function

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from harness.plugin_manager import load_plugins
-from harness.prompting import Templates
-from harness.prompting.variables import VARIABLES, meanings
-from harness.tasks.catalogue import Catalogue
+from harness.prompts import Templates
+from harness.prompts.variable_docs import VARIABLES, meanings
+from harness.registry import load_plugins
+from harness.registry.task_catalogue import Catalogue
 from harness.tasks.options import typed_options
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -8,7 +8,7 @@ from harness_interests.parsing import read_interests
 from harness_perrecbench.parsing import rating_reader, read_order
 
 from harness import JsonReader
-from harness.scaffold.writing import STAGES, files_of
+from harness.cli.scaffold import STAGES, files_of
 
 ASKED = {
     "interests": (

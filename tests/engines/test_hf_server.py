@@ -15,8 +15,8 @@ import pytest_asyncio
 from harness_models.hf import make
 
 from harness import CallError
-from harness.errors import ModelError
-from harness.models import Message, ModelSettings, Request, Sampling
+from harness.base.errors import ModelError
+from harness.contracts.model import Message, ModelSettings, Request, Sampling
 
 pytestmark = [
     pytest.mark.slow,

@@ -11,7 +11,7 @@ import pytest_asyncio
 from harness_models.vllm import make
 
 from harness import CallError
-from harness.models import Message, ModelSettings, Request, Sampling
+from harness.contracts.model import Message, ModelSettings, Request, Sampling
 
 pytestmark = [
     pytest.mark.slow,

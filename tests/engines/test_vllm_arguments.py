@@ -6,8 +6,8 @@ import pytest
 from harness_models.vllm import check_with_parser, make
 from harness_models.vllm_args import DEFAULTS, KNOWN, PRESETS
 
-from harness.errors import UsageError
-from harness.models import ModelSettings
+from harness.base.errors import UsageError
+from harness.contracts.model import ModelSettings
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("engine"), pytest.mark.timeout(600)]
 

@@ -12,7 +12,7 @@ from harness_models.server.served import SOCKET
 from harness_models.vllm import make
 from safetensors.numpy import save_file
 
-from harness.models import Message, ModelSettings, Request, Sampling
+from harness.contracts.model import Message, ModelSettings, Request, Sampling
 
 from . import asking
 from .conftest import alone

@@ -10,10 +10,10 @@ from typing import Any
 
 import msgspec
 
-import harness.results
-from harness.results.comparison import ComparisonDocument
-from harness.results.manifest import Manifest
-from harness.results.summary import TaskSummary
+import harness.runs
+from harness.runs.manifest import Manifest
+from harness.scoring.comparison import ComparisonDocument
+from harness.scoring.summary import TaskSummary
 
 FILES: dict[str, Any] = {
     "manifest.schema.json": Manifest,
@@ -33,7 +33,7 @@ def schema_text(name: str) -> str:
 
 def schema_file(name: str) -> Path:
     """Path of the schema file of that name."""
-    return Path(harness.results.__file__).with_name(name)
+    return Path(harness.runs.__file__).with_name(name)
 
 
 def main() -> None:

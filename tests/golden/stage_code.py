@@ -25,7 +25,7 @@ COMMAND = "make pins"
 
 def pins() -> Pins:
     """Version and code hash of all that keys hold by a version alone, in this project's plugins."""
-    from harness.plugin_manager import GROUP
+    from harness.registry import GROUP
     from harness.testing.trial import subject
 
     found: Pins = {"parsing": {"ladder": ladder_pin()}}

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import harness as package
-from harness.errors import ModelError, UsageError
+from harness.base.errors import ModelError, UsageError
 from harness.testing import faults
 
 SAMPLE = {"model": "baseline", "judge": "lexical", "data": "sample", "limit": 5}

@@ -16,8 +16,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from harness.errors import ModelError, UsageError
-from harness.models import Batches, BatchStatus, ModelSettings
+from harness.base.errors import ModelError, UsageError
+from harness.contracts.model import Batches, BatchStatus, ModelSettings
 
 KEY = "hush-hush"
 """Too short, and too plain a word, to be known as a key by its looks."""
@@ -478,7 +478,7 @@ def test_azure_without_key_and_token_wants_a_key(service, monkeypatch):
 def test_lines_for_azure_name_the_deployment(service):
     from harness_models.openai import make
 
-    from harness.models import Message, Request, Sampling
+    from harness.contracts.model import Message, Request, Sampling
 
     args = {
         "model": "m", "azure_endpoint": service.address, "azure_deployment": "mine",

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from harness.base.errors import ModelError
 from harness.cli.main import main
-from harness.errors import ModelError
 from harness.testing import ScriptedModel
 from harness.testing.scripted import offered
 

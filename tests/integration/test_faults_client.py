@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 from harness_models.openai import make
 
+from harness.base.errors import BudgetSpent, ModelError
 from harness.calls.client import Answer, Client
 from harness.calls.policy import Budget, Patience
 from harness.calls.store import Store
-from harness.errors import BudgetSpent, ModelError
-from harness.models import Message, ModelSettings, Request, Sampling
+from harness.contracts.model import Message, ModelSettings, Request, Sampling
 from harness.testing import FaultyServer
 from harness.testing.faults import (
     BROKEN_JSON,
@@ -287,7 +287,7 @@ import asyncio, sys
 from pathlib import Path
 from harness.calls.client import Client
 from harness.calls.store import Store
-from harness.models import Message, ModelSettings, Request, Sampling
+from harness.contracts.model import Message, ModelSettings, Request, Sampling
 from harness_models.openai import make
 
 async def main(path, url, count):

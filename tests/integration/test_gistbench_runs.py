@@ -15,7 +15,7 @@ LOADED = """
     import os
 
     from harness import hookimpl
-    from harness.models import Identity, Model, Reply
+    from harness.contracts.model import Identity, Model, Reply
 
 
     class Careful(Model):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import harness as package
-from harness.errors import ModelError
+from harness.base.errors import ModelError
 from harness.testing import Fault
 from harness.testing.faults import status
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import harness as package
-from harness.errors import UsageError
+from harness.base.errors import UsageError
 
 WARM = {"temperature": 0.7}
 PEOPLE = 4

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import harness_gistbench
 from harness_gistbench.records import Signal
 
-from harness.chance import picked
+from harness.base.seeded_random import picked
 
 SAMPLE = Path(harness_gistbench.__file__).parent / "sample" / "engagements.csv"
 HEADER = ("user_id", "object_id", "object_text", "interaction_type", "interaction_time")

@@ -12,7 +12,7 @@ from random import Random
 
 import harness_interests
 
-from harness.chance import picked
+from harness.base.seeded_random import picked
 
 SAMPLE = Path(harness_interests.__file__).parent / "sample" / "engagements.jsonl"
 SEED = 20

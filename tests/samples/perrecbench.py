@@ -25,7 +25,7 @@ from harness_perrecbench.grouping import writing
 from harness_perrecbench.grouping.settings import ALL
 from harness_perrecbench.records import Level
 
-from harness.chance import drawn, picked, shuffled
+from harness.base.seeded_random import drawn, picked, shuffled
 
 SAMPLE = Path(harness_perrecbench.__file__).parent / "sample"
 PROFILES = "userid2profile.json"

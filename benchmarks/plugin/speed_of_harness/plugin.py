@@ -9,7 +9,7 @@ from harness import hookimpl
 
 if TYPE_CHECKING:
     from harness import Benchmark, ModelSettings
-    from harness.hookspecs import RegisterBenchmark, RegisterModel, StageEnded
+    from harness.registry.hookspecs import RegisterBenchmark, RegisterModel, StageEnded
     from speed_of_harness.engine import KeptEngine
     from speed_of_harness.model import FreeModel
 

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 
 from harness import Metric, Score
-from harness.errors import UsageError
-from harness.results.report import Figure, Line, Report, Sheet
+from harness.base.errors import UsageError
+from harness.contracts.report import Figure, Line, Report, Sheet
 from harness_gistbench.metrics import scores_of, split_missing, verified_categories
 from harness_gistbench.oracle import ORACLE
 from harness_gistbench.paper import TABLES
 
 if TYPE_CHECKING:
     from harness import KeptTask
-    from harness.results.summary import MetricResult
+    from harness.scoring.summary import MetricResult
     from harness_gistbench.records import Judged, Options, Profile
 
 TITLES = {"ig_f1": "IG F1", "is": "IS", "ig_p": "IG P", "ig_r": "IG R"}
@@ -53,7 +53,7 @@ class Run:
     @property
     def candidate(self) -> str:
         """The identity of the model, the same in all its runs."""
-        from harness.results.comparable import candidate_of
+        from harness.scoring.comparable import candidate_of
 
         return candidate_of(self.task)
 
@@ -146,7 +146,7 @@ def runs_of(tasks: Sequence[KeptTask]) -> list[Run]:
 
 def compare(tasks: Sequence[KeptTask], options: ComparisonOptions) -> ComparedRuns:
     """The runs of each dataset that may be compared; UsageError where there is none."""
-    from harness.results.comparable import comparison_set
+    from harness.scoring.comparable import comparison_set
 
     datasets: dict[str, list[KeptTask]] = defaultdict(list)
     for task in tasks:
@@ -204,8 +204,8 @@ def results(
 
     There are intervals where `draws` are asked for.
     """
-    from harness.results.summarise import Columns, sound
-    from harness.tasks.task import IntervalSpec
+    from harness.contracts.task import IntervalSpec
+    from harness.scoring.aggregate import Columns, sound
 
     metrics = {
         name: Metric(description=title, statistic=statistic)  # type: ignore[arg-type]

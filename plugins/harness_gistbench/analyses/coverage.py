@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
-from harness.errors import UsageError, did_you_mean
-from harness.results.report import Axis, Bars, Figure, Line, Report, Rule, Sheet
+from harness.base.errors import UsageError, did_you_mean
+from harness.contracts.report import Axis, Bars, Figure, Line, Report, Rule, Sheet
 from harness_gistbench.analyses.compared_runs import (
     Run,
     TableOptions,
@@ -25,7 +25,7 @@ from harness_gistbench.interests import folded
 
 if TYPE_CHECKING:
     from harness import KeptTask
-    from harness.results.report import Cell
+    from harness.contracts.report import Cell
 
 HELD = (50, 80, 90)
 CONCENTRATION_NOTES = (

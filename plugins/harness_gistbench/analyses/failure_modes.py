@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from harness.results.report import Report, Sheet
+from harness.contracts.report import Report, Sheet
 from harness_gistbench.analyses.compared_runs import Run, TableOptions, compare, published, share
 from harness_gistbench.verification import SHORTCOMINGS, conditions, meets, shortcomings
 
 if TYPE_CHECKING:
     from harness import KeptTask
-    from harness.results.report import Cell
+    from harness.contracts.report import Cell
 
 COLUMNS = ("model", "interests", "no verdict", "unverified",
            "short of imp+ %", "short of exp+ %", "too negative %")  # fmt: skip

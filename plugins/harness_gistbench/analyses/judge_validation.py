@@ -19,19 +19,19 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar
 import msgspec
 
 from harness import Done
-from harness.errors import UsageError
-from harness.hashing import stable_int
+from harness.analysis.human_labels import HumanLabels, majority_of, read_human_labels, votes_of
+from harness.base.errors import UsageError
+from harness.base.hashing import stable_int
+from harness.contracts.report import Report, Sheet
 from harness.reporting.text import clean_text
-from harness.results.files import atomic_write, storage_error
-from harness.results.human_labels import HumanLabels, majority_of, read_human_labels, votes_of
-from harness.results.report import Report, Sheet
+from harness.runs.atomic_files import atomic_write, storage_error
 from harness_gistbench.analyses.compared_runs import Run, percent, published, runs_of, share
 
 if TYPE_CHECKING:
     from harness import KeptTask, Record
-    from harness.results.report import Cell
-    from harness.stats import Agreement
-    from harness.tasks.task import Column
+    from harness.contracts.report import Cell
+    from harness.contracts.task import Column
+    from harness.scoring.stats import Agreement
 
 NameT = TypeVar("NameT")
 Question: TypeAlias = Literal["evidence", "retrieval"]
@@ -401,7 +401,7 @@ def said_in(runs: Iterable[Run], question: Question, items: Collection[str]) -> 
 
 def columns(*, complete: bool) -> dict[str, Column]:
     """The columns of a file of labels; rows that wait for a rater are not complete."""
-    from harness.tasks.task import Column
+    from harness.contracts.task import Column
 
     label = Column(type="any", required=complete)
     return {"task": Column(one_of=QUESTIONS), "item": Column(), "label": label}
@@ -409,7 +409,7 @@ def columns(*, complete: bool) -> dict[str, Column]:
 
 def agreement(first: Labels, second: Labels) -> Agreement:
     """How far two agree over the items that both labelled."""
-    from harness.stats import agreement_of
+    from harness.scoring.stats import agreement_of
 
     common = [item for item in first if item in second]
     return agreement_of([first[item] for item in common], [second[item] for item in common])

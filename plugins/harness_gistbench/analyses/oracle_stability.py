@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from harness.results.report import Report, Sheet
+from harness.contracts.report import Report, Sheet
 from harness_gistbench.analyses.compared_runs import (
     Run,
     TableOptions,

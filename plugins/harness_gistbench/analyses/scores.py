@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 
-from harness.results.report import Axis, Figure, Line, Points, Report, Sheet, Spans
+from harness.contracts.report import Axis, Figure, Line, Points, Report, Sheet, Spans
 from harness_gistbench.analyses.compared_runs import (
     TITLES,
     ComparisonOptions,
@@ -22,8 +22,8 @@ from harness_gistbench.paper import SCORES, TABLES
 
 if TYPE_CHECKING:
     from harness import KeptTask
-    from harness.results.report import Cell
-    from harness.results.summary import MetricResult
+    from harness.contracts.report import Cell
+    from harness.scoring.summary import MetricResult
 
 LEVELS = (0.1, 0.2, 0.3, 0.4, 0.5)
 STEPS = 40

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import msgspec
 
-from harness.errors import UsageError
-from harness.results.beside import names_of, read_figures, table
-from harness.results.report import Axis, Figure, Points, Report, Sheet
+from harness.analysis.user_tables import names_of, read_figures, table
+from harness.base.errors import UsageError
+from harness.contracts.report import Axis, Figure, Points, Report, Sheet
 from harness_gistbench.analyses.compared_runs import (
     ComparisonOptions,
     Run,
@@ -34,8 +34,8 @@ from harness_gistbench.interests import folded
 
 if TYPE_CHECKING:
     from harness import KeptTask, Score
-    from harness.results.report import Cell
-    from harness.results.summary import MetricResult
+    from harness.contracts.report import Cell
+    from harness.scoring.summary import MetricResult
     from harness_gistbench.records import Category, Profile
 
 TITLES = {
@@ -248,7 +248,7 @@ def cells(line: Line) -> tuple[Cell, ...]:
 
 def read_stated(path: str) -> dict[str, tuple[str, ...]]:
     """What each user stated, each interest once."""
-    from harness.tasks.task import Column
+    from harness.contracts.task import Column
 
     users: dict[str, dict[str, str]] = {}
     for _, row in table(path, "stated", {"user": Column(), "interest": Column()}).rows():
@@ -258,7 +258,7 @@ def read_stated(path: str) -> dict[str, tuple[str, ...]]:
 
 def read_mapping(path: str, taxonomy: Iterable[Category]) -> dict[str, int]:
     """The category of each interest that a mapping file names, by folded interest."""
-    from harness.tasks.task import Column
+    from harness.contracts.task import Column
 
     known = categories_by_name(taxonomy)
     mapping: dict[str, int] = {}
@@ -359,7 +359,7 @@ def correlations(
     what: str, groups: Mapping[tuple[str, str], Sequence[tuple[float, float]]]
 ) -> Sheet:
     """Spearman's ρ over the models of each group, named by dataset and part."""
-    from harness.stats import Undefined, spearman
+    from harness.scoring.stats import Undefined, spearman
 
     rows: list[tuple[Cell, ...]] = []
     notes = []

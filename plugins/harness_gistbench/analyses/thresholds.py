@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import msgspec
 
-from harness.results.report import Axis, Figure, Report, Sheet
+from harness.contracts.report import Axis, Figure, Report, Sheet
 from harness_gistbench.analyses.compared_runs import (
     TITLES,
     ComparisonOptions,
@@ -25,7 +25,7 @@ from harness_gistbench.records import Signal
 
 if TYPE_CHECKING:
     from harness import KeptTask
-    from harness.results.summary import MetricResult
+    from harness.scoring.summary import MetricResult
     from harness_gistbench.records import Options
 
 Threshold: TypeAlias = Literal[

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from statistics import median
 from typing import TYPE_CHECKING
 
-from harness.results.report import Axis, Boxes, Figure, Line, Points, Report, Rule, Sheet
+from harness.contracts.report import Axis, Boxes, Figure, Line, Points, Report, Rule, Sheet
 from harness_gistbench.analyses.compared_runs import ComparisonOptions, compare, percent, share
 
 if TYPE_CHECKING:
     from harness import KeptTask
-    from harness.results.report import Cell
+    from harness.contracts.report import Cell
 
 DIAGONAL = Line(label="precision = recall", x=(0.0, 1.0), y=(0.0, 1.0), dashed=True)
 QUARTERS = (0.0, 0.25, 0.5, 0.75, 1.0)

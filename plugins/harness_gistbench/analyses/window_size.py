@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
-from harness.results.report import Axis, Figure, Report, Sheet
+from harness.contracts.report import Axis, Figure, Report, Sheet
 from harness_gistbench.analyses.compared_runs import (
     TITLES,
     Run,
@@ -25,7 +25,7 @@ from harness_gistbench.analyses.compared_runs import (
 
 if TYPE_CHECKING:
     from harness import KeptTask
-    from harness.results.summary import MetricResult
+    from harness.scoring.summary import MetricResult
 
 
 class WindowOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,8 +62,7 @@ def run(tasks: Sequence[KeptTask], options: WindowOptions) -> Report:
 
 def differing(runs: Sequence[Run]) -> list[str]:
     """A line for each run that differs from the first in more than its window."""
-    from harness.results.comparable import settings_of
-    from harness.results.unlike import told, unlike
+    from harness.scoring.comparable import settings_of, told, unlike
 
     first, *others = runs
     lines = []

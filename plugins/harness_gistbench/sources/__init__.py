@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from harness_gistbench.histories import Histories, gather
 
 if TYPE_CHECKING:
-    from harness.data import Dataset
+    from harness.contracts.dataset import Dataset
     from harness_gistbench.log_index import Log
     from harness_gistbench.records import Options
 

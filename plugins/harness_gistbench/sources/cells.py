@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from harness_gistbench.log_index import Engagements
 
 if TYPE_CHECKING:
-    from harness.data import Batch, Table
+    from harness.contracts.dataset import Batch, Table
     from harness_gistbench.sources.times import Clock
 
 

@@ -15,7 +15,7 @@ from harness_gistbench.sources.times import Clock
 if TYPE_CHECKING:
     import numpy as np
 
-    from harness.data import Batch, Dataset, Table
+    from harness.contracts.dataset import Batch, Dataset, Table
     from harness_gistbench.records import Options
 
 _CLICKED = CODES["explicit_positive"]

@@ -10,7 +10,7 @@ from harness_gistbench.sources.cells import engagements_of
 from harness_gistbench.sources.times import Clock
 
 if TYPE_CHECKING:
-    from harness.data import Dataset, Table
+    from harness.contracts.dataset import Dataset, Table
     from harness_gistbench.records import Options
 
 

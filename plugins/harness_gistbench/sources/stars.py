@@ -18,7 +18,7 @@ from harness_gistbench.sources.times import Clock
 if TYPE_CHECKING:
     import numpy as np
 
-    from harness.data import Dataset, Table
+    from harness.contracts.dataset import Dataset, Table
     from harness_gistbench.records import Options
 
 SIGNALS_OF_RATINGS: tuple[Signal, ...] = (

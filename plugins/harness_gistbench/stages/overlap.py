@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from harness import Calls, Failure, Select, Selected, Stage
-from harness.hashing import stable_int
+from harness.base.hashing import stable_int
 from harness_gistbench.interests import claimed, folded
 from harness_gistbench.records import Neighbours, Options, Overlapping, PoolSize
 from harness_gistbench.stages.prompt_text import cut

@@ -9,8 +9,8 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from harness import FAILURES, Calls, Failure, Select, Selected, Stage
-from harness.chance import drawing, drawn, shuffled
-from harness.hashing import stable_int
+from harness.base.hashing import stable_int
+from harness.base.seeded_random import drawing, drawn, shuffled
 from harness_gistbench.interests import claimed, folded
 from harness_gistbench.profiles import by_number, kept_evidence, taxonomy_of
 from harness_gistbench.records import Found, Interest, Missing, Options, PoolObject, TestSet

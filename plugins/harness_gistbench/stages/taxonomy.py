@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from harness import Calls, Classify, Failure, NoVerdict, Stage
-from harness.hashing import stable_int
+from harness.base.hashing import stable_int
 from harness_gistbench.categories import categories, taxonomy_digest
 from harness_gistbench.interests import folded
 from harness_gistbench.records import Batch, Mapped, Options

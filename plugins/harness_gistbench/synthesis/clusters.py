@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from harness.errors import DataError, UsageError
+from harness.base.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from harness.data import Table
+    from harness.contracts.dataset import Table
 
 NONE = -1
 DIMENSIONS = 64

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING
 
-from harness.chance import drawn, picked
-from harness.hashing import stable_int
+from harness.base.hashing import stable_int
+from harness.base.seeded_random import drawn, picked
 from harness_gistbench.records import SIGNALS
 from harness_gistbench.synthesis.clusters import NONE
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 from msgspec import Meta
 
+from harness.base.errors import DataError
+from harness.contracts.report import Axis, Bars, Figure, Report, Sheet
 from harness.data.sampling import ranks
-from harness.errors import DataError
-from harness.results.report import Axis, Bars, Figure, Report, Sheet
 from harness_gistbench.log_index import index_log, signal_counts
 from harness_gistbench.sources import open_log
 from harness_gistbench.synthesis.reading import PLAIN, opened, task_options
@@ -18,7 +18,7 @@ from harness_gistbench.synthesis.validation import densities, name, spread_sheet
 if TYPE_CHECKING:
     import numpy as np
 
-    from harness.results.report import Cell
+    from harness.contracts.report import Cell
     from harness_gistbench.log_index import Log, LogIndex
 
 

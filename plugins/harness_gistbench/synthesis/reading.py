@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from harness.errors import UsageError
+from harness.base.errors import UsageError
 from harness_gistbench.records import Options
 
 if TYPE_CHECKING:
     import numpy as np
 
     from harness import Dataset
-    from harness.tasks.task import Task
+    from harness.contracts.task import Task
     from harness_gistbench.log_index import Engagements, Log
 
 PLAIN = "gist_synthetic"
@@ -84,8 +84,8 @@ class Window:
 
 def task_options(name: str) -> tuple[Task, Options]:
     """The task of that name with its options; refused where it is none of this benchmark."""
-    from harness.plugin_manager import load_plugins
-    from harness.tasks.catalogue import Catalogue
+    from harness.registry import load_plugins
+    from harness.registry.task_catalogue import Catalogue
     from harness.tasks.options import typed_options
 
     tasks = Catalogue(load_plugins()).select([name]).tasks
@@ -104,9 +104,9 @@ def opened(task: Task, data: str | None, *, optional: str | None = None) -> Data
 
     `optional` is one more column of the plain schema, whose cells may be empty.
     """
+    from harness.contracts.task import Column
     from harness.data import open_dataset
-    from harness.plugin_manager import load_plugins
-    from harness.tasks.task import Column
+    from harness.registry import load_plugins
 
     spec = task.data
     if optional is not None and optional not in spec.tables[TABLE].columns:

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from harness.errors import UsageError
+from harness.base.errors import UsageError
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):

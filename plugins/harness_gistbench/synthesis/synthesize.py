@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from harness.errors import DataError
-from harness.results.report import Report, Sheet
-from harness.results.tool_report import settings_without, write_json
+from harness.analysis.tool_report import settings_without, write_json
+from harness.base.errors import DataError
+from harness.contracts.report import Report, Sheet
 from harness_gistbench.log_index import signal_counts
 from harness_gistbench.records import SIGNALS
 from harness_gistbench.sources import open_log

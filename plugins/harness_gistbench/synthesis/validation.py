@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harness.results.report import Axis, Boxes, Figure, Line, Sheet
+from harness.contracts.report import Axis, Boxes, Figure, Line, Sheet
 from harness_gistbench.records import SIGNALS
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from harness.results.report import Cell
+    from harness.contracts.report import Cell
 
 BINS = 30
 MOST_DRAWN = 1000

@@ -11,8 +11,8 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harness.errors import StorageError, UsageError
-from harness.hashing import stable_int
+from harness.base.errors import StorageError, UsageError
+from harness.base.hashing import stable_int
 from harness_gistbench.records import SIGNALS, Signal
 from harness_gistbench.synthesis.reading import SECONDS_A_DAY
 

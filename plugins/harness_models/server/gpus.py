@@ -16,8 +16,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.errors import ModelError
-from harness.findings import Finding, bad, bad_by, doubtful, good
+from harness.base.errors import ModelError
+from harness.contracts.finding import Finding, bad, bad_by, doubtful, good
 from harness.reporting.text import clean_text
 
 SMI = "nvidia-smi"

@@ -7,8 +7,8 @@ import shutil
 import subprocess
 from typing import Any
 
-from harness.errors import ModelError
-from harness.findings import Finding, bad, good
+from harness.base.errors import ModelError
+from harness.contracts.finding import Finding, bad, good
 from harness_models.server.gpus import GpuMemory, gpu_findings
 
 PYTHON = "interpreter"

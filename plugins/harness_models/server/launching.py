@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from harness.errors import ModelError, StorageError
-from harness.redaction import names_a_secret
+from harness.base.errors import ModelError, StorageError
+from harness.base.redaction import names_a_secret
 from harness.reporting.text import clean_text
 from harness_models.server import keeper
 

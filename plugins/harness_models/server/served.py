@@ -17,15 +17,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from harness.errors import ModelError
-from harness.findings import Finding
-from harness.models import CallError, Message, Model, ModelSettings, Reply, Request, Sampling
+from harness.base.errors import ModelError
+from harness.contracts.finding import Finding
+from harness.contracts.model import (
+    CallError,
+    Message,
+    Model,
+    ModelSettings,
+    Reply,
+    Request,
+    Sampling,
+)
 from harness_models.openai import OpenAIModel
 from harness_models.openai_args import OpenAIArgs
 from harness_models.server.ports import HOST, free_port, held_by
 
 if TYPE_CHECKING:
-    from harness.models import Identity
+    from harness.contracts.identity import Identity
     from harness_models.server.gpus import GpuMemory, Look
     from harness_models.server.launching import Launched
 

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from harness.errors import ModelError
-from harness.hashing import digest, digest_bytes
+from harness.base.errors import ModelError
+from harness.base.hashing import digest, digest_bytes
 
 WEIGHTS = (".safetensors", ".bin", ".pt", ".pth", ".gguf")
 SMALL = (".json", ".jinja", ".txt", ".model", ".py")

@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from harness.results.report import Axis, Figure, Points, Report, Sheet
-from harness.results.result_grid import row_name, short_runs
+from harness.analysis.result_grid import row_name, short_runs
+from harness.contracts.report import Axis, Figure, Points, Report, Sheet
 from harness_perrecbench.analyses.grid import no_task, read_columns, rows_of, setting_of
 
 if TYPE_CHECKING:
     from harness import KeptTask
-    from harness.results.report import Cell
-    from harness.results.score_columns import ScoreColumn
+    from harness.analysis.score_columns import ScoreColumn
+    from harness.contracts.report import Cell
 
 ALONE = "behaviours"
 GROUPS = "groups"
@@ -127,8 +127,8 @@ def correlations(found: Sequence[Configuration]) -> Sheet:
 
 def pearson(both: Sequence[tuple[float, float]]) -> tuple[float | None, str | None]:
     """Pearson's r of pairs and its interval; None where they say nothing or have no value."""
-    from harness.stats import Interval, Undefined, fisher_interval
-    from harness.stats import pearson as pearson_of
+    from harness.scoring.stats import Interval, Undefined, fisher_interval
+    from harness.scoring.stats import pearson as pearson_of
 
     if len(both) < FEWEST:
         return None, None

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import msgspec
 
-from harness.errors import UsageError
-from harness.results.beside import names_of, read_figures, read_models
-from harness.results.report import Axis, Figure, Line, Points, Report, Sheet
-from harness.results.result_grid import row_name
+from harness.analysis.result_grid import row_name
+from harness.analysis.user_tables import names_of, read_figures, read_models
+from harness.base.errors import UsageError
+from harness.contracts.report import Axis, Figure, Line, Points, Report, Sheet
 from harness_perrecbench.analyses.grid import (
     GRID,
     Row,
@@ -212,7 +212,7 @@ def read_sizes(options: ScaleOptions) -> dict[str, float]:
 
 def read_families(options: ScaleOptions) -> dict[str, str]:
     """The family of each model that has one."""
-    from harness.tasks.task import Column
+    from harness.contracts.task import Column
 
     columns = {"family": Column(required=False)}
     found = read_models(options.figures, columns, model=options.model)

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
-from harness.errors import UsageError
-from harness.results.beside import table as read_table
-from harness.results.report import Axis, Figure, Points, Report, Sheet
-from harness.results.result_grid import Average, row_name
-from harness.results.task_setting import changed_options
+from harness.analysis.result_grid import Average, row_name
+from harness.analysis.task_setting import changed_options
+from harness.analysis.user_tables import table as read_table
+from harness.base.errors import UsageError
+from harness.contracts.report import Axis, Figure, Points, Report, Sheet
 from harness_perrecbench.analyses.grid import GRID, Row, no_task, ranked, rows_of, setting_of
 from harness_perrecbench.records import Thing
 
@@ -101,7 +101,7 @@ def run(tasks: Sequence[KeptTask], options: Options) -> Report:
 
 def read_counts(path: str) -> Counts:
     """The counts in a table; the id of an item, or else its title, may be empty."""
-    from harness.tasks.task import Column
+    from harness.contracts.task import Column
 
     columns = {
         "item": Column(required=False),

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from harness.errors import UsageError
-from harness.results.result_grid import (
+from harness.analysis.result_grid import (
     Average,
     GridRow,
     Line,
@@ -14,8 +13,9 @@ from harness.results.result_grid import (
     neighbours,
     published_lines,
 )
-from harness.results.score_columns import score_columns
-from harness.results.task_setting import TaskSetting
+from harness.analysis.score_columns import score_columns
+from harness.analysis.task_setting import TaskSetting
+from harness.base.errors import UsageError
 from harness_perrecbench.paper import (
     CELLS,
     COLUMN,
@@ -29,8 +29,8 @@ from harness_perrecbench.paper import (
 
 if TYPE_CHECKING:
     from harness import KeptTask
-    from harness.results.report import Sheet
-    from harness.results.score_columns import ScoreColumn
+    from harness.analysis.score_columns import ScoreColumn
+    from harness.contracts.report import Sheet
 
 Row = GridRow[Cell]
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import fsum
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from harness.results.report import Axis, Figure, Grid, Report, Sheet
-from harness.results.result_grid import short_runs
+from harness.analysis.result_grid import short_runs
+from harness.contracts.report import Axis, Figure, Grid, Report, Sheet
 from harness_perrecbench.analyses.grid import GRID, no_task, ranked, read_columns, setting_of
 from harness_perrecbench.paper import WAYS
 

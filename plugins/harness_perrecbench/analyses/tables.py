@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import msgspec
 
-from harness.results.report import Report, Sheet
-from harness.results.result_grid import Line
-from harness.results.score_columns import MOST_UNREADABLE, ScoreColumn
+from harness.analysis.result_grid import Line
+from harness.analysis.score_columns import MOST_UNREADABLE, ScoreColumn
+from harness.contracts.report import Report, Sheet
 from harness_perrecbench.analyses.grid import (
     GRID,
     NARROW,

@@ -21,7 +21,7 @@ from harness_perrecbench.data.recorded import load_recorded
 from harness_perrecbench.questions import refuse_unwritten
 
 if TYPE_CHECKING:
-    from harness.data import Dataset
+    from harness.contracts.dataset import Dataset
     from harness_perrecbench.records import Level, Loaded, Options
 
 __all__ = ["load"]

@@ -15,7 +15,7 @@ from harness_perrecbench.records import MEMBERS, Example, Group, Level, Single
 
 if TYPE_CHECKING:
     from harness import Dataset
-    from harness.plugin_manager import Plugins
+    from harness.registry import Plugins
     from harness_perrecbench.records import Options
 
 TABLES = ("histories", "items")
@@ -113,7 +113,7 @@ def wrong_size(bad: DataError, users: int, options: Options) -> DataError:
 def open_levels(folder: Path, plugins: Plugins) -> dict[Level, Dataset]:
     """The data of each level, whatever `--data` may be, with all of its groups."""
     from harness.data import open_dataset
-    from harness.tasks.catalogue import Catalogue
+    from harness.registry.task_catalogue import Catalogue
 
     catalogue = Catalogue(plugins)
     datasets: dict[Level, Dataset] = {}

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, TypeVar
 from msgspec.structs import replace
 
 from harness import DataError
-from harness.chance import drawn
-from harness.hashing import stable_int
+from harness.base.hashing import stable_int
+from harness.base.seeded_random import drawn
 from harness_perrecbench.data.layout import FoundGroup
 from harness_perrecbench.data.tables import (
     Asked,
@@ -29,7 +29,7 @@ from harness_perrecbench.records import Behaviour, Example, Member, Options, Per
 from harness_perrecbench.retrieval import behaviour_text, top
 
 if TYPE_CHECKING:
-    from harness.data import Dataset
+    from harness.contracts.dataset import Dataset
 
 T = TypeVar("T")
 

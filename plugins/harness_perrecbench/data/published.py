@@ -21,7 +21,7 @@ from harness_perrecbench.data.tables import Asked, AskedGroup, Bought, every_gro
 from harness_perrecbench.records import Example, Group, Loaded, Single
 
 if TYPE_CHECKING:
-    from harness.data import Dataset, Table
+    from harness.contracts.dataset import Dataset, Table
     from harness_perrecbench.records import Options
 
 PROCESSED = "-processed"

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from harness import DataError
+from harness.base.hashing import digest
 from harness.data.table_cell import TableCell
-from harness.hashing import digest
 from harness_perrecbench.data.layout import (
     RECORDED_GROUPS,
     FoundGroup,
@@ -23,7 +23,7 @@ from harness_perrecbench.data.members import chosen_groups, come_from_groups, so
 from harness_perrecbench.records import MEMBERS, Behaviour, Group, Loaded, Member, Thing
 
 if TYPE_CHECKING:
-    from harness.data import Dataset
+    from harness.contracts.dataset import Dataset
     from harness_perrecbench.records import Options
 
 _LABELS = "recorded_labels"

@@ -15,7 +15,7 @@ from harness_perrecbench.records import MEMBERS, Behaviour, Options, Thing
 from harness_perrecbench.taus import DIGITS, ranks_of
 
 if TYPE_CHECKING:
-    from harness.data import Dataset, Table
+    from harness.contracts.dataset import Dataset, Table
 
 
 class Bought(msgspec.Struct, frozen=True, gc=False):

@@ -8,9 +8,9 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harness.hashing import stable_int
-from harness.results.report import Report, Sheet
-from harness.results.tool_report import settings_without, write_json
+from harness.analysis.tool_report import settings_without, write_json
+from harness.base.hashing import stable_int
+from harness.contracts.report import Report, Sheet
 from harness_perrecbench.grouping import writing
 from harness_perrecbench.grouping.pool import Candidate, Histories, Pool, find
 from harness_perrecbench.grouping.reading import UNIT, Log, described, read, titled

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from harness.base.errors import DataError
+from harness.contracts.report import Axis, Bars, Cell, Figure, Report, Sheet
 from harness.data.table_cell import TableCell
 from harness.data.token_counts import TokenCounter, token_counter
-from harness.errors import DataError
-from harness.results.report import Axis, Bars, Cell, Figure, Report, Sheet
 from harness_perrecbench.data.layout import (
     ALWAYS,
     GROUPS,
@@ -29,7 +29,7 @@ from harness_perrecbench.records import MEMBERS, Level
 
 if TYPE_CHECKING:
     from harness import Dataset
-    from harness.data import Table
+    from harness.contracts.dataset import Table
 
 COLUMNS = ("", "reviews", "users", "items", "history ratings", "tokens", "first", "last")
 PAPER: dict[str, tuple[Cell, ...]] = {
@@ -110,7 +110,7 @@ class Groups:
 
 def read_groups(data: Path, domain: str) -> Groups:
     """The groups in a folder of data, or of one domain in it: whatever `--data` takes."""
-    from harness.plugin_manager import load_plugins
+    from harness.registry import load_plugins
 
     place = _place(data, domain)
     datasets = open_levels(place, load_plugins())

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harness.errors import DataError
-from harness.hashing import stable_int
-from harness.results.tool_report import Step, ToolReport
+from harness.analysis.tool_report import Step, ToolReport
+from harness.base.errors import DataError
+from harness.base.hashing import stable_int
 from harness_perrecbench.grouping.reading import UNIT, Log
 
 if TYPE_CHECKING:

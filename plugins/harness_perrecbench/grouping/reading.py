@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from harness.base.errors import DataError
+from harness.contracts.task import Column
 from harness.data.fingerprint import stamp_of
 from harness.data.source import FileSource
 from harness.data.table import Table
-from harness.errors import DataError
-from harness.tasks.task import Column
 from harness_perrecbench.grouping.settings import Settings, review_files
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from harness.errors import UsageError
+from harness.base.errors import UsageError
 
 ALL = "all"
 """The folder of the groups of every domain."""

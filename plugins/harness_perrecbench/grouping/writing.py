@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from harness.errors import UsageError
-from harness.results.files import atomic_writer, storage_error
+from harness.base.errors import UsageError
+from harness.runs.atomic_files import atomic_writer, storage_error
 from harness_perrecbench.data.layout import ALWAYS, PUBLISHED
 
 OUT = "--out"

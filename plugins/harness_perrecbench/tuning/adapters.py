@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 
 from harness import DataError
-from harness.errors import UsageError
-from harness.results.files import atomic_write, storage_error
-from harness.results.report import Report, Sheet
+from harness.base.errors import UsageError
+from harness.contracts.report import Report, Sheet
+from harness.runs.atomic_files import atomic_write, storage_error
 
 if TYPE_CHECKING:
     import numpy as np

@@ -18,10 +18,10 @@ import msgspec
 from msgspec import Meta
 
 from harness import DataError
-from harness.errors import UsageError
-from harness.hashing import digest_bytes, stable_int
-from harness.results.files import atomic_writer, storage_error
-from harness.results.report import Report, Sheet
+from harness.base.errors import UsageError
+from harness.base.hashing import digest_bytes, stable_int
+from harness.contracts.report import Report, Sheet
+from harness.runs.atomic_files import atomic_writer, storage_error
 from harness_perrecbench.data import load
 from harness_perrecbench.data.layout import GROUPS, TABLES, one_by_one, open_levels, refuse_recorded
 from harness_perrecbench.questions import (
@@ -34,8 +34,8 @@ from harness_perrecbench.records import MEMBERS, Group, Level, Member, Options
 
 if TYPE_CHECKING:
     from harness import Dataset
-    from harness.plugin_manager import Plugins
-    from harness.prompting import Templates
+    from harness.prompts import Templates
+    from harness.registry import Plugins
 
 Format: TypeAlias = Literal["pointwise", "pairwise", "listwise"]
 Trace: TypeAlias = tuple[str, str] | tuple[str, str, str | None]
@@ -322,8 +322,8 @@ class Export:
 def run(settings: Settings) -> Report:
     """Writes the training data, and gives its counts and the audit against all test groups."""
     from harness.pipeline.preparation import prompt_folders
-    from harness.plugin_manager import load_plugins
-    from harness.prompting import Templates
+    from harness.prompts import Templates
+    from harness.registry import load_plugins
 
     plugins = load_plugins()
     templates = Templates(prompt_folders(plugins))

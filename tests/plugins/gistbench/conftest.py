@@ -8,12 +8,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from harness.hashing import stable_int
-from harness.outcomes import FAILURES
-from harness.pipeline.memory import LocalMemo
-from harness.results.folder import RunFolder
-from harness.results.kept import KeptTask
-from harness.results.manifest import (
+from harness.base.hashing import stable_int
+from harness.contracts.outcomes import FAILURES
+from harness.contracts.records import Done, Record, Score
+from harness.contracts.task import DataSpec, Task
+from harness.pipeline.memos import LocalMemo
+from harness.runs.manifest import (
     Manifest,
     RoleEntry,
     Session,
@@ -21,9 +21,9 @@ from harness.results.manifest import (
     TaskEntry,
     task_definition,
 )
-from harness.results.records import Done, Record, Score
-from harness.results.summary import TaskSummary
-from harness.tasks.task import DataSpec, Task
+from harness.runs.run_folder import RunFolder
+from harness.scoring.finished_task import KeptTask
+from harness.scoring.summary import TaskSummary
 
 
 class WrittenRecords(list[Record[Any, Any]]):

@@ -7,7 +7,7 @@ from harness_gistbench.analyses.coverage import CoverageOptions
 from harness_gistbench.records import Options as Settings
 
 from harness import HarnessError
-from harness.results.report import Bars, Rule
+from harness.contracts.report import Bars, Rule
 
 
 @pytest.fixture

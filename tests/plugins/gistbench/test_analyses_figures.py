@@ -7,7 +7,7 @@ from harness_gistbench.analyses import scores, users
 from harness_gistbench.analyses.compared_runs import ComparisonOptions
 from harness_gistbench.analyses.scores import ForestOptions
 
-from harness.results.report import Boxes, Line, Points, Rule, Spans
+from harness.contracts.report import Boxes, Line, Points, Rule, Spans
 
 
 @pytest.fixture

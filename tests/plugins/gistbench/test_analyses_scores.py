@@ -7,7 +7,7 @@ from harness_gistbench.analyses.scores import scores as run
 from harness_gistbench.records import Options as Settings
 
 from harness import HarnessError
-from harness.plugin_manager import load_plugins
+from harness.registry import load_plugins
 
 
 @pytest.fixture
@@ -145,7 +145,7 @@ def test_the_published_tables_stand_below_in_the_same_form(first):
 
 
 def test_no_run_left_is_an_error_that_says_why(kept, monkeypatch):
-    from harness.results import comparable
+    from harness.scoring import comparable
 
     monkeypatch.setattr(comparable, "_own_judge", lambda task, _: ("its candidate is the judge",))
     with pytest.raises(HarnessError) as error:

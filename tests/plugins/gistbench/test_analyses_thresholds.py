@@ -4,7 +4,7 @@ import msgspec
 import pytest
 from harness_gistbench.analyses.thresholds import NOT_ASKED_TITLE, ThresholdOptions, run
 
-from harness.results.report import Line
+from harness.contracts.report import Line
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import pytest
 from harness_gistbench.analyses.window_size import WindowOptions, run
 from harness_gistbench.records import Options as Settings
 
-from harness.results.report import Line
+from harness.contracts.report import Line
 
 
 @pytest.fixture

@@ -3,8 +3,8 @@
 import pytest
 from harness_gistbench.synthesis.describe import Options, run
 
-from harness.errors import DataError, UsageError
-from harness.plugin_manager import load_plugins
+from harness.base.errors import DataError, UsageError
+from harness.registry import load_plugins
 
 ROWS = """user_id,object_id,object_text,interaction_type,interaction_time
 ann,1,one two three,explicit_positive,1

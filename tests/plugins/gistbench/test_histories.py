@@ -15,8 +15,8 @@ import pytest
 from harness_gistbench.histories import Engagement
 from harness_gistbench.records import PoolObject
 
+from harness.base.errors import DataError
 from harness.cli.main import main
-from harness.errors import DataError
 
 LIKED, WATCHED, SKIPPED = "explicit_positive", "implicit_positive", "implicit_negative"
 
@@ -299,7 +299,7 @@ def test_texts_go_to_their_objects_without_hashing_these_again(plain, monkeypatc
 SCRIPT = """
 import sys, msgspec, yaml
 from harness.data import open_dataset
-from harness.tasks.task import DataSpec
+from harness.contracts.task import DataSpec
 from harness_gistbench.records import Options
 from harness_gistbench.sources import load
 spec = msgspec.convert(yaml.safe_load(open(sys.argv[1]))["data"], DataSpec)

@@ -12,7 +12,7 @@ from harness_gistbench.records import (
     Window,
 )
 
-from harness.outcomes import NoVerdict, Unreadable
+from harness.contracts.outcomes import NoVerdict, Unreadable
 
 LIKED, WATCHED, SKIPPED = "explicit_positive", "implicit_positive", "implicit_negative"
 

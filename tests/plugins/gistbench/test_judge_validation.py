@@ -25,11 +25,11 @@ from harness_gistbench.records import (
     PoolObject,
 )
 
-from harness.errors import DataError, StorageError, UsageError
-from harness.outcomes import NoVerdict
-from harness.results.journal import JournalWriter
-from harness.results.manifest import StageEntry
-from harness.results.records import Done, JournalLine
+from harness.base.errors import DataError, StorageError, UsageError
+from harness.contracts.outcomes import NoVerdict
+from harness.contracts.records import Done, JournalLine
+from harness.runs.journal import JournalWriter
+from harness.runs.manifest import StageEntry
 
 LABELS = {
     # Item: what the raters A1 to A4 said of it, and the judge.

@@ -42,9 +42,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness import Score
-from harness.outcomes import NoVerdict, Unreadable
-from harness.results.summarise import summarise
-from harness.tasks.task import IntervalSpec
+from harness.contracts.outcomes import NoVerdict, Unreadable
+from harness.contracts.task import IntervalSpec
+from harness.scoring.aggregate import summarise
 
 LIKED, WATCHED, SKIPPED, _ = SIGNALS
 YES = Counts(explicit_positive=2)

@@ -5,7 +5,7 @@ import json
 import pytest
 from harness_gistbench.parsing import LONGEST_NAME, Answer, Named, meant, read_interests
 
-from harness.outcomes import Parsed, Unreadable
+from harness.contracts.outcomes import Parsed, Unreadable
 
 NBA = '{"interest": "NBA Highlights", "evidence": [1, 4]}'
 JAZZ = '{"interest": "Modal Jazz", "evidence": [2]}'

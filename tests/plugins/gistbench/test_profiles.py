@@ -27,7 +27,7 @@ from harness_gistbench.records import (
 )
 from harness_gistbench.records import TestSet as Hidden
 
-from harness.outcomes import Broken, CallFailed, NoVerdict, Unreadable
+from harness.contracts.outcomes import Broken, CallFailed, NoVerdict, Unreadable
 
 LIKED, WATCHED, SKIPPED = "explicit_positive", "implicit_positive", "implicit_negative"
 LINES = (

@@ -8,7 +8,7 @@ from harness_gistbench.categories import categories
 from harness_gistbench.records import SIGNALS, Verification, Window
 from harness_gistbench.stages.predict import predict
 
-from harness.prompting import Templates
+from harness.prompts import Templates
 
 PROMPTS = Path(__file__).resolve().parents[3] / "prompts"
 WORDING = {"thing": "song", "things": "songs"}

@@ -5,8 +5,8 @@ from harness_gistbench.benchmark import GISTBENCH
 from harness_gistbench.paper import TABLES
 from scipy.stats import spearmanr
 
-from harness.plugin_manager import load_plugins
-from harness.tasks.catalogue import Catalogue
+from harness.registry import load_plugins
+from harness.registry.task_catalogue import Catalogue
 
 
 def rows(name):

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 from harness_gistbench.histories import Engagement
 
-from harness.errors import DataError
+from harness.base.errors import DataError
 
 HEADER = "user_id,object_id,object_text,interaction_type,interaction_time\n"
 ROWS = [

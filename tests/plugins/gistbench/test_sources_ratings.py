@@ -5,7 +5,7 @@ import json
 import pytest
 from harness_gistbench.histories import Engagement
 
-from harness.errors import DataError
+from harness.base.errors import DataError
 
 LOVED, FINE, BAD = "explicit_positive", "implicit_positive", "explicit_negative"
 STARS = [(1.0, BAD), (2.0, BAD), (2.5, BAD), (3.0, FINE), (3.5, FINE), (4.5, FINE), (5.0, LOVED)]

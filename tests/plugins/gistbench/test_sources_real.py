@@ -10,8 +10,8 @@ import msgspec
 import pytest
 import yaml
 
+from harness.contracts.task import DataSpec
 from harness.data import open_dataset
-from harness.tasks.task import DataSpec
 
 ROOT = Path(__file__).parents[3]
 

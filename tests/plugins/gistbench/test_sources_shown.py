@@ -5,7 +5,7 @@ import json
 import pytest
 from harness_gistbench.histories import Engagement
 
-from harness.errors import DataError
+from harness.base.errors import DataError
 
 LIKED, WATCHED, SKIPPED = "explicit_positive", "implicit_positive", "implicit_negative"
 

@@ -14,8 +14,8 @@ from harness_gistbench.records import (
 from harness_gistbench.stages import overlap
 from harness_gistbench.stages.overlap import find_overlap, neighbours
 
-from harness.judging import Select, Selected
-from harness.outcomes import NoVerdict
+from harness.contracts.judge import Select, Selected
+from harness.contracts.outcomes import NoVerdict
 
 LIKED = "explicit_positive"
 WORDING = {"thing": "video", "things": "videos"}

@@ -14,8 +14,8 @@ from harness_gistbench.records import (
 )
 from harness_gistbench.stages.predict import identifiers, predict, prediction_of, windows
 
-from harness.errors import DataError
-from harness.outcomes import CallFailed, Parsed, Unreadable
+from harness.base.errors import DataError
+from harness.contracts.outcomes import CallFailed, Parsed, Unreadable
 
 LIKED, WATCHED, SKIPPED = "explicit_positive", "implicit_positive", "implicit_negative"
 OPTIONS = {

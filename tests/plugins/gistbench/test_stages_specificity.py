@@ -24,8 +24,8 @@ from harness_gistbench.records import (
 from harness_gistbench.stages import specificity
 
 import harness
-from harness.judging import Select, Selected
-from harness.outcomes import NoVerdict
+from harness.contracts.judge import Select, Selected
+from harness.contracts.outcomes import NoVerdict
 
 LIKED = "explicit_positive"
 WORDING = {"thing": "video", "things": "videos"}

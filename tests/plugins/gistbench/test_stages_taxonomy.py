@@ -6,9 +6,9 @@ import pytest
 from harness_gistbench.records import Batch, Category, Claim, Kept, Mapped, Options
 from harness_gistbench.stages.taxonomy import batches, map_interests
 
-from harness.judging import Classified, Classify
-from harness.outcomes import NoVerdict
-from harness.pipeline.memory import LocalMemo
+from harness.contracts.judge import Classified, Classify
+from harness.contracts.outcomes import NoVerdict
+from harness.pipeline.memos import LocalMemo
 
 TEA, BREAD = Category(4, "Tea"), Category(9, "Bread")
 

@@ -12,8 +12,8 @@ from harness_gistbench.records import (
 )
 from harness_gistbench.stages.verify import claims, verify
 
-from harness.judging import Select, Selected
-from harness.outcomes import NoVerdict, Unreadable
+from harness.contracts.judge import Select, Selected
+from harness.contracts.outcomes import NoVerdict, Unreadable
 
 LIKED = "explicit_positive"
 WORDING = {"thing": "video", "things": "videos"}

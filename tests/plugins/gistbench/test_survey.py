@@ -8,7 +8,7 @@ import pytest
 from harness_gistbench.analyses.survey import OutsideOptions, SurveyOptions, outside, survey
 from harness_gistbench.records import Counts, Judged
 
-from harness.errors import DataError, UsageError
+from harness.base.errors import DataError, UsageError
 
 ANIME, BASEBALL, BASKETBALL, CHRISTMAS = 10, 30, 31, 56
 LIKED = Counts(explicit_positive=2)

@@ -10,7 +10,7 @@ import pytest
 from harness_gistbench.synthesis.settings import Settings
 from harness_gistbench.synthesis.synthesize import run
 
-from harness.errors import DataError, UsageError
+from harness.base.errors import DataError, UsageError
 
 HEADER = ["user_id", "object_id", "object_text", "interaction_type", "interaction_time", "topic"]
 GROUPS = {"bakers": [f"bread{n}" for n in range(10)], "sailors": [f"boat{n}" for n in range(10)]}

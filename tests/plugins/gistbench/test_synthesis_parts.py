@@ -12,7 +12,7 @@ from harness_gistbench.synthesis.reading import Real, read, texts_of
 from harness_gistbench.synthesis.settings import Settings, named_function
 from harness_gistbench.synthesis.writing import Filter, Row, fields, rows_of
 
-from harness.errors import DataError, UsageError
+from harness.base.errors import DataError, UsageError
 
 LIKE, WATCH, SKIP = (
     CODES["explicit_positive"],

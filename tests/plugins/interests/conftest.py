@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from harness_interests.records import Claim, Engagement, History, Interest, Support
 
-from harness.outcomes import FAILURES
-from harness.results.records import Done, Record
+from harness.contracts.outcomes import FAILURES
+from harness.contracts.records import Done, Record
 
 
 class WrittenRecords(list[Record[Any, Any]]):

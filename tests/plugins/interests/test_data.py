@@ -8,9 +8,9 @@ import yaml
 from harness_interests.data import load
 from harness_interests.records import Engagement, Options, Person
 
+from harness.base.errors import DataError
+from harness.contracts.task import DataSpec
 from harness.data import open_dataset
-from harness.errors import DataError
-from harness.tasks.task import DataSpec
 
 ROOT = Path(__file__).parents[3]
 

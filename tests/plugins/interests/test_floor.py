@@ -12,7 +12,7 @@ from harness_interests.stages import claims, histories, name_interests, weigh_ev
 from harness_judges.lexical import make
 from samples.interests import SAMPLE
 
-from harness.judging import JudgeParts
+from harness.contracts.judge import JudgeParts
 
 
 class RuleDesk:

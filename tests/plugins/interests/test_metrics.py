@@ -4,8 +4,8 @@ import pytest
 from harness_interests.metrics import METRICS, score
 from harness_interests.records import Options
 
-from harness.outcomes import CallFailed, NoVerdict, Unreadable
-from harness.results.records import Score
+from harness.contracts.outcomes import CallFailed, NoVerdict, Unreadable
+from harness.contracts.records import Score
 
 LIKED_1_2_4_5 = ("+rye", "+bread", "-trains", "+owls", "+geese")
 

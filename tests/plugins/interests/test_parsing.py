@@ -4,7 +4,7 @@ import pytest
 from harness_interests.parsing import from_lines, read_interests
 from harness_interests.records import Interest
 
-from harness.outcomes import Parsed, Unreadable
+from harness.contracts.outcomes import Parsed, Unreadable
 
 BAKING = Interest("baking", (1, 4))
 BIRDS = Interest("birds", (2,))

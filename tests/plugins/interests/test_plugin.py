@@ -9,7 +9,7 @@ from harness_interests import plugin
 from harness_interests.benchmark import INTERESTS
 from harness_interests.records import Options
 
-from harness.prompting import Templates
+from harness.prompts import Templates
 
 ROOT = Path(__file__).parents[3]
 TASKS = ROOT / "task_configs/interests"

@@ -3,8 +3,8 @@
 from harness_interests.records import Claim, Engagement, Interest, Options, Person, Support
 from harness_interests.stages import claims, histories, name_interests, weigh_evidence
 
-from harness.judging.questions import Select, Selected
-from harness.outcomes import CallFailed, NoVerdict, Parsed, Unreadable
+from harness.contracts.judge import Select, Selected
+from harness.contracts.outcomes import CallFailed, NoVerdict, Parsed, Unreadable
 
 
 def test_a_history_is_the_latest_engagements_in_their_order():

@@ -7,8 +7,8 @@ from harness_judges.answers import ClassReader, SelectionReader
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.judging import Selected
-from harness.outcomes import Parsed, Unreadable
+from harness.contracts.judge import Selected
+from harness.contracts.outcomes import Parsed, Unreadable
 
 NUMBERS = ("1", "2", "3", "4", "5")
 read = SelectionReader(labels=NUMBERS)

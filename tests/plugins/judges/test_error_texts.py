@@ -3,9 +3,9 @@
 import pytest
 from inline_snapshot import snapshot
 
-from harness import plugin_manager
-from harness.errors import UsageError
-from harness.judging import JudgeParts
+from harness import registry as plugin_manager
+from harness.base.errors import UsageError
+from harness.contracts.judge import JudgeParts
 from harness.testing import ScriptedModel
 
 CASES = {

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from harness_judges.plugin import make_lexical, make_llm
 
-from harness.errors import UsageError
-from harness.judging import Classified, Classify, JudgeParts, Select, Selected
-from harness.outcomes import CallFailed, NoVerdict, Parsed, Unreadable
+from harness.base.errors import UsageError
+from harness.contracts.judge import Classified, Classify, JudgeParts, Select, Selected
+from harness.contracts.outcomes import CallFailed, NoVerdict, Parsed, Unreadable
 from harness.parsing import Reader
 
 OPTIONS = ("Night trains in Europe", "Baking bread", "A train journey at night")

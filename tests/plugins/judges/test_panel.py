@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from harness_judges.plugin import make_panel
 
-from harness.errors import UsageError
-from harness.judging import Classified, Classify, JudgeParts, Member, Select, Selected, Vote
-from harness.outcomes import NoVerdict
+from harness.base.errors import UsageError
+from harness.contracts.judge import Classified, Classify, JudgeParts, Member, Select, Selected, Vote
+from harness.contracts.outcomes import NoVerdict
 
 FAILED = NoVerdict("timeout", "600 s")
 QUESTION = Select(prompt="p", subject="trains", options=("a", "b", "c", "d"))

@@ -11,9 +11,9 @@ import pytest
 from harness_models.baseline import BaselineModel, make
 from harness_models.plugin import register_models
 
-from harness.errors import UsageError
-from harness.models import CallError, Message, ModelSettings, Request, Sampling, Topic
-from harness.plugin_manager import Origin, Plugins, Registries, RespondentRegistration
+from harness.base.errors import UsageError
+from harness.contracts.model import CallError, Message, ModelSettings, Request, Sampling, Topic
+from harness.registry import Origin, Plugins, Registries, RespondentRegistration
 
 ORIGIN = Origin(plugin="quiz", distribution="quiz 1.0", module="quiz.plugin", package=None)
 

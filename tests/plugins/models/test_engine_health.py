@@ -8,7 +8,7 @@ import pytest
 from harness_models.server.gpus import GpuMemory, gpu_findings
 from harness_models.server.interpreter import interpreter
 
-from harness.findings import bad, doubtful, good
+from harness.contracts.finding import bad, doubtful, good
 
 # As nvidia-smi prints them with `--format=csv,noheader,nounits`.
 GPUS = """\

@@ -9,9 +9,9 @@ from huggingface_hub import HfApi, constants
 from huggingface_hub.errors import RepositoryNotFoundError
 from inline_snapshot import snapshot
 
-from harness import plugin_manager
-from harness.errors import ModelError, UsageError
-from harness.models import ModelSettings
+from harness import registry as plugin_manager
+from harness.base.errors import ModelError, UsageError
+from harness.contracts.model import ModelSettings
 from harness.pipeline.specs import parse_args
 
 CASES = {

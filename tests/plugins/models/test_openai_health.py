@@ -5,8 +5,8 @@ from harness_models import openai
 from harness_models.openai import make
 from harness_models.openai_args import OpenAIArgs, models_url_of
 
-from harness.findings import bad, doubtful, good
-from harness.models import ModelSettings
+from harness.contracts.finding import bad, doubtful, good
+from harness.contracts.model import ModelSettings
 from harness.testing.faults import OTHER_TYPE, RESET, SILENCE, Fault, status
 from harness.testing.server import FaultyServer
 

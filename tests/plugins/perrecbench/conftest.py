@@ -9,14 +9,15 @@ import pytest
 from harness_perrecbench.records import Behaviour, Group, Member, Options, Single, Thing
 
 from harness.calls.client import Client
-from harness.models import Identity, Model, Reply, Request
-from harness.pipeline.benchmark import Benchmark
-from harness.pipeline.context import ContextInputs, stage_context
-from harness.pipeline.desk import Desk
+from harness.contracts.benchmark import Benchmark
+from harness.contracts.identity import Identity
+from harness.contracts.model import Model, Reply, Request
+from harness.contracts.records import CallRecord
+from harness.contracts.task import DataSpec, Task
+from harness.pipeline.desk import ItemDesk
 from harness.pipeline.roles import Binding
-from harness.prompting import Templates
-from harness.results.records import CallRecord
-from harness.tasks.task import DataSpec, Task
+from harness.pipeline.stage_context import ContextInputs, stage_context
+from harness.prompts import Templates
 
 PROMPTS = Path(__file__).parents[3] / "prompts"
 
@@ -95,7 +96,7 @@ def at_desk():
             run_id="run",
             fresh=False,
         )
-        desk = Desk(
+        desk = ItemDesk(
             item=item,
             context=stage_context(inputs, stage),
             client=Client(store=None, run_id="run"),

@@ -7,7 +7,7 @@ import pytest
 from harness_perrecbench.tuning.adapters import Options, run
 from safetensors.numpy import load_file, save_file
 
-from harness.errors import DataError, UsageError
+from harness.base.errors import DataError, UsageError
 
 MODULE = "base_model.model.layers.0.self_attn.q_proj"
 KEY_A, KEY_B = f"{MODULE}.lora_A.weight", f"{MODULE}.lora_B.weight"

@@ -12,7 +12,7 @@ import pytest
 from harness_perrecbench.grouping import build as groups_tool
 from harness_perrecbench.grouping.settings import Settings
 
-from harness.errors import DataError, StorageError, UsageError
+from harness.base.errors import DataError, StorageError, UsageError
 
 DAY = 86_400_000
 START = 1_600_000_000_000

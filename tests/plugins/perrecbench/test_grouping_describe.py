@@ -14,7 +14,7 @@ from harness_perrecbench.grouping import describe as describe_tool
 from harness_perrecbench.grouping.describe import Options
 from harness_perrecbench.grouping.settings import Settings
 
-from harness.errors import DataError, UsageError
+from harness.base.errors import DataError, UsageError
 
 DAY = 86_400_000
 ITEMS = {

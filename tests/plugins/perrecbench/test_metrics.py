@@ -20,10 +20,10 @@ from harness_perrecbench.records import (
     Told,
 )
 
-from harness.outcomes import CallFailed, Unreadable
-from harness.results.records import Done, Record
-from harness.results.summarise import summarise
-from harness.tasks.task import IntervalSpec
+from harness.contracts.outcomes import CallFailed, Unreadable
+from harness.contracts.records import Done, Record
+from harness.contracts.task import IntervalSpec
+from harness.scoring.aggregate import summarise
 
 QUERY = Thing(title="rye")
 BASELINE_ORDERS = ("random", "user_average", "higher_average_first", "lower_average_first")

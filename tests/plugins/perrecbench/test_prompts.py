@@ -16,7 +16,7 @@ from harness_perrecbench.records import (
 )
 from harness_perrecbench.retrieval import behaviour_text, query_text
 
-from harness.prompting import Templates
+from harness.prompts import Templates
 
 TEMPLATES = Templates([Path(__file__).resolve().parents[3] / "prompts"])
 KETTLE = Thing(title="Kettle")

@@ -8,7 +8,7 @@ import pytest
 from harness_perrecbench.questions import rank_variables, rate_variables
 from harness_perrecbench.records import Behaviour, Group, Member, Options, Single, Thing
 
-from harness.prompting import Templates
+from harness.prompts import Templates
 
 TEMPLATES = Templates([Path(__file__).resolve().parents[3] / "prompts"])
 

@@ -4,7 +4,7 @@ import pytest
 from harness_perrecbench.benchmark import PERRECBENCH
 from harness_perrecbench.paper import CELLS, TABLES, WAYS
 
-from harness.results.published import PublishedResult
+from harness.contracts.published import PublishedResult
 
 NUMBERS = {row["what"]: row["value"] for row in TABLES.read("numbers").dicts()}
 

@@ -26,7 +26,7 @@ from harness_perrecbench.records import (
     Thing,
 )
 
-from harness.errors import UsageError
+from harness.base.errors import UsageError
 
 CUP = Behaviour(title="Cup", author="Bo", rating=4)
 ANN = Member(id="ann", average=3.5, common=5, profile="Tea.", shown=(CUP,), rating=2, rank=2)

@@ -18,10 +18,10 @@ from harness_perrecbench.records import (
 )
 from harness_perrecbench.taus import ranks_of_order
 
-from harness.outcomes import Unreadable
-from harness.results.records import Done, Record
-from harness.results.summarise import summarise
-from harness.tasks.task import IntervalSpec
+from harness.contracts.outcomes import Unreadable
+from harness.contracts.records import Done, Record
+from harness.contracts.task import IntervalSpec
+from harness.scoring.aggregate import summarise
 
 pytestmark = pytest.mark.real_data
 

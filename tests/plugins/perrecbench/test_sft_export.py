@@ -19,10 +19,10 @@ from harness_perrecbench.tuning.sft_export import (
     lessons,
 )
 
+from harness.base.errors import DataError, StorageError, UsageError
+from harness.contracts.task import DataSpec
 from harness.data import open_dataset
-from harness.errors import DataError, StorageError, UsageError
-from harness.prompting import Templates
-from harness.tasks.task import DataSpec
+from harness.prompts import Templates
 
 TEMPLATES = Templates([Path(__file__).resolve().parents[3] / "prompts"])
 

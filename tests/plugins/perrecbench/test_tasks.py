@@ -9,8 +9,8 @@ from samples.perrecbench import SAMPLE
 
 import harness
 from harness.data import open_dataset
-from harness.plugin_manager import load_plugins
-from harness.tasks.catalogue import Catalogue
+from harness.registry import load_plugins
+from harness.registry.task_catalogue import Catalogue
 from harness.tasks.identity import content_hash
 from harness.tasks.options import typed_options
 

@@ -10,12 +10,12 @@ import pytest
 from harness_perrecbench.benchmark import PERRECBENCH
 from harness_perrecbench.records import Options
 
-from harness.results.folder import RunFolder
-from harness.results.kept import KeptTask
-from harness.results.manifest import Manifest, RoleEntry, Session, TaskEntry, task_definition
-from harness.results.records import Score
-from harness.results.summary import TaskSummary
-from harness.tasks.task import DataSpec, RoleSpec, Task
+from harness.contracts.records import Score
+from harness.contracts.task import DataSpec, RoleSpec, Task
+from harness.runs.manifest import Manifest, RoleEntry, Session, TaskEntry, task_definition
+from harness.runs.run_folder import RunFolder
+from harness.scoring.finished_task import KeptTask
+from harness.scoring.summary import TaskSummary
 
 AGREEMENT = ("ptc", "ptc_published", "like_higher_average")
 

@@ -9,9 +9,9 @@ from harness_perrecbench.analyses import (
     tables,
 )
 
-from harness.errors import DataError, UsageError
-from harness.pipeline.benchmark import NoOptions
-from harness.results.report import Grid, Line, Points
+from harness.base.errors import DataError, UsageError
+from harness.contracts.benchmark import NoOptions
+from harness.contracts.report import Grid, Line, Points
 
 
 def written(folder, name, *lines):

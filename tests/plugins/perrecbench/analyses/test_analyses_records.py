@@ -7,12 +7,12 @@ import pytest
 from harness_perrecbench.analyses import answers, domains
 from harness_perrecbench.records import Compared, Comparison, Group, Thing
 
-from harness.errors import UsageError
-from harness.outcomes import Unreadable
-from harness.pipeline.benchmark import NoOptions
-from harness.results.journal import JournalWriter
-from harness.results.manifest import StageEntry
-from harness.results.records import Done, JournalLine
+from harness.base.errors import UsageError
+from harness.contracts.benchmark import NoOptions
+from harness.contracts.outcomes import Unreadable
+from harness.contracts.records import Done, JournalLine
+from harness.runs.journal import JournalWriter
+from harness.runs.manifest import StageEntry
 
 
 def compared(*sides):

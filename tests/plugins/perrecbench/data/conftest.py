@@ -121,8 +121,8 @@ def load_data():
     from harness_perrecbench.data import load
     from harness_perrecbench.records import Options
 
+    from harness.contracts.task import DataSpec
     from harness.data import open_dataset
-    from harness.tasks.task import DataSpec
 
     def read(folder, *, limit=None, seed=0, **options):
         options = msgspec.convert(options, Options)

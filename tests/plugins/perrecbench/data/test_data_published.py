@@ -6,7 +6,7 @@ import shutil
 import pytest
 from harness_perrecbench.records import Behaviour, Thing
 
-from harness.errors import DataError
+from harness.base.errors import DataError
 
 ANN = [("a", 5.0), ("b", 2.0), ("q", 1.0), ("c_by", 2.0), ("q", 4.0), ("d", 5.0)]
 BOB = [("e", 1.0), ("b", 3.0), ("q", 2.0), ("f", 1.0)]

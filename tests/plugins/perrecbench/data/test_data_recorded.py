@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 from harness_perrecbench.records import Behaviour, Thing
 
-from harness.errors import DataError
+from harness.base.errors import DataError
 
 
 def user(name, *, behaviours=4, **more):

@@ -5,7 +5,7 @@ import json
 import pytest
 from harness_perrecbench.records import Thing
 
-from harness.errors import DataError
+from harness.base.errors import DataError
 
 EARLIER = [(f"b{place}", 4.0) for place in range(20)]
 PEOPLE = {

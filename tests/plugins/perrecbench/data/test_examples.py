@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from harness.errors import DataError
+from harness.base.errors import DataError
 
 LONG = [(f"b{place}", 1.0 + place % 5) for place in range(16)]
 PEOPLE = {

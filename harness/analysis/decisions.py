@@ -1,0 +1,75 @@
+"""What judges decided in stored runs, one option or text at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from harness.contracts.judge import Selected, Verdict
+from harness.contracts.outcomes import NoVerdict
+from harness.contracts.records import Judged
+from harness.scoring.finished_task import KeptTask
+
+Label: TypeAlias = bool | str
+"""What was said of an option (whether it is selected) or of a text (its class)."""
+
+NO_LABEL = "no_label"
+"""Why nothing was said of a text that got no label that exists."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decision:
+    """What a judge said of one option or text of one question, or why it said nothing.
+
+    `question` is its number among those of the item, from 1, and `option` what the option was
+    called, or the number of the text. `votes` are what each member of a panel said.
+    """
+
+    stage: str
+    role: str
+    prompt: str
+    item: str
+    user: str
+    question: int
+    subject: str | None
+    option: str
+    said: Label | None
+    why: str
+    votes: dict[str, Label | None]
+
+
+def decisions_of(task: KeptTask) -> Iterator[Decision]:
+    """Every decision of every judge of a task, in the order of its records."""
+    for entry in task.entry.stages:
+        for record in task.judged(entry.name):
+            for number, judged in enumerate(record.judged, start=1):
+                for place, option in enumerate(_options(judged)):
+                    said, why = _said(judged.verdict, place)
+                    yield Decision(
+                        stage=entry.name,
+                        role=judged.role,
+                        prompt=judged.prompt,
+                        item=record.id,
+                        user=record.user,
+                        question=number,
+                        subject=judged.subject,
+                        option=option,
+                        said=said,
+                        why=why,
+                        votes={vote.member: _said(vote.verdict, place)[0] for vote in judged.votes},
+                    )
+
+
+def _options(judged: Judged) -> tuple[str, ...]:
+    return judged.labels or tuple(str(number) for number in range(1, judged.texts + 1))
+
+
+def _said(verdict: Verdict | NoVerdict, place: int) -> tuple[Label | None, str]:
+    """What a verdict says of the option or text at a place, and why it says nothing."""
+    if isinstance(verdict, NoVerdict):
+        return None, verdict.cause
+    if isinstance(verdict, Selected):
+        return place in verdict.chosen, ""
+    label = verdict.labels[place]
+    return label, "" if label is not None else NO_LABEL

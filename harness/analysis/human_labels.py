@@ -1,0 +1,186 @@
+"""Labels that people gave to what judges decided: read from files, matched, and their majority.
+
+A row has an `item`, as `harness show --sample` calls it, and a `label`: yes or no for an option
+that may be selected, a class for a text. Where that leaves several decisions, `task`, `stage`,
+`question` (its number within the item, or its subject) and `option` (what it was called, or the
+text's number) say which. `rater` says whose label it is where several people gave some.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from harness.analysis.decisions import Decision, Label
+from harness.analysis.user_tables import table
+
+if TYPE_CHECKING:
+    from harness.base.errors import DataError
+    from harness.contracts.task import Column
+    from harness.data import Table
+
+MEANING = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
+ANYBODY = ""
+"""The rater of rows that name none."""
+
+NARROWING = ("task", "stage", "question", "option")
+"""Columns that say which decision of an item is meant, where there are several."""
+
+ThingT = TypeVar("ThingT")
+LabelT = TypeVar("LabelT", bound=Label)
+
+
+@dataclass(frozen=True, kw_only=True)
+class HumanLabel:
+    """One row of a file; `where` holds those of the narrowing columns that it fills."""
+
+    rows: Table
+    number: int
+    item: str
+    label: str
+    rater: str
+    where: Mapping[str, str]
+
+    def bad(self, column: str, value: str | None, expected: str) -> DataError:
+        """The error for a value that cannot be used, with its file and line."""
+        return self.rows.bad(self.number, column, value, expected)
+
+    def says_yes(self) -> bool:
+        """Whether the label says yes; DataError where it says neither yes nor no."""
+        said = MEANING.get(self.label.casefold())
+        if said is None:
+            raise self.bad("label", self.label, "yes or no")
+        return said
+
+
+@dataclass(kw_only=True)
+class HumanLabels:
+    """The rows of all files that have a label, and how many of each task have none."""
+
+    rows: list[HumanLabel] = field(default_factory=list)
+    blank: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass(kw_only=True)
+class Matching:
+    """The decisions that people labelled, and why other labels are not of one.
+
+    `raters` holds by stage and role what each rater said, by the place in `decisions`.
+    """
+
+    decisions: list[Decision] = field(default_factory=list)
+    raters: dict[tuple[str, str], dict[str, dict[int, Label]]] = field(default_factory=dict)
+    unmatched: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Majority(Generic[ThingT, LabelT]):
+    """The label that most raters gave to each thing; of others there are too `few` or a tie."""
+
+    labels: dict[ThingT, LabelT]
+    few: int
+    tied: int
+
+
+def read_human_labels(
+    paths: Sequence[str], columns: Mapping[str, Column] | None = None
+) -> HumanLabels:
+    """The labels in files of any format that data may have; `columns` are read otherwise."""
+    labels = HumanLabels()
+    for path in paths:
+        rows = table(path, "labels", {**_columns(), **(columns or {})})
+        for number, row in rows.rows():
+            where = {name: _plain(row[name]) for name in NARROWING if row[name] is not None}
+            text = "" if row["label"] is None else _plain(row["label"])
+            if not text:
+                labels.blank[where.get("task", "")] += 1
+                continue
+            labels.rows.append(
+                HumanLabel(
+                    rows=rows,
+                    number=number,
+                    item=_plain(row["item"]),
+                    label=text,
+                    rater=(row["rater"] or ANYBODY).strip(),
+                    where=where,
+                )
+            )
+    return labels
+
+
+def match(labels: HumanLabels, decisions: Iterable[Decision], *, task: str) -> Matching:
+    """Each label with its decision; a second label of one rater for the same is a DataError."""
+    matching = Matching()
+    by_item: dict[str, list[int]] = defaultdict(list)
+    wanted = {row.item for row in labels.rows}
+    for decision in decisions:
+        if decision.item in wanted:
+            by_item[decision.item].append(len(matching.decisions))
+            matching.decisions.append(decision)
+    for row in labels.rows:
+        if row.where.get("task", task) != task:
+            matching.unmatched["of other tasks"] += 1
+            continue
+        meant = [n for n in by_item[row.item] if _is_meant(row, matching.decisions[n])]
+        if len(meant) != 1:
+            why = "of several decisions, without saying which" if meant else "of no decision here"
+            matching.unmatched[why] += 1
+            continue
+        decision = matching.decisions[meant[0]]
+        raters = matching.raters.setdefault((decision.stage, decision.role), {})
+        said = raters.setdefault(row.rater, {})
+        if meant[0] in said:
+            raise row.bad("item", row.item, "one label of each by a rater")
+        said[meant[0]] = row.label if decision.subject is None else row.says_yes()
+    return matching
+
+
+def votes_of(raters: Mapping[str, Mapping[ThingT, LabelT]]) -> dict[ThingT, Counter[LabelT]]:
+    """How many gave each label to each thing."""
+    votes: dict[ThingT, Counter[LabelT]] = defaultdict(Counter)
+    for labels in raters.values():
+        for thing, label in labels.items():
+            votes[thing][label] += 1
+    return votes
+
+
+def majority_of(
+    raters: Mapping[str, Mapping[ThingT, LabelT]], *, least: int
+) -> Majority[ThingT, LabelT]:
+    """What more raters said than anything else, of what `least` of them labelled."""
+    found: dict[ThingT, LabelT] = {}
+    few = tied = 0
+    for thing, votes in votes_of(raters).items():
+        first = votes.most_common(2)
+        if votes.total() < least:
+            few += 1
+        elif len(first) == 2 and first[0][1] == first[1][1]:
+            tied += 1
+        else:
+            found[thing] = first[0][0]
+    return Majority(labels=found, few=few, tied=tied)
+
+
+def _columns() -> dict[str, Column]:
+    from harness.contracts.task import Column
+
+    free = {name: Column(type="any", required=False) for name in (*NARROWING, "label")}
+    return {"item": Column(type="any"), "rater": Column(required=False), **free}
+
+
+def _plain(value: Any) -> str:
+    # A column of whole numbers with a gap comes out of many tools as one of fractions.
+    whole = isinstance(value, float) and value.is_integer()
+    return str(int(value) if whole else value).strip()
+
+
+def _is_meant(row: HumanLabel, decision: Decision) -> bool:
+    """Whether what a row fills in is so of a decision."""
+    where = row.where
+    return (
+        where.get("stage", decision.stage) == decision.stage
+        and where.get("option", decision.option) == decision.option
+        and where.get("question", decision.subject) in (decision.subject, str(decision.question))
+    )

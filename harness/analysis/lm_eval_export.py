@@ -1,0 +1,273 @@
+"""A stored run in the files that lm-evaluation-harness writes, for tools that read those."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+from statistics import NormalDist
+from typing import Any
+
+import msgspec
+
+from harness.analysis.run_tables import messages_json, missing_column, score_names
+from harness.contracts.records import CallRecord, JournalLine, Score
+from harness.runs.atomic_files import atomic_writer
+from harness.runs.journal_index import Head, scan
+from harness.runs.manifest import Manifest, StageEntry
+from harness.scoring.finished_task import KeptTask
+from harness.scoring.summary import MetricResult
+
+NONE = "none"
+"""The name of the only filter: parsing is part of a benchmark here."""
+
+CANDIDATE = "candidate"
+
+
+def write_lm_eval(folder: Path, tasks: Sequence[KeptTask]) -> list[Path]:
+    """One file of results and one of samples a task, in a folder named after the model."""
+    manifest = tasks[0].manifest
+    into = folder / in_file_name(_model_name(manifest))
+    into.mkdir(parents=True, exist_ok=True)
+    began = _time(manifest.sessions[0].started)
+    stamp = began.strftime("%Y-%m-%dT%H-%M-%S.%f")
+    written = []
+    hashes = {}
+    for task in tasks:
+        path = into / f"samples_{in_file_name(task.task.name)}_{stamp}.jsonl"
+        seen = hashlib.sha256()
+        with atomic_writer(path, option="--out") as file:
+            for sample in samples_of(task):
+                for part in ("doc_hash", "prompt_hash", "target_hash"):
+                    seen.update(sample[part].encode())
+                file.write(json.dumps(sample, ensure_ascii=False).encode() + b"\n")
+        hashes[task.task.name] = seen.hexdigest()
+        written.append(path)
+    path = into / f"results_{stamp}.json"
+    results = {**results_of(tasks), "task_hashes": hashes}
+    with atomic_writer(path, option="--out") as file:
+        file.write(json.dumps(results, indent=2, ensure_ascii=False).encode())
+    return [path, *written]
+
+
+def results_of(tasks: Sequence[KeptTask]) -> dict[str, Any]:
+    """What stands in the file of results; `harness` holds what the format has no place for."""
+    manifest = tasks[0].manifest
+    settings = manifest.settings
+    began, ended = _time(manifest.sessions[0].started), _time(manifest.sessions[-1].ended)
+    name = _model_name(manifest)
+    return {
+        "results": {task.task.name: _results(task) for task in tasks},
+        "group_subtasks": {
+            **{group: list(members) for group, members in manifest.groups.items()},
+            **{task.task.name: [] for task in tasks},
+        },
+        "configs": {task.task.name: _config(task) for task in tasks},
+        "versions": {task.task.name: task.summary.version for task in tasks},
+        "n-shot": {task.task.name: None for task in tasks},
+        "higher_is_better": {
+            task.task.name: {
+                metric: found.higher_is_better for metric, found in task.summary.metrics.items()
+            }
+            for task in tasks
+        },
+        "n-samples": {
+            task.task.name: {"original": _offered(task), "effective": task.summary.units}
+            for task in tasks
+        },
+        "config": {
+            "model": settings.get("model"),
+            "model_args": settings.get("model_args"),
+            "batch_size": None,
+            "batch_sizes": [],
+            "device": None,
+            "use_cache": None,
+            "limit": manifest.limit,
+            "bootstrap_iters": tasks[0].task.interval.draws,
+            "gen_kwargs": settings.get("sampling") or None,
+            "random_seed": manifest.seed,
+            "numpy_seed": None,
+            "torch_seed": None,
+            "fewshot_seed": None,
+        },
+        "git_hash": manifest.commits.get("harness"),
+        "date": began.timestamp(),
+        "model_source": settings.get("model"),
+        "model_name": name,
+        "model_name_sanitized": in_file_name(name),
+        "system_instruction": None,
+        "system_instruction_sha": None,
+        "fewshot_as_multiturn": None,
+        "chat_template": None,
+        "chat_template_sha": None,
+        "total_evaluation_time_seconds": str((ended - began).total_seconds()),
+        "harness": {
+            "run": manifest.run_id,
+            "versions": manifest.versions,
+            "summaries": {task.task.name: msgspec.to_builtins(task.summary) for task in tasks},
+        },
+    }
+
+
+def samples_of(task: KeptTask) -> Iterator[dict[str, Any]]:
+    """A sample a scored unit: what the candidate was asked about it, and what it answered.
+
+    `target` is empty: what an answer is held against is the benchmark's own affair.
+    """
+    names = score_names(task)
+    with _Journals(task) as journals:
+        for number, score in enumerate(task.scores()):
+            lines = journals.lines(score)
+            asked = [
+                (call, journals.sampling(stage))
+                for stage, line in lines
+                for call in line.calls
+                if call.role in journals.candidates(stage)
+            ]
+            doc = {
+                "id": score.id,
+                "user": score.user,
+                "items": [msgspec.to_builtins(line.item) for _, line in lines],
+            }
+            prompts = [messages_json(call.messages) for call, _ in asked]
+            yield {
+                "doc_id": number,
+                "doc": doc,
+                "target": "",
+                "arguments": {
+                    f"gen_args_{place}": {"arg_0": prompt, "arg_1": sampling.get(call.role)}
+                    for place, (prompt, (call, sampling)) in enumerate(
+                        zip(prompts, asked, strict=True)
+                    )
+                },
+                "resps": [[call.text] for call, _ in asked],
+                "filtered_resps": [_readable(call) for call, _ in asked],
+                "filter": NONE,
+                "metrics": names,
+                "doc_hash": _hash(json.dumps(doc, indent=2, ensure_ascii=False)),
+                "prompt_hash": _hash(prompts[0] if prompts else ""),
+                "target_hash": _hash(""),
+                **{name: score.values.get(name) for name in names},
+                **{missing_column(name): score.missing.get(name) for name in names},
+            }
+
+
+def in_file_name(name: str) -> str:
+    """The name of a model or task as names of files have it."""
+    return re.sub(r'["<>:/|\\?*\[\]\x00-\x1f]+', "__", name).strip(".") or "unnamed"
+
+
+class _Journals:
+    """A task's records by whose they are: where each line stands, read when it is wanted."""
+
+    def __init__(self, task: KeptTask) -> None:
+        self._stages: dict[str, StageEntry] = {one.name: one for one in task.entry.stages}
+        self._files: dict[str, int] = {}
+        self._places: dict[str, list[tuple[str, str, int, int]]] = defaultdict(list)
+        self._decode = msgspec.json.Decoder(JournalLine[Any, Any]).decode
+        for name, stage in self._stages.items():
+            path = task.path / task.entry.folder / stage.file
+            current: dict[str, tuple[Head, int, int]] = {}
+            for offset, length, head in scan(path, Head):
+                if head.stage == stage.key:
+                    current.pop(head.key, None)
+                    if not head.dropped:
+                        current[head.key] = (head, offset, length)
+            for head, offset, length in current.values():
+                self._places[head.user].append((head.id, name, offset, length))
+            self._files[name] = os.open(path, os.O_RDONLY)
+        order = {name: place for place, name in enumerate(self._stages)}
+        for places in self._places.values():
+            places.sort(key=lambda place: (order[place[1]], place[0]))
+
+    def __enter__(self) -> _Journals:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for file in self._files.values():
+            os.close(file)
+
+    def lines(self, score: Score[Any]) -> list[tuple[str, JournalLine[Any, Any]]]:
+        """The records of a unit: those of its id, or all of its user's where it is the user."""
+        whole = score.id == score.user
+        return [
+            (stage, self._decode(os.pread(self._files[stage], length, offset)))
+            for id, stage, offset, length in self._places.get(score.user, ())
+            if whole or id == score.id
+        ]
+
+    def sampling(self, stage: str) -> dict[str, Any]:
+        """How the answers of each role of a stage were drawn."""
+        roles = self._stages[stage].components.get("roles", {})
+        return {role: parts.get("sampling") for role, parts in roles.items()}
+
+    def candidates(self, stage: str) -> set[str]:
+        """The roles of a stage that the candidate plays."""
+        roles = self._stages[stage].components.get("roles", {})
+        model = roles.get(CANDIDATE, {}).get("model")
+        return {role for role, parts in roles.items() if model and parts.get("model") == model}
+
+
+def _results(task: KeptTask) -> dict[str, Any]:
+    name = task.task.name
+    found: dict[str, Any] = {"name": name, "alias": name, "sample_len": task.summary.units}
+    for metric, result in task.summary.metrics.items():
+        found[f"{metric},{NONE}"] = result.value
+        found[f"{metric}_stderr,{NONE}"] = _stderr(result)
+    return found
+
+
+def _stderr(result: MetricResult) -> float | str:
+    """The standard error with which a normal interval would be as wide as the bootstrap's."""
+    if result.interval is None:
+        return "N/A"
+    low, high = result.interval
+    return (high - low) / (2 * NormalDist().inv_cdf(0.5 + result.confidence / 2))
+
+
+def _config(task: KeptTask) -> dict[str, Any]:
+    return {
+        "task": task.task.name,
+        "dataset_path": str(task.summary.data.get("origin", "")),
+        "output_type": "generate_until",
+        "num_fewshot": None,
+        "metric_list": [
+            {"metric": name, "higher_is_better": metric.higher_is_better}
+            for name, metric in task.summary.metrics.items()
+        ],
+        "metadata": {
+            "version": task.summary.version,
+            "benchmark": task.summary.benchmark,
+            "content": task.summary.content,
+            "options": task.task.options,
+        },
+    }
+
+
+def _offered(task: KeptTask) -> int:
+    """Units of the whole data where the task says how many ids were chosen of how many."""
+    chosen = task.summary.data.get("chosen", {})
+    several = [one["of"] for one in chosen.values() if one.get("chosen") == task.summary.units]
+    return int(several[0]) if several else task.summary.units
+
+
+def _readable(call: CallRecord) -> str | None:
+    return call.text if call.failure is None else None
+
+
+def _model_name(manifest: Manifest) -> str:
+    args = manifest.settings.get("model_args", {})
+    return str(args.get("pretrained") or args.get("model") or manifest.model)
+
+
+def _time(text: str | None) -> datetime:
+    return datetime.fromisoformat(text) if text else datetime.fromtimestamp(0).astimezone()
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

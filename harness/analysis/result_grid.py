@@ -1,0 +1,342 @@
+"""Results as a grid: a row for each model and setting, a cell for each task, and an average.
+
+A benchmark declares its grid once and its analyses fill it from the tasks of stored runs:
+
+    GRID = ResultGrid(
+        name="quiz",
+        headings={"easy": "easy", "hard": "hard"},
+        cell=lambda task: task.options.level,
+        setting=lambda task: "three shots" if task.options.shots else "",
+    )
+
+    def run(tasks, options):
+        rows = GRID.rows(tasks, ("accuracy",))
+        cells = GRID.filled(rows, "accuracy")
+        lines = [GRID.line(row, "accuracy", cells) for row in rows]
+        return Report(sheets=(GRID.sheet("accuracy", lines, cells),))
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import fsum
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from harness.analysis.score_columns import (
+    MOST_UNREADABLE,
+    ScoreColumn,
+    interval_of_means,
+    score_columns,
+)
+from harness.base.hashing import digest, stable_int
+from harness.contracts.report import Cell, Sheet
+
+if TYPE_CHECKING:
+    from harness.contracts.published import PublishedResult
+    from harness.scoring.finished_task import KeptTask
+
+CellT = TypeVar("CellT", bound=Hashable)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GridRow(Generic[CellT]):
+    """One model asked in one setting: the task of each cell, and columns of its scores.
+
+    `apart` is the run, and the task if need be, where rows of the same model and setting repeat.
+    """
+
+    model: str
+    setting: str
+    apart: str
+    tasks: Mapping[CellT, KeptTask]
+    columns: Mapping[CellT, Mapping[str, ScoreColumn]]
+
+    @property
+    def name(self) -> str:
+        """What tables call the row."""
+        return row_name(self.model, self.apart, self.setting)
+
+    @property
+    def first(self) -> KeptTask:
+        """One of the row's tasks, for what is the same in all of them."""
+        return next(iter(self.tasks.values()))
+
+    def of(self, metric: str) -> dict[CellT, ScoreColumn]:
+        """One column of the scores by cell, for the cells that have a unit of it."""
+        return {cell: found[metric] for cell, found in self.columns.items() if found[metric].values}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Average:
+    """The mean of a row's cells; None, and `why`, where one of them has no value to show."""
+
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    why: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line(Generic[CellT]):
+    """A row of a sheet: what names it, a value for each cell, and the average."""
+
+    names: tuple[str, ...]
+    cells: Mapping[CellT, float | int | None]
+    average: Average = field(default_factory=Average)
+
+
+def same_roles(task: KeptTask) -> tuple[str, ...]:
+    """A digest of the model behind each role: equal for tasks of different runs that asked it."""
+    known = task.manifest.roles
+    entries = [
+        (role, known.get(f"{task.task.name}/{role}") or known.get(role))
+        for role in sorted(task.summary.roles)
+    ]
+    return tuple(
+        digest([role, {key: each for key, each in entry.identity.items() if key != "run"}])
+        for role, entry in entries
+        if entry is not None
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResultGrid(Generic[CellT]):
+    """What a grid of results has in its rows and cells.
+
+    `name` enters the seeds of intervals, so that grids draw independently. `headings` are all cells
+    in the order of the columns, each with its heading; `cell` gives the one of a task. `setting`
+    says in words how a task was asked, empty where as usual. Tasks whose `alike` differs never
+    share a row, as those of other data. `label` names a cell in a remark, `units` what is scored,
+    and `empty` says why there is no average where no row has a unit.
+    """
+
+    name: str
+    headings: Mapping[CellT, str]
+    cell: Callable[[KeptTask], CellT]
+    setting: Callable[[KeptTask], str] = lambda task: ""
+    alike: Callable[[KeptTask], Hashable] = lambda task: task.manifest.limit
+    label: Callable[[CellT], str] = str
+    units: str = "units"
+    empty: str = "no unit has a value"
+
+    def ground(self, task: KeptTask) -> Hashable:
+        """What the tasks of one row have in common beside model and setting."""
+        return self.alike(task), task.manifest.seed, *same_roles(task)
+
+    def rows(self, tasks: Iterable[KeptTask], metrics: Collection[str]) -> list[GridRow[CellT]]:
+        """The tasks as rows with columns of these metrics, in the order in which they came.
+
+        Tasks of several runs make one row where they asked the same model in the same way. Of two
+        tasks for one cell the second begins another row. Tasks of no cell are left out.
+        """
+        found: dict[tuple[Any, ...], dict[CellT, KeptTask]] = {}
+        for task in tasks:
+            if (cell := self.cell(task)) not in self.headings:
+                continue
+            key, number = (task.manifest.model, self.setting(task), self.ground(task)), 0
+            while cell in found.get((*key, number), {}):
+                number += 1
+            found.setdefault((*key, number), {})[cell] = task
+        owners = [(key[0], key[1]) for key in found]
+        apart = _told_apart(owners, [next(iter(cells.values())) for cells in found.values()])
+        return [
+            GridRow(
+                model=model,
+                setting=setting,
+                apart=told,
+                tasks={cell: cells[cell] for cell in self.headings if cell in cells},
+                columns={
+                    cell: score_columns(cells[cell].scores(), metrics)
+                    for cell in self.headings
+                    if cell in cells
+                },
+            )
+            for (model, setting), told, cells in zip(owners, apart, found.values(), strict=True)
+        ]
+
+    def filled(self, rows: Iterable[GridRow[CellT]], metric: str) -> tuple[CellT, ...]:
+        """The cells in which any of the rows has a unit of a metric, in the order of columns."""
+        there = {cell for row in rows for cell in row.of(metric)}
+        return tuple(cell for cell in self.headings if cell in there)
+
+    def line(
+        self, row: GridRow[CellT], metric: str, cells: Collection[CellT], *, called: str = ""
+    ) -> Line[CellT]:
+        """One column of a row, units without a value counted 0, with its average."""
+        columns = row.of(metric)
+        return Line(
+            names=(called or row.name,),
+            cells={cell: column.counted for cell, column in columns.items()},
+            average=self.average(columns, cells, task=row.first, metric=metric),
+        )
+
+    def line_of_readable(
+        self,
+        row: GridRow[CellT],
+        metric: str,
+        cells: Collection[CellT],
+        *names: str,
+        but: Collection[CellT] = (),
+    ) -> Line[CellT]:
+        """One column of a row over the units with a value; the cells in `but` are left empty.
+
+        There is an average where all cells have a value.
+        """
+        means = {cell: found.dropped for cell, found in row.of(metric).items() if cell not in but}
+        return Line(names=names, cells=means, average=Average(value=mean_of(means, cells)))
+
+    def average(
+        self,
+        columns: Mapping[CellT, ScoreColumn],
+        cells: Collection[CellT],
+        *,
+        task: KeptTask,
+        metric: str,
+    ) -> Average:
+        """The mean of the cells, units without a value counted 0; draws and seed are the task's."""
+        from harness.scoring.stats import NoInterval
+
+        if not cells:
+            return Average(why=self.empty)
+        for what, count in (
+            ("not there", sum(cell not in columns for cell in cells)),
+            ("not shown", sum(cell in columns and columns[cell].hidden for cell in cells)),
+        ):
+            if count:
+                return Average(why=f"no average without all cells; {what}: {count} of {len(cells)}")
+        every = [columns[cell] for cell in cells]
+        interval = task.task.interval
+        drawn = interval_of_means(
+            every,
+            seed=stable_int("bootstrap", task.manifest.seed, self.name, metric),
+            draws=interval.draws,
+            confidence=interval.confidence,
+        )
+        value = fsum(column.counted or 0.0 for column in every) / len(every)
+        if isinstance(drawn, NoInterval):
+            return Average(value=value, why=f"no interval, for {drawn.reason}")
+        return Average(value=value, low=drawn.low, high=drawn.high)
+
+    def remarks(self, row: GridRow[CellT], metric: str, line: Line[CellT]) -> list[str]:
+        """Which cells of a line are not shown and why, and why there is no average."""
+        told = [
+            f"{line.names[0]}, {self.label(cell)}: {column.unreadable} of {len(column.values)} "
+            f"{self.units} could not be read ({_counts(column.causes)}), over {MOST_UNREADABLE:.0%}"
+            for cell, column in row.of(metric).items()
+            if column.hidden
+        ]
+        return [*told, f"{line.names[0]}: {line.average.why}"] if line.average.why else told
+
+    def sheet(
+        self,
+        title: str,
+        lines: Sequence[Line[CellT]],
+        cells: Collection[CellT] | None = None,
+        *,
+        first: tuple[str, ...] = ("model",),
+        notes: Iterable[str] = (),
+        digits: int = 2,
+    ) -> Sheet:
+        """The lines with some or all cells; averages and bounds where any line has one."""
+        shown = tuple(self.headings) if cells is None else tuple(cells)
+        averages = any(line.average.value is not None for line in lines)
+        bounds = any(line.average.low is not None for line in lines)
+        average = "avg." if len(shown) == len(self.headings) else f"avg. of {len(shown)}"
+
+        def row(line: Line[CellT]) -> tuple[Cell, ...]:
+            known = line.average
+            return (
+                *line.names,
+                *(line.cells.get(cell) for cell in shown),
+                *((known.value,) if averages else ()),
+                *((known.low, known.high) if bounds else ()),
+            )
+
+        return Sheet(
+            title=title,
+            columns=(
+                *first,
+                *(self.headings[cell] for cell in shown),
+                *((average,) if averages else ()),
+                *(("low", "high") if bounds else ()),
+            ),
+            rows=tuple(map(row, lines)),
+            notes=tuple(notes),
+            digits=digits,
+        )
+
+
+def mean_of(values: Mapping[CellT, float | None], cells: Collection[CellT]) -> float | None:
+    """The mean of the cells; None unless every one of them has a value."""
+    known = [value for cell in cells if (value := values.get(cell)) is not None]
+    return fsum(known) / len(known) if known and len(known) == len(cells) else None
+
+
+def published_lines(
+    results: Iterable[PublishedResult],
+    cell: Callable[[PublishedResult], CellT | None],
+    *,
+    named: str = "published: {}",
+) -> list[Line[CellT]]:
+    """A line for each model of a paper, in the order of the results.
+
+    `cell` says which cell a result is in, and gives None for the average of a model.
+    """
+    cells: dict[str, dict[CellT, float]] = defaultdict(dict)
+    averages: dict[str, Average] = {}
+    for one in results:
+        if (place := cell(one)) is None:
+            averages[one.model] = Average(value=one.value, low=one.low, high=one.high)
+        else:
+            cells[one.model][place] = one.value
+    return [
+        Line(names=(named.format(model),), cells=found, average=averages.get(model, Average()))
+        for model, found in cells.items()
+    ]
+
+
+def neighbours(lines: Iterable[Line[CellT]], average: float) -> tuple[Line[CellT], ...]:
+    """The lines whose averages are next above and next below, the upper one first.
+
+    Of lines with the same printed average the nearest is the one whose cells have the nearest mean.
+    """
+
+    def place(line: Line[CellT]) -> tuple[float, float]:
+        return line.average.value or 0.0, fsum(value or 0.0 for value in line.cells.values())
+
+    ordered = sorted((line for line in lines if line.average.value is not None), key=place)
+    above = [line for line in ordered if (line.average.value or 0.0) >= average]
+    below = [line for line in ordered if (line.average.value or 0.0) < average]
+    return (*above[:1], *below[-1:])
+
+
+def row_name(model: str, apart: str, setting: str) -> str:
+    """A model's name for tables, with what tells it from others."""
+    return ", ".join(filter(None, (f"{model} {apart}".rstrip(), setting)))
+
+
+def short_runs(runs: Iterable[str]) -> dict[str, str]:
+    """What tables call each run: the end of its name, or all of it where ends are the same."""
+    ends = {run: run.rpartition("-")[2] for run in runs}
+    times = Counter(ends.values())
+    return {run: end if times[end] == 1 else run for run, end in ends.items()}
+
+
+def _told_apart(owners: Sequence[tuple[str, str]], firsts: Sequence[KeptTask]) -> list[str]:
+    """What rows of the same name are told apart by: their runs, or else tasks."""
+    runs = short_runs(task.run for task in firsts)
+    times = Counter(owners)
+    within = Counter((owner, task.run) for owner, task in zip(owners, firsts, strict=True))
+    told = []
+    for owner, task in zip(owners, firsts, strict=True):
+        run = runs[task.run]
+        alone = run if within[owner, task.run] == 1 else f"{run} {task.task.name}"
+        told.append(alone if times[owner] > 1 else "")
+    return told
+
+
+def _counts(causes: Mapping[str, int]) -> str:
+    ordered = sorted(causes.items(), key=lambda one: (-one[1], one[0]))
+    return ", ".join(f"{cause} {many:,}" for cause, many in ordered)

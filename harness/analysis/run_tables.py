@@ -1,0 +1,194 @@
+"""A stored run as tables of plain values: its metrics, scores, records and calls, a row at a time.
+
+What is missing is None, with its cause in a column beside it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from harness.base.errors import UsageError
+from harness.contracts.model import Message, Usage
+from harness.contracts.records import CallRecord, Done, JournalLine
+from harness.runs.journal_index import JournalRecords
+from harness.scoring.finished_task import KeptTask
+from harness.scoring.score_run import chosen_metrics
+
+Kind = Literal["text", "number", "whole", "truth"]
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Export:
+    """A table: its columns with what they hold, and its rows, made when they are read."""
+
+    name: str
+    columns: Mapping[str, Kind]
+    rows: Callable[[], Iterator[Row]]
+
+
+METRICS: dict[str, Kind] = {
+    "run": "text", "model": "text", "task": "text", "version": "whole", "benchmark": "text",
+    "metric": "text", "value": "number", "undefined": "text", "low": "number", "high": "number",
+    "no_interval": "text", "confidence": "number", "n": "whole", "users": "whole",
+    "fell_out": "whole", "causes": "text", "counted_as_worst": "number", "left_out": "number",
+    "higher_is_better": "truth", "baseline": "truth", "comparable": "truth", "note": "text",
+}  # fmt: skip
+RECORDS: dict[str, Kind] = {
+    "task": "text", "stage": "text", "id": "text", "user": "text", "outcome": "text",
+    "value": "text", "cause": "text", "detail": "text", "item": "text", "calls": "whole",
+}  # fmt: skip
+CALLS: dict[str, Kind] = {
+    "task": "text", "stage": "text", "id": "text", "user": "text", "number": "whole",
+    "role": "text", "prompt": "text", "key": "text", "repeat": "whole", "source": "text",
+    "attempts": "whole", "seconds": "number", "messages": "text", "text": "text",
+    "reasoning": "text", "finish": "text", "rung": "text", "asked_schema": "truth",
+    "failure": "text", "cause": "text", "detail": "text", "prompt_tokens": "whole",
+    "completion_tokens": "whole", "cached_tokens": "whole", "reasoning_tokens": "whole",
+}  # fmt: skip
+UNIT: dict[str, Kind] = {"task": "text", "id": "text", "user": "text"}
+
+
+def tables_of(tasks: Sequence[KeptTask]) -> tuple[Export, ...]:
+    """The tables of some tasks of a run."""
+    return (
+        Export(name="metrics", columns=METRICS, rows=lambda: _metrics(tasks)),
+        Export(name="scores", columns=_score_columns(tasks), rows=lambda: _scores(tasks)),
+        Export(name="records", columns=RECORDS, rows=lambda: _records(tasks)),
+        Export(name="calls", columns=CALLS, rows=lambda: _calls(tasks)),
+    )
+
+
+def missing_column(metric: str) -> str:
+    """The column that says why a unit has no score of a metric."""
+    return f"{metric}_missing"
+
+
+def lines_of(task: KeptTask) -> Iterator[tuple[str, JournalLine[Any, Any]]]:
+    """Every current record of a task with its stage and its calls."""
+    for stage in task.entry.stages:
+        path = task.path / task.entry.folder / stage.file
+        line: Any
+        for line in JournalRecords(path, stage.key, JournalLine[Any, Any]):
+            yield stage.name, line
+
+
+def score_names(task: KeptTask) -> list[str]:
+    """The columns of scores that a task's metrics are made of."""
+    metrics = chosen_metrics(task.task, task.benchmark)
+    return list(dict.fromkeys(metric.of or name for name, metric in metrics.items()))
+
+
+def _metrics(tasks: Sequence[KeptTask]) -> Iterator[Row]:
+    for task in tasks:
+        summary = task.summary
+        for name, metric in summary.metrics.items():
+            low, high = metric.interval or (None, None)
+            yield {
+                "run": task.run, "model": summary.model, "task": summary.task,
+                "version": summary.version, "benchmark": summary.benchmark, "metric": name,
+                "value": metric.value, "undefined": metric.undefined, "low": low, "high": high,
+                "no_interval": metric.no_interval, "confidence": metric.confidence,
+                "n": metric.n, "users": metric.users, "fell_out": sum(metric.missing.values()),
+                "causes": _json(metric.missing) if metric.missing else None,
+                "counted_as_worst": metric.counted_as_worst, "left_out": metric.left_out,
+                "higher_is_better": metric.higher_is_better, "baseline": metric.baseline,
+                "comparable": summary.comparable, "note": metric.note or None,
+            }  # fmt: skip
+
+
+def _score_columns(tasks: Sequence[KeptTask]) -> dict[str, Kind]:
+    columns = dict(UNIT)
+    for task in tasks:
+        for name in score_names(task):
+            for column, kind in ((name, "number"), (missing_column(name), "text")):
+                if columns.setdefault(column, kind) != kind or column in UNIT:  # type: ignore[arg-type]
+                    raise UsageError(
+                        "two columns of the scores would have one name",
+                        where=f"task {task.task.name}",
+                        found=column,
+                        expected=f"metrics of other names, none of them {', '.join(UNIT)}",
+                        hint="--task exports one task alone; the scores are in scores.jsonl too",
+                    )
+    return columns
+
+
+def _scores(tasks: Sequence[KeptTask]) -> Iterator[Row]:
+    columns = _score_columns(tasks)
+    for task in tasks:
+        names = score_names(task)
+        for score in task.scores():
+            row: Row = dict.fromkeys(columns)
+            row |= {"task": task.task.name, "id": score.id, "user": score.user}
+            for name in names:
+                row[name] = score.values.get(name)
+                row[missing_column(name)] = score.missing.get(name)
+            yield row
+
+
+def _records(tasks: Sequence[KeptTask]) -> Iterator[Row]:
+    for task in tasks:
+        for stage, line in lines_of(task):
+            outcome: Any = line.outcome
+            done = isinstance(outcome, Done)
+            yield {
+                "task": task.task.name, "stage": stage, "id": line.id, "user": line.user,
+                "outcome": str(type(outcome).__struct_config__.tag),
+                "value": _json(outcome.value) if done else None,
+                "cause": None if done else outcome.cause,
+                "detail": None if done else outcome.detail,
+                "item": _json(line.item), "calls": len(line.calls),
+            }  # fmt: skip
+
+
+def _calls(tasks: Sequence[KeptTask]) -> Iterator[Row]:
+    for task in tasks:
+        for stage, line in lines_of(task):
+            for number, call in enumerate(line.calls, 1):
+                yield {
+                    "task": task.task.name, "stage": stage, "id": line.id, "user": line.user,
+                    "number": number, **_call(call),
+                }  # fmt: skip
+
+
+def _call(call: CallRecord) -> Row:
+    same = ("role", "prompt", "key", "repeat", "source", "attempts", "seconds", "text",
+            "reasoning", "finish", "rung", "asked_schema")  # fmt: skip
+    failure = call.failure
+    return {
+        **{name: getattr(call, name) for name in same},
+        "messages": messages_json(call.messages),
+        "failure": None if failure is None else str(type(failure).__struct_config__.tag),
+        "cause": None if failure is None else failure.cause,
+        "detail": None if failure is None else failure.detail,
+        **{
+            name: None if call.usage is None else getattr(call.usage, name)
+            for name in Usage.__struct_fields__
+        },
+    }
+
+
+def messages_json(messages: Sequence[Message]) -> str:
+    """The turns of a question as one text."""
+    return _json([{"role": one.role, "content": one.content} for one in messages])
+
+
+def _json(value: Any) -> str:
+    return json.dumps(msgspec.to_builtins(value), ensure_ascii=False)
+
+
+def refuse_full(folder: Path) -> None:
+    """Raise UsageError where an export would fall among other files."""
+    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
+        raise UsageError(
+            "an export overwrites nothing",
+            where=str(folder),
+            found="a folder that is not empty" if folder.is_dir() else "a file",
+            expected="--out DIR with a new or an empty folder",
+        )

@@ -1,0 +1,70 @@
+"""Tables that a person lays beside stored runs: figures of models, labels, counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.base.errors import UsageError
+
+if TYPE_CHECKING:
+    from harness.contracts.task import Column
+    from harness.data import Table
+
+
+def table(path: str, name: str, columns: Mapping[str, Column]) -> Table:
+    """The table in a file of any format that data may have; columns not named are passed over."""
+    from harness.data import Table
+    from harness.data.fingerprint import stamp_of
+    from harness.data.source import FileSource
+
+    file = Path(path).expanduser()
+    return Table(name=name, columns=columns, sources=(FileSource(path=file, stamp=stamp_of(file)),))
+
+
+def read_models(
+    path: str, columns: Mapping[str, Column], *, model: str
+) -> dict[str, dict[str, Any]]:
+    """The row of each model, by the model's name in small letters; one named twice is refused.
+
+    `model` is the column that names it.
+    """
+    from harness.contracts.task import Column
+
+    rows = table(path, "figures", {model: Column(), **columns})
+    found: dict[str, dict[str, Any]] = {}
+    for number, row in rows.rows():
+        name = row[model].strip().casefold()
+        if name in found:
+            raise rows.bad(number, model, row[model], "each model once")
+        found[name] = row
+    return found
+
+
+def read_figures(path: str, *, model: str, column: str) -> dict[str, float]:
+    """The figure of each model that has one, by the model's name in small letters."""
+    from harness.contracts.task import Column
+
+    columns = {column: Column(type="number", required=False)}
+    rows = read_models(path, columns, model=model)
+    figures = {name: row[column] for name, row in rows.items() if row[column] is not None}
+    if not figures:
+        there = table(path, "figures", columns).sources[0].columns()
+        raise UsageError(
+            f"no row has a figure in a column {column!r}",
+            where=path,
+            found=f"columns {', '.join(there or ['that differ by row'])}",
+            expected="a column of numbers, one a model",
+            hint="name it with --column",
+        )
+    return figures
+
+
+def names_of(*models: str) -> Iterator[str]:
+    """What a table may call a model that runs call so, in small letters, the most exact first."""
+    for name in models:
+        yield name.casefold()
+        bare = name.partition(":")[2] or name
+        yield bare.casefold()
+        yield bare.rpartition("/")[2].casefold()

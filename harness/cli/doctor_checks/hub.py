@@ -1,0 +1,45 @@
+"""Looks at the hub of data sets and weights: is it asked, does it answer, is there a token?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from urllib.error import HTTPError, URLError
+
+from harness.contracts.finding import Finding, doubtful, good
+
+ABOUT = "hub"
+SECONDS = 5.0
+WITHOUT = (
+    "HF_HUB_OFFLINE=1 takes at once what is cached; --data DIR and a folder of weights need no hub"
+)
+
+
+def hub() -> Iterator[Finding]:
+    """Whether the hub answers, or is not asked at all, and whether a token would be sent."""
+    from huggingface_hub import get_token
+
+    from harness.data.hub import endpoint, offline_by_setting
+
+    token = "a token is set" if get_token() else "no token is set, so what is public can be had"
+    offline = offline_by_setting()
+    if offline is not None:
+        yield good(ABOUT, f"{offline}: what is cached is used; {token}")
+        return
+    lost = unreachable(endpoint())
+    if lost is None:
+        yield good(ABOUT, f"{endpoint()} answers; {token}")
+    else:
+        yield doubtful(ABOUT, f"{endpoint()} cannot be reached: {lost}; {token}", WITHOUT)
+
+
+def unreachable(address: str) -> str | None:
+    """Why nothing answers at an address; None where something does, whatever it says."""
+    from urllib.request import Request, urlopen
+
+    try:
+        with urlopen(Request(address, method="HEAD"), timeout=SECONDS):
+            return None
+    except HTTPError:
+        return None
+    except (URLError, OSError) as error:
+        return str(getattr(error, "reason", error)) or type(error).__name__

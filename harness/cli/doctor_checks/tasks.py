@@ -1,0 +1,19 @@
+"""Looks at the tasks that were chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from harness.contracts.finding import Finding, good
+from harness.pipeline.settings import RunSettings
+from harness.registry import Plugins
+from harness.registry.task_catalogue import Catalogue
+
+
+def tasks(settings: RunSettings, plugins: Plugins) -> Iterator[Finding]:
+    """The chosen tasks, once they are found and their benchmarks made; else the error."""
+    chosen = Catalogue(plugins, include_path=settings.include_path).select(settings.tasks).tasks
+    for name in dict.fromkeys(task.benchmark for task in chosen):
+        plugins.benchmark(name)
+    names = ", ".join(task.name for task in chosen)
+    yield good("tasks", f"{names} (--dry_run looks at their prompts and data)")

@@ -1,0 +1,174 @@
+"""Writes a new plugin's files from the templates."""
+
+from __future__ import annotations
+
+import keyword
+import re
+import shutil
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, distribution, version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness.base.errors import StorageError, UsageError
+
+if TYPE_CHECKING:
+    from harness.registry import Plugins
+
+VALID = re.compile(r"[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*")
+RESERVED = frozenset({"harness", "plugins", "test", "tests", "docs", "build", "dist"})
+
+
+def package_name(name: str) -> str:
+    """The package of a plugin of that name, which its benchmark and task are called as well."""
+    suggested = re.sub(r"[^a-z0-9]+", "-", name.casefold()).strip("-")
+    if not VALID.fullmatch(name):
+        raise UsageError(
+            "not a name for a plugin",
+            found=repr(name),
+            expected="small letters, digits and single dashes, a letter first, as my-bench",
+            hint=f"{suggested!r} would do" if VALID.fullmatch(suggested) else None,
+        )
+    package = name.replace("-", "_")
+    if keyword.iskeyword(package) or package in RESERVED | sys.stdlib_module_names:
+        raise UsageError(
+            f"a package cannot well be called {package!r}",
+            expected="a name that is no word of Python and no module of its library",
+            hint=f"{name}-bench would do",
+        )
+    return package
+
+
+def refuse_taken(package: str, plugins: Plugins) -> None:
+    """Raise UsageError where something installed has the name already."""
+    from harness.registry.task_catalogue import Catalogue
+
+    catalogue = Catalogue(plugins)
+    holders = []
+    if plugins.has_benchmark(package):
+        holders.append(f"a benchmark of {plugins.benchmarks[package].origin}")
+    holders += [
+        f"a {'task' if entry.members is None else 'group'}, {entry.file}"
+        for entry in catalogue.entries
+        if entry.name == package
+    ]
+    if package in catalogue.tags:
+        holders.append(f"a tag of {', '.join(catalogue.tags[package])}")
+    installed = [*plugins.loaded, *plugins.broken, *plugins.left_out]
+    holders += [
+        f"a plugin of {one.distribution}" for one in installed if one.entry_point == package
+    ]
+    spec = find_spec(package)
+    if spec is not None and not holders:
+        holders.append(f"a package, {spec.origin or 'without a file'}")
+    with suppress(PackageNotFoundError):
+        told = distribution(package)
+        if not holders:
+            holders.append(f"what is installed as {told.name} {told.version}")
+    if holders:
+        raise UsageError(
+            f"the name {package!r} is taken",
+            found="; ".join(holders),
+            expected="one that no plugin, benchmark, task, group, tag or package has",
+            hint="begin it with your own, as acme-films, or uninstall what has it",
+        )
+
+
+TEMPLATES = Path(__file__).parent / "templates"
+ENDING = ".tmpl"
+DISTRIBUTION = "user-understanding-harness"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Form:
+    """One of the packages that can be written; `folders` are those of its templates."""
+
+    folders: tuple[str, ...]
+    about: str
+    run: str
+
+
+SIMPLE = Form(
+    folders=("both", "simple"),
+    about="Which of two films would a person rather watch?",
+    run="harness --model baseline --tasks {package} --data sample",
+)
+STAGES = Form(
+    folders=("both", "stages"),
+    about="What do the films have in common that a person likes?",
+    run="harness --model baseline --judge lexical --tasks {package} --data sample",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Written:
+    """A plugin that was written: its folder, its files within it, and the command to try it."""
+
+    folder: Path
+    files: tuple[str, ...]
+    run: str
+
+
+def write_plugin(name: str, form: Form, *, into: Path) -> Written:
+    """Write a package of that name into a folder of that name; UsageError where one is there."""
+    from harness.registry import load_plugins
+
+    package = package_name(name)
+    folder = into / name
+    refuse_taken(package, load_plugins())
+    texts = files_of(name, package, form)
+    try:
+        _write(folder, texts)
+    except FileExistsError as error:
+        raise UsageError(
+            "there is something of that name already",
+            found=str(folder),
+            expected="a folder that is not there yet: nothing is written over",
+            hint="another name, or --into another folder",
+        ) from error
+    except OSError as error:
+        raise StorageError(
+            "the plugin could not be written",
+            where=str(folder),
+            found=f"{type(error).__name__}: {error}",
+            expected="a folder that can be written to: --into DIR",
+        ) from error
+    return Written(folder=folder, files=tuple(sorted(texts)), run=form.run.format(package=package))
+
+
+def _write(folder: Path, texts: Mapping[str, str]) -> None:
+    """Make the folder with all of the files; where one cannot be written, nothing is left of it."""
+    folder.mkdir(parents=True)
+    try:
+        for path, text in texts.items():
+            file = folder / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8", newline="\n")
+    except OSError:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def files_of(name: str, package: str, form: Form) -> Mapping[str, str]:
+    """The text of each file by its path in the new folder."""
+    words = {
+        "__NAME__": name,
+        "__PACKAGE__": package,
+        "__ABOUT__": form.about,
+        "__HARNESS__": version(DISTRIBUTION),
+    }
+    texts = {}
+    for folder in form.folders:
+        home = TEMPLATES / folder
+        for template in sorted(home.rglob(f"*{ENDING}")):
+            path = template.relative_to(home).as_posix().removesuffix(ENDING)
+            path = ".gitignore" if path == "gitignore" else path.replace("PACKAGE", package)
+            text = template.read_text("utf-8")
+            for word, meant in words.items():
+                text = text.replace(word, meant)
+            texts[path] = text
+    return texts

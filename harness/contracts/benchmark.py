@@ -1,0 +1,166 @@
+"""A benchmark: stages with barriers between them, and scores computed from their records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import msgspec
+
+from harness.contracts.dataset import Dataset
+from harness.contracts.published import PublishedResult
+from harness.contracts.records import Records, Score
+from harness.contracts.stage import Stage
+
+
+class NoOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The options of a benchmark that has none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric:
+    """How one column of scores becomes one number.
+
+    Metric(description="share of interests with evidence", worst=0.0)
+    """
+
+    description: str
+    """One line for people."""
+
+    worst: float | None = 0.0
+    """What a missing unit counts in the second column, or in the value itself if `missing` is
+    "counted". None where no value is the worst: missing units then count nowhere."""
+
+    higher_is_better: bool = True
+    """The direction of better values."""
+
+    statistic: Literal["mean", "median"] | Callable[[Any], float] = "mean"
+    """How units are combined: by name, or by a function from a numpy column to a float."""
+
+    of: str = ""
+    """The column that the metric reads, by default the one with its own name; several metrics can
+    read one column."""
+
+    note: str = ""
+    """What a reader must know before using the number."""
+
+    missing: Literal["left_out", "counted"] = "left_out"
+    """Whether the value leaves missing units out or counts each as `worst`; the other policy's
+    value is shown next to it."""
+
+    baseline: bool = False
+    """Whether this is the score of an answer without any model: shown with its task, and not where
+    tasks are compared."""
+
+    def __post_init__(self) -> None:
+        if self.worst is None and self.missing == "counted":
+            raise ValueError("a metric that counts missing units needs a worst value")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Oracle:
+    """What a set of runs found together, and how each run is scored against it.
+
+    Oracle(gather=unite, rescore=against, read=from_json, write=to_json, metrics=("recall",))
+    """
+
+    gather: Callable[[Iterable[Score[Any]], Any | None], Any]
+    """Unites what the runs' scores hold with what a file held, if one was given."""
+
+    rescore: Callable[[Score[Any], Any, Any], Score[Any]]
+    """`rescore(score, oracle, options)` returns one unit's score against the oracle."""
+
+    read: Callable[[bytes, Any], Any]
+    """Reads an oracle from a file's bytes, given the runs' options; raises DataError if the file
+    holds no oracle of theirs."""
+
+    write: Callable[[Any], bytes]
+    """The bytes of an oracle's file."""
+
+    metrics: tuple[str, ...]
+    """The metrics that change with the set of runs."""
+
+    users: Callable[[Any], Collection[str]] | None = None
+    """The users that an oracle covers."""
+
+    enough: int = 3
+    """With fewer models and no file, the metrics carry a warning; so they do with a file that
+    does not cover all users."""
+
+    doubts: Callable[[Iterable[Score[Any]]], Iterable[str]] | None = None
+    """From the scores of all runs: reasons against comparing them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Benchmark:
+    """A benchmark: options, data, stages, scores.
+
+    Benchmark(
+        name="moods", version=1, stages=(ask, check), load=load, score=score,
+        metrics={"accuracy": Metric(description="share of moods that were guessed")},
+    )
+    """
+
+    name: str
+    """The name that task files use."""
+
+    version: int
+    """Raise it when results are no longer comparable with older ones."""
+
+    stages: tuple[Stage, ...]
+    """The steps of the method."""
+
+    load: Callable[[Dataset, Any], Any]
+    """`load(dataset, options)` returns what the stages' `items` receive as data; raises DataError
+    for rows that it cannot use."""
+
+    score: Callable[[Mapping[str, Records[Any, Any]], Any], Iterator[Score[Any]]]
+    """`score(records by stage, options)` yields one Score a unit, from stored records alone."""
+
+    metrics: Mapping[str, Metric]
+    """The metrics by name."""
+
+    options: type[msgspec.Struct] = NoOptions
+    """The type of the options; each field is one."""
+
+    scored_with: tuple[str, ...] = ()
+    """The only options that the numbers depend on; they can be changed without asking any model
+    again."""
+
+    details: Any = None
+    """The type of a score's details."""
+
+    oracle: Oracle | None = None
+    """For scores that depend on a set of runs."""
+
+    counts: Callable[[Mapping[str, Records[Any, Any]], Any], Mapping[str, int]] | None = None
+    """From the same records: what happened in the run as a whole, next to what its units count."""
+
+    contents: Callable[[Any], Mapping[str, str]] | None = None
+    """Digests of the files that options only name; runs are comparable if these are equal."""
+
+    published: Callable[[], Sequence[PublishedResult]] | None = None
+    """The results that the paper reports for tasks of this benchmark, read when called."""
+
+    description: str = ""
+    """One line for people."""
+
+    paper: str = ""
+    """The address of the paper."""
+
+    licence: str = ""
+    """The licence of the data."""
+
+    def stage(self, name: str) -> Stage:
+        """The stage of that name."""
+        return next(stage for stage in self.stages if stage.name == name)
+
+    @property
+    def roles(self) -> frozenset[str]:
+        """Every role that a stage asks."""
+        return frozenset(role for each in self.stages for role in (*each.roles, *each.judges))
+
+    def stages_for(self, data: Any, options: msgspec.Struct) -> tuple[Stage, ...]:
+        """The stages that a task with this data and these options has."""
+        return tuple(each for each in self.stages if each.when is None or each.when(data, options))

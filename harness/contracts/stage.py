@@ -1,0 +1,114 @@
+"""A stage: one step of a method, and the items that it works on."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+import msgspec
+
+from harness.contracts.desk import Desk
+from harness.contracts.records import Records
+
+
+class Item(msgspec.Struct, frozen=True, kw_only=True):
+    """One unit of a stage's work: one question where possible.
+
+    A subclass adds everything that the work needs; the hash of an item is the key of its record:
+
+        class Window(Item, frozen=True, kw_only=True):
+            titles: tuple[str, ...]
+    """
+
+    id: str
+    """Unique among the items of its stage."""
+
+    user: str
+    """The person the item is about; intervals are clustered by user."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Calls:
+    """How many calls one item makes if every answer can be read at once.
+
+    A stage whose option `samples` multiplies its calls: `Calls(least=1, most=2, times="samples")`.
+    """
+
+    least: int = 1
+    """The fewest calls of one item."""
+
+    most: int = 1
+    """The most calls of one item."""
+
+    times: str = ""
+    """A declared option, a whole number, that multiplies both."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One step of a method: where its items come from, and what is done with each.
+
+    Items wait in a JSON file between the two, so an item must survive a round trip through JSON.
+
+        Stage("rate", item=Pair, value=Rating, items=pairs, work=rate, roles=("candidate",))
+    """
+
+    name: str
+    """The stage's name, and the name of its prompt unless `prompts` lists others."""
+
+    _: KW_ONLY
+
+    item: type[Item]
+    """The type of its items."""
+
+    value: Any
+    """The type of the value that `work` returns."""
+
+    items: Callable[[Mapping[str, Records[Any, Any]], Any, Any], Iterable[Item]]
+    """`items(records by stage, data, options)` yields the items; it sees the stages in `after`."""
+
+    work: Callable[[Any, Desk], Awaitable[Any]]
+    """`await work(item, desk)` returns the item's value, or the failure that prevented one."""
+
+    version: int = 1
+    """Raise it when the code changes what the stage records."""
+
+    roles: tuple[str, ...] = ()
+    """The roles that `work` asks with `desk.ask`."""
+
+    judges: tuple[str, ...] = ()
+    """The roles that `work` asks with `desk.judge`."""
+
+    prompts: tuple[str, ...] = ()
+    """The templates that it may use; its own name if empty."""
+
+    options: tuple[str, ...] = ()
+    """The options that `items` and `work` may read; no others enter the stage's key."""
+
+    after: tuple[str, ...] = ()
+    """The stages that must be finished before this one begins."""
+
+    calls: Calls | Callable[[Any, Any], Calls] = Calls()
+    """The calls of an item, or a function of an item and the declared options."""
+
+    when: Callable[[Any, Any], bool] | None = None
+    """Whether a task has this stage, from its data and all options. Without the stage there are no
+    records, and a role that no other stage asks needs no model."""
+
+    asks: Callable[[Any], Collection[str]] | None = None
+    """Which of `prompts` are used, from all options; all of them if not given."""
+
+    role_hint: str = ""
+    """What to do if a role of this stage has no model."""
+
+    @property
+    def templates(self) -> tuple[str, ...]:
+        """The names of the templates that the stage may use."""
+        return self.prompts or (self.name,)
+
+    def asked(self, options: Any) -> frozenset[str]:
+        """The prompts that the stage may use with these options, as `<prompt>.<role>`."""
+        prompts = self.templates if self.asks is None else self.asks(options)
+        roles = (*self.roles, *self.judges)
+        return frozenset(f"{prompt}.{role}" for prompt in prompts for role in roles)

@@ -1,0 +1,257 @@
+"""Questions of a run as files of requests in the OpenAI batch format, a file a model."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+
+from harness.base.errors import UsageError
+from harness.calls.batch_answers import PutOff
+from harness.contracts.model import BatchStatus, Model
+from harness.pipeline.plan import StageRun
+from harness.pipeline.roles import players_of
+from harness.runs.atomic_files import atomic_write, decode_file, storage_error, sync_folder
+from harness.runs.run_folder import RunFolder, slug
+
+OPTION = "--out"
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """A question that was written down for a run: the key of its call, and who was to answer.
+
+    `job` is the id of the last file of requests that it stands in.
+    """
+
+    key: str
+    task: str
+    stage: str
+    role: str
+    job: str = ""
+
+
+class RequestFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A file of requests to one model; `stages` tells how many are of which."""
+
+    path: Path
+    model: str
+    stages: dict[str, int]
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A file of requests, and the batch that was made of it.
+
+    `endpoint` is the `url` of its lines. Once uploaded it has the SHA-256 `digest` of what was
+    sent and the service's `file_id`; once submitted a `batch_id`; once its answers were taken in,
+    the status with which the batch `ended`.
+    """
+
+    id: str
+    path: str
+    model: str
+    requests: int
+    endpoint: str
+    digest: str | None = None
+    file_id: str | None = None
+    batch_id: str | None = None
+    submitted_at: datetime | None = None
+    ended: BatchStatus | None = None
+
+    @property
+    def under_way(self) -> bool:
+        """Whether answers are still to be collected."""
+        return self.file_id is not None and self.ended is None
+
+
+@dataclass(kw_only=True)
+class _Sheet:
+    """The requests to one model, in a file that has no name of its own yet."""
+
+    id: str
+    model: str
+    endpoint: str
+    path: Path
+    file: BinaryIO
+    stages: Counter[str] = field(default_factory=Counter)
+
+
+class Outbox:
+    """Takes questions; `finish` names the files, until then nothing stands at `out`.
+
+    What was asked is noted in the run folder first, so that an answer always finds its question.
+    Questions in batches that are under way are counted and not written a second time.
+    """
+
+    def __init__(self, out: Path, folder: RunFolder) -> None:
+        refuse_existing(out)
+        self._out = out
+        self._folder = folder
+        self._sheets: dict[Model, _Sheet] = {}
+        self._seen: set[bytes] = set()
+        self._notes = bytearray()
+        self._under_way = keys_under_way(folder)
+        self.under_way = 0
+
+    def write(self, run: StageRun, question: PutOff) -> None:
+        """Take a question of a stage; one that was taken already changes nothing."""
+        key = bytes.fromhex(question.key)
+        if key in self._seen:
+            return
+        self._seen.add(key)
+        if question.key in self._under_way:
+            self.under_way += 1
+            return
+        context = run.context
+        line = {"custom_id": question.key, **question.model.batch_line(question.request)}
+        sheet = self._sheets.get(question.model) or self._begin(
+            question.model, players_of(context.bindings)[question.role].label, str(line["url"])
+        )
+        asked = Asked(
+            key=question.key,
+            task=run.task,
+            stage=context.stage.name,
+            role=question.role,
+            job=sheet.id,
+        )
+        try:
+            sheet.file.write(_encode(line) + b"\n")
+        except OSError as error:
+            raise storage_error(self._out, error, option=OPTION) from error
+        sheet.stages[context.label] += 1
+        self._notes += _encode(asked) + b"\n"
+
+    def finish(self) -> tuple[RequestFile, ...]:
+        """The files of requests, each in its place; none where nothing was asked."""
+        if not self._sheets:
+            return ()
+        self._note()
+        written = []
+        jobs = [job for job in jobs_in(self._folder) if job.file_id]
+        for sheet, path in self._named():
+            refuse_existing(path)
+            try:
+                sheet.file.flush()
+                os.fsync(sheet.file.fileno())
+                sheet.file.close()
+                sheet.path.replace(path)
+                sync_folder(path.parent)
+            except OSError as error:
+                raise storage_error(path, error, option=OPTION) from error
+            written.append(RequestFile(path=path, model=sheet.model, stages=dict(sheet.stages)))
+            jobs.append(
+                Job(
+                    id=sheet.id,
+                    path=str(path.absolute()),
+                    model=sheet.model,
+                    requests=sheet.stages.total(),
+                    endpoint=sheet.endpoint,
+                )
+            )
+        # What an earlier session wrote and nobody submitted stands in the new files.
+        keep_jobs(self._folder, jobs)
+        return tuple(written)
+
+    def drop(self) -> None:
+        """Remove what `finish` did not name; harmless when repeated."""
+        for sheet in self._sheets.values():
+            sheet.file.close()
+            with suppress(OSError):
+                sheet.path.unlink(missing_ok=True)
+
+    def _begin(self, model: Model, label: str, endpoint: str) -> _Sheet:
+        name = secrets.token_hex(6)
+        path = self._out.with_name(f".{self._out.name}.{name}.tmp")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            file = path.open("xb")
+        except OSError as error:
+            raise storage_error(self._out, error, option=OPTION) from error
+        sheet = _Sheet(id=name, model=label, endpoint=endpoint, path=path, file=file)
+        self._sheets[model] = sheet
+        return sheet
+
+    def _note(self) -> None:
+        path = self._folder.asked
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("ab") as file:
+                file.write(b"\n" + self._notes)  # behind what a crash may have left unfinished
+                file.flush()
+                os.fsync(file.fileno())
+            sync_folder(path.parent)
+        except OSError as error:
+            raise storage_error(path, error) from error
+
+    def _named(self) -> Iterator[tuple[_Sheet, Path]]:
+        """Each sheet with its place: a batch is sent to one model, so each has a file."""
+        sheets = list(self._sheets.values())
+        taken: set[Path] = set()
+        for sheet in sheets:
+            stem = f"{self._out.stem}.{slug(sheet.model)}"
+            path = self._out if len(sheets) == 1 else self._out.with_stem(stem)
+            number = 2
+            while path in taken:
+                path = self._out.with_stem(f"{stem}-{number}")
+                number += 1
+            taken.add(path)
+            yield sheet, path
+
+
+def refuse_existing(out: Path) -> None:
+    """Raise UsageError where a file stands that requests would overwrite: it may be on its way."""
+    if out.exists():
+        raise UsageError(
+            "requests overwrite nothing",
+            where=str(out),
+            found="a file" if out.is_file() else "a folder",
+            expected=f"{OPTION} FILE with a name that is free",
+        )
+
+
+def asked_in(path: Path) -> dict[str, Asked]:
+    """Every question that was written down for a run, by key.
+
+    Torn lines are passed over: no file of requests was named after them.
+    """
+    decode = msgspec.json.Decoder(Asked).decode
+    found = {}
+    with suppress(FileNotFoundError), path.open("rb") as lines:
+        for line in lines:
+            with suppress(msgspec.DecodeError, UnicodeDecodeError):
+                asked = decode(line)
+                found[asked.key] = asked
+    return found
+
+
+def jobs_in(folder: RunFolder) -> list[Job]:
+    """The request files of a run's last session, and all that were submitted before."""
+    try:
+        data = folder.jobs.read_bytes()
+    except FileNotFoundError:
+        return []
+    return decode_file(
+        data, list[Job], folder.jobs, what="list of batches", version=1,
+        hint="its batches can be read by hand: `harness batch read RUN FILE…`",
+    )  # fmt: skip
+
+
+def keep_jobs(folder: RunFolder, jobs: Sequence[Job]) -> None:
+    """Put the request files and batches of a run in the place of those that were noted."""
+    atomic_write(folder.jobs, msgspec.json.format(_encode(jobs)) + b"\n")
+
+
+def keys_under_way(folder: RunFolder) -> set[str]:
+    """The keys of the questions whose batches are not collected yet."""
+    jobs = {job.id for job in jobs_in(folder) if job.under_way}
+    asked = asked_in(folder.asked) if jobs else {}
+    return {key for key, one in asked.items() if one.job in jobs}

@@ -1,0 +1,257 @@
+"""Which folder a run works in: the one it left unfinished, or a new one."""
+
+from __future__ import annotations
+
+import platform
+import secrets
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import msgspec
+
+from harness.base.errors import UsageError
+from harness.base.hashing import digest
+from harness.base.redaction import redacted_args, without_key_material
+from harness.pipeline.preparation import Prepared, PreparedTask
+from harness.pipeline.progress import Display
+from harness.pipeline.roles import CANDIDATE, players_of
+from harness.pipeline.settings import RunSettings
+from harness.pipeline.specs import Spec
+from harness.pipeline.stage_context import StageContext
+from harness.runs.manifest import (
+    Manifest,
+    RoleEntry,
+    StageEntry,
+    TaskEntry,
+    session_started,
+    task_definition,
+)
+from harness.runs.run_folder import LOCK, RunFolder
+
+STALE = timedelta(hours=20)
+"""After so long an unfinished run whose model has no revision is not taken up by itself.
+
+The same name may serve other weights by then, as a nightly checkpoint does, and one run must not
+mix the two.
+"""
+
+
+@dataclass(kw_only=True)
+class TakenFolder:
+    """A locked run folder with its manifest; `save` writes what has changed."""
+
+    folder: RunFolder
+    manifest: Manifest
+    resumed: bool
+
+    @property
+    def run_id(self) -> str:
+        """The name that stands for the run in keys of its own."""
+        token = self.manifest.token
+        return f"{self.manifest.run_id}-{token}" if token else self.manifest.run_id
+
+    def save(self) -> None:
+        """Write the manifest as it is now."""
+        self.folder.write_manifest(self.manifest)
+
+    @contextmanager
+    def nothing_left_behind(self) -> Iterator[None]:
+        """Remove the folder, if it is a new one, where what is done meanwhile fails."""
+        try:
+            yield
+        except BaseException:
+            if not self.resumed:
+                shutil.rmtree(self.folder.path, ignore_errors=True)
+            raise
+
+    def begin(self, prepared: Prepared, contexts: Mapping[str, Sequence[StageContext]]) -> None:
+        """Write what the run is made of, and that it is at work.
+
+        Summaries of an earlier session go: they are written again when their task is finished.
+        """
+        for each in prepared.tasks:
+            self.folder.summary(each.task.name).unlink(missing_ok=True)
+        entries = {
+            each.task.name: _task_entry(each, contexts[each.task.name], self.folder)
+            for each in prepared.tasks
+        }
+        self.manifest = session_started(
+            msgspec.structs.replace(
+                self.manifest,
+                settings=prepared.settings.as_json(),
+                groups={group.name: group.members for group in prepared.groups},
+                tasks=entries,
+                roles=_role_entries(prepared, self.run_id),
+                versions=_versions(prepared),
+                commits=_commits(),
+                prices=prepared.settings.prices or self.manifest.prices,
+            )
+        )
+        self.save()
+
+
+def take_folder(settings: RunSettings, prepared: Prepared, *, display: Display) -> TakenFolder:
+    """The folder that this run works in, locked.
+
+    The same settings take up what they left unfinished; a finished run is never reopened, except
+    by `--retry_failures` or `--resume`.
+    """
+    run_key = digest(settings.asked())
+    found = _folder_to_resume(settings, run_key)
+    _tell_notes(prepared, display)
+    if found is not None:
+        found.lock()
+        manifest = found.manifest()
+        if settings.resume is not None or not _stale(manifest, prepared, display, found.path):
+            display.tell(f"going on in {found.path} ({manifest.status} before)")
+            return TakenFolder(folder=found, manifest=manifest, resumed=True)
+        found.unlock()
+    label = _candidate(settings, prepared)
+    folder = RunFolder.create(settings.output_path, label, run_key)
+    manifest = Manifest(
+        run_id=folder.path.name,
+        run_key=run_key,
+        status="running",
+        model=label,
+        seed=settings.seed,
+        limit=settings.limit,
+        asked=settings.asked(),
+        settings=settings.as_json(),
+        tasks={},
+        token=secrets.token_hex(4),
+    )
+    return TakenFolder(folder=folder, manifest=manifest, resumed=False)
+
+
+def _candidate(settings: RunSettings, prepared: Prepared) -> str:
+    """What tables call the candidate; it is one for all tasks, and some may not ask it."""
+    bound = (each.bindings.get(CANDIDATE) for each in prepared.tasks)
+    spec = Spec(kind=settings.model, args=settings.model_args)
+    return next((one.label for one in bound if one is not None), spec.label)
+
+
+def _tell_notes(prepared: Prepared, display: Display) -> None:
+    """Say once what is shared between roles, and of each dataset what its benchmark noted."""
+    for note in prepared.notes:
+        display.tell(note)
+    for dataset in dict.fromkeys(each.dataset for each in prepared.tasks):
+        for fact in dataset.noted:
+            display.tell(f"{dataset.task}: {fact}")
+
+
+def _folder_to_resume(settings: RunSettings, run_key: str) -> RunFolder | None:
+    if settings.resume is None:
+        find = RunFolder.find_latest if settings.retry_failures else RunFolder.find_unfinished
+        return find(settings.output_path, run_key)
+    folder = RunFolder(settings.resume)
+    asked, wanted = folder.manifest().asked, without_key_material(redacted_args(settings.asked()))
+    if folder.manifest().run_key != run_key:
+        unlike = [name for name in wanted if asked.get(name) != wanted[name]]
+        raise UsageError(
+            "this run was asked something else",
+            where=str(settings.resume),
+            found=", ".join(f"{name}: {asked.get(name)}" for name in unlike),
+            expected=", ".join(f"{name}: {wanted.get(name)}" for name in unlike),
+            hint="give the command that began it, with --resume",
+        )
+    return folder
+
+
+def _stale(manifest: Manifest, prepared: Prepared, display: Display, path: Path) -> bool:
+    if manifest.status == "waiting":
+        return False  # a batch may take a day
+    if not any(
+        model.identity.scope == "run"
+        for each in prepared.tasks
+        for binding in each.bindings.values()
+        for model in binding.models
+    ):
+        return False
+    written = _last_written(path)
+    if datetime.now(UTC) - written < STALE:
+        return False
+    display.tell(
+        f"{path} is unfinished, but was last written {written:%Y-%m-%d %H:%M} UTC and its model "
+        f"has no revision=: it may be another one by now. A new run begins; --resume {path} goes "
+        "on",
+        problem=True,
+    )
+    return True
+
+
+def _last_written(path: Path) -> datetime:
+    # The lock was written a moment ago, by us.
+    files = (file for file in path.rglob("*") if file.is_file() and file.name != LOCK)
+    newest = max(file.stat().st_mtime for file in files)
+    return datetime.fromtimestamp(newest, UTC)
+
+
+def _task_entry(
+    prepared: PreparedTask, contexts: Sequence[StageContext], folder: RunFolder
+) -> TaskEntry:
+    name, contents = prepared.task.name, prepared.benchmark.contents
+    return TaskEntry(
+        folder=folder.task(name).name,
+        definition=task_definition(prepared.task),
+        content=prepared.content,
+        stages=tuple(
+            StageEntry(
+                name=context.stage.name,
+                key=context.key,
+                file=folder.journal(name, context.number, context.stage.name).name,
+                components=dict(context.components),
+            )
+            for context in contexts
+        ),
+        templates=prepared.templates.digests(prepared.benchmark.name),
+        data=prepared.dataset.describe(),
+        contents=dict(contents(prepared.options)) if contents else {},
+        comparable=not prepared.not_comparable_because,
+        not_comparable_because=prepared.not_comparable_because,
+    )
+
+
+def _role_entries(prepared: Prepared, run_id: str) -> dict[str, RoleEntry]:
+    entries: dict[str, RoleEntry] = {}
+    for each in prepared.tasks:
+        for role, binding in players_of(each.bindings).items():
+            entry = RoleEntry(
+                name=binding.label,
+                identity=binding.key(run_id),
+                by_rule=binding.by_rule,
+            )
+            same = entries.setdefault(role, entry)
+            if same != entry:
+                entries[f"{each.task.name}/{role}"] = entry
+    return entries
+
+
+def _versions(prepared: Prepared) -> dict[str, str]:
+    versions = {"python": platform.python_version()}
+    for name in ("user-understanding-harness", "openai", "datasets", "json-repair", "jinja2"):
+        try:
+            versions[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    for each in prepared.tasks:
+        versions[f"benchmark {each.benchmark.name}"] = str(each.benchmark.version)
+    return versions
+
+
+def _commits() -> dict[str, str]:
+    """The commit of the checkout that the harness runs from, if it runs from one."""
+    checkout = Path(__file__).parents[2]
+    if not (checkout / ".git").exists():
+        return {}
+    command = ["git", "-C", str(checkout), "describe", "--always", "--dirty", "--abbrev=40"]
+    try:
+        found = subprocess.run(command, capture_output=True, text=True, timeout=5, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return {}
+    return {"harness": found.stdout.strip()}

@@ -1,0 +1,73 @@
+"""A benchmark of one stage out of three plain functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from harness.contracts.benchmark import Benchmark, Metric, NoOptions
+from harness.contracts.desk import Desk
+from harness.contracts.outcomes import Failure, Parsed
+from harness.contracts.records import Done, Records, Score
+from harness.contracts.stage import Item, Stage
+from harness.parsing import Reader
+
+STAGE = "answer"
+
+
+class Row(Item, frozen=True, kw_only=True):
+    """One row of the data as an item."""
+
+    row: dict[str, Any]
+
+
+def simple(
+    name: str,
+    *,
+    build: Callable[[dict[str, Any]], Mapping[str, Any]],
+    read: Reader[Any],
+    score: Callable[[dict[str, Any], Any], dict[str, float]],
+    metrics: Mapping[str, Metric],
+    version: int = 1,
+    tries: int = 1,
+    id_column: str = "id",
+    user_column: str | None = None,
+) -> Benchmark:
+    """A benchmark that asks the candidate one question a row.
+
+    `build` makes the variables of `prompts/<name>/answer.candidate.j2` from a row, `read` turns
+    the reply into a value, `score` turns row and value into a number for each metric.
+    """
+
+    def load(dataset: Any, options: Any) -> Any:
+        table = dataset.table()
+        chosen = set(dataset.choose(str(row[id_column]) for _, row in table.rows()))
+        return table, chosen
+
+    def items(upstreams: Mapping[str, Records[Any, Any]], data: Any, options: Any) -> Iterator[Row]:
+        table, chosen = data
+        for _, row in table.rows():
+            if (identifier := str(row[id_column])) in chosen:
+                user = str(row[user_column]) if user_column else identifier
+                yield Row(id=identifier, user=user, row=row)
+
+    async def work(item: Row, desk: Desk) -> Any | Failure:
+        answer = await desk.ask("candidate", STAGE, build(item.row), read=read, tries=tries)
+        return answer.value if isinstance(answer, Parsed) else answer
+
+    def scores(records: Mapping[str, Records[Any, Any]], options: Any) -> Iterator[Score[Any]]:
+        for record in records[STAGE]:
+            if isinstance(record.outcome, Done):
+                values = score(record.item.row, record.outcome.value)
+                yield Score(id=record.id, user=record.user, values=values)
+            else:
+                missing = dict.fromkeys(metrics, record.outcome.cause)
+                yield Score(id=record.id, user=record.user, missing=missing)
+
+    stage = Stage(
+        STAGE, item=Row, value=Any, items=items, work=work, version=version, roles=("candidate",)
+    )
+    return Benchmark(
+        name=name, version=version, stages=(stage,), load=load, score=scores, metrics=metrics,
+        options=NoOptions,
+    )  # fmt: skip

@@ -1,0 +1,242 @@
+"""What one stage of one task is run with, and the key that stands for all of it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from harness.base.errors import PluginError, PromptError, TaskError, UsageError, did_you_mean
+from harness.base.hashing import digest
+from harness.contracts.benchmark import Benchmark
+from harness.contracts.judge import Judge
+from harness.contracts.model import Model, Sampling
+from harness.contracts.stage import Calls, Item, Stage
+from harness.contracts.task import Task
+from harness.parsing import LADDER_VERSION
+from harness.pipeline.roles import CANDIDATE, Binding, players_of
+from harness.prompts import Template, Templates
+
+MEMO_PARTS = ("benchmark", "stage", "version", "prompts", "roles", "fresh", "repeat")
+"""What of a stage's key its memos depend on."""
+
+
+class DeclaredOptions:
+    """The options that a stage declares, as attributes; any other name raises."""
+
+    def __init__(self, options: msgspec.Struct, stage: Stage) -> None:
+        self._stage = stage
+        self._values = {name: getattr(options, name) for name in stage.options}
+        self.__dict__.update(self._values)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise PluginError(
+            f"stage {self._stage.name!r} reads an option it does not declare",
+            found=name,
+            expected=", ".join(self._stage.options) or "no option",
+            hint="add it to the stage's `options`: only declared ones enter its key",
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """The declared options as JSON values."""
+        return {name: msgspec.to_builtins(value) for name, value in self._values.items()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class StageContext:
+    """A stage with everything that decides its records.
+
+    `number` is its place and `repeat` which of the run's repeats it belongs to, both from 1.
+    """
+
+    task: Task
+    benchmark: str
+    stage: Stage
+    number: int
+    options: DeclaredOptions
+    bindings: Mapping[str, Binding]
+    templates: Mapping[tuple[str, str], Template]
+    samplings: Mapping[str, Sampling]
+    seed: int
+    structured: bool
+    repeat: int
+    components: Mapping[str, Any]
+    key: str
+
+    @property
+    def label(self) -> str:
+        """The stage's name with its task's, for counters."""
+        return f"{self.task.name}/{self.stage.name}"
+
+    @functools.cached_property
+    def memo_key(self) -> str:
+        """A key for who is asked what: the same for runs of other options and of another seed."""
+        return digest({n: self.components[n] for n in MEMO_PARTS if n in self.components})
+
+    @functools.cached_property
+    def models(self) -> tuple[Model, ...]:
+        """The models the stage may ask, without repeats, its first role's first."""
+        roles = (*self.stage.roles, *self.stage.judges)
+        return tuple(dict.fromkeys(model for role in roles for model in self.bindings[role].models))
+
+    @functools.cached_property
+    def by_rule(self) -> frozenset[str]:
+        """The players of the stage's roles who answer by rule, which uses no tokens."""
+        players = players_of(self.bindings)
+        return frozenset(name for name, binding in players.items() if binding.by_rule)
+
+    def calls(self, item: Item) -> tuple[int, int]:
+        """The calls that an item makes at least and at most, when every answer can be read."""
+        given = self.stage.calls
+        calls = given if isinstance(given, Calls) else given(item, self.options)
+        times = getattr(self.options, calls.times) if calls.times else 1
+        return calls.least * times, calls.most * times
+
+    def model(self, role: str) -> Model:
+        """The model behind a role of this stage."""
+        model = self._binding(role).model
+        if model is None:
+            raise PluginError(
+                f"stage {self.stage.name!r} asks the role {role!r} a question of its own",
+                found=f"{self._binding(role).label}, which only judges",
+                expected="desk.judge(…)",
+            )
+        return model
+
+    def judge(self, role: str) -> Judge:
+        """The judge behind a role of this stage."""
+        judge = self._binding(role).judge
+        if judge is None:
+            raise PluginError(
+                f"stage {self.stage.name!r} has {role!r} judge without declaring it as a judge",
+                found=self._binding(role).label,
+                expected="the role in the stage's `judges`",
+            )
+        return judge
+
+    def members(self, role: str) -> dict[Model, str]:
+        """What each model of a judge's role is called; "" where there is but one."""
+        binding = self._binding(role)
+        if binding.members:
+            return {model: one.label for one in binding.members for model in one.models}
+        return dict.fromkeys(binding.models, "")
+
+    def template(self, prompt: str, role: str) -> Template:
+        """The template of that prompt for that role."""
+        try:
+            return self.templates[prompt, role]
+        except KeyError:
+            raise PromptError(
+                f"stage {self.stage.name!r} has no prompt {prompt!r} for the role {role!r}",
+                expected=f"prompts/{self.benchmark}/{prompt}.{role}.j2, "
+                f"with {prompt!r} in the stage's `prompts`",
+            ) from None
+
+    def sampling(self, role: str) -> Sampling:
+        """How replies of that role are drawn."""
+        return self.samplings[role]
+
+    def _binding(self, role: str) -> Binding:
+        if role not in (*self.stage.roles, *self.stage.judges):
+            raise PluginError(
+                f"stage {self.stage.name!r} asks a role it does not declare",
+                found=role,
+                expected=", ".join((*self.stage.roles, *self.stage.judges)) or "no role",
+                hint="add it to the stage's `roles`, or to its `judges` if it judges there",
+            )
+        return self.bindings[role]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContextInputs:
+    """What the contexts of all stages of a task are made from."""
+
+    task: Task
+    benchmark: Benchmark
+    options: msgspec.Struct
+    bindings: Mapping[str, Binding]
+    templates: Templates
+    seed: int
+    sampling: Mapping[str, Any]
+    structured: bool
+    run_id: str
+    fresh: bool
+    repeat: int = 1
+
+
+def stage_context(inputs: ContextInputs, stage: Stage) -> StageContext:
+    """The context of a benchmark's stage, with its key."""
+    name = inputs.benchmark.name
+    options = DeclaredOptions(inputs.options, stage)
+    roles = (*stage.roles, *stage.judges)
+    templates = {
+        (prompt, role): found
+        for prompt in stage.templates
+        for role in roles
+        if (found := inputs.templates.get(name, prompt, role)) is not None
+    }
+    samplings = {role: _sampling(inputs, stage, role) for role in roles}
+    components: dict[str, Any] = {
+        "benchmark": name,
+        "stage": stage.name,
+        "version": stage.version,
+        "options": options.as_json(),
+        "prompts": {
+            f"{prompt}.{role}": template.digest for (prompt, role), template in templates.items()
+        },
+        "roles": {
+            role: {
+                **inputs.bindings[role].key(inputs.run_id),
+                "sampling": msgspec.to_builtins(samplings[role]),
+            }
+            for role in roles
+        },
+        "ladder": LADDER_VERSION,
+        "seed": inputs.seed,
+        "structured": inputs.structured,
+        "fresh": inputs.run_id if inputs.fresh else None,
+    }
+    if inputs.repeat > 1:
+        components["repeat"] = inputs.repeat
+    return StageContext(
+        task=inputs.task,
+        benchmark=name,
+        stage=stage,
+        number=inputs.benchmark.stages.index(stage) + 1,
+        options=options,
+        bindings=inputs.bindings,
+        templates=templates,
+        samplings=samplings,
+        seed=inputs.seed,
+        structured=inputs.structured,
+        repeat=inputs.repeat,
+        components=components,
+        key=digest(components),
+    )
+
+
+def _sampling(inputs: ContextInputs, stage: Stage, role: str) -> Sampling:
+    task = inputs.task
+    wanted: dict[str, Any] = {}
+    if role in task.roles:
+        wanted.update(task.roles[role].sampling)
+    wanted.update(task.stages.get(stage.name, {}).get(role, {}))
+    if role == CANDIDATE:
+        wanted.update(inputs.sampling)
+    try:
+        return msgspec.convert(wanted, Sampling, strict=True)
+    except msgspec.ValidationError as error:
+        names = Sampling.__struct_fields__
+        unknown = [name for name in wanted if name not in names]
+        kind = UsageError if role == CANDIDATE and inputs.sampling else TaskError
+        raise kind(
+            f"the sampling of role {role!r} in stage {stage.name!r} of {task.name} cannot be used",
+            found=str(error),
+            expected=", ".join(names),
+            hint=did_you_mean(unknown[0], names) if unknown else None,
+        ) from error

@@ -1,0 +1,79 @@
+"""The stages of a prepared task as the plan runs them: items drawn from data and journals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from harness.base.errors import PluginError
+from harness.contracts.benchmark import Benchmark
+from harness.contracts.records import record_type
+from harness.contracts.stage import Item
+from harness.pipeline.plan import StageRun
+from harness.pipeline.preparation import PreparedTask
+from harness.pipeline.progress import StageProgress
+from harness.pipeline.stage_context import StageContext
+from harness.runs.journal import JournalRecords
+
+Journals = Callable[[int, str], Path]
+"""The journal of a stage by its number and name."""
+
+
+def stage_runs(
+    prepared: PreparedTask, contexts: Sequence[StageContext], journals: Journals
+) -> list[StageRun]:
+    """A run of every stage of a task, in the benchmark's order."""
+    check_order(prepared.benchmark)
+    return [
+        StageRun(
+            context=context,
+            journal=journals(context.number, context.stage.name),
+            items=_items_of(prepared, context, contexts, journals),
+            progress=StageProgress(task=prepared.task.name, stage=context.stage.name),
+        )
+        for context in contexts
+    ]
+
+
+def records_of(context: StageContext, journals: Journals) -> JournalRecords[Any, Any]:
+    """The current records of a stage."""
+    stage = context.stage
+    kind = record_type(stage.item, stage.value)
+    return JournalRecords(journals(context.number, stage.name), context.key, kind)
+
+
+def check_order(benchmark: Benchmark) -> None:
+    """Raise PluginError where a stage comes after one that is not before it."""
+    seen: set[str] = set()
+    for stage in benchmark.stages:
+        for name in stage.after:
+            if name not in seen:
+                raise PluginError(
+                    f"stage {stage.name!r} of benchmark {benchmark.name!r} comes after a stage "
+                    "that is not listed before it",
+                    found=name,
+                    expected=", ".join(sorted(seen)) or "a first stage without `after`",
+                )
+        if stage.name in seen:
+            raise PluginError(
+                f"benchmark {benchmark.name!r} has two stages named {stage.name!r}",
+                expected="a name for each stage",
+            )
+        seen.add(stage.name)
+
+
+def _items_of(
+    prepared: PreparedTask,
+    context: StageContext,
+    contexts: Sequence[StageContext],
+    journals: Journals,
+) -> Callable[[], Iterator[Item]]:
+    stage = context.stage
+    upstream = [other for other in contexts if other.stage.name in stage.after]
+
+    def items() -> Iterator[Item]:
+        records = {other.stage.name: records_of(other, journals) for other in upstream}
+        return iter(stage.items(records, prepared.data, context.options))
+
+    return items

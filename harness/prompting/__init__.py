@@ -1,5 +1,0 @@
-"""Prompt templates: files that become the messages of a request."""
-
-from harness.prompting.templates import Template, Templates
-
-__all__ = ["Template", "Templates"]

@@ -1,0 +1,485 @@
+"""How template files are compiled and rendered: Jinja, sandboxed and strict.
+
+Imports jinja2 and is itself imported at the first template only.
+
+A template with blocks named `system`, `user`, `assistant` (or `user_1`, `assistant_1`, …) gives one
+message a block, in the order of the file; a block in a loop or a condition gives a message each
+time it is reached. Outside these blocks only code, comments and white space may stand. A template
+without such blocks is one user message.
+
+Bytes are exact. Jinja's `trim_blocks` and `lstrip_blocks` hold: the newline after a tag and the
+spaces before a tag on its own line belong to the tag. For the blocks that are messages, one newline
+before `{% endblock %}` belongs to it too, and in a template without them the newline that ends the
+file. Everything else in the file is in the message. A message that comes out empty is left out.
+
+Jinja has no loop without an end, but one over `range` inside another may outlive everybody, so a
+rendering has only so many steps of it.
+
+The same variables give the same messages: `random` and `lipsum` are taken away. `tojson` writes
+plain JSON, in which non-ASCII characters and `<` stay as they are.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from types import TracebackType
+from typing import Any, Literal, TypeVar, cast, overload
+
+import jinja2
+from jinja2 import meta, nodes
+from jinja2.runtime import Context
+from jinja2.sandbox import ImmutableSandboxedEnvironment, safe_range
+
+from harness.base.errors import PromptError
+from harness.base.hashing import digest, digest_bytes
+from harness.contracts.model import Message
+
+RENDERING_VERSION = 1
+"""Raised when the same file and variables would give other messages."""
+
+MOST_STEPS = 10_000_000
+"""Steps of `range` in one rendering: about a second, and more than any prompt has words."""
+
+TURN = re.compile(r"(system|user|assistant)(?:_\d+)?")
+UNDEFINED_NAME = re.compile(r"'(\w+)' is undefined")
+
+Role = Literal["system", "user", "assistant"]
+Block = Callable[[Context], Iterator[str]]
+T = TypeVar("T")
+
+
+class Turn(str):
+    """The text of one message, told apart from all other output by its type."""
+
+    __slots__ = ("role",)
+    role: Role
+
+
+class TurnBlocks(dict[str, list[Block]]):
+    """The blocks of a template and its parents; those that are messages yield a Turn.
+
+    Jinja calls the first entry of a list and finds parents by their place behind it, so the entry
+    put in front changes what is called and leaves `super()` as it is.
+    """
+
+    def setdefault(self, name: str, _default: list[Block] | None = None) -> list[Block]:
+        if name not in self:
+            self[name] = []
+            self.add(name)
+        return self[name]
+
+    def add(self, name: str) -> None:
+        """Put the message of this block in front, when it is one."""
+        turn = TURN.fullmatch(name)
+        if turn is None:
+            return
+        blocks = self[name]
+
+        def message(context: Context) -> Iterator[str]:
+            text = Turn("".join(blocks[1](context)))
+            text.role = cast(Role, turn[1])
+            yield text
+
+        blocks.insert(0, message)
+
+
+class TurnContext(Context):
+    """A rendering context whose blocks yield turns."""
+
+    def __init__(
+        self,
+        environment: jinja2.Environment,
+        parent: dict[str, Any],
+        name: str | None,
+        blocks: dict[str, Block],
+        globals: Any = None,
+    ) -> None:
+        super().__init__(environment, parent, name, blocks, globals=globals)
+        self.blocks = TurnBlocks(self.blocks)
+        for block in blocks:
+            self.blocks.add(block)
+
+
+class _Steps(Sequence[int]):
+    """Jinja's `range`, whose steps are told each time that somebody begins to walk through it."""
+
+    def __init__(self, numbers: range, walk: Callable[[int], None]) -> None:
+        self._numbers = numbers
+        self._walk = walk
+
+    def __iter__(self) -> Iterator[int]:
+        self._walk(len(self._numbers))
+        return iter(self._numbers)
+
+    def __reversed__(self) -> Iterator[int]:
+        return iter(self[::-1])
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    @overload
+    def __getitem__(self, place: int) -> int: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> _Steps: ...
+
+    def __getitem__(self, place: int | slice) -> int | _Steps:
+        found = self._numbers[place]
+        return _Steps(found, self._walk) if isinstance(found, range) else found
+
+    def __contains__(self, value: object) -> bool:
+        return value in self._numbers
+
+    def __repr__(self) -> str:
+        return repr(self._numbers)
+
+
+class PromptEnvironment(ImmutableSandboxedEnvironment):
+    """Jinja as prompts need it."""
+
+    context_class = TurnContext
+
+    def __init__(self, loader: jinja2.BaseLoader) -> None:
+        super().__init__(
+            loader=loader,
+            autoescape=False,
+            undefined=jinja2.StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            auto_reload=False,
+            cache_size=-1,
+            finalize=_printable,
+        )
+        self.steps = 0
+        self.globals["range"] = self._range
+        self.globals.pop("lipsum")
+        self.filters.pop("random")
+        self.filters["tojson"] = _tojson
+
+    def _range(self, *bounds: int) -> _Steps:
+        return _Steps(safe_range(*bounds), self._walk)
+
+    def _walk(self, steps: int) -> None:
+        """Count the steps of a loop; OverflowError where a rendering takes too many together."""
+        self.steps += steps
+        if self.steps > MOST_STEPS:
+            raise OverflowError(
+                f"loops over range() would take more than {MOST_STEPS:,} steps together"
+            )
+
+    def make_globals(self, d: MutableMapping[str, Any] | None) -> MutableMapping[str, Any]:
+        """What a template may use beside its variables, in one dict: each rendering copies it."""
+        return {**self.globals, **(d or {})}
+
+
+@dataclass(frozen=True)
+class Source:
+    """One file as it was read: its tree, the files it needs, and the names that it makes itself."""
+
+    file: Path
+    data: bytes
+    tree: nodes.Template
+    needs: tuple[str, ...]
+    parents: tuple[str, ...]
+    has_turns: bool
+    makes: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """One prompt, ready to render."""
+
+    template: jinja2.Template
+    digest: str
+    variables: frozenset[str]
+    has_turns: bool
+
+    def render(self, variables: Mapping[str, Any]) -> tuple[Message, ...]:
+        """The messages for these variables."""
+        template = self.template
+        cast(PromptEnvironment, template.environment).steps = 0
+        try:
+            context = template.new_context(dict(variables))
+            parts = list(template.root_render_func(context))
+        except Exception as error:
+            raise _render_error(error, template, variables) from error
+        if self.has_turns:
+            return self._turns(parts)
+        text = "".join(parts)
+        if not text:
+            raise self._empty()
+        return (Message("user", text),)
+
+    def _turns(self, parts: list[str]) -> tuple[Message, ...]:
+        messages = []
+        for part in parts:
+            if type(part) is Turn:
+                if part:
+                    messages.append(Message(part.role, str(part)))
+            elif part and not part.isspace():
+                raise PromptError(
+                    "text stands outside the blocks that are messages",
+                    where=str(self.template.filename),
+                    found=repr(part.strip()[:80]),
+                    expected="all text inside {% block system %}, {% block user %} or the like",
+                )
+        if not messages:
+            raise self._empty()
+        return tuple(messages)
+
+    def _empty(self) -> PromptError:
+        return PromptError(
+            "the prompt came out empty",
+            where=str(self.template.filename),
+            expected="at least one message with text",
+        )
+
+
+class Folder(jinja2.BaseLoader):
+    """One folder of prompt files; each file is read once, so that its hash is of what is used."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._sources: dict[str, Source | None] = {}
+        self._environment = PromptEnvironment(self)
+
+    def compile(self, name: str) -> Compiled:
+        """The prompt of that name, with the digest of all it needs."""
+        sources = self._closure(name)
+        own = sources[name]
+        assert own is not None
+        try:
+            template = self._environment.get_template(name)
+        except jinja2.TemplateError as error:
+            raise _render_error(error, None, {}, file=own.file) from error
+        contents = {
+            part: digest_bytes(source.data) if source else None for part, source in sources.items()
+        }
+        variables: set[str] = set()
+        for source in sources.values():
+            if source:
+                # What it includes sees what it has imported and set.
+                made = source.makes | own.makes
+                variables |= meta.find_undeclared_variables(source.tree) - made
+        return Compiled(
+            template=template,
+            digest=digest({"rendering": RENDERING_VERSION, "name": name, "files": contents}),
+            variables=frozenset(variables),
+            has_turns=self._has_turns(own, sources),
+        )
+
+    def load(
+        self,
+        environment: jinja2.Environment,
+        name: str,
+        globals: Any = None,
+    ) -> jinja2.Template:
+        """The compiled file of that name; called by Jinja."""
+        source = self._source(name)
+        if source is None:
+            raise jinja2.TemplateNotFound(name)
+        code = environment.compile(source.tree, name, str(source.file))
+        return environment.template_class.from_code(environment, code, globals or {}, lambda: True)
+
+    def _closure(self, name: str) -> dict[str, Source | None]:
+        """Every file that the prompt may use, None for those that are not there."""
+        found: dict[str, Source | None] = {}
+        waiting = [name]
+        while waiting:
+            part = waiting.pop()
+            if part in found:
+                continue
+            found[part] = source = self._source(part)
+            if source is not None:
+                self._refuse_missing(source)
+                waiting.extend(source.needs)
+        return dict(sorted(found.items()))
+
+    def _refuse_missing(self, source: Source) -> None:
+        for line, names in _required(source.tree):
+            if not any(self._source(name) for name in names):
+                raise PromptError(
+                    "the template needs a file that is not there",
+                    where=f"{source.file}:{line}",
+                    found=" or ".join(repr(name) for name in names),
+                    expected=" or ".join(str(self._path / name) for name in names),
+                    hint="what a template includes, imports or extends is named from the top of "
+                    f"its own folder of prompts, here {self._path}, and looked for there alone",
+                )
+
+    def _has_turns(self, own: Source, sources: Mapping[str, Source | None]) -> bool:
+        seen: set[str] = set()
+        waiting = [own]
+        while waiting:
+            source = waiting.pop()
+            if source.has_turns:
+                return True
+            for parent in source.parents:
+                above = sources.get(parent)
+                if above is not None and parent not in seen:
+                    seen.add(parent)
+                    waiting.append(above)
+        return False
+
+    def _source(self, name: str) -> Source | None:
+        if name not in self._sources:
+            self._sources[name] = self._read(name)
+        return self._sources[name]
+
+    def _read(self, name: str) -> Source | None:
+        parts = PurePosixPath(name)
+        if parts.is_absolute() or ".." in parts.parts or "\\" in name:
+            raise PromptError(
+                "a template names a file outside its folder of prompts",
+                where=str(self._path),
+                found=name,
+                expected="a name from the top of the folder, such as interests/_person.j2",
+            )
+        file = self._path / name
+        if not file.is_file():
+            return None
+        data = file.read_bytes()
+        try:
+            text = data.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            line = data[: error.start].count(b"\n") + 1
+            raise PromptError(
+                "the template is no UTF-8 text",
+                where=f"{file}:{line}",
+                found=str(error),
+                hint="save the file as UTF-8",
+            ) from error
+        tree = self._parse(text, name, file)
+        return Source(
+            file=file,
+            data=data,
+            tree=tree,
+            needs=_needs(tree, file),
+            parents=_constants(tree, nodes.Extends),
+            has_turns=_prepare_turns(tree, file),
+            makes=frozenset(_made(tree)),
+        )
+
+    def _parse(self, text: str, name: str, file: Path) -> nodes.Template:
+        try:
+            return self._environment.parse(text, name, str(file))
+        except jinja2.TemplateSyntaxError as error:
+            raise PromptError(
+                f"the template cannot be read: {error.message}", where=f"{file}:{error.lineno}"
+            ) from error
+
+
+def _needs(tree: nodes.Template, file: Path) -> tuple[str, ...]:
+    names = []
+    for name in meta.find_referenced_templates(tree):
+        if name is None:
+            raise PromptError(
+                "a template names another one by an expression, so that it cannot be hashed",
+                where=str(file),
+                expected='include, import and extends with plain names: {% include "a/_b.j2" %}',
+            )
+        names.append(name)
+    return tuple(names)
+
+
+def _required(tree: nodes.Template) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """By line the files of which one must be there: what is not included `ignore missing`."""
+    kinds = (nodes.Include, nodes.Extends, nodes.Import, nodes.FromImport)
+    found: Iterator[Any] = itertools.chain(*(tree.find_all(kind) for kind in kinds))
+    for node in found:
+        if not (isinstance(node, nodes.Include) and node.ignore_missing):
+            named = node.template.as_const()
+            yield node.lineno, (named,) if isinstance(named, str) else tuple(named)
+
+
+def _made(tree: nodes.Template) -> Iterator[str]:
+    """The names that a template sets, imports or defines at its top, for all its blocks."""
+    for node in tree.body:
+        if isinstance(node, nodes.Assign):
+            yield from (name.name for name in node.find_all(nodes.Name) if name.ctx == "store")
+        elif isinstance(node, nodes.Macro):
+            yield node.name
+        elif isinstance(node, nodes.Import):
+            yield node.target
+        elif isinstance(node, nodes.FromImport):
+            yield from (name if isinstance(name, str) else name[1] for name in node.names)
+
+
+def _constants(tree: nodes.Template, kind: type[nodes.Extends]) -> tuple[str, ...]:
+    return tuple(
+        node.template.value
+        for node in tree.find_all(kind)
+        if isinstance(node.template, nodes.Const) and isinstance(node.template.value, str)
+    )
+
+
+def _prepare_turns(tree: nodes.Template, file: Path) -> bool:
+    """Whether there are blocks that are messages; takes the newline before each `endblock`."""
+    turns = [block for block in tree.find_all(nodes.Block) if TURN.fullmatch(block.name)]
+    for turn in turns:
+        for inner in turn.find_all(nodes.Block):
+            if TURN.fullmatch(inner.name):
+                raise PromptError(
+                    f"the message {inner.name!r} stands inside the message {turn.name!r}",
+                    where=f"{file}:{inner.lineno}",
+                    expected="blocks that are messages one after the other",
+                )
+        last = turn.body[-1] if turn.body else None
+        if isinstance(last, nodes.Output) and isinstance(last.nodes[-1], nodes.TemplateData):
+            last.nodes[-1].data = last.nodes[-1].data.removesuffix("\n")
+    return bool(turns)
+
+
+def _printable(value: T) -> T:
+    if value is None:
+        raise jinja2.UndefinedError("a value that would be printed is None")
+    return value
+
+
+def _tojson(value: Any, indent: int | None = None) -> str:
+    return json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
+
+
+def _render_error(
+    error: Exception,
+    template: jinja2.Template | None,
+    variables: Mapping[str, Any],
+    *,
+    file: Path | None = None,
+) -> PromptError:
+    where = str(template.filename) if template is not None else str(file)
+    place = _place(error.__traceback__)
+    if place is not None:
+        where = place
+    elif isinstance(error, jinja2.TemplateSyntaxError):
+        where = f"{error.filename or where}:{error.lineno}"
+    missing = UNDEFINED_NAME.fullmatch(str(error))
+    if isinstance(error, jinja2.UndefinedError) and missing:
+        return PromptError(
+            f"the prompt needs the variable {missing[1]!r}, which it was not given",
+            where=where,
+            found=", ".join(sorted(variables)) or "no variables",
+        )
+    if isinstance(error, jinja2.TemplateNotFound):
+        return PromptError(
+            "the template needs a file that is not there", where=where, found=str(error.name)
+        )
+    said = str(error) or type(error).__name__
+    kind = "" if isinstance(error, jinja2.TemplateError) else f"{type(error).__name__}: "
+    return PromptError(f"the prompt cannot be rendered: {kind}{said}", where=where)
+
+
+def _place(trace: TracebackType | None) -> str | None:
+    """File and line of the innermost template that an error came through."""
+    place = None
+    while trace is not None:
+        template = trace.tb_frame.f_globals.get("__jinja_template__")
+        if template is not None:
+            place = f"{template.filename}:{template.get_corresponding_lineno(trace.tb_lineno)}"
+        trace = trace.tb_next
+    return place

@@ -1,0 +1,130 @@
+"""The templates that a task asks with: its benchmark's, but for those that it replaces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from harness.base.errors import PromptError, did_you_mean
+from harness.contracts.task import Task
+from harness.prompts.templates import ENDING, Templates
+from harness.tasks.locate import locate
+
+if TYPE_CHECKING:
+    from harness.contracts.stage import Stage
+
+ASIDE = (".", "_")
+"""What the names of files begin with that are no prompts: hidden ones, and parts of prompts."""
+
+NOTES = (".md", ".yaml")
+"""The endings of files that tell people about prompts."""
+
+
+def overrides_in(folder: Path, templates: Templates) -> dict[str, dict[str, str]]:
+    """The files that replace prompts, by benchmark and `<prompt>.<role>`.
+
+    PromptError for a file that replaces nothing, with the nearest prompt, and where there is none.
+    """
+    known = templates.everything()
+    found: dict[str, dict[str, str]] = {}
+    for file in _files(folder):
+        name = file.relative_to(folder).as_posix()
+        if not name.endswith(ENDING) or name.removesuffix(ENDING) not in known:
+            near = did_you_mean(name, [f"{one}{ENDING}" for one in known])
+            raise PromptError(
+                "a file of --prompts replaces no prompt",
+                where=str(file),
+                found=name,
+                expected=f"BENCHMARK/PROMPT.ROLE{ENDING} of a prompt that there is; names of parts "
+                "to include begin with _",
+                hint=near or "`harness prompts` lists them",
+            )
+        found.setdefault(file.parent.name, {})[file.name.removesuffix(ENDING)] = str(file)
+    if not found:
+        raise PromptError(
+            "--prompts names no folder of prompts",
+            found=str(folder),
+            expected=f"a folder with files BENCHMARK/PROMPT.ROLE{ENDING}",
+            hint="`harness prompts` lists those that there are to replace",
+        )
+    return found
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    for file in sorted(folder.rglob("*")):
+        parts = file.relative_to(folder).parts
+        aside = any(part.startswith(".") for part in parts) or file.name.startswith(ASIDE)
+        if file.is_file() and not aside and file.suffix not in NOTES:
+            yield file
+
+
+def templates_of(task: Task, templates: Templates) -> Templates:
+    """The benchmark's templates with the task's own in place of theirs, each of these compiled.
+
+    PromptError, with the line of the task, for one that replaces nothing or cannot be read.
+    """
+    for error in wrong_prompts(task, templates):
+        raise error
+    return _replaced(task, templates, *task.prompts) if task.prompts else templates
+
+
+class Overrides:
+    """The prompts of `--prompts DIR`, put in the place of a task's where it asks them."""
+
+    def __init__(self, folder: Path | None, templates: Templates) -> None:
+        self._folder = folder
+        self._files = overrides_in(folder, templates) if folder is not None else {}
+        self._asked: set[str] = set()
+
+    def over(self, task: Task, stages: Iterable[Stage], options: Any) -> Task:
+        """The task with those of its prompts replaced that one of these stages asks."""
+        own: Mapping[str, str] = self._files.get(task.benchmark, {})
+        asked = frozenset(name for stage in stages for name in stage.asked(options))
+        self._asked |= {f"{task.benchmark}/{name}" for name in asked}
+        chosen = {name: file for name, file in own.items() if name in asked}
+        return msgspec.structs.replace(task, prompts={**task.prompts, **chosen}) if chosen else task
+
+    def refuse_useless(self) -> None:
+        """Raise PromptError where no task asks any of them."""
+        given = [f"{benchmark}/{name}" for benchmark, own in self._files.items() for name in own]
+        if given and not self._asked.intersection(given):
+            raise PromptError(
+                "no chosen task asks a prompt of --prompts",
+                where=str(self._folder),
+                found=", ".join(given),
+                expected=f"one of {', '.join(sorted(self._asked))}",
+                hint=did_you_mean(given[0], self._asked)
+                or "options and data decide which prompts a task asks",
+            )
+
+
+def refuse_unasked(task: Task, stages: Iterable[Stage], options: Any) -> None:
+    """Raise PromptError for a prompt of the task's own that none of these stages asks."""
+    asked = frozenset(name for stage in stages for name in stage.asked(options))
+    for name in task.prompts:
+        if name not in asked:
+            raise PromptError(
+                f"the task {task.name!r} replaces the prompt {name!r} and does not ask it",
+                where=locate(task, ["prompts", name], of_key=True),
+                expected=f"one of {', '.join(sorted(asked))}" if asked else "none",
+                hint="its options and data decide which prompts a task asks",
+            )
+
+
+def wrong_prompts(task: Task, templates: Templates) -> Iterator[PromptError]:
+    """An error for each prompt of the task's own that replaces nothing or cannot be read."""
+    for name in task.prompts:
+        prompt, _, role = name.rpartition(".")
+        try:
+            _replaced(task, templates, name).need(task.benchmark, prompt, role)
+        except PromptError as error:
+            said = locate(task, ["prompts", name], of_key=error.where is None)
+            error.where = f"{said}: {error.where}" if error.where else said
+            yield error
+
+
+def _replaced(task: Task, templates: Templates, *names: str) -> Templates:
+    return templates.replacing(task.benchmark, {name: Path(task.prompts[name]) for name in names})

@@ -1,0 +1,163 @@
+"""The prompt files of all plugins, and each as a template that renders to messages.
+
+A prompt is `<benchmark>/<prompt>.<role>.j2` in one of the folders. Files whose name begins with
+`_` are for other files to include. What a template includes, imports or extends is named from the
+top of its own folder (`{% include "interests/_person.j2" %}`) and found there only, so that a
+prompt never depends on what else is installed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.base.errors import PromptError, did_you_mean
+from harness.contracts.model import Message
+
+if TYPE_CHECKING:
+    from harness.prompts.environment import Compiled, Folder
+
+ENDING = ".j2"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Template:
+    """One prompt, compiled.
+
+    `digest` is a hash of its bytes and of all it includes. `variables` are the names it may read;
+    one that stands only in a branch not taken may be left out.
+    """
+
+    name: str
+    file: Path
+    digest: str
+    variables: frozenset[str]
+    _compiled: Compiled = field(repr=False, compare=False)
+
+    def render(self, variables: Mapping[str, Any]) -> tuple[Message, ...]:
+        """The messages for these variables; PromptError where one is missing."""
+        return self._compiled.render(variables)
+
+
+class Templates:
+    """Finds templates by benchmark, prompt and role, and compiles each at most once."""
+
+    def __init__(self, folders: Sequence[Path], *, homes: Sequence[Path] = ()) -> None:
+        """`homes` are further folders: what replaces a prompt includes what is there."""
+        self._paths = tuple(Path(folder) for folder in folders)
+        self._homes = tuple(Path(home) for home in homes)
+        self._folders: dict[Path, Folder] = {}
+        self._found: dict[str, Template | None] = {}
+        self._replaced: dict[str, Path] = {}
+
+    def replacing(self, benchmark: str, files: Mapping[str, Path]) -> Templates:
+        """These templates with other files for some prompts of a benchmark, by `<prompt>.<role>`.
+
+        Such a file includes what lies beside it, or, in one of the folders of prompts, what others
+        there include. PromptError for a name that the benchmark does not have.
+        """
+        known = self.names(benchmark)
+        for name in files:
+            if name not in known:
+                raise PromptError(
+                    f"the benchmark {benchmark!r} has no prompt {name!r} to replace",
+                    expected=f"one of {', '.join(known)}" if known else "none",
+                    hint=did_you_mean(name, known),
+                )
+        changed = Templates(self._paths, homes=self._homes)
+        changed._folders = self._folders
+        changed._replaced = {f"{benchmark}/{name}{ENDING}": file for name, file in files.items()}
+        return changed
+
+    def get(self, benchmark: str, prompt: str, role: str) -> Template | None:
+        """The template of a benchmark's prompt for a role, None when there is no such file."""
+        name = f"{benchmark}/{prompt}.{role}{ENDING}"
+        if name not in self._found:
+            self._found[name] = self._load(name)
+        return self._found[name]
+
+    def need(self, benchmark: str, prompt: str, role: str) -> Template:
+        """The template, or a PromptError that names the file to write and the nearest there is."""
+        template = self.get(benchmark, prompt, role)
+        if template is not None:
+            return template
+        wanted = f"{prompt}.{role}"
+        there = self.names(benchmark)
+        raise PromptError(
+            f"the benchmark {benchmark!r} has no prompt {prompt!r} for the role {role!r}",
+            found=", ".join(there) or "no prompts of this benchmark",
+            expected=f"a file {benchmark}/{wanted}{ENDING} in a folder of prompts",
+            hint=did_you_mean(wanted, there),
+        )
+
+    def names(self, benchmark: str) -> tuple[str, ...]:
+        """The names `<prompt>.<role>` of a benchmark's prompts, sorted."""
+        found = {
+            file.name.removesuffix(ENDING)
+            for folder in self._paths
+            for file in (folder / benchmark).glob(f"*.*{ENDING}")
+            if not file.name.startswith("_")
+        }
+        return tuple(sorted(found))
+
+    def everything(self) -> dict[str, tuple[Path, ...]]:
+        """The files of every prompt by `<benchmark>/<prompt>.<role>`; more than one is a fault."""
+        found: dict[str, list[Path]] = {}
+        for folder in self._paths:
+            for file in folder.glob(f"*/*.*{ENDING}"):
+                if not file.name.startswith("_"):
+                    name = f"{file.parent.name}/{file.name.removesuffix(ENDING)}"
+                    found.setdefault(name, []).append(file)
+        return {name: tuple(found[name]) for name in sorted(found)}
+
+    def digests(self, benchmark: str) -> dict[str, str]:
+        """The digest of each of a benchmark's prompts, by `<prompt>.<role>`."""
+        digests = {}
+        for name in self.names(benchmark):
+            prompt, _, role = name.rpartition(".")
+            digests[name] = self.need(benchmark, prompt, role).digest
+        return digests
+
+    def _load(self, name: str) -> Template | None:
+        if name in self._replaced:
+            return self._from_elsewhere(name, self._replaced[name].resolve())
+        holders = [path for path in self._paths if (path / name).is_file()]
+        if not holders:
+            return None
+        if len(holders) > 1:
+            raise PromptError(
+                "two plugins bring a prompt of the same name",
+                where=name,
+                found=" and ".join(str(path / name) for path in holders),
+                expected="one file for each prompt",
+                hint="give the benchmark of one of them another name, or remove one of the plugins",
+            )
+        return self._compiled(holders[0], name, called=name)
+
+    def _from_elsewhere(self, name: str, file: Path) -> Template:
+        if not file.is_file():
+            raise PromptError("no such template file", where=str(file), expected=f"one for {name}")
+        for path in (*self._paths, *self._homes):
+            if file.is_relative_to(path.resolve()):
+                part = file.relative_to(path.resolve()).as_posix()
+                return self._compiled(path, part, called=name)
+        return self._compiled(file.parent, file.name, called=name)
+
+    def _compiled(self, home: Path, part: str, *, called: str) -> Template:
+        compiled = self._folder(home).compile(part)
+        return Template(
+            name=called,
+            file=home / part,
+            digest=compiled.digest,
+            variables=compiled.variables,
+            _compiled=compiled,
+        )
+
+    def _folder(self, path: Path) -> Folder:
+        if path not in self._folders:
+            from harness.prompts.environment import Folder
+
+            self._folders[path] = Folder(path)
+        return self._folders[path]

@@ -1,0 +1,153 @@
+"""Asking one plugin for all that it registers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import pluggy
+
+from harness.base.errors import PluginError
+from harness.registry.hookspecs import (
+    DATA,
+    TAKEN,
+    AnalysisFactory,
+    BenchmarkFactory,
+    DataToolFactory,
+    JudgeFactory,
+    ModelFactory,
+    Respondent,
+)
+from harness.registry.registrations import (
+    REGISTERING,
+    AnalysisRegistration,
+    DataToolRegistration,
+    JudgeRegistration,
+    ModelRegistration,
+    Origin,
+    Registration,
+    RespondentRegistration,
+)
+from harness.registry.registry import line_of
+
+if TYPE_CHECKING:
+    from harness.contracts.judge import Stands
+from harness.registry.tracing import tracer
+
+COMMAND = re.compile(r"[A-Za-z]\w*", re.ASCII)
+
+
+def registered_by(
+    plugin: object, manager: pluggy.PluginManager, origin: Origin
+) -> tuple[list[tuple[Any, Any]], ...]:
+    """What one plugin registers: a list of keys and registrations for each registry."""
+    benchmarks: list[tuple[Any, Any]] = []
+    models: list[tuple[Any, Any]] = []
+    judges: list[tuple[Any, Any]] = []
+    respondents: list[tuple[Any, Any]] = []
+    analyses: list[tuple[Any, Any]] = []
+    data_tools: list[tuple[Any, Any]] = []
+
+    def add_benchmark(name: str, factory: BenchmarkFactory) -> None:
+        benchmarks.append((name, Registration(name=name, factory=factory, origin=origin)))
+
+    def add_model(
+        name: str,
+        factory: ModelFactory,
+        *,
+        description: str = "",
+        arguments: Mapping[str, str] | None = None,
+    ) -> None:
+        registration = ModelRegistration(
+            name=name, factory=factory, origin=origin, description=description,
+            arguments=dict(arguments or {}),
+        )  # fmt: skip
+        models.append((name, registration))
+
+    def add_judge(
+        name: str,
+        factory: JudgeFactory,
+        *,
+        on: Stands = "alone",
+        description: str = "",
+        arguments: Mapping[str, str] | None = None,
+    ) -> None:
+        registration = JudgeRegistration(
+            name=name, factory=factory, origin=origin, description=description,
+            on=on, arguments=dict(arguments or {}),
+        )  # fmt: skip
+        judges.append((name, registration))
+
+    def add_respondent(
+        benchmark: str,
+        prompt: str,
+        role: str,
+        respond: Callable[[], Respondent],
+        *,
+        name: str = "default",
+        version: int = 1,
+    ) -> None:
+        registration = RespondentRegistration(
+            name=name, factory=respond, origin=origin, benchmark=benchmark, prompt=prompt,
+            role=role, version=version,
+        )  # fmt: skip
+        respondents.append((registration.key, registration))
+
+    def add_analysis(
+        benchmark: str, name: str, factory: AnalysisFactory, *, description: str = ""
+    ) -> None:
+        registration = AnalysisRegistration(
+            name=name, factory=factory, origin=origin, description=description, benchmark=benchmark
+        )
+        analyses.append((name, registration))
+
+    def add_data_tool(
+        name: str, factory: DataToolFactory, *, description: str = "", command: str = DATA
+    ) -> None:
+        check_command(command, tool=name)
+        registration = DataToolRegistration(
+            name=name, factory=factory, origin=origin, description=description, command=command
+        )
+        data_tools.append(((command, name), registration))
+
+    adders: tuple[Callable[..., None], ...] = (
+        add_benchmark, add_model, add_judge, add_respondent, add_analysis, add_data_tool,
+    )  # fmt: skip
+    collected = (benchmarks, models, judges, respondents, analyses, data_tools)
+    for hook_name, register, kept in zip(REGISTERING, adders, collected, strict=True):
+        _call(plugin, manager, hook_name, register, kept)
+    return collected
+
+
+def _call(
+    plugin: object,
+    manager: pluggy.PluginManager,
+    hook_name: str,
+    register: Callable[..., None],
+    kept: list[tuple[Any, Any]],
+) -> None:
+    """Call a plugin's implementation of a registering hook, if it has one."""
+    others = [one for one in manager.get_plugins() if one is not plugin]
+    caller = manager.subset_hook_caller(hook_name, others)
+    if not caller.get_hookimpls():
+        return
+    said = "done"
+    try:
+        caller(register=register)
+    except BaseException as error:
+        said = f"raised {line_of(error)}"
+        raise
+    finally:
+        names = ", ".join(key if isinstance(key, str) else "/".join(key) for key, _ in kept)
+        tracer()(manager.get_name(plugin), hook_name, f"registered {names or 'nothing'}", said)
+
+
+def check_command(command: str, *, tool: str) -> None:
+    """Raise PluginError for a word after `harness` that no tool can be found by."""
+    if command in TAKEN or not COMMAND.fullmatch(command):
+        taken = "a command of the harness itself, " if command in TAKEN else ""
+        raise PluginError(
+            f"the tool {tool!r} cannot belong to {taken}{command!r}",
+            expected=f"letters, digits and _, and none of {', '.join(TAKEN)}",
+        )

@@ -1,0 +1,157 @@
+"""Loading the installed plugins, one by one: a broken one costs itself alone."""
+
+from __future__ import annotations
+
+import functools
+import os
+import traceback
+from collections.abc import Iterable, Sequence
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+import pluggy
+
+from harness.base.errors import PluginError, UsageError, did_you_mean
+from harness.base.redaction import without_key_material
+from harness.base.resources import bundles, package_folder
+from harness.registry import hookspecs
+from harness.registry.collecting import registered_by
+from harness.registry.registrations import Origin, Registries
+from harness.registry.registry import BrokenPlugin, LoadedPlugin, Plugins, Source, line_of
+
+GROUP = "harness.plugins"
+
+CHOSEN = "HARNESS_PLUGINS"
+"""The environment variable that names the plugins to load, where not all are wanted."""
+
+
+@functools.cache
+def load_plugins() -> Plugins:
+    """All installed plugins, loaded once a process."""
+    return plugins_from(entry_points(group=GROUP), only=os.environ.get(CHOSEN))
+
+
+def reset() -> None:
+    """Forget what is loaded, so that the next `load_plugins` looks again."""
+    load_plugins.cache_clear()
+
+
+def plugins_from(found: Iterable[EntryPoint], *, only: str | None = None) -> Plugins:
+    """The plugins behind the entry points, each loaded on its own.
+
+    `only` names some of them, with commas between, by entry point or distribution: the others are
+    left out, with their tasks and prompts. UsageError for a name that none of them has.
+    """
+    points = sorted(found, key=lambda point: (_distribution(point), point.name))
+    wanted = _wanted(points, only)
+    manager = pluggy.PluginManager(hookspecs.PROJECT)
+    manager.add_hookspecs(hookspecs)
+    registries = Registries()
+    loaded: list[LoadedPlugin] = []
+    broken: list[BrokenPlugin] = []
+    for point in wanted:
+        try:
+            loaded.append(_load(point, manager, registries))
+        except (Exception, SystemExit) as error:  # whatever it is, it costs this plugin alone
+            broken.append(_broken(point, error))
+    problems = [line for one in loaded for line in one.problems]
+    problems += [line for registry in registries.all() for line in registry.duplicates()]
+    return Plugins(
+        manager=manager,
+        registries=registries,
+        broken=tuple(broken),
+        problems=tuple(problems),
+        bundles=tuple(bundles(wanted)),
+        loaded=tuple(loaded),
+        left_out=tuple(Source(**_source(point)) for point in points if point not in wanted),
+    )
+
+
+def _wanted(points: Sequence[EntryPoint], only: str | None) -> list[EntryPoint]:
+    names = {name.strip() for name in (only or "").split(",") if name.strip()}
+    if not names:
+        return list(points)
+    known = {word for point in points for word in (point.name, _distribution(point))}
+    for name in sorted(names - known):
+        raise UsageError(
+            f"{CHOSEN} names a plugin that is not installed: {name!r}",
+            found=only,
+            expected=", ".join(sorted({point.name for point in points})) or "nothing",
+            hint=did_you_mean(name, known),
+        )
+    return [point for point in points if {point.name, _distribution(point)} & names]
+
+
+def _load(point: EntryPoint, manager: pluggy.PluginManager, registries: Registries) -> LoadedPlugin:
+    """Load a plugin and keep what it registers, all of it or nothing."""
+    plugin = point.load()
+    distribution = _distribution(point)
+    earlier = manager.get_name(plugin)
+    if earlier is not None:
+        raise PluginError(f"the same as {earlier}, which is loaded")
+    origin = Origin(
+        plugin=point.name,
+        distribution=distribution,
+        module=point.module,
+        package=package_folder(point.module),
+    )
+    try:
+        manager.register(plugin, name=str(origin))
+        registered = registered_by(plugin, manager, origin)
+    except BaseException:
+        if manager.is_registered(plugin):
+            manager.unregister(plugin)
+        raise
+    for registry, added in zip(registries.all(), registered, strict=True):
+        for key, registration in added:
+            registry.add(key, registration)
+    specified = _specified(manager)
+    callers = manager.get_hookcallers(plugin) or ()
+    return LoadedPlugin(
+        **_source(point),
+        origin=origin,
+        hooks=tuple(name for name in specified if name in {one.name for one in callers}),
+        problems=tuple(_misspelt(plugin, manager, origin)),
+    )
+
+
+def _specified(manager: pluggy.PluginManager) -> list[str]:
+    """The names of all hooks, in the order of the file that describes them."""
+    return [
+        name for name in vars(hookspecs) if manager.parse_hookspec_opts(hookspecs, name) is not None
+    ]
+
+
+def _misspelt(plugin: object, manager: pluggy.PluginManager, origin: Origin) -> list[str]:
+    specified = _specified(manager)
+    problems = []
+    for caller in manager.get_hookcallers(plugin) or ():
+        optional = all(one.optionalhook for one in caller.get_hookimpls() if one.plugin is plugin)
+        if not caller.has_spec() and not optional:
+            near = did_you_mean(caller.name, specified)
+            problems.append(
+                f"{origin} implements {caller.name!r}, which is no hook"
+                + (f": {near}" if near else "")
+            )
+    return problems
+
+
+def _broken(point: EntryPoint, error: BaseException) -> BrokenPlugin:
+    return BrokenPlugin(
+        **_source(point),
+        error=line_of(error),
+        traceback=without_key_material("".join(traceback.format_exception(error))),
+    )
+
+
+def _source(point: EntryPoint) -> dict[str, Any]:
+    return {
+        "entry_point": point.name,
+        "distribution": _distribution(point),
+        "version": point.dist.version if point.dist is not None else "",
+        "module": point.value.partition(":")[0].strip(),
+    }
+
+
+def _distribution(point: EntryPoint) -> str:
+    return point.dist.name if point.dist is not None else "an unknown distribution"

@@ -1,0 +1,287 @@
+"""What all loaded plugins together offer, found by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import pluggy
+
+from harness.base.errors import HarnessError, PluginError, UnknownName, did_you_mean
+from harness.base.redaction import without_key_material
+from harness.base.resources import Bundle, top_level
+from harness.registry.hookspecs import DATA, BenchmarkFactory
+from harness.registry.registrations import (
+    REGISTERING,
+    AnalysisRegistration,
+    DataToolRegistration,
+    JudgeRegistration,
+    ModelRegistration,
+    Origin,
+    Registration,
+    Registries,
+    Registry,
+    RespondentRegistration,
+)
+from harness.registry.tracing import tracer
+
+if TYPE_CHECKING:
+    from harness.contracts.benchmark import Benchmark
+
+_KIND_AND_NAME = (
+    "a model behind a server is --model openai:NAME; `harness models` tells of each kind"
+)
+
+R = TypeVar("R", bound=Registration[Any])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """Where a plugin is declared: an entry point of an installed distribution."""
+
+    entry_point: str
+    distribution: str
+    version: str
+    module: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadedPlugin(Source):
+    """A plugin that is in use, with the hooks that it implements and those that are none."""
+
+    origin: Origin
+    hooks: tuple[str, ...]
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class BrokenPlugin(Source):
+    """A plugin that could not be loaded, and why."""
+
+    error: str
+    traceback: str
+
+    def __str__(self) -> str:
+        return (
+            f"plugin {self.entry_point!r} of {self.distribution} could not be loaded: {self.error}"
+        )
+
+
+class Plugins:
+    """What all plugins together offer. Benchmarks are made at first use and kept."""
+
+    def __init__(
+        self,
+        *,
+        manager: pluggy.PluginManager,
+        registries: Registries,
+        broken: tuple[BrokenPlugin, ...],
+        problems: tuple[str, ...],
+        bundles: tuple[Bundle, ...],
+        loaded: tuple[LoadedPlugin, ...] = (),
+        left_out: tuple[Source, ...] = (),
+    ) -> None:
+        self._manager = manager
+        self._made: dict[str, Benchmark] = {}
+        self._registries = registries
+        self.benchmarks = registries.benchmarks
+        self.models = registries.models
+        self.judges = registries.judges
+        self.respondents = registries.respondents
+        self.analyses = registries.analyses
+        self.data_tools = registries.data_tools
+        self.broken = broken
+        self.problems = problems
+        self.bundles = bundles
+        self.loaded = loaded
+        self.left_out = left_out
+
+    @property
+    def hook(self) -> pluggy.HookRelay:
+        """Calls a hook of all plugins at once."""
+        return self._manager.hook
+
+    def notify(self, hook_name: str, event: Any) -> list[str]:
+        """Tell every observer of an event; one line for each observer that raised."""
+        raised = []
+        trace = tracer()
+        for implementation in reversed(getattr(self.hook, hook_name).get_hookimpls()):
+            arguments = [event] * len(implementation.argnames)
+            try:
+                implementation.function(*arguments)
+                said = "done"
+            except Exception as error:  # an observer must not end a run
+                said = f"raised {line_of(error)}"
+                raised.append(
+                    f"{implementation.plugin_name} failed in {hook_name}: {line_of(error)}"
+                )
+            trace(implementation.plugin_name, hook_name, event, said)
+        return raised
+
+    def refuse_problems(self) -> None:
+        """Raise PluginError where a plugin is broken, a hook misspelt or a name given twice."""
+        found = [*map(str, self.broken), *self.problems]
+        if found:
+            raise PluginError(
+                "the plugins are not in order, and --strict_plugins was given",
+                found="\n            ".join(found),
+                expected="plugins that load, hooks that exist, and names that one plugin gives",
+                hint="`harness plugins NAME` shows all about one; HARNESS_PLUGINS=a,b loads "
+                "these alone",
+            )
+
+    def problems_of(self, plugin: LoadedPlugin) -> tuple[str, ...]:
+        """What is wrong with a plugin: hooks that are none, names that another gives as well."""
+        registries = self._registries.all()
+        twice = (line for one in registries for line in one.duplicates(of=plugin.origin))
+        return (*plugin.problems, *twice)
+
+    def registered_by(self, plugin: LoadedPlugin) -> dict[str, tuple[Registration[Any], ...]]:
+        """What a plugin registered, by kind as `data_tools`, without kinds of which it has none."""
+        found: dict[str, tuple[Registration[Any], ...]] = {}
+        for hook, registry in zip(REGISTERING, self._registries.all(), strict=True):
+            given = tuple(one for one in registry.everything() if one.origin is plugin.origin)
+            if given:
+                found[hook.removeprefix("register_")] = given
+        return found
+
+    def has_benchmark(self, name: str) -> bool:
+        """Whether a loaded plugin registered a benchmark of that name."""
+        return name in self.benchmarks
+
+    def has_model(self, name: str) -> bool:
+        """Whether a loaded plugin registered a kind of model of that name."""
+        return name in self.models
+
+    def has_judge(self, name: str) -> bool:
+        """Whether a loaded plugin registered a judge of that name."""
+        return name in self.judges
+
+    def benchmark(self, name: str) -> Benchmark:
+        """The benchmark of that name."""
+        if name not in self._made:
+            self._made[name] = _make(self._registered(self.benchmarks, name))
+        return self._made[name]
+
+    def model(self, name: str) -> ModelRegistration:
+        """How to make a model of that kind."""
+        return self._registered(self.models, name)
+
+    def judge(self, name: str) -> JudgeRegistration:
+        """How to make the judge of that name."""
+        return self._registered(self.judges, name)
+
+    def analysis(self, name: str) -> AnalysisRegistration:
+        """How to make the analysis of that name."""
+        return self._registered(self.analyses, name)
+
+    def data_tool(self, name: str, command: str = DATA) -> DataToolRegistration:
+        """How to make the tool of that name of a command."""
+        return self._registered(self.tools_of(command), name)
+
+    @property
+    def commands(self) -> tuple[str, ...]:
+        """The commands that tools belong to, sorted."""
+        return tuple(sorted({command for command, _ in self.data_tools}))
+
+    def tools_of(self, command: str) -> Registry[str, DataToolRegistration]:
+        """The tools of a command; none where no plugin has that command."""
+        tools: Registry[str, DataToolRegistration] = Registry(self.data_tools.kind)
+        for tool in self.data_tools.everything():
+            if tool.command == command:
+                tools.add(tool.name, tool)
+        return tools
+
+    def respondent(
+        self, benchmark: str, prompt: str, role: str, name: str = "default"
+    ) -> RespondentRegistration:
+        """The baseline respondent that answers a role's prompt of a benchmark."""
+        key = (benchmark, prompt, role, name)
+        if key in self.respondents:
+            return self.respondents[key]
+        known = [f"{one[1]}.{one[2]}: {one[3]}" for one in self.respondents if one[0] == benchmark]
+        raise PluginError(
+            f"no respondent {name!r} answers the prompt {prompt!r} for the role {role!r} "
+            f"of the benchmark {benchmark!r}",
+            expected=f"one of {'; '.join(known)}" if known else "one registered by its plugin",
+            hint=self._broken_lines(self.broken_behind(benchmark)),
+        )
+
+    def package_of(self, benchmark_name: str) -> Path:
+        """The folder of the package that registered a benchmark; its sample data lies there."""
+        origin = self._registered(self.benchmarks, benchmark_name).origin
+        if origin.package is None:
+            raise PluginError(
+                "the plugin lies in no folder",
+                where=str(origin),
+                found=f"the module {origin.module}",
+                expected="an installed package, whose folder holds the sample data",
+            )
+        return origin.package
+
+    def broken_behind(
+        self, benchmark_name: str, bundle_name: str | None = None
+    ) -> tuple[BrokenPlugin, ...]:
+        """The broken plugins that a benchmark must be of: by its task's bundle, or by its name."""
+        return tuple(
+            one
+            for one in self.broken
+            if top_level(one.module) == bundle_name
+            or benchmark_name in (one.entry_point, top_level(one.module))
+            or top_level(one.module) == f"harness_{benchmark_name}"
+        )
+
+    def _registered(self, registry: Registry[str, R], name: str) -> R:
+        if name in registry:
+            return registry[name]
+        behind = self.broken_behind(name) or self.broken
+        # Benchmarks are named by task files, all else by the user.
+        named_by_user = registry is not self.benchmarks
+        raise (UnknownName if named_by_user and not behind else PluginError)(
+            f"no plugin offers the {registry.kind} {name!r}",
+            expected=f"one of {', '.join(registry)}" if registry else "one that is registered",
+            hint=did_you_mean(name, registry)
+            or self._broken_lines(behind)
+            or self._left_out()
+            or (_KIND_AND_NAME if registry is self.models else None),
+        )
+
+    def _left_out(self) -> str | None:
+        """What may be wanting because it was left out."""
+        names = ", ".join(one.entry_point for one in self.left_out)
+        return f"HARNESS_PLUGINS leaves out {names}" if names else None
+
+    @staticmethod
+    def _broken_lines(broken: Iterable[BrokenPlugin]) -> str | None:
+        return "; ".join(str(one) for one in broken) or None
+
+
+def _make(registration: Registration[BenchmarkFactory]) -> Benchmark:
+    try:
+        benchmark = registration.factory()
+    except HarnessError:
+        raise
+    except Exception as error:
+        raise PluginError(
+            f"the benchmark {registration.name!r} cannot be made",
+            where=str(registration.origin),
+            found=line_of(error),
+        ) from error
+    if benchmark.name != registration.name:
+        raise PluginError(
+            f"the benchmark registered as {registration.name!r} calls itself {benchmark.name!r}",
+            where=str(registration.origin),
+            expected="one name",
+        )
+    return benchmark
+
+
+def line_of(error: BaseException) -> str:
+    """The last line of a traceback: the kind of error and what it says, without secrets."""
+    told = str(error).strip().split("\n")
+    # What is wrong with a hook is said by pluggy at last, below the names of hook and plugin.
+    said = "; ".join(told) if isinstance(error, pluggy.PluginValidationError) else told[0]
+    line = f"{type(error).__name__}: {said}" if said else type(error).__name__
+    return str(without_key_material(line))

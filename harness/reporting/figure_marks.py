@@ -1,0 +1,302 @@
+"""The marks of a figure on the axes of a drawing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from harness.contracts.report import Bars, Boxes, Figure, Grid, Line, Mark, Points, Rule, Spans
+from harness.reporting.text import clean_text
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+
+ABOVE, BELOW = "#0072b2", "#d55e00"
+"""The deepest colours of a grid, for what is above and below 0."""
+
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#595959")
+"""Told apart by colour-blind people too, after Okabe and Ito.
+
+Further labels get darker ones, then lighter ones."""
+
+REFERENCE = "#777777"
+EMPTY = "#f2f2f2"
+SHAPES = {"circle": "o", "diamond": "D", "square": "s", "triangle": "^"}
+
+DOT = 30.0
+FAINT_DOT = 9.0
+LARGEST_DOT = 700.0
+"""Areas of dots in square points."""
+
+GROUP = 0.8
+"""The share of a name's place that its bars, boxes or spans take."""
+
+MOST_DOTTED = 30
+"""A line of more points is drawn without dots."""
+
+DARK = 0.6
+"""How deep a colour is that dark letters cannot be read on."""
+
+MOST_WRITTEN = 600
+"""In a grid of more places the values are not written."""
+
+MOST_TICKS = 60
+"""Of more names only some stand at the axis."""
+
+RASTER = 20_000
+"""More faint dots than this become an image within the drawing, which else would be huge."""
+
+
+def colours_of(figure: Figure) -> dict[str, str]:
+    """A colour for each label that is no reference, in the order in which they come."""
+    labels = dict.fromkeys(mark.label for mark in figure.marks if not _is_reference(mark))
+    return {label: _colour(number) for number, label in enumerate(labels)}
+
+
+def names_of(figure: Figure, *kinds: type[Bars | Boxes | Spans]) -> list[str]:
+    """The names that the marks of these kinds stand at, each once."""
+    return list(
+        dict.fromkeys(
+            name for mark in figure.marks if isinstance(mark, kinds) for name in mark.names
+        )
+    )
+
+
+def labels_of(figure: Figure, *kinds: type[Bars | Boxes | Spans]) -> list[str]:
+    """The labels of the marks of these kinds, each once: they share the place of a name."""
+    return list(dict.fromkeys(mark.label for mark in figure.marks if isinstance(mark, kinds)))
+
+
+def grid_of(figure: Figure) -> Grid | None:
+    """The grid that a figure is, if it is one."""
+    return next((mark for mark in figure.marks if isinstance(mark, Grid)), None)
+
+
+def legend_of(figure: Figure) -> list[str]:
+    """The labels a legend must explain: none where one says all, or names stand by the dots."""
+    named: dict[str, bool] = {}
+    for mark in figure.marks:
+        if not _is_reference(mark):
+            by_name = isinstance(mark, Points) and set(mark.names) == {mark.label}
+            named[mark.label] = by_name or named.get(mark.label, False)
+    told = [label for label in named if not named[label]]
+    return [label for label in named if label in told] if len(named) > 1 else []
+
+
+def draw_marks(figure: Figure, axes: Axes) -> None:
+    """Draw every mark of the figure, references below all others."""
+    colours = colours_of(figure)
+    largest = largest_size(figure)
+    faint = sum(len(mark.x) for mark in _points(figure) if mark.faint)
+    for mark in figure.marks:
+        colour = colours.get(mark.label, REFERENCE)
+        if isinstance(mark, Points):
+            _draw_points(mark, axes, colour, largest=largest, raster=faint > RASTER)
+        elif isinstance(mark, Line):
+            _draw_line(mark, axes, colour)
+        elif isinstance(mark, Grid):
+            _draw_grid(mark, axes)
+        elif isinstance(mark, Rule):
+            across = axes.axhline if mark.of == "y" else axes.axvline
+            across(mark.at, color=REFERENCE, linewidth=1.0, linestyle=(0, (4, 3)), zorder=1.5)
+        else:
+            kinds = (Spans,) if isinstance(mark, Spans) else (Bars, Boxes)
+            places = _places(mark, names_of(figure, *kinds), labels_of(figure, *kinds))
+            width = GROUP / len(labels_of(figure, *kinds))
+            _draw_named(mark, axes, colour, places=places, width=width)
+    _name_ticks(figure, axes)
+
+
+def handle_of(label: str, figure: Figure) -> Artist:
+    """What stands beside a label in the legend."""
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    colour = colours_of(figure)[label]
+    mark = [each for each in figure.marks if each.label == label][-1]
+    text = clean_text(label)
+    if isinstance(mark, (Bars, Boxes)):
+        return Patch(facecolor=colour, label=text)
+    if isinstance(mark, Points):
+        return Line2D(
+            [], [], color=colour, marker=SHAPES[mark.shape], markersize=math.sqrt(DOT),
+            linestyle="", label=text,
+        )  # fmt: skip
+    return Line2D([], [], color=colour, marker="o", markersize=4, label=text)
+
+
+def largest_size(figure: Figure) -> float:
+    """What the sizes of all dots of a figure are measured by."""
+    return max((size for mark in _points(figure) for size in mark.sizes), default=0.0) or 1.0
+
+
+def area(mark: Points, index: int, largest: float) -> float:
+    """How large a dot is drawn, in square points."""
+    if mark.sizes:
+        return max(LARGEST_DOT * mark.sizes[index] / largest, 2.0)
+    return FAINT_DOT if mark.faint else DOT
+
+
+def _draw_points(mark: Points, axes: Axes, colour: str, *, largest: float, raster: bool) -> None:
+    shape = SHAPES[mark.shape]
+    if mark.faint:
+        axes.plot(
+            mark.x, mark.y, linestyle="", marker=shape, markersize=math.sqrt(FAINT_DOT),
+            color=colour, alpha=0.3, markeredgewidth=0, rasterized=raster, zorder=2,
+        )  # fmt: skip
+        return
+    axes.scatter(
+        mark.x, mark.y, s=[area(mark, index, largest) for index in range(len(mark.x))],
+        marker=shape, color=colour, alpha=0.8 if mark.sizes else 1.0, linewidths=0.8,
+        edgecolors="white", zorder=3,
+    )  # fmt: skip
+
+
+def _draw_line(mark: Line, axes: Axes, colour: str) -> None:
+    if mark.dashed:
+        axes.plot(mark.x, mark.y, color=REFERENCE, linewidth=1.0, linestyle=(0, (4, 3)), zorder=1.5)
+        return
+    dots = "o" if len(mark.x) <= MOST_DOTTED else ""
+    axes.plot(mark.x, mark.y, color=colour, linewidth=1.6, marker=dots, markersize=4, zorder=2.5)
+
+
+def _draw_grid(mark: Grid, axes: Axes) -> None:
+    from matplotlib.colors import to_rgb
+
+    values = [value for row in mark.values for value in row if value is not None]
+    deepest = mark.deepest or max(map(abs, values), default=0.0) or 1.0
+    axes.pcolormesh(
+        _edges(mark.across), _edges(mark.down),
+        [[to_rgb(_shade(value, deepest)) for value in row] for row in mark.values],
+        edgecolors="white", linewidth=1.5,
+    )  # fmt: skip
+    if len(mark.across) * len(mark.down) > MOST_WRITTEN:
+        return
+    for down, row in enumerate(mark.values):
+        for across, value in enumerate(row):
+            if value is not None:
+                axes.text(
+                    across, down, f"{value:z.{mark.digits}f}", ha="center", va="center",
+                    fontsize=8, color="white" if abs(value) > DARK * deepest else "#222222",
+                )  # fmt: skip
+
+
+def _edges(names: Sequence[str]) -> list[float]:
+    """Where the squares of so many names begin and end, each around its number."""
+    return [place - 0.5 for place in range(len(names) + 1)]
+
+
+def _draw_named(
+    mark: Bars | Boxes | Spans, axes: Axes, colour: str, *, places: Sequence[float], width: float
+) -> None:
+    if isinstance(mark, Bars):
+        drawn = axes.bar(places, mark.values, width=width * 0.94, color=colour, zorder=2)
+        if mark.texts:
+            texts = [clean_text(text) for text in mark.texts]
+            axes.bar_label(drawn, texts, padding=2, fontsize=7.5)
+    elif isinstance(mark, Boxes):
+        _draw_boxes(mark, axes, colour, places=places, width=width)
+    else:
+        axes.hlines(places, mark.low, mark.high, color=colour, linewidth=1.8, zorder=2)
+        axes.scatter(mark.value, places, s=DOT, color=colour, zorder=3)
+
+
+def _draw_boxes(
+    mark: Boxes, axes: Axes, colour: str, *, places: Sequence[float], width: float
+) -> None:
+    there = [number for number, values in enumerate(mark.values) if values]
+    for place in (places[number] for number, values in enumerate(mark.values) if not values):
+        axes.text(
+            place, 0.02, "no values", transform=axes.get_xaxis_transform(),
+            rotation=90, ha="center", va="bottom", fontsize=7.5, color=REFERENCE,
+        )  # fmt: skip
+    if not there:
+        return
+    line = {"color": colour, "linewidth": 1.2}
+    axes.boxplot(
+        [mark.values[number] for number in there],
+        positions=[places[number] for number in there],
+        widths=width * 0.75,
+        manage_ticks=False,
+        patch_artist=True,
+        boxprops={"facecolor": mixed(colour, "#ffffff", 0.7), "edgecolor": colour},
+        medianprops={"color": colour, "linewidth": 2.2},
+        whiskerprops=line,
+        capprops=line,
+        flierprops={"marker": "o", "markersize": 2.5, "markerfacecolor": colour,
+                    "markeredgecolor": "none", "alpha": 0.4},
+    )  # fmt: skip
+
+
+def _places(mark: Bars | Boxes | Spans, names: Sequence[str], labels: Sequence[str]) -> list[float]:
+    """Where a mark stands at each of its names, beside the marks of other labels."""
+    step = GROUP / len(labels)
+    aside = (labels.index(mark.label) - (len(labels) - 1) / 2) * step
+    where = {name: number for number, name in enumerate(names)}
+    return [where[name] + aside for name in mark.names]
+
+
+def _name_ticks(figure: Figure, axes: Axes) -> None:
+    if grid := grid_of(figure):
+        axes.set_xticks(*_ticks(grid.across))
+        axes.set_yticks(*_ticks(grid.down))
+        axes.set_xlim(-0.5, len(grid.across) - 0.5)
+        axes.set_ylim(len(grid.down) - 0.5, -0.5)
+        axes.grid(False)
+        axes.tick_params(length=0)
+        _turn_long(grid.across, axes)
+    elif names := names_of(figure, Spans):
+        axes.set_yticks(*_ticks(names))
+        axes.set_ylim(len(names) - 0.4, -0.6)
+        axes.grid(False, axis="y")
+        axes.tick_params(axis="y", length=0)
+    elif names := names_of(figure, Bars, Boxes):
+        axes.set_xticks(*_ticks(names))
+        axes.set_xlim(-0.6, len(names) - 0.4)
+        axes.grid(False, axis="x")
+        axes.tick_params(axis="x", length=0)
+        _turn_long(names, axes)
+
+
+def _turn_long(names: Sequence[str], axes: Axes) -> None:
+    """Slant the names at the x axis where they would run into one another."""
+    inches = axes.get_figure().get_figwidth() / len(names)  # type: ignore[union-attr]
+    if max(map(len, names)) * 0.08 > inches:
+        for tick in axes.get_xticklabels():
+            tick.set(rotation=35, ha="right", rotation_mode="anchor")
+
+
+def _ticks(names: Sequence[str]) -> tuple[list[int], list[str]]:
+    step = math.ceil(len(names) / MOST_TICKS)
+    shown = list(range(0, len(names), step))
+    return shown, [clean_text(names[number]) for number in shown]
+
+
+def _points(figure: Figure) -> Iterable[Points]:
+    return (mark for mark in figure.marks if isinstance(mark, Points))
+
+
+def _is_reference(mark: Mark) -> bool:
+    return isinstance(mark, Rule) or (isinstance(mark, Line) and mark.dashed)
+
+
+def _colour(number: int) -> str:
+    rounds, place = divmod(number, len(COLOURS))
+    if not rounds:
+        return COLOURS[place]
+    return mixed(COLOURS[place], "#000000" if rounds % 2 else "#ffffff", 0.5)
+
+
+def _shade(value: float | None, deepest: float) -> str:
+    """The colour of a place in a grid."""
+    if value is None:
+        return EMPTY
+    return mixed("#ffffff", ABOVE if value > 0 else BELOW, min(abs(value) / deepest, 1.0))
+
+
+def mixed(colour: str, other: str, share: float) -> str:
+    """A colour with a share of another in it."""
+    pairs = [(int(colour[at : at + 2], 16), int(other[at : at + 2], 16)) for at in (1, 3, 5)]
+    return "#" + "".join(f"{round(one + (two - one) * share):02x}" for one, two in pairs)

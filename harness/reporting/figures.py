@@ -1,0 +1,203 @@
+"""Figures of reports drawn with matplotlib, which is imported where it is used.
+
+The same figure gives the same bytes: no date, no random id, and text stays text in SVG.
+"""
+
+from __future__ import annotations
+
+import io
+import textwrap
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
+
+from harness.base.errors import INSTALL_ANALYSIS, UsageError
+from harness.contracts.report import Bars, Boxes, Figure, Spans
+from harness.reporting.figure_labels import write_captions
+from harness.reporting.figure_marks import (
+    draw_marks,
+    grid_of,
+    handle_of,
+    labels_of,
+    legend_of,
+    names_of,
+)
+from harness.reporting.text import clean_text
+from harness.runs.atomic_files import atomic_write
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Drawing
+
+METADATA: dict[str, dict[str, None]] = {
+    "svg": {"Date": None, "Creator": None},
+    "png": {"Software": None},
+    "pdf": {"Creator": None, "Producer": None, "CreationDate": None},
+}
+"""What each format would say of the moment and the maker, left out."""
+
+STYLE: dict[Any, Any] = {
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial", "Helvetica"],
+    "font.size": 9.0,
+    "text.color": "#222222",
+    "text.parse_math": False,
+    "axes.titlesize": 11.0,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.titlepad": 10.0,
+    "axes.labelcolor": "#222222",
+    "axes.edgecolor": "#888888",
+    "axes.linewidth": 0.8,
+    "axes.axisbelow": True,
+    "axes.grid": True,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.unicode_minus": True,
+    "grid.color": "#e6e6e6",
+    "grid.linewidth": 0.7,
+    "xtick.color": "#888888",
+    "xtick.labelcolor": "#222222",
+    "ytick.color": "#888888",
+    "ytick.labelcolor": "#222222",
+    "legend.frameon": False,
+    "savefig.dpi": 160.0,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "harness",
+    "pdf.fonttype": 42,
+}
+
+CHARACTERS_AN_INCH = 15
+"""How many of a note's small letters go into an inch."""
+
+LAYOUTS = 3
+"""How often the layout is worked out: axes with a fixed aspect move their labels each time."""
+
+
+def check_drawable(path: Path) -> None:
+    """Raise what would keep figures from being drawn into such a file."""
+    if path.suffix.lower().removeprefix(".") not in METADATA:
+        raise UsageError(
+            "figures cannot be drawn into such a file",
+            found=str(path),
+            expected=f"a name that ends in {', '.join(f'.{kind}' for kind in METADATA)}",
+        )
+    if not path.parent.is_dir():
+        raise UsageError(
+            "there is no such folder",
+            found=str(path.parent),
+            expected="a folder that is there, for the figures",
+            hint="make the folder, or choose another with --plot",
+        )
+    try:
+        import matplotlib  # noqa: F401 - only whether it is there
+    except ImportError as error:
+        raise UsageError(
+            "drawing figures needs matplotlib",
+            found=str(error),
+            hint=INSTALL_ANALYSIS,
+        ) from error
+
+
+def write_figures(figures: Sequence[Figure], path: Path) -> list[Path]:
+    """Draw the first figure into the file, each further one beside it: FILE-2, FILE-3, …"""
+    check_drawable(path)
+    written = []
+    for number, figure in enumerate(figures, 1):
+        place = path if number == 1 else path.with_stem(f"{path.stem}-{number}")
+        data = drawn(figure, path.suffix.lower().removeprefix("."))
+        atomic_write(place, data, option="--plot")
+        written.append(place)
+    return written
+
+
+def drawn(figure: Figure, kind: str = "svg") -> bytes:
+    """The figure as a file of a kind: svg, png or pdf."""
+    from matplotlib import rc_context
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure as Drawing
+
+    with rc_context(STYLE), warnings.catch_warnings():
+        # Names in scripts that the font lacks are text in the file, for the reader's fonts.
+        warnings.filterwarnings("ignore", message="Glyph .* missing")
+        drawing = Drawing(figsize=_size(figure), layout="constrained")
+        canvas: Any = FigureCanvasAgg(drawing)
+        axes = drawing.add_subplot()
+        _set_axes(figure, axes)
+        draw_marks(figure, axes)
+        _set_limits(figure, axes)
+        _add_around(figure, drawing)
+        for _ in range(LAYOUTS):
+            drawing.draw_without_rendering()
+        drawing.set_layout_engine("none")
+        write_captions(figure, axes, canvas.get_renderer())
+        file = io.BytesIO()
+        drawing.savefig(file, format=kind, metadata=METADATA[kind])
+    return file.getvalue()
+
+
+def _set_axes(figure: Figure, axes: Axes) -> None:
+    axes.set_title(clean_text(figure.title))
+    axes.set_xlabel(clean_text(figure.x.label))
+    axes.set_ylabel(clean_text(figure.y.label))
+    if figure.x.log:
+        axes.set_xscale("log")
+        axes.xaxis.set_major_formatter(_plain_number)
+    if figure.y.log:
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter(_plain_number)
+    for axis, drawn_axis in ((figure.x, axes.xaxis), (figure.y, axes.yaxis)):
+        if axis.ticks:
+            drawn_axis.set_ticks(axis.ticks, [_plain_number(tick, 0) for tick in axis.ticks])
+    if _is_square(figure):
+        axes.set_aspect("equal", adjustable="box")
+
+
+def _plain_number(value: float, _: float) -> str:
+    return f"{value:,.6g}"
+
+
+def _set_limits(figure: Figure, axes: Axes) -> None:
+    """The ends that the figure gives, but not those of an axis of names."""
+    if grid_of(figure):
+        return
+    if not names_of(figure, Bars, Boxes):
+        axes.set_xlim(figure.x.low, figure.x.high)
+    if not names_of(figure, Spans):
+        axes.set_ylim(figure.y.low, figure.y.high)
+
+
+def _add_around(figure: Figure, drawing: Drawing) -> None:
+    if labels := legend_of(figure):
+        handles = [handle_of(label, figure) for label in labels]
+        drawing.legend(handles=handles, loc="outside right upper", fontsize=8)
+    if figure.note:
+        width = int(drawing.get_figwidth() * CHARACTERS_AN_INCH)
+        note = "\n".join(textwrap.wrap(clean_text(figure.note), width))
+        drawing.supxlabel(note, x=0.01, ha="left", fontsize=8, color="#666666")
+
+
+def _size(figure: Figure) -> tuple[float, float]:
+    """Width and height in inches: as many names as there are want room."""
+    legend = max((len(label) for label in legend_of(figure)), default=-5) * 0.07 + 0.35
+    if grid := grid_of(figure):
+        beside = max(map(len, grid.down), default=0) * 0.07
+        across, down = 1.2 + 0.6 * len(grid.across), 1.2 + 0.4 * len(grid.down)
+        return min(max(across + beside, 4.0), 14.0), min(max(down, 2.5), 30.0)
+    if rows := names_of(figure, Spans):
+        beside = max(map(len, rows)) * 0.07
+        each = 0.2 + 0.1 * len(labels_of(figure, Spans))
+        return 4.8 + beside + legend, min(max(1.5 + each * len(rows), 2.5), 30.0)
+    if columns := names_of(figure, Bars, Boxes):
+        each = 0.25 + 0.2 * len(labels_of(figure, Bars, Boxes))
+        return min(max(1.2 + each * len(columns), 5.0), 14.0) + legend, 4.2
+    return (5.2 + legend, 5.4) if _is_square(figure) else (6.6 + legend, 4.4)
+
+
+def _is_square(figure: Figure) -> bool:
+    """Whether both axes have the same ends, so that what is equal lies on the diagonal."""
+    x, y = figure.x, figure.y
+    return x.low is not None and x.high is not None and x == replace(y, label=x.label)

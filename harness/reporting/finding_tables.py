@@ -1,0 +1,62 @@
+"""What was found, for a terminal. Imports rich at the top: import this where it is used."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.text import Text
+
+from harness.contracts.finding import Finding
+from harness.reporting.tables import result_console
+from harness.reporting.text import clean_text
+
+MARKS = {"good": "✓", "doubtful": "!", "bad": "✗"}
+PLAIN_MARKS = {"good": "ok", "doubtful": "!", "bad": "x"}
+"""Where the encoding has no others."""
+BETWEEN = "  "
+NARROWEST = 30
+"""What is said has this much room, even on a terminal that has not."""
+COLOURS = {"good": "green", "doubtful": "yellow", "bad": "bold red"}
+
+
+def print_findings(findings: Sequence[Finding], console: Console | None = None) -> None:
+    """Print a line a finding with what to do below it, and in the last line what they come to."""
+    console = console or result_console()
+    marks = marks_for(console.encoding)
+    widest = max((cell_len(one.about) for one in findings), default=0)
+    margin = max(map(len, marks.values())) + widest + 2 * len(BETWEEN)
+    room = max(console.width - margin, NARROWEST)
+    for one in findings:
+        mark = marks[one.state]
+        start = Text(mark, style=COLOURS[one.state]).append(f"{BETWEEN}{clean_text(one.about)}")
+        start.append(" " * (margin - start.cell_len))
+        said = Text(clean_text(one.says)).wrap(console, room)
+        if one.to_do:
+            said.extend(Text(f"to do: {clean_text(one.to_do)}", style="dim").wrap(console, room))
+        for line in said:
+            line.rstrip()
+            console.print(start + line, soft_wrap=True)
+            start = Text(" " * margin)
+    console.print(Text(summed_up(findings)))
+
+
+def summed_up(findings: Sequence[Finding]) -> str:
+    """How many findings are bad and doubtful, in words."""
+    states = [one.state for one in findings]
+    bad, doubtful = states.count("bad"), states.count("doubtful")
+    parts = [
+        *([f"{bad} in the way of a run"] if bad else ["nothing is in the way of a run"]),
+        *([f"{doubtful} to look at"] if doubtful else []),
+    ]
+    return "; ".join(parts)
+
+
+def marks_for(encoding: str) -> dict[str, str]:
+    """The marks that an encoding can write."""
+    try:
+        "".join(MARKS.values()).encode(encoding)
+    except UnicodeEncodeError:
+        return PLAIN_MARKS
+    return MARKS

@@ -1,0 +1,103 @@
+"""What a run would ask, on a terminal. Imports rich: import this where it is used."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.rule import Rule
+from rich.table import Table
+from rich.text import Text
+
+from harness.pipeline.forecast import (
+    ExpectedCost,
+    Forecast,
+    RoleForecast,
+    StageForecast,
+    all_together,
+)
+from harness.reporting.money import UNKNOWN, money
+from harness.reporting.tables import plain_table, result_console
+from harness.reporting.text import clean_text, count
+from harness.tasks.repeats import task_and_repeat
+
+NOT_REACHED = "no prompt: no item of the rehearsal came this far"
+
+
+def print_forecast(forecast: Forecast, console: Console | None = None) -> None:
+    """Print the first prompt of every stage and role, then the calls to expect."""
+    console = console or result_console()
+    for stage in forecast.stages:
+        for role in stage.roles if task_and_repeat(stage.task)[1] == 1 else ():
+            _print_prompt(stage, role, console)
+    console.print(Rule("calls to expect; no model was asked", style="dim"))
+    console.print(call_table(forecast))
+    for line in cost_lines(forecast):
+        console.print(Text(line))
+    console.print(Text("worked out from:"))
+    for assumption in forecast.assumptions:
+        console.print(Padding(Text(assumption), (0, 0, 0, 2), expand=False))
+
+
+def call_table(forecast: Forecast) -> Table:
+    """A row for every stage and role: items, calls with their bounds, tokens."""
+    numbers = ["items", "calls", "bounds", "tokens in", "out, at most"]
+    priced = forecast.currency is not None
+    if priced:
+        numbers += ["cost, at most", "cost bounds"]
+    table = plain_table("task, stage, role", numbers=numbers)
+    for stage in forecast.stages:
+        items = f"{stage.items:,}" if stage.exact else f"~{stage.items:,}"
+        name = clean_text(f"{stage.task}, {stage.stage}")
+        if not stage.roles:
+            free = ("0", "0") if priced else ()
+            table.add_row(Text(f"{name}, by rule"), items, "0", "0", "0", "0", *free)
+        for role in stage.roles:
+            table.add_row(
+                Text(f"{name}, {clean_text(role.role)}"),
+                items,
+                f"~{role.calls:,}",
+                f"{stage.least_calls:,} to {stage.most_calls:,}",
+                f"~{count(role.prompt_tokens)}",
+                count(role.most_completion_tokens),
+                *(cost_cells(role.cost) if priced else ()),
+            )
+    return table
+
+
+def cost_cells(cost: ExpectedCost | None) -> tuple[str, str]:
+    """What is expected and its bounds, or that nothing is known."""
+    if cost is None:
+        return UNKNOWN, UNKNOWN
+    return money(cost.at_most), f"{money(cost.least)} to {money(cost.most)}"
+
+
+def cost_lines(forecast: Forecast) -> list[str]:
+    """What everything would cost together, as far as it is known, and what it may not."""
+    if forecast.currency is None:
+        return []
+    roles = [role for stage in forecast.stages for role in stage.roles]
+    known = [role.cost for role in roles if role.cost is not None]
+    unknown = len(roles) - len(known)
+    total, currency = all_together(known), clean_text(forecast.currency)
+    told = "nothing is known of what it costs"
+    if known or not unknown:
+        told = f"all together at most {money(total.at_most)} {currency} for the calls expected, "
+        told += f"between {money(total.least)} and {money(total.most)} {currency} by the bounds"
+    if unknown:
+        told += f"; without the {unknown} marked as unknown" if known else ""
+    lines = [told]
+    limit = forecast.max_cost
+    if limit is not None:
+        enough = "is" if total.at_most <= limit and not unknown else "may not be"
+        lines.append(f"--max_cost {limit:g} {enough} enough for the calls expected")
+    return lines
+
+
+def _print_prompt(stage: StageForecast, role: RoleForecast, console: Console) -> None:
+    title = f"{stage.task}, {stage.stage}: {role.role} ({role.label})"
+    console.print(Rule(Text(clean_text(title)), style="dim"))
+    if not role.first_prompt:
+        console.print(Text(NOT_REACHED, style="yellow"))
+    for message in role.first_prompt:
+        console.print(Text(f"[{message.role}]", style="bold"))
+        console.print(Text(clean_text(message.content, lines=True)))

@@ -1,0 +1,156 @@
+"""Reports as tables on a terminal. Imports rich at the top: import this where it is used."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from rich.cells import cell_len
+from rich.console import Console, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from harness.contracts.report import Cell, Report, Sheet
+from harness.reporting.tables import plain_table, result_console
+from harness.reporting.text import ROUNDING, clean_text
+
+MISSING = "—"
+
+LONG_WORD = 40
+"""Words up to this length are kept whole where the console is wide enough for one at all."""
+
+BETWEEN = 2
+"""Blanks between two columns of `plain_table`."""
+
+
+class Span(NamedTuple):
+    """The least width of a column in which its words stay whole, and that of all of it."""
+
+    least: int
+    whole: int
+
+
+def print_report(report: Report, console: Console | None = None) -> None:
+    """Print what must be known first, then each sheet with its notes."""
+    console = console or result_console()
+    for note in report.notes:
+        console.print(Text(clean_text(note)))
+    for number, sheet in enumerate(report.sheets):
+        if number or report.notes:
+            console.print()
+        for part in sheet_parts(sheet, console):
+            console.print(part)
+
+
+def sheet_parts(sheet: Sheet, console: Console) -> list[RenderableType]:
+    """A sheet's title, table and notes; one too wide for the console is cut into several tables.
+
+    Each of these repeats the columns that name the rows.
+    """
+    parts: list[RenderableType] = [Text(clean_text(sheet.title), style="bold")]
+    spans = [_span(sheet, column) for column in range(len(sheet.columns))]
+    for number, columns in enumerate(_blocks(sheet, spans, console.width)):
+        parts += [Text()] if number else []
+        numbers = [_has_numbers(sheet, column) for column in columns]
+        widths = _cut([spans[column] for column in columns], numbers, console.width)
+        parts.append(_table(sheet, columns, widths))
+    if not sheet.rows:
+        parts.append(Padding(Text("no rows", style="dim"), (0, 0, 0, 2), expand=False))
+    for note in sheet.notes:
+        parts.append(Padding(Text(clean_text(note), style="dim"), (0, 0, 0, 2), expand=False))
+    return parts
+
+
+def shown_cell(cell: Cell, digits: int) -> str:
+    """A cell as people read it; what is smaller than its digits can tell is not shown as zero."""
+    if cell is None:
+        return MISSING
+    if isinstance(cell, str):
+        return clean_text(cell)
+    if isinstance(cell, int):
+        return f"{cell:,}"
+    text = f"{cell:z,.{digits}f}"
+    if abs(cell) >= ROUNDING and float(text.replace(",", "")) == 0:
+        least = f"{10.0**-digits:.{digits}f}"
+        return f"<{least}" if cell > 0 else f">-{least}"
+    return text
+
+
+def _blocks(sheet: Sheet, spans: Sequence[Span], room: int) -> list[list[int]]:
+    """The columns of each table, so that every table has room where it can."""
+    keys = _keys(sheet)
+    blocks: list[list[int]] = []
+    for column in range(len(keys), len(sheet.columns)):
+        longer = [*blocks[-1], column] if blocks else []
+        if longer and _total([spans[each].least for each in longer]) <= room:
+            blocks[-1] = longer
+        else:
+            blocks.append([*keys, column])
+    return blocks or [keys]
+
+
+def _keys(sheet: Sheet) -> list[int]:
+    """The columns at the left that name the rows: texts before the first number, or the first."""
+    numbers = [column for column in range(len(sheet.columns)) if _has_numbers(sheet, column)]
+    return list(range(max(numbers[0], 1) if numbers else 1))
+
+
+def _cut(spans: Sequence[Span], numbers: Sequence[bool], room: int) -> list[int]:
+    """How wide each column is: whole where there is room, else the widest give first.
+
+    Before these the heads of all `numbers` are broken at every blank, so that they look alike.
+    Words are cut only where there is no room for them.
+    """
+    widths = [min(span.whole, room) for span in spans]
+    if _total(widths) > room:
+        widths = [
+            min(span.least, room) if number else width
+            for span, width, number in zip(spans, widths, numbers, strict=True)
+        ]
+    kept = [span.least for span in spans]
+    floor = kept if _total(kept) <= room else [1] * len(spans)
+    while _total(widths) > room and widths != floor:
+        wide = [column for column in range(len(spans)) if widths[column] > floor[column]]
+        widths[max(wide, key=widths.__getitem__)] -= 1
+    return widths
+
+
+def _total(widths: Sequence[int]) -> int:
+    return sum(widths) + BETWEEN * (len(widths) - 1)
+
+
+def _span(sheet: Sheet, column: int) -> Span:
+    digits = _digits(sheet, column)
+    texts = [clean_text(sheet.columns[column])]
+    texts += [shown_cell(row[column], digits) for row in sheet.rows]
+    words = (cell_len(word) for text in texts for word in text.split())
+    return Span(
+        least=min(max(words, default=1), LONG_WORD),
+        whole=max(map(cell_len, texts), default=1),
+    )
+
+
+def _table(sheet: Sheet, columns: Sequence[int], widths: Sequence[int]) -> Table:
+    table = plain_table(clean_text(sheet.columns[columns[0]]), numbers=())
+    for column in columns[1:]:
+        table.add_column(Text(clean_text(sheet.columns[column])), overflow="fold")
+    for column, made, width in zip(columns, table.columns, widths, strict=True):
+        made.justify = "right" if _has_numbers(sheet, column) else "left"
+        made.width = width
+    for row in sheet.rows:
+        cells = [shown_cell(row[column], _digits(sheet, column)) for column in columns]
+        table.add_row(*map(Text, cells))
+    return table
+
+
+def _has_numbers(sheet: Sheet, column: int) -> bool:
+    """Whether a column is of numbers: it has one, or nothing else that could be there."""
+    cells = [row[column] for row in sheet.rows]
+    return any(isinstance(cell, (int, float)) for cell in cells) or (
+        bool(cells) and column > 0 and all(cell is None for cell in cells)
+    )
+
+
+def _digits(sheet: Sheet, column: int) -> int:
+    return sheet.digits if isinstance(sheet.digits, int) else sheet.digits[column]

@@ -1,0 +1,96 @@
+"""The runs in a folder as lines of text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from harness.reporting.text import clean_text, number
+from harness.scoring.run_list import ListedRun, ListedTask, Listing
+
+MOST_TASKS = 10
+"""So many tasks of a run are told one by one."""
+
+
+def listing_lines(listing: Listing) -> Iterator[str]:
+    """Each run with its tasks, then the folders that are no runs."""
+    many = len(listing.runs)
+    place = clean_text(listing.folder)
+    if many:
+        first = "1 run" if many == 1 else f"{many:,} runs, newest first"
+        yield f"{first}; `harness show RUN` tells all of one"
+    else:
+        yield f"no runs in {place}"
+    for run in listing.runs:
+        yield ""
+        yield from _run(run)
+    if listing.damaged or listing.others:
+        yield ""
+    for one in listing.damaged:
+        yield clean_text(f"cannot be read: {one.because}", lines=True)
+    for one in listing.others:
+        yield clean_text(f"no run: {one.folder}: {one.because}")
+
+
+def _run(run: ListedRun) -> Iterator[str]:
+    began = run.begun.replace("T", " ").replace("Z", " UTC") if run.begun else "at an unknown time"
+    about = [began, run.model, *([] if run.limit is None else [f"limit {run.limit}"]), _status(run)]
+    yield clean_text(run.folder)
+    yield clean_text(f"  {', '.join(about)}")
+    if run.problem:
+        yield clean_text(f"  {run.problem.splitlines()[0]}")
+    shown = run.tasks if len(run.tasks) <= MOST_TASKS else run.tasks[: MOST_TASKS - 1]
+    width = max((len(clean_text(task.task)) for task in shown), default=0)
+    for task in shown:
+        yield f"  {clean_text(task.task).ljust(width)}  {_found(task)}"
+    if rest := run.tasks[len(shown) :]:
+        scored = sum(task.scored for task in rest)
+        yield f"  and {len(rest):,} tasks more, {scored:,} of them finished"
+
+
+def _status(run: ListedRun) -> str:
+    if run.status == "running":
+        working = {True: "at work", False: "killed", None: "at work or killed"}[run.at_work]
+    else:
+        working = run.status.replace("_", " ")
+    finished = sum(task.scored for task in run.tasks)
+    if run.status == "done" and finished == len(run.tasks):
+        return working
+    return f"{working}, {finished:,} of {len(run.tasks):,} tasks finished"
+
+
+def _found(task: ListedTask) -> str:
+    """The main metric of a finished task, or how far the task is."""
+    if task.stages_done < task.stages:
+        return f"not finished: {task.stages_done:,} of {task.stages:,} stages done"
+    if task.problem is not None:
+        return clean_text(task.problem.splitlines()[0])
+    if not task.scored:
+        return "not scored: `harness score` does"
+    if task.metric is None:
+        return "no metric"
+    arrow = "" if task.higher_is_better else " ↓"
+    told = f"{clean_text(task.metric)}{arrow} {number(task.value)}"
+    lost = f", {task.missing:,} fell out" if task.missing else ""
+    if task.repeats > 1:
+        return f"{told}, mean of {task.repeats:,} repeats{lost}"
+    spread = f" ({number(task.interval[0])} to {number(task.interval[1])})" if task.interval else ""
+    return f"{told}{spread}, n {task.n:,}{lost}"
+
+
+def rate_limited(sessions: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """A line for each model whose server asked for fewer requests, from each session's `limits`."""
+    slowed: dict[str, list[Mapping[str, Any]]] = {}
+    for limits in sessions:
+        for model, limiter in limits.items():
+            if limiter.get("cuts"):
+                slowed.setdefault(model, []).append(limiter)
+    for model, limiters in slowed.items():
+        times = sum(one["cuts"] for one in limiters)
+        often = "once" if times == 1 else f"{times:,} times"
+        lowest = min(one["lowest"] for one in limiters)
+        ceiling = max(one["ceiling"] for one in limiters)
+        yield clean_text(
+            f"{model}: slowed by rate limits (HTTP 429) {often}, "
+            f"to {lowest:,} in flight at the least, of {ceiling:,}"
+        )

@@ -1,1 +1,0 @@
-"""What is kept of a run: its folder, manifest, journals, scores and summaries."""

@@ -1,0 +1,214 @@
+"""The journal of one stage: records appended as lines, read back as a stream.
+
+A record's `stage` is the key of its stage, not its name: lines written under another key stay in
+the file and are passed over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import math
+import os
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import msgspec
+
+from harness.base.errors import StorageError
+from harness.contracts.records import JournalLine
+from harness.runs.atomic_files import storage_error, sync_folder
+from harness.runs.journal_index import JournalRecords, OutcomeHead, OutcomeTag, cut_torn_tail, scan
+
+__all__ = ["JournalRecords", "JournalWriter", "recorded"]
+
+_ROWS = 256
+_BYTES = 1 << 16
+"""Few enough to be in the processor's cache still when they are written, which halves the cost."""
+_SECONDS = 0.1
+
+
+class JournalWriter:
+    """Appends records to a journal; lines reach the file in batches, at the latest after 0.1 s.
+
+    Opening cuts off what a crash left unfinished. Once a write has failed every later call raises
+    that StorageError, also when it failed between two calls.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._buffer = bytearray()
+        self._rows = 0
+        self._encoder = msgspec.json.Encoder()
+        self._timer: asyncio.TimerHandle | None = None
+        self._broken: StorageError | None = None
+        self._descriptor: int | None = None
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
+            self.cut = cut_torn_tail(self._descriptor)
+            self._end = os.fstat(self._descriptor).st_size
+        except OSError as error:
+            self._release()
+            raise storage_error(path, error) from error
+
+    def append(self, record: JournalLine[Any, Any]) -> None:
+        """Take one record; ValueError where it holds what no line can hold, and nothing is written.
+
+        JSON has no NaN and no infinity, and the codec writes null for them. So only an outcome with
+        a null in it needs the slow look at every number, and most have none. Items came out of JSON
+        once already; of a call only its logprobs are numbers that somebody else made.
+        """
+        self._check()
+        start = len(self._buffer)
+        try:
+            self._encoder.encode_into(record, self._buffer, -1)
+            made = record.outcome, [call.logprobs for call in record.calls if call.logprobs]
+            if b"null" in self._encoder.encode(made) and holds_non_finite(made):
+                raise ValueError("a number in it is NaN or infinite")
+        except (TypeError, ValueError, OverflowError, RecursionError) as error:
+            del self._buffer[start:]
+            raise ValueError(f"record {record.id!r} cannot be written: {error}") from error
+        self._buffer += b"\n"
+        self._appended()
+
+    def drop(self, stage_key: str, keys: Iterable[bytes]) -> None:
+        """Take back the records of keys that no item of the stage has any more.
+
+        A stage that is taken up again after its upstreams changed may find lines of items that
+        are gone; they share its key, so only a line of their own tells readers.
+        """
+        for key in keys:
+            self._check()
+            line = {"key": key.hex(), "stage": stage_key, "dropped": True}
+            self._encoder.encode_into(line, self._buffer, -1)
+            self._buffer += b"\n"
+            self._appended()
+
+    def flush(self) -> None:
+        """Hand every line so far to the operating system, where a killed process cannot lose it."""
+        self._stop_timer()
+        self._check()
+        self._write()
+        self._check()
+
+    def close(self) -> None:
+        """Write what is left and have the disk keep it; closing twice does nothing."""
+        if self._descriptor is None:
+            return
+        self._stop_timer()
+        try:
+            if self._broken is None:
+                self._write()
+            if self._broken is None:
+                os.fsync(self._descriptor)
+                sync_folder(self.path.parent)
+        except OSError as error:
+            self._broken = storage_error(self.path, error)
+        finally:
+            self._release()
+        if self._broken is not None:
+            raise self._broken
+
+    def __enter__(self) -> JournalWriter:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _appended(self) -> None:
+        self._rows += 1
+        if self._rows >= _ROWS or len(self._buffer) >= _BYTES:
+            self.flush()
+        elif self._timer is None:
+            self._start_timer()
+
+    def _check(self) -> None:
+        if self._broken is not None:
+            raise self._broken
+        if self._descriptor is None:
+            raise StorageError(
+                "the journal is closed",
+                where=str(self.path),
+                expected="records before `close`, or a new JournalWriter",
+            )
+
+    def _start_timer(self) -> None:
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            return
+        self._timer = loop.call_later(_SECONDS, self._on_timer)
+
+    def _on_timer(self) -> None:
+        self._timer = None
+        self._write()
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _write(self) -> None:
+        """Write the buffer whole; a failure is kept for the next caller, its half line removed."""
+        if not self._buffer or self._descriptor is None or self._broken is not None:
+            return
+        try:
+            with memoryview(self._buffer) as view:
+                written = 0
+                while written < len(view):
+                    written += os.write(self._descriptor, view[written:])
+            self._end += written
+        except OSError as error:
+            self._broken = storage_error(self.path, error)
+            # Whoever opens the journal next cuts a half line off too; this only spares it that.
+            with suppress(OSError):
+                os.ftruncate(self._descriptor, self._end)
+        self._buffer.clear()
+        self._rows = 0
+
+    def _release(self) -> None:
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+
+def recorded(path: Path, stage_key: str) -> dict[bytes, OutcomeTag | None]:
+    """Every key that has a current record in a stage's journal: its failure, None for a value."""
+    found: dict[bytes, OutcomeTag | None] = {}
+    for _, _, head in scan(path, OutcomeHead):
+        if head.stage != stage_key:
+            continue
+        key = bytes.fromhex(head.key)
+        if head.dropped:
+            found.pop(key, None)
+        else:
+            failed = head.outcome is not None and head.outcome.type != "done"
+            found[key] = head.outcome if failed else None
+    return found
+
+
+def holds_non_finite(value: Any) -> bool:
+    """Whether a NaN or an infinity stands anywhere in a value."""
+    if isinstance(value, float):
+        return not math.isfinite(value)
+    if value is None or isinstance(value, (str, bytes, int)):
+        return False
+    if isinstance(value, msgspec.Struct):
+        return any(holds_non_finite(getattr(value, name)) for name in value.__struct_fields__)
+    if isinstance(value, Mapping):
+        return any(holds_non_finite(key) or holds_non_finite(held) for key, held in value.items())
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return any(holds_non_finite(member) for member in value)
+    if dataclasses.is_dataclass(value):
+        fields = dataclasses.fields(value)
+        return any(holds_non_finite(getattr(value, each.name)) for each in fields)
+    return False

@@ -1,0 +1,317 @@
+"""The records of one stage as its journal holds them: an index of offsets, lines read on demand."""
+
+from __future__ import annotations
+
+import os
+from array import array
+from collections.abc import Callable, Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args
+
+import msgspec
+
+from harness.base.errors import DataError
+from harness.base.hashing import stable_int
+from harness.contracts.records import Done, Record, record_type
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_CHUNK = 1 << 16
+_ITEM = b',"item":'
+"""Stands behind a line's head and nowhere before, as quotes within strings are escaped."""
+
+
+class Head(msgspec.Struct, frozen=True, gc=False):
+    """What a reader must know of a line. `dropped` lines take back an earlier line's record."""
+
+    key: str
+    stage: str
+    user: str = ""
+    id: str = ""
+    dropped: bool = False
+
+
+class OutcomeTag(msgspec.Struct, frozen=True, gc=False):
+    """The kind of an outcome, and the cause where it is a failure."""
+
+    type: str
+    cause: str = ""
+
+
+class OutcomeHead(msgspec.Struct, frozen=True, gc=False):
+    """The head of a line with the kind of its outcome; none where the line drops a record."""
+
+    key: str
+    stage: str
+    dropped: bool = False
+    outcome: OutcomeTag | None = None
+
+
+HeadT = TypeVar("HeadT", Head, OutcomeHead)
+
+
+def scan(path: Path, head: type[HeadT]) -> Iterator[tuple[int, int, HeadT]]:
+    """Offset, length and head of every whole line of a journal; nothing where there is no file.
+
+    A torn end is passed over: its record was never finished. A damaged line with others after it
+    means that something was lost, and is an error. Of such a line only as much is looked at as the
+    head needs: what `Head` leaves out is told to be damaged by whoever reads it.
+    """
+    decode = msgspec.json.Decoder(head).decode
+    try:
+        file = path.open("rb", buffering=1 << 20)
+    except FileNotFoundError:
+        return
+    with file:
+        end = _after_last_newline(file.fileno(), os.fstat(file.fileno()).st_size)
+        offset = 0
+        number = 0
+        while offset < end:
+            line = file.readline()
+            number += 1
+            whole = head is not Head or offset + len(line) >= end
+            try:
+                found = decode(line if whole else _start(line))
+            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                if offset + len(line) >= end:
+                    return
+                raise damaged(path, number, error) from error
+            yield offset, len(line), found
+            offset += len(line)
+
+
+def _start(line: bytes) -> bytes:
+    """A line without its item and what follows, which may be long; the whole of one without any."""
+    end = line.find(_ITEM)
+    return line if end < 0 else line[:end] + b"}"
+
+
+def damaged(path: Path, number: int, error: Exception) -> DataError:
+    """The error for a line of a journal that cannot be read."""
+    return DataError(
+        "damaged record",
+        where=f"{path}:{number}",
+        found=str(error),
+        expected="one whole JSON record a line",
+        hint="delete the line and give the run's command again: its item is asked anew",
+    )
+
+
+def line_number(path: Path, offset: int) -> int:
+    """The number, from 1, of the line that begins at `offset`."""
+    number = 1
+    with path.open("rb") as file:
+        while offset > 0:
+            chunk = file.read(min(_CHUNK, offset))
+            if not chunk:
+                break
+            number += chunk.count(b"\n")
+            offset -= len(chunk)
+    return number
+
+
+def cut_torn_tail(descriptor: int) -> int:
+    """Cut off the end of a journal that a crash left unfinished; the number of bytes cut.
+
+    That is whatever follows the last newline, and a last line that is no record.
+    """
+    size = os.fstat(descriptor).st_size
+    end = _after_last_newline(descriptor, size)
+    if end > 0:
+        start = _after_last_newline(descriptor, end - 1)
+        try:
+            msgspec.json.decode(os.pread(descriptor, end - start, start), type=Head)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            end = start
+    if end < size:
+        os.ftruncate(descriptor, end)
+    return size - end
+
+
+def _after_last_newline(descriptor: int, end: int) -> int:
+    """The offset after the last newline before `end`; 0 where there is none."""
+    while end > 0:
+        start = max(0, end - _CHUNK)
+        found = os.pread(descriptor, end - start, start).rfind(b"\n")
+        if found >= 0:
+            return start + found + 1
+        end = start
+    return 0
+
+
+ItemT = TypeVar("ItemT")
+ValueT = TypeVar("ValueT")
+
+_LARGE = 4096
+"""Users with more records than this have their lines put in order before they are decoded."""
+
+
+class JournalIndex:
+    """Where the current record of each key stands, users together in the order of their hash.
+
+    `wanted` keeps only the lines whose head it accepts. Small: 12 bytes a record and 8 a user,
+    and about 40 bytes a record while it is made.
+    """
+
+    def __init__(
+        self, path: Path, stage_key: str, *, wanted: Callable[[Head], bool] | None = None
+    ) -> None:
+        import numpy as np
+
+        self.path = path
+        keys, users, places, sizes = array("q"), array("Q"), array("q"), array("I")
+        user, user_hash = None, 0
+        for offset, size, head in scan(path, Head):
+            if head.stage != stage_key or not (head.dropped or wanted is None or wanted(head)):
+                continue
+            if head.user != user:
+                user, user_hash = head.user, stable_int(head.user)
+            # The hash lives no longer than this process; where two agree the keys are compared.
+            keys.append(hash(head.key))
+            users.append(user_hash)
+            # A dropping line stands in the index only until the line it takes back is out.
+            places.append(~offset if head.dropped else offset)
+            sizes.append(size)
+        offsets = np.frombuffer(places, dtype=np.int64)
+        lengths = np.frombuffer(sizes, dtype=np.uint32)
+        owners = np.frombuffer(users, dtype=np.uint64)
+        current = self._current(np.frombuffer(keys, dtype=np.int64), offsets, lengths)
+        del keys
+        if current is not None:
+            offsets, lengths, owners = offsets[current], lengths[current], owners[current]
+        order = np.argsort(owners, kind="stable")
+        self.offsets: NDArray[np.int64] = offsets[order]
+        self.lengths: NDArray[np.uint32] = lengths[order]
+        owners = owners[order]
+        self.starts: NDArray[np.int64] = np.flatnonzero(
+            np.concatenate(([True], owners[1:] != owners[:-1])) if len(owners) else owners
+        )
+
+    def __len__(self) -> int:
+        return len(self.offsets)
+
+    def users(self) -> Iterator[tuple[int, int]]:
+        """For each user the first position of that user's records and the one after the last."""
+        for position, start in enumerate(self.starts):
+            last = position + 1 == len(self.starts)
+            yield int(start), len(self) if last else int(self.starts[position + 1])
+
+    def _current(
+        self, keys: NDArray[np.int64], offsets: NDArray[np.int64], lengths: NDArray[np.uint32]
+    ) -> NDArray[np.bool_] | None:
+        """Which lines stand: the last of each key unless it drops; None means all of them."""
+        import numpy as np
+
+        in_order = np.sort(keys)
+        repeated = in_order[1:][in_order[1:] == in_order[:-1]]
+        del in_order
+        if not len(repeated) and not (offsets < 0).any():
+            return None
+        standing = offsets >= 0
+        candidates = np.flatnonzero(np.isin(keys, repeated))
+        last: dict[str, int] = {}
+        decode = msgspec.json.Decoder(Head).decode
+        descriptor = os.open(self.path, os.O_RDONLY)
+        try:
+            for candidate in candidates.tolist():
+                offset = int(offsets[candidate])
+                place = offset if offset >= 0 else ~offset
+                line = os.pread(descriptor, int(lengths[candidate]), place)
+                last[decode(line).key] = candidate
+        finally:
+            os.close(descriptor)
+        standing[candidates] = False
+        for candidate in last.values():
+            standing[candidate] = offsets[candidate] >= 0
+        return standing
+
+
+class JournalRecords(Generic[ItemT, ValueT]):
+    """The current records of one stage, streamed from its journal; see `Records` for their order.
+
+    What is read is the journal as it stood when this was made.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        stage_key: str,
+        kind: Any = Record[Any, Any],
+        *,
+        index: JournalIndex | None = None,
+    ) -> None:
+        self._index = JournalIndex(path, stage_key) if index is None else index
+        self._decoder = msgspec.json.Decoder(kind)
+
+    def __len__(self) -> int:
+        return len(self._index)
+
+    def __iter__(self) -> Iterator[Record[ItemT, ValueT]]:
+        index = self._index
+        if not len(index):
+            return
+        descriptor = os.open(index.path, os.O_RDONLY)
+        try:
+            for start, stop in index.users():
+                if stop - start > _LARGE:
+                    order = self._by_id(descriptor, start, stop)
+                    yield from (self._read(descriptor, position) for position in order)
+                else:
+                    yield from sorted(
+                        (self._read(descriptor, position) for position in range(start, stop)),
+                        key=_place,
+                    )
+        finally:
+            os.close(descriptor)
+
+    def values(self) -> Iterator[tuple[ItemT, ValueT]]:
+        """Item and value of every record that has one."""
+        for record in self:
+            if isinstance(record.outcome, Done):
+                yield record.item, record.outcome.value
+
+    def with_items(self, kind: type[Any]) -> JournalRecords[Any, ValueT]:
+        """The same records with their items read as a type that has only some of the fields."""
+        _, value = get_args(self._decoder.type)
+        return JournalRecords(self._index.path, "", record_type(kind, value), index=self._index)
+
+    def by_user(self) -> Iterator[tuple[str, list[Record[ItemT, ValueT]]]]:
+        """Each user with that user's records."""
+        for user, records in groupby(self, key=lambda record: record.user):
+            yield user, list(records)
+
+    def _by_id(self, descriptor: int, start: int, stop: int) -> list[int]:
+        """The positions of many records in the order of their users' names and their ids."""
+        decode = msgspec.json.Decoder(Head).decode
+        index = self._index
+
+        def place(position: int) -> tuple[str, str]:
+            line = os.pread(descriptor, index.lengths[position], index.offsets[position])
+            return _place(decode(line))
+
+        return sorted(range(start, stop), key=place)
+
+    def _read(self, descriptor: int, position: int) -> Record[ItemT, ValueT]:
+        index = self._index
+        offset = int(index.offsets[position])
+        line = os.pread(descriptor, int(index.lengths[position]), offset)
+        try:
+            record: Record[ItemT, ValueT] = self._decoder.decode(line)
+        except msgspec.ValidationError as error:
+            raise DataError(
+                "a record does not fit the types of its stage",
+                where=f"{index.path}:{line_number(index.path, offset)}",
+                found=str(error),
+                hint="the benchmark's code changed since the run; raise its stage's version, or "
+                "use the release of the plugin that the manifest names",
+            ) from error
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise damaged(index.path, line_number(index.path, offset), error) from error
+        return record
+
+
+def _place(record: Record[Any, Any] | Head) -> tuple[str, str]:
+    return record.user, record.id

@@ -1,0 +1,214 @@
+"""What a run was asked, what it was made of and how it stands: `manifest.json`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from harness.base.errors import DataError
+from harness.base.redaction import redacted_args, without_key_material
+from harness.calls.pricing import Cost, PriceTable
+from harness.contracts.task import Task
+from harness.runs.atomic_files import atomic_write, decode_file
+
+FORMAT = 1
+
+Status = Literal["running", "done", "waiting", "too_many_failures", "failed", "interrupted"]
+"""A run that is waiting has written questions down, and goes on once answers were taken in."""
+
+
+class StageEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """One stage of a task: its key, what the key was made of, and where its records are.
+
+    `items` is how many the stage has, known once all of them have their record; None before.
+    """
+
+    name: str
+    key: str
+    file: str
+    components: dict[str, Any] = {}
+    items: int | None = None
+
+
+class TaskEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """One task: its resolved definition, so that it is scored as it was run, and its stages.
+
+    `contents` are digests of what its options only point to.
+    """
+
+    folder: str
+    definition: dict[str, Any]
+    content: str
+    stages: tuple[StageEntry, ...]
+    templates: dict[str, str] = {}
+    data: dict[str, Any] = {}
+    contents: dict[str, str] = {}
+    comparable: bool = True
+    not_comparable_because: tuple[str, ...] = ()
+
+    def task(self) -> Task:
+        """The task itself."""
+        fields = {name: value for name, value in self.definition.items() if name != "file"}
+        return msgspec.convert(fields, Task)
+
+
+class RoleEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """Who plays a role: the name shown, and the identity that enters keys.
+
+    `by_rule` is true where nobody is asked, which costs nothing.
+    """
+
+    name: str
+    identity: dict[str, Any] = {}
+    by_rule: bool = False
+
+
+class Session(msgspec.Struct, frozen=True, kw_only=True):
+    """One time the run was at work. One without an end was killed, or is at work now.
+
+    `usage` is what each role of each stage was asked in that time, attempts that failed included;
+    `costs` what that cost, where prices were given; `limits` is what the limiter of each model went
+    through.
+    """
+
+    started: str
+    ended: str | None = None
+    status: Status = "running"
+    usage: dict[str, dict[str, int]] = {}
+    costs: dict[str, Cost] = {}
+    limits: dict[str, Any] = {}
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """A run folder's account of itself. `run_key` is what the same command finds it by.
+
+    `asked` are the settings that decide results, `settings` all of the last session; `groups` are
+    the groups that were asked for, with their tasks; `problem` is why a run did not end well.
+    `token` tells runs apart that began in the same second in different places. `prices` are the
+    last that the run was given.
+    """
+
+    format: int = FORMAT
+    run_id: str
+    run_key: str
+    status: Status
+    model: str
+    seed: int
+    limit: int | None
+    asked: dict[str, Any]
+    settings: dict[str, Any]
+    tasks: dict[str, TaskEntry]
+    roles: dict[str, RoleEntry] = {}
+    versions: dict[str, str] = {}
+    commits: dict[str, str] = {}
+    groups: dict[str, tuple[str, ...]] = {}
+    sessions: tuple[Session, ...] = ()
+    problem: str | None = None
+    token: str = ""
+    prices: PriceTable | None = None
+
+    def player(self, task: str, role: str) -> RoleEntry | None:
+        """Who plays a role in one of the tasks."""
+        return self.roles.get(f"{task}/{role}", self.roles.get(role))
+
+    def by_rule(self, task: str, role: str) -> bool:
+        """Whether who plays a role in one of the tasks answers by rule."""
+        entry = self.player(task, role)
+        return entry is not None and entry.by_rule
+
+
+def task_definition(task: Task) -> dict[str, Any]:
+    """A resolved task as JSON values; its files by name only, since the folder is one machine's."""
+    prompts = {name: Path(file).name for name, file in task.prompts.items()}
+    folder = None if task.data.folder is None else Path(task.data.folder).name
+    data = msgspec.structs.replace(task.data, folder=folder)
+    whole = msgspec.structs.replace(task, file=None, bases=(), prompts=prompts, data=data)
+    definition: dict[str, Any] = msgspec.to_builtins(whole)
+    definition["file"] = None if task.file is None else task.file.name
+    return definition
+
+
+def stage_finished(manifest: Manifest, task: str, stage: str, *, items: int) -> Manifest:
+    """The manifest with the number of a stage's items set: all of them have their record."""
+    entry = manifest.tasks[task]
+    stages = tuple(
+        msgspec.structs.replace(each, items=items) if each.name == stage else each
+        for each in entry.stages
+    )
+    changed = msgspec.structs.replace(entry, stages=stages)
+    return msgspec.structs.replace(manifest, tasks={**manifest.tasks, task: changed})
+
+
+def session_started(manifest: Manifest) -> Manifest:
+    """The manifest at work again, with a session that has not ended."""
+    return msgspec.structs.replace(
+        manifest,
+        status="running",
+        problem=None,
+        sessions=(*manifest.sessions, Session(started=now())),
+    )
+
+
+def session_ended(
+    manifest: Manifest,
+    status: Status,
+    *,
+    problem: str | None = None,
+    usage: Mapping[str, dict[str, int]] | None = None,
+    costs: Mapping[str, Cost] | None = None,
+    limits: Mapping[str, Any] | None = None,
+) -> Manifest:
+    """The manifest of a run that ended so; its last session ended with it."""
+    last = manifest.sessions[-1] if manifest.sessions else Session(started=now())
+    ended = msgspec.structs.replace(
+        last,
+        ended=now(),
+        status=status,
+        usage=dict(usage or {}),
+        costs=dict(costs or {}),
+        limits=dict(limits or {}),
+    )
+    return msgspec.structs.replace(
+        manifest, status=status, problem=problem, sessions=(*manifest.sessions[:-1], ended)
+    )
+
+
+def now() -> str:
+    """The time as manifests write it: UTC, to the second."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def write_manifest(path: Path, manifest: Manifest) -> None:
+    """Put the manifest in its file, without whatever in it looks like a secret.
+
+    Names that readers find tasks, files and keys by are ours and stay as they are.
+    """
+    values: dict[str, Any] = msgspec.to_builtins(manifest)
+    for name in ("asked", "settings"):
+        # Changes name a benchmark's options, and an option may well be called a key.
+        changes = values[name].get("changes")
+        values[name] = redacted_args(values[name])
+        if changes is not None:
+            values[name]["changes"] = changes
+    for name in ("asked", "settings", "roles", "sessions", "problem"):
+        values[name] = without_key_material(values[name])
+    for task in values["tasks"].values():
+        for name in ("definition", "data", "not_comparable_because"):
+            task[name] = without_key_material(task[name])
+    atomic_write(path, msgspec.json.format(msgspec.json.encode(values), indent=2) + b"\n")
+
+
+def read_manifest(path: Path) -> Manifest:
+    """The manifest in a file; DataError where there is none or it cannot be understood."""
+    try:
+        data = path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise DataError(
+            "no run is kept here", where=str(path.parent), expected=f"a file {path.name}"
+        ) from error
+    hint = "it may be of another version of the harness, or damaged"
+    return decode_file(data, Manifest, path, what="manifest", version=FORMAT, hint=hint)

@@ -1,0 +1,229 @@
+"""The folder of one run: its name, its paths, and the lock that one process holds on it."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import hashlib
+import json
+import logging
+import os
+import re
+import socket
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from harness.base.errors import HarnessError, UsageError
+from harness.runs.atomic_files import storage_error
+from harness.runs.manifest import Manifest, read_manifest, write_manifest
+
+_log = logging.getLogger(__name__)
+
+_PLAIN = re.compile(r"[a-z0-9_][a-z0-9._@-]{0,79}")
+_NOT_PLAIN = re.compile(r"[^A-Za-z0-9._-]+")
+LOCK = "lock"
+ENGINES = "engines"
+"""Where the logs of servers lie that a run started."""
+
+BATCHES = "batches"
+"""Where the questions are noted that were sent in batches, and the answers that came."""
+
+_TAKEN = frozenset({LOCK, ENGINES, BATCHES, "manifest.json"})
+_NAME = re.compile(r"(?P<time>\d{8}T\d{6})-.*-(?P<key>[0-9a-f]{8})(?:-(?P<again>\d+))?")
+
+
+def plain_name(name: str) -> str:
+    """A name for a file or folder: the name itself, or a readable form of it with a hash.
+
+    No two names share one, not even where a file system takes capitals for small letters: what
+    had to be changed carries a `~`, which no name that could stay has.
+    """
+    if _PLAIN.fullmatch(name) and name not in _TAKEN:
+        return name
+    mark = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
+    return f"{slug(name)}~{mark}"
+
+
+def slug(name: str, *, longest: int = 60) -> str:
+    """A readable form of any name in letters, digits, dots, dashes and underscores."""
+    return _NOT_PLAIN.sub("-", name).strip(".-")[:longest].strip(".-") or "unnamed"
+
+
+class RunFolder:
+    """One run's folder. `lock` it before writing; paths are given whether or not they exist."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock: int | None = None
+
+    @classmethod
+    def create(cls, output_path: Path, model: str, run_key: str) -> RunFolder:
+        """A new folder named after time, model and run key, locked by this process."""
+        time = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
+        name = f"{time}-{slug(model)}-{run_key[:8]}"
+        tries = 1
+        while True:
+            path = output_path / (name if tries == 1 else f"{name}-{tries}")
+            try:
+                output_path.mkdir(parents=True, exist_ok=True)
+                path.mkdir()
+            except FileExistsError as error:
+                if not output_path.is_dir():
+                    raise UsageError(
+                        "runs cannot go here",
+                        where=str(output_path),
+                        found="a file",
+                        expected="a folder, with --output_path",
+                    ) from error
+                tries += 1
+                continue
+            except OSError as error:
+                raise storage_error(path, error) from error
+            folder = cls(path)
+            folder.lock()
+            return folder
+
+    @classmethod
+    def find_unfinished(cls, output_path: Path, run_key: str) -> RunFolder | None:
+        """The newest folder of this run key whose run is not done."""
+        for folder, manifest in _of_key(output_path, run_key):
+            if manifest.status != "done":
+                return folder
+        return None
+
+    @classmethod
+    def find_latest(cls, output_path: Path, run_key: str) -> RunFolder | None:
+        """The newest folder of this run key, done or not."""
+        return next((folder for folder, _ in _of_key(output_path, run_key)), None)
+
+    @property
+    def manifest_file(self) -> Path:
+        """Where the run's manifest is."""
+        return self.path / "manifest.json"
+
+    def manifest(self) -> Manifest:
+        """The run's manifest; DataError where there is none."""
+        return read_manifest(self.manifest_file)
+
+    def write_manifest(self, manifest: Manifest) -> None:
+        """Put the manifest in its place, atomically and without secrets."""
+        write_manifest(self.manifest_file, manifest)
+
+    def task(self, name: str) -> Path:
+        """The folder of one task."""
+        return self.path / plain_name(name)
+
+    def journal(self, task: str, number: int, stage: str) -> Path:
+        """The journal of a task's stage; stages count from 1."""
+        return self.task(task) / f"{number}-{plain_name(stage)}.jsonl"
+
+    def scores(self, task: str) -> Path:
+        """Where the scores of a task's units are."""
+        return self.task(task) / "scores.jsonl"
+
+    def summary(self, task: str) -> Path:
+        """Where the summary of a task is; its absence means that the task is unfinished."""
+        return self.task(task) / "summary.json"
+
+    @property
+    def asked(self) -> Path:
+        """Where the questions are noted that were written down to be sent in batches."""
+        return self.path / BATCHES / "asked.jsonl"
+
+    @property
+    def answers(self) -> Path:
+        """The file of answers that came in batches; it is there once the first was taken in."""
+        return self.path / BATCHES / "answers.sqlite"
+
+    @property
+    def jobs(self) -> Path:
+        """Where the request files are noted, with the batches that were made of them."""
+        return self.path / BATCHES / "jobs.json"
+
+    def batch_answers(self, job: str) -> Path:
+        """Where the answers of a batch are that were downloaded."""
+        return self.path / BATCHES / f"{job}.jsonl"
+
+    def lock(self) -> None:
+        """Hold the folder for this process until `unlock` or its end, however it ends."""
+        if self._lock is not None:
+            return
+        try:
+            descriptor = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
+        except OSError as error:
+            raise storage_error(self.path / LOCK, error) from error
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            holder = os.pread(descriptor, 4096, 0)
+            if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
+                os.close(descriptor)
+                raise _held(self.path, holder) from error
+            _log.warning("%s: this file system has no locks (%s)", self.path, error.strerror)
+        try:
+            me = json.dumps({"pid": os.getpid(), "host": socket.gethostname()}).encode()
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, me + b"\n", 0)
+        except OSError as error:
+            os.close(descriptor)
+            raise storage_error(self.path / LOCK, error) from error
+        self._lock = descriptor
+
+    def at_work(self) -> bool | None:
+        """Whether the process that locked it last is alive; None where it is another machine's.
+
+        Nothing is locked to find out: a run that begins at that moment must not be kept from it.
+        """
+        try:
+            holder = json.loads((self.path / LOCK).read_bytes())
+            pid, host = int(holder["pid"]), holder["host"]
+        except (OSError, ValueError, KeyError, TypeError):
+            return False
+        if host != socket.gethostname():
+            return None
+        if pid < 1:  # what stands for several processes, as no run writes it
+            return False
+        try:
+            os.kill(pid, 0)
+        except (ProcessLookupError, OverflowError):
+            return False
+        except PermissionError:
+            return True  # somebody else's
+        return True
+
+    def unlock(self) -> None:
+        """Let other processes have the folder."""
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+
+def _of_key(output_path: Path, run_key: str) -> Iterator[tuple[RunFolder, Manifest]]:
+    """The folders of one run key that have a manifest, newest first."""
+    found = []
+    for path in output_path.iterdir() if output_path.is_dir() else ():
+        name = _NAME.fullmatch(path.name)
+        if name and name["key"] == run_key[:8]:
+            found.append((name["time"], int(name["again"] or 1), path))
+    for _, _, path in sorted(found, reverse=True):
+        folder = RunFolder(path)
+        # A process that was killed between making the folder and its manifest left nothing in it.
+        if folder.manifest_file.exists():
+            manifest = folder.manifest()
+            if manifest.run_key == run_key:
+                yield folder, manifest
+
+
+def _held(path: Path, holder: bytes) -> HarnessError:
+    try:
+        described = json.loads(holder)
+        who = f"process {described['pid']} on {described['host']}"
+    except (ValueError, KeyError, TypeError):
+        who = "another process"
+    return HarnessError(
+        "the run folder is in use",
+        where=str(path),
+        found=f"{who} is at work in it",
+        hint="wait until it has ended, or end it; with --fresh a new run starts beside it",
+    )

@@ -1,0 +1,259 @@
+"""Which stored runs of one task may be compared, and why others may not."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from harness.base.hashing import digest
+from harness.contracts.identity import RECORDED, Identity
+from harness.runs.manifest import RoleEntry
+from harness.scoring.finished_task import KeptTask
+from harness.scoring.score_run import role_entries, task_options
+
+_DIGEST = re.compile(r"[0-9a-f]{32,}")
+LONGEST = 80
+
+ABSENT = "nothing"
+"""What a leaf is called on the side that does not have it."""
+
+
+def unlike(first: Any, second: Any) -> dict[str, tuple[str, str]]:
+    """Both sides of each leaf that differs, by its dotted path; lists are leaves."""
+    ours, theirs = dict(_leaves(first, "")), dict(_leaves(second, ""))
+    return {
+        path: (_shown(ours, path), _shown(theirs, path))
+        for path in dict.fromkeys((*ours, *theirs))
+        if path not in ours or path not in theirs or ours[path] != theirs[path]
+    }
+
+
+def told(
+    differences: Mapping[str, tuple[str, str]], *, between: str = "against"
+) -> tuple[str, ...]:
+    """The differences as lines, `window 50 against 100`; those with the same sides share one."""
+    paths: dict[str, list[str]] = {}
+    for path, (first, second) in differences.items():
+        paths.setdefault(f"{first} {between} {second}", []).append(path)
+    return tuple(f"{', '.join(names)} {sides}" for sides, names in paths.items())
+
+
+def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, Mapping):
+        for name, below in value.items():
+            yield from _leaves(below, f"{path}.{name}" if path else str(name))
+    else:
+        yield path, list(value) if isinstance(value, tuple) else value
+
+
+def _shown(leaves: Mapping[str, Any], path: str) -> str:
+    if path not in leaves:
+        return ABSENT
+    value = leaves[path]
+    if isinstance(value, str) and _DIGEST.fullmatch(value):
+        return value[:8]
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+
+
+CANDIDATE = "candidate"
+CALLED = {"options": "option", "contents": "what is in", "prompts": "prompt"}
+"""What a person calls the settings of these tables."""
+
+
+class Refused(msgspec.Struct, frozen=True, kw_only=True):
+    """A run that was left out of a comparison, and why."""
+
+    run: str
+    path: str
+    label: str
+    because: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparisonSet:
+    """Runs of one task that are compared. `marks` say of a run what it was taken in in spite of.
+
+    `reference` is the newest run of those that agree; `chosen` says how the set was found.
+    """
+
+    members: tuple[KeptTask, ...]
+    reference: KeptTask
+    marks: Mapping[str, tuple[str, ...]]
+    refused: tuple[Refused, ...]
+    chosen: str
+
+
+def comparison_set(tasks: Sequence[KeptTask], *, force: bool = False) -> ComparisonSet:
+    """The largest set of runs that agree in all but their candidate, or of equals the newest.
+
+    `force` takes the others in and marks them, all but a copy of a run that is there already.
+    """
+    distinct: dict[str, KeptTask] = {}
+    refused: list[Refused] = []
+    for task in tasks:
+        if task.run in distinct:
+            refused.append(_refused(task, (f"it is a copy of {distinct[task.run].path}",)))
+        distinct.setdefault(task.run, task)
+    settings = {run: settings_of(task) for run, task in distinct.items()}
+    agreeing, chosen = _largest(list(distinct.values()), settings)
+    reference = max(agreeing, key=_age)
+    marks = {
+        run: (
+            *told(_named(unlike(settings[run], settings[reference.run]))),
+            *_own_judge(task, reference),
+        )
+        for run, task in distinct.items()
+    }
+    refused += [_refused(distinct[run], why) for run, why in marks.items() if why and not force]
+    return ComparisonSet(
+        members=tuple(task for run, task in distinct.items() if force or not marks[run]),
+        reference=reference,
+        marks=marks,
+        refused=tuple(refused),
+        chosen=chosen,
+    )
+
+
+def settings_of(task: KeptTask) -> dict[str, Any]:
+    """All that must agree between runs, as they were asked: everything but who the candidate is.
+
+    Of who answers, the run's own id counts for nothing: it stands in the identity of a model that
+    is served without a revision, and no two runs would ever agree.
+    """
+    entry, asked = task.entry, task.entry.task()
+    chosen = entry.data.get("chosen") or {}
+    users = {f"chosen {of}": counts["chosen"] for of, counts in chosen.items()}
+    return {
+        "benchmark": asked.benchmark,
+        "version": asked.version,
+        "options": msgspec.to_builtins(task_options(asked, task.benchmark)),
+        "contents": entry.contents,
+        "data": entry.data.get("fingerprint"),
+        **(users or {"limit": task.manifest.limit}),
+        "seed": task.manifest.seed,
+        "prompts": entry.templates,
+        "roles": {role: _identity(found) for role, found in _others(task).items()},
+        "stages": {stage.name: _stage(stage.components) for stage in entry.stages},
+    }
+
+
+def candidate_of(task: KeptTask) -> str:
+    """What stands for the candidate of a run: the same in every run of one model.
+
+    A model that is served without a revision is taken for one in all runs, as its name is all that
+    is known of it. A recording is whoever was recorded, where it tells more of that than a name.
+    """
+    entry = _roles(task).get(CANDIDATE)
+    if entry is None:
+        return digest({"name": task.manifest.model})
+    about = _identity(entry)
+    model = about.get("model", {})
+    details = {name: one for name, one in model.get("details", {}).items() if name != RECORDED}
+    return digest({**about, "model": {**model, "details": details}} if details else about)
+
+
+def _named(differences: Mapping[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
+    """The differences of two settings, each by what a person calls it."""
+    return {_name(path): sides for path, sides in differences.items()}
+
+
+def _name(path: str) -> str:
+    what, _, rest = path.partition(".")
+    whose, _, below = rest.partition(".")
+    if what == "roles":
+        parts = [part for part in below.split(".") if part not in ("model", "details")]
+        return f"{whose}'s {'.'.join(parts)}"
+    if what == "stages":
+        sampling, _, of_role = below.partition(".")
+        role, _, setting = of_role.partition(".")
+        return f"{role}'s {setting} in {whose}" if sampling == "sampling" else f"{whose}'s {below}"
+    return f"{CALLED[what]} {rest}" if rest else path
+
+
+def _largest(tasks: Sequence[KeptTask], settings: Mapping[str, Any]) -> tuple[list[KeptTask], str]:
+    fair = [task for task in tasks if not _own_judge(task, task)] or tasks
+    classes: dict[str, list[KeptTask]] = {}
+    for task in fair:
+        classes.setdefault(digest(settings[task.run]), []).append(task)
+    size = max(len(agreeing) for agreeing in classes.values())
+    largest = [agreeing for agreeing in classes.values() if len(agreeing) == size]
+    agreeing = max(largest, key=lambda each: max(_age(task) for task in each))
+    chosen = f"{size} of {len(tasks)} runs agree in all but the candidate"
+    if len(largest) > 1:
+        newest = max(agreeing, key=_age).run
+        chosen += f"; of {len(largest)} such sets the one with the newest run, {newest}"
+    return agreeing, chosen
+
+
+def _age(task: KeptTask) -> tuple[str, str]:
+    sessions = task.manifest.sessions
+    return (sessions[0].started if sessions else "", task.run)
+
+
+def _others(task: KeptTask) -> dict[str, RoleEntry]:
+    """Who plays each role but the candidate's."""
+    return {role: entry for role, entry in _roles(task).items() if role != CANDIDATE}
+
+
+def _roles(task: KeptTask) -> dict[str, RoleEntry]:
+    return role_entries(task.manifest, task.task.name, task.benchmark)
+
+
+def _identity(entry: RoleEntry) -> dict[str, Any]:
+    if not entry.identity:
+        return {"name": entry.name}
+    found: dict[str, Any] = _without_run(entry.identity)
+    return found
+
+
+def _without_run(about: Any) -> Any:
+    if not isinstance(about, Mapping):
+        return about
+    return {name: _without_run(value) for name, value in about.items() if name != "run"}
+
+
+def _stage(components: Mapping[str, Any]) -> dict[str, Any]:
+    """What of a stage's key must agree and stands nowhere else: the candidate's own is free."""
+    roles: Mapping[str, Any] = components.get("roles", {})
+    others = {role: about.get("sampling") for role, about in roles.items() if role != CANDIDATE}
+    shared = {name: components.get(name) for name in ("version", "ladder")}
+    if others:
+        shared |= {"structured": components.get("structured"), "sampling": others}
+    return shared
+
+
+def _own_judge(task: KeptTask, reference: KeptTask) -> tuple[str, ...]:
+    """Why a run may not be judged as the reference is: its candidate would judge itself."""
+    candidate = next(iter(_models(_roles(task).get(CANDIDATE))), None)
+    judging = {role for stage in task.benchmark.stages for role in stage.judges}
+    judges: Iterable[tuple[str, RoleEntry]] = _others(reference).items()
+    names = dict.fromkeys(
+        entry.name
+        for role, entry in judges
+        if role in judging
+        and candidate is not None
+        and any(judge.may_be(candidate) for judge in _models(entry))
+    )
+    return tuple(f"its candidate is the judge, {name}" for name in names)
+
+
+def _models(entry: RoleEntry | None) -> list[Identity]:
+    """The models behind a role: one, or those of a judge's members."""
+    if entry is None:
+        return []
+    parts = [entry.identity, *entry.identity.get("members", {}).values()]
+    return [
+        Identity(kind=about["kind"], name=about["name"], details=about.get("details", {}))
+        for part in parts
+        if (about := part.get("model")) is not None
+    ]
+
+
+def _refused(task: KeptTask, because: tuple[str, ...]) -> Refused:
+    return Refused(run=task.run, path=str(task.path), label=task.label, because=because)

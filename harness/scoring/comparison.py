@@ -1,0 +1,457 @@
+"""Runs of one task beside each other, scored against what they found together if that counts."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+import traceback
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from harness.base.errors import DataError, HarnessError, PluginError, UsageError
+from harness.base.hashing import stable_int
+from harness.base.redaction import without_key_material
+from harness.contracts.records import Score
+from harness.runs.atomic_files import atomic_write
+from harness.scoring.aggregate import Columns, at_worst, sound
+from harness.scoring.comparable import ComparisonSet, Refused, candidate_of, comparison_set
+from harness.scoring.finished_task import KeptTask
+from harness.scoring.score_run import chosen_metrics
+from harness.scoring.summary import MetricResult
+
+if TYPE_CHECKING:
+    from harness.contracts.benchmark import Metric, Oracle
+
+FORMAT = 1
+
+
+class ComparedRun(msgspec.Struct, frozen=True, kw_only=True):
+    """One run of a comparison.
+
+    `metrics` are over all of its units, `common` over those that every run with a value of the
+    metric has scored. `counts` are those that the oracle changed. `marks` say in what it differs
+    from the set, where it was forced in.
+    """
+
+    run: str
+    path: str
+    label: str
+    model: str
+    marks: tuple[str, ...]
+    units: int
+    counts: dict[str, int]
+    metrics: dict[str, MetricResult]
+    common: dict[str, MetricResult]
+
+
+class Difference(msgspec.Struct, frozen=True, kw_only=True):
+    """A metric of the first run less that of the second, over the units that both have scored.
+
+    The interval is that of a paired bootstrap: the same users are drawn for both. `p` is that of
+    the paired permutation test, `exact` where it went through all exchanges there are, and `p_holm`
+    is adjusted for all tests of the comparison. Where there is none, `no_p` says why. `value` is
+    None where the statistic has none for what is in common of one of the two.
+    """
+
+    metric: str
+    first: str
+    second: str
+    value: float | None
+    n: int
+    users: int
+    interval: tuple[float, float] | None
+    confidence: float
+    no_interval: str | None = None
+    interval_method: Literal["percentile", "bca"] = "percentile"
+    p: float | None = None
+    p_holm: float | None = None
+    exact: bool = False
+    no_p: str | None = None
+
+
+class OracleUse(msgspec.Struct, frozen=True, kw_only=True):
+    """What the oracle was made of, the metrics that depend on it, and whether it is too small.
+
+    `models` are the different candidates of its runs.
+    """
+
+    runs: int
+    models: int
+    file: str | None
+    metrics: tuple[str, ...]
+    warning: str | None = None
+
+
+class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+    """Runs of one task beside each other. A run's own summary stays its own.
+
+    Of a benchmark that has an oracle they are scored against their common one. `doubts` are what
+    the scores themselves say against putting the runs side by side.
+    """
+
+    task: str
+    version: int
+    benchmark: str
+    roles: dict[str, str]
+    data: dict[str, Any]
+    not_comparable_because: tuple[str, ...]
+    chosen: str
+    runs: tuple[ComparedRun, ...]
+    refused: tuple[Refused, ...]
+    oracle: OracleUse | None
+    differences: tuple[Difference, ...]
+    doubts: tuple[str, ...] = ()
+
+
+class ComparisonDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """A file of comparisons."""
+
+    format: int = FORMAT
+    comparisons: tuple[Comparison, ...]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Rescored:
+    """A run's scores against the oracle, without their details, and the counts that changed."""
+
+    scores: list[Score[Any]]
+    counts: dict[str, int]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Together:
+    """What all runs and the file found, each run against it, and what speaks against that."""
+
+    united: Any
+    rescored: dict[str, _Rescored]
+    doubts: tuple[str, ...]
+
+
+def read_oracle(path: Path, oracle: Oracle, options: Any) -> Any:
+    """The oracle in a file, for runs of these options; DataError with its path where it is none."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise DataError(
+            "the oracle cannot be read",
+            where=str(path),
+            found=error.strerror or str(error),
+            expected="a file that `harness score --export_oracle` wrote",
+        ) from error
+    try:
+        return oracle.read(data, options)
+    except HarnessError as error:
+        error.where = f"{path}, {error.where}" if error.where else str(path)
+        raise
+
+
+def compare(
+    tasks: Sequence[KeptTask], *, file: Path | None = None, force: bool = False
+) -> tuple[Comparison, Any]:
+    """The comparison of runs of one task, and the oracle that they and a file make together.
+
+    The oracle is None where the benchmark has none: the runs' own scores are compared then.
+    """
+    runs = comparison_set(tasks, force=force)
+    oracle = runs.reference.benchmark.oracle
+    if not runs.members:
+        raise UsageError(
+            f"no run of task {runs.reference.task.name!r} can be compared",
+            found="; ".join(f"{each.run}: {', '.join(each.because)}" for each in runs.refused),
+            hint="--force compares and marks them",
+        )
+    if oracle is None:
+        together = _Together(
+            united=None, rescored={task.run: _as_kept(task) for task in runs.members}, doubts=()
+        )
+        metrics, use = chosen_metrics(runs.reference.task, runs.reference.benchmark), None
+    else:
+        held = None if file is None else read_oracle(file, oracle, runs.reference.options)
+        together = _against_oracle(runs, oracle, held)
+        of_runs = [each.scores for each in together.rescored.values()]
+        metrics, use = _metrics(runs, oracle, file, absent=_absent(oracle, held, of_runs))
+    scores = {run: each.scores for run, each in together.rescored.items()}
+    own = {task.run: _results(task, scores[task.run], metrics) for task in runs.members}
+    shown = {run: {name for name, each in found.items() if each.value is not None}
+             for run, found in own.items()}  # fmt: skip
+    common = _common(runs, scores, metrics, shown)
+    reasons = [why for task in runs.members for why in task.summary.not_comparable_because]
+    summary = runs.reference.summary
+    comparison = Comparison(
+        task=summary.task,
+        version=summary.version,
+        benchmark=summary.benchmark,
+        roles={role: name for role, name in summary.roles.items() if role != "candidate"},
+        data=summary.data,
+        not_comparable_because=tuple(dict.fromkeys(reasons)),
+        chosen=runs.chosen,
+        runs=tuple(
+            ComparedRun(
+                run=task.run,
+                path=str(task.path),
+                label=task.label,
+                model=task.manifest.model,
+                marks=runs.marks[task.run],
+                units=len(scores[task.run]),
+                counts=together.rescored[task.run].counts,
+                metrics=own[task.run],
+                common=common[task.run],
+            )
+            for task in runs.members
+        ),
+        refused=runs.refused,
+        oracle=use,
+        differences=_adjusted(_differences(runs, scores, metrics, shown)),
+        doubts=together.doubts,
+    )
+    return comparison, together.united
+
+
+def _against_oracle(runs: ComparisonSet, oracle: Oracle, held: Any) -> _Together:
+    """The oracle of all runs, and the scores of each against it.
+
+    The kept scores are read anew each time, a unit at a time: details of all runs may be much.
+    """
+    try:
+        united = oracle.gather(_scores(runs), held)
+        return _Together(
+            united=united,
+            rescored={task.run: _rescored(task, oracle, united) for task in runs.members},
+            doubts=tuple(oracle.doubts(_scores(runs))) if oracle.doubts else (),
+        )
+    except HarnessError:
+        raise
+    except Exception as error:
+        raise PluginError(
+            f"benchmark {runs.reference.benchmark.name!r} failed to compare runs",
+            found=traceback.format_exc(limit=-4).strip(),
+            hint="the scores are kept: mend the benchmark, then `harness score`",
+        ) from error
+
+
+def _as_kept(task: KeptTask) -> _Rescored:
+    scores = [msgspec.structs.replace(each, details=None, counts={}) for each in task.scores()]
+    return _Rescored(scores=scores, counts={})
+
+
+def _scores(runs: ComparisonSet) -> Iterator[Score[Any]]:
+    return (score for task in runs.members for score in task.scores())
+
+
+def _rescored(task: KeptTask, oracle: Oracle, united: Any) -> _Rescored:
+    before: Counter[str] = Counter()
+    after: Counter[str] = Counter()
+    scores = []
+    for score in task.scores():
+        anew = sound(oracle.rescore(score, united, task.options))
+        before.update(score.counts)
+        after.update(anew.counts)
+        scores.append(msgspec.structs.replace(anew, details=None, counts={}))
+    names = sorted(before.keys() | after.keys())
+    counts = {name: after[name] for name in names if after[name] != before[name]}
+    return _Rescored(scores=scores, counts=counts)
+
+
+def _absent(oracle: Oracle, held: Any, scores: Iterable[Sequence[Score[Any]]]) -> tuple[int, int]:
+    """How many of the runs' users a file does not hold, and of how many; nobody without a file."""
+    everybody = {score.user for of_run in scores for score in of_run}
+    if held is None or oracle.users is None:
+        return 0, len(everybody)
+    return len(everybody.difference(oracle.users(held))), len(everybody)
+
+
+def _metrics(
+    runs: ComparisonSet, oracle: Oracle, file: Path | None, *, absent: tuple[int, int]
+) -> tuple[dict[str, Metric], OracleUse]:
+    """The task's metrics, those of the oracle with what is to be known of this one.
+
+    `absent` users of so many are not in the file.
+    """
+    metrics = chosen_metrics(runs.reference.task, runs.reference.benchmark)
+    moved = {name for name, each in metrics.items() if {name, each.of} & {*oracle.metrics}}
+    many = len(runs.members)
+    models = len({candidate_of(task) for task in runs.members})
+    those = f"{many} {'run' if many == 1 else 'runs'}"
+    warning = None
+    if file is None and models < oracle.enough:
+        warning = (
+            f"the oracle is of {those} of {models} {'model' if models == 1 else 'models'}, and "
+            f"should be of {oracle.enough} models or more: each that is added may change much"
+        )
+    elif absent[0]:
+        warning = (
+            f"{file} does not hold {absent[0]:,} of {absent[1]:,} users: for them the oracle is of "
+            f"{those} alone"
+        )
+    noted = {
+        name: dataclasses.replace(each, note=warning or "") if name in moved else each
+        for name, each in metrics.items()
+    }
+    use = OracleUse(
+        runs=many,
+        models=models,
+        file=str(file) if file else None,
+        metrics=tuple(name for name in metrics if name in moved),
+        warning=warning,
+    )
+    return noted, use
+
+
+def _results(
+    task: KeptTask,
+    scores: Sequence[Score[Any]],
+    metrics: Mapping[str, Metric],
+    *,
+    least_scored: float | None = None,
+) -> dict[str, MetricResult]:
+    columns = Columns(metrics)
+    for score in scores:
+        columns.add(score)
+    return columns.results(
+        interval=task.task.interval,
+        seed=task.manifest.seed,
+        task=task.task.name,
+        least_scored=task.task.least_scored if least_scored is None else least_scored,
+    )
+
+
+def _common(
+    runs: ComparisonSet,
+    scores: Mapping[str, Sequence[Score[Any]]],
+    metrics: Mapping[str, Metric],
+    shown: Mapping[str, set[str]],
+) -> dict[str, dict[str, MetricResult]]:
+    """The metrics of each run over the units that count in it of every run which has the metric."""
+    found: dict[str, dict[str, MetricResult]] = {task.run: {} for task in runs.members}
+    for name, metric in metrics.items():
+        column = metric.of or name
+        having = [task for task in runs.members if name in shown[task.run]]
+        values = {task.run: _values(scores[task.run], name, metric) for task in having}
+        common = set.intersection(*map(set, values.values())) if values else set()
+        for task in having:
+            kept: list[Score[Any]] = [
+                Score(id=unit, user=user, values={column: value})
+                for unit, (user, value) in values[task.run].items()
+                if unit in common
+            ]
+            found[task.run] |= _results(task, kept, {name: metric}, least_scored=0.0)
+    return found
+
+
+def _values(
+    scores: Iterable[Score[Any]], name: str, metric: Metric
+) -> dict[str, tuple[str, float]]:
+    """Each unit that counts in a metric's value, with its user and what it counts there."""
+    column = metric.of or name
+    if metric.missing == "left_out":
+        return {
+            each.id: (each.user, each.values[column]) for each in scores if column in each.values
+        }
+    counts = ((each, at_worst(each, column, metric)) for each in scores)
+    return {each.id: (each.user, value) for each, value in counts if math.isfinite(value)}
+
+
+def _differences(
+    runs: ComparisonSet,
+    scores: Mapping[str, Sequence[Score[Any]]],
+    metrics: Mapping[str, Metric],
+    shown: Mapping[str, set[str]],
+) -> Iterator[Difference]:
+    for name, metric in metrics.items():
+        valued = {
+            task.run: _values(scores[task.run], name, metric)
+            for task in runs.members
+            if name in shown[task.run]
+        }
+        for first, second in itertools.combinations(valued, 2):
+            pairs = [
+                (user, value, valued[second][unit][1])
+                for unit, (user, value) in valued[first].items()
+                if unit in valued[second]
+            ]
+            if pairs:
+                yield _difference(runs.reference, name, metric, (first, second), pairs)
+
+
+def _difference(
+    reference: KeptTask,
+    name: str,
+    metric: Metric,
+    runs: tuple[str, str],
+    pairs: Sequence[tuple[str, float, float]],
+) -> Difference:
+    import numpy as np
+
+    from harness.scoring.stats import (
+        Interval,
+        PValue,
+        Undefined,
+        paired_interval,
+        paired_p,
+        statistic_of,
+    )
+
+    users, ours, theirs = zip(*pairs, strict=True)
+    first, second = np.array(ours), np.array(theirs)
+    clusters = np.array([stable_int(user) for user in users], dtype=np.uint64)
+    interval = reference.task.interval
+    drawn = paired_interval(
+        first,
+        second,
+        clusters,
+        seed=stable_int("paired", reference.manifest.seed, reference.task.name, name),
+        statistic=metric.statistic,
+        draws=interval.draws,
+        confidence=interval.confidence,
+        method=interval.method,
+    )
+    test: PValue | Undefined = Undefined("it is measured without any model")
+    if not metric.baseline:
+        test = paired_p(
+            first,
+            second,
+            clusters,
+            seed=stable_int("exchanged", reference.manifest.seed, reference.task.name, name),
+            statistic=metric.statistic,
+        )
+    value = statistic_of(first, metric.statistic) - statistic_of(second, metric.statistic)
+    return Difference(
+        metric=name,
+        first=runs[0],
+        second=runs[1],
+        value=value if math.isfinite(value) else None,
+        n=len(pairs),
+        users=len(set(users)),
+        interval=(drawn.low, drawn.high) if isinstance(drawn, Interval) else None,
+        confidence=interval.confidence,
+        no_interval=None if isinstance(drawn, Interval) else drawn.reason,
+        interval_method=interval.method,
+        p=test.value if isinstance(test, PValue) else None,
+        exact=isinstance(test, PValue) and test.exact,
+        no_p=None if isinstance(test, PValue) else test.reason,
+    )
+
+
+def _adjusted(differences: Iterable[Difference]) -> tuple[Difference, ...]:
+    """The differences with their p adjusted after Holm for all tests among them."""
+    from harness.scoring.stats import holm
+
+    found = tuple(differences)
+    adjusted = iter(holm([each.p for each in found if each.p is not None]))
+    return tuple(
+        each if each.p is None else msgspec.structs.replace(each, p_holm=next(adjusted))
+        for each in found
+    )
+
+
+def write_comparisons(path: Path, comparisons: Sequence[Comparison]) -> None:
+    """Put comparisons in a file, atomically and without secrets."""
+    document = ComparisonDocument(comparisons=tuple(comparisons))
+    values = without_key_material(msgspec.to_builtins(document))
+    data = msgspec.json.format(msgspec.json.encode(values), indent=2) + b"\n"
+    atomic_write(path, data, option="--output")

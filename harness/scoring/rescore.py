@@ -1,0 +1,114 @@
+"""Stored records scored otherwise than the run was asked to; no model is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from harness.base.errors import UsageError
+from harness.contracts.task import Task
+from harness.runs.manifest import Manifest
+from harness.runs.run_folder import RunFolder
+from harness.scoring.comparable import told, unlike
+from harness.scoring.finished_task import KeptTask
+from harness.scoring.score_run import score_into, task_options
+from harness.tasks.identity import SHAPING
+from harness.tasks.options import typed_options
+
+if TYPE_CHECKING:
+    from harness.contracts.benchmark import Benchmark
+
+
+SCORING = ("metrics", "interval", "least_scored")
+"""The parts of any task that scoring alone reads."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rescoring:
+    """A kept task as it is to be scored now; `changed` are lines as `window 50 → 100`."""
+
+    task: Task
+    benchmark: Benchmark
+    changed: tuple[str, ...]
+
+
+def rescoring(asked: Task, wanted: Task, benchmark: Benchmark) -> Rescoring:
+    """How a task that was asked so is scored as wanted.
+
+    UsageError where they differ in more than what scoring alone reads.
+    """
+    before = _shaping(asked, task_options(asked, benchmark))
+    after = _shaping(wanted, typed_options(wanted, benchmark.options))
+    different = unlike(before, after)
+    free = (*(f"options.{name}" for name in benchmark.scored_with), *SCORING)
+    fixed = {
+        path: sides
+        for path, sides in different.items()
+        if not any(path == name or path.startswith(f"{name}.") for name in free)
+    }
+    if fixed:
+        raise UsageError(
+            f"task {asked.name!r} cannot be scored so without asking again",
+            found="; ".join(_arrows(fixed)),
+            expected=f"changes of {', '.join((*_paths(benchmark), *SCORING))}",
+            hint="a run with these changes asks for what is new, and takes the rest from the store",
+        )
+    task = msgspec.structs.replace(
+        asked, options=wanted.options, **{name: getattr(wanted, name) for name in SCORING}
+    )
+    return Rescoring(task=task, benchmark=benchmark, changed=_arrows(different))
+
+
+def rescore(
+    into: Path, folder: RunFolder, manifest: Manifest, how: Rescoring, *, label: str
+) -> KeptTask:
+    """The task of a run scored so, its scores in the file `into`; nothing of the run is changed."""
+    summary = score_into(into, folder, manifest, how.task, how.benchmark)
+    options = task_options(how.task, how.benchmark)
+    if how.changed:
+        reason = f"scored with {'; '.join(how.changed)}"
+        if options != task_options(manifest.tasks[how.task.name].task(), how.benchmark):
+            reason += ": the prompts were asked with the old values"
+        summary = msgspec.structs.replace(
+            summary,
+            comparable=False,
+            not_comparable_because=(*summary.not_comparable_because, reason),
+        )
+    return KeptTask(
+        label=label,
+        path=folder.path,
+        manifest=manifest,
+        entry=manifest.tasks[how.task.name],
+        task=how.task,
+        benchmark=how.benchmark,
+        options=options,
+        summary=summary,
+        scores_file=into,
+    )
+
+
+def _shaping(task: Task, options: msgspec.Struct) -> dict[str, Any]:
+    shaping = {name: msgspec.to_builtins(getattr(task, name)) for name in SHAPING}
+    return {**shaping, "options": msgspec.to_builtins(options)}
+
+
+def _arrows(different: Any) -> tuple[str, ...]:
+    short = {path.removeprefix("options."): sides for path, sides in different.items()}
+    return told(short, between="→")
+
+
+def _paths(benchmark: Benchmark) -> Sequence[str]:
+    """The options that may change, those within an option by their own names."""
+    paths: list[str] = []
+    types = {field.encode_name: field.type for field in msgspec.structs.fields(benchmark.options)}
+    for name in benchmark.scored_with:
+        kind = types.get(name)
+        if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+            paths += [f"{name}.{field.encode_name}" for field in msgspec.structs.fields(kind)]
+        else:
+            paths.append(name)
+    return paths

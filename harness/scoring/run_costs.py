@@ -1,0 +1,81 @@
+"""What a run has cost: its stored usage, priced."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from harness.calls.pricing import FREE, Cost, PriceTable, cost_of, price_of
+from harness.calls.usage import Spend, Use, usage_name
+from harness.contracts.identity import Identity
+from harness.runs.manifest import Manifest, RoleEntry
+from harness.scoring.summary import TaskSummary
+
+UNNAMED = "unknown"
+"""The model of a role whose entry names none."""
+
+
+def cost_of_role(entry: RoleEntry | None, prices: PriceTable, *, paid: Spend, saved: Spend) -> Cost:
+    """What was spent on one role, by the price of the model behind it."""
+    about = entry.identity.get("model") if entry is not None else None
+    if entry is None or about is None:
+        free = FREE if entry is not None and entry.by_rule else None
+        return cost_of(UNNAMED, free, prices.currency, paid=paid, saved=saved)
+    identity = Identity(
+        kind=about["kind"],
+        name=about["name"],
+        details=about.get("details", {}),
+        scope="call" if entry.by_rule else "everywhere",
+    )
+    price = price_of(identity, prices)
+    return cost_of(identity.label, price, prices.currency, paid=paid, saved=saved)
+
+
+def session_costs(
+    manifest: Manifest, usage: Mapping[str, Mapping[str, int]], prices: PriceTable
+) -> dict[str, Cost]:
+    """What the usage of one session cost, under the same names of stages and roles."""
+    costs = {}
+    for task, entry in manifest.tasks.items():
+        for stage in entry.stages:
+            for role in _role_names(manifest):
+                name = usage_name(f"{task}/{stage.name}", role)
+                if name in usage:
+                    use = msgspec.convert(usage[name], Use)
+                    costs[name] = cost_of_role(
+                        manifest.player(task, role), prices, paid=use.paid(), saved=use.saved()
+                    )
+    return costs
+
+
+def sessions_at(manifest: Manifest, prices: PriceTable) -> Manifest:
+    """The manifest with what its sessions cost at these prices."""
+    sessions = tuple(
+        msgspec.structs.replace(each, costs=session_costs(manifest, each.usage, prices))
+        for each in manifest.sessions
+    )
+    return msgspec.structs.replace(manifest, sessions=sessions, prices=prices)
+
+
+def costs_of(summaries: Iterable[TaskSummary]) -> list[Cost]:
+    """Every cost that the summaries hold."""
+    return [
+        use.cost
+        for summary in summaries
+        for stage in summary.stages.values()
+        for use in stage.roles.values()
+        if use.cost is not None
+    ]
+
+
+def _role_names(manifest: Manifest) -> dict[str, None]:
+    """The roles of all tasks; an entry of one task alone has the task's name before its own."""
+    names = dict.fromkeys(manifest.roles)
+    for task in manifest.tasks:
+        names |= {
+            name.removeprefix(f"{task}/"): None
+            for name in manifest.roles
+            if name.startswith(f"{task}/")
+        }
+    return names

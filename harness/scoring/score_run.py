@@ -1,0 +1,376 @@
+"""Scores of a stored run: pure functions of its records, asking no model."""
+
+from __future__ import annotations
+
+import traceback
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from harness.base.errors import HarnessError, PluginError, TaskError, did_you_mean
+from harness.base.redaction import without_key_material
+from harness.calls.pricing import Cost, PriceTable
+from harness.calls.usage import Spend, player_name
+from harness.contracts.model import Usage
+from harness.contracts.records import Records, record_type
+from harness.contracts.task import Task
+from harness.runs.atomic_files import atomic_write, atomic_writer, decode_file
+from harness.runs.journal_index import JournalIndex, JournalRecords
+from harness.runs.manifest import Manifest, RoleEntry, TaskEntry
+from harness.runs.run_folder import RunFolder
+from harness.scoring.aggregate import Columns, sound
+from harness.scoring.run_costs import cost_of_role
+from harness.scoring.summary import RoleUse, StageSummary, TaskSummary
+from harness.tasks.repeats import task_and_repeat
+
+if TYPE_CHECKING:
+    from harness.contracts.benchmark import Benchmark, Metric
+    from harness.contracts.records import Score
+
+FORMAT = 1
+COUNTED = ("calls", "from_store", "failed", "asked_schema", "met_schema")
+"""What is counted of the calls of a role, under the names of a summary's fields."""
+
+
+class Unfinished(HarnessError):
+    """A task that cannot be scored yet: some items of its stages have no record."""
+
+
+def how_to_finish(manifest: Manifest) -> str:
+    """What finishes the run's tasks: where too many items fell out, going on alone does not."""
+    if manifest.status == "too_many_failures":
+        return (
+            "`harness show RUN --failures` lists what failed; the run's command with "
+            "--retry_failures asks it again, with a larger --max_failures it goes on"
+        )
+    return "give the run's command again: it goes on where it stopped"
+
+
+class _Outcome(msgspec.Struct, frozen=True, gc=False):
+    type: str
+    cause: str = ""
+
+
+class _Call(msgspec.Struct, frozen=True, gc=False):
+    role: str
+    member: str = ""
+    source: str = "model"
+    usage: Usage | None = None
+    wasted: Usage | None = None
+    untold: int = 0
+    finish: str | None = None
+    rung: str | None = None
+    asked_schema: bool = False
+    failure: _Outcome | None = None
+
+
+class _Bare(msgspec.Struct, frozen=True):
+    """A record without what it says: enough to count with."""
+
+    user: str
+    id: str
+    outcome: _Outcome
+    calls: tuple[_Call, ...] = ()
+
+
+def score_task(
+    folder: RunFolder, manifest: Manifest, name: str, benchmark: Benchmark
+) -> TaskSummary:
+    """Score a finished task from its records, write its scores and summary, and give the summary.
+
+    Raises Unfinished where records are missing; the files are then left as they were.
+    """
+    task = manifest.tasks[name].task()
+    summary = score_into(folder.scores(name), folder, manifest, task, benchmark)
+    write_summary(folder.summary(name), summary)
+    return summary
+
+
+def score_into(
+    scores: Path, folder: RunFolder, manifest: Manifest, task: Task, benchmark: Benchmark
+) -> TaskSummary:
+    """The summary of a finished task of a run, its scores written to the file `scores`.
+
+    `task` may have other options than the run was asked with, if scoring alone reads them.
+    """
+    entry = manifest.tasks[task.name]
+    metrics = chosen_metrics(task, benchmark)
+    options = task_options(task, benchmark)
+    indexes = _open(folder, manifest, task.name)
+    records = _typed(entry, indexes, benchmark)
+    roles = role_entries(manifest, task.name, benchmark)
+    columns = Columns(metrics)
+    scores.parent.mkdir(exist_ok=True)
+    encoder = msgspec.json.Encoder()
+    with atomic_writer(scores) as file:
+        for score in _scores(benchmark, records, options):
+            columns.add(score)
+            file.write(encoder.encode(score) + b"\n")
+    return TaskSummary(
+        format=FORMAT,
+        task=task.name,
+        version=task.version,
+        content=entry.content,
+        benchmark=task.benchmark,
+        model=manifest.model,
+        roles={role: one.name for role, one in roles.items()},
+        data=entry.data,
+        comparable=entry.comparable,
+        not_comparable_because=entry.not_comparable_because,
+        limit=manifest.limit,
+        seed=manifest.seed,
+        repeat=task_and_repeat(task.name)[1],
+        units=columns.units,
+        counts=_counts(benchmark, records, options, columns),
+        metrics=columns.results(
+            interval=task.interval,
+            seed=manifest.seed,
+            task=task.name,
+            least_scored=task.least_scored,
+        ),
+        stages=_stage_summaries(manifest, task.name, indexes, manifest.prices),
+    )
+
+
+def priced_stages(
+    folder: RunFolder, manifest: Manifest, name: str, prices: PriceTable
+) -> dict[str, StageSummary]:
+    """The stages of a finished task of a run, counted again with what these prices make of them."""
+    indexes = _open(folder, manifest, name)
+    return _stage_summaries(manifest, name, indexes, prices)
+
+
+def unfinished_stages(entry: TaskEntry) -> tuple[str, ...]:
+    """The stages of a task that are not known to have a record of every item."""
+    return tuple(stage.name for stage in entry.stages if stage.items is None)
+
+
+def chosen_metrics(task: Task, benchmark: Benchmark) -> dict[str, Metric]:
+    """The benchmark's metrics that the task names, in the task's order."""
+    for name in task.metrics:
+        if name not in benchmark.metrics:
+            raise TaskError(
+                f"benchmark {benchmark.name!r} has no metric {name!r}",
+                where=f"task {task.name!r}",
+                expected=", ".join(benchmark.metrics),
+                hint=did_you_mean(name, benchmark.metrics),
+            )
+    return {name: benchmark.metrics[name] for name in task.metrics}
+
+
+def write_summary(path: Path, summary: TaskSummary) -> None:
+    """Put a summary in its file, atomically and without secrets."""
+    values = without_key_material(msgspec.to_builtins(summary))
+    atomic_write(path, msgspec.json.format(msgspec.json.encode(values), indent=2) + b"\n")
+
+
+def read_summary(path: Path) -> TaskSummary | None:
+    """The summary in a file; None where there is none, since the task is then unfinished."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    hint = "`harness score` writes it anew"
+    return decode_file(data, TaskSummary, path, what="summary", version=FORMAT, hint=hint)
+
+
+def _open(folder: RunFolder, manifest: Manifest, name: str) -> dict[str, JournalIndex]:
+    """The records of every stage; raises Unfinished unless each item has exactly one."""
+    entry = manifest.tasks[name]
+    indexes = {}
+    problems = []
+    if open_stages := unfinished_stages(entry):
+        problems = [f"stages with items that have no record: {', '.join(open_stages)}"]
+    else:
+        for stage in entry.stages:
+            path = folder.path / entry.folder / stage.file
+            indexes[stage.name] = index = JournalIndex(path, stage.key)
+            if len(index) != stage.items:
+                problems.append(f"{stage.name} ({len(index)} records of {stage.items} items)")
+    if problems:
+        raise Unfinished(
+            f"task {name!r} is not finished",
+            where=str(folder.path),
+            found=", ".join(problems),
+            expected="a record of every item of every stage",
+            hint=how_to_finish(manifest),
+        )
+    return indexes
+
+
+def _typed(
+    entry: TaskEntry, indexes: Mapping[str, JournalIndex], benchmark: Benchmark
+) -> dict[str, Records[Any, Any]]:
+    stages = {stage.name: stage for stage in benchmark.stages}
+    records: dict[str, Records[Any, Any]] = {}
+    for kept in entry.stages:
+        if kept.name not in stages:
+            raise PluginError(
+                f"benchmark {benchmark.name!r} has no stage {kept.name!r}, but the run had",
+                where=f"task {entry.task().name!r}",
+                found=f"stages {', '.join(stages)}",
+                expected=f"stages {', '.join(each.name for each in entry.stages)}, as in the run",
+                hint="use the release of the plugin that the manifest names",
+            )
+        stage = stages[kept.name]
+        index = indexes[kept.name]
+        kind = record_type(stage.item, stage.value)
+        records[kept.name] = JournalRecords(index.path, kept.key, kind, index=index)
+    return records
+
+
+def task_options(task: Task, benchmark: Benchmark) -> msgspec.Struct:
+    """The options of a kept task as its benchmark's own type."""
+    try:
+        return msgspec.convert(task.options, benchmark.options)
+    except msgspec.ValidationError as error:
+        raise TaskError(
+            f"benchmark {benchmark.name!r} does not take these options any more",
+            where=f"task {task.name!r}",
+            found=str(error),
+            hint="use the release of the plugin that the manifest names",
+        ) from error
+
+
+def _scores(
+    benchmark: Benchmark, records: Mapping[str, Records[Any, Any]], options: msgspec.Struct
+) -> Iterator[Score[Any]]:
+    declared = {metric.of or name for name, metric in benchmark.metrics.items()}
+    try:
+        for score in benchmark.score(records, options):
+            if not all(
+                told.keys() <= declared for told in (score.values, score.missing, score.worst)
+            ):
+                raise _undeclared(benchmark, score, declared)
+            yield sound(score)
+    except HarnessError:
+        raise
+    except Exception as error:
+        raise PluginError(
+            f"benchmark {benchmark.name!r} failed to score its records",
+            found=traceback.format_exc(limit=-4).strip(),
+            hint="the records are kept: mend the benchmark, then `harness score`",
+        ) from error
+
+
+def _undeclared(benchmark: Benchmark, score: Score[Any], declared: Collection[str]) -> PluginError:
+    """The error for a score of something that no metric reads, as a misspelt one is."""
+    named = sorted({*score.values, *score.missing, *score.worst} - set(declared))
+    return PluginError(
+        f"benchmark {benchmark.name!r} scores what none of its metrics reads",
+        where=f"the score of {score.id!r}",
+        found=", ".join(named),
+        expected=", ".join(sorted(declared)),
+        hint=did_you_mean(named[0], declared)
+        or "declare a metric of that name, or one that is `of` it",
+    )
+
+
+def _counts(
+    benchmark: Benchmark,
+    records: Mapping[str, Records[Any, Any]],
+    options: msgspec.Struct,
+    columns: Columns,
+) -> dict[str, int]:
+    counts = Counter(columns.counts)
+    if benchmark.counts is not None:
+        counts.update(benchmark.counts(records, options))
+    return dict(sorted(counts.items()))
+
+
+def role_entries(manifest: Manifest, name: str, benchmark: Benchmark) -> dict[str, RoleEntry]:
+    """Who plays each role of the stages that a task of a run has, in their order.
+
+    A run has one list of roles for all its tasks, and some may have roles that others lack.
+    """
+    kept = {stage.name for stage in manifest.tasks[name].stages}
+    stages = [stage for stage in benchmark.stages if stage.name in kept]
+    asked = dict.fromkeys(role for stage in stages for role in (*stage.roles, *stage.judges))
+    entries = {role: manifest.player(name, role) for role in asked}
+    return {role: entry for role, entry in entries.items() if entry is not None}
+
+
+class _Tally:
+    """Counts what one role did."""
+
+    def __init__(self) -> None:
+        self.told = 0
+        self.untold = 0
+        self.counts: Counter[str] = Counter()
+        self.rungs: Counter[str] = Counter()
+        self.paid = Spend()
+        self.saved = Spend()
+
+    def add(self, call: _Call) -> None:
+        self.counts["calls"] += 1
+        self.counts["from_store"] += call.source != "model"
+        self.counts["failed"] += call.failure is not None
+        self.counts["asked_schema"] += call.asked_schema
+        self.counts["met_schema"] += call.asked_schema and call.rung == "strict"
+        if call.rung is not None:
+            self.rungs[call.rung] += 1
+        self.untold += call.finish is not None and call.usage is None
+        if call.usage is not None:
+            self.told += 1
+            for field in Usage.__struct_fields__:
+                self.counts[field] += getattr(call.usage, field)
+        self._spend(call)
+
+    def _spend(self, call: _Call) -> None:
+        spend = self.paid if call.source == "model" else self.saved
+        untold = call.untold > 0 or (call.finish is not None and call.usage is None)
+        spend.calls += 1
+        spend.untold += untold
+        spend.add(call.usage)
+        spend.add(call.wasted)
+
+    def use(self, cost: Cost | None, *, by_rule: bool) -> RoleUse:
+        known = self.told or by_rule or not self.untold
+        counts: dict[str, Any] = {name: self.counts[name] for name in COUNTED}
+        counts |= {name: self.counts[name] if known else None for name in Usage.__struct_fields__}
+        return RoleUse(
+            **counts,
+            rungs=dict(sorted(self.rungs.items())),
+            untold=0 if by_rule else self.untold,
+            cost=cost,
+        )
+
+
+def _stage_summaries(
+    manifest: Manifest,
+    task: str,
+    indexes: Mapping[str, JournalIndex],
+    prices: PriceTable | None,
+) -> dict[str, StageSummary]:
+    def use_of(role: str, tally: _Tally) -> RoleUse:
+        cost = None
+        if prices is not None:
+            entry = manifest.player(task, role)
+            cost = cost_of_role(entry, prices, paid=tally.paid, saved=tally.saved)
+        return tally.use(cost, by_rule=manifest.by_rule(task, role))
+
+    return {stage: _stage_summary(index, use_of) for stage, index in indexes.items()}
+
+
+def _stage_summary(index: JournalIndex, use_of: Callable[[str, _Tally], RoleUse]) -> StageSummary:
+    done = 0
+    failures: Counter[str] = Counter()
+    tallies: dict[str, _Tally] = defaultdict(_Tally)
+    bare: JournalRecords[Any, Any] = JournalRecords(index.path, "", _Bare, index=index)
+    record: Any
+    for record in bare:
+        if record.outcome.type == "done":
+            done += 1
+        else:
+            failures[record.outcome.cause] += 1
+        for call in record.calls:
+            tallies[player_name(call.role, call.member)].add(call)
+    return StageSummary(
+        items=len(index),
+        done=done,
+        failures=dict(sorted(failures.items())),
+        roles={role: use_of(role, tallies[role]) for role in sorted(tallies)},
+    )

@@ -1,0 +1,150 @@
+"""How far those agree who put the same things into classes. Imports numpy when used."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from harness.scoring.stats.intervals import Undefined
+
+if TYPE_CHECKING:
+    from harness.scoring.stats.intervals import Floats, Interval, Method, NoInterval
+
+Weights: TypeAlias = Literal["none", "linear", "quadratic"]
+ONE_LABEL = "both gave one label alone, and the same"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Agreement:
+    """How far labels agree with a reference: `same` of `n` are alike, Cohen's κ, F1 of True."""
+
+    n: int
+    same: int
+    kappa: float | Undefined
+    f1: float | Undefined
+
+    @property
+    def share(self) -> float | None:
+        """The part of all that has the same label in both; None of nothing."""
+        return self.same / self.n if self.n else None
+
+
+def agreement_of(labels: Sequence[Hashable], reference: Sequence[Hashable]) -> Agreement:
+    """How far labels agree with a reference; κ and F1 may be undefined where one label rules."""
+    both = list(zip(labels, reference, strict=True))
+    named = sum(label is True for pair in both for label in pair)
+    return Agreement(
+        n=len(both),
+        same=sum(one == other for one, other in both),
+        kappa=cohen_kappa(labels, reference),
+        f1=2 * sum(one is True and other is True for one, other in both) / named
+        if named
+        else Undefined("neither said yes to anything"),
+    )
+
+
+def cohen_kappa(
+    first: Sequence[Hashable],
+    second: Sequence[Hashable],
+    *,
+    weights: Weights = "none",
+    order: Sequence[Hashable] | None = None,
+) -> float | Undefined:
+    """Cohen's κ of two who labelled the same things: agreement beyond chance.
+
+    With weights a disagreement counts by the distance of the labels, or by its square, in `order`;
+    without weights all disagreements are alike and the order does not matter.
+    """
+    import numpy as np
+
+    if not len(first):
+        return Undefined("nothing was labelled by both")
+    if weights != "none" and order is None:
+        raise ValueError("weights need the order of the labels")
+    labels = list(dict.fromkeys((*first, *second))) if order is None else list(order)
+    place = {label: number for number, label in enumerate(labels)}
+    table = np.zeros((1, len(labels), len(labels)))
+    for one, other in zip(first, second, strict=True):
+        table[0, place[one], place[other]] += 1.0
+    apart = np.abs(np.subtract.outer(np.arange(len(labels)), np.arange(len(labels))))
+    cost = {"none": apart > 0, "linear": apart, "quadratic": apart**2}[weights]
+    kappa = float(_kappas(table, cost)[0])
+    return kappa if math.isfinite(kappa) else Undefined(ONE_LABEL)
+
+
+def kappa_interval(
+    first: Sequence[Hashable],
+    second: Sequence[Hashable],
+    users: Sequence[Hashable],
+    *,
+    seed: int,
+    draws: int = 2000,
+    confidence: float = 0.95,
+    method: Method = "percentile",
+) -> Interval | NoInterval:
+    """The bootstrap interval of Cohen's κ without weights, users drawn with all that is theirs.
+
+    It is that of `relation_interval`, reckoned from a table of each user instead of the labels.
+    """
+    import numpy as np
+
+    from harness.scoring.stats.bootstrap import blocks_of_draws
+    from harness.scoring.stats.intervals import Measured, NoInterval, bounds
+
+    if draws < 1:
+        return NoInterval("no draws were asked for")
+    numbers = {user: number for number, user in enumerate(dict.fromkeys(users))}
+    if len(numbers) < 2:
+        return NoInterval("fewer than two users: there is nothing to draw from")
+    place = {label: number for number, label in enumerate(dict.fromkeys((*first, *second)))}
+    tables = np.zeros((len(numbers), len(place), len(place)))
+    for one, other, user in zip(first, second, users, strict=True):
+        tables[numbers[user], place[one], place[other]] += 1.0
+    cost = 1.0 - np.eye(len(place))
+    flat = tables.reshape(len(numbers), -1)
+    random = np.random.Generator(np.random.PCG64(seed))
+    drawn = []
+    for block in blocks_of_draws(len(numbers), draws, random, dtype=np.int64):
+        times = np.stack([np.bincount(some, minlength=len(numbers)) for some in block])
+        drawn.append(_kappas((times @ flat).reshape(-1, *cost.shape), cost))
+
+    def measured() -> Measured:
+        whole = tables.sum(axis=0)
+        value = float(_kappas(whole[None], cost)[0])
+        return Measured(value=value, without=_kappas(whole - tables, cost))
+
+    return bounds(np.concatenate(drawn), measured, method=method, confidence=confidence, of="κ")
+
+
+def _kappas(tables: Floats, cost: Any) -> Floats:
+    """Cohen's κ of each table of counts, NaN where chance alone leaves nothing to disagree on."""
+    import numpy as np
+
+    rows, columns = tables.sum(axis=2), tables.sum(axis=1)
+    by_chance = np.einsum("ti,tj,ij->t", rows, columns, cost) / tables.sum(axis=(1, 2))
+    found = np.einsum("tij,ij->t", tables, cost)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        kappas: Floats = np.where(by_chance > 0.0, 1.0 - found / by_chance, np.nan)
+    return kappas
+
+
+def fleiss_kappa(counts: Sequence[Sequence[int]]) -> float | Undefined:
+    """Fleiss' κ of several: for each thing how many put it into each class, as many for all."""
+    import numpy as np
+
+    if not counts:
+        return Undefined("nothing was labelled by all")
+    table = np.asarray(counts, dtype=np.float64)
+    raters = table[0].sum()
+    if (table.sum(axis=1) != raters).any():
+        raise ValueError("not everything was labelled by as many")
+    if raters < 2:
+        return Undefined("fewer than two labelled")
+    shares = table.sum(axis=0) / table.sum()
+    by_chance = float((shares**2).sum())
+    if np.count_nonzero(shares) == 1:
+        return Undefined("all gave one label alone, and the same")
+    agreeing = ((table * (table - 1.0)).sum(axis=1) / (raters * (raters - 1.0))).mean()
+    return (float(agreeing) - by_chance) / (1.0 - by_chance)

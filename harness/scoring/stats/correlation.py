@@ -1,0 +1,126 @@
+"""How far two series go together, with intervals. Imports numpy, and scipy when used."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+from harness.scoring.stats.bootstrap import blocks_of_draws, units_of
+from harness.scoring.stats.intervals import (
+    Floats,
+    Integers,
+    Interval,
+    Measured,
+    Method,
+    NoInterval,
+    Undefined,
+    bounds,
+)
+
+Relation = Callable[[Sequence[Any], Sequence[Any]], "float | Undefined"]
+"""What is measured of paired values: a correlation, or a κ."""
+
+
+def pearson(x: Sequence[float], y: Sequence[float]) -> float | Undefined:
+    """Pearson's r of paired values."""
+    from scipy.stats import pearsonr
+
+    return _unless_constant(x, y) or _number(pearsonr(x, y).statistic)
+
+
+def spearman(x: Sequence[float], y: Sequence[float]) -> float | Undefined:
+    """Spearman's ρ of three paired values or more, ties ranked by their mean."""
+    from scipy.stats import spearmanr
+
+    undefined = _unless_constant(x, y)
+    if undefined is None and len(x) == 2:
+        undefined = Undefined("fewer than three pairs: of two it is 1 or -1 whatever they are")
+    return undefined or _number(spearmanr(x, y).statistic)
+
+
+def kendall_tau_b(x: Sequence[float], y: Sequence[float]) -> float | Undefined:
+    """Kendall's τ-b of paired values, which divides by the pairs that are not tied."""
+    from scipy.stats import kendalltau
+
+    return _unless_constant(x, y) or _number(kendalltau(x, y, variant="b").statistic)
+
+
+def _unless_constant(x: Sequence[float], y: Sequence[float]) -> Undefined | None:
+    if len(x) < 2:
+        return Undefined("fewer than two pairs")
+    if min(x) == max(x) or min(y) == max(y):
+        return Undefined("all values of one side are the same")
+    return None
+
+
+def _number(value: float) -> float | Undefined:
+    if math.isfinite(value):
+        return float(value)
+    return Undefined("the values are too large or too close to each other to be reckoned with")
+
+
+def fisher_interval(r: float, pairs: int, *, confidence: float = 0.95) -> Interval | NoInterval:
+    """The interval of Pearson's r by Fisher's z, for few pairs of which none belong together.
+
+    It supposes that both sides are normal. A bootstrap of a handful of pairs says little, and
+    mostly has draws in which all are the same.
+    """
+    from scipy.special import ndtri
+
+    if pairs < 4:
+        return NoInterval("fewer than four pairs")
+    if abs(r) >= 1.0:
+        return NoInterval("the pairs lie on one line")
+    half = float(ndtri((1.0 + confidence) / 2.0)) / math.sqrt(pairs - 3)
+    z = math.atanh(r)
+    return Interval(math.tanh(z - half), math.tanh(z + half))
+
+
+def relation_interval(
+    x: Sequence[Any],
+    y: Sequence[Any],
+    users: Sequence[Hashable],
+    relation: Relation,
+    *,
+    seed: int,
+    draws: int = 2000,
+    confidence: float = 0.95,
+    method: Method = "percentile",
+) -> Interval | NoInterval:
+    """The bootstrap interval of a correlation or κ: users are drawn, each with all their pairs.
+
+    The same in every process for the same seed and the same order of users.
+    """
+    if draws < 1:
+        return NoInterval("no draws were asked for")
+    numbers = {user: number for number, user in enumerate(dict.fromkeys(users))}
+    if len(numbers) < 2:
+        return NoInterval("fewer than two users: there is nothing to draw from")
+    owners = np.array([numbers[user] for user in users])
+    order = np.argsort(owners, kind="stable")
+    first, second = np.asarray(x)[order], np.asarray(y)[order]
+    sizes = np.bincount(owners)
+    starts = np.cumsum(sizes) - sizes
+
+    def of(units: Integers) -> float:
+        found = relation(first[units], second[units])  # type: ignore[arg-type]
+        return math.nan if isinstance(found, Undefined) else found
+
+    random = np.random.Generator(np.random.PCG64(seed))
+    blocks = blocks_of_draws(len(sizes), draws, random, dtype=np.int64)
+    drawn: Floats = np.array([
+        of(units_of(some, starts, sizes)) for block in blocks for some in block
+    ])  # fmt: skip
+
+    def measured() -> Measured:
+        everything = np.arange(len(first))
+        without = [
+            of(np.delete(everything, slice(start, start + size)))
+            for start, size in zip(starts, sizes, strict=True)
+        ]
+        return Measured(value=of(everything), without=np.array(without))
+
+    return bounds(drawn, measured, method=method, confidence=confidence, of="the statistic")

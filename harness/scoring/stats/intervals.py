@@ -1,0 +1,109 @@
+"""Bounds of what came of each draw of a bootstrap: percentile, or BCa.
+
+Imports numpy: import it where it is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats: TypeAlias = NDArray[np.float64]
+Integers: TypeAlias = NDArray[Any]
+Method: TypeAlias = Literal["percentile", "bca"]
+
+_SAME = 1e-12
+"""Sums of the same numbers in another order differ by less than this share of their size."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """The bounds of a statistic at the confidence that was asked for."""
+
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class NoInterval:
+    """Why there is no interval."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What BCa needs besides the draws: the statistic of all, and that without each cluster."""
+
+    value: float
+    without: Floats
+
+
+def interval_of(drawn: Floats, confidence: float, *, of: str) -> Interval | NoInterval:
+    """The percentile interval of what came of each draw; none where a draw has no value."""
+    if (reason := _undefined(drawn, of)) is not None:
+        return NoInterval(reason)
+    tail = (1.0 - confidence) / 2.0
+    return _between(drawn, tail, 1.0 - tail)
+
+
+def bca_interval(
+    drawn: Floats, measured: Measured, confidence: float, *, of: str
+) -> Interval | NoInterval:
+    """The bias-corrected and accelerated interval (Efron 1987), clusters left out one by one."""
+    from scipy.special import ndtr, ndtri
+
+    if (reason := _undefined(drawn, of)) is not None:
+        return NoInterval(reason)
+    if not np.isfinite(measured.without).all():
+        return NoInterval(f"{of} has no value without one of the users, which BCa needs")
+    scale = _SAME * float(np.abs(drawn).max())
+    below = np.count_nonzero(drawn < measured.value - scale)
+    above = np.count_nonzero(drawn > measured.value + scale)
+    share = (len(drawn) + below - above) / (2 * len(drawn))
+    if not 0.0 < share < 1.0:
+        return NoInterval(f"all draws lie on one side of {of}, and BCa has no bounds then")
+    gaps = measured.without.mean() - measured.without
+    if np.abs(gaps).max() <= _SAME * np.abs(measured.without).max():
+        return NoInterval(f"no single user changes {of}, and BCa has no bounds then")
+    acceleration = (gaps**3).sum() / (6.0 * (gaps**2).sum() ** 1.5)
+    bias = ndtri(share)
+    tail = (1.0 - confidence) / 2.0
+    moved = bias + ndtri(np.array([tail, 1.0 - tail]))
+    low, high = ndtr(bias + moved / (1.0 - acceleration * moved))
+    return _between(drawn, low, high)
+
+
+def bounds(
+    drawn: Floats,
+    measured: Callable[[], Measured],
+    *,
+    method: Method,
+    confidence: float,
+    of: str,
+) -> Interval | NoInterval:
+    """The interval by a method; what BCa alone needs is measured for it alone."""
+    if method == "bca":
+        return bca_interval(drawn, measured(), confidence, of=of)
+    return interval_of(drawn, confidence, of=of)
+
+
+def _undefined(drawn: Floats, of: str) -> str | None:
+    missing = int(np.count_nonzero(~np.isfinite(drawn)))
+    return f"{of} has no value in {missing} of {len(drawn)} draws" if missing else None
+
+
+def _between(drawn: Floats, low: float, high: float) -> Interval:
+    first, last = np.quantile(drawn, [low, high])
+    return Interval(float(first), float(last))
+
+
+@dataclass(frozen=True)
+class Undefined:
+    """Why a statistic has no value for what it was given."""
+
+    reason: str

@@ -1,0 +1,137 @@
+"""Whether a difference between two that were measured on the same units may be chance.
+
+Imports numpy: import it where it is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.scoring.stats.intervals import Floats, Integers, Undefined
+from harness.scoring.stats.statistic import Statistic, statistic_of
+
+
+def holm(values: Sequence[float]) -> tuple[float, ...]:
+    """The p values adjusted after Holm (1979), in their order.
+
+    Rejecting what is below α then errs anywhere among them with a chance of at most α, however
+    they depend on each other.
+    """
+    by_size = sorted(range(len(values)), key=lambda place: values[place])
+    adjusted = [0.0] * len(values)
+    least = 0.0
+    for rank, place in enumerate(by_size):
+        least = max(least, min(1.0, (len(values) - rank) * values[place]))
+        adjusted[place] = least
+    return tuple(adjusted)
+
+
+ASSIGNMENTS = 9999
+"""How many ways of exchanging are drawn where there are too many to go through all of them."""
+
+_CELLS = 1 << 20
+"""Units held at a time: bounds the memory whatever their number."""
+
+_SAME = 1e-12
+"""Differences that part by less than this share of the values' size are the same."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PValue:
+    """The share of so many ways of exchanging that give at least the difference found.
+
+    `exact` where all ways there are were gone through; else the one found counts as one of them.
+    """
+
+    value: float
+    ways: int
+    exact: bool
+
+
+def paired_p(
+    first: Floats,
+    second: Floats,
+    clusters: Integers,
+    *,
+    seed: int,
+    statistic: Statistic = "mean",
+    assignments: int = ASSIGNMENTS,
+) -> PValue | Undefined:
+    """The two-sided p of the paired permutation test: the two are exchanged user by user.
+
+    Were they alike, it would be chance which of them gave which values of a user. The i-th values
+    belong to one unit, and all units of a user are exchanged together. Users whose values are the
+    same on both sides are left out of the exchanging, which they cannot change.
+    """
+    users, owners = np.unique(clusters, return_inverse=True)
+    if len(users) < 2:
+        return Undefined("fewer than two users in common: there is nothing to exchange")
+    found = statistic_of(first, statistic) - statistic_of(second, statistic)
+    if not np.isfinite(found):
+        return Undefined("the difference has no value")
+    apart = np.unique(owners[first != second])
+    exact = 2 ** len(apart) <= assignments + 1
+    rows = max(1, _CELLS // len(first))
+    if exact:
+        exchanged = _all_ways(len(apart), rows)
+    else:
+        exchanged = _drawn_ways(len(apart), assignments, rows, seed)
+    column = np.full(len(users), -1)
+    column[apart] = np.arange(len(apart))
+    size = max(np.abs(first).max(), np.abs(second).max())
+    ways, reached = 0, 0
+    for block in exchanged:
+        differences = _differences(first, second, column[owners], block, statistic)
+        if not np.isfinite(differences).all():
+            return Undefined("the difference has no value under some of the exchanges")
+        ways += len(differences)
+        reached += int(np.count_nonzero(np.abs(differences) >= abs(found) - _SAME * size))
+    if exact:
+        return PValue(value=reached / ways, ways=ways, exact=True)
+    return PValue(value=(reached + 1) / (ways + 1), ways=ways, exact=False)
+
+
+def _all_ways(count: int, rows: int) -> Iterator[NDArray[np.bool_]]:
+    """Every way of exchanging so many users, a row each, in blocks of so many rows."""
+    for start in range(0, 2**count, rows):
+        numbers = np.arange(start, min(start + rows, 2**count))[:, None]
+        yield (numbers >> np.arange(count)) % 2 == 1
+
+
+def _drawn_ways(count: int, assignments: int, rows: int, seed: int) -> Iterator[NDArray[np.bool_]]:
+    """So many ways of exchanging, each drawn with even chances, in blocks of so many rows."""
+    random = np.random.Generator(np.random.PCG64(seed))
+    for start in range(0, assignments, rows):
+        many = min(rows, assignments - start)
+        yield random.integers(0, 2, size=(many, count), dtype=np.uint8) == 1
+
+
+def _differences(
+    first: Floats,
+    second: Floats,
+    owners: Integers,
+    exchanged: NDArray[np.bool_],
+    statistic: Statistic,
+) -> Floats:
+    """The difference under each way; `owners` are columns of `exchanged`, -1 for nobody's."""
+    if statistic == "mean":
+        gaps = np.zeros(exchanged.shape[1])
+        np.add.at(gaps, owners[owners >= 0], (first - second)[owners >= 0])
+        means: Floats = (gaps.sum() - 2.0 * (exchanged @ gaps)) / len(first)
+        return means
+    padded = np.pad(exchanged, ((0, 0), (0, 1)))  # nobody's column, which is never exchanged
+    if statistic == "median":
+        swapped = padded[:, owners]
+        ours = np.median(np.where(swapped, second, first), axis=1)
+        medians: Floats = ours - np.median(np.where(swapped, first, second), axis=1)
+        return medians
+    found = []
+    for way in padded:
+        swapped = way[owners]
+        ours, theirs = np.where(swapped, second, first), np.where(swapped, first, second)
+        found.append(statistic_of(ours, statistic) - statistic_of(theirs, statistic))
+    return np.array(found)

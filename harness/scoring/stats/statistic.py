@@ -1,0 +1,70 @@
+"""A statistic of a column: the mean, the median, or a function of one's own.
+
+Imports numpy: import it where it is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from harness.scoring.stats.intervals import Floats, Integers
+
+Statistic: TypeAlias = Literal["mean", "median"] | Callable[[Any], float]
+
+
+def statistic_of(values: Floats, statistic: Statistic) -> float:
+    """The statistic of values, NaN where it has none."""
+    if not len(values):
+        return float("nan")
+    if statistic == "mean":
+        return float(values.mean())
+    if statistic == "median":
+        return float(np.median(values))
+    try:
+        return float(statistic(values))
+    except (ArithmeticError, ValueError):
+        return float("nan")
+
+
+def without_each(values: Floats, starts: Integers, sizes: Integers, statistic: Statistic) -> Floats:
+    """The statistic without each cluster in turn: the jackknife.
+
+    Values stand cluster after cluster; `starts` and `sizes` say where each is.
+    """
+    if statistic == "mean":
+        means: Floats = (values.sum() - np.add.reduceat(values, starts)) / (len(values) - sizes)
+        return means
+    if statistic == "median":
+        return _medians_without(values, starts, sizes)
+    ends = starts + sizes
+    return np.array([
+        statistic_of(np.concatenate((values[:start], values[end:])), statistic)
+        for start, end in zip(starts, ends, strict=True)
+    ])  # fmt: skip
+
+
+def _medians_without(values: Floats, starts: Integers, sizes: Integers) -> Floats:
+    """Medians found in the sorted values, past the places of the cluster that is left out."""
+    order = np.argsort(values, kind="stable")
+    place = np.empty(len(values), dtype=np.int64)
+    place[order] = np.arange(len(values))
+    ordered = values[order]
+    medians = []
+    for start, size in zip(starts, sizes, strict=True):
+        gone = np.sort(place[start : start + size])
+        left = len(values) - size
+        middle = [_past(gone, (left - 1) // 2), _past(gone, left // 2)]
+        medians.append(ordered[middle].mean())
+    return np.array(medians)
+
+
+def _past(gone: Integers, rank: int) -> int:
+    """Where the value of that rank stands when those at the sorted places `gone` are left out."""
+    for place in gone:
+        if place > rank:
+            break
+        rank += 1
+    return rank

@@ -1,0 +1,277 @@
+"""What authors of plugins are told whose code cannot be used, and people of one stored run."""
+
+import fcntl
+import json
+import shutil
+from functools import partial
+from types import SimpleNamespace
+
+import msgspec
+import pytest
+from inline_snapshot import snapshot
+
+import harness
+from harness.base.errors import DataError, HarnessError, PluginError, TaskError, UsageError
+from harness.cli.command import Option
+from harness.cli.scaffold import package_name
+from harness.cli.struct_options import options_of
+from harness.contracts.benchmark import Benchmark
+from harness.contracts.stage import Stage
+from harness.parsing import JsonReader
+from harness.parsing.json_schema import SchemaCheck
+from harness.pipeline.roles import RoleBinder
+from harness.pipeline.settings import make_settings
+from harness.pipeline.stage_items import check_order
+from harness.scoring.score_run import task_options
+from harness.testing import ScriptedModel, check_plugin, run_tasks
+
+
+def test_all_that_an_error_can_say():
+    error = HarnessError("it broke", where="a.csv:1", found="3", expected="4", hint="add 1")
+    assert str(error) == ("a.csv:1: it broke\n  found:    3\n  expected: 4\n  to do:    add 1")
+    assert str(HarnessError("it broke")) == "it broke"
+
+
+class Window(msgspec.Struct):
+    window: int = 20
+
+
+def benchmark(*stages):
+    return Benchmark(
+        name="films", version=1, load=None, score=None, metrics={}, stages=stages, options=Window
+    )
+
+
+def stage(name, after=()):
+    return Stage(name, item=None, value=None, items=None, work=None, after=after)
+
+
+def test_stages_out_of_order(raised):
+    before = benchmark(stage("a"), stage("b", after=("c",)))
+    assert raised(PluginError, check_order, before, found="c") == snapshot("""\
+stage 'b' of benchmark 'films' comes after a stage that is not listed before it
+expected: a\
+""")
+    before = benchmark(stage("a", after=("b",)), stage("b"))
+    assert raised(PluginError, check_order, before, found="b") == snapshot("""\
+stage 'a' of benchmark 'films' comes after a stage that is not listed before it
+expected: a first stage without `after`\
+""")
+    assert raised(PluginError, check_order, benchmark(stage("a"), stage("a"))) == snapshot("""\
+benchmark 'films' has two stages named 'a'
+expected: a name for each stage\
+""")
+
+
+def test_options_that_a_newer_benchmark_does_not_take(raised):
+    task = SimpleNamespace(name="films", options={"window": "wide"})
+    where, found = "task 'films'", "Expected `int`, got `str` - at `$.window`"
+    wording = raised(TaskError, task_options, task, benchmark(), where=where, found=found)
+    assert wording == snapshot("""\
+benchmark 'films' does not take these options any more
+to do: use the release of the plugin that the manifest names\
+""")
+
+
+def test_a_schema_that_is_none(raised):
+    check, found = (
+        SchemaCheck({"type": "wrong"}),
+        "'wrong' is not valid under any of the given schemas",
+    )
+    wording = raised(PluginError, check.problem, 3, found=found)
+    assert wording == snapshot("a reader's schema is no valid JSON Schema")
+
+
+class Folder(msgspec.Struct):
+    name: str
+    inside: list["Folder"]
+
+
+def test_a_type_that_no_reader_can_have(raised):
+    of_type = partial(JsonReader, type=list[Folder])
+    assert raised(PluginError, of_type, found="Folder -> Folder") == snapshot("""\
+a reader's type holds itself
+expected: a type of limited depth: servers take no references\
+""")
+    of_type = partial(JsonReader, type=complex)
+    found = "type <class 'complex'> is not supported"
+    assert raised(PluginError, of_type, found=found) == snapshot("""\
+a reader's type has no JSON Schema
+expected: a type that msgspec can make a schema of: list[Interest]\
+""")
+    both = partial(JsonReader, type=list[int], schema={"type": "array"})
+    assert raised(PluginError, both) == snapshot("""\
+a reader has a type and a schema
+expected: one of them: the type has a schema\
+""")
+
+
+def test_an_option_of_a_tool_that_the_command_has_itself(raised):
+    class Options(msgspec.Struct):
+        json: bool = False
+
+    own = [Option(["--json"])]
+    assert raised(PluginError, partial(options_of, beside=own), Options) == snapshot("""\
+the field 'json' of Options has the name of an option that the command itself has
+expected: another name\
+""")
+
+
+REGISTERS = """
+    from types import SimpleNamespace
+    from harness import hookimpl
+
+    @hookimpl
+    def register_{kind}(register):
+        register({arguments})
+"""
+
+
+def test_plugins_whose_names_mean_nothing(site, raised):
+    other = 'lambda: SimpleNamespace(name="series")'
+    text = REGISTERS.format(kind="benchmarks", arguments=f'"films", {other}')
+    site.install("film-benchmark", {"films": "films.plugin"}, {"films/plugin.py": text})
+    tool = REGISTERS.format(kind="data_tools", arguments='"peek", str, command="show"')
+    site.install("film-tools", {"tools": "film_tools"}, {"film_tools.py": tool})
+    plugins = site.plugins()
+    where = "plugin 'films' of film-benchmark"
+    assert raised(PluginError, plugins.benchmark, "films", where=where) == snapshot("""\
+the benchmark registered as 'films' calls itself 'series'
+expected: one name\
+""")
+    (broken,) = plugins.broken
+    where, kind, words = str(broken).split(": ", 2)
+    assert (where, kind) == ("plugin 'tools' of film-tools could not be loaded", "PluginError")
+    assert words == snapshot(
+        "the tool 'peek' cannot belong to a command of the harness itself, 'show'"
+    )
+
+
+def test_checks_and_models_of_tests(tmp_path, raised):
+    checked = raised(UsageError, partial(check_plugin, "interests", checks=["keys"]))
+    assert checked.splitlines()[0] == snapshot("no check 'keys'")
+    assert raised(UsageError, package_name, "class").splitlines()[0] == snapshot(
+        "a package cannot well be called 'class'"
+    )
+    twins = {"model": ScriptedModel("a", name="m"), "judge": ScriptedModel("b", name="m")}
+    run = partial(run_tasks, "interests", **twins, folder=tmp_path)
+    assert raised(UsageError, run, found="m, m") == snapshot("""\
+two scripted models of one run have one name
+expected: a name for each: ScriptedModel(…, name="judge")\
+""")
+
+
+async def test_a_notebook_has_a_loop_already(raised):
+    cell = partial(harness.evaluate, "interests", model="baseline")
+    assert raised(UsageError, cell) == snapshot("""\
+an event loop is already running here, as in a notebook
+to do: await harness.aevaluate(…) instead of harness.evaluate(…)\
+""")
+
+
+def test_a_run_that_a_fault_of_ours_ended_says_so_in_its_manifest(tmp_path, monkeypatch):
+    def broken(*given):
+        raise RuntimeError("nobody thought of this")
+
+    monkeypatch.setattr("harness.pipeline.run._score_finished", broken)
+    with pytest.raises(RuntimeError, match="nobody thought of this"):
+        harness.evaluate(
+            "interests", model="baseline", judge="lexical", data="sample", limit=2,
+            output_path=tmp_path, use_store=False,
+        )  # fmt: skip
+    [folder] = (each for each in tmp_path.iterdir() if each.is_dir())
+    manifest = json.loads((folder / "manifest.json").read_text())
+    assert manifest["status"] == "failed"
+    assert manifest["problem"] == snapshot("the harness itself failed: its traceback tells where")
+
+
+COMMANDS = {
+    "export RUN --format csv --task interest --out x": (2, UsageError, None, None, snapshot("""\
+the run has no task 'interest'
+expected: interests
+to do: did you mean 'interests'?\
+""")),
+    "show RUN --stage nam": (2, UsageError, None, None, snapshot("""\
+the run has no stage 'nam'
+expected: name, support
+to do: did you mean 'name'?\
+""")),
+    "batch read RUN none.jsonl": (1, DataError, "RUN", None, snapshot("""\
+this run has asked nothing in batches
+to do: `harness batch write` writes the questions of a run down\
+""")),
+    "--model replay:run=RUN,role=canddate --judge lexical --tasks interests --data sample": (
+        2, UsageError, "RUN", None,
+        snapshot("""\
+no model played the role 'canddate' in this run
+expected: role= one of candidate
+to do: did you mean 'candidate'?\
+""")),
+    "new-plugin taken": (2, UsageError, None, "taken", snapshot("""\
+there is something of that name already
+expected: a folder that is not there yet: nothing is written over
+to do: another name, or --into another folder\
+""")),
+    "score RUN --oracle none.json": (2, UsageError, "--oracle", "interests", snapshot("""\
+no benchmark of these runs has an oracle
+expected: runs of a benchmark whose scores depend on a set of runs\
+""")),
+    "--model baseline --judge lexical --tasks interests --data sample --set window=wide": (
+        2, TaskError, "--set, task interests", '"wide"',
+        snapshot("""\
+the option `window` cannot be used
+expected: a whole number, at least 1\
+""")),
+    "--model baseline --judge panel:lexical --tasks interests --data sample": (
+        2, UsageError, None, "lexical",
+        snapshot("""\
+a panel is of two judges or more
+expected: panel:SPEC+SPEC+…, as in panel:openai:a+openai:b+openai:c\
+""")),
+    "--model baseline --judge panel:lexical+panel:lexical+lexical --tasks interests": (
+        2, UsageError, "role judge", "panel:lexical",
+        snapshot("the judge 'panel' cannot be of judges that are several themselves")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_commands(command, small_run, tmp_path, monkeypatch, exits):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "taken").mkdir()
+    code, kind, where, found, wording = COMMANDS[command]
+    assert exits(code, kind, command, where=where, found=found, RUN=small_run) == wording
+
+
+def test_a_run_at_which_another_process_is_at_work(small_run, tmp_path, exits):
+    run = shutil.copytree(small_run, tmp_path / "run")
+    command = "--model baseline --judge lexical --tasks interests --data sample --limit 2"
+    with (run / "lock").open("r+") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        lock.truncate(0)
+        lock.write(json.dumps({"pid": 4711, "host": "ada"}))
+        lock.flush()
+        wording = exits(
+            1, HarnessError, f"{command} --resume RUN --no_store",
+            where="RUN", found="process 4711 on ada is at work in it", RUN=run,
+        )  # fmt: skip
+    assert wording == snapshot("""\
+the run folder is in use
+to do: wait until it has ended, or end it; with --fresh a new run starts beside it\
+""")
+
+
+def test_factories_that_break_and_settings_of_another_type(site, raised):
+    breaks = REGISTERS.format(kind="models", arguments='"broken", lambda settings: 1 // 0')
+    site.install("broken-models", {"broken": "broken_models"}, {"broken_models.py": breaks})
+    given = {"tasks": ["interests"], "model": "broken"}
+    bind = RoleBinder(make_settings(given), site.plugins()).bind_given
+    found = "ZeroDivisionError: integer division or modulo by zero"
+    assert raised(PluginError, bind, "candidate", found=found) == snapshot(
+        "'broken' cannot be made"
+    )
+    found = "Expected `int | null`, got `str` - at `$.limit`"
+    assert raised(UsageError, make_settings, {**given, "limit": "many"}, found=found) == snapshot(
+        "a setting cannot be used"
+    )
+    misspelt = raised(UsageError, make_settings, {**given, "limits": 3})
+    assert misspelt.splitlines()[-1] == snapshot("to do: did you mean 'limit'?")

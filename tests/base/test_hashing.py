@@ -1,0 +1,119 @@
+"""Keys made the fast way are the bytes that the standard library writes."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Generic, Literal, TypeVar
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.base.hashing import _is_plain, canonical, canonical_plain, struct_texts
+
+
+class Row(msgspec.Struct, frozen=True, array_like=True):
+    number: int
+    text: str
+    kind: Literal["a", "b"] = "a"
+
+
+class Short(msgspec.Struct, frozen=True, omit_defaults=True, tag="short", tag_field="is"):
+    z: int = 0
+    a: str = ""
+
+
+class Long(msgspec.Struct, frozen=True, rename={"first": "zz"}, tag="long", tag_field="is"):
+    first: bool
+    b: str | None = None
+
+
+class Whole(msgspec.Struct, frozen=True, kw_only=True):
+    user: str
+    id: str
+    rows: tuple[Row, ...]
+    pair: tuple[int, str]
+    inner: Short | Long
+    others: list[Short]
+    below: Whole | None = None
+
+
+class Fraction(msgspec.Struct, frozen=True):
+    rows: tuple[float, ...]
+
+
+class Table(msgspec.Struct, frozen=True):
+    rows: dict[str, int]
+
+
+T = TypeVar("T")
+
+
+class Box(msgspec.Struct, Generic[T], frozen=True):
+    inner: T
+
+
+class Boxes(msgspec.Struct, frozen=True):
+    whole: Box[int]
+    other: Box[float]
+
+
+class Anything(msgspec.Struct, frozen=True):
+    inner: tuple[Any, ...]
+
+
+whole_texts = st.one_of(
+    st.text(),
+    st.text(st.characters(codec="ascii")),
+    st.text(st.characters(categories=["Cc", "So"])),
+)
+texts = whole_texts | st.text(st.characters(categories=["Cs"]))
+numbers = st.integers() | st.integers(2**60, 2**70) | st.integers(-(2**70), -(2**60))
+shorts = st.builds(Short, z=numbers, a=whole_texts)
+wholes = st.builds(
+    Whole,
+    user=whole_texts,
+    id=whole_texts,
+    rows=st.lists(st.builds(Row, number=numbers, text=whole_texts)).map(tuple),
+    pair=st.tuples(numbers, whole_texts),
+    inner=shorts | st.builds(Long, first=st.booleans(), b=st.none() | whole_texts),
+    others=st.lists(shorts),
+)
+
+
+def by_the_standard_library(value: Any) -> bytes:
+    plain = msgspec.to_builtins(value)
+    return json.dumps(plain, sort_keys=True, separators=(",", ":")).encode("ascii")
+
+
+@given(wholes, st.none() | wholes)
+def test_a_struct_has_the_bytes_of_the_standard_library(value, below):
+    nested = msgspec.structs.replace(value, below=below)
+    text, canonical_text = struct_texts(nested)
+    assert canonical_text == by_the_standard_library(nested)
+    assert json.loads(text) == json.loads(canonical_text)
+    assert text == canonical_text or not text.isascii() or b"\x7f" in text
+
+
+@given(st.lists(st.lists(texts | numbers | st.booleans() | st.none())))
+def test_so_have_plain_values(value):
+    assert canonical_plain(value) == canonical(value) == by_the_standard_library(value)
+
+
+@pytest.mark.parametrize("code", [*range(0x21), 0x22, 0x5C, 0x7E, 0x7F, 0x80, 0x2028, 0xD800])
+def test_so_has_every_character_that_is_escaped(code):
+    assert canonical_plain([f"a{chr(code)}b"]) == json.dumps([f"a{chr(code)}b"]).encode("ascii")
+
+
+def test_types_whose_numbers_or_keys_could_be_written_otherwise_are_not_plain():
+    assert _is_plain(Whole)
+    assert not any(_is_plain(kind) for kind in (Fraction, Table, Anything, Boxes))
+    assert struct_texts(Fraction((1e16, 1e-05)))[1] == b'{"rows":[1e+16,1e-05]}'
+    assert struct_texts(Anything((1e16, 1e-05)))[1] == b'{"inner":[1e+16,1e-05]}'
+    assert struct_texts(Table({"b": 1, "a": 2}))[1] == b'{"rows":{"a":2,"b":1}}'
+
+
+def test_a_struct_with_a_number_that_json_lacks_has_no_bytes():
+    with pytest.raises(ValueError, match="Out of range float"):
+        struct_texts(Fraction((float("nan"),)))

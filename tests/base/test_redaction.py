@@ -1,0 +1,84 @@
+import pytest
+
+from harness.base.redaction import (
+    names_a_secret,
+    redacted_args,
+    redacted_spec,
+    without_key_material,
+)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["api_key", "apiKey", "APIKEY", "OPENAI_API_KEY", "token", "hf-token", "client_secret",
+     "password", "auth", "Authorization", "db.passwd", "accessToken"],
+)  # fmt: skip
+def test_names_of_secrets(name: str) -> None:
+    assert names_a_secret(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["max_tokens", "eos_token", "tokenizer", "monkey", "keyboard", "author", "model",
+     "base_url", "seed",
+     "api_key_env", "api_key_file"],
+)  # fmt: skip
+def test_names_of_other_things(name: str) -> None:
+    assert not names_a_secret(name)
+
+
+def test_arguments_at_any_depth() -> None:
+    args = {"api_key": "x", "token": None, "headers": {"Authorization": "y"}, "n": 3}
+    assert redacted_args(args) == {
+        "api_key": "[redacted]", "token": None, "headers": {"Authorization": "[redacted]"}, "n": 3,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("spec", "left"),
+    [
+        ("openai:model=m,api_key=abc,top_k=3", "openai:model=m,api_key=[redacted],top_k=3"),
+        ("model=m, api_key = abc, top_k=3", "model=m, api_key = [redacted], top_k=3"),
+        ("password=a,b c,model=m", "password=[redacted],model=m"),
+        ("judge=openai:api_key=abc", "judge=openai:api_key=[redacted]"),
+        ("http://h/v1?token=abc&top_k=3", "http://h/v1?token=[redacted]&top_k=3"),
+        ("api_key=abc model=m", "api_key=[redacted] model=m"),
+        ("api_key=abc\nfound: it", "api_key=[redacted]\nfound: it"),
+        ('body={"token": "a, b", "n": "c"}', 'body={"token": "[redacted]", "n": "c"}'),
+        ("api_key_env=NAME, top_k = 3", "api_key_env=NAME, top_k = 3"),
+        ("api_key=", "api_key="),
+    ],
+)
+def test_a_model_spec_keeps_what_is_no_secret(spec: str, left: str) -> None:
+    assert redacted_spec(spec) == left
+    assert redacted_spec(left) == left
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("key sk-proj-abcdefghijklmnop1234 refused", "key [redacted] refused"),
+        ("hf_abcdefghijklmnopqrst", "[redacted]"),
+        ("Authorization: Bearer abc.def-ghi_jkl", "Authorization: Bearer [redacted]"),
+        ("https://user:pw@host:80/v1?a=b", "https://[redacted]@host:80/v1?a=b"),
+        ("mail me@home or see https://host/@user", "mail me@home or see https://host/@user"),
+        ("a task-based ask-for-something-very-long", "a task-based ask-for-something-very-long"),
+        ("the basic idea", "the basic idea"),
+    ],
+)
+def test_key_material_in_texts(text: str, left: str) -> None:
+    assert without_key_material(text, ()) == left
+
+
+def test_values_of_secret_variables_go_wherever_they_stand() -> None:
+    value = {"a": ["x s3cret-value y", 1, None], "s3cret-value": True}
+    assert without_key_material(value, ("s3cret-value",)) == {
+        "a": ["x [redacted] y", 1, None],
+        "[redacted]": True,
+    }
+
+
+def test_short_values_and_other_variables_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "test")
+    monkeypatch.setenv("SOME_TOKEN_PATH", "/home/someone/token")
+    assert without_key_material("test /home/someone/token") == "test /home/someone/token"

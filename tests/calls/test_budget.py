@@ -1,0 +1,124 @@
+import pytest
+
+from harness.base.errors import BudgetSpent, UsageError, UsageUntold
+from harness.calls.budget import Meter
+from harness.calls.policy import Budget
+from harness.calls.pricing import Price, PriceTable
+from harness.contracts.identity import Identity
+from harness.contracts.model import CallError, Message, Reply, Request, Sampling, Usage
+
+MODEL = Identity(kind="openai", name="m")
+ASKED = Request(messages=(Message("user", "hällo"),), sampling=Sampling(max_tokens=100), seed=0)
+PRICES = PriceTable(models={"openai:m": Price(input=2.0, output=10.0, cached=0.5)})
+DEAREST = 0.001444
+"""200 tokens for the template, 16 for the message and 6 bytes of it are 222 at 2, and 100 at 10."""
+
+
+def test_the_last_call_of_the_budget_is_made_and_no_other():
+    meter = Meter(Budget(calls=2))
+    meter.claim(MODEL, ASKED)
+    meter.check()
+    meter.claim(MODEL, ASKED)
+    with pytest.raises(BudgetSpent, match="budget of calls") as caught:
+        meter.check()
+    assert "2 calls used" in str(caught.value)
+    assert meter.calls == 2
+
+
+def test_tokens_are_counted_when_they_are_known():
+    meter = Meter(Budget(tokens=100))
+    meter.claim(MODEL, ASKED)
+    meter.add(Usage(prompt_tokens=90, completion_tokens=9))
+    meter.claim(MODEL, ASKED)
+    meter.add(None)
+    meter.add(Usage(completion_tokens=5))
+    with pytest.raises(BudgetSpent, match="budget of tokens"):
+        meter.check()
+    assert meter.tokens == 104
+
+
+def test_without_bounds_nothing_is_refused():
+    meter = Meter(Budget())
+    for _ in range(1000):
+        meter.check()
+        meter.claim(MODEL, ASKED)
+    meter.add(Usage(prompt_tokens=10**9))
+    meter.check()
+
+
+def test_a_budget_of_nothing_refuses_the_first_call():
+    with pytest.raises(BudgetSpent):
+        Meter(Budget(calls=0)).check()
+
+
+def money(limit: float, prices: PriceTable | None = PRICES) -> Meter:
+    return Meter(Budget(cost=limit), prices)
+
+
+def test_as_much_as_a_call_may_cost_is_set_aside_until_it_is_over():
+    meter = money(2 * DEAREST)
+    first, second = meter.claim(MODEL, ASKED), meter.claim(MODEL, ASKED)
+    assert first is not None and second is not None
+    assert first.most == pytest.approx(DEAREST, abs=1e-12)
+    assert meter.claim(MODEL, ASKED) is None
+    assert (meter.calls, meter.claims) == (2, 2)
+    # 30 of 100 tokens were known: 70 at 2, 30 at 0.5, 10 at 10 are 255 millionths.
+    usage = Usage(prompt_tokens=100, cached_tokens=30, completion_tokens=10)
+    meter.settle(first, Reply(text="a", usage=usage))
+    assert meter.spent == pytest.approx(0.000255, abs=1e-12)
+    assert meter.claim(MODEL, ASKED) is None  # 0.000255 and twice the dearest are too much
+    meter.settle(second, CallError("rate_limited", "later"))
+    assert meter.spent == pytest.approx(0.000255, abs=1e-12)
+    assert meter.claim(MODEL, ASKED) is not None
+
+
+def test_nothing_is_sent_that_may_cost_more_than_is_left():
+    meter = money(2 * DEAREST)
+    claim = meter.claim(MODEL, ASKED)
+    assert claim is not None
+    usage = Usage(prompt_tokens=1000, completion_tokens=0)
+    meter.settle(claim, Reply(text="a", usage=usage))
+    with pytest.raises(BudgetSpent, match="budget of money") as caught:
+        meter.claim(MODEL, ASKED)
+    assert "0.002 USD spent, and the next call may cost 0.001444" in str(caught.value)
+    assert meter.calls == 1
+
+
+@pytest.mark.parametrize(
+    ("outcome", "spent"),
+    [
+        (None, DEAREST),
+        (CallError("timeout", "lost"), DEAREST),
+        (CallError("server_error", "no"), 0.0),
+        (CallError("no_content", "", usage=Usage(prompt_tokens=100)), 0.0002),
+        (Reply(text="", finish="refused"), DEAREST),
+    ],
+)
+def test_what_nobody_tells_counts_as_the_dearest(outcome, spent):
+    meter = money(1.0)
+    claim = meter.claim(MODEL, ASKED)
+    assert claim is not None
+    meter.settle(claim, outcome)
+    assert meter.spent == pytest.approx(spent, abs=1e-12)
+
+
+def test_a_server_that_tells_no_usage_cannot_be_held_to_money():
+    meter = money(1.0)
+    claim = meter.claim(MODEL, ASKED)
+    assert claim is not None
+    error = meter.untold(claim, Reply(text="a"), MODEL)
+    assert isinstance(error, UsageUntold)
+    assert "openai:m: a server that tells no usage" in str(error)
+    assert meter.untold(claim, Reply(text="a", usage=Usage()), MODEL) is None
+    assert meter.untold(claim, Reply(text="", finish="refused"), MODEL) is None
+    free = money(1.0, PriceTable(models={"*": Price(input=0.0, output=0.0)}))
+    claim = free.claim(MODEL, ASKED)
+    assert claim is not None
+    assert free.untold(claim, Reply(text="a"), MODEL) is None
+
+
+def test_a_model_without_a_price_is_asked_nothing_under_a_budget_of_money():
+    with pytest.raises(UsageError, match="no price of openai:other"):
+        money(1.0).claim(Identity(kind="openai", name="other"), ASKED)
+    by_rule = Identity(kind="baseline", name="default", scope="call")
+    assert money(1.0, None).claim(by_rule, ASKED) is not None

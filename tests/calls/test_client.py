@@ -1,0 +1,681 @@
+import asyncio
+from collections.abc import Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from harness.base.errors import BudgetSpent, Interrupted, ModelError, StorageError, UsageUntold
+from harness.calls.batch_answers import Arrived, Mailbox
+from harness.calls.client import Answer, Client
+from harness.calls.fair_queue import AT_A_TIME
+from harness.calls.keys import call_seed
+from harness.calls.policy import Budget, Patience
+from harness.calls.pricing import Price, PriceTable
+from harness.calls.store import Store
+from harness.calls.usage import Use
+from harness.contracts.identity import Identity
+from harness.contracts.model import CallError, Message, Model, Reply, Request, Sampling, Usage
+from harness.contracts.outcomes import CallFailed
+
+QUICK = Patience(attempts=3, first_delay=0.001, longest_delay=0.002)
+
+
+class Script(Model):
+    """A model in this process that does what it is told, in the order of the requests."""
+
+    def __init__(self, *steps: Any, identity: Identity | None = None, concurrency: int = 8) -> None:
+        self.identity = identity or Identity(kind="script", name="m")
+        self.concurrency = concurrency
+        self.steps = list(steps)
+        self.requests: list[Request] = []
+        self.opened = 0
+        self.closed = 0
+
+    async def open(self) -> None:
+        self.opened += 1
+
+    async def close(self) -> None:
+        self.closed += 1
+
+    async def ask(self, request: Request) -> Reply:
+        self.requests.append(request)
+        step = self.steps.pop(0) if self.steps else Reply(text="ok")
+        if callable(step):
+            step = await step()
+        if isinstance(step, Exception):
+            raise step
+        return step
+
+
+def request(text: str = "hello", **sampling: Any) -> Request:
+    return Request(
+        messages=(Message(role="user", content=text),), sampling=Sampling(**sampling), seed=0
+    )
+
+
+def after(event: asyncio.Event, step: Reply | Exception) -> Callable[[], Any]:
+    async def wait() -> Reply | Exception:
+        await event.wait()
+        return step
+
+    return wait
+
+
+def retryable(cause: str, **more: Any) -> CallError:
+    return CallError(cause, "for now", retryable=True, **more)
+
+
+@pytest.fixture
+def store(tmp_path: Path):
+    store = Store.open(tmp_path / "calls.sqlite")
+    yield store
+    store.close()
+
+
+def client(store: Store | None = None, **options: Any) -> Client:
+    return Client(store=store, **{"run_id": "r1", "patience": QUICK, **options})
+
+
+async def ask(to: Client, model: Script, what: Request | None = None, **more: Any) -> Answer:
+    return await to.ask(model, what or request(), role="candidate", stage="extract", **more)
+
+
+# Store
+
+
+async def test_a_second_ask_is_answered_by_the_store(store):
+    model = Script(Reply(text="one", usage=Usage(prompt_tokens=3, completion_tokens=1), id="x"))
+    first = await ask(client(store), model)
+    again = client(store)
+    second = await ask(again, model)
+    assert first.reply == second.reply
+    assert (first.source, first.attempts, first.failure) == ("model", 1, None)
+    assert (second.source, second.attempts) == ("store", 0)
+    assert first.key == second.key
+    assert len(model.requests) == 1
+    assert again.usage.totals == {
+        ("extract", "candidate"): Use(
+            calls=1, from_store=1, saved_prompt_tokens=3, saved_completion_tokens=1
+        )
+    }
+
+
+async def test_refresh_asks_again_and_keeps_the_new_answer(store):
+    model = Script(Reply(text="old"), Reply(text="new"))
+    to = client(store)
+    await ask(to, model)
+    assert (await ask(to, model, refresh=True)).reply == Reply(text="new")
+    assert (await ask(to, model)).reply == Reply(text="new")
+    assert len(model.requests) == 2
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        Reply(text="cut", finish="length"),
+        Reply(text="no", finish="refused"),
+        CallError("bad_request", "no"),
+    ],
+)
+async def test_only_replies_that_ended_by_themselves_are_stored(store, outcome):
+    model = Script(outcome, Reply(text="now"))
+    to = client(store)
+    await ask(to, model)
+    second = await ask(to, model)
+    assert second.reply == Reply(text="now")
+    assert second.source == "model"
+
+
+async def test_stored_bytes_that_are_no_reply_are_asked_again(store):
+    model = Script(Reply(text="now"))
+    to = client(store)
+    key = bytes.fromhex(to.key(model.identity, request()))
+    store.put(key, b"\xff\x00")
+    assert (await ask(to, model)).reply == Reply(text="now")
+    assert (await ask(to, model)).source == "store"
+
+
+async def test_a_model_bound_to_its_run_gives_nothing_to_another_run(store):
+    bound = Script(identity=Identity(kind="openai", name="m", scope="run"))
+    pinned = Script(identity=Identity(kind="openai", name="m", details={"revision": "a"}))
+    for run_id in ("r1", "r2", "r1"):
+        await ask(client(store, run_id=run_id), bound)
+        await ask(client(store, run_id=run_id), pinned)
+    assert len(bound.requests) == 2
+    assert len(pinned.requests) == 1
+
+
+async def test_a_fresh_run_shares_no_answer(store):
+    model = Script()
+    for fresh in (None, "a", "a", "b"):
+        await ask(client(store, fresh=fresh), model)
+    assert len(model.requests) == 3
+
+
+async def test_an_answer_that_cannot_be_written_ends_the_run(store):
+    to = client(store)
+    store._connection.execute("PRAGMA max_page_count = 1")
+    await ask(to, Script(Reply(text="x" * 100_000)))
+    await asyncio.sleep(0.3)
+    with pytest.raises(StorageError, match="full"):
+        await ask(to, Script(), request("other"))
+    with pytest.raises(StorageError):
+        store.close()
+
+
+# Single flight
+
+
+async def test_a_model_that_answers_by_rule_is_asked_every_time(store):
+    model = Script(Reply(text="one"), Reply(text="two"))
+    model.identity = Identity(kind="rule", name="m", scope="call")
+    to = client(store)
+    answers = [(await ask(to, model)).reply for _ in range(2)]
+    assert answers == [Reply(text="one"), Reply(text="two")]
+
+
+async def test_identical_requests_in_flight_are_made_once():
+    landed = asyncio.Event()
+    model = Script(after(landed, Reply(text="one", usage=Usage(prompt_tokens=5))))
+    to = client()
+    asks = [asyncio.create_task(ask(to, model)) for _ in range(3)]
+    await asyncio.sleep(0.01)
+    landed.set()
+    answers = await asyncio.gather(*asks)
+    assert [answer.source for answer in answers] == ["model", "shared", "shared"]
+    assert [answer.attempts for answer in answers] == [1, 0, 0]
+    assert {answer.reply.text for answer in answers} == {"one"}
+    assert len(model.requests) == 1
+    use = to.usage.of("extract", "candidate")
+    assert use == Use(
+        calls=3, asked=1, shared=2, attempts=1, prompt_tokens=5, saved_prompt_tokens=10
+    )
+
+
+async def test_repeats_are_calls_of_their_own():
+    model = Script()
+    to = client()
+    await asyncio.gather(*[ask(to, model, repeat=number) for number in range(3)])
+    assert [sent.seed for sent in model.requests] == [call_seed(0, number) for number in range(3)]
+
+
+async def test_who_shares_a_call_shares_its_failure():
+    landed = asyncio.Event()
+    model = Script(after(landed, CallError("bad_request", "no")))
+    to = client()
+    asks = [asyncio.create_task(ask(to, model)) for _ in range(2)]
+    await asyncio.sleep(0.01)
+    landed.set()
+    answers = await asyncio.gather(*asks)
+    assert [answer.failure for answer in answers] == [CallFailed("bad_request", "no")] * 2
+    assert len(model.requests) == 1
+    assert to.usage.of("extract", "candidate").failed == 2
+
+
+async def test_who_shares_a_call_shares_what_it_raised():
+    landed = asyncio.Event()
+    model = Script(after(landed, ZeroDivisionError("a fault of the model's code")))
+    to = client()
+    asks = [asyncio.create_task(ask(to, model)) for _ in range(2)]
+    await asyncio.sleep(0.01)
+    landed.set()
+    results = await asyncio.gather(*asks, return_exceptions=True)
+    assert [type(result) for result in results] == [ZeroDivisionError] * 2
+
+
+async def test_when_the_first_is_cancelled_another_makes_the_call():
+    model = Script(after(asyncio.Event(), Reply(text="never")), Reply(text="second"))
+    to = client()
+    first, second, third = [asyncio.create_task(ask(to, model)) for _ in range(3)]
+    await asyncio.sleep(0.01)
+    first.cancel()
+    answers = await asyncio.gather(second, third)
+    assert [(answer.source, answer.reply.text) for answer in answers] == [
+        ("model", "second"),
+        ("shared", "second"),
+    ]
+    assert first.cancelled()
+    assert len(model.requests) == 2
+
+
+async def test_who_is_told_to_make_the_call_and_is_cancelled_passes_it_on():
+    model = Script(after(asyncio.Event(), Reply(text="never")), Reply(text="second"))
+    to = client()
+    first, second, third = [asyncio.create_task(ask(to, model)) for _ in range(3)]
+    await asyncio.sleep(0.01)
+    first.cancel()
+    await asyncio.sleep(0)
+    second.cancel()  # told by now, and not run yet
+    async with asyncio.timeout(1):
+        assert (await third).reply == Reply(text="second")
+    assert second.cancelled()
+    assert len(model.requests) == 2
+
+
+async def test_when_all_are_cancelled_the_next_makes_the_call():
+    model = Script(after(asyncio.Event(), Reply(text="never")), Reply(text="second"))
+    to = client()
+    asks = [asyncio.create_task(ask(to, model)) for _ in range(2)]
+    await asyncio.sleep(0.01)
+    for task in asks:
+        task.cancel()
+    await asyncio.sleep(0.01)
+    async with asyncio.timeout(1):
+        assert (await ask(to, model)).reply == Reply(text="second")
+
+
+async def test_who_is_cancelled_while_sharing_leaves_the_call_alone():
+    landed = asyncio.Event()
+    model = Script(after(landed, Reply(text="one")))
+    to = client()
+    first, second = [asyncio.create_task(ask(to, model)) for _ in range(2)]
+    await asyncio.sleep(0.01)
+    second.cancel()
+    await asyncio.sleep(0)
+    landed.set()
+    assert (await first).reply == Reply(text="one")
+    assert (await ask(to, Script(Reply(text="two")))).reply == Reply(text="two")
+
+
+async def test_a_cancelled_call_gives_its_place_back():
+    model = Script(after(asyncio.Event(), Reply(text="never")), concurrency=1)
+    to = client()
+    task = asyncio.create_task(ask(to, model))
+    await asyncio.sleep(0.01)
+    task.cancel()
+    await asyncio.sleep(0)
+    async with asyncio.timeout(1):
+        assert (await ask(to, model, request("other"))).reply == Reply(text="ok")
+
+
+# Retries and failures
+
+
+async def test_after_a_burst_of_answers_requests_that_waited_go_first():
+    places, burst, never = 20, asyncio.Event(), asyncio.Event()
+    answers = [after(burst, Reply(text="ok"))] * places + [after(never, Reply(text="ok"))] * places
+    model = Script(*answers, concurrency=places)
+    to, used_after = client(), []
+
+    async def use(number: int) -> None:
+        await ask(to, model, request(str(number)))
+        used_after.append(len(model.requests))
+
+    tasks = [asyncio.create_task(use(number)) for number in range(2 * places)]
+    await asyncio.sleep(0.01)
+    burst.set()
+    await asyncio.gather(*tasks[:places])
+    assert used_after[-1] == 2 * places
+    assert used_after.count(2 * places) >= places - AT_A_TIME
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def test_an_answer_is_kept_though_its_asker_gives_up_while_others_go_first(store):
+    answered, never = asyncio.Event(), asyncio.Event()
+    model = Script(after(answered, Reply(text="one")), after(never, Reply(text="two")))
+    to = client(store)
+    asking = asyncio.create_task(ask(to, model, request("first")))
+    other = asyncio.create_task(ask(to, model, request("other")))
+    await asyncio.sleep(0.01)
+    to._turns.wait = never.wait  # others go first for ever
+    answered.set()
+    await asyncio.sleep(0.01)
+    assert not asking.done()
+    for task in (asking, other):
+        task.cancel()
+    await asyncio.gather(asking, other, return_exceptions=True)
+    assert (await ask(client(store), model, request("first"))).source == "store"
+
+
+async def test_what_can_be_mended_is_tried_again():
+    model = Script(retryable("server_error"), retryable("connection"), Reply(text="at last"))
+    to = client()
+    answer = await ask(to, model)
+    assert answer.reply == Reply(text="at last")
+    assert answer.attempts == 3
+    assert to.usage.of("extract", "candidate") == Use(calls=1, asked=1, attempts=3, untold=1)
+
+
+async def test_each_kind_of_trouble_is_told_once():
+    said: list[str] = []
+    model = Script(retryable("timeout"), retryable("timeout"), Reply(text="ok"))
+    to = client(say=said.append)
+    assert (await ask(to, model)).reply == Reply(text="ok")
+    model.steps = [retryable("server_error"), retryable("timeout")]
+    await ask(to, model, request("another"))
+    assert [line.partition(": ")[2] for line in said] == ["for now; trying again"] * 2
+
+
+async def test_retries_end_with_the_last_failure():
+    model = Script(retryable("server_error"), retryable("server_error"), retryable("timeout"))
+    answer = await ask(client(), model)
+    assert answer.reply is None
+    assert answer.failure == CallFailed("timeout", "for now")
+    assert answer.attempts == 3
+
+
+async def test_what_cannot_be_mended_is_asked_once():
+    model = Script(CallError("bad_request", "HTTP 400: no"))
+    to = client()
+    assert (await ask(to, model)).failure == CallFailed("bad_request", "HTTP 400: no")
+    assert len(model.requests) == 1
+    assert (await ask(to, model, request("other"))).reply == Reply(text="ok")
+
+
+async def test_a_fatal_error_ends_every_later_ask_unsent():
+    model = Script(CallError("auth", "HTTP 401: wrong key", fatal=True), concurrency=1)
+    to = client()
+    asks = [ask(to, model, request(str(number))) for number in range(5)]
+    results = await asyncio.gather(*asks, return_exceptions=True)
+    assert [type(result) for result in results] == [ModelError] * 5
+    assert len(model.requests) == 1
+    assert "script:m" in str(results[0])
+    assert "wrong key" in str(results[0])
+    assert "check the key" in str(results[0])
+
+
+async def test_a_fatal_error_ends_the_waits_of_others():
+    landed = asyncio.Event()
+    model = Script(
+        after(landed, CallError("auth", "no", fatal=True)),
+        retryable("rate_limited", retry_after=50.0),
+        concurrency=2,
+    )
+    to = client(patience=Patience())
+    asks = [asyncio.create_task(ask(to, model, request(text))) for text in ("a", "b", "c")]
+    await asyncio.sleep(0.02)
+    landed.set()
+    async with asyncio.timeout(5):
+        for task in asks:
+            with pytest.raises(ModelError):
+                await task
+
+
+async def test_a_model_that_was_never_reached_ends_the_run():
+    model = Script(*[retryable("connection")] * 3)
+    with pytest.raises(ModelError, match="start the server"):
+        await ask(client(), model)
+
+
+async def test_a_model_that_was_reached_before_costs_one_sample_only():
+    model = Script(Reply(text="ok"), *[retryable("connection")] * 3)
+    to = client()
+    await ask(to, model)
+    answer = await ask(to, model, request("other"))
+    assert answer.failure == CallFailed("connection", "for now")
+
+
+async def test_an_attempt_that_takes_too_long_is_given_up_and_tried_again():
+    model = Script(after(asyncio.Event(), Reply(text="never")), Reply(text="second"))
+    patience = Patience(attempts=2, attempt_timeout=0.05, first_delay=0.001)
+    answer = await ask(client(patience=patience), model)
+    assert answer.reply == Reply(text="second")
+
+
+async def test_the_total_timeout_bounds_attempts_and_waits():
+    model = Script(*[retryable("rate_limited", retry_after=30.0)] * 3)
+    answer = await ask(client(patience=Patience(total_timeout=5.0)), model)
+    assert answer.failure == CallFailed("rate_limited", "for now")
+    assert len(model.requests) == 1
+
+
+async def test_the_total_timeout_cuts_an_attempt_short():
+    model = Script(after(asyncio.Event(), Reply(text="never")))
+    answer = await ask(client(patience=Patience(attempts=1, total_timeout=0.2)), model)
+    assert answer.failure == CallFailed("timeout", "no answer within 0.2 s")
+
+
+async def test_retry_after_is_waited_by_all(store):
+    model = Script(retryable("rate_limited", retry_after=0.2), concurrency=1)
+    to = client()
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    await asyncio.gather(ask(to, model), ask(to, model, request("other")))
+    assert loop.time() - began >= 0.2
+    assert len(model.requests) == 3
+    report = to.limits()["script:m"]
+    assert report["pauses"] == 1
+    assert report["changes"][-1]["why"] == "paused"
+
+
+async def test_a_rate_limit_is_learnt_before_the_place_is_passed_on():
+    model = Script(retryable("rate_limited"), concurrency=2)
+    to = client()
+    await asyncio.gather(*[ask(to, model, request(str(number))) for number in range(3)])
+    assert to.limits()["script:m"]["cuts"] == 1
+    assert to.limits()["script:m"]["lowest"] == 1
+
+
+# Budget, gate, usage, stopping
+
+
+async def test_a_spent_budget_sends_nothing_more_and_answers_from_the_store(store):
+    model = Script()
+    to = client(store, budget=Budget(calls=1))
+    await ask(to, model)
+    with pytest.raises(BudgetSpent):
+        await ask(to, model, request("other"))
+    assert (await ask(to, model)).source == "store"
+    assert len(model.requests) == 1
+
+
+class Counting(Script):
+    """A model that takes its time, and notes how many ask it at once."""
+
+    in_flight = 0
+    most_in_flight = 0
+
+    async def ask(self, request: Request) -> Reply:
+        self.in_flight += 1
+        self.most_in_flight = max(self.most_in_flight, self.in_flight)
+        await asyncio.sleep(0.002)
+        self.in_flight -= 1
+        return await super().ask(request)
+
+
+PRICES = PriceTable(models={"script:m": Price(input=2.0, output=10.0)})
+USAGE = Usage(prompt_tokens=100, completion_tokens=10)
+DEAREST, COST = 0.001442, 0.0003
+"""200 and 16 tokens and 5 bytes at 2, and 100 tokens at 10; 100 at 2, and 10 at 10."""
+
+
+async def test_money_is_set_aside_and_so_fewer_calls_are_in_flight():
+    said: list[str] = []
+    model = Counting(*[Reply(text="a", usage=USAGE)] * 9)
+    to = client(budget=Budget(cost=2.5 * DEAREST), prices=PRICES, say=said.append)
+    asks = [ask(to, model, request(f"ask {one}", max_tokens=100)) for one in range(9)]
+    answers = await asyncio.gather(*asks, return_exceptions=True)
+    # There are 0.0036. After seven calls, which cost 0.0021, an eighth may cost 0.0014 more; after
+    # eight a ninth may not.
+    assert [type(one) for one in answers].count(Answer) == 8
+    assert sum(isinstance(one, BudgetSpent) for one in answers) == 1
+    assert model.most_in_flight == 2
+    assert to.meter.spent == pytest.approx(8 * COST, abs=1e-9)
+    assert said == [
+        "what is left of --max_cost pays for 2 calls at a time, at their dearest: no more are in "
+        "flight"
+    ]
+
+
+async def test_who_waits_for_money_ends_with_the_run():
+    landed = asyncio.Event()
+    model = Script(after(landed, Reply(text="a", usage=USAGE)))
+    to = client(budget=Budget(cost=1.5 * DEAREST), prices=PRICES)
+    first = asyncio.create_task(ask(to, model, request("a", max_tokens=100)))
+    second = asyncio.create_task(ask(to, model, request("b", max_tokens=100)))
+    await asyncio.sleep(0.01)
+    assert len(model.requests) == 1
+    to.stop(Interrupted("interrupted"))
+    with pytest.raises(Interrupted):
+        await asyncio.wait_for(second, 1)
+    landed.set()
+    assert (await first).reply is not None
+
+
+async def test_a_reply_without_usage_is_kept_and_ends_a_run_with_a_budget_of_money(store):
+    model = Script(Reply(text="a"))
+    to = client(store, budget=Budget(cost=1.0), prices=PRICES)
+    assert (await ask(to, model)).reply == Reply(text="a")
+    with pytest.raises(UsageUntold, match="tells no usage"):
+        await ask(to, model, request("b"))
+    assert (await ask(to, model)).source == "store"
+    assert len(model.requests) == 1
+
+
+async def test_what_attempts_cost_that_brought_nothing_is_told():
+    model = Script(
+        retryable("no_content", usage=USAGE),
+        retryable("timeout"),
+        retryable("rate_limited"),
+        Reply(text="a", usage=USAGE),
+    )
+    to = client(patience=Patience(attempts=5, first_delay=0.001, longest_delay=0.002))
+    answer = await ask(to, model)
+    assert (answer.attempts, answer.wasted, answer.untold) == (4, USAGE, 1)
+    assert to.usage.of("extract", "candidate") == Use(
+        calls=1, asked=1, attempts=4, untold=1, prompt_tokens=200, completion_tokens=20
+    )
+
+
+async def test_an_answer_that_came_in_a_batch_was_asked_and_counts_what_it_cost(store):
+    model, mailbox = Script(), Mailbox(store)
+    to = client(mailbox=mailbox)
+    key = to.key(model.identity, request())
+    mailbox.put(key, Arrived(reply=Reply(text="a", usage=USAGE)))
+    assert (await ask(to, model)).reply.text == "a"
+    mailbox.put(key, Arrived(reply=Reply(text="b")))
+    assert (await ask(to, model)).untold == 1
+    assert model.requests == []
+    assert to.usage.of("extract", "candidate") == Use(
+        calls=2, asked=2, untold=1, prompt_tokens=100, completion_tokens=10
+    )
+
+
+async def test_a_spent_budget_ends_all_waits():
+    model = Script(retryable("rate_limited", retry_after=50.0))
+    to = client(patience=Patience(), budget=Budget(calls=1))
+    waits = asyncio.create_task(ask(to, model))
+    await asyncio.sleep(0.01)
+    with pytest.raises(BudgetSpent):
+        await ask(to, model, request("other"))
+    async with asyncio.timeout(5):
+        with pytest.raises(BudgetSpent):
+            await waits
+
+
+async def test_retries_count_against_the_budget():
+    model = Script(retryable("server_error"))
+    with pytest.raises(BudgetSpent):
+        await ask(client(budget=Budget(calls=1)), model)
+
+
+async def test_calls_in_flight_finish_when_the_tokens_are_spent():
+    dear = Reply(text="ok", usage=Usage(prompt_tokens=100))
+    landed = asyncio.Event()
+    model = Script(after(landed, dear), dear)
+    to = client(budget=Budget(tokens=50))
+    flying = asyncio.create_task(ask(to, model, request("first")))
+    await asyncio.sleep(0)
+    await ask(to, model, request("second"))
+    with pytest.raises(BudgetSpent):
+        await ask(to, model, request("third"))
+    landed.set()
+    assert (await flying).reply == dear
+
+
+async def test_the_model_is_opened_once_and_only_when_the_store_misses(store):
+    model = Script()
+    first = client(store)
+    await asyncio.gather(*[ask(first, model, request(str(number))) for number in range(3)])
+    await first.close()
+    assert (model.opened, model.closed) == (1, 1)
+
+    second = client(store)
+    await ask(second, model, request("1"))
+    await second.close()
+    assert (model.opened, model.closed) == (1, 1)
+
+
+async def test_a_gate_surrounds_all_attempts():
+    seen = []
+
+    class Watched:
+        @asynccontextmanager
+        async def enter(self, model):
+            seen.append("in")
+            yield
+            seen.append("out")
+
+    model = Script(retryable("server_error"))
+    await ask(client(engines=Watched()), model)
+    assert seen == ["in", "out"]
+    assert model.opened == 0
+
+
+async def test_a_model_that_cannot_open_ends_the_run():
+    class Closed(Script):
+        async def open(self) -> None:
+            raise CallError("connection", "no engine")
+
+    with pytest.raises(ModelError, match="no engine"):
+        await ask(client(), Closed())
+
+
+async def test_usage_is_kept_by_stage_and_role():
+    usage = Usage(prompt_tokens=7, completion_tokens=2, cached_tokens=4, reasoning_tokens=1)
+    model = Script(
+        Reply(text="a", usage=usage), Reply(text="b", usage=usage), CallError("bad_request", "")
+    )
+    to = client()
+    await to.ask(model, request("a"), role="candidate", stage="extract")
+    await to.ask(model, request("b"), role="judge", stage="verify")
+    await to.ask(model, request("c"), role="judge", stage="verify")
+    spent = {
+        "prompt_tokens": 7, "completion_tokens": 2, "cached_tokens": 4, "reasoning_tokens": 1
+    }  # fmt: skip
+    assert to.usage.totals == {
+        ("extract", "candidate"): Use(calls=1, asked=1, attempts=1, **spent),
+        ("verify", "judge"): Use(calls=2, asked=2, attempts=2, failed=1, **spent),
+    }
+
+
+async def test_stopping_lets_the_attempt_in_the_air_finish_and_ends_all_waits():
+    landed = asyncio.Event()
+    model = Script(
+        after(landed, Reply(text="done")),
+        retryable("rate_limited", retry_after=50.0),
+        concurrency=2,
+    )
+    to = client(patience=Patience())
+    flying, backing_off, queued = [
+        asyncio.create_task(ask(to, model, request(text))) for text in ("a", "b", "c")
+    ]
+    await asyncio.sleep(0.02)
+    to.stop(Interrupted("stopped"))
+    landed.set()
+    async with asyncio.timeout(5):
+        assert (await flying).reply == Reply(text="done")
+        for task in (backing_off, queued):
+            with pytest.raises(Interrupted):
+                await task
+    with pytest.raises(Interrupted):
+        await ask(to, model, request("d"))
+    assert len(model.requests) == 2
+
+
+async def test_limits_names_two_models_of_one_name_apart():
+    to = client()
+    await ask(to, Script())
+    second = Script(concurrency=3)
+    await ask(to, second, request("other"))
+    reports = to.limits()
+    assert {name: report["ceiling"] for name, report in reports.items()} == {
+        "script:m": 8,
+        "script:m #2": 3,
+    }
+    msgspec.json.encode(reports)

@@ -1,0 +1,300 @@
+"""Engines open at the first call and take turns on what they share."""
+
+import asyncio
+
+import pytest
+
+from harness.base.errors import Interrupted, ModelError, UsageError
+from harness.calls import engines
+from harness.calls.engines import EngineRoom
+from harness.contracts.identity import RECORDED, Identity
+from harness.contracts.model import Model
+
+
+class Engine(Model):
+    def __init__(self, name, events, *, occupies="gpu", fails_to_close=None):
+        self.identity = Identity(kind="fake", name=name)
+        self.occupies = occupies
+        self.concurrency = 4
+        self.events = events
+        self.fails_to_close = fails_to_close
+        self.closing = asyncio.Event()
+
+    async def open(self):
+        self.events.append(f"open {self.identity.name}")
+        await asyncio.sleep(0.01)
+
+    async def close(self):
+        self.events.append(f"close {self.identity.name}")
+        self.closing.set()
+        await asyncio.sleep(0.01)
+        if self.fails_to_close:
+            raise self.fails_to_close
+
+    async def ask(self, request):
+        raise AssertionError("calls are noted, not made")
+
+
+def room_for(events, **options):
+    return EngineRoom(tell=lambda text: None, **options)
+
+
+async def call(room, engine, events):
+    async with room.enter(engine):
+        events.append(f"call {engine.identity.name}")
+        await asyncio.sleep(0.005)
+
+
+async def test_nothing_opens_before_the_first_call_and_then_once():
+    events = []
+    engine = Engine("a", events)
+    room = room_for(events)
+    assert events == []
+    await asyncio.gather(*(call(room, engine, events) for _ in range(3)))
+    assert events == ["open a", "call a", "call a", "call a"]
+    await room.close()
+    assert events[-1] == "close a"
+
+
+async def test_a_model_that_keeps_a_log_is_told_its_place_before_it_opens(tmp_path):
+    events = []
+    engine = Engine("a", events)
+    room = EngineRoom(tell=events.append, logs=tmp_path / "engines")
+    async with room.enter(engine):
+        assert engine.log_folder == tmp_path / "engines"
+        engine.show("here")
+    assert events == ["open a", "here"]
+    await room.close()
+
+
+async def test_two_engines_of_one_resource_are_never_open_together():
+    events = []
+    one, two = Engine("one", events), Engine("two", events)
+    room = room_for(events)
+    await asyncio.gather(call(room, one, events), call(room, two, events), call(room, one, events))
+    await room.close()
+    assert events == [
+        "open one", "call one", "call one", "close one", "open two", "call two", "close two",
+    ]  # fmt: skip
+
+
+async def test_workers_that_ask_two_engines_in_a_loop_go_in_rounds():
+    events = []
+    one, two = Engine("one", events), Engine("two", events)
+    room = room_for(events)
+
+    async def worker():
+        for _ in range(2):
+            await call(room, one, events)
+            await call(room, two, events)
+
+    await asyncio.gather(*(worker() for _ in range(5)))
+    opened = [event for event in events if event.startswith("open")]
+    assert opened == ["open one", "open two", "open one", "open two"]
+    assert events.count("call one") == events.count("call two") == 10
+
+
+async def test_models_without_a_resource_stand_beside_each_other_unless_told():
+    events = []
+    one, two = Engine("one", events, occupies=None), Engine("two", events, occupies=None)
+    await asyncio.gather(
+        *(call(room, e, events) for room in [room_for(events)] for e in (one, two))
+    )
+    assert "close one" not in events
+    events.clear()
+    room = room_for(events, one_at_a_time=True)
+    await asyncio.gather(call(room, one, events), call(room, two, events))
+    assert events == ["open one", "call one", "close one", "open two", "call two"]
+
+
+STILL = "still 60 GB on the GPU"
+TOLD = ModelError("its memory has not come back", where="fake:one", hint="wait for it")
+
+
+@pytest.mark.parametrize(
+    ("error", "where", "found", "hint"),
+    [
+        (RuntimeError(STILL), "fake:one", f"RuntimeError: {STILL}", None),
+        (TOLD, "fake:one", None, "wait for it"),
+    ],
+)
+async def test_what_an_engine_says_that_cannot_be_closed_is_told_as_it_says_it(
+    error, where, found, hint
+):
+    events = []
+    room = room_for(events)
+    await call(room, Engine("one", events, fails_to_close=error), events)
+    with pytest.raises(ModelError) as caught:
+        await room.close()
+    assert (caught.value.where, caught.value.found, caught.value.hint) == (where, found, hint)
+
+
+async def test_an_engine_that_cannot_be_closed_is_an_error_for_all_who_wait():
+    events = []
+    one, two = Engine("one", events, fails_to_close=RuntimeError(STILL)), Engine("two", events)
+    room = room_for(events)
+    await call(room, one, events)
+    with pytest.raises(ModelError, match="still 60 GB on the GPU"):
+        await asyncio.wait_for(call(room, two, events), 5)
+    assert "open two" not in events
+
+
+@pytest.mark.parametrize("seconds", [0.01, 0.3], ids=["short calls", "long calls"])
+async def test_an_idle_resource_changes_hands_beside_a_model_that_is_always_busy(
+    monkeypatch, seconds
+):
+    monkeypatch.setattr(engines, "QUIET_BESIDE_OTHERS", 0.15)
+    events = []
+    one, two = Engine("one", events), Engine("two", events)
+    api = Engine("api", [], occupies=None)
+    room = room_for(events)
+
+    async def keep_busy():
+        while True:
+            async with room.enter(api):
+                await asyncio.sleep(seconds)
+
+    busy = [asyncio.ensure_future(keep_busy()) for _ in range(2)]
+    await call(room, one, events)
+    await asyncio.wait_for(call(room, two, events), 5)
+    for task in busy:
+        task.cancel()
+    await asyncio.gather(*busy, return_exceptions=True)
+    await room.close()
+    assert events == [
+        "open one", "call one", "close one", "open two", "call two", "close two",
+    ]  # fmt: skip
+
+
+async def test_workers_that_ask_another_model_between_two_calls_do_not_lose_their_engine():
+    events = []
+    one, two = Engine("one", events), Engine("two", events)
+    api = Engine("api", [], occupies=None)
+    room = room_for(events)
+
+    async def ask_one_and_the_api():
+        await call(room, one, events)
+        async with room.enter(api):
+            await asyncio.sleep(4 * engines.QUIET)
+        await call(room, one, events)
+
+    await asyncio.gather(ask_one_and_the_api(), call(room, two, events))
+    await room.close()
+    assert events == [
+        "open one", "call one", "call one", "close one", "open two", "call two", "close two",
+    ]  # fmt: skip
+
+
+async def test_stopping_wakes_those_who_wait_for_a_turn_and_opens_nothing():
+    events = []
+    one, two = Engine("one", events), Engine("two", events)
+    room = room_for(events)
+    inside, leave = asyncio.Event(), asyncio.Event()
+
+    async def hold():
+        async with room.enter(one):
+            inside.set()
+            await leave.wait()
+
+    holder = asyncio.ensure_future(hold())
+    await inside.wait()
+    waiting = [asyncio.ensure_future(call(room, two, events)) for _ in range(3)]
+    await asyncio.sleep(0.01)
+    room.stop(Interrupted("enough"))
+    told = await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), 5)
+    assert [str(error) for error in told] == ["enough"] * 3
+    assert not holder.done()
+    leave.set()
+    await holder
+    await asyncio.sleep(3 * engines.QUIET)
+    with pytest.raises(Interrupted):
+        await call(room, Engine("three", events, occupies=None), events)
+    await room.close()
+    assert events == ["open one", "close one"]
+
+
+async def test_stopping_while_engines_change_opens_nothing():
+    events = []
+    one, two = Engine("one", events), Engine("two", events)
+    room = room_for(events)
+    await call(room, one, events)
+    waiting = asyncio.ensure_future(call(room, two, events))
+    await one.closing.wait()
+    room.stop(Interrupted("enough"))
+    with pytest.raises(Interrupted):
+        await asyncio.wait_for(waiting, 5)
+    await room.close()
+    assert events == ["open one", "call one", "close one"]
+
+
+async def test_closing_waits_for_a_change_of_engines_under_way():
+    events = []
+
+    class Slow(Engine):
+        async def close(self):
+            await super().close()
+            await asyncio.sleep(0.1)
+            self.events.append(f"closed {self.identity.name}")
+
+    one, two = Slow("one", events), Slow("two", events)
+    room = room_for(events)
+    await call(room, one, events)
+    waiting = asyncio.ensure_future(call(room, two, events))
+    await one.closing.wait()
+    waiting.cancel()
+    await asyncio.gather(waiting, return_exceptions=True)
+    await asyncio.wait_for(room.close(), 5)
+    assert events == ["open one", "call one", "close one", "closed one"]
+
+
+async def test_what_cannot_be_opened_is_not_opened_for_the_next_one_either():
+    events = []
+
+    class Shut(Engine):
+        async def open(self):
+            await super().open()
+            raise OSError("no such device")
+
+    engine = Shut("one", events)
+    room = room_for(events)
+    calls = [call(room, engine, events) for _ in range(3)]
+    told = await asyncio.wait_for(asyncio.gather(*calls, return_exceptions=True), 5)
+    assert {type(error) for error in told} == {ModelError}
+    await room.close()
+    assert events == ["open one"]
+
+
+class Keyless(Engine):
+    """A model that lacks its key."""
+
+    def require(self):
+        self.events.append(f"require {self.identity.name}")
+        raise UsageError("no key")
+
+
+async def test_nothing_opens_that_costs_while_another_model_lacks_its_key():
+    events = []
+    candidate, judge = Engine("a", events), Keyless("b", events)
+    room = room_for(events, models=[candidate, judge])
+    for _ in range(2):
+        with pytest.raises(UsageError, match="no key"):
+            await call(room, candidate, events)
+    assert events == ["require b"]
+    await room.close()
+
+
+@pytest.mark.parametrize(
+    "free",
+    [
+        Identity(kind="baseline", name="a", scope="call"),
+        Identity(kind="fake", name="a", details={RECORDED: "d"}),
+    ],
+)
+async def test_what_answers_for_nothing_opens_though_another_model_lacks_its_key(free):
+    events = []
+    engine = Engine("a", events)
+    engine.identity = free
+    room = room_for(events, models=[engine, Keyless("b", events)])
+    await call(room, engine, events)
+    assert events == ["open a", "call a"]
+    await room.close()

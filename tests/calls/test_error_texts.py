@@ -1,0 +1,204 @@
+"""What is said of price tables and stores that cannot be used, word for word."""
+
+import contextlib
+import sqlite3
+from functools import partial
+from pathlib import Path
+
+import pytest
+from inline_snapshot import snapshot
+
+from harness.base.errors import ModelError, StorageError, UsageError
+from harness.calls.budget import without_price
+from harness.calls.client import Client
+from harness.calls.engines import EngineRoom
+from harness.calls.pricing import price_table, prices_from
+from harness.calls.store import Store
+from harness.contracts.identity import Identity
+from harness.contracts.model import CallError, Message, Model, Request, Sampling
+
+TABLES = {
+    '[prices."openai:a"]\ninput = \n': ("prices.toml", "Invalid value (at line 2, column 9)",
+        snapshot("""\
+the price table of --prices is no TOML
+expected: a model with its prices: [prices."openai:NAME"], input = 1.25, output = 10
+to do: a name with a colon or a dot stands in quotes\
+""")),
+    "[price]\n": ("prices.toml", None, snapshot("""\
+a price table has no 'price'
+expected: a model with its prices: [prices."openai:NAME"], input = 1.25, output = 10
+to do: did you mean 'prices'?\
+""")),
+    'prices = "cheap"\n': ("prices.toml", None, snapshot("""\
+the file of --prices holds none
+expected: a model with its prices: [prices."openai:NAME"], input = 1.25, output = 10\
+""")),
+    '[prices]\ncurrency = "EUR"\n': ("prices.toml", None, snapshot("""\
+the price table names no model
+expected: a model with its prices: [prices."openai:NAME"], input = 1.25, output = 10\
+""")),
+    "[prices]\ncurrency = 3\n": ("prices.toml", "3", snapshot("""\
+the currency has no name
+expected: USD, EUR, …\
+""")),
+    "[prices]\ncurency = 'EUR'\n": ('prices.toml, [prices."curency"]', "'EUR'", snapshot("""\
+no price of a model
+expected: a model with its prices: [prices."openai:NAME"], input = 1.25, output = 10
+to do: did you mean 'currency'?\
+""")),
+    '[prices."openai:a"]\ninput = 1\noutputs = 2\n': ('prices.toml, [prices."openai:a"]', None,
+        snapshot("""\
+a price has no 'outputs'
+expected: input, output and perhaps cached, each for a million tokens
+to do: did you mean 'output'?\
+""")),
+    "[prices.openai.gpt]\ninput = 1\noutput = 2\n": ('prices.toml, [prices."openai"]', None,
+        snapshot("""\
+a price has no 'gpt'
+expected: input, output and perhaps cached, each for a million tokens
+to do: a name with a dot stands in quotes\
+""")),
+    '[prices."openai:a"]\ninput = 1\n': (
+        'prices.toml, [prices."openai:a"]', "Object missing required field `output`",
+        snapshot("""\
+a price cannot be used
+expected: input, output and perhaps cached, each for a million tokens\
+""")),
+    '[prices."openai:a"]\ninput = 1\noutput = -2\n': (
+        'prices.toml, [prices."openai:a"]', "output = -2.0",
+        snapshot("""\
+a price cannot be used
+expected: an amount of money from 0 on\
+""")),
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize("content", TABLES)
+def test_price_tables(content, raised):
+    Path("prices.toml").write_text(content)
+    where, found, wording = TABLES[content]
+    assert raised(UsageError, price_table, "prices.toml", where=where, found=found) == wording
+
+
+def test_what_is_no_price_table(raised):
+    place, found = "none.toml", "No such file or directory"
+    assert raised(UsageError, price_table, place, where=place, found=found) == snapshot(
+        "the price table of --prices cannot be read"
+    )
+    assert raised(UsageError, price_table, 3, found="3") == snapshot("""\
+prices cannot be used
+expected: a file, or a mapping by model\
+""")
+
+
+def test_places_in_which_no_store_can_be(raised):
+    place = Path("folder")
+    place.mkdir()
+    assert raised(StorageError, Store.open, place, where="folder", found="a folder") == snapshot("""\
+the store is one file
+expected: --store FILE\
+""")
+    Path("file").write_text("")
+    place, found = Path("file/calls.sqlite"), "[Errno 17] File exists: 'file'"
+    assert raised(StorageError, Store.open, place, where=str(place), found=found) == snapshot("""\
+the folder of the store cannot be made
+to do: name a file in another folder with --store\
+""")
+
+
+def test_a_database_of_another_program(raised):
+    with contextlib.closing(sqlite3.connect("other.sqlite")) as other:
+        other.execute("CREATE TABLE films (name TEXT)")
+        other.commit()
+    place, found = Path("other.sqlite"), "an SQLite file with mark 0x0 and format 0"
+    assert raised(StorageError, Store.open, place, where=str(place), found=found) == snapshot("""\
+the file is not a store that this version can use
+expected: mark 0x48524e53 and format 1
+to do: name another file with --store\
+""")
+
+
+def test_models_without_a_price(wording):
+    prices = prices_from(
+        {"openai:a": {"input": 1, "output": 2}, "currency": "EUR"}, where="prices.toml"
+    )
+    error = without_price([Identity(kind="openai", name=name) for name in "cb"], prices)
+    where, found = "prices.toml", "no price of openai:b, openai:c"
+    assert wording(error, UsageError, where, found) == snapshot("""\
+--max_cost needs a price of every model that may be asked
+expected: [prices."openai:b"] with input and output, in --prices FILE\
+""")
+
+
+class Failing(Model):
+    """A model whose engine opens, closes and answers, or fails with what it was given."""
+
+    identity = Identity(kind="fake", name="one")
+    occupies = "gpu"
+    concurrency = 1
+
+    def __init__(self, **failures):
+        self._failures = failures
+
+    async def open(self):
+        self._fail("open")
+
+    async def close(self):
+        self._fail("close")
+
+    async def ask(self, request):
+        self._fail("ask")
+
+    def _fail(self, name):
+        if name in self._failures:
+            raise self._failures[name]
+
+
+async def entered_and_closed(model):
+    room = EngineRoom(tell=lambda text: None)
+    async with room.enter(model):
+        pass
+    await room.close()
+
+
+ENGINES = {
+    "open": ("fake:one", "RuntimeError: no room", snapshot("the model cannot be opened")),
+    "close": ("fake:one", "RuntimeError: no room", snapshot("an engine could not be closed")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("when", ENGINES)
+def test_engines(when, raised):
+    model = Failing(**{when: RuntimeError("no room")})
+    where, found, wording = ENGINES[when]
+    assert raised(ModelError, entered_and_closed, model, where=where, found=found) == wording
+
+
+ENDS = {
+    "auth": ("fake:one", "auth: said no", snapshot("""\
+the model cannot be used
+to do: check the key that the model is given\
+""")),
+    "not_found": ("fake:one", "not_found: said no", snapshot("""\
+the model cannot be used
+to do: check the model's name and its address\
+""")),
+    "connection": ("fake:one", "connection: said no", snapshot("""\
+the model cannot be used
+to do: start the server, or check the address that the model is given\
+""")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("cause", ENDS)
+def test_errors_that_end_a_run(cause, raised):
+    model = Failing(ask=CallError(cause, "said no", fatal=True))
+    request = Request(messages=(Message(role="user", content="a"),), sampling=Sampling(), seed=0)
+    ask = partial(Client(store=None, run_id="r1").ask, role="candidate", stage="extract")
+    where, found, wording = ENDS[cause]
+    assert raised(ModelError, ask, model, request, where=where, found=found) == wording

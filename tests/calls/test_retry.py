@@ -1,0 +1,82 @@
+from random import Random
+
+import pytest
+
+from harness.calls.policy import Patience
+from harness.calls.retry import delay_before_retry, may_retry
+from harness.contracts.model import CallError
+
+PATIENCE = Patience(attempts=3, first_delay=1.0, longest_delay=10.0)
+
+
+def error(cause: str, *, retry_after: float | None = None, **flags: bool) -> CallError:
+    return CallError(cause, "x", retryable=flags.get("retryable", True), retry_after=retry_after,
+                     fatal=flags.get("fatal", False))  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("failed", "tries", "expected"),
+    [
+        (error("server_error"), {"server_error": 1}, True),
+        (error("server_error"), {"server_error": 2}, True),
+        (error("server_error"), {"server_error": 3}, False),
+        (error("server_error"), {"server_error": 1, "timeout": 2}, False),
+        (error("bad_request", retryable=False), {"bad_request": 1}, False),
+        (error("auth", fatal=True), {"auth": 1}, False),
+        (error("rate_limited"), {"rate_limited": 11}, True),
+        (error("rate_limited"), {"rate_limited": 12}, False),
+        (error("server_error"), {"rate_limited": 11, "server_error": 1}, True),
+    ],
+)
+def test_attempts_are_bounded_by_cause(failed, tries, expected):
+    assert may_retry(failed, tries, PATIENCE) is expected
+
+
+def test_null_content_is_tried_three_times_at_most():
+    patient = Patience(attempts=8)
+    assert may_retry(error("no_content"), {"no_content": 2}, patient)
+    assert not may_retry(error("no_content"), {"no_content": 3}, patient)
+
+
+def test_one_attempt_means_one():
+    assert not may_retry(error("rate_limited"), {"rate_limited": 1}, Patience(attempts=1))
+
+
+def bounds(failed: CallError, attempts: int) -> tuple[float, float]:
+    draw = Random(0)
+    waits = [delay_before_retry(failed, attempts, PATIENCE, draw=draw) for _ in range(4000)]
+    return min(waits), max(waits)
+
+
+@pytest.mark.parametrize(
+    ("attempts", "longest"), [(1, 1.0), (2, 2.0), (4, 8.0), (5, 10.0), (100, 10.0), (2000, 10.0)]
+)
+def test_waits_are_drawn_from_zero_to_a_doubling_bound(attempts, longest):
+    least, most = bounds(error("rate_limited"), attempts)
+    assert 0 <= least < 0.01 * longest
+    assert 0.99 * longest < most <= longest
+
+
+@pytest.mark.parametrize("cause", ["connection", "server_error"])
+def test_half_of_the_wait_for_an_outage_is_fixed(cause):
+    least, most = bounds(error(cause), 3)
+    assert 2.0 <= least < 2.02
+    assert 3.98 < most <= 4.0
+
+
+def test_the_default_patience_outlasts_an_outage_of_half_a_minute():
+    shortest = min(
+        sum(
+            delay_before_retry(error("connection"), done, Patience(), draw=Random(seed))
+            for done in range(1, Patience().attempts)
+        )
+        for seed in range(200)
+    )
+    assert shortest >= 30
+
+
+def test_retry_after_is_waited_in_full():
+    least, most = bounds(error("rate_limited", retry_after=30.0), 1)
+    assert 30.0 <= least < 30.01
+    assert 30.99 < most <= 31.0
+    assert bounds(error("rate_limited", retry_after=0.0), 5)[1] <= 1.0

@@ -1,0 +1,398 @@
+import asyncio
+import os
+import resource
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness.base.errors import StorageError
+from harness.calls.store import BATCH_ROWS, Store, default_path
+
+
+def key(number: int) -> bytes:
+    return number.to_bytes(16, "big")
+
+
+def rows_on_disk(path: Path) -> int:
+    with sqlite3.connect(path) as other:
+        return other.execute("SELECT count(*) FROM replies").fetchone()[0]
+
+
+def run_python(code: str, *args: object, **options: object) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *map(str, args)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        **options,
+    )
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "cache" / "calls.sqlite"
+
+
+def test_what_was_put_is_got_by_the_next_process(path):
+    store = Store.open(path)
+    store.put(key(1), b"one")
+    assert store.get(key(1)) == b"one"
+    assert store.get(key(2)) is None
+    store.close()
+    store.close()
+
+    again = Store.open(path)
+    assert again.get(key(1)) == b"one"
+    again.close()
+
+
+def test_the_last_value_of_a_key_stays(path):
+    store = Store.open(path)
+    store.put(key(1), b"old")
+    store.put(key(1), b"new")
+    assert store.get(key(1)) == b"new"
+    store.close()
+
+
+async def test_rows_wait_for_a_full_batch(path):
+    store = Store.open(path)
+    for number in range(BATCH_ROWS - 1):
+        store.put(key(number), b"x")
+    assert rows_on_disk(path) == 0
+    assert store.get(key(7)) == b"x"
+    store.put(key(BATCH_ROWS), b"x")
+    assert rows_on_disk(path) == BATCH_ROWS
+    store.close()
+
+
+async def test_a_lone_row_is_written_by_the_timer(path):
+    store = Store.open(path)
+    store.put(key(1), b"x")
+    assert rows_on_disk(path) == 0
+    await asyncio.sleep(0.2)
+    assert rows_on_disk(path) == 1
+    store.close()
+
+
+def test_a_timer_lost_with_its_loop_does_not_stop_the_writing(path):
+    store = Store.open(path)
+
+    async def put_and_wait(number: int, seconds: float) -> None:
+        store.put(key(number), b"x")
+        await asyncio.sleep(seconds)
+
+    asyncio.run(put_and_wait(1, 0))
+    asyncio.run(put_and_wait(2, 0.3))
+    assert rows_on_disk(path) == 2
+    store.close()
+
+
+def test_without_a_loop_rows_are_written_at_once(path):
+    store = Store.open(path)
+    store.put(key(1), b"x")
+    assert rows_on_disk(path) == 1
+    store.close()
+
+
+WRITER = """
+import asyncio, sys, time
+from pathlib import Path
+from harness.calls.store import Store
+store = Store.open(Path(sys.argv[1]))
+async def main():
+    for number in range(10):
+        store.put(number.to_bytes(16, "big"), b"x")
+    await asyncio.sleep(0.2)
+    print("written", flush=True)
+    await asyncio.sleep(60)
+asyncio.run(main())
+"""
+
+
+def test_kill_9_loses_nothing_older_than_a_fifth_of_a_second(path):
+    with run_python(WRITER, path) as writer:
+        assert writer.stdout.readline() == "written\n"
+        writer.send_signal(signal.SIGKILL)
+    store = Store.open(path)
+    assert [store.get(key(number)) for number in range(10)] == [b"x"] * 10
+    store.close()
+
+
+LOCKER = """
+import sqlite3, sys, time
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+connection.execute("BEGIN IMMEDIATE")
+print("locked", flush=True)
+sys.stdin.readline()
+time.sleep(0.3)
+connection.execute("COMMIT")
+"""
+
+
+async def test_a_lock_of_another_process_is_waited_for(path):
+    store = Store.open(path)
+    with run_python(LOCKER, path, stdin=subprocess.PIPE) as locker:
+        assert locker.stdout.readline() == "locked\n"
+        for number in range(BATCH_ROWS + 10):
+            store.put(key(number), b"x")
+        await asyncio.sleep(0.2)
+        assert store.get(key(3)) == b"x"
+        assert rows_on_disk(path) == 0
+        locker.stdin.write("\n")
+        locker.stdin.flush()
+        store.flush()
+    assert rows_on_disk(path) == BATCH_ROWS + 10
+    store.close()
+
+
+MANY = """
+import sys
+from pathlib import Path
+from harness.calls.store import Store
+store = Store.open(Path(sys.argv[1]))
+first = int(sys.argv[2])
+for number in range(first, first + 300):
+    store.put(number.to_bytes(16, "big"), b"x")
+print(store.memo_keep("taxonomy", {"jazz": sys.argv[2].encode()})["jazz"].decode())
+store.close()
+"""
+
+
+def test_several_processes_share_one_file(path):
+    writers = [run_python(MANY, path, first) for first in (0, 300, 600)]
+    answers = [writer.communicate(timeout=60) for writer in writers]
+    assert [error for _, error in answers] == ["", "", ""]
+    assert rows_on_disk(path) == 900
+    assert len({answer for answer, _ in answers}) == 1
+
+
+def test_the_first_memo_stands(path):
+    store, other = Store.open(path), Store.open(path)
+    assert store.memo_known("taxonomy", ["jazz"]) == {}
+    assert store.memo_keep("taxonomy", {"jazz": b"music"}) == {"jazz": b"music"}
+    offered = {"jazz": b"noise", "rain": b"weather"}
+    assert other.memo_keep("taxonomy", offered) == {"jazz": b"music", "rain": b"weather"}
+    assert other.memo_known("taxonomy", ["snow", "jazz"]) == {"jazz": b"music"}
+    assert other.memo_keep("other", {"jazz": b"noise"}) == {"jazz": b"noise"}
+    assert other.memo_keep("other", {}) == {}
+    store.close()
+    other.close()
+
+
+def filled(path: Path, rows: int = 500) -> None:
+    store = Store.open(path)
+    for number in range(rows):
+        store.put(key(number), bytes(200))
+    store.close()
+
+
+def test_a_file_of_random_bytes_is_set_aside(path):
+    path.parent.mkdir()
+    path.write_bytes(bytes(range(256)) * 40)
+    said = []
+    store = Store.open(path, say=said.append)
+    store.put(key(1), b"x")
+    store.close()
+    assert rows_on_disk(path) == 1
+    (kept,) = path.parent.glob("calls.sqlite.damaged-*")
+    assert kept.read_bytes() == bytes(range(256)) * 40
+    assert len(said) == 1
+    assert str(path) in said[0]
+    assert kept.name in said[0]
+
+
+def test_a_truncated_file_is_set_aside(path):
+    filled(path)
+    with path.open("r+b") as file:
+        file.truncate(path.stat().st_size // 2)
+    said = []
+    store = Store.open(path, say=said.append)
+    for number in range(500):
+        store.get(key(number))
+    store.put(key(1000), b"x")
+    assert store.get(key(1000)) == b"x"
+    store.close()
+    assert rows_on_disk(path) == 1
+    assert len(said) == 1
+
+
+async def test_damage_met_while_running_costs_the_answers_and_not_the_run(path):
+    filled(path)
+    said = []
+    store = Store.open(path, say=said.append)
+    store.put(key(1000), b"x")
+    size = path.stat().st_size
+    with path.open("r+b") as file:
+        file.seek(4096)
+        file.write(b"\xff" * (size - 4096))
+    assert store.get(key(499)) is None
+    store.close()
+    assert len(said) == 1
+    assert rows_on_disk(path) == 1
+
+
+def test_damage_met_by_a_write_costs_nothing_of_what_is_written(path):
+    filled(path)
+    said = []
+    store = Store.open(path, say=said.append)
+    with path.open("r+b") as file:
+        file.seek(4096)
+        file.write(b"\xff" * (path.stat().st_size - 4096))
+    store.put(key(1000), b"x")
+    assert store.get(key(1000)) == b"x"
+    store.close()
+    assert len(said) == 1
+    assert rows_on_disk(path) == 1
+
+
+def test_of_two_processes_one_sets_the_damaged_file_aside(path):
+    filled(path)
+    said = []
+    first, second = Store.open(path, say=said.append), Store.open(path, say=said.append)
+    with path.open("r+b") as file:
+        file.seek(4096)
+        file.write(b"\xff" * (path.stat().st_size - 4096))
+    assert first.get(key(499)) is None
+    assert second.get(key(499)) is None
+    first.put(key(1), b"one")
+    assert second.get(key(1)) == b"one"
+    first.close()
+    second.close()
+    assert len(list(path.parent.glob("calls.sqlite.damaged-*[0-9]"))) == 1
+    assert len(said) == 1
+
+
+def test_the_file_of_another_program_is_left_alone(path):
+    path.parent.mkdir()
+    with sqlite3.connect(path) as other:
+        other.execute("CREATE TABLE notes (text)")
+    before = path.read_bytes()
+    with pytest.raises(StorageError, match="not a store that this version can use"):
+        Store.open(path)
+    assert path.read_bytes() == before
+
+
+def test_a_newer_format_is_an_error(path):
+    Store.open(path).close()
+    with sqlite3.connect(path) as other:
+        other.execute("PRAGMA user_version = 2")
+    with pytest.raises(StorageError, match="format 2"):
+        Store.open(path)
+
+
+def test_a_path_that_is_a_folder_is_an_error_that_names_it(tmp_path):
+    with pytest.raises(StorageError, match="--store") as caught:
+        Store.open(tmp_path)
+    assert str(tmp_path) in str(caught.value)
+
+
+def test_a_folder_that_cannot_be_made_is_an_error(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StorageError, match="cannot be made"):
+        Store.open(tmp_path / "file" / "calls.sqlite")
+
+
+FULL = """
+import asyncio, sys
+from pathlib import Path
+from harness.calls.store import Store
+from harness.base.errors import StorageError
+store = Store.open(Path(sys.argv[1]))
+async def main():
+    number = 0
+    while True:
+        store.put(number.to_bytes(16, "big"), bytes(2000))
+        number += 1
+        if number % 50 == 0:
+            await asyncio.sleep(0.12)
+try:
+    asyncio.run(main())
+except StorageError as error:
+    print(error)
+try:
+    store.close()
+except StorageError:
+    print("and again at the close")
+"""
+
+
+def test_a_full_disk_is_an_error_and_keeps_what_was_written(path):
+    """A bound on the size of files stands for a disk that is full: both end in a failed write."""
+
+    def bound() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000))
+
+    with run_python(FULL, path, preexec_fn=bound) as writer:
+        out, error = writer.communicate(timeout=60)
+    assert error == ""
+    assert "the store of finished calls cannot be used" in out
+    assert str(path) in out
+    assert out.endswith("and again at the close\n")
+    store = Store.open(path)
+    assert store.get(key(0)) == bytes(2000)
+    store.close()
+
+
+@pytest.fixture
+def tiny_disk(tmp_path: Path):
+    folder = tmp_path / "tiny"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", str(folder)]
+    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("no right to mount a file system here")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_a_file_system_that_is_full_is_an_error_and_keeps_what_was_written(tiny_disk):
+    with run_python(FULL, tiny_disk / "calls.sqlite") as writer:
+        out, error = writer.communicate(timeout=60)
+    assert error == ""
+    assert "the store of finished calls cannot be used" in out
+    store = Store.open(tiny_disk / "calls.sqlite")
+    assert store.get(key(0)) == bytes(2000)
+    store.close()
+
+
+async def test_a_failed_write_is_raised_by_the_next_use(path):
+    store = Store.open(path)
+    store._connection.execute("PRAGMA max_page_count = 1")
+    store.put(key(1), bytes(100_000))
+    await asyncio.sleep(0.3)
+    for use in (lambda: store.put(key(2), b""), lambda: store.get(key(2)), store.flush):
+        with pytest.raises(StorageError, match="full"):
+            use()
+    with pytest.raises(StorageError):
+        store.close()
+
+
+def test_default_path_follows_the_environment(monkeypatch):
+    monkeypatch.setenv("HARNESS_CACHE", "/a")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/b")
+    assert default_path() == Path("/a/calls.sqlite")
+    monkeypatch.delenv("HARNESS_CACHE")
+    assert default_path() == Path("/b/harness/calls.sqlite")
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", "/c")
+    assert default_path() == Path("/c/.cache/harness/calls.sqlite")
+
+
+def test_wal_is_used_on_a_local_disk_and_not_on_a_network(path, monkeypatch, tmp_path):
+    def mode(file: Path) -> str:
+        store = Store.open(file)
+        store.put(key(1), b"x")
+        found = store._connection.execute("PRAGMA journal_mode").fetchone()[0]
+        store.close()
+        return found
+
+    table = tmp_path / "mountinfo"
+    monkeypatch.setattr("harness.calls.network_fs.MOUNT_TABLE", table)
+    table.write_text("1 0 8:1 / / rw - ext4 /dev/sda rw\n")
+    assert mode(path) == "wal"
+    table.write_text("1 0 8:1 / / rw - nfs4 host:/x rw\n")
+    assert mode(path) == "delete"
+    assert mode(tmp_path / "other.sqlite") == "delete"

@@ -1,0 +1,142 @@
+"""A small run kept in a folder, and a plugin whose benchmark it is of."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness import registry as plugin_manager
+from harness.cli.show import show
+from harness.contracts.model import Message, Usage
+from harness.contracts.outcomes import Broken, Unreadable
+from harness.contracts.records import CallRecord, Done, JournalLine
+from harness.contracts.task import DataSpec, Task
+from harness.runs.journal import JournalWriter
+from harness.runs.manifest import (
+    Manifest,
+    RoleEntry,
+    StageEntry,
+    TaskEntry,
+    session_started,
+    stage_finished,
+    task_definition,
+)
+from harness.runs.run_folder import RunFolder
+
+PLUGIN = """
+from harness.registry.hookspecs import hookimpl
+from harness.contracts.benchmark import Benchmark, Metric
+from harness.contracts.stage import Item, Stage
+from harness.contracts.records import Score
+
+
+class Person(Item, frozen=True, kw_only=True):
+    history: str
+
+
+async def work(item, desk):
+    raise AssertionError("scoring works on nothing")
+
+
+def score(records, options):
+    for record in records["name"]:
+        outcome = record.outcome
+        if hasattr(outcome, "value"):
+            yield Score(id=record.id, user=record.user, values={"many": len(outcome.value)})
+        else:
+            yield Score(id=record.id, user=record.user, missing={"many": outcome.cause})
+
+
+@hookimpl
+def register_benchmarks(register):
+    register("toybench", lambda: Benchmark(
+        name="toybench", version=1, load=None, score=score,
+        metrics={"many": Metric(description="interests named")},
+        stages=(Stage(name="name", item=Person, value=list[str], items=None, work=work,
+                      roles=("candidate",)),),
+    ))
+"""
+
+
+@pytest.fixture
+def toy_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """An installed distribution whose plugin registers the benchmark `toybench`."""
+    site = tmp_path / "site"
+    info = site / "toybench-1.0.dist-info"
+    info.mkdir(parents=True)
+    (site / "toybench_plugin.py").write_text(PLUGIN)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: toybench\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[harness.plugins]\ntoybench = toybench_plugin\n")
+    monkeypatch.syspath_prepend(str(site))
+    plugin_manager.reset()
+    yield
+    plugin_manager.reset()
+
+
+KEY = "a" * 32
+
+
+def record(number: int, user: str, outcome: Any, *calls: CallRecord) -> JournalLine[Any, Any]:
+    item = {"id": f"{user}/1", "user": user, "history": "cats"}
+    return JournalLine(
+        key=f"{number:032x}", stage=KEY, user=user, id=f"{user}/1", item=item, outcome=outcome,
+        calls=calls,
+    )  # fmt: skip
+
+
+ASKED = CallRecord(
+    role="candidate",
+    prompt="name",
+    key="k",
+    messages=(Message("system", "Be brief."), Message("user", "Line one\nline two: cats")),
+    text='\x1b[31m["cats", "tea"]\x07',
+    reasoning="They like [bold]cats[/bold] in a café\x9b.",
+    finish="stop",
+    rung="brackets",
+    usage=Usage(prompt_tokens=12, completion_tokens=7),
+    seconds=1.5,
+)
+BROKEN = Broken(
+    "ValueError", "Traceback (most recent call last):\n  File x\nValueError: odd\x1b[2J"
+)
+
+
+@pytest.fixture
+def kept_run(tmp_path: Path) -> RunFolder:
+    """A run of one finished task with two people and one unfinished task, not yet scored."""
+    folder = RunFolder(tmp_path / "runs" / "20260101T000000-m-01234567")
+    tasks = {}
+    for name in ("toy", "later"):
+        task = Task(
+            name=name, version=1, benchmark="toybench", data=DataSpec(tables={}), metrics=("many",)
+        )
+        tasks[name] = TaskEntry(
+            folder=name,
+            definition=task_definition(task),
+            content="c",
+            stages=(StageEntry(name="name", key=KEY, file="1-name.jsonl"),),
+        )
+    manifest = Manifest(
+        run_id="r", run_key="k", status="interrupted", model="m-1", seed=0, limit=None, asked={},
+        settings={}, tasks=tasks, roles={"candidate": RoleEntry(name="m-1")},
+    )  # fmt: skip
+    with JournalWriter(folder.journal("toy", 1, "name")) as journal:
+        journal.append(record(1, "ann", Done(["cats", "tea"]), ASKED))
+        journal.append(record(2, "bob", Unreadable("no_json", "no bracket in \x1b]0;x\x07it")))
+        journal.append(record(3, "cid", BROKEN))
+    with JournalWriter(folder.journal("later", 1, "name")) as journal:
+        journal.append(record(1, "ann", Done(["go"])))
+    folder.write_manifest(session_started(stage_finished(manifest, "toy", "name", items=3)))
+    return folder
+
+
+@pytest.fixture
+def shown(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """What `harness show` prints with some arguments; it must go well."""
+
+    def run(*arguments: str) -> str:
+        assert show.main(arguments, standalone_mode=False) == 0
+        return capsys.readouterr().out
+
+    return run

@@ -1,0 +1,282 @@
+"""`harness analyse`: which runs an analysis is given, what it is asked with, what is shown."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from harness import registry as plugin_manager
+from harness.cli.main import main
+from harness.runs.run_folder import RunFolder
+
+PLUGIN = """
+from typing import Annotated
+
+import msgspec
+
+from harness import Analysis, hookimpl
+from harness.contracts.report import Axis, Bars, Figure, Report, Sheet
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    above: Annotated[int, msgspec.Meta(description="only longer lists")] = 0
+    picture: bool = True
+
+
+def run(tasks, options):
+    rows = []
+    for task in tasks:
+        many = [score.values["many"] for score in task.scores() if score.values]
+        rows.append((task.label, task.task.name, sum(each > options.above for each in many)))
+    bars = Bars(label="people", names=tuple(row[0] for row in rows),
+                values=tuple(row[2] for row in rows))
+    figure = Figure(title="People", x=Axis(label=""), y=Axis(label="people"), marks=(bars,))
+    return Report(
+        notes=("Of \\x1b[31mlists.",),
+        sheets=(Sheet(title="Long lists", columns=("model", "task", "people"), rows=tuple(rows)),),
+        figures=(figure,) if options.picture else (),
+    )
+
+
+def broken(tasks, options):
+    return 1 / 0
+
+
+@hookimpl
+def register_analyses(register):
+    register("toybench", "toy-long", description="How many name much.",
+             factory=lambda: Analysis(name="toy-long", description="How many name much.",
+                                      run=run, options=Options))
+    register("toybench", "toy-broken", description="Fails.",
+             factory=lambda: Analysis(name="toy-broken", description="Fails.", run=broken))
+    register("elsewhere", "other", lambda: None, description="Of another benchmark.")
+"""
+
+
+@pytest.fixture(autouse=True)
+def analyses(toy_plugin: None, tmp_path: Path) -> Iterator[None]:
+    """An installed distribution with analyses of the benchmark `toybench`."""
+    site = tmp_path / "site"
+    info = site / "toyanalyses-1.0.dist-info"
+    info.mkdir()
+    (site / "toyanalyses_plugin.py").write_text(PLUGIN)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: toyanalyses\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[harness.plugins]\ntoy = toyanalyses_plugin\n")
+    plugin_manager.reset()
+    yield
+    sys.modules.pop("toyanalyses_plugin", None)
+
+
+@pytest.fixture
+def scored_run(kept_run: RunFolder, capsys: pytest.CaptureFixture[str]) -> RunFolder:
+    """The kept run with the scores of `toy`; its task `later` stays unfinished."""
+    assert main(["score", str(kept_run.path)]) == 1
+    capsys.readouterr()
+    return kept_run
+
+
+def again(run: RunFolder, *, name: str, model: str) -> RunFolder:
+    """The same run of another model, beside it."""
+    other = RunFolder(run.path.with_name(name))
+    shutil.copytree(run.path, other.path)
+    manifest = msgspec.structs.replace(run.manifest(), run_id=name, model=model)
+    other.write_manifest(manifest)
+    return other
+
+
+def test_without_a_name_the_analyses_are_listed_by_benchmark(capsys):
+    assert main(["analyse"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "  toy-long    How many name much." in lines
+    assert lines.index("elsewhere:") + 1 == lines.index("  other  Of another benchmark.")
+
+
+def test_the_list_as_json(capsys):
+    assert main(["analyse", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)["analyses"]
+    assert {"name": "toy-broken", "benchmark": "toybench", "description": "Fails."} in listed
+
+
+def test_a_report_is_printed_whole_and_cannot_steer_the_terminal(scored_run, capsys):
+    assert main(["analyse", "toy-long", str(scored_run.path), "--task", "toy"]) == 0
+    said = capsys.readouterr()
+    assert [line.rstrip() for line in said.out.splitlines()] == [
+        "Of \\x1b[31mlists.",
+        "",
+        "Long lists",
+        "model  task  people",
+        "───────────────────",
+        "m-1    toy        1",
+    ]
+    assert said.err == "with --plot FILE.svg a figure is drawn: People\n"
+
+
+def test_its_own_options_are_read_wherever_they_stand(scored_run, capsys):
+    run = str(scored_run.path)
+    assert main(["analyse", "toy-long", "--above", "2", run, "--task", "toy", "--no-picture"]) == 0
+    said = capsys.readouterr()
+    assert "m-1    toy        0" in said.out
+    assert said.err == ""
+
+
+def test_the_help_of_one_shows_its_own_options(capsys):
+    assert main(["analyse", "toy-long", "--help"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "How many name much; for runs of the benchmark 'toybench'." in out
+    assert "--above N only longer lists; default: 0" in out
+    assert "--task NAME" in out
+
+
+def test_unfinished_tasks_are_said_and_left_out(scored_run, capsys):
+    assert main(["analyse", "toy-long", str(scored_run.path)]) == 0
+    said = capsys.readouterr()
+    assert "task 'later' is left out: it is not finished" in said.err
+    assert "later" not in said.out
+
+
+def test_a_run_with_too_many_failures_is_not_told_to_go_on_as_it_is(scored_run, capsys):
+    manifest = scored_run.manifest()
+    scored_run.write_manifest(msgspec.structs.replace(manifest, status="too_many_failures"))
+    for command in (["analyse", "toy-long"], ["score"]):
+        main([*command, str(scored_run.path)])
+        err = capsys.readouterr().err
+        assert "the run's command with --retry_failures asks it again" in err
+        assert "with a larger --max_failures it goes on" in err
+        assert "give the run's command again" not in err
+
+
+def test_what_keeps_some_runs_from_being_compared_says_which(scored_run, capsys):
+    other = again(scored_run, name="other", model="m-2")
+    manifest = other.manifest()
+    entry = msgspec.structs.replace(
+        manifest.tasks["toy"], not_comparable_because=("changed by --set",)
+    )
+    tasks = {**manifest.tasks, "toy": entry}
+    other.write_manifest(msgspec.structs.replace(manifest, tasks=tasks))
+    main(["score", str(other.path)])
+    capsys.readouterr()
+
+    assert main(["analyse", "toy-long", str(scored_run.path), str(other.path)]) == 0
+    first = capsys.readouterr().out.splitlines()[0]
+    assert first.rstrip() == "NOT COMPARABLE with published results: changed by --set (m-2)"
+
+    assert main(["analyse", "toy-long", str(other.path)]) == 0
+    first = capsys.readouterr().out.splitlines()[0]
+    assert first.rstrip() == "NOT COMPARABLE with published results: changed by --set"
+
+
+def test_a_task_that_is_being_asked_again_is_unfinished_though_it_has_old_scores(
+    scored_run, capsys
+):
+    manifest = scored_run.manifest()
+    [stage] = manifest.tasks["toy"].stages
+    entry = msgspec.structs.replace(
+        manifest.tasks["toy"], stages=(msgspec.structs.replace(stage, items=None),)
+    )
+    tasks = {**manifest.tasks, "toy": entry}
+    scored_run.write_manifest(msgspec.structs.replace(manifest, tasks=tasks))
+    assert main(["analyse", "toy-long", str(scored_run.path), "--task", "toy"]) == 1
+    err = capsys.readouterr().err
+    assert "task 'toy' is left out: it is not finished" in err
+    assert "stages with items that have no record: name" in err
+
+
+def test_json_holds_what_was_read_what_was_left_out_and_the_report(scored_run, capsys):
+    assert main(["analyse", "toy-long", str(scored_run.path), "--json"]) == 0
+    document: Any = json.loads(capsys.readouterr().out)
+    assert document["analysis"] == "toy-long"
+    assert document["tasks"] == [{"task": "toy", "run": "r", "label": "m-1"}]
+    assert ["later" in problem for problem in document["left_out"]] == [True]
+    assert document["report"]["sheets"][0]["rows"] == [["m-1", "toy", 1]]
+    assert document["report"]["figures"][0]["marks"][0]["type"] == "bars"
+
+
+def test_runs_of_one_model_are_told_apart_by_their_names(scored_run, capsys):
+    same = again(scored_run, name="run-2", model="m-1")
+    other = again(scored_run, name="run-3", model="m-3")
+    first, *others = [str(each.path) for each in (scored_run, same, other, same)]
+    assert main(["analyse", "toy-long", first, "--task", "toy", *others, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert [task["label"] for task in document["tasks"]] == ["m-1 r", "m-1 run-2", "m-3"]
+
+
+def test_a_copy_of_a_run_is_left_out_and_said(scored_run, capsys):
+    copy = scored_run.path.with_name("copy")
+    shutil.copytree(scored_run.path, copy)
+    command = ["analyse", "toy-long", str(scored_run.path), str(copy), "--task", "toy", "--json"]
+    assert main(command) == 0
+    out, err = capsys.readouterr()
+    document = json.loads(out)
+    assert [task["run"] for task in document["tasks"]] == ["r"]
+    said = f"{copy}: this run is left out: it is a copy of {scored_run.path.resolve()}"
+    assert document["left_out"] == [said]
+    assert said in err
+
+
+def test_a_run_that_is_none_does_not_keep_the_others_from_it_but_is_an_error(
+    scored_run, tmp_path, capsys
+):
+    assert main(["analyse", "toy-long", str(tmp_path / "no"), str(scored_run.path)]) == 1
+    said = capsys.readouterr()
+    assert "there is no such run" in said.err
+    assert "m-1    toy        1" in said.out
+
+
+def test_no_usable_task_is_an_error_that_names_what_there_was(kept_run, capsys):
+    assert main(["analyse", "toy-long", str(kept_run.path)]) == 1
+    err = capsys.readouterr().err
+    assert "there is nothing to analyse for 'toy-long'" in err
+    assert "found:    no usable task among toy, later" in err
+    assert "expected: runs with a finished task of the benchmark 'toybench'" in err
+
+
+def test_a_task_that_no_run_has_is_told_with_those_there_are(scored_run, capsys):
+    assert main(["analyse", "toy-long", str(scored_run.path), "--task", "toi"]) == 2
+    err = capsys.readouterr().err
+    assert "toy, later" in err
+    assert "did you mean 'toy'?" in err
+
+
+def test_an_unknown_analysis_is_told_with_the_nearest(capsys):
+    assert main(["analyse", "toy-lnog", "run"]) == 2
+    assert "did you mean 'toy-long'?" in capsys.readouterr().err
+
+
+def test_an_analysis_that_raises_is_told_as_its_plugins_failure(scored_run, capsys):
+    assert main(["analyse", "toy-broken", str(scored_run.path), "--task", "toy"]) == 1
+    err = capsys.readouterr().err
+    assert "harness: plugin 'toy' of toyanalyses: 'toy-broken' failed" in err
+    assert err.endswith(
+        "\nZeroDivisionError: division by zero\n"
+        "  to do:    mend the plugin, or tell those who keep it\n"
+    )
+
+
+def test_figures_are_drawn_where_asked(scored_run, tmp_path, capsys):
+    pytest.importorskip("matplotlib")
+    file = tmp_path / "people.svg"
+    run = str(scored_run.path)
+    assert main(["analyse", "toy-long", run, "--task", "toy", "--plot", str(file)]) == 0
+    assert capsys.readouterr().err == f"drawn: {file}\n"
+    assert ">People</text>" in file.read_text("utf-8")
+
+
+def test_plotting_an_analysis_without_a_figure_is_an_error_after_its_report(
+    scored_run, tmp_path, capsys
+):
+    pytest.importorskip("matplotlib")
+    plot = ["--plot", str(tmp_path / "a.svg"), "--no-picture", "--task", "toy"]
+    assert main(["analyse", "toy-long", str(scored_run.path), *plot]) == 1
+    said = capsys.readouterr()
+    assert "m-1    toy        1" in said.out
+    assert "there is no figure to draw" in said.err
+    assert not (tmp_path / "a.svg").exists()
+    assert main(["analyse", "toy-long", str(scored_run.path), *plot, "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["report"]["sheets"][0]["title"] == "Long lists"

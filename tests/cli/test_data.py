@@ -1,0 +1,158 @@
+"""`harness data`: tools are listed, used with their own options, and their reports shown."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from harness import registry as plugin_manager
+from harness.cli.main import COMMANDS, main
+
+PLUGIN = """
+from typing import Annotated
+
+import msgspec
+
+from harness import DataError, DataTool, hookimpl
+from harness.contracts.report import Report, Sheet
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True, rename={"source": "from"}):
+    source: Annotated[str, msgspec.Meta(description="the file to count in")]
+    words: list[str] = []
+
+
+def count(options):
+    if options.source == "nowhere":
+        raise DataError("there is no such file", found=options.source)
+    if options.source == "unlearned":
+        raise ModuleNotFoundError("no module", name="sklearn.cluster")
+    rows = tuple((word, options.source.count(word), None) for word in options.words)
+    sheet = Sheet(title="Words", columns=("word", "times", "share"), rows=rows, digits=2,
+                  notes=("Counted once.",))
+    return Report(sheets=(sheet,))
+
+
+@hookimpl
+def register_data_tools(register):
+    register("count", lambda: DataTool(name="count", description="Counts words.", run=count,
+                                       options=Options), description="Counts words.")
+    register("gone", lambda: 1 / 0, description="Cannot be made.")
+    register("weigh", lambda: DataTool(name="weigh", description="Weighs words.", run=count,
+                                       options=Options), description="Weighs.", command="words")
+"""
+
+
+@pytest.fixture(autouse=True)
+def tools(site, monkeypatch):
+    """An installed distribution with two tools, and no others."""
+    site.install("counting", {"counting": "counting_plugin"}, {"counting_plugin.py": PLUGIN})
+    monkeypatch.setenv("HARNESS_PLUGINS", "counting")
+
+
+def test_without_a_name_the_tools_are_listed(capsys):
+    assert main(["data"]) == 0
+    assert capsys.readouterr().out == "  count  Counts words.\n  gone   Cannot be made.\n"
+
+
+def test_that_there_is_no_tool_is_said(monkeypatch, capsys):
+    monkeypatch.undo()
+    monkeypatch.setattr(plugin_manager.loading, "entry_points", lambda group: ())
+    assert main(["data"]) == 0
+    assert main(["analyse"]) == 0
+    assert capsys.readouterr().out == (
+        "no plugin offers a tool for data\nno plugin offers an analysis\n"
+    )
+
+
+def test_the_list_as_json(capsys):
+    assert main(["data", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {
+        "data_tools": [
+            {"name": "count", "description": "Counts words."},
+            {"name": "gone", "description": "Cannot be made."},
+        ]
+    }
+
+
+def test_a_tool_is_used_with_its_options(capsys):
+    given = ["--from", "tea, milk, tea", "--words", "tea", "--words", "milk"]
+    assert main(["data", "count", *given]) == 0
+    assert [line.rstrip() for line in capsys.readouterr().out.splitlines()] == [
+        "Words",
+        "word  times  share",
+        "──────────────────",
+        "tea       2      —",
+        "milk      1      —",
+        "  Counted once.",
+    ]
+
+
+def test_a_report_as_json(capsys):
+    assert main(["data", "count", "--json", "--from", "tea", "--words", "tea"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["tool"] == "count"
+    assert document["drawn"] == []
+    assert document["report"]["sheets"][0]["rows"] == [["tea", 1, None]]
+
+
+def test_an_option_that_must_be_given_is_named(capsys):
+    assert main(["data", "count"]) == 2
+    assert "--from" in capsys.readouterr().err
+
+
+def test_what_a_tool_says_is_wrong_is_told_as_it_says_it(capsys):
+    assert main(["data", "count", "--from", "nowhere"]) == 1
+    assert capsys.readouterr().err == ("harness: there is no such file\n  found:    nowhere\n")
+
+
+def test_a_package_of_the_extra_that_is_absent_is_told_with_the_extra(capsys):
+    assert main(["data", "count", "--from", "unlearned"]) == 1
+    assert capsys.readouterr().err == (
+        "harness: plugin 'counting' of counting: 'count' failed\n"
+        "  found:    the package sklearn.cluster is not installed\n"
+        "  to do:    pip install 'user-understanding-harness[analysis]'\n"
+    )
+
+
+def test_a_tool_that_cannot_be_made_is_its_plugins_failure(capsys):
+    assert main(["data", "gone"]) == 1
+    err = capsys.readouterr().err
+    assert "plugin 'counting' of counting: 'gone' cannot be made" in err
+    assert "ZeroDivisionError" in err
+
+
+def test_a_file_that_no_figure_can_be_drawn_into_is_refused_before_the_work(tmp_path, capsys):
+    plot = ["--plot", str(tmp_path / "a.gif")]
+    assert main(["data", "count", "--from", "nowhere", *plot]) == 2
+    err = capsys.readouterr().err
+    assert "figures cannot be drawn into such a file" in err
+    assert "expected: a name that ends in .svg, .png, .pdf" in err
+
+
+def test_a_plugin_may_have_a_command_of_its_own(capsys):
+    assert main(["words"]) == 0
+    assert capsys.readouterr().out == "  weigh  Weighs.\n"
+    assert main(["words", "weigh", "--json", "--from", "tea", "--words", "tea"]) == 0
+    assert json.loads(capsys.readouterr().out)["tool"] == "weigh"
+    assert main(["words", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {
+        "words_tools": [{"name": "weigh", "description": "Weighs."}]
+    }
+
+
+def test_the_tools_of_one_command_are_none_of_another(capsys):
+    assert main(["data", "weigh", "--from", "tea"]) == 2
+    assert "no plugin offers the tool 'weigh'" in capsys.readouterr().err
+    assert main(["words", "count", "--from", "tea"]) == 2
+    assert "expected: one of weigh" in capsys.readouterr().err
+
+
+def test_a_word_that_is_nobodys_command_is_told_with_the_nearest(capsys):
+    assert main(["wrods"]) == 2
+    assert capsys.readouterr().err == (
+        "harness: no command 'wrods'\n"
+        f"  expected: {', '.join(COMMANDS)}, words, or options of a run, as --model\n"
+        "  to do:    did you mean 'words'?\n"
+    )

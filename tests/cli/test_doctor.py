@@ -1,0 +1,184 @@
+"""`harness doctor` as it is run: its page, its document, its exit code."""
+
+import json
+
+import pytest
+from rich.console import Console
+
+from harness.cli.main import main
+from harness.contracts.finding import bad, doubtful, good
+from harness.reporting.finding_tables import PLAIN_MARKS, marks_for, print_findings
+from harness.testing.faults import status
+from harness.testing.server import FaultyServer
+
+
+@pytest.fixture(autouse=True)
+def alone(tmp_path, monkeypatch):
+    """A folder, a home and a cache of its own, without a hub, keys or settings."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def findings(capsys, *arguments):
+    code = main(["doctor", "--json", *arguments])
+    document = json.loads(capsys.readouterr().out)
+    return code, {one["about"]: (one["state"], one["says"]) for one in document["findings"]}
+
+
+def test_a_run_that_can_go_well(capsys):
+    code, found = findings(
+        capsys, "--model", "baseline", "--judge", "lexical", "--tasks", "interests"
+    )
+    assert code == 0
+    assert {state for state, _ in found.values()} == {"good"}
+    assert list(found) == [
+        "harness", "libraries", "plugins", "settings", "tasks", "candidate: arguments", "judge",
+        "runs", "store", "store's folder", "hub",
+    ]  # fmt: skip
+    assert found["judge"] == ("good", "lexical judges by rule, and asks no model")
+    assert found["candidate: arguments"] == ("good", "baseline:default can be made of them")
+
+
+def test_each_model_is_looked_at_once(capsys, tmp_path):
+    with FaultyServer(models=["m"]) as server:
+        (tmp_path / "harness.toml").write_text(
+            f'model = "mine"\njudge = "mine"\n[models.mine]\nkind = "openai"\nmodel = "m"\n'
+            f'base_url = "{server.url}"\n[models.spare]\nkind = "baseline"\n'
+        )
+        code, found = findings(capsys)
+        assert server.count == 0, "nothing is asked without --ask"
+    assert code == 0
+    assert found["settings"] == (
+        "good", "model, judge of harness.toml (`harness config` shows them)",
+    )  # fmt: skip
+    assert found["candidate and judge: server"] == (
+        "good", f"{server.url} lists 1 model without a key, 'm' among them",
+    )  # fmt: skip
+    assert "models.spare: arguments" in found
+    assert not any("models.mine" in about for about in found)
+
+
+def test_what_stands_in_the_way_is_told_with_a_cure(capsys):
+    with FaultyServer(models=["other"]) as server:
+        spec = f"openai:m,base_url={server.url}"
+        code = main(["doctor", "--model", spec, "--quiet"])
+    assert code == 1
+    assert capsys.readouterr().out.splitlines() == [
+        f"✗  candidate: server  {server.url} lists 1 model without a key, and 'm' is none of them: "
+        "other",
+        "                      to do: mend the model's name; where it is another name of one of "
+        "them, `harness doctor --ask` asks",
+        "                      the model one small question",
+        "1 in the way of a run",
+    ]
+
+
+def test_a_question_that_is_answered_settles_it(capsys):
+    with FaultyServer(models=["other"]) as server:
+        code, found = findings(capsys, "--ask", "--model", f"openai:m,base_url={server.url}")
+        assert server.requests == [
+            {
+                "model": "m",
+                "messages": [{"role": "user", "content": "Answer with one word: yes."}],
+                "temperature": 0.0,
+                "max_tokens": 16,
+            }
+        ]
+    assert code == 0
+    assert found["candidate: server"][0] == "doubtful"
+    assert found["candidate: question"] == ("good", "answered (5 tokens in, 1 out)")
+
+
+def test_a_question_that_fails_is_told(capsys):
+    with FaultyServer(faults=[status(404, message="no model m")]) as server:
+        code, found = findings(capsys, "--ask", "--model", f"openai:m,base_url={server.url}")
+    assert code == 1
+    assert found["candidate: server"][0] == "good"
+    assert found["candidate: question"] == (
+        "bad", f"not_found: HTTP 404: no model m (asked {server.url} for 'm')",
+    )  # fmt: skip
+
+
+def test_models_that_answer_by_rule_are_not_asked(capsys):
+    code, found = findings(capsys, "--ask", "--model", "baseline")
+    assert code == 0
+    assert "candidate: question" not in found
+
+
+def test_settings_that_cannot_be_used_do_not_end_the_looking(capsys, tmp_path):
+    (tmp_path / "harness.toml").write_text('modle = "baseline"\n')
+    code, found = findings(capsys, "--model", "baseline")
+    assert code == 1
+    state, says = found["settings"]
+    assert (state, says.partition(";")[0]) == ("bad", "harness.toml:1: no setting 'modle'")
+    assert found["candidate: arguments"][0] == "good"
+
+
+def test_an_argument_that_a_file_gives_is_told_with_its_place(capsys, tmp_path):
+    (tmp_path / "harness.toml").write_text(
+        '\nmodel = "mine"\n[models.mine]\nkind = "openai"\nmodle = "m"\n'
+    )
+    code, found = findings(capsys)
+    assert code == 1
+    state, says = found["candidate"]
+    assert state == "bad"
+    assert says.startswith("harness.toml:3 (--model_args): an openai model has no argument 'modle'")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "about", "says"),
+    [
+        (["--tasks", "interest"], "tasks", "no task, group or tag is called 'interest'"),
+        (["--role", "judge"], "options", "not a role; found judge; expected --role NAME=SPEC"),
+        (["--limit", "0"], "options", "--limit must be at least 1; found 0"),
+        (["--judge", "lexicl"], "judge", "role judge: no plugin offers a judge or a kind of model "
+         "called 'lexicl'"),
+        (["--model", "opnai:m"], "candidate", "role candidate: no plugin offers the kind of model "
+         "'opnai'"),
+    ],
+)  # fmt: skip
+def test_options_that_mean_nothing_are_findings(capsys, arguments, about, says):
+    code, found = findings(capsys, *arguments)
+    assert code == 1
+    state, said = found[about]
+    assert (state, said[: len(says)]) == ("bad", says)
+    assert found["hub"][0] == "good", "all else is looked at"
+
+
+def test_options_of_one_run_mean_nothing_here(capsys):
+    assert main(["doctor", "--dry-run"]) == 2
+    assert capsys.readouterr().err == ("harness: --dry_run means nothing to `harness doctor`\n")
+
+
+def test_marks_without_their_characters():
+    assert marks_for("latin-1") is PLAIN_MARKS
+    assert marks_for("utf-8") == {"good": "✓", "doubtful": "!", "bad": "✗"}
+
+
+def test_the_page_has_colours_on_a_terminal_only(capsys):
+    found = [good("a", "fine"), doubtful("bcd", "hm", "look"), bad("e", "[red]no[/red]\x1b[2J")]
+    console = Console(width=40, markup=False, highlight=False, emoji=False)
+    print_findings(found, console)
+    assert capsys.readouterr().out.splitlines() == [
+        "✓  a    fine",
+        "!  bcd  hm",
+        "        to do: look",
+        "✗  e    [red]no[/red]\\x1b[2J",
+        "1 in the way of a run; 1 to look at",
+    ]
+    terminal = Console(width=40, force_terminal=True, color_system="standard")
+    print_findings(found[:1], terminal)
+    assert "\x1b[32m✓" in capsys.readouterr().out
+
+
+def test_every_model_of_a_panel_is_looked_at(capsys):
+    with FaultyServer(models=["a"]) as server:
+        judges = "+".join(f"openai:{name},base_url={server.url}" for name in ("a", "b"))
+        code, found = findings(capsys, "--judge", f"panel:{judges}+lexical")
+    assert code == 1
+    assert found["judge, a: server"][0] == "good"
+    assert found["judge, b: server"][0] == "bad"

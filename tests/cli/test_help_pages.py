@@ -1,0 +1,71 @@
+"""Every page of help fits a terminal, and its examples are commands that there are."""
+
+import re
+import shlex
+
+import pytest
+
+from harness.cli.main import COMMANDS, harness, main, with_command
+from harness.registry import load_plugins
+
+
+def page(capsys, monkeypatch, *words):
+    monkeypatch.setenv("COLUMNS", "80")
+    words = words or ("run",)
+    assert main([*words, "--help"]) == 0
+    return capsys.readouterr().out
+
+
+BATCHES = [f"batch {name}" for name in ("write", "read", "submit", "status", "collect")]
+
+
+@pytest.mark.parametrize("command", ["", *COMMANDS, *BATCHES])
+def test_a_page_fits_eighty_columns_and_has_examples(capsys, monkeypatch, command):
+    text = page(capsys, monkeypatch, *command.split())
+    assert [line for line in text.splitlines() if len(line) > 80] == []
+    assert "\nexamples:\n  harness " in text or "\nexamples:\n  source " in text
+
+
+@pytest.mark.parametrize(
+    ("command", "usage"),
+    [
+        ("show", "harness show [OPTION…] [RUN]"),
+        ("batch read", "harness batch read [OPTION…] RUN FILE…"),
+        ("tasks", "harness tasks [OPTION…] [PATTERN…]"),
+        ("data", "harness data [OPTION…] [NAME [OPTION…]]"),
+        ("config", "harness config [--all] [--json] [OPTION OF A RUN…]"),
+        ("run", "harness run --model KIND --tasks NAMES [OPTION…]"),
+    ],
+)
+def test_the_usage_says_what_a_command_takes(capsys, monkeypatch, command, usage):
+    assert page(capsys, monkeypatch, *command.split()).splitlines()[0] == f"Usage: {usage}"
+
+
+@pytest.mark.parametrize("word", ["--help", "-h"])
+def test_the_first_page_names_every_command_on_one_small_screen(capsys, word):
+    assert main([word]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) <= 22  # of 24, beside the command itself and the prompt
+    assert max(map(len, lines)) <= 80
+    named = {name for line in lines for name in re.findall(r"^  harness ([\w|-]+)", line)}
+    assert {*COMMANDS, "run"} <= {name for names in named for name in names.split("|")}
+
+
+def examples():
+    for name in COMMANDS:
+        text = harness.get_command(None, name).epilog.partition("examples:")[2]
+        for line in text.partition("\n\n")[0].replace("\\\n", " ").splitlines()[1:]:
+            command = re.search(r"harness [^)>]+", line.partition("#")[0])
+            assert command, line
+            yield command[0].partition("  see ")[0]
+
+
+@pytest.mark.parametrize("line", list(examples()))
+def test_an_example_is_a_command_that_there_is(line):
+    name, *words = with_command([word for word in shlex.split(line)[1:] if word != "…"])
+    command = harness.get_command(None, name)
+    assert command.make_context(name, words, resilient_parsing=False)
+    if name == "analyse" and words:
+        assert words[0] in load_plugins().analyses
+    if name == "data" and words:
+        assert words[0] in load_plugins().tools_of("data")

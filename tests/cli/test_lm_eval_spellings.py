@@ -1,0 +1,169 @@
+"""The table for those who come from lm-eval, held against what the command does."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from harness.cli import run as run_command
+from harness.cli.main import main
+
+TABLE = Path(__file__).parents[2] / "docs" / "coming-from-lm-eval.md"
+
+THEIRS = {
+    "--config": ["a.yaml"], "--tasks": ["interests"], "--model": ["baseline"],
+    "--model_args": ["a=1"], "--apply_chat_template": [], "--limit": ["3"],
+    "--use_cache": ["cache"], "--num_fewshot": ["0"], "--batch_size": ["auto"],
+    "--max_batch_size": ["64"], "--device": ["cuda:0"], "--gen_kwargs": ["temperature=0"],
+    "--output_path": ["out"], "--log_samples": [], "--samples": ['{"interests": [0]}'],
+    "--cache_requests": ["true"], "--check_integrity": [], "--system_instruction": ["Be brief."],
+    "--fewshot_as_multiturn": [], "--verbosity": ["INFO"], "--write_out": [],
+    "--show_config": [], "--wandb_args": ["project=a"], "--wandb_config_args": ["a=b"],
+    "--trackio_args": ["project=a"], "--hf_hub_log_args": ["a=b"], "--predict_only": [],
+    "--seed": ["42"], "--trust_remote_code": [], "--confirm_run_unsafe_code": [],
+    "--metadata": ["tokenizer=gpt2"], "--include_path": ["tasks"],
+}  # fmt: skip
+"""The options of `lm-eval run` 0.4.13, but --include_path, each with values that it may have."""
+
+SHORT = {
+    "-C": "--config", "-t": "--tasks", "-M": "--model", "-a": "--model_args", "-L": "--limit",
+    "-c": "--use_cache", "-f": "--num_fewshot", "-b": "--batch_size", "-o": "--output_path",
+    "-s": "--log_samples", "-E": "--samples", "-v": "--verbosity", "-w": "--write_out",
+    "-x": "--predict_only",
+}  # fmt: skip
+
+
+def told():
+    rows = re.findall(r"^\| `(--\w+)` \| (\w+) \|", TABLE.read_text("utf-8"), re.MULTILINE)
+    assert len(dict(rows)) == len(rows), "an option has two rows"
+    return dict(rows)
+
+
+@pytest.fixture
+def asked(monkeypatch, tmp_path):
+    """The settings of the runs that were asked for; none is made."""
+    monkeypatch.chdir(tmp_path)
+    found = []
+
+    def instead(settings, *, quiet, json):
+        found.append(settings)
+        return 0
+
+    monkeypatch.setattr(run_command, "_run", instead)
+    return found
+
+
+def test_the_table_has_each_of_their_options():
+    assert told().keys() == THEIRS.keys()
+
+
+@pytest.mark.parametrize("option", [*THEIRS, *SHORT])
+def test_each_option_is_met_as_the_table_says(asked, capsys, option):
+    name = SHORT.get(option, option)
+    code = main(["run", "--model", "baseline", "--tasks", "t", option, *THEIRS[name]])
+    said = capsys.readouterr().err
+    match told()[name]:
+        case "same":
+            assert (code, said, len(asked)) == (0, "", 1)
+        case "accepted":
+            assert (code, len(asked)) == (0, 1)
+            assert said.startswith(f"harness: note: {name}: ")
+        case "refused":
+            assert (code, len(asked)) == (2, 0)
+            assert said.startswith(f"harness: {name} of lm-evaluation-harness")
+            assert "expected: " in said
+        case other:
+            pytest.fail(f"the table says {other!r}")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--limit", "0.5"], ["--seed", "0,1234,1234,1234"], ["--output_path", "a.json"],
+        ["--num_fewshot", "5"], ["--apply_chat_template", "tool_use"],
+        ["--gen_kwargs", "do_sample=True"], ["--model", "local-completions"],
+        ["--model", "openai-completions"],
+    ],
+)  # fmt: skip
+def test_what_means_something_else_here_is_refused(asked, capsys, words):
+    assert main(["--model", "baseline", "--tasks", "t", *words]) == 2
+    assert asked == []
+    assert capsys.readouterr().err.startswith(f"harness: {words[0]}")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--gen_kwargs", "max_gen_toks=10,max_tokens=5"], "argument 'max_tokens' is given twice"),
+        (["--model_args", "num_concurrent=8,concurrency=3", "-M", "local-chat-completions"],
+         "argument 'concurrency' is given twice"),
+        (["--log_samples", "gist"], "got unexpected extra argument (gist)"),
+    ],
+)  # fmt: skip
+def test_nothing_that_is_said_is_dropped(asked, capsys, words, said):
+    assert main(["--model", "baseline", "--tasks", "t", *words]) == 2
+    assert asked == []
+    assert said in capsys.readouterr().err
+
+
+def test_a_command_behind_run_is_no_run(asked, capsys):
+    assert main(["run", "show", "runs/x"]) == 2
+    assert asked == []
+    assert "`harness run` takes options alone\n  found:    show" in capsys.readouterr().err
+
+
+def test_their_values_reach_our_settings(asked, capsys):
+    assert main([
+        "run", "-t", "a", "b,c", "-M", "local-chat-completions", "-L", "10.0", "-o", "out",
+        "-a", "base_url=http://h/v1/chat/completions,model=m", "num_concurrent=3", "-c", "kept",
+        "--gen_kwargs", "temperature=0.5", "max_gen_toks=16", 'until=["x","y"]', "--seed=-3",
+    ]) == 0  # fmt: skip
+    (settings,) = asked
+    assert settings.tasks == ("a", "b", "c")
+    assert settings.model == "openai"
+    assert settings.model_args == {"base_url": "http://h/v1", "model": "m", "concurrency": "3"}
+    assert settings.sampling == {"temperature": 0.5, "max_tokens": 16, "stop": ["x", "y"]}
+    assert (settings.limit, settings.seed) == (10, -3)
+    assert (settings.output_path, settings.store) == (Path("out"), Path("kept"))
+    notes = capsys.readouterr().err
+    for word in ("openai", "num_concurrent", "max_gen_toks", "until", "--use_cache"):
+        assert word in notes
+
+
+def test_arguments_of_other_kinds_stay_as_they_are(asked):
+    url = "http://h/v1/chat/completions"
+    assert main(["--model", "openai", "--model_args", f"base_url={url},model=m", "-t", "a"]) == 0
+    assert asked[0].model_args == {"base_url": url, "model": "m"}
+
+
+@pytest.mark.parametrize("what", ["tasks", "groups", "subtasks", "tags"])
+def test_their_listing_lists(capsys, what):
+    assert main(["ls", what]) == 0
+    said = capsys.readouterr()
+    assert "interests_short" in said.out and "groups:" in said.out
+    assert (
+        said.err == "harness: note: ls: `harness tasks --all` lists tasks, groups and tags in one\n"
+    )
+
+
+@pytest.mark.parametrize("words", [["ls", "interests_s"], ["ls", "tasks", "interests_s"]])
+def test_their_listing_of_what_is_named_shows_that(capsys, words):
+    assert main(words) == 0
+    said = capsys.readouterr()
+    assert "interests_short" in said.out and "perrec" not in said.out
+    assert said.err == "harness: note: ls: `harness tasks NAME` tells of what is named\n"
+
+
+def test_their_validation_validates(capsys):
+    assert main(["validate", "--tasks", "interests,interests_short"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.partition(" (")[0] for line in lines] == ["interests: ok", "interests_short: ok"]
+
+
+def test_a_bare_command_starts_no_run_that_only_settings_ask_for(asked, capsys, tmp_path):
+    (tmp_path / "harness.toml").write_text('model = "baseline"\ntasks = "t"\n')
+    assert main([]) == 2
+    assert "`harness run` runs what the settings say" in capsys.readouterr().err
+    assert asked == []
+    assert main(["run"]) == 0
+    assert asked[0].tasks == ("t",)

@@ -1,0 +1,141 @@
+"""The entry of the command: which subcommand is meant, what is printed of errors, exit codes."""
+
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from harness.base.errors import (
+    DataError,
+    HarnessError,
+    Interrupted,
+    ModelError,
+    TaskError,
+    TooManyFailures,
+    UsageError,
+)
+from harness.cli import main as entry
+from harness.cli.command import command
+from harness.cli.main import main, with_underscores
+
+PROJECT = Path(__file__).parents[2] / "pyproject.toml"
+
+
+@pytest.fixture
+def command_that(monkeypatch):
+    """Adds the command `probe`, which raises what it is given, or returns it."""
+
+    def make(outcome):
+        @command()
+        def probe():
+            if isinstance(outcome, BaseException):
+                raise outcome
+            return outcome
+
+        monkeypatch.setitem(sys.modules, "harness.cli.probe", SimpleNamespace(probe=probe))
+        monkeypatch.setitem(entry.COMMANDS, "probe", "probe")
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [("taks", "tasks"), ("shwo", "show"), ("scores", "score"), ("analyze", "analyse")],
+)
+def test_an_unknown_command_is_answered_with_the_nearest(written, meant, capsys):
+    assert main([written]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith(f"harness: no command {written!r}\n")
+    assert f"did you mean {meant!r}?" in said.err
+
+
+def test_an_unknown_command_like_no_other_is_answered_with_all(capsys):
+    assert main(["xyzzy", "--limit", "3"]) == 2
+    said = capsys.readouterr().err
+    assert "tasks, show, score, analyse, data, validate" in said
+    assert "did you mean" not in said
+
+
+def test_the_version_is_the_projects_and_needs_no_task(capsys):
+    version = tomllib.loads(PROJECT.read_text("utf-8"))["project"]["version"]
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"{version}\n"
+
+
+def test_an_option_without_its_value_is_told_with_where_help_is(capsys):
+    assert main(["show", "--task"]) == 2
+    assert capsys.readouterr().err == (
+        "harness: option '--task' requires an argument\n"
+        "  to do:    `harness show --help` lists what there is\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (HarnessError, 1),
+        (DataError, 1),
+        (ModelError, 1),
+        (UsageError, 2),
+        (TaskError, 2),
+        (TooManyFailures, 3),
+        (Interrupted, 130),
+    ],
+)
+def test_an_error_is_printed_whole_and_gives_its_exit_code(error, code, command_that, capsys):
+    command_that(error("it broke", where="a.yaml", found="x", expected="y", hint="mend it"))
+    assert main(["probe"]) == code
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err == (
+        "harness: a.yaml: it broke\n  found:    x\n  expected: y\n  to do:    mend it\n"
+    )
+
+
+def test_an_interruption_is_told_in_a_line(command_that, capsys):
+    command_that(KeyboardInterrupt())
+    assert main(["probe"]) == 130
+    assert capsys.readouterr().err == "harness: interrupted\n"
+
+
+@pytest.mark.parametrize("code", [0, 1, 3, 130])
+def test_the_exit_code_of_a_command_is_the_harness_s(code, command_that):
+    command_that(code)
+    assert main(["probe"]) == code
+
+
+def test_what_is_no_error_for_people_keeps_its_traceback(command_that):
+    command_that(ZeroDivisionError("a bug"))
+    with pytest.raises(ZeroDivisionError):
+        main(["probe"])
+
+
+def test_a_reader_that_goes_away_leaves_no_traceback():
+    readable, writable = os.pipe()
+    os.close(readable)
+    try:
+        ended = subprocess.run(
+            [sys.executable, "-m", "harness", "tasks", "--json"],
+            stdout=writable, stderr=subprocess.PIPE, text=True, timeout=60, check=False,
+        )  # fmt: skip
+    finally:
+        os.close(writable)
+    assert (ended.returncode, ended.stderr) == (1, "")
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        (["--max-calls", "3"], ["--max_calls", "3"]),
+        (["--model-args=model=a-b"], ["--model_args=model=a-b"]),
+        (["show", "run-1", "--sample", "a-b"], ["show", "run-1", "--sample", "a-b"]),
+        (["-x-y", "--", "--a-b"], ["-x-y", "--", "--a-b"]),
+    ],
+)
+def test_only_names_of_options_are_respelt(written, meant):
+    assert with_underscores(written) == meant

@@ -1,0 +1,222 @@
+"""`harness plugins`, `--strict_plugins`, HARNESS_PLUGINS and HARNESS_TRACE_HOOKS."""
+
+import json
+
+import pytest
+
+from harness import registry as plugin_manager
+from harness.base.errors import PluginError, UsageError
+from harness.cli.main import main
+from harness.registry import CHOSEN
+
+FILMS = """
+    from harness import hookimpl
+
+    @hookimpl
+    def register_models(register):
+        register("reel", str, description="A model of film.", arguments={"length": "in metres"})
+
+    @hookimpl
+    def register_respondents(register):
+        register("films", "name", "candidate", str)
+
+    @hookimpl
+    def on_run_ends(event):
+        pass
+"""
+
+
+@pytest.fixture
+def films(site):
+    site.install("film-plugin", {"films": "films"}, {"films.py": FILMS})
+    return site
+
+
+@pytest.fixture
+def torn(site):
+    site.install("torn-plugin", {"torn": "torn"}, {"torn.py": "raise OSError('no reel')"})
+    return site
+
+
+def printed(capsys, *arguments, code=0):
+    assert main([*arguments]) == code
+    return capsys.readouterr()
+
+
+def test_the_table_has_broken_plugins_first_and_counts_what_others_registered(
+    films, torn, capsys, monkeypatch
+):
+    monkeypatch.setenv("COLUMNS", "200")
+    said = printed(capsys, "plugins")
+    lines = said.out.splitlines()
+    assert lines[:2] == ["broken:", "  torn  torn-plugin 1.0, torn; OSError: no reel"]
+    assert lines[2] == "plugins:"
+    assert (
+        "  films        film-plugin 1.0, films; register_models (1), register_respondents (1)"
+        in lines
+    )
+    assert "harness: plugin 'films' of film-plugin implements 'on_run_ends'" in said.err
+    assert "did you mean 'on_run_end'?" in said.err
+
+
+def test_a_package_of_task_files_alone_is_no_plugin_without_hooks(site, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    task = "task: tea\nextends: interests\noptions: {window: 5}\n"
+    files = {"teas/__init__.py": "", "teas/task_configs/tea.yaml": task}
+    site.install("tea-tasks", {"teas": "teas"}, files)
+    site.install("empty-plugin", {"empty": "empty"}, {"empty.py": ""})
+    lines = printed(capsys, "plugins").out.splitlines()
+    assert "  teas         tea-tasks 1.0, teas; brings task files alone" in lines
+    assert "  empty        empty-plugin 1.0, empty; implements no hook" in lines
+    assert printed(capsys, "validate", "tea").out.startswith("tea: ok (")
+
+
+def test_one_plugin_is_shown_with_all_that_it_registered(films, capsys):
+    assert printed(capsys, "plugins", "films").out.splitlines() == [
+        "plugin:",
+        "  films  film-plugin 1.0, films",
+        "hooks:",
+        "  register_models",
+        "  register_respondents",
+        "models:",
+        "  reel  A model of film.",
+        "respondents:",
+        "  films/name.candidate  default, version 1",
+        "problems:",
+        "  plugin 'films' of film-plugin implements 'on_run_ends', which is no hook: "
+        "did you mean 'on_run_end'?",
+    ]
+
+
+def test_a_broken_plugin_is_shown_with_its_traceback(torn, capsys):
+    said = printed(capsys, "plugins", "torn-plugin").out
+    assert "could not be loaded:\n  Traceback (most recent call last):" in said
+    assert said.rstrip().endswith("OSError: no reel")
+
+
+def test_an_unknown_plugin_is_told_with_the_nearest(films, capsys):
+    assert "did you mean 'films'?" in printed(capsys, "plugins", "flims", code=2).err
+
+
+def test_one_document_holds_everything(films, torn, capsys):
+    document = json.loads(printed(capsys, "plugins", "--json").out)
+    [own] = [one for one in document["plugins"] if one["plugin"] == "films"]
+    assert own["registered"]["models"] == [{"name": "reel", "description": "A model of film."}]
+    assert (own["distribution"], own["version"], own["module"]) == ("film-plugin", "1.0", "films")
+    assert own["hooks"] == ["register_models", "register_respondents"]
+    [broken] = document["broken"]
+    assert (broken["plugin"], broken["error"]) == ("torn", "OSError: no reel")
+    assert "Traceback" in broken["traceback"]
+    assert len(document["problems"]) == 1
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["tasks"], ["models"], ["plugins"], ["data", "describe", "--data=x"], ["validate", "x"]],
+)
+def test_strict_refuses_before_anything_is_done(torn, capsys, command):
+    said = printed(capsys, *command, "--strict-plugins", code=1)
+    assert "the plugins are not in order" in said.err
+    assert "plugin 'torn' of torn-plugin could not be loaded: OSError: no reel" in said.err
+    assert bool(said.out) == (command == ["plugins"]), "only `plugins` tells what there is first"
+
+
+def test_strict_refuses_a_run_with_a_misspelt_hook(films, capsys):
+    said = printed(capsys, "--strict-plugins", "--model", "x", "--tasks", "y", code=1)
+    assert "'on_run_ends', which is no hook" in said.err
+
+
+def test_strict_refuses_a_name_that_two_plugins_give(site, capsys):
+    code = FILMS.replace("on_run_ends", "on_run_end")
+    site.install("one", {"one": "one"}, {"one.py": code})
+    assert printed(capsys, "models", "reel", "--strict_plugins").err == ""
+    plugin_manager.reset()
+    site.install("two", {"two": "two"}, {"two.py": code})
+    said = printed(capsys, "models", "--strict_plugins", code=1)
+    assert "the kind of model 'reel' is registered more than once" in said.err
+    for name in ("one", "two"):
+        assert "the kind of model 'reel' is reg" in printed(capsys, "plugins", name).out
+
+
+def test_what_plugins_say_of_themselves_does_not_steer_the_terminal(site, capsys):
+    code = FILMS.replace("A model of film.", "\\x1b[31mred\\nalert")
+    site.install("loud", {"loud": "loud"}, {"loud.py": code})
+    for command in (["models"], ["models", "reel"], ["plugins", "loud"]):
+        said = printed(capsys, *command).out
+        assert "\x1b" not in said
+        assert "red alert" in said
+
+
+def test_only_the_chosen_plugins_are_loaded(films, torn, capsys, monkeypatch):
+    monkeypatch.setenv(CHOSEN, "models, film-plugin")
+    document = json.loads(printed(capsys, "plugins", "--json").out)
+    assert [one["plugin"] for one in document["plugins"]] == ["films", "models"]
+    assert document["broken"] == [], "what is left out is not even imported"
+    left = {one["plugin"] for one in document["left_out"]}
+    assert {"torn", "judges", "interests"} <= left
+    said = printed(capsys, "judges", "lexical", code=2)
+    assert "HARNESS_PLUGINS leaves out" in said.err
+    assert "judges" in said.err
+
+
+def test_an_unknown_plugin_is_not_left_out_in_silence(films, monkeypatch):
+    monkeypatch.setenv(CHOSEN, "models,flims")
+    with pytest.raises(UsageError, match="not installed: 'flims'") as caught:
+        plugin_manager.load_plugins()
+    assert caught.value.hint == "did you mean 'films'?"
+
+
+def test_every_call_of_a_hook_is_traced_without_secrets(site, capsys, monkeypatch):
+    monkeypatch.setenv("HARNESS_TRACE_HOOKS", "1")
+    monkeypatch.setenv("ACME_API_KEY", "f00dcafe-f00dcafe")
+    code = """
+        from harness import hookimpl
+
+        @hookimpl
+        def register_models(register):
+            register("reel", str)
+            register("spool", str)
+
+        @hookimpl
+        def on_run_start(event):
+            pass
+
+        @hookimpl
+        def on_run_end(event):
+            raise OSError("no f00dcafe-f00dcafe")
+    """
+    site.install("film-plugin", {"films": "films"}, {"films.py": code})
+    plugins = site.plugins()
+    plugins.notify("on_run_start", "key f00dcafe-f00dcafe\x1b")
+    plugins.notify("on_run_end", ("of", "two"))
+    assert capsys.readouterr().err.splitlines() == [
+        "hook: plugin 'films' of film-plugin, register_models: registered reel, spool: done",
+        "hook: plugin 'films' of film-plugin, on_run_start: key [redacted] : done",
+        "hook: plugin 'films' of film-plugin, on_run_end: ('of', 'two'): "
+        "raised OSError: no [redacted]",
+    ]
+
+
+def test_a_hook_that_breaks_its_plugin_is_traced_too(site, capsys, monkeypatch):
+    code = """
+        from harness import hookimpl
+
+        @hookimpl
+        def register_models(register):
+            register("reel", str)
+            1 / 0
+    """
+    site.install("film-plugin", {"films": "films"}, {"films.py": code})
+    monkeypatch.setenv("HARNESS_TRACE_HOOKS", "1")
+    assert len(site.plugins().broken) == 1
+    assert "register_models: registered reel: raised ZeroDivisionError" in capsys.readouterr().err
+    monkeypatch.setenv("HARNESS_TRACE_HOOKS", "0")
+    site.plugins()
+    assert capsys.readouterr().err == ""
+
+
+def test_nothing_is_refused_where_all_is_in_order(films):
+    with pytest.raises(PluginError):
+        films.plugins().refuse_problems()
+    clean = plugin_manager.plugins_from([])
+    clean.refuse_problems()

@@ -1,0 +1,94 @@
+"""`harness prompts`: what there is, and what one prompt is given."""
+
+import json
+
+import pytest
+
+from harness.base.errors import PromptError
+from harness.cli.main import main
+from harness.prompts import Templates
+from harness.prompts.variable_docs import meanings
+
+
+def test_prompts_are_listed_by_benchmark_with_their_files(capsys):
+    assert main(["prompts", "interests/*", "overlap"]) == 0
+    assert capsys.readouterr().out == (
+        "gistbench:\n"
+        "  overlap.overlap_judge  prompts/gistbench/overlap.overlap_judge.j2\n"
+        "interests:\n"
+        "  name.candidate  prompts/interests/name.candidate.j2\n"
+        "  support.judge   prompts/interests/support.judge.j2\n"
+    )
+
+
+def test_one_prompt_is_shown_whole_with_its_variables_and_tasks(capsys):
+    assert main(["prompts", "support.judge"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("interests/support.judge:\n  file    prompts/interests/support.judge.j2")
+    assert "  from    harness\n" in said
+    assert "  stages  support\n" in said
+    assert "  tasks   interests, interests_short, interests_strict\n" in said
+    assert "  subject  the interest that is claimed\n" in said
+    text = said.partition("template:\n")[2]
+    assert text.startswith("{% block system %}\nYou check claims about")
+
+
+def test_only_tasks_that_ask_it_with_their_options_are_named(capsys):
+    assert main(["prompts", "perrecbench/compare.candidate", "--json"]) == 0
+    [page] = json.loads(capsys.readouterr().out)["prompts"]
+    assert "perrec_easy_pairwise" in page["tasks"]
+    assert not {"perrec_easy_pointwise", "perrec_easy_listwise", "perrec_rating"} & {*page["tasks"]}
+    assert page["stages"] == ["compare"]
+
+
+def test_a_name_that_several_benchmarks_have_is_listed_and_not_shown(site, capsys):
+    site.install("two", {"two": "two"}, {
+        "two/__init__.py": "",
+        "two/prompts/two/name.candidate.j2": "{{ word }}",
+    })  # fmt: skip
+    assert main(["prompts", "name.candidate", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["prompts"]
+    assert [one["name"] for one in found] == ["interests/name.candidate", "two/name.candidate"]
+    assert [one["sources"] for one in found] == [["harness"], ["two"]]
+    assert all("text" not in one for one in found)
+
+
+def test_a_variable_that_nobody_describes_is_told_so(site, capsys):
+    site.install("two", {"two": "two"}, {
+        "two/__init__.py": "",
+        "two/prompts/two/ask.candidate.j2": "{{ word }} {{ other }}",
+        "two/prompts/two/variables.yaml": "word: what to say\nask.candidate: {other: what else}\n",
+    })  # fmt: skip
+    assert main(["prompts", "two/ask.candidate", "--json"]) == 0
+    [page] = json.loads(capsys.readouterr().out)["prompts"]
+    assert page["variables"] == {"other": "what else", "word": "what to say"}
+    (site.folder / "two/prompts/two/variables.yaml").write_text("other: what else\n")
+    assert main(["prompts", "two/ask.candidate"]) == 0
+    assert "word   not described" in capsys.readouterr().out
+
+
+def test_the_nearest_prompt_is_named(capsys):
+    assert main(["prompts", "nam.candidate"]) == 2
+    assert "did you mean 'name.candidate'?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["- a\n- b\n", "word: [1]\n", "ask.candidate: text\n", "{"])
+def test_a_file_of_variables_that_cannot_be_used_is_named(tmp_path, text):
+    (tmp_path / "variables.yaml").write_text(text)
+    with pytest.raises(PromptError) as caught:
+        meanings(tmp_path / "ask.candidate.j2", ["word"])
+    assert caught.value.where == str(tmp_path / "variables.yaml")
+
+
+def test_names_that_a_template_makes_itself_are_no_variables(tmp_path):
+    folder = tmp_path / "quiz"
+    folder.mkdir()
+    (folder / "_parts.j2").write_text("{% macro shout(word) %}{{ word }}!{% endmacro %}")
+    (folder / "_rest.j2").write_text("{{ shout(more) }} {{ greeting }}")
+    (folder / "ask.candidate.j2").write_text(
+        "{% from 'quiz/_parts.j2' import shout %}{% import 'quiz/_parts.j2' as parts %}"
+        "{% set greeting = 'hello' %}{% block user %}{{ greeting }} {{ shout(name) }}"
+        "{{ parts.shout(name) }}{% include 'quiz/_rest.j2' %}{% endblock %}"
+    )
+    template = Templates([tmp_path]).need("quiz", "ask", "candidate")
+    assert template.variables == {"name", "more"}

@@ -1,0 +1,273 @@
+"""The options of a run: each reaches its setting, and those that mean nothing are refused."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from harness.base.errors import UsageError
+from harness.calls.policy import Budget, Patience
+from harness.calls.pricing import Price, PriceTable
+from harness.cli.main import main
+from harness.cli.run import run
+from harness.cli.run_options import settings_from
+from harness.contracts.task import DataSpec, Task
+from harness.pipeline.failure_limits import limits_of
+from harness.pipeline.settings import FailureLimits, RunSettings
+
+LEAST = ("--model", "baseline", "--tasks", "interests")
+SHOWN_ONLY = {
+    "dry_run", "quiet", "json", "rescore_only", "print_server_command", "strict_plugins",
+}  # fmt: skip
+"""The options that change what is shown or done, and nothing that a run is asked."""
+
+PRICE_FILE = Path(__file__).with_name("prices.toml")
+OPTIONS = {
+    "model": (("--model", "openai"), "model", "openai"),
+    "model_args": (
+        ("--model_args", "base_url=http://h/v1,model=m"),
+        "model_args",
+        {"base_url": "http://h/v1", "model": "m"},
+    ),
+    "tasks": (
+        ("--tasks", "a,b", "--tasks", "c"),
+        "tasks",
+        ("interests", "a", "b", "c"),
+    ),
+    "judge": (("--judge", "openai:model=j"), "roles", {"judge": "openai:model=j"}),
+    "role": (
+        ("--role", "asker=openai:x=1,y=2", "--role", "judge=lexical"),
+        "roles",
+        {"asker": "openai:x=1,y=2", "judge": "lexical"},
+    ),
+    "data": (("--data", "here/rows.csv"), "data", "here/rows.csv"),
+    "limit": (("--limit", "20"), "limit", 20),
+    "set": (
+        ("--set", "window=8", "--set", "a.options.names=[x, y]"),
+        "changes",
+        {"window": 8, "a.options.names": ["x", "y"]},
+    ),
+    "gen_kwargs": (
+        ("--gen_kwargs", "temperature=0.5,max_tokens=16,stop=[a]"),
+        "sampling",
+        {"temperature": 0.5, "max_tokens": 16, "stop": ["a"]},
+    ),
+    "seed": (("--seed", "-3"), "seed", -3),
+    "structured": (("--structured",), "structured", True),
+    "allow_self_judging": (("--allow_self_judging",), "allow_self_judging", True),
+    "prompts": (("--prompts", "words"), "prompts", Path("words")),
+    "include_path": (("--include_path", "b/c"), "include_path", (Path("b/c"),)),
+    "output_path": (("--output_path", "kept-runs"), "output_path", Path("kept-runs")),
+    "resume": (("--resume", "runs/one"), "resume", Path("runs/one")),
+    "fresh": (("--fresh",), "fresh", True),
+    "retry_failures": (("--retry_failures",), "retry_failures", True),
+    "concurrency": (("--concurrency", "7"), "concurrency", 7),
+    "one_engine_at_a_time": (("--one_engine_at_a_time",), "one_engine_at_a_time", True),
+    "num_repeats": (("--num_repeats", "3"), "num_repeats", 3),
+    "attempts": (("--attempts", "3"), "patience", Patience(attempts=3)),
+    "timeout": (("--timeout", "2.5"), "patience", Patience(attempt_timeout=2.5)),
+    "total_timeout": (("--total_timeout", "9"), "patience", Patience(total_timeout=9.0)),
+    "max_calls": (("--max_calls", "10"), "budget", Budget(calls=10)),
+    "max_tokens": (("--max_tokens", "1000"), "budget", Budget(tokens=1000)),
+    "max_cost": (("--max_cost", "2.5"), "budget", Budget(cost=2.5)),
+    "prices": (
+        ("--prices", str(PRICE_FILE)),
+        "prices",
+        PriceTable(models={"openai:m": Price(input=1.0, output=2.0)}, where=str(PRICE_FILE)),
+    ),
+    "max_failures": (
+        ("--max_failures", "calls=0.3"),
+        "max_failures",
+        {"calls": 0.3},
+    ),
+    "store": (("--store", "calls.sqlite"), "store", Path("calls.sqlite")),
+    "no_store": (("--no_store",), "use_store", False),
+}
+"""By the name of an option: how it is given, the setting it reaches, and its value."""
+
+
+def parsed(*options: str) -> dict[str, Any]:
+    return run.make_context("run", [*LEAST, *options]).params
+
+
+def settings(*options: str) -> RunSettings:
+    return settings_from(parsed(*options))
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_an_option_reaches_its_setting_and_no_other(name):
+    options, field, value = OPTIONS[name]
+    usual, changed = settings(), settings(*options)
+    assert getattr(usual, field) != value
+    assert getattr(changed, field) == value
+    others = {each: getattr(usual, each) for each in RunSettings.__struct_fields__ if each != field}
+    assert {each: getattr(changed, each) for each in others} == others
+
+
+def test_every_option_is_a_setting_or_only_shows_something():
+    assert parsed().keys() == OPTIONS.keys() | SHOWN_ONLY
+
+
+def test_every_setting_has_an_option():
+    assert {field for _, field, _ in OPTIONS.values()} == set(RunSettings.__struct_fields__)
+
+
+def test_what_is_only_shown_changes_no_setting():
+    assert settings("--dry_run", "--quiet", "--json") == settings()
+
+
+def test_the_usual_settings_are_those_that_the_help_tells():
+    assert settings() == RunSettings(
+        tasks=("interests",),
+        model="baseline",
+        seed=0,
+        output_path=Path("runs"),
+        patience=Patience(attempts=8, attempt_timeout=600.0, total_timeout=3600.0),
+    )
+
+
+@pytest.mark.parametrize("name", [name for name in OPTIONS if "_" in OPTIONS[name][0][0]])
+def test_dashes_mean_what_underscores_do(name):
+    (option, *value), _, _ = OPTIONS[name]
+    dashed = f"--{option[2:].replace('_', '-')}"
+    assert settings(dashed, *value) == settings(option, *value)
+    if value:
+        assert settings(f"{dashed}={value[0]}") == settings(option, *value)
+
+
+def test_dashes_in_values_stay():
+    asked = settings("--model-args=model=a-b", "--data", "my-data", "--output-path=my-runs")
+    assert (asked.model_args, asked.data) == ({"model": "a-b"}, "my-data")
+    assert asked.output_path == Path("my-runs")
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        ([], None),
+        (["rows.csv"], "rows.csv"),
+        (["here/date=2024/rows.csv"], "here/date=2024/rows.csv"),
+        (["./date=2024"], "./date=2024"),
+        (["a=one"], {"a": "one"}),
+        (["a=one", "b-2=~/x=1"], {"a": "one", "b-2": "~/x=1"}),
+        (["a=one", "sample"], {"a": "one", "*": "sample"}),
+    ],
+)
+def test_data_are_in_one_place_or_in_a_place_a_task(given, wanted):
+    assert settings(*(f"--data={text}" for text in given)).data == wanted
+
+
+@pytest.mark.parametrize(
+    ("model", "args", "kind", "wanted"),
+    [
+        ("openai:gpt", "", "openai", {"model": "gpt"}),
+        ("openai:org/gpt,revision=1", "", "openai", {"model": "org/gpt", "revision": "1"}),
+        ("openai:model=gpt", "base_url=u", "openai", {"model": "gpt", "base_url": "u"}),
+        ("openai:gpt", "model=other", "openai", {"model": "other"}),
+        ("openai", "model=a,b", "openai", {"model": "a,b"}),
+    ],
+)
+def test_a_model_may_be_a_spec_and_its_arguments_win(model, args, kind, wanted):
+    asked = settings("--model", model, "--model_args", args)
+    assert (asked.model, asked.model_args) == (kind, wanted)
+
+
+@pytest.mark.parametrize(
+    ("text", "calls", "parsing", "judging", "errors"),
+    [
+        ("", 0.1, 0.5, 0.2, 0.05),
+        ("0.3", 0.3, 0.3, 0.3, 0.3),
+        ("0", 0.0, 0.0, 0.0, 0.0),
+        ("1", 1.0, 1.0, 1.0, 1.0),
+        ("judging=1", 0.1, 0.5, 1.0, 0.05),
+        ("calls=0,parsing=0.25,judging=0.75,errors=1", 0.0, 0.25, 0.75, 1.0),
+    ],
+)
+def test_failures_are_bounded_for_all_families_or_for_some(text, calls, parsing, judging, errors):
+    given = settings("--max_failures", text).max_failures
+    task = Task(name="t", version=1, benchmark="b", data=DataSpec(tables={}), metrics=())
+    assert limits_of(task, given) == FailureLimits(
+        calls=calls, parsing=parsing, judging=judging, errors=errors
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["1.5", "-0.1", "nan", "inf", "many", "calls=", "calls=2", "cals=0.1", "calls=0,calls=1"],
+)
+def test_a_bound_of_failures_that_means_nothing_is_refused(text, capsys):
+    assert main([*LEAST, f"--max_failures={text}"]) == 2
+    assert text.partition("=")[0] in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["limit", "concurrency", "attempts", "max_calls", "max_tokens"])
+@pytest.mark.parametrize("value", ["0", "-1"])
+def test_a_count_below_one_is_refused(name, value, capsys):
+    assert main([*LEAST, f"--{name}", value]) == 2
+    said = capsys.readouterr().err
+    assert f"--{name} must be at least 1" in said
+    assert f"found:    {value}" in said
+
+
+@pytest.mark.parametrize("name", ["timeout", "total_timeout"])
+@pytest.mark.parametrize("value", ["0", "-1.5", "nan", "inf"])
+def test_seconds_that_never_end_or_never_begin_are_refused(name, value, capsys):
+    assert main([*LEAST, f"--{name}", value]) == 2
+    assert f"--{name} must be a number of seconds above 0" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--judge", "lexical", "--role", "judge=openai:m"], "the judge is given twice"),
+        (["--role", "judge"], "--role NAME=SPEC"),
+        (["--role", "judge="], "--role NAME=SPEC"),
+        (["--data", "a", "--data", "b"], "--data is given twice"),
+        (["--data", "a=x", "--data", "a=y"], "--data gives 'a' twice"),
+        (["--data", "a="], "--data TASK=DIR"),
+        (["--gen_kwargs", "temperature"], "name=value"),
+        (["--gen_kwargs", "seed=1,seed=2"], "'seed' is given twice"),
+        (["--model_args", "gpt"], "name=value"),
+        (["--set", "window"], "[TASK.]PATH=VALUE"),
+        (["--set", "a..b=1"], "[TASK.]PATH=VALUE"),
+        (["--set", "window=[1"], "as YAML"),
+        (["--limit", "many"], "--limit: 'many' is not a valid integer"),
+        (["--timeout", "soon"], "--timeout: 'soon' is not a valid float"),
+        (["--limt", "3"], "no option '--limt'"),
+        (["--lim", "3"], "no option '--lim'"),
+        (["--limit", "--seed", "3"], "option '--limit' requires an argument"),
+        (["--limit", "3", "stray"], "got unexpected extra argument (stray)"),
+    ],
+)
+def test_what_means_nothing_ends_with_the_code_of_a_wrong_command(arguments, told, capsys):
+    assert main([*LEAST, *arguments]) == 2
+    assert told in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--model", "baseline"], "nothing to run"),
+        (["--model", "baseline", "--tasks", ","], "nothing to run"),
+        (["--tasks", "interests"], "no model to ask"),
+        (["--tasks", "interests", "--model", ""], "no model to ask"),
+        ([], "nothing to run"),
+    ],
+)
+def test_a_run_needs_tasks_and_a_model(arguments, told, capsys):
+    assert main([*arguments]) == 2
+    assert told in capsys.readouterr().err
+
+
+def test_two_judges_are_named_with_what_each_is(capsys):
+    with pytest.raises(UsageError) as caught:
+        settings("--judge", "lexical", "--role", "judge=openai:m")
+    assert caught.value.found == "--judge and --role judge=openai:m"
+
+
+def test_settings_that_a_caller_gives_are_those_of_the_command():
+    """What stands in a manifest is plain JSON, and means the same run again."""
+    asked = settings("--limit", "3", "--judge", "lexical", "--gen_kwargs", "temperature=0.5")
+    again = msgspec.convert(asked.as_json(), RunSettings, dec_hook=lambda kind, value: kind(value))
+    assert again == asked

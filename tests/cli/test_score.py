@@ -1,0 +1,85 @@
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.cli.score import score
+from harness.runs.run_folder import RunFolder
+from harness.scoring.score_run import read_summary
+
+
+def scored(*arguments: str) -> int:
+    code: int = score.main(arguments, standalone_mode=False)
+    return code
+
+
+def test_finished_tasks_are_scored_and_unfinished_ones_named(
+    kept_run: RunFolder, toy_plugin: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert scored(str(kept_run.path)) == 1
+    out, err = capsys.readouterr()
+    assert "toy" in out
+    assert "many" in out
+    assert "2.000" in out
+    assert "task 'later' is not finished" in err
+    assert "stages with items that have no record: name" in err
+    summary = read_summary(kept_run.summary("toy"))
+    assert summary is not None
+    assert (summary.metrics["many"].value, summary.metrics["many"].n) == (2.0, 1)
+    assert summary.metrics["many"].missing == {"ValueError": 1, "no_json": 1}
+    assert not kept_run.summary("later").exists()
+
+
+def test_json_holds_summaries_and_errors(
+    kept_run: RunFolder, toy_plugin: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert scored(str(kept_run.path), "--json") == 1
+    document: Any = json.loads(capsys.readouterr().out)
+    [run] = document["runs"]
+    assert run["run"] == str(kept_run.path)
+    assert [each["task"] for each in run["summaries"]] == ["toy"]
+    assert len(run["errors"]) == 1
+
+
+def test_a_run_that_cannot_be_scored_does_not_keep_others_from_it(
+    kept_run: RunFolder, toy_plugin: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert scored(str(tmp_path / "none"), str(kept_run.path)) == 1
+    assert "there is no such run" in capsys.readouterr().err
+    assert kept_run.summary("toy").exists()
+
+
+def test_a_run_that_is_not_there_is_told_with_the_newest(
+    kept_run: RunFolder, toy_plugin: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    beside = kept_run.path.parent
+    (beside / "zzz-no-run").mkdir()
+    assert scored(str(beside / "none-of-that-kind")) == 1
+    assert f"to do:    the newest run there is {kept_run.path}\n" in capsys.readouterr().err
+
+
+def test_a_run_at_work_is_left_alone(
+    kept_run: RunFolder, toy_plugin: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept_run.lock()
+    try:
+        assert scored(str(kept_run.path)) == 1
+    finally:
+        kept_run.unlock()
+    assert f"process {os.getpid()} on" in capsys.readouterr().err
+    assert not kept_run.summary("toy").exists()
+
+
+def test_a_missing_plugin_is_named(kept_run: RunFolder, capsys: pytest.CaptureFixture[str]) -> None:
+    assert scored(str(kept_run.path)) == 1
+    assert "toybench" in capsys.readouterr().err
+
+
+def test_a_run_is_found_by_its_name_in_the_usual_folder(
+    kept_run: RunFolder, toy_plugin: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(kept_run.path.parent.parent)
+    assert scored(kept_run.path.name) == 1
+    assert kept_run.summary("toy").exists()

@@ -1,0 +1,394 @@
+"""Settings from files and variables: which hold, what they reach, and what is refused."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from harness.base.errors import UsageError
+from harness.cli import run as run_command
+from harness.cli.main import main
+from harness.cli.run_options import run_options
+from harness.cli.setting import Setting
+from harness.cli.settings_sources import line_of
+
+
+@pytest.fixture
+def settings(tmp_path, monkeypatch):
+    """Writes the files of settings, and gives what a run would be asked."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    for name in ("HARNESS_CACHE", "OPENAI_BASE_URL", "OPENAI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    asked = []
+
+    class Settings:
+        folder = tmp_path
+
+        def write(self, folder="", user=""):
+            (tmp_path / "harness.toml").write_text(folder)
+            (tmp_path / "config" / "harness").mkdir(parents=True, exist_ok=True)
+            (tmp_path / "config" / "harness" / "config.toml").write_text(user)
+
+        def asked(self, *arguments):
+            assert main([*arguments, "--quiet"]) == 0
+            return asked.pop()
+
+    def instead(settings, *, quiet, json):
+        asked.append(settings)
+        return 0
+
+    monkeypatch.setattr(run_command, "_run", instead)
+    return Settings()
+
+
+def refused(capsys, *arguments):
+    assert main(arguments) == 2
+    return capsys.readouterr().err
+
+
+def test_the_nearest_layer_wins(settings, monkeypatch):
+    settings.write(
+        user='model = "baseline"\nconcurrency = 1\nseed = 1\nlimit = 1\nattempts = 2\n',
+        folder="concurrency = 2\nseed = 2\nlimit = 2\n",
+    )
+    monkeypatch.setenv("HARNESS_SEED", "3")
+    monkeypatch.setenv("HARNESS_LIMIT", "3")
+    asked = settings.asked("--tasks", "interests", "--limit", "4")
+    assert (asked.model, asked.patience.attempts) == ("baseline", 2)
+    assert (asked.concurrency, asked.seed, asked.limit) == (2, 3, 4)
+
+
+def test_every_option_of_a_run_is_a_setting_or_meant_for_one_command():
+    settable = {one.name for one in run_options() if isinstance(one, Setting)}
+    assert {one.name for one in run_options()} - settable == {
+        "dry_run", "rescore_only", "print_server_command", "resume", "fresh", "retry_failures",
+        "json", "version",
+    }  # fmt: skip
+    assert {"model", "judge", "role", "store", "max_calls"} <= settable
+
+
+def test_tables_and_lists_are_what_the_command_line_would_have(settings):
+    settings.write(
+        """
+        model = "openai"
+        tasks = ["interests", "interests_short"]
+        data = { interests = "sample", "*" = "~/logs" }
+        max_failures = { calls = 0.3 }
+        [model_args]
+        base_url = "http://h/v1"
+        model = "m"
+        immutable = true
+        [role]
+        judge = "lexical"
+        [set]
+        window = 8
+        interests.names = ["x", "8"]
+        [gen_kwargs]
+        temperature = 0.5
+        stop = ["a", "b"]
+        """
+    )
+    asked = settings.asked()
+    assert asked.tasks == ("interests", "interests_short")
+    assert asked.model_args == {"base_url": "http://h/v1", "model": "m", "immutable": "true"}
+    assert asked.data == {"interests": "sample", "*": str(settings.folder / "home/logs")}
+    assert asked.roles == {"judge": "lexical"}
+    assert asked.changes == {"window": 8, "interests.names": ["x", "8"]}
+    assert asked.sampling == {"temperature": 0.5, "stop": ["a", "b"]}
+    assert asked.max_failures == {"calls": 0.3}
+
+
+def test_what_has_names_is_overridden_name_by_name(settings):
+    settings.write(
+        user='[role]\njudge = "lexical"\nasker = "baseline"\n[data]\na = "x"\nb = "y"\n',
+        folder="[set]\nwindow = 8\nleast = 2\n",
+    )
+    asked = settings.asked(
+        "--model", "baseline", "--tasks", "t", "--role", "asker=openai:m", "--data", "b=z",
+        "--set", "window=9",
+    )  # fmt: skip
+    assert asked.roles == {"judge": "lexical", "asker": "openai:m"}
+    assert asked.data == {"a": "x", "b": "z"}
+    assert asked.changes == {"window": 9, "least": 2}
+
+
+@pytest.mark.parametrize("option", [("--judge", "lexical"), ("--role", "judge=lexical")])
+@pytest.mark.parametrize("line", ['judge = "openai:m"', 'role = { judge = "openai:m" }'])
+def test_the_judge_is_one_however_it_is_given(settings, option, line):
+    settings.write(line)
+    assert settings.asked("--model", "baseline", "--tasks", "t", *option).roles == {
+        "judge": "lexical"
+    }
+
+
+def test_a_place_for_all_data_is_meant_for_all(settings):
+    settings.write('data = { a = "x" }')
+    assert settings.asked("--model", "m", "--tasks", "t", "--data", "sample").data == "sample"
+
+
+def test_who_names_a_model_names_its_arguments_too(settings):
+    settings.write('model = "openai"\nmodel_args = "model=m,seed=false"')
+    assert settings.asked("--tasks", "t", "--model", "baseline").model_args == {}
+    assert settings.asked("--tasks", "t", "--model_args", "model=n").model_args == {"model": "n"}
+
+
+def test_settings_may_refuse_plugins_that_are_not_in_order(settings, site, monkeypatch, capsys):
+    site.install("broken", {"broken": "broken_plugin"}, {"broken_plugin.py": "1 / 0"})
+    settings.write('strict_plugins = true\nmodel = "baseline"\ntasks = "t"')
+    assert main(["run"]) == 1
+    assert "--strict_plugins" in capsys.readouterr().err
+    assert settings.asked("run", "--no-strict-plugins").model == "baseline"
+
+
+def test_a_key_in_both_spellings_is_what_the_last_says(settings):
+    settings.write('model = "baseline"\ntasks = "t"\nnum-repeats = 2\nnum_repeats = 3')
+    assert settings.asked("run").num_repeats == 3
+
+
+@pytest.mark.parametrize("word", ["false", "0", "off", "No"])
+def test_a_switch_of_a_file_can_be_taken_back(settings, monkeypatch, word):
+    settings.write("structured = true")
+    least = ("--model", "baseline", "--tasks", "t")
+    assert settings.asked(*least).structured is True
+    assert settings.asked(*least, "--no-structured").structured is False
+    monkeypatch.setenv("HARNESS_STRUCTURED", word)
+    assert settings.asked(*least).structured is False
+
+
+def test_a_store_that_is_named_takes_back_that_there_is_none(settings):
+    settings.write("no_store = true")
+    least = ("--model", "baseline", "--tasks", "t")
+    assert settings.asked(*least).use_store is False
+    asked = settings.asked(*least, "--store", "calls.sqlite")
+    assert (asked.use_store, asked.store) == (True, Path("calls.sqlite"))
+
+
+def test_a_variable_gives_several_line_by_line_and_none_when_it_is_empty(settings, monkeypatch):
+    monkeypatch.setenv("HARNESS_ROLE", "a=lexical\nb=openai:model=m,seed=false\n")
+    monkeypatch.setenv("HARNESS_SEED", "")
+    asked = settings.asked("--model", "baseline", "--tasks", "t")
+    assert asked.roles == {"a": "lexical", "b": "openai:model=m,seed=false"}
+    assert asked.seed == 0
+
+
+NAMED = """
+[models.local]
+kind = "openai"
+base_url = "http://localhost:8000/v1"
+model = "small"
+"""
+
+
+def test_a_name_stands_for_its_model_wherever_a_spec_may_stand(settings):
+    settings.write(NAMED)
+    asked = settings.asked(
+        "--model", "local", "--model_args", "revision=b", "--tasks", "t",
+        "--judge", "local:model=big", "--role", "asker=llm:local:other",
+    )  # fmt: skip
+    assert asked.model == "openai"
+    base = "http://localhost:8000/v1"
+    assert asked.model_args == {"base_url": base, "model": "small", "revision": "b"}
+    assert asked.roles == {
+        "judge": f"openai:base_url={base},model=big",
+        "asker": f"llm:openai:base_url={base},model=other",
+    }
+
+
+def test_a_model_of_that_name_behind_a_kind_is_not_the_named_one(settings):
+    settings.write(NAMED)
+    assert settings.asked("--model", "openai:local", "--tasks", "t").model_args == {
+        "model": "local"
+    }
+
+
+def test_the_folder_s_model_of_a_name_replaces_the_user_s(settings):
+    settings.write(NAMED, user='[models.local]\nkind = "baseline"\nrespondent = "x"\n')
+    assert settings.asked("--model", "local", "--tasks", "t").model == "openai"
+
+
+KEY = "correct-horse-battery-staple"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("concurency = 3", ["harness.toml:1: no setting 'concurency'", "mean 'concurrency'"]),
+        ("\n\nseed = 'x'", ["harness.toml:3", "'seed'", "found:    x", "a whole number"]),
+        ("timeout = 1\nseed = true", ["harness.toml:2", "found:    true"]),
+        ("structured = 'yes'", ["harness.toml:1", "true or false"]),
+        ("limit = 0", ["harness.toml:1: --limit must be at least 1"]),
+        ("max_failures = 2", ["harness.toml:1: --max_failures cannot be used"]),
+        ("tasks = [['a']]", ["harness.toml:1", "list"]),
+        ("seed = [1, 2]", ["harness.toml:1", "one value"]),
+        ("seed = {a = 1}", ["harness.toml:1", "no table"]),
+        ("seed = =", ["harness.toml: the settings are not TOML", "line 1"]),
+        ("dry_run = true", ["harness.toml:1", "--dry_run on the command line"]),
+        ("[model_args]\nm = 'a,b=c'", ["harness.toml:1", "`,name=`"]),
+        ("[models.a]\nmodel = 'm'", ["harness.toml:1", 'kind = "openai"']),
+        ("[models.'a:b']\nkind = 'm'", ["no name for a model"]),
+        ("models = 3", ["harness.toml:1", "[models.NAME]"]),
+        ("[models.lexical]\nkind = 'openai'", ["harness.toml:1", "another name"]),
+        (f"[models.a]\nkind = 'openai'\napi_key = '{KEY}'", ["api_key_env", "harness.toml:1"]),
+        (f"model_args = 'model=m,api_key={KEY}'", ["api_key_file"]),
+        (f"judge = 'openai:base_url=http://me:{KEY}@host/v1'", ["harness.toml:1", "password"]),
+        ("data = 'sk-proj-Zb81nQ0xkW4tRv7LmP2d'", ["harness.toml:1", "a key"]),
+    ],
+)
+def test_a_file_that_means_nothing_is_told_with_file_line_and_key(settings, capsys, text, said):
+    settings.write(text)
+    error = refused(capsys, "--model", "baseline", "--tasks", "interests", "--judge", "lexical")
+    assert [part for part in said if part not in error] == []
+    assert KEY not in error and "sk-proj-Zb81nQ0xkW4tRv7LmP2d" not in error
+
+
+def test_a_wrong_argument_of_a_named_model_is_told_with_its_place(settings, capsys, monkeypatch):
+    monkeypatch.undo()
+    monkeypatch.chdir(settings.folder)
+    settings.write("\n" + NAMED + "reversion = 'a'\n")
+    error = refused(
+        capsys, "--model", "local", "--tasks", "interests", "--judge", "lexical", "--data", "sample"
+    )
+    assert error.startswith("harness: harness.toml:3 (--model_args): an openai model has no arg")
+    assert "did you mean 'revision'?" in error
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [("x", "a whole number"), ("1\n2", "one value")],
+)
+def test_a_variable_that_means_nothing_is_named(settings, capsys, monkeypatch, value, said):
+    monkeypatch.setenv("HARNESS_SEED", value)
+    error = refused(capsys, "--model", "baseline", "--tasks", "t")
+    assert "HARNESS_SEED: the setting 'seed' cannot be used" in error and said in error
+
+
+def test_a_file_of_prices_that_is_not_there_is_told_with_who_named_it(settings, capsys):
+    settings.write('prices = "gone.toml"')
+    said = refused(capsys, "--model", "baseline", "--tasks", "interests")
+    assert said.startswith(
+        "harness: harness.toml:1 (gone.toml): the price table of --prices cannot"
+    )
+
+
+def test_a_misspelt_variable_is_told_and_those_of_others_are_not(settings, capsys, monkeypatch):
+    monkeypatch.setenv("HARNESS_CONCURENCY", "3")
+    monkeypatch.setenv("HARNESS_REAL_DATA", "x")
+    settings.asked("--model", "baseline", "--tasks", "t")
+    assert capsys.readouterr().err == (
+        "harness: HARNESS_CONCURENCY is set and nothing reads it: "
+        "did you mean HARNESS_CONCURRENCY?\n"
+    )
+
+
+def test_a_file_that_cannot_be_read_is_named(settings, capsys):
+    (settings.folder / "harness.toml").write_bytes(b"model = '\xff'")
+    assert "harness.toml: the settings cannot be read" in refused(capsys, "--tasks", "t")
+
+
+def test_what_no_option_said_is_told_before_a_run(settings, capsys, monkeypatch):
+    settings.write('model = "baseline"\nseed = 3')
+    monkeypatch.setenv("HARNESS_LIMIT", "3")
+    assert main(["--tasks", "t"]) == 0
+    assert capsys.readouterr().err == (
+        "settings: model, seed of harness.toml; limit of HARNESS_LIMIT"
+        " (`harness config` shows them)\n"
+    )
+
+
+def test_config_tells_values_sources_and_what_they_override(settings, capsys, monkeypatch):
+    settings.write("seed = 2\n" + NAMED, user="seed = 1")
+    monkeypatch.setenv("HARNESS_LIMIT", "3")
+    monkeypatch.setenv("HARNESS_CACHE", "elsewhere")
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    assert main(["config", "--json", "--model", "local", "--seed", "7"]) == 0
+    out = capsys.readouterr().out
+    assert KEY not in out
+    document = json.loads(out)
+    settled = {one.pop("setting"): one for one in document["settings"]}
+    of_folder = {"setting": "seed", "value": 2, "source": "folder file", "where": "harness.toml:1"}
+    user = str(settings.folder / "config/harness/config.toml")
+    of_user = {"setting": "seed", "value": 1, "source": "user file", "where": f"{user}:1"}
+    assert settled["seed"] == {
+        "value": 7, "source": "command line", "where": "--seed",
+        "overrides": [of_folder, of_user],
+    }  # fmt: skip
+    assert settled["limit"]["source"] == "environment"
+    assert settled["limit"]["where"] == "HARNESS_LIMIT"
+    assert settled["attempts"] == {
+        "value": 8, "source": "default", "where": None, "overrides": [],
+    }  # fmt: skip
+    assert settled["store"]["value"] == "elsewhere/calls.sqlite"
+    (model,) = document["models"]
+    assert model == {
+        "name": "local", "where": "harness.toml:3",
+        "spec": "openai:base_url=http://localhost:8000/v1,model=small",
+    }  # fmt: skip
+    named = {one["name"]: one["value"] for one in document["variables"]}
+    assert named["HARNESS_CACHE"] == "elsewhere"
+    assert named["OPENAI_API_KEY"] == "set, not shown"
+    assert named["OPENAI_BASE_URL"] is None
+    assert document["files"] == [
+        {"file": user, "there": True}, {"file": "harness.toml", "there": True},
+    ]  # fmt: skip
+
+
+def test_config_shows_no_key_that_a_change_gives(settings, capsys):
+    settings.write('[set]\n"t.api_key" = "hunter2"\n')
+    changes = ("t.password=hunter3", "t.server={api_key: hunter4, port: 1}", "window=3")
+    for shape in ([], ["--json"], ["--all"]):
+        words = [word for change in changes for word in ("--set", change)]
+        assert main(["config", *shape, *words]) == 0
+        out = capsys.readouterr().out
+        assert "hunter" not in out
+        assert "window" in out
+    held = json.loads((main(["config", "--json", *words]), capsys.readouterr().out)[1])
+    settled = {one["setting"]: one["value"] for one in held["settings"]}
+    assert settled["set.t.api_key"] == settled["set.t.password"] == "[redacted]"
+    assert json.loads(settled["set.t.server"]) == {"api_key": "[redacted]", "port": 1}
+    assert settled["set.window"] == "3"
+
+
+def test_config_for_people_shows_what_is_overridden_where_all_is_asked(settings, capsys):
+    settings.write("seed = 2")
+    assert main(["config", "--seed", "7"]) == 0
+    assert "overrides" not in capsys.readouterr().out
+    assert main(["config", "--seed", "7", "--all"]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert lines[lines.index(["seed", "7", "--seed"]) + 1] == ["overrides", "2", "harness.toml:1"]
+
+
+@pytest.mark.parametrize(
+    ("path", "line"),
+    [
+        (["a"], 1),
+        (["t", "b"], 4),
+        (["t"], 3),
+        (["u", "x y", "c"], 7),
+        (["i", "z"], 2),
+        (["n"], None),
+    ],
+)
+def test_the_line_of_a_key_is_found(path, line):
+    text = 'a = 1\ni = {z = 1}\n[t]\nb = 2\n# b = 3\n[u."x y"]\nc = 4\n'
+    assert line_of(text, path) == line
+
+
+def test_a_table_in_place_of_a_file_reaches_its_option_whole(settings):
+    settings.write('[prices."openai:m"]\ninput = 1.5\n', user='prices = "p.toml"')
+    ctx = run_command.run.make_context("run", [])
+    assert ctx.params["prices"] == {"openai:m": {"input": 1.5}}
+    error = ctx.obj.placed(UsageError("no price", where='prices, [prices."openai:m"]'))
+    assert error.where == 'harness.toml:1 (prices, [prices."openai:m"])'
+
+
+def test_a_name_stands_for_its_model_in_a_panel_too(settings):
+    settings.write(NAMED)
+    asked = settings.asked(
+        "--model", "baseline", "--tasks", "t", "--judge", "panel:local:a+openai:c\\+d+local:model=b"
+    )
+    base = "http://localhost:8000/v1"
+    assert asked.roles == {
+        "judge": f"panel:openai:base_url={base},model=a+openai:c\\+d+openai:base_url={base},model=b"
+    }

@@ -1,0 +1,120 @@
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from harness.base.errors import DataError, UsageError
+from harness.registry import load_plugins
+from harness.runs.run_folder import RunFolder
+from harness.scoring.score_run import score_task
+
+
+def printable(text: str) -> bool:
+    return not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", text)
+
+
+def test_results_and_what_is_not_finished(
+    kept_run: RunFolder, toy_plugin: None, shown: Callable[..., str]
+) -> None:
+    benchmark = load_plugins().benchmark("toybench")
+    score_task(kept_run, kept_run.manifest(), "toy", benchmark)
+    out = shown(str(kept_run.path))
+    assert "m-1, begun " in out
+    assert "task later: not finished: name" in out
+    assert "2.000" in out
+    assert "task toy" not in out
+
+
+def test_a_finished_task_without_a_summary_says_what_makes_one(
+    kept_run: RunFolder, shown: Callable[..., str]
+) -> None:
+    assert "task toy: not scored: `harness score` does" in shown(str(kept_run.path))
+
+
+def test_an_old_summary_of_a_task_that_is_at_work_again_is_not_shown(
+    kept_run: RunFolder, toy_plugin: None, shown: Callable[..., str]
+) -> None:
+    score_task(kept_run, kept_run.manifest(), "toy", load_plugins().benchmark("toybench"))
+    kept_run.summary("later").write_bytes(kept_run.summary("toy").read_bytes())
+    document: Any = json.loads(shown(str(kept_run.path), "--json", "--task", "later"))
+    assert document["summaries"] == []
+
+
+def test_json_of_results(kept_run: RunFolder, toy_plugin: None, shown: Callable[..., str]) -> None:
+    score_task(kept_run, kept_run.manifest(), "toy", load_plugins().benchmark("toybench"))
+    document: Any = json.loads(shown(str(kept_run.path), "--json"))
+    assert document["status"] == "running"
+    assert [each["task"] for each in document["summaries"]] == ["toy"]
+    assert document["unfinished"] == {"later": ["name"]}
+    only = json.loads(shown(str(kept_run.path), "--json", "--task", "later"))
+    assert only["summaries"] == []
+
+
+def test_failures_one_a_line_without_control_characters(
+    kept_run: RunFolder, shown: Callable[..., str]
+) -> None:
+    out = shown(str(kept_run.path), "--failures")
+    assert "toy/name  bob/1  user bob  no_json: no bracket in \\x1b]0;x\\x07it" in out
+    assert "toy/name  cid/1  user cid  ValueError: ValueError: odd\\x1b[2J" in out
+    assert "2 failures" in out
+    assert "ann" not in out
+    assert printable(out)
+    assert shown(str(kept_run.path), "--failures", "--task", "later") == "no failures\n"
+
+
+def test_one_sample_whole(kept_run: RunFolder, shown: Callable[..., str]) -> None:
+    out = shown(str(kept_run.path), "--sample", "ann/1", "--task", "toy")
+    assert "toy / name / ann/1  (user ann)" in out
+    for part in (
+        '"history": "cats"',
+        "candidate, prompt name, from model, ended by stop, read as brackets, 12 + 7 tokens, 1.5 s",
+        "system:\n    Be brief.\n",
+        "user:\n    Line one\n    line two: cats\n",
+        "reasoning:\n    They like [bold]cats[/bold] in a café\\x9b.\n",
+        'answer:\n    \\x1b[31m["cats", "tea"]\\x07\n',
+        "value ",
+    ):
+        assert part in out
+    assert printable(out)
+    assert "bob" not in out
+
+
+def test_a_user_is_shown_through_all_tasks_and_stages(
+    kept_run: RunFolder, shown: Callable[..., str]
+) -> None:
+    out = shown(str(kept_run.path), "--sample", "ann")
+    assert "toy / name / ann/1" in out
+    assert "later / name / ann/1" in out
+    document: Any = json.loads(shown(str(kept_run.path), "--sample", "ann", "--json"))
+    assert [each["task"] for each in document["records"]] == ["toy", "later"]
+    call = document["records"][0]["record"]["calls"][0]
+    assert call["messages"][0] == {"role": "system", "content": "Be brief."}
+
+
+def test_a_failed_sample_shows_why(kept_run: RunFolder, shown: Callable[..., str]) -> None:
+    out = shown(str(kept_run.path), "--sample", "cid")
+    assert "failed: ValueError" in out
+    assert "    Traceback (most recent call last):\n      File x\n" in out
+
+
+def test_json_output_is_ascii(kept_run: RunFolder, shown: Callable[..., str]) -> None:
+    out = shown(str(kept_run.path), "--sample", "ann", "--json")
+    assert out.isascii()
+    assert printable(out)
+
+
+def test_names_that_are_not_there(kept_run: RunFolder, shown: Callable[..., str]) -> None:
+    run = str(kept_run.path)
+    with pytest.raises(DataError, match="no record of an item or user") as sample:
+        shown(run, "--sample", "anne")
+    assert "ann" in (sample.value.expected or "")
+    with pytest.raises(UsageError, match="did you mean 'toy'"):
+        shown(run, "--task", "toi")
+    with pytest.raises(UsageError, match="no stage 'names'"):
+        shown(run, "--stage", "names")
+    with pytest.raises(DataError, match="did you mean"):
+        shown(run[:-1])
+    with pytest.raises(DataError, match="no run is kept here"):
+        shown(str(kept_run.path.parent))

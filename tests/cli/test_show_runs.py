@@ -1,0 +1,207 @@
+"""`harness show` without a run: the runs there are."""
+
+import json
+import os
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from harness.base.errors import DataError, UsageError
+from harness.registry import load_plugins
+from harness.runs.manifest import Manifest, Session, stage_finished
+from harness.runs.run_folder import RunFolder
+from harness.scoring.score_run import score_task
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder without settings, `runs` in it, and no settings of the user."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+
+
+def scored(folder: RunFolder) -> None:
+    score_task(folder, folder.manifest(), "toy", load_plugins().benchmark("toybench"))
+
+
+def another(beside: RunFolder, name: str, **changes: Any) -> RunFolder:
+    """A run beside another, with another manifest and no task."""
+    folder = RunFolder(beside.path.parent / name)
+    folder.path.mkdir()
+    manifest: Manifest = msgspec.structs.replace(beside.manifest(), tasks={}, **changes)
+    folder.write_manifest(manifest)
+    return folder
+
+
+def test_each_run_with_what_it_found_or_how_far_it_is(
+    kept_run: RunFolder, toy_plugin: None, shown: Callable[..., str]
+) -> None:
+    scored(kept_run)
+    lines = shown().splitlines()
+    assert lines[0] == "1 run; `harness show RUN` tells all of one"
+    assert lines[2] == "runs/20260101T000000-m-01234567"
+    assert lines[3].endswith(" UTC, m-1, killed, 1 of 2 tasks finished")
+    assert lines[4] == "  toy    many 2.000, n 1, 2 fell out"
+    assert lines[5] == "  later  not finished: 0 of 1 stages done"
+    assert len(lines) == 6
+
+
+def test_the_newest_comes_first_and_says_how_it_ended(
+    kept_run: RunFolder, toy_plugin: None, shown: Callable[..., str]
+) -> None:
+    def begun(day: int) -> tuple[Session, ...]:
+        return (Session(started=f"2030-01-{day:02}T10:00:00Z"),)
+
+    another(kept_run, "a", sessions=begun(2), status="failed", problem="no\nmoney", limit=7)
+    another(kept_run, "b", sessions=begun(3), status="done", model="m-2")
+    another(kept_run, "c", sessions=begun(1), status="too_many_failures")
+    lines = shown().splitlines()
+    heads = [line for line in lines if line.startswith("runs/")]
+    assert heads == ["runs/b", "runs/a", "runs/c", "runs/20260101T000000-m-01234567"]
+    assert "  2030-01-03 10:00:00 UTC, m-2, done" in lines
+    at = lines.index("  2030-01-02 10:00:00 UTC, m-1, limit 7, failed, 0 of 0 tasks finished")
+    assert lines[at + 1] == "  no"
+    assert "  2030-01-01 10:00:00 UTC, m-1, too many failures, 0 of 0 tasks finished" in lines
+
+
+def test_a_run_at_work_is_told_from_one_that_was_killed(
+    kept_run: RunFolder, shown: Callable[..., str]
+) -> None:
+    kept_run.lock()
+    assert ", at work, " in shown()
+    kept_run.unlock()
+    lock = kept_run.path / "lock"
+    lock.write_text(json.dumps({"pid": os.getpid(), "host": f"not-{socket.gethostname()}"}))
+    assert ", at work or killed, " in shown()
+    gone = os.fork()
+    if gone == 0:
+        os._exit(0)
+    os.waitpid(gone, 0)
+    lock.write_text(json.dumps({"pid": gone, "host": socket.gethostname()}))
+    assert ", killed, " in shown()
+
+
+def test_damaged_and_foreign_folders_are_told_and_hide_nothing(
+    kept_run: RunFolder, toy_plugin: None, shown: Callable[..., str]
+) -> None:
+    (kept_run.path.parent / "foreign").mkdir()
+    (kept_run.path.parent / "notes.txt").write_text("no folder")
+    damaged = kept_run.path.parent / "damaged"
+    damaged.mkdir()
+    (damaged / "manifest.json").write_text("{")
+    scored(kept_run)
+    kept_run.summary("toy").write_text("{}")
+    out = shown()
+    assert "1 run;" in out
+    assert "  toy    " in out
+    assert "this summary cannot be read" in out
+    assert "cannot be read: runs/damaged/manifest.json: this manifest cannot be read" in out
+    assert "no run: runs/foreign: it has no manifest.json" in out
+    assert "notes" not in out
+    document: Any = json.loads(shown("--json"))
+    assert [one["folder"] for one in document["damaged"]] == ["runs/damaged"]
+    assert [one["folder"] for one in document["others"]] == ["runs/foreign"]
+    [toy, _] = document["runs"][0]["tasks"]
+    assert toy["scored"] is False
+    assert "summary" in toy["problem"]
+
+
+def test_the_main_metric_is_the_first_that_tells_of_the_model_over_repeats_their_mean(
+    kept_run: RunFolder, toy_plugin: None, shown: Callable[..., str]
+) -> None:
+    scored(kept_run)
+    manifest = kept_run.manifest()
+    entries = {"toy": manifest.tasks["toy"], "toy@2": manifest.tasks["toy"]}
+    kept_run.write_manifest(msgspec.structs.replace(manifest, tasks=entries))
+    summary: Any = json.loads(kept_run.summary("toy").read_text())
+    metric = summary["metrics"]["many"]
+    for name, repeat, value in (("toy", 1, 2.0), ("toy@2", 2, 5.0)):
+        kept_run.task(name).mkdir(exist_ok=True)
+        metrics = {"chance": metric | {"baseline": True}, "many": metric | {"value": value}}
+        changed = summary | {"task": name, "repeat": repeat, "metrics": metrics}
+        kept_run.summary(name).write_text(json.dumps(changed))
+    assert "  toy  many 3.500, mean of 2 repeats, 4 fell out\n" in shown()
+    [listed] = json.loads(shown("--json"))["runs"][0]["tasks"]
+    assert (listed["metric"], listed["value"], listed["interval"]) == ("many", 3.5, None)
+
+
+def test_many_tasks_of_one_run_are_cut_and_counted(
+    kept_run: RunFolder, toy_plugin: None, shown: Callable[..., str]
+) -> None:
+    scored(kept_run)
+    manifest = kept_run.manifest()
+    manifest = stage_finished(manifest, "later", "name", items=1)
+    entries = {f"t{number}": manifest.tasks["later"] for number in range(11)}
+    tasks = {**entries, "toy": manifest.tasks["toy"]}
+    kept_run.write_manifest(msgspec.structs.replace(manifest, tasks=tasks))
+    lines = shown().splitlines()
+    assert sum("not scored: `harness score` does" in line for line in lines) == 9
+    assert lines[-1] == "  and 3 tasks more, 1 of them finished"
+
+
+def test_where_runs_are_is_what_the_command_says_or_the_settings(
+    kept_run: RunFolder, toy_plugin: None, tmp_path: Path, shown: Callable[..., str]
+) -> None:
+    kept_run.path.parent.rename(tmp_path / "results")
+    assert shown() == "no runs in runs\n"
+    name = "20260101T000000-m-01234567"
+    assert f"\nresults/{name}\n" in shown("--output_path", "results")
+    assert "m-1, begun " in shown(name, "--output_path", "results")
+    (tmp_path / "harness.toml").write_text('output_path = "results"\n')
+    assert f"\nresults/{name}\n" in shown()
+    assert "m-1, begun " in shown(name)
+    with pytest.raises(DataError, match="no such folder"):
+        shown("--output_path", "elsewhere")
+
+
+def test_a_run_that_is_named_by_its_folder_is_shown_whatever_the_settings_say(
+    kept_run: RunFolder, tmp_path: Path, shown: Callable[..., str]
+) -> None:
+    (tmp_path / "harness.toml").write_text("no TOML")
+    assert "m-1, begun " in shown(str(kept_run.path))
+    with pytest.raises(UsageError, match="not TOML"):
+        shown()
+
+
+@pytest.mark.parametrize("option", [("--sample", "ann"), ("--failures",), ("--task", "toy")])
+def test_what_is_asked_of_one_run_needs_its_name(
+    option: tuple[str, ...], shown: Callable[..., str]
+) -> None:
+    with pytest.raises(UsageError, match=f"{option[0]} is of one run"):
+        shown(*option)
+
+
+def test_a_folder_that_may_not_be_read_is_told(
+    kept_run: RunFolder, monkeypatch: pytest.MonkeyPatch, shown: Callable[..., str]
+) -> None:
+    def denied(place: Path) -> Any:
+        raise PermissionError(13, "Permission denied", str(place))
+
+    monkeypatch.setattr(Path, "iterdir", denied)
+    with pytest.raises(DataError, match="the folder of runs cannot be read") as caught:
+        shown()
+    assert (caught.value.where, caught.value.found) == ("runs", "Permission denied")
+
+
+def test_a_run_that_may_not_be_looked_into_costs_only_itself(
+    kept_run: RunFolder,
+    toy_plugin: None,
+    monkeypatch: pytest.MonkeyPatch,
+    shown: Callable[..., str],
+) -> None:
+    (kept_run.path.parent / "theirs").mkdir()
+    look = Path.is_dir
+
+    def is_dir(path: Path) -> bool:
+        if path.name == "theirs":
+            raise PermissionError(13, "Permission denied", str(path))
+        return look(path)
+
+    monkeypatch.setattr(Path, "is_dir", is_dir)
+    out = shown()
+    assert "1 run;" in out
+    assert "cannot be read: runs/theirs: Permission denied\n" in out

@@ -1,0 +1,215 @@
+"""The fields of a struct as options of a command, and what is said of values that do not fit."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Literal
+
+import click
+import msgspec
+import pytest
+
+from harness.base.errors import PluginError, UsageError
+from harness.cli.command import Command, Option, usage_error
+from harness.cli.struct_options import options_of, struct_from
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True, rename={"source": "from"}):
+    source: Annotated[str, msgspec.Meta(description="where it comes from")] = "log"
+    min_users: Annotated[int, msgspec.Meta(ge=1, description="5% of them")] = 10
+    share: float | None = None
+    by: Literal["user", "model"] = "user"
+    above: list[float] = []
+    kinds: tuple[Literal["a", "b"], ...] = ("a",)
+    out: Path | None = None
+    published: bool = False
+    folded: Annotated[bool, msgspec.Meta(description="keep case apart")] = True
+
+
+class Required(msgspec.Struct, frozen=True, kw_only=True):
+    human_labels: str
+
+
+class Kebab(msgspec.Struct, frozen=True, kw_only=True, rename="kebab"):
+    min_users: int = 1
+
+
+class Paired(msgspec.Struct, frozen=True, kw_only=True):
+    low: int = 0
+    high: int = 1
+
+    def __post_init__(self) -> None:
+        if self.low > self.high:
+            raise ValueError("low is above high")
+
+
+def read(kind: type[msgspec.Struct], *arguments: str) -> msgspec.Struct:
+    tool = Command("tool", params=options_of(kind))
+    try:
+        return struct_from(tool.make_context("harness data tool", [*arguments]).params, kind)
+    except click.UsageError as error:
+        raise usage_error(error) from error
+
+
+def help_of(kind: type[msgspec.Struct]) -> str:
+    tool = Command("tool", params=options_of(kind))
+    return " ".join(tool.get_help(click.Context(tool)).split())
+
+
+def refused(kind: type[msgspec.Struct], *arguments: str) -> str:
+    with pytest.raises(UsageError) as caught:
+        read(kind, *arguments)
+    return str(caught.value)
+
+
+def test_what_is_not_given_has_its_default():
+    assert read(Options) == Options()
+
+
+def test_both_spellings_of_a_name_are_the_field():
+    assert read(Options, "--min-users", "3") == Options(min_users=3)
+    assert read(Options, "--min_users=3") == Options(min_users=3)
+
+
+def test_a_name_with_dashes_of_its_own_is_met_as_well():
+    assert read(Kebab, "--min-users", "3") == Kebab(min_users=3)
+
+
+def test_texts_become_what_the_fields_are():
+    given = read(Options, "--from", "5", "--share", "0.25", "--by", "model", "--out", "a/b.csv")
+    assert given == Options(source="5", share=0.25, by="model", out=Path("a/b.csv"))
+
+
+def test_lists_are_given_by_repetition_and_bools_as_flags():
+    given = read(Options, "--above", "1", "--above", "2.5", "--kinds", "b", "--kinds", "a",
+                 "--published", "--no-folded")  # fmt: skip
+    assert given == Options(above=[1.0, 2.5], kinds=("b", "a"), published=True, folded=False)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (
+            ["--min-users", "many"],
+            "the option --min_users cannot be used\n  found:    many\n"
+            "  expected: a whole number, at least 1",
+        ),
+        (
+            ["--min-users", "0"],
+            "the option --min_users cannot be used\n  found:    0\n"
+            "  expected: a whole number, at least 1",
+        ),
+        (
+            ["--share", "half"],
+            "the option --share cannot be used\n  found:    half\n  expected: a number",
+        ),
+        (
+            ["--above", "1", "--above", "x"],
+            "the option --above cannot be used\n  found:    1, x\n  expected: a number",
+        ),
+        (
+            ["--by", "users"],
+            "the option --by cannot be used\n  found:    users\n"
+            "  expected: one of model, user\n  to do:    did you mean 'user'?",
+        ),
+        (
+            ["--kinds", "a", "--kinds", "c"],
+            "the option --kinds cannot be used\n  found:    a, c\n  expected: one of a, b",
+        ),
+    ],
+)
+def test_a_value_that_does_not_fit_is_told_with_its_option(arguments, said):
+    assert refused(Options, *arguments) == said
+
+
+def test_a_mistyped_option_is_told_with_the_nearest():
+    assert "did you mean '--min_users'?" in refused(Options, "--min-user", "3")
+
+
+def test_an_option_without_default_must_be_given():
+    assert "--human_labels" in refused(Required)
+    assert read(Required, "--human-labels", "x") == Required(human_labels="x")
+
+
+def test_options_that_contradict_one_another_are_told_as_the_struct_says_it():
+    said = refused(Paired, "--low", "3", "--high", "2")
+    assert said == "these options cannot go together\n  found:    low is above high"
+
+
+def test_the_help_says_what_a_field_is_and_its_default():
+    words = help_of(Options)
+    assert "--from TEXT where it comes from; default: log" in words
+    assert "--min_users N 5% of them; default: 10" in words
+    assert "--by model|user default: user" in words
+    assert "--above X may be given several times" in words
+    assert "--kinds a|b may be given several times; default: a" in words
+    assert "--out FILE" in words
+    assert "--no_folded keep case apart" in words
+
+
+def test_a_field_with_the_name_of_the_commands_own_option_is_the_plugins_error():
+    with pytest.raises(PluginError, match="the field 'min_users' of Options has the name"):
+        options_of(Options, beside=[Option(["--min_users"])])
+
+
+class Size(Enum):
+    SMALL = "small"
+    LARGE = "large"
+
+
+class Sized(msgspec.Struct, frozen=True, kw_only=True):
+    size: Size = Size.SMALL
+    sizes: tuple[Size, ...] = (Size.LARGE,)
+
+
+def test_an_enum_is_given_and_told_by_its_values():
+    assert read(Sized, "--size", "large", "--sizes", "small") == Sized(
+        size=Size.LARGE, sizes=(Size.SMALL,)
+    )
+    assert refused(Sized, "--size", "larg") == (
+        "the option --size cannot be used\n  found:    larg\n"
+        "  expected: one of small, large\n  to do:    did you mean 'large'?"
+    )
+    words = help_of(Sized)
+    assert "--size small|large default: small" in words
+    assert "--sizes small|large may be given several times; default: large" in words
+
+
+@pytest.mark.parametrize("number", ["inf", "-inf", "nan"])
+@pytest.mark.parametrize("option", ["--share", "--above"])
+def test_a_number_without_a_value_is_refused(option, number):
+    assert refused(Options, f"{option}={number}") == (
+        f"the option {option} cannot be used\n  found:    {number}\n  expected: a finite number"
+    )
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        tuple[int, str],
+        dict[str, int],
+        Paired,
+        Paired | None,
+        list[list[int]],
+        list[Annotated[dict[str, int], msgspec.Meta(description="counts")]],
+        complex,
+    ],
+)
+def test_a_field_that_no_word_can_give_is_the_plugins_error(kind):
+    made = msgspec.defstruct("Made", [("field", kind, None)], kw_only=True)
+    with pytest.raises(PluginError, match="the field 'field' of Made cannot be an option"):
+        options_of(made)
+
+
+class Divided(msgspec.Struct, frozen=True, kw_only=True):
+    high: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.high is not None:
+            raise TypeError("high is of the wrong kind")
+
+
+def test_a_type_error_of_the_struct_is_told_as_it_says_it():
+    said = refused(Divided, "--high", "2")
+    assert said == "these options cannot go together\n  found:    high is of the wrong kind"

@@ -1,0 +1,344 @@
+"""Opening data: where it is looked for, what is said when it is absent, what was read."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from harness.base.errors import DataError, HarnessError, UsageError
+from harness.contracts.task import Column, DataSpec, HubSpec, TableSpec
+from harness.data import Table, TaskData, open_dataset
+from harness.reporting.tables import data_name
+
+NOTES = TableSpec(files=("notes.jsonl", "part-*.csv"), columns={"user": Column()})
+ONE = DataSpec(tables={"notes": NOTES}, sample="sample_data")
+TWO = DataSpec(tables={"notes": NOTES, "items": TableSpec()})
+CSV = "user,x\nu1,1\nu2,2\n"
+
+
+def opened(spec: DataSpec, data: Path | str | None, **options: Any) -> TaskData:
+    given = {"limit": None, "seed": 0, "package": None, "task": "interests", **options}
+    return open_dataset(spec, data=None if data is None else str(data), **given)
+
+
+def refused(spec: DataSpec, data: Path | str | None, **options: Any) -> HarnessError:
+    with pytest.raises(HarnessError) as caught:
+        opened(spec, data, **options)
+    return caught.value
+
+
+def users(data: TaskData) -> list[str]:
+    return [row["user"] for _, row in data.table().rows()]
+
+
+def test_a_folder_is_searched_by_the_patterns_in_their_order(tmp_path: Path) -> None:
+    (tmp_path / "part-2.csv").write_text("user\nb\n")
+    (tmp_path / "part-10.csv").write_text("user\na\n")
+    (tmp_path / ".part-0.csv").write_text("user\nhidden\n")
+    assert users(opened(ONE, tmp_path)) == ["a", "b"]
+    (tmp_path / "notes.jsonl").write_text('{"user": "j"}\n')
+    assert users(opened(ONE, tmp_path)) == ["j"]
+
+
+def test_packed_files_are_found_where_no_plain_one_is(tmp_path: Path) -> None:
+    import gzip
+
+    (tmp_path / "notes.jsonl.gz").write_bytes(gzip.compress(b'{"user": "z"}\n'))
+    assert users(opened(ONE, tmp_path)) == ["z"]
+
+
+def test_one_file_is_taken_whatever_its_name_when_there_is_one_table(tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_text(CSV)
+    data = opened(ONE, tmp_path / "mine.csv")
+    assert users(data) == ["u1", "u2"]
+    assert (data.origin, data.comparable) == ("local", True)
+    assert data.path() == tmp_path / "mine.csv"
+
+
+def test_one_file_for_several_tables_asks_for_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_text(CSV)
+    error = refused(TWO, tmp_path / "mine.csv")
+    assert "task 'interests' has 2 tables" in error.problem
+    assert "notes: notes.jsonl, part-*.csv" in str(error.expected)
+    assert "items: items.jsonl" in str(error.expected)
+    assert error.hint == "give the folder with --data DIR"
+
+
+def test_a_folder_without_a_fitting_file_lists_what_it_holds(tmp_path: Path) -> None:
+    (tmp_path / "note.jsonl").write_text("{}")
+    (tmp_path / "more").mkdir()
+    error = refused(ONE, tmp_path)
+    assert error.problem == "no file for table 'notes' of task 'interests'"
+    assert error.found == "a folder that holds more/, note.jsonl"
+    assert str(error.expected).startswith("notes.jsonl, part-*.csv")
+    assert error.hint == "'note.jsonl' is the nearest name"
+
+
+def test_a_path_that_is_not_there_names_its_neighbour(tmp_path: Path) -> None:
+    (tmp_path / "history.csv").write_text(CSV)
+    error = refused(ONE, tmp_path / "histroy.csv")
+    assert error.problem == "there is no such file or folder"
+    assert error.hint == f"'{tmp_path / 'history.csv'}' is the nearest name"
+
+
+def test_what_cannot_be_read_twice_is_refused() -> None:
+    assert "no ordinary file" in refused(ONE, "/dev/null").problem
+
+
+def test_a_pattern_that_leaves_the_folder_is_refused(tmp_path: Path) -> None:
+    spec = DataSpec(tables={"notes": TableSpec(files=("../x.csv",))})
+    assert "outside its folder" in refused(spec, tmp_path).problem
+
+
+def test_the_sample_is_in_the_package_and_compares_with_nothing(tmp_path: Path) -> None:
+    (tmp_path / "sample_data").mkdir()
+    (tmp_path / "sample_data" / "notes.jsonl").write_text('{"user": "s"}\n')
+    data = opened(ONE, "sample", package=tmp_path)
+    assert users(data) == ["s"]
+    assert (data.origin, data.comparable) == ("sample", False)
+    assert "not installed" in refused(ONE, "sample", package=tmp_path / "absent").problem
+    assert "has no bundled sample" in refused(TWO, "sample", package=tmp_path).problem
+
+
+def test_data_of_ones_own_says_whose_place_it_takes(tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_text(CSV)
+    on_hub = msgspec.structs.replace(ONE, hub=HubSpec(repo="acme/notes"))
+    described = opened(on_hub, tmp_path / "mine.csv").describe()
+    assert described["in_place_of"] == "acme/notes"
+    assert data_name(described) == f"{tmp_path / 'mine.csv'}, in place of acme/notes"
+
+    alone = opened(ONE, tmp_path / "mine.csv").describe()
+    assert "in_place_of" not in alone
+    assert data_name(alone) == str(tmp_path / "mine.csv")
+    assert alone["fingerprint"] == described["fingerprint"]
+
+
+def test_a_task_without_a_hub_asks_for_data() -> None:
+    error = refused(ONE, None)
+    assert error.problem == "task 'interests' needs data that is on no hub"
+    assert "--data FILE or --data DIR" in str(error.expected)
+    assert "--data sample" in str(error.hint)
+    assert isinstance(error, DataError)
+
+
+@pytest.mark.parametrize("limit", [0, -3])
+def test_a_limit_that_keeps_nothing_is_a_usage_error(tmp_path: Path, limit: int) -> None:
+    assert isinstance(refused(ONE, tmp_path, limit=limit), UsageError)
+
+
+def test_tables_are_named_or_the_only_one(tmp_path: Path) -> None:
+    (tmp_path / "notes.jsonl").write_text('{"user": "j"}\n')
+    (tmp_path / "items.csv").write_text("item\ni1\n")
+    data = opened(TWO, tmp_path)
+    assert [row for _, row in data.table("items").rows()] == [{"item": "i1"}]
+    with pytest.raises(DataError, match="none was named"):
+        data.table()
+    with pytest.raises(DataError, match="'items' is the nearest name"):
+        data.table("item")
+
+
+PROFILES = TableSpec(required=False, columns={"user": Column()})
+MAYBE = DataSpec(tables={"notes": NOTES, "profiles": PROFILES}, sample="sample_data")
+
+
+def test_a_table_that_is_not_required_may_be_absent(tmp_path: Path) -> None:
+    (tmp_path / "notes.jsonl").write_text('{"user": "j"}\n')
+    data = opened(MAYBE, tmp_path)
+    assert (data.has("notes"), data.has("profiles")) == (True, False)
+    assert set(data.tables) == {"notes"}
+    for ask in (data.table, data.path, data.paths):
+        with pytest.raises(DataError) as caught:
+            ask("profiles")
+        assert caught.value.problem == (
+            "this data holds no table 'profiles', which task 'interests' can do without"
+        )
+        assert str(caught.value.expected).startswith("profiles.jsonl, profiles.ndjson, ")
+        assert str(caught.value.expected).endswith(f" in {tmp_path}")
+    with pytest.raises(DataError, match="none was named"):
+        data.table()
+    with pytest.raises(DataError, match="'profiles' is the nearest name"):
+        data.has("profile")
+    (tmp_path / "profiles.csv").write_text("user\nj\n")
+    data = opened(MAYBE, tmp_path)
+    assert data.has("profiles")
+    assert [row for _, row in data.table("profiles").rows()] == [{"user": "j"}]
+
+
+def test_the_sample_may_be_without_it_too(tmp_path: Path) -> None:
+    (tmp_path / "sample_data").mkdir()
+    (tmp_path / "sample_data" / "notes.jsonl").write_text('{"user": "s"}\n')
+    assert not opened(MAYBE, "sample", package=tmp_path).has("profiles")
+
+
+def test_a_required_table_is_missed_although_another_need_not_be_there(tmp_path: Path) -> None:
+    (tmp_path / "profiles.csv").write_text("user\nj\n")
+    assert refused(MAYBE, tmp_path).problem == "no file for table 'notes' of task 'interests'"
+
+
+def test_one_file_is_refused_though_one_table_alone_is_required(tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_text(CSV)
+    assert "has 2 tables" in refused(MAYBE, tmp_path / "mine.csv").problem
+
+
+def test_an_absent_table_leaves_what_is_described_as_it_was(tmp_path: Path) -> None:
+    (tmp_path / "notes.jsonl").write_text('{"user": "j"}\n')
+    assert opened(MAYBE, tmp_path).describe() == opened(ONE, tmp_path).describe()
+
+
+def test_an_object_of_entries_is_found_and_checked_as_any_table(tmp_path: Path) -> None:
+    import zstandard
+
+    spec = DataSpec(
+        tables={
+            "people": TableSpec(
+                entries=("user", "history"),
+                columns={"user": Column(), "history": Column(type="list")},
+            )
+        }
+    )
+    packed = zstandard.compress(b'{"u1": [1, 2], "u2": []}')
+    (tmp_path / "people.json.zst").write_bytes(packed)
+    data = opened(spec, tmp_path)
+    rows = [{"user": "u1", "history": [1, 2]}, {"user": "u2", "history": []}]
+    assert [row for _, row in data.table().rows()] == rows
+    (batch,) = data.table().batches("history")
+    assert batch.columns == {"history": [[1, 2], []]}
+    (tmp_path / "people.json").write_text('{"u1": [1],\n "u2": {"a": 1}}')
+    with pytest.raises(DataError) as caught:
+        list(opened(spec, tmp_path).table().rows())
+    where = f"{tmp_path}/people.json, row 2 (line 2), column 'history'"
+    assert (caught.value.where, caught.value.problem) == (where, "not a list")
+    assert (
+        refused(spec, tmp_path / "..").expected == "people.json; each may be packed (.gz or .zst)"
+    )
+
+
+def test_entries_are_read_of_json_alone(tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text("user,history\nu1,[]\n")
+    columns = {"user": Column(), "history": Column(type="list")}
+    for declared in ({}, columns):
+        table = TableSpec(entries=("user", "history"), columns=declared)
+        spec = DataSpec(tables={"people": table})
+        with pytest.raises(DataError, match="a file of the format csv"):
+            list(opened(spec, tmp_path / "people.csv").table().rows())
+
+
+def test_a_table_in_several_files_has_no_one_path(tmp_path: Path) -> None:
+    for name in ("part-1.csv", "part-2.csv"):
+        (tmp_path / name).write_text(CSV)
+    data = opened(ONE, tmp_path)
+    assert data.paths() == (tmp_path / "part-1.csv", tmp_path / "part-2.csv")
+    with pytest.raises(DataError, match="in several files"):
+        data.path()
+
+
+def test_size_and_limit_bound_the_choice_and_both_are_told(tmp_path: Path) -> None:
+    (tmp_path / "notes.jsonl").write_text('{"user": "j"}\n')
+    ids = [f"u{n}" for n in range(50)]
+    sized = DataSpec(tables={"notes": NOTES}, size=20)
+    twenty = opened(sized, tmp_path).choose(ids)
+    ten = opened(sized, tmp_path, limit=10)
+    assert ten.choose(ids) == twenty[:10]
+    assert len(opened(sized, tmp_path, limit=30).choose(ids)) == 20
+    assert ten.describe()["chosen"] == {"users": {"chosen": 10, "of": 50}}
+    with pytest.raises(DataError, match="no windows to choose from"):
+        ten.choose([], of="windows")
+
+
+def test_what_a_benchmark_notes_is_described_and_changes_no_fingerprint(tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_text(CSV)
+    data = opened(ONE, tmp_path / "mine.csv")
+    before = data.describe()
+    assert before["notes"] == {}
+    data.note("rows left out for want of a name", 1)
+    data.note("rows left out for want of a name", 1204)
+    data.note("users left out", 2)
+    after = data.describe()
+    assert after["notes"] == {"rows left out for want of a name": 1204, "users left out": 2}
+    assert after["fingerprint"] == before["fingerprint"]
+    assert data.noted == ("rows left out for want of a name: 1,204", "users left out: 2")
+    with pytest.raises(DataError) as caught:
+        data.choose([])
+    assert caught.value.found == "rows left out for want of a name: 1,204; users left out: 2"
+
+
+def test_what_was_read_is_described_by_its_bytes(tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_text(CSV)
+    described = opened(ONE, tmp_path / "mine.csv", limit=5, seed=3).describe()
+    assert json.loads(json.dumps(described)) == described
+    assert described["tables"]["notes"]["files"] == [
+        {
+            "file": str(tmp_path / "mine.csv"),
+            "bytes": 17,
+            "sha256": hashlib.sha256(CSV.encode()).hexdigest(),
+        }
+    ]
+    assert (described["origin"], described["limit"], described["seed"]) == ("local", 5, 3)
+
+
+def test_the_fingerprint_follows_content_and_not_names(tmp_path: Path) -> None:
+    prints = []
+    for name, text in (("a.csv", CSV), ("b.csv", CSV), ("c.csv", CSV + "u3,3\n")):
+        (tmp_path / name).write_text(text)
+        prints.append(opened(ONE, tmp_path / name).describe()["fingerprint"])
+    assert prints[0] == prints[1] != prints[2]
+
+
+def test_a_file_changed_after_reading_gets_no_fingerprint(tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_text(CSV)
+    data = opened(ONE, tmp_path / "mine.csv")
+    users(data)
+    (tmp_path / "mine.csv").write_text(CSV + "u3,3\n")
+    with pytest.raises(DataError, match="changed while the run was using it"):
+        data.describe()
+
+
+def test_opening_csv_loads_no_heavy_library(tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_text(CSV)
+    code = (
+        "import sys; from harness.data import open_dataset;"
+        "from harness.contracts.task import DataSpec, TableSpec;"
+        "d = open_dataset(DataSpec(tables={'t': TableSpec()}), data=sys.argv[1], limit=None,"
+        " seed=0, package=None, task='t'); list(d.table().rows());"
+        "print([m for m in ('datasets', 'pyarrow', 'huggingface_hub', 'pandas', 'numpy')"
+        " if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "mine.csv")],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == "[]"
+
+
+def test_what_is_made_of_a_table_is_made_once_for_all_tasks_that_read_it(tmp_path: Path) -> None:
+    made: list[str] = []
+
+    def names(table: Table) -> list[str]:
+        made.append(table.name)
+        return [row["user"] for _, row in table.rows()]
+
+    def other(table: Table) -> int:
+        return len(list(table.rows()))
+
+    file = tmp_path / "notes.csv"
+    file.write_text(CSV)
+    shared: dict[Any, Any] = {}
+    spec = DataSpec(tables={"notes": TableSpec(columns={"user": Column()})})
+    first, second = (opened(spec, file, shared=shared) for _ in range(2))
+    assert first.once("notes", names) is second.once("notes", names)
+    assert (first.once("notes", other), made) == (2, ["notes"])
+    assert opened(spec, file).once("notes", names) == ["u1", "u2"]
+    wider = DataSpec(tables={"notes": TableSpec(columns={"user": Column(), "x": Column()})})
+    assert opened(wider, file, shared=shared).once("notes", names) == ["u1", "u2"]
+    file.write_text("user,x\nu3,1\n")
+    assert opened(spec, file, shared=shared).once("notes", names) == ["u3"]
+    assert len(made) == 4

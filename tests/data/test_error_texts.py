@@ -1,0 +1,453 @@
+"""What is said of data that cannot be read, word for word; DIR is the folder that was given."""
+
+import csv
+import gzip
+import os
+import re
+from functools import partial
+
+import pytest
+import zstandard
+from inline_snapshot import snapshot
+
+from harness.base import errors
+from harness.base.errors import DataError, UsageError
+from harness.contracts.task import Column, DataSpec, HubSpec, TableSpec
+from harness.data import delimited, open_dataset
+from harness.data.dataset import TaskData
+from harness.data.table import Table
+
+ROWS = TableSpec(files=("a.*",), columns={"user": Column()})
+ONE = DataSpec(tables={"rows": ROWS})
+TWO = DataSpec(tables={"rows": ROWS, "items": TableSpec(files=("b.*",))})
+
+FILES = {
+    ("a.jsonl", b'{"user": "a"}\n{"user": }\n'): (
+        "DIR/a.jsonl, row 2 (line 2)", "Expecting value at '}'",
+        snapshot("""\
+malformed JSON
+expected: a JSON object\
+""")),
+    ("a.jsonl", b'{"user": "a"}\n[1]\n'): ("DIR/a.jsonl, row 2 (line 2)", "a JSON list: [1] (list)",
+        snapshot("""\
+the line holds no object
+expected: one JSON object, such as {"user": "u1"}\
+""")),
+    ("a.jsonl", b'{"user": NaN}\n'): ("DIR/a.jsonl, row 1 (line 1), column 'user'", "NaN",
+        snapshot("""\
+malformed JSON
+expected: a finite number, null or text in UTF-8\
+""")),
+    ("a.jsonl", b'{"user": "\xff"}\n'): ("DIR/a.jsonl, line 1", "byte 0xff at offset 10",
+        snapshot("""\
+the text is not UTF-8
+expected: UTF-8
+to do: write the file again as UTF-8; older exports are often Latin-1 or Windows-1252\
+""")),
+    ("a.jsonl", b'{"other": 1}\n'): ("DIR/a.jsonl, row 1 (line 1)", "columns other", snapshot("""\
+column 'user' is missing
+expected: 'user'\
+""")),
+    ("a.json", b'[{"user": "a"}, 3]'): (
+        "DIR/a.json, row 2 (line 1)", "an element that begins with '3'",
+        snapshot("""\
+malformed rows
+expected: an object\
+""")),
+    ("a.json", b'[{"user": "a"}'): (
+        "DIR/a.json, row 1 (line 1)", "the end of the file after 1 whole rows",
+        snapshot("""\
+the array is never closed
+expected: a ] after the last row
+to do: the file may have been cut off: fetch or write it again\
+""")),
+    ("a.json", b'[{"user": }]'): ("DIR/a.json, row 1 (line 1)", "Expecting value at '}]'",
+        snapshot("""\
+malformed JSON
+expected: a JSON object\
+""")),
+    ("a.csv", b"user,x\na,1,2\n"): ("DIR/a.csv, row 1 (line 2)", "3 cells; the first too many: '2'",
+        snapshot("""\
+the row has more cells than the header has columns
+expected: 2 cells
+to do: put quotes around cells that hold the delimiter or a line end\
+""")),
+    ("a.csv", b"user,x\na\n"): (
+        "DIR/a.csv, row 1 (line 2)", "1 cells; 'x' is the first without one",
+        snapshot("""\
+the row has fewer cells than the header has columns
+expected: 2 cells\
+""")),
+    ("a.csv", b'user,x\n"a,1\n'): ("DIR/a.csv, row 1 (line 2)", None, snapshot("""\
+a quoted cell is never closed
+expected: a closing " before the end of the file
+to do: the quote was opened in this row; the file ends at line 2\
+""")),
+    ("a.csv", b'user,x\n"a"b,1\n'): ("DIR/a.csv, row 1 (line 2)", None, snapshot("""\
+a quoted cell goes on after its closing quote
+expected: cells in which a " is written twice, and which end in one\
+""")),
+    ("a.csv", b"users,x\na,1\n"): ("DIR/a.csv", "columns users, x", snapshot("""\
+column 'user' is missing
+expected: 'user'
+to do: 'users' is the nearest name: rename it if it is 'user'\
+""")),
+    ("a.csv", b"user,x,user\n"): ("DIR/a.csv, line 1", "columns 1 and 3 of the header",
+        snapshot("""\
+two columns are called 'user'
+expected: a header that names each column once
+to do: rename or remove one of them\
+""")),
+    ("a.csv", b"user,x\na\rb,1\n"): ("DIR/a.csv, row 1 (line 2)", None, snapshot("""\
+a carriage return stands inside a cell that is not quoted
+expected: lines that end in LF or CRLF, and quotes around cells that hold line ends
+to do: old Macintosh files end lines in CR alone: convert the line ends\
+""")),
+    ("a.csv", b"user,x\n,1\n"): ("DIR/a.csv, row 1 (line 2), column 'user'", "''", snapshot("""\
+the value is missing
+expected: a value in every row\
+""")),
+    ("a.csv", b"user\n"): ("DIR/a.csv", None, snapshot("""\
+table 'rows' has no rows
+expected: at least one row\
+""")),
+    ("a.csv", b"user;x\na;1\n"): ("DIR/a.csv", "columns user;x", snapshot("""\
+column 'user' is missing
+expected: 'user'
+to do: the header seems to be separated by ';'; CSV takes commas, TSV tabs\
+""")),
+    ("a.csv", b""): ("DIR/a.csv", "0 rows", snapshot("""\
+the file is empty
+expected: at least one row\
+""")),
+    ("a.csv.gz", gzip.compress(b"user\na\n", mtime=0)[:-4]): (
+        "DIR/a.csv.gz", "Compressed file ended before the end-of-stream marker was reached",
+        snapshot("""\
+the file cannot be unpacked as gzip
+expected: a whole gzip file
+to do: fetch or pack it again; it may be cut off, or its name may end wrongly\
+""")),
+    ("a.csv.zst", zstandard.ZstdCompressor().compress(b"user\na\n")[:-4]): (
+        "DIR/a.csv.zst", "the file ends in the middle of a frame",
+        snapshot("""\
+the file cannot be unpacked as zstd
+expected: a whole zstd file
+to do: fetch or pack it again; it may be cut off, or its name may end wrongly\
+""")),
+    ("a.json", b'{\n"data": []}'): ("DIR/a.json", "a first line that is no whole object",
+        snapshot("""\
+the file is neither an array of objects nor one object a line
+expected: [{…}, {…}] or one {…} on each line
+to do: write the list of rows alone, without an object around it\
+""")),
+    ("a.csv", gzip.compress(b"user\na\n", mtime=0)): ("DIR/a.csv", "first bytes b'\\x1f\\x8b'",
+        snapshot("""\
+the file is gzip, which its name does not say
+expected: UTF-8 text
+to do: name it with .gz at the end\
+""")),
+    ("a.csv", b"PAR1abc"): ("DIR/a.csv", "first bytes b'PAR1'", snapshot("""\
+the file is Parquet, which its name does not say
+expected: UTF-8 text
+to do: name it with .parquet at the end\
+""")),
+    ("a.parquet", b"user\n"): (
+        "DIR/a.parquet",
+        "Parquet file size is 5 bytes, smaller than the minimum file footer (8 bytes)",
+        snapshot("""\
+the file cannot be read as Parquet
+expected: a whole Parquet file
+to do: fetch or write it again; it may be cut off, or its name may end wrongly\
+""")),
+    ("a.xml", b"<a/>"): ("DIR/a.xml", "a name that ends in '.xml'", snapshot("""\
+the file is of a format that is not read as a table
+expected: .jsonl, .ndjson, .json, .csv, .tsv, .parquet, each but .parquet also with .gz or .zst\
+""")),
+}  # fmt: skip
+
+ENTRIES = {
+    b'{"a": 1, "b": 2, "a": 3}': ("DIR/a.json, row 3 (line 1), column 'user'", "'a'", snapshot("""\
+a key stands twice
+expected: each key once\
+""")),
+    b"[1]": ("DIR/a.json", "an array", snapshot("""\
+the rows of this table are the entries of one JSON object
+expected: {"KEY": VALUE, …}, where each key is a user and its value the history\
+""")),
+    b"3": ("DIR/a.json", "a file that begins with '3'", snapshot("""\
+the rows of this table are the entries of one JSON object
+expected: {"KEY": VALUE, …}, where each key is a user and its value the history\
+""")),
+    b'{"a": 1}\n{"b": 2}\n': ("DIR/a.json", "one object a line", snapshot("""\
+the rows of this table are the entries of one JSON object
+expected: {"KEY": VALUE, …}, where each key is a user and its value the history\
+""")),
+}  # fmt: skip
+
+
+@pytest.fixture
+def opened(tmp_path):
+    """The data of a task in this folder, or in a place in it."""
+
+    def of(spec=ONE, place="", **options):
+        given = {"limit": None, "seed": 0, "package": None, "task": "quiz", **options}
+        return open_dataset(spec, data=str(tmp_path / place), **given)
+
+    return of
+
+
+@pytest.fixture
+def read(opened):
+    """All rows of that data."""
+    return lambda *given, **options: list(opened(*given, **options).table("rows").rows())
+
+
+@pytest.mark.parametrize(("name", "content"), FILES)
+def test_files(name, content, tmp_path, read, raised):
+    (tmp_path / name).write_bytes(content)
+    where, found, wording = FILES[name, content]
+    assert raised(DataError, read, where=where, found=found) == wording
+
+
+@pytest.mark.parametrize("content", ENTRIES)
+def test_entries(content, tmp_path, read, raised):
+    columns = {"user": Column(), "history": Column(type="any")}
+    rows = TableSpec(files=("a.*",), columns=columns, entries=("user", "history"))
+    spec = DataSpec(tables={"rows": rows})
+    (tmp_path / "a.json").write_bytes(content)
+    where, found, wording = ENTRIES[content]
+    assert raised(DataError, read, spec, where=where, found=found) == wording
+
+
+def test_columns(tmp_path, read, opened, raised):
+    columns = {"user": Column(), "n": Column(type="integer")}
+    spec = DataSpec(tables={"rows": TableSpec(files=("a.*",), columns=columns)})
+    file, where = tmp_path / "a.csv", "DIR/a.csv, row 1 (line 2), column "
+    file.write_text("user,n\na,x\n")
+    assert raised(DataError, read, spec, where=f"{where}'n'", found="'x'") == snapshot("""\
+not an integer
+expected: a whole number, such as 42\
+""")
+    file.write_text("use,m\na,1\n")
+    found = "columns use, m"
+    assert raised(DataError, read, spec, where="DIR/a.csv", found=found) == snapshot("""\
+columns user, n are missing
+expected: 'user', 'n'
+to do: 'use' is the nearest name: rename it if it is 'user'\
+""")
+
+    def refused_by_a_benchmark():
+        raise opened(spec).table("rows").bad(1, "user", "a", "an id of letters and digits")
+
+    wording = raised(DataError, refused_by_a_benchmark, where=f"{where}'user'", found="'a'")
+    assert wording == snapshot("""\
+a value that cannot be used
+expected: an id of letters and digits\
+""")
+
+
+def test_a_cell_that_is_longer_than_csv_allows(tmp_path, monkeypatch, read, raised):
+    monkeypatch.setattr(delimited, "LONGEST_FIELD", 8)
+    usual = csv.field_size_limit(8)
+    (tmp_path / "a.csv").write_text("user\na\nlonger than eight\n")
+    try:
+        assert raised(DataError, read, where="DIR/a.csv, row 2 (line 3)") == snapshot("""\
+the row cannot be read (field larger than field limit (8))
+expected: CSV as RFC 4180 describes it\
+""")
+    finally:
+        csv.field_size_limit(usual)
+
+
+def test_places(tmp_path, opened, raised):
+    (tmp_path / "a.csv").write_text("user\na\n")
+    os.mkfifo(tmp_path / "pipe")
+    assert raised(DataError, opened, ONE, "none", where="DIR/none") == snapshot("""\
+there is no such file or folder
+expected: the file or folder that --data names\
+""")
+    assert raised(DataError, opened, ONE, "pipe", where="DIR/pipe") == snapshot("""\
+this is no ordinary file, and a run reads its data more than once
+expected: a file or folder on disk\
+""")
+    assert raised(DataError, opened, TWO, "a.csv", where="DIR/a.csv") == snapshot("""\
+one file was given, and task 'quiz' has 2 tables
+expected: a folder that holds, for each table, one of its files:
+      rows: a.*
+      items: b.*
+to do: give the folder with --data DIR\
+""")
+    assert raised(UsageError, partial(opened, limit=0), found="--limit 0") == snapshot("""\
+the limit keeps nothing
+expected: 1 or more\
+""")
+
+
+def test_tables(tmp_path, opened, read, raised):
+    for name in ("a.csv", "a.tsv", "b.csv"):
+        (tmp_path / name).write_text("user\na\n")
+    data, files = opened(TWO), "DIR/a.csv, DIR/a.tsv"
+    assert raised(DataError, data.table) == snapshot("""\
+task 'quiz' has several tables, and none was named
+expected: one of: rows, items\
+""")
+    assert raised(DataError, data.table, "row") == snapshot("""\
+task 'quiz' has no table 'row'
+expected: one of: rows, items
+to do: 'rows' is the nearest name\
+""")
+    assert raised(DataError, data.path, "rows", found=files) == snapshot("""\
+table 'rows' of task 'quiz' is in several files
+expected: one file\
+""")
+    assert raised(DataError, data.choose, [], where=f"{files}, DIR/b.csv") == snapshot("""\
+the data of task 'quiz' leaves no users to choose from
+expected: at least one of the users\
+""")
+    (tmp_path / "b.csv").unlink()
+    optional = DataSpec(tables={"rows": ROWS, "items": TableSpec(files=("b.*",), required=False)})
+    assert raised(DataError, opened(optional).table, "items") == snapshot("""\
+this data holds no table 'items', which task 'quiz' can do without
+expected: b.* in DIR\
+""")
+    outside = DataSpec(tables={"rows": TableSpec(files=("../a.*",))})
+    assert raised(DataError, read, outside, found="'../a.*'") == snapshot("""\
+table 'rows' of task 'quiz' looks for files outside its folder
+expected: a name or glob inside the folder\
+""")
+
+
+def test_samples(tmp_path, raised):
+    opened = partial(open_dataset, limit=None, seed=0, task="quiz", package=tmp_path)
+    sample = partial(opened, data="sample")
+    assert raised(DataError, sample, ONE, found="--data sample") == snapshot("""\
+task 'quiz' has no bundled sample
+expected: a file or folder with the data, or a data set on the hub
+to do: a folder that is called sample is given as --data ./sample\
+""")
+    spec = DataSpec(tables={"rows": ROWS}, sample="little")
+    assert raised(DataError, sample, spec, where="DIR/little") == snapshot("""\
+the bundled sample of task 'quiz' is not installed
+expected: the folder that the task's `data.sample` names inside its package
+to do: this is a fault of the plugin's package: its sample files were left out\
+""")
+    assert raised(DataError, partial(opened, data=None), spec) == snapshot("""\
+task 'quiz' needs data that is on no hub
+expected: --data FILE or --data DIR: the data, as the task's documentation says where to get it
+to do: for a first try, --data sample takes the bundled sample\
+""")
+
+
+def test_places_on_the_hub(raised):
+    opened = partial(open_dataset, data=None, package=None, limit=None, seed=0, task="quiz")
+    spec = DataSpec(tables={"rows": ROWS}, hub=HubSpec(repo="a/b"))
+    assert raised(DataError, opened, spec) == snapshot("""\
+task 'quiz' does not say where the hub's 'a/b' holds table 'rows'
+expected: `split` or `hub_files` in the task's table
+to do: give the data with --data, or mend the task file\
+""")
+    split = TaskData(
+        origin="hub", task="quiz", about={}, files={}, pinned={}, size=None, limit=None, seed=0,
+        tables={"rows": Table(name="rows", columns={}, sources=())},
+    )  # fmt: skip
+    found = "a split that the datasets library prepared"
+    assert raised(DataError, split.paths, "rows", found=found) == snapshot("""\
+table 'rows' of task 'quiz' is in no file
+expected: a table with `hub_files`, or data given with --data\
+""")
+
+
+FIRST, SECOND = "1" * 40, "2" * 40
+
+HUB = {
+    "no file": (
+        {"repo": "people/notes", "hub_files": ["*.csv"]},
+        None, "files extra/labels.csv, train.jsonl at revision main", snapshot("""\
+no file of the hub's 'people/notes' fits '*.csv' (table 'notes')
+to do: mend `hub_files` of task 'notes'\
+""")),
+    "no split": (
+        {"repo": "people/notes", "split": "trian"},
+        None, "splits train in configuration 'default'", snapshot("""\
+the hub's 'people/notes' has no split 'trian'
+expected: the split that task 'notes' names
+to do: 'train' is the nearest name\
+""")),
+    "private": (
+        {"repo": "people/absent", "hub_files": ["a.csv"]},
+        "HUB", "it is not there, or is private", snapshot("""\
+task 'notes': the hub does not give out the data set 'people/absent'
+to do: check the name; for a private data set log in (hf auth login) or set HF_TOKEN; or give the data with --data\
+""")),
+    "gated": (
+        {"repo": "people/secret", "hub_files": ["a.csv"]},
+        "HUB", "access must be asked for first", snapshot("""\
+task 'notes': the hub does not give out the data set 'people/secret'
+to do: ask for access on its page on the hub, then log in (hf auth login) or set HF_TOKEN; or give the data with --data\
+""")),
+    "no revision": (
+        {"repo": "people/notes", "revision": "v9", "hub_files": ["a.csv"]},
+        "HUB", "it has no revision 'v9'", snapshot("""\
+task 'notes': the hub does not give out the data set 'people/notes'
+to do: mend the task's revision; or give the data with --data\
+""")),
+}  # fmt: skip
+
+
+@pytest.fixture
+def refused(hub, load, raised):
+    """The words of the error with which a process of its own ends that loads from the hub."""
+
+    def of(repo, revision=None, *, where=None, found=None, environment=(), **table):
+        spec = {"hub": {"repo": repo, "revision": revision}, "tables": {"notes": table}}
+
+        def loaded():
+            said = load(spec, endpoint=hub.url, **dict(environment))
+            raise getattr(errors, said["kind"])(**said["parts"])
+
+        folders = {"HUB": hub.url, "FIRST": FIRST, "SECOND": SECOND}
+        return raised(DataError, loaded, where=where, found=found, **folders)
+
+    return of
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", HUB)
+def test_hub(case, hub, refused):
+    hub.gated.add("people/secret")
+    asked, where, found, wording = HUB[case]
+    assert refused(**asked, where=where, found=found) == wording
+
+
+@pytest.mark.slow
+def test_what_the_library_cannot_prepare(hub, refused):
+    hub.repos["people/broken"] = {FIRST: {"train.jsonl": b"]"}}
+    # What was found is told in the words of the library that reads JSON.
+    found = re.compile("ArrowInvalid: JSON parse error.*")
+    assert refused("people/broken", split="train", found=found) == snapshot("""\
+task 'notes': the hub's data set 'people/broken': the datasets library cannot prepare it
+to do: give a local copy with --data FILE or --data DIR\
+""")
+
+
+@pytest.mark.slow
+def test_a_hub_that_goes_away(hub, load, refused):
+    known = {
+        "hub": {"repo": "people/notes", "revision": "v1"},
+        "tables": {"notes": {"split": "train"}},
+    }
+    load(known, endpoint=hub.url)
+    hub.forbidden.add(SECOND)
+    forbidden = re.compile("HTTPStatusError: Client error '403 Forbidden'.*")
+    assert refused("people/notes", split="train", found=forbidden) == snapshot("""\
+task 'notes': the hub's data set 'people/notes': its files could not be had
+to do: give a local copy with --data FILE or --data DIR\
+""")
+    found = "the hub was not asked, because HF_HUB_OFFLINE is set; looked in DIR/hf/hub"
+    offline = {"HF_HUB_OFFLINE": "1"}
+    wording = refused("people/other", "v1", split="train", found=found, environment=offline)
+    assert wording == snapshot("""\
+task 'notes' needs the hub's data set 'people/other' at revision 'v1', which is neither reachable nor cached
+expected: a way to the hub, or a cache that an earlier run with a way filled
+to do: give a local copy with --data FILE or --data DIR, or run once with a network\
+""")

@@ -1,0 +1,78 @@
+"""Parquet files: batches, wanted columns only, and damage."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from harness.base.errors import DataError
+from harness.contracts.task import Column
+from harness.data import parquet
+from harness.data.fingerprint import stamp_of
+from harness.data.source import FileSource
+from harness.data.table import Table
+
+
+def written(folder: Path, columns: dict[str, Any]) -> Path:
+    path = folder / "t.parquet"
+    pq.write_table(pa.table(columns), path)
+    return path
+
+
+def test_rows_come_in_batches_with_the_wanted_columns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parquet, "BATCH_ROWS", 2)
+    path = written(tmp_path, {"a": [1, 2, 3], "b": ["x", None, "z"]})
+    assert parquet.read_names(path) == ("a", "b")
+    assert [row for _, row in parquet.read_parquet(path, wanted=["b"])] == [
+        {"b": "x"},
+        {"b": None},
+        {"b": "z"},
+    ]
+
+
+def test_a_table_reads_nested_values_and_names_rows_without_lines(tmp_path: Path) -> None:
+    path = written(tmp_path, {"user": [7, 8], "items": [["a"], None], "score": [1.5, float("nan")]})
+    columns = {"user": Column(), "items": Column(type="list", required=False)}
+    source = FileSource(path=path, stamp=stamp_of(path))
+    assert list(Table(name="t", columns=columns, sources=[source]).rows()) == [
+        (1, {"user": "7", "items": ["a"]}),
+        (2, {"user": "8", "items": None}),
+    ]
+    strict = Table(name="t", columns={"score": Column(type="number")}, sources=[source])
+    with pytest.raises(DataError) as caught:
+        list(strict.rows())
+    assert caught.value.where == f"{path}, row 2, column 'score'"
+    assert caught.value.found == "nan (number)"
+    assert caught.value.hint == "write a missing number as null"
+
+
+def test_repeated_names_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"]), path)
+    with pytest.raises(DataError, match="two columns are called 'a'"):
+        parquet.read_names(path)
+
+
+@pytest.mark.parametrize("cut", [0, 8, -1])
+def test_damaged_files_are_told(tmp_path: Path, cut: int) -> None:
+    path = written(tmp_path, {"a": [1, 2, 3]})
+    path.write_bytes(path.read_bytes()[:cut])
+    with pytest.raises(DataError) as caught:
+        list(parquet.read_parquet(path, wanted=None))
+    expected = "the file is empty" if cut == 0 else "the file cannot be read as Parquet"
+    assert (caught.value.problem, caught.value.where) == (expected, str(path))
+
+
+def test_damage_in_the_middle_is_told_too(tmp_path: Path) -> None:
+    path = written(tmp_path, {"a": [f"{n:09d}" for n in range(5000)]})
+    data = bytearray(path.read_bytes())
+    data[100:4000] = b"\xff" * 3900
+    path.write_bytes(data)
+    with pytest.raises(DataError, match="cannot be read as Parquet"):
+        list(parquet.read_parquet(path, wanted=None))

@@ -1,0 +1,160 @@
+"""Tables over real files: aliases, types, absent values, several files, and places in errors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.base.errors import DataError
+from harness.contracts.task import Column
+from harness.data.fingerprint import stamp_of
+from harness.data.source import FileSource
+from harness.data.table import Table
+
+COLUMNS = {
+    "user": Column(aliases=("user_id", "uid")),
+    "stars": Column(type="integer"),
+    "note": Column(required=False),
+}
+
+
+def table(folder: Path, files: dict[str, Any], columns: Any = COLUMNS) -> Table:
+    for name, data in files.items():
+        (folder / name).write_bytes(data if isinstance(data, bytes) else data.encode())
+    paths = [folder / name for name in files]
+    sources = [FileSource(path=path, stamp=stamp_of(path)) for path in paths]
+    return Table(name="notes", columns=columns, sources=sources)
+
+
+def refused(one: Table) -> DataError:
+    with pytest.raises(DataError) as caught:
+        list(one.rows())
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"t.csv": "uid,stars,note,more\nu1,5,,x\nu2,3,good,x\n"},
+        {"t.tsv": "uid\tstars\tnote\nu1\t5\t\nu2\t3\tgood\n"},
+        {"t.jsonl": '{"uid": "u1", "stars": 5}\n{"uid": "u2", "stars": 3, "note": "good"}\n'},
+        {"t.json": '[{"user_id": "u1", "stars": 5, "note": null},'
+                   ' {"uid": "u2", "stars": 3, "note": "good"}]'},
+    ],
+)  # fmt: skip
+def test_every_format_gives_the_same_rows_twice(tmp_path: Path, files: dict[str, str]) -> None:
+    notes = table(tmp_path, files)
+    expected = [
+        (1, {"user": "u1", "stars": 5, "note": None}),
+        (2, {"user": "u2", "stars": 3, "note": "good"}),
+    ]
+    assert list(notes.rows()) == expected
+    assert list(notes.rows()) == expected
+
+
+def test_rows_run_on_over_files_and_errors_count_in_their_own(tmp_path: Path) -> None:
+    notes = table(tmp_path, {"a.csv": "user,stars\nu1,1\n", "b.csv": "stars,user\n2,u2\n3,u3\n"})
+    assert [(n, row["user"], row["stars"]) for n, row in notes.rows()] == [
+        (1, "u1", 1),
+        (2, "u2", 2),
+        (3, "u3", 3),
+    ]
+    error = notes.bad(3, "stars", 3, "1 or 2")
+    assert str(error) == (
+        f"{tmp_path / 'b.csv'}, row 2 (line 3), column 'stars': a value that cannot be used\n"
+        "  found:    3 (integer)\n"
+        "  expected: 1 or 2"
+    )
+
+
+def test_rows_come_as_a_stream(tmp_path: Path) -> None:
+    rows = table(tmp_path, {"t.csv": "user,stars\nu1,1\nu2,x\n"}).rows()
+    assert next(rows) == (1, {"user": "u1", "stars": 1, "note": None})
+    with pytest.raises(DataError):
+        next(rows)
+
+
+def test_the_own_name_goes_before_aliases_in_the_order_of_the_task(tmp_path: Path) -> None:
+    columns = {"user": COLUMNS["user"]}
+    own = table(tmp_path, {"a.csv": "uid,user_id,user\n1,2,3\n"}, columns)
+    aliased = table(tmp_path, {"b.csv": "uid,user_id\n1,2\n"}, columns)
+    assert list(own.rows()) == [(1, {"user": "3"})]
+    assert list(aliased.rows()) == [(1, {"user": "2"})]
+
+
+def test_without_declared_columns_rows_stay_as_they_are(tmp_path: Path) -> None:
+    assert list(table(tmp_path, {"t.jsonl": '{"x": [1]}\n{"y": null}\n'}, {}).rows()) == [
+        (1, {"x": [1]}),
+        (2, {"y": None}),
+    ]
+
+
+def test_a_missing_column_lists_what_is_there_and_the_nearest(tmp_path: Path) -> None:
+    error = refused(table(tmp_path, {"t.csv": "User,star\nu1,1\n"}))
+    assert error.problem == "columns user, stars are missing"
+    assert error.where == str(tmp_path / "t.csv")
+    assert error.found == "columns User, star"
+    assert error.expected == "'user' or 'user_id' or 'uid', 'stars'"
+    assert error.hint == (
+        "'User' is the nearest name: rename it if it is 'user'; "
+        "'star' is the nearest name: rename it if it is 'stars'"
+    )
+
+
+def test_a_header_with_another_separator_is_recognised(tmp_path: Path) -> None:
+    error = refused(table(tmp_path, {"t.csv": "user;stars\nu1;1\n"}))
+    assert "separated by ';'" in str(error)
+
+
+def test_a_column_missing_in_one_object_names_the_row(tmp_path: Path) -> None:
+    error = refused(
+        table(tmp_path, {"t.jsonl": '{"user": "u", "stars": 1}\n\n{"user": "v", "star": 1}\n'})
+    )
+    assert error.where == f"{tmp_path / 't.jsonl'}, row 2 (line 3)"
+    assert error.hint == "'star' is the nearest name: rename it if it is 'stars'"
+
+
+@pytest.mark.parametrize(
+    ("files", "where", "problem", "found"),
+    [
+        ({"t.csv": "user,stars\nu1,1\nu2,five\n"}, "row 2 (line 3), column 'stars'",
+         "not an integer", "'five'"),
+        ({"t.csv": "uid,stars\n,1\n"}, "row 1 (line 2), column 'uid'",
+         "the value is missing", "''"),
+        ({"t.jsonl": '{"user": null, "stars": 1}\n'}, "row 1 (line 1), column 'user'",
+         "the value is missing", "nothing"),
+        ({"t.jsonl": '{"user": "u", "stars": "1"}\n'}, "row 1 (line 1), column 'stars'",
+         "not an integer", "'1'"),
+    ],
+)  # fmt: skip
+def test_bad_values_name_file_row_line_and_column(
+    tmp_path: Path, files: dict[str, str], where: str, problem: str, found: str
+) -> None:
+    error = refused(table(tmp_path, files))
+    assert (error.where, error.problem, error.found) == (
+        f"{tmp_path / next(iter(files))}, {where}",
+        problem,
+        found,
+    )
+
+
+def test_a_table_without_rows_is_an_error(tmp_path: Path) -> None:
+    assert refused(table(tmp_path, {"t.csv": "user,stars\n"})).problem == (
+        "table 'notes' has no rows"
+    )
+
+
+def test_a_file_that_changed_since_it_was_opened_is_refused(tmp_path: Path) -> None:
+    notes = table(tmp_path, {"t.csv": "user,stars\nu1,1\n"})
+    list(notes.rows())
+    (tmp_path / "t.csv").write_text("user,stars\nu1,1\nu2,2\n")
+    assert refused(notes).problem == "the file changed while the run was using it"
+
+
+@pytest.mark.parametrize("name", ["t.xlsx", "t", "t.parquet.gz", "t.gz"])
+def test_an_unknown_format_lists_the_known_ones(tmp_path: Path, name: str) -> None:
+    error = refused(table(tmp_path, {name: "x"}))
+    assert error.problem == "the file is of a format that is not read as a table"
+    assert ".jsonl" in str(error.expected)

@@ -1,0 +1,315 @@
+"""Replies are read by the highest rung that gives a value of the schema, and by no rung else."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.base.errors import PluginError
+from harness.contracts.outcomes import Parsed, Unreadable
+from harness.parsing import JsonReader, TextReader, last_object
+
+SCORE = {
+    "type": "object",
+    "properties": {"score": {"type": "integer", "minimum": 1, "maximum": 5}},
+    "required": ["score"],
+}
+NUMBERS = {"type": "array", "items": {"type": "integer"}}
+
+read_score: JsonReader[Any] = JsonReader(schema=SCORE)
+read_numbers: JsonReader[Any] = JsonReader(schema=NUMBERS)
+read_any: JsonReader[Any] = JsonReader()
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "rung"),
+    [
+        ('{"score": 3}', {"score": 3}, "strict"),
+        ('\ufeff {"score": 3}\n', {"score": 3}, "strict"),
+        ('{"score": 3, "score": 3}', {"score": 3}, "strict"),
+        ('```json\n{"score": 3}\n```', {"score": 3}, "fenced"),
+        ('Sure!\n```\n{"score": 3}\n```\nBye', {"score": 3}, "fenced"),
+        ('Answer: ```json\n{"score": 3}\n```', {"score": 3}, "fenced"),
+        ('```json {"score": 3}```', {"score": 3}, "fenced"),
+        ('```json\n{"score": 3}', {"score": 3}, "fenced"),
+        ('```\n```json\n{"score": 3}\n```\n```', {"score": 3}, "fenced"),
+        ('```json\n{"score": 1}\n```\nNo:\n```json\n{"score": 2}\n```', {"score": 2}, "fenced"),
+        ('```json\n{"score": 1}\n```\n```py\nprint()\n```', {"score": 1}, "fenced"),
+        ('```json\n{"score": 1}\n```\n```json\n{"score": 9}\n```', {"score": 1}, "fenced"),
+        ('I say {"score": 3}, as in [1].', {"score": 3}, "brackets"),
+        ('First {"score": 2}, no, {"score": 4}.', {"score": 4}, "brackets"),
+        ('[Answer: {"score": 3}]', {"score": 3}, "brackets"),
+        ('{name} gets {"score": 3}', {"score": 3}, "brackets"),
+        ('{{"score": 3}}', {"score": 3}, "brackets"),
+        ('A "{" and {"score": 3, "why": "a } \\" b"}', {"score": 3, "why": 'a } " b'}, "brackets"),
+        ('{"score": 3,}', {"score": 3}, "repaired"),
+        ("{'score': 3}", {"score": 3}, "repaired"),
+        ("{score: 3}", {"score": 3}, "repaired"),
+        ('{"score": 3', {"score": 3}, "repaired"),
+        ("{\u201cscore\u201d: 3}", {"score": 3}, "repaired"),
+        ('Here:\n```json\n{"score": 3,}\n```\nAs you see.', {"score": 3}, "repaired"),
+        ('{"score": 3, "why": "a\nb\tc"}', {"score": 3, "why": "a\nb\tc"}, "repaired"),
+    ],
+)  # fmt: skip
+def test_objects(text: str, value: Any, rung: str) -> None:
+    assert read_score(text) == Parsed(value, rung)
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "rung"),
+    [
+        ("[1, 3]", [1, 3], "strict"),
+        ("[]", [], "strict"),
+        ("It is [1, 3], because [1] and [3] fit.", [1, 3], "brackets"),
+        ("Not [1] but [2].", [2], "brackets"),
+        ("[not sure] [4, 5]", [4, 5], "brackets"),
+        ("[1, 3,]", [1, 3], "repaired"),
+        ("[1, 3", [1, 3], "repaired"),
+    ],
+)
+def test_arrays(text: str, value: Any, rung: str) -> None:
+    assert read_numbers(text) == Parsed(value, rung)
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        ("", "empty"),
+        (" \n\u00a0", "empty"),
+        ("I cannot say.", "no_json"),
+        ("score: 3", "no_json"),
+        ("```\nno json here\n```", "no_json"),
+        ("I would {rather} not [say].", "no_json"),
+        ('{"score": 9}', "schema"),
+        ('{"score": "3"}', "schema"),
+        ('[{"score": 3}, {"score": 4}]', "schema"),
+        ('"{\\"score\\": 3}"', "schema"),
+        ('{"score": 3, "score": 4}', "no_json"),
+        ('{"a": {"score": 3}, "a": {"score": 4}}', "no_json"),
+        ('{"score": NaN}', "no_json"),
+        ('{"other": {"score": 3},}', "schema"),
+    ],
+)
+def test_what_is_no_answer(text: str, cause: str) -> None:
+    outcome = read_score(text)
+    assert isinstance(outcome, Unreadable)
+    assert outcome.cause == cause
+    assert len(outcome.detail) <= 200
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Prose, nothing else.",
+        "A citation [sic] and a {placeholder}.",
+        "No [apples, pears] here: {none}",
+        '"quoted prose',
+        "[\u201cunclosed",
+        "{'",
+        "[,]",
+        "['tis the season",
+        '{"said he',
+    ],
+)
+def test_prose_is_never_mended_into_a_value(text: str) -> None:
+    for kind in ("object", "array", "any"):
+        outcome = JsonReader(kind=kind)(text)  # type: ignore[arg-type,var-annotated]
+        assert isinstance(outcome, Unreadable), outcome
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "NaN",
+        "[1, Infinity]",
+        "[-Infinity]",
+        "[1e999]",
+        "[99999999999999999999]",
+        "[" + "9" * 5000 + "]",
+        "[" * 65 + "]" * 65,
+        '{"a": NaN}',
+        '{"a": 1, "a": 2}',
+        '{"a": NaN,}',
+    ],
+)
+def test_values_that_no_file_could_hold_are_no_json(text: str) -> None:
+    assert isinstance(read_any(text), Unreadable)
+
+
+def test_half_a_surrogate_pair_becomes_a_replacement_character() -> None:
+    assert read_any('["\\ud83d\\ude00", "\\ud83d", "\\\\ud83d"]') == Parsed(
+        ["\U0001f600", "\ufffd", "\\ud83d"], "strict"
+    )
+    assert read_any('["\ud83d"]') == Parsed(["\ufffd"], "strict")
+
+
+def test_convert_makes_the_value_and_may_refuse_it() -> None:
+    def even(numbers: list[int]) -> tuple[int, ...]:
+        if any(number % 2 for number in numbers):
+            raise ValueError("odd")
+        return tuple(numbers)
+
+    read = JsonReader(schema=NUMBERS, convert=even)
+    assert read("[2, 4]") == Parsed((2, 4), "strict")
+    assert read("[1, 2, 3] or [2]") == Parsed((2,), "brackets")
+    assert read("[1]") == Unreadable("schema", "the benchmark refused it: odd")
+
+
+class Cited(msgspec.Struct, frozen=True):
+    name: Annotated[str, msgspec.Meta(min_length=1)]
+    items: tuple[int, ...]
+
+
+def test_a_type_is_all_that_a_reader_needs() -> None:
+    read = JsonReader(type=list[Cited], fallback=lambda text: [{"name": text, "items": []}])
+    found = Parsed([Cited("a", (1, 2))], "brackets")
+    assert read('So: [{"name": "a", "items": [1, 2.0]}]') == found
+    assert read("none") == Parsed([Cited("none", ())], "regex")
+
+
+@pytest.mark.parametrize(
+    ("text", "detail"),
+    [
+        ('[{"name": "a", "items": [1.0, "2"]}]', "at $[0].items[1]: Expected `int`, got `str`"),
+        ('[{"name": "a", "items": [true]}]', "at $[0].items[0]: Expected `int`, got `bool`"),
+        ('[{"name": "a", "items": [1.5]}]', "at $[0].items[0]: Expected `int`, got `float`"),
+        ('[{"name": "", "items": []}]', "at $[0].name: Expected `str` of length >= 1"),
+        ('[{"name": "a"}]', "at $[0]: Object missing required field `items`"),
+        ("[1]", "at $[0]: Expected `object`, got `int`"),
+        ("{}", "dict where the array of the answer should be"),
+    ],
+)
+def test_what_is_not_of_the_type_says_where(text: str, detail: str) -> None:
+    assert JsonReader(type=list[Cited])(text) == Unreadable("schema", detail)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ('{"a": 1}', Parsed({"a": 1}, "strict")),
+        ('x\n```json\n{"a": 1}\n```', Parsed({"a": 1}, "fenced")),
+        ('```json\n{"a": 1}\n```\nor {"a": 2}', Parsed({"a": 2}, "brackets")),
+        ('[{"a": 1}, {"a": 2}]', Parsed({"a": 2}, "brackets")),
+        ('{"a": 1} {"a": 2,}', Parsed({"a": 2}, "repaired")),
+        ('{"a": 1} [3]', Parsed({"a": 1}, "brackets")),
+        ('{"a": 1} {"a": NaN}', Unreadable("no_json", "NaN is no JSON number")),
+        ("[3]", Unreadable("no_json", "nothing in the text begins like a JSON object")),
+        (" ", Unreadable("empty")),
+    ],
+)
+def test_the_last_object(text: str, found: Parsed[Any] | Unreadable) -> None:
+    assert last_object(text) == found
+
+
+def test_fallback_is_the_last_rung_and_meets_the_schema_too() -> None:
+    read = JsonReader(
+        schema=SCORE,
+        fallback=lambda text: {"score": int(text[-1])} if text[-1].isdigit() else None,
+        convert=lambda value: value["score"],
+    )
+    assert read('{"score": 2}') == Parsed(2, "strict")
+    assert read("I give a 4") == Parsed(4, "regex")
+    assert read('{"score": 77} so 5') == Parsed(5, "regex")
+    for text, cause in (("I give a 9", "schema"), ("I give nothing", "no_json")):
+        outcome = read(text)
+        assert isinstance(outcome, Unreadable)
+        assert outcome.cause == cause
+
+
+def test_a_fault_of_the_benchmark_is_not_taken_for_a_fault_of_the_model() -> None:
+    read: JsonReader[Any] = JsonReader(convert=lambda value: value["absent"])
+    with pytest.raises(KeyError):
+        read("{}")
+
+
+def test_a_schema_that_is_none_is_an_error_of_the_plugin() -> None:
+    read: JsonReader[Any] = JsonReader(schema={"type": "nonsense"})
+    with pytest.raises(PluginError):
+        read("[1]")
+
+
+json_values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=12,
+)
+containers = st.lists(json_values, max_size=4) | st.dictionaries(st.text(), json_values, max_size=4)
+prose = st.text(st.characters(exclude_characters="[]{}`", exclude_categories=["Cs"]))
+indents = st.sampled_from([None, 0, 2])
+
+
+@given(json_values, indents, st.booleans())
+def test_any_json_alone_is_strict(value: Any, indent: int | None, ascii_only: bool) -> None:
+    text = json.dumps(value, indent=indent, ensure_ascii=ascii_only)
+    assert read_any(text) == Parsed(value, "strict")
+
+
+@given(json_values, indents, prose, prose, st.sampled_from(["", "json", "JSON"]))
+def test_any_json_in_a_fence_is_fenced(
+    value: Any, indent: int | None, before: str, after: str, language: str
+) -> None:
+    text = f"Here:{before}\n```{language}\n{json.dumps(value, indent=indent)}\n```\n{after}"
+    assert read_any(text) == Parsed(value, "fenced")
+
+
+@given(containers, indents, prose, prose)
+def test_any_container_in_prose_is_found_between_brackets(
+    value: Any, indent: int | None, before: str, after: str
+) -> None:
+    text = f"Here:{before}{json.dumps(value, indent=indent)}{after}."
+    assert read_any(text) == Parsed(value, "brackets")
+
+
+@given(st.text() | st.text('[]{}",:\\`\n 1ajson', max_size=60))
+@settings(max_examples=500)
+def test_no_text_raises_and_every_value_can_be_kept(text: str) -> None:
+    for reader in (read_any, read_score, read_numbers, JsonReader(kind="object")):
+        outcome = reader(text)
+        if isinstance(outcome, Parsed):
+            json.dumps(outcome.value, allow_nan=False, ensure_ascii=False).encode()
+        else:
+            outcome.detail.encode()
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "[", '{"a":', "\\", '{"\\', '{"a\\"', "```json\n", "``` ", "```json\n{\n", '{"', "[1]",
+        "{}", "{ ", '{"a": word word, ', "}]", "{'", '["', '[{"a":"x,y":',
+        "[" * 500 + "]" * 500, "\x00",
+        "\ud800", "[1,,2] ", '{"a" "b"} x', '{"a":1,"a":2} ', "<think>", " ", "\n",
+    ],
+)  # fmt: skip
+def test_a_hostile_megabyte_is_survived(piece: str) -> None:
+    text = (piece * (1_000_000 // len(piece) + 1))[:1_000_000]
+    assert isinstance(read_score(text), Unreadable)
+    assert isinstance(read_score(text[:50_000]), Unreadable)
+
+
+def test_plain_text() -> None:
+    read: TextReader[str] = TextReader()
+    assert read(" a\nb \n") == Parsed("a\nb", "text")
+    assert read(" \n") == Unreadable("empty")
+    assert read.schema is None
+
+
+def test_text_by_pattern_takes_the_last_match() -> None:
+    read = TextReader(pattern=r"Score: (\d)", convert=int)
+    assert read("Score: 1, or rather Score: 3.") == Parsed(3, "regex")
+    whole: TextReader[str] = TextReader(pattern=r"\d+")
+    assert whole("7 of 12") == Parsed("12", "regex")
+    outcome = read("none")
+    assert isinstance(outcome, Unreadable)
+    assert outcome.cause == "schema"
+    refused = TextReader(convert=int)("three")
+    assert isinstance(refused, Unreadable)
+    assert refused.cause == "schema"

@@ -1,0 +1,152 @@
+"""Real stages, journals, store and engines around models that are scripted in the test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.calls.client import Client
+from harness.calls.engines import EngineRoom
+from harness.calls.policy import Budget
+from harness.calls.store import Store
+from harness.contracts.benchmark import Benchmark, NoOptions
+from harness.contracts.identity import Identity
+from harness.contracts.model import Model, Reply, Request
+from harness.contracts.records import JournalLine
+from harness.contracts.task import DataSpec, Task
+from harness.pipeline.executor import LocalExecutor, LocalSettings
+from harness.pipeline.memos import Memory
+from harness.pipeline.plan import Plan
+from harness.pipeline.roles import Binding
+from harness.pipeline.stage_context import ContextInputs, stage_context
+from harness.pipeline.stage_items import stage_runs
+from harness.prompts import Templates
+from harness.runs.journal_index import JournalRecords
+
+UNBOUNDED = Budget()
+ANY_NUMBER = dict.fromkeys(("calls", "parsing", "judging", "errors"), 1.0)
+
+
+@dataclass(eq=False)
+class Scripted(Model):
+    """A model that answers by a function, and notes when it is opened, asked and closed."""
+
+    name: str
+    answer: Callable[[Request], str] = lambda request: "ok"
+    occupies: str | None = None
+    concurrency: int = 4
+    finish: str = "stop"
+    events: list[str] = field(default_factory=list)
+    asked: list[Request] = field(default_factory=list)
+
+    @property
+    def identity(self) -> Identity:
+        return Identity(kind="scripted", name=self.name)
+
+    async def open(self) -> None:
+        self.events.append(f"open {self.name}")
+
+    async def close(self) -> None:
+        self.events.append(f"close {self.name}")
+
+    async def ask(self, request: Request) -> Reply:
+        self.asked.append(request)
+        return Reply(text=self.answer(request), finish=self.finish)
+
+
+@dataclass
+class House:
+    """Runs the stages of a benchmark in a folder; again, and the same command goes on."""
+
+    folder: Path
+    prompts: dict[str, str] = field(default_factory=dict)
+    options: Any = field(default_factory=NoOptions)
+    seed: int = 0
+    progress: dict[str, Any] = field(default_factory=dict)
+    halted: list[Any] = field(default_factory=list)
+    told: list[str] = field(default_factory=list)
+    ended: list[str] = field(default_factory=list)
+    executor: LocalExecutor | None = None
+
+    def contexts(self, stages, models, judges=None):
+        for name, text in self.prompts.items():
+            file = self.folder / "prompts" / "toy" / f"{name}.j2"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+        task = Task(name="t", version=1, benchmark="toy", data=DataSpec(tables={}), metrics=())
+        benchmark = Benchmark(
+            name="toy", version=1, stages=tuple(stages), load=lambda d, o: None,
+            score=lambda r, o: iter(()), metrics={}, options=type(self.options),
+        )  # fmt: skip
+        bindings = {
+            role: model
+            if isinstance(model, Binding)
+            else Binding(role=role, label=role, model=model, judge=(judges or {}).get(role))
+            for role, model in models.items()
+        }
+        inputs = ContextInputs(
+            task=task, benchmark=benchmark, options=self.options, bindings=bindings,
+            templates=Templates([self.folder / "prompts"]), seed=self.seed, sampling={},
+            structured=False, run_id="run", fresh=False,
+        )  # fmt: skip
+        contexts = [stage_context(inputs, stage) for stage in stages]
+        return benchmark, task, contexts
+
+    def journal(self, number: int, stage: str) -> Path:
+        return self.folder / f"{number}-{stage}.jsonl"
+
+    async def run(
+        self, stages, models, *, judges=None, data=None, store=True, budget=UNBOUNDED,
+        limits=ANY_NUMBER, one_at_a_time=False,
+        retry_failures=False,
+    ):  # fmt: skip
+        benchmark, task, contexts = self.contexts(stages, models, judges)
+
+        @dataclass
+        class Prepared:
+            benchmark: Any
+            task: Any
+            data: Any
+
+        runs = stage_runs(Prepared(benchmark, task, data), contexts, self.journal)
+        room = EngineRoom(one_at_a_time=one_at_a_time, tell=self.told.append)
+        kept = Store.open(self.folder / "calls.sqlite", say=self.told.append) if store else None
+        client = Client(store=kept, run_id="run", engines=room, budget=budget)
+        self.ended = []
+        self.executor = executor = LocalExecutor(
+            plan=Plan(runs=runs, resource=room.resource),
+            client=client,
+            memo=Memory(kept),
+            settings=LocalSettings(limits=limits, retry_failures=retry_failures),
+            on_stage_start=lambda run: None,
+            on_stage_end=lambda run: self.ended.append(run.context.stage.name),
+        )
+        try:
+            await executor.run()
+        finally:
+            await room.close()
+            if kept is not None:
+                kept.close()
+            self.halted = executor.halted
+            self.progress = {run.context.stage.name: run.progress for run in runs}
+        return {context.stage.name: self.lines(context) for context in contexts}
+
+    def lines(self, context):
+        """The whole lines of a stage's journal, with the calls that stages do not see."""
+        stage = context.stage
+        line = JournalLine[stage.item, stage.value]
+        return JournalRecords(self.journal(context.number, stage.name), context.key, line)
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> House:
+    return House(tmp_path)
+
+
+@pytest.fixture
+def scripted() -> type[Scripted]:
+    return Scripted

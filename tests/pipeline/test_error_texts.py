@@ -1,0 +1,195 @@
+"""What is said of stages that ask wrongly, and of files of answers, word for word."""
+
+import json
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from inline_snapshot import snapshot
+
+from harness.base.errors import DataError, HarnessError, PluginError, PromptError, UsageError
+from harness.cli.main import main
+from harness.contracts.judge import Select
+from harness.contracts.stage import Item, Stage
+from harness.parsing import TextReader
+from harness.pipeline.roles import Binding
+
+QUESTION = Select(prompt="say", subject="it", options=("x", "y"), labels=("a", "b"))
+
+
+@dataclass(eq=False)
+class Judging:
+    """A judge that gives or asks what it should not."""
+
+    does: Callable[[Any], Any]
+    models: tuple = ()
+    name: str = "odd"
+    version: int = 1
+
+    async def judge(self, question, ask):
+        return await self.does(ask)
+
+
+def one_item(upstreams, data, options):
+    yield Item(id="a", user="u")
+
+
+def stage(work, name="say", **more):
+    given = {"roles": ("candidate",), "prompts": ("say",), **more}
+    return Stage(name, item=Item, value=str, items=one_item, work=work, **given)
+
+
+@pytest.fixture
+def house(house):
+    house.prompts = {"say.candidate": "say it"}
+    return house
+
+
+def ask(role="candidate", **how):
+    async def work(item, desk):
+        await desk.ask(role, "say", {}, read=TextReader(), **how)
+
+    return work
+
+
+def judge(role):
+    async def work(item, desk):
+        await desk.judge(QUESTION, role=role)
+
+    return work
+
+
+async def option(item, desk):
+    return desk.options.window
+
+
+async def never(*given):
+    raise AssertionError("nobody comes here")
+
+
+JUDGING = stage(judge("judge"), roles=(), prompts=(), judges=("judge",))
+
+WRONG = {
+    "another role": (ask("judge"), None, "judge", snapshot("""\
+stage 'say' asks a role it does not declare
+expected: candidate
+to do: add it to the stage's `roles`, or to its `judges` if it judges there\
+""")),
+    "no judge": (judge("candidate"), None, "candidate", snapshot("""\
+stage 'say' has 'candidate' judge without declaring it as a judge
+expected: the role in the stage's `judges`\
+""")),
+    "an option": (option, None, "window", snapshot("""\
+stage 'say' reads an option it does not declare
+expected: no option
+to do: add it to the stage's `options`: only declared ones enter its key\
+""")),
+    "too often": (ask(repeat=1_000_000), None, "1,000,001 times", snapshot("""\
+stage 'say' asks one question too often
+expected: at most 1,000,000: the numbers after them are those of repeats\
+""")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_stages_that_ask_wrongly(what, house, scripted, raised):
+    work, where, found, wording = WRONG[what]
+    models = {"candidate": scripted("m")}
+    assert (
+        raised(PluginError, house.run, [stage(work)], models, where=where, found=found) == wording
+    )
+
+
+def test_a_prompt_that_is_not_declared(house, scripted, raised):
+    _, _, [context] = house.contexts([stage(option)], {"candidate": scripted("m")})
+    assert raised(PromptError, context.template, "sing", "candidate") == snapshot("""\
+stage 'say' has no prompt 'sing' for the role 'candidate'
+expected: prompts/toy/sing.candidate.j2, with 'sing' in the stage's `prompts`\
+""")
+
+
+def test_a_judge_that_asks_another_model_and_one_that_gives_no_verdict(house, scripted, raised):
+    own, other = scripted("own"), scripted("other")
+
+    async def elsewhere(ask):
+        await ask(other, "say", {}, read=TextReader(), tries=1)
+
+    async def word(ask):
+        return "yes"
+
+    def run(does):
+        judges = {"judge": Judging(does, models=(own,))}
+        return house.run([JUDGING], {"judge": own}, judges=judges)
+
+    found = "scripted:other"
+    assert raised(PluginError, run, elsewhere, found=found) == snapshot("""\
+the judge of the role 'judge' asks a model that is not its own
+expected: one of its `models`\
+""")
+    assert raised(PluginError, run, word, found="str") == snapshot("""\
+the judge 'odd' gave no verdict
+expected: Selected, Classified or NoVerdict\
+""")
+
+
+def test_a_judge_by_rule_that_is_asked_a_question(house, raised):
+    by_rule = Binding(role="judge", label="lexical", model=None, judge=Judging(never))
+    judging = stage(ask("judge"), roles=(), prompts=(), judges=("judge",))
+    models, found = {"judge": by_rule}, "lexical, which only judges"
+    assert raised(PluginError, house.run, [judging], models, found=found) == snapshot("""\
+stage 'say' asks the role 'judge' a question of its own
+expected: desk.judge(…)\
+""")
+
+
+def test_stages_that_wait_for_each_other_end_the_run(house, monkeypatch, raised):
+    # What holds the order when a benchmark is read would say it before.
+    monkeypatch.setattr("harness.pipeline.stage_items.check_order", lambda benchmark: None)
+    circle = [
+        stage(never, "one", roles=(), prompts=(), after=("two",)),
+        stage(never, "two", roles=(), prompts=(), after=("one",)),
+    ]
+    assert raised(HarnessError, house.run, circle, {}, found="t/one, t/two") == snapshot("""\
+no stage can go on, though some are not done
+expected: stages whose `after` lead back to a first one\
+""")
+
+
+def test_files_that_hold_no_answers(tmp_path, monkeypatch, exits):
+    monkeypatch.chdir(tmp_path)
+    arguments = "--model openai:model=m,base_url=http://127.0.0.1:9/v1 --judge lexical"
+    given = f"{arguments} --tasks interests --data sample --limit 2 --no_store"
+    assert (
+        main(["batch", "write", *given.split(), "--out", "asked.jsonl", "--output_path", "kept"])
+        == 0
+    )
+    (run,) = (path for path in (tmp_path / "kept").iterdir() if path.is_dir())
+
+    def replies(code, kind, file, **expected):
+        return exits(code, kind, f"batch read RUN {file}", RUN=run, **expected)
+
+    found = "No such file or directory"
+    assert replies(2, UsageError, "none.jsonl", where="none.jsonl", found=found) == snapshot("""\
+a file of answers cannot be read
+expected: a file of JSON lines, as a batch service writes it\
+""")
+    indent, request = "\n            ", "a request, not an answer"
+    found = f"asked.jsonl:1: {request}{indent}asked.jsonl:2: {request}"
+    assert replies(1, DataError, "asked.jsonl", found=found) == snapshot("""\
+2 lines hold no answer of a batch; nothing was taken in
+expected: lines as {"custom_id": …, "response": {"status_code": …, "body": …}, "error": …}\
+""")
+    stranger = {"custom_id": "x", "response": {"status_code": 200, "body": {}}, "error": None}
+    (tmp_path / "other.jsonl").write_text(json.dumps(stranger))
+    assert replies(1, DataError, "other.jsonl", found="other.jsonl:1: 'x'") == snapshot("""\
+1 line answers nothing that this run asked; nothing was taken in
+expected: a custom_id that `harness batch write` wrote for this run
+to do: give each run the answers to its own requests\
+""")
+    os.mkfifo(tmp_path / "pipe")
+    assert replies(2, UsageError, "pipe", where="pipe", found="a pipe or a device") == snapshot("""\
+answers are read twice
+expected: a file\
+""")

@@ -1,0 +1,323 @@
+"""Stages carried out for real: records, failures, resume, rounds, memos."""
+
+import json
+
+import msgspec
+import pytest
+
+from harness.base.errors import BudgetSpent, PluginError
+from harness.calls.policy import Budget
+from harness.contracts.model import CallError
+from harness.contracts.outcomes import Broken, CallFailed, Parsed
+from harness.contracts.records import Done, Record
+from harness.contracts.stage import Item, Stage
+from harness.parsing import JsonReader, TextReader
+
+SAY = {"say.candidate": "say {{ word }}"}
+
+
+class Word(Item, frozen=True, kw_only=True):
+    word: str
+
+
+def words(*spelt):
+    return lambda upstreams, data, options: (Word(id=w, user=w[0], word=w) for w in spelt)
+
+
+async def say(item, desk):
+    answer = await desk.ask("candidate", "say", {"word": item.word}, read=TextReader())
+    return answer.value if isinstance(answer, Parsed) else answer
+
+
+def stage(items, work=say, name="say", roles=("candidate",), value=str, **more):
+    return Stage(name, item=Word, value=value, items=items, work=work, roles=roles, **more)
+
+
+def outcomes(records):
+    return {record.id: record.outcome for record in records}
+
+
+async def test_every_item_has_one_record_and_the_next_stage_sees_its_values(house, scripted):
+    house.prompts = SAY
+    model = scripted("m", lambda request: request.messages[-1].content.upper())
+
+    def longer(upstreams, data, options):
+        for item, value in upstreams["say"].values():
+            yield Word(id=item.id, user=item.user, word=f"{value}!")
+
+    async def shout(item, desk):
+        return item.word * 2
+
+    stages = [
+        stage(words("a", "b", "c")),
+        stage(longer, work=shout, name="shout", roles=(), after=("say",)),
+    ]
+    records = await house.run(stages, {"candidate": model})
+    assert outcomes(records["shout"]) == {
+        "a": Done("SAY A!SAY A!"), "b": Done("SAY B!SAY B!"), "c": Done("SAY C!SAY C!"),
+    }  # fmt: skip
+    assert [call.text for record in records["say"] for call in record.calls]
+    assert model.events == ["open m", "close m"]
+
+
+async def test_a_worker_that_raises_costs_its_item_only_and_leaves_its_traceback(house, scripted):
+    house.prompts = SAY
+
+    async def stumble(item, desk):
+        if item.id == "b":
+            raise KeyError("shelf")
+        return item.word
+
+    records = await house.run([stage(words("a", "b", "c"), stumble)], {"candidate": scripted("m")})
+    got = outcomes(records["say"])
+    assert got["a"] == Done("a") and got["c"] == Done("c")
+    assert isinstance(got["b"], Broken) and got["b"].cause == "KeyError"
+    assert "stumble" in got["b"].detail and "shelf" in got["b"].detail
+
+
+async def test_a_value_that_no_line_can_hold_is_broken_not_null(house, scripted):
+    async def undefined(item, desk):
+        return float("nan")
+
+    records = await house.run(
+        [stage(words("a"), undefined, value=float)], {"candidate": scripted("m")}
+    )
+    (record,) = records["say"]
+    assert record.outcome.cause == "unwritable_value"
+
+
+async def test_a_failed_call_is_the_items_outcome_with_its_cause(house, scripted):
+    house.prompts = SAY
+
+    def refuse(request):
+        raise CallError("bad_request", "no such word")
+
+    records = await house.run([stage(words("a"))], {"candidate": scripted("m", refuse)})
+    (record,) = records["say"]
+    assert record.outcome == CallFailed("bad_request", "no such word")
+    assert record.calls[0].failure == record.outcome
+    assert house.progress["say"].failures == {"bad_request": 1}
+
+
+async def test_what_is_recorded_is_not_worked_again(house, scripted):
+    house.prompts = SAY
+    model = scripted("m")
+    await house.run([stage(words("a", "b"))], {"candidate": model}, store=False)
+    records = await house.run([stage(words("a", "b", "c"))], {"candidate": model}, store=False)
+    assert len(model.asked) == 3
+    assert len(records["say"]) == 3
+    assert house.progress["say"].resumed == 2
+
+
+async def test_a_changed_prompt_asks_again(house, scripted):
+    model = scripted("m")
+    house.prompts = SAY
+    await house.run([stage(words("a"))], {"candidate": model})
+    house.prompts = {"say.candidate": "please say {{ word }}"}
+    records = await house.run([stage(words("a"))], {"candidate": model})
+    assert len(model.asked) == 2
+    assert len(records["say"]) == 1
+
+
+async def test_an_undeclared_option_is_no_option(house, scripted):
+    class Options(msgspec.Struct, frozen=True):
+        seen: int = 1
+        unseen: int = 2
+
+    house.options = Options()
+
+    async def peek(item, desk):
+        return str(desk.options.seen + desk.options.unseen)
+
+    with pytest.raises(PluginError, match="reads an option it does not declare"):
+        await house.run([stage(words("a"), peek, options=("seen",))], {"candidate": scripted("m")})
+
+
+async def test_failures_of_an_earlier_session_count_when_a_run_goes_on(house, scripted):
+    house.prompts = SAY
+
+    def refuse(request):
+        raise CallError("bad_request", "no")
+
+    strict = {"calls": 0.5}
+    few = [stage(words("a", "b"))]
+    await house.run(few, {"candidate": scripted("m", refuse)}, limits={"calls": 1.0})
+    await house.run(few, {"candidate": scripted("m", refuse)}, limits=strict)
+    assert house.progress["say"].failures == {"bad_request": 2}
+    assert "2 of 2 by calls" in str(house.halted[0])
+
+
+async def test_retrying_failures_asks_those_only(house, scripted):
+    house.prompts = SAY
+    broken = True
+
+    def sometimes(request):
+        if broken and request.messages[0].content == "say b":
+            raise CallError("bad_request", "no")
+        return "fine"
+
+    model = scripted("m", sometimes)
+    await house.run([stage(words("a", "b"))], {"candidate": model})
+    broken = False
+    records = await house.run([stage(words("a", "b"))], {"candidate": model}, retry_failures=True)
+    assert [request.messages[0].content for request in model.asked] == ["say a", "say b", "say b"]
+    assert outcomes(records["say"]) == {"a": Done("fine"), "b": Done("fine")}
+
+
+async def test_records_of_items_that_are_gone_are_taken_back(house, scripted):
+    house.prompts = SAY
+    model = scripted("m")
+    await house.run([stage(words("a", "b"))], {"candidate": model})
+    records = await house.run([stage(words("b"))], {"candidate": model})
+    assert set(outcomes(records["say"])) == {"b"}
+
+
+async def test_two_items_with_one_id_are_a_fault_of_the_benchmark(house, scripted):
+    def twice(upstreams, data, options):
+        yield Word(id="a", user="u", word="x")
+        yield Word(id="a", user="u", word="y")
+
+    with pytest.raises(PluginError, match="gives several items one id") as caught:
+        await house.run([stage(twice)], {"candidate": scripted("m")})
+    assert "'a' 2 times" in str(caught.value)
+
+
+async def test_a_spent_budget_ends_the_run_and_keeps_what_was_done(house, scripted):
+    house.prompts = SAY
+    model = scripted("m", concurrency=1)
+    with pytest.raises(BudgetSpent):
+        await house.run([stage(words(*"abcdef"))], {"candidate": model}, budget=Budget(calls=3))
+    assert len(house.journal(1, "say").read_text().splitlines()) == 3
+
+
+async def test_a_stage_that_asks_two_engines_of_one_gpu_goes_in_rounds(house, scripted):
+    house.prompts = {"say.candidate": "say {{ word }}", "say.verifier": "check {{ word }}"}
+    events = []
+    one = scripted("one", occupies="gpu", events=events)
+    two = scripted("two", occupies="gpu", events=events)
+
+    async def dispute(item, desk):
+        for turn in range(3):
+            variables = {"word": f"{item.word}{turn}"}
+            await desk.ask("candidate", "say", variables, read=TextReader())
+            await desk.ask("verifier", "say", variables, read=TextReader())
+        return "settled"
+
+    many = words(*(f"w{number}" for number in range(50)))
+    records = await house.run(
+        [stage(many, dispute, roles=("candidate", "verifier"))],
+        {"candidate": one, "verifier": two},
+    )
+    assert len(records["say"]) == 50
+    # Three rounds of each for all fifty items together, though a model takes four at once.
+    assert [event for event in events if event.startswith("open")] == ["open one", "open two"] * 3
+    assert len(one.asked) == len(two.asked) == 150
+
+
+async def test_the_candidate_is_not_opened_when_the_store_knows_its_answers(house, scripted):
+    house.prompts = SAY
+    first = scripted("m")
+    await house.run([stage(words("a", "b"))], {"candidate": first})
+    house.journal(1, "say").unlink()
+    again = scripted("m")
+    records = await house.run([stage(words("a", "b"))], {"candidate": again})
+    assert again.events == []
+    assert len(records["say"]) == 2
+
+
+async def test_a_memo_keeps_the_first_value_for_every_run_of_the_same_stage(house, scripted):
+    async def remember(item, desk):
+        memo = desk.memo("class")
+        before = memo.known(["other", "k"])
+        return json.dumps([before, memo.keep({"k": item.word}), memo.keep({})])
+
+    async def run_with(word, model):
+        house.journal(1, "say").unlink(missing_ok=True)
+        (record,) = (await house.run([stage(words(word), remember)], {"candidate": model}))["say"]
+        return json.loads(record.outcome.value)
+
+    assert await run_with("first", scripted("m")) == [{}, {"k": "first"}, {}]
+    house.seed = 1  # a convention is no sample
+    assert await run_with("second", scripted("m")) == [{"k": "first"}, {"k": "first"}, {}]
+    assert await run_with("third", scripted("another")) == [{}, {"k": "third"}, {}]
+
+
+async def test_each_try_is_a_repeat_of_its_own_and_unreadable_ones_are_kept(house, scripted):
+    house.prompts = SAY
+    replies = iter(["nonsense", "still nonsense", '{"word": "yes"}'])
+
+    async def insist(item, desk):
+        answer = await desk.ask(
+            "candidate", "say", {"word": item.word}, read=JsonReader(kind="object"), tries=3
+        )
+        return answer.value if isinstance(answer, Parsed) else answer
+
+    model = scripted("m", lambda request: next(replies))
+    records = await house.run([stage(words("a"), insist, value=dict)], {"candidate": model})
+    (record,) = records["say"]
+    assert record.outcome == Done({"word": "yes"})
+    assert [call.repeat for call in record.calls] == [0, 1, 2]
+    assert [call.failure is None for call in record.calls] == [False, False, True]
+    assert len({request.seed for request in model.asked}) == 3
+
+
+async def test_chance_is_the_items_own(house, scripted):
+    async def draw(item, desk):
+        return str(desk.random.random())
+
+    one = await house.run([stage(words("a", "b"), draw)], {"candidate": scripted("m")})
+    first = outcomes(one["say"])
+    house.journal(1, "say").unlink()
+    two = await house.run([stage(words("b", "a", "c"), draw)], {"candidate": scripted("m")})
+    second = outcomes(two["say"])
+    assert first["a"] == second["a"] and first["b"] == second["b"]
+    assert first["a"] != first["b"]
+
+
+async def test_what_a_fault_of_the_benchmark_cost_is_worked_again(house, scripted):
+    house.prompts = SAY
+    mended = False
+
+    async def stumble(item, desk):
+        if not mended:
+            raise KeyError("shelf")
+        return item.word
+
+    await house.run([stage(words("a"), stumble)], {"candidate": scripted("m")})
+    mended = True
+    records = await house.run([stage(words("a"), stumble)], {"candidate": scripted("m")})
+    assert outcomes(records["say"]) == {"a": Done("a")}
+    assert house.progress["say"].resumed == 0
+
+
+async def test_what_was_cut_is_told_to_whom_reads_it_all_the_same(house, scripted):
+    house.prompts = SAY
+
+    async def read_what_is_there(item, desk):
+        answer = await desk.ask(
+            "candidate", "say", {"word": item.word}, read=TextReader(), truncated="read"
+        )
+        return f"{answer.value} {answer.truncated}"
+
+    model = scripted("m", lambda request: "half")
+    model.finish = "length"
+    cut = await house.run([stage(words("a"), read_what_is_there)], {"candidate": model})
+    model.finish = "stop"
+    whole = await house.run([stage(words("b"), read_what_is_there)], {"candidate": model})
+    assert outcomes(cut["say"])["a"] == Done("half True")
+    assert outcomes(whole["say"])["b"] == Done("half False")
+
+
+async def test_later_stages_do_not_see_how_earlier_ones_were_asked(house, scripted):
+    house.prompts = SAY
+    seen = []
+
+    def after(upstreams, data, options):
+        seen.extend(upstreams["say"])
+        return iter(())
+
+    first = stage(words("a"))
+    second = Stage("then", item=Word, value=str, items=after, work=first.work, after=("say",))
+    await house.run([first, second], {"candidate": scripted("m")})
+    assert [(type(one), one.id) for one in seen] == [(Record, "a")]
+    assert not hasattr(seen[0], "calls")

@@ -1,0 +1,329 @@
+"""How stages and runs end: what costs one item, what ends the run, and what is kept."""
+
+import asyncio
+
+import pytest
+
+from harness.base.errors import BudgetSpent, Interrupted, ModelError, PluginError, UsageError
+from harness.calls.policy import Budget
+from harness.contracts.model import CallError, Reply
+from harness.contracts.outcomes import Broken, Parsed, Unreadable
+from harness.contracts.records import Done
+from harness.contracts.stage import Item, Stage
+from harness.parsing import TextReader
+from harness.runs.journal import recorded
+
+SAY = {"say.candidate": "say {{ word }}"}
+SOON = 10
+
+
+class Word(Item, frozen=True, kw_only=True):
+    word: str
+
+
+class Number(Item, frozen=True, kw_only=True):
+    number: float
+
+
+def word(spelt):
+    return Word(id=spelt, user=spelt[0], word=spelt)
+
+
+def words(*spelt):
+    return lambda upstreams, data, options: map(word, spelt)
+
+
+async def say(item, desk):
+    answer = await desk.ask("candidate", "say", {"word": item.word}, read=TextReader())
+    return answer.value if isinstance(answer, Parsed) else answer
+
+
+def stage(items, work=say, name="say", roles=("candidate",), prompts=("say",), **more):
+    return Stage(
+        name, item=Word, value=str, items=items, work=work, roles=roles, prompts=prompts, **more
+    )
+
+
+def outcomes(records):
+    return {record.id: record.outcome for record in records}
+
+
+def asked(model):
+    return [request.messages[0].content for request in model.asked]
+
+
+async def test_waiting_for_something_that_was_cancelled_costs_that_item_only(house, scripted):
+    async def wait_in_vain(item, desk):
+        if item.word == "b":
+            inner = asyncio.ensure_future(asyncio.sleep(60))
+            inner.cancel()
+            await inner
+        return item.word
+
+    stages = [stage(words("a", "b", "c"), wait_in_vain)]
+    records = await asyncio.wait_for(house.run(stages, {"candidate": scripted("m")}), SOON)
+    got = outcomes(records["say"])
+    assert (got["a"], got["c"]) == (Done("a"), Done("c"))
+    assert isinstance(got["b"], Broken) and got["b"].cause == "CancelledError"
+    assert "wait_in_vain" in got["b"].detail
+
+
+async def test_items_that_cannot_be_made_end_the_run_and_take_nothing_back(house, scripted):
+    house.prompts = SAY
+    model = scripted("m")
+    await house.run([stage(words("a", "b", "c"))], {"candidate": model})
+
+    def stumbling(upstreams, data, options):
+        yield word("a")
+        raise LookupError("the shelf is gone")
+
+    with pytest.raises(PluginError, match="stage 'say' cannot make its items") as caught:
+        await asyncio.wait_for(house.run([stage(stumbling)], {"candidate": model}), SOON)
+    told = str(caught.value)
+    assert "task t, benchmark toy" in told
+    assert "stumbling" in told and "LookupError: the shelf is gone" in told
+    assert house.ended == []
+    (context,) = house.contexts([stage(words())], {"candidate": model})[2]
+    assert len(recorded(house.journal(1, "say"), context.key)) == 3
+    records = await house.run([stage(words("a", "b", "c"))], {"candidate": model})
+    assert len(records["say"]) == len(model.asked) == 3
+
+
+async def test_an_item_with_nan_in_it_is_a_fault_of_the_benchmark(house, scripted):
+    def numbers(upstreams, data, options):
+        yield Number(id="one", user="u", number=1.0)
+        yield Number(id="none", user="u", number=float("nan"))
+
+    async def work(item, desk):
+        return "fine"
+
+    counting = Stage("count", item=Number, value=str, items=numbers, work=work)
+    with pytest.raises(PluginError, match="stage 'count' cannot be kept") as caught:
+        await asyncio.wait_for(house.run([counting], {}), SOON)
+    assert "task t, item 'none'" in str(caught.value)
+    assert "no NaN" in str(caught.value)
+
+
+HALF = "half of an emoji: \ud83d"
+
+
+@pytest.mark.parametrize("store", [True, False], ids=["stored", "not stored"])
+async def test_a_reply_that_no_file_can_hold_never_ends_the_run(house, scripted, store):
+    house.prompts = SAY
+    model = scripted(
+        "m", lambda request: HALF if request.messages[0].content == "say b" else "fine"
+    )
+    records = await asyncio.wait_for(
+        house.run([stage(words("a", "b", "c"))], {"candidate": model}, store=store), SOON
+    )
+    got = outcomes(records["say"])
+    assert got["a"] == got["c"] == Done("fine")
+    assert isinstance(got["b"], Broken)
+
+
+async def test_an_item_that_no_file_can_hold_never_ends_the_run_unexplained(house, scripted):
+    house.prompts = SAY
+
+    def halves(upstreams, data, options):
+        yield Word(id="a", user="a", word="fine")
+        yield Word(id="b", user="b", word=HALF)
+
+    with pytest.raises(PluginError, match="item 'b'"):
+        await asyncio.wait_for(house.run([stage(halves)], {"candidate": scripted("m")}), SOON)
+
+
+@pytest.mark.parametrize(
+    ("raised", "kind", "told"),
+    [
+        (OSError("no such device"), ModelError, "OSError: no such device"),
+        (UsageError("the environment holds no KEY"), UsageError, "the environment holds no KEY"),
+    ],
+    ids=["OSError", "UsageError"],
+)
+async def test_a_model_that_cannot_be_opened_ends_the_run(house, scripted, raised, kind, told):
+    house.prompts = SAY
+
+    class Shut(scripted):
+        async def open(self):
+            await super().open()
+            await asyncio.sleep(0.01)
+            raise raised
+
+    model = Shut("m")
+    with pytest.raises(kind, match=told):
+        await asyncio.wait_for(house.run([stage(words(*"abcdef"))], {"candidate": model}), SOON)
+    assert model.events == ["open m"]
+    assert model.asked == []
+    assert house.journal(1, "say").read_bytes() == b""
+    assert house.ended == []
+
+
+async def test_the_tail_of_a_stage_is_filled_by_the_next_stage_of_its_model(house, scripted):
+    house.prompts = SAY
+    second_was_asked = asyncio.Event()
+
+    def answer(request):
+        if request.messages[0].content == "say b1":
+            second_was_asked.set()
+        return "fine"
+
+    async def wait(item, desk):
+        if item.word == "a3":
+            await second_was_asked.wait()
+        return await say(item, desk)
+
+    stages = [stage(words("a1", "a2", "a3"), wait, "one"), stage(words("b1", "b2"), name="two")]
+    model = scripted("m", answer, concurrency=2)
+    records = await asyncio.wait_for(house.run(stages, {"candidate": model}), SOON)
+    assert [len(records["one"]), len(records["two"])] == [3, 2]
+    assert asked(model).index("say b1") < asked(model).index("say a3")
+
+
+async def test_slow_items_never_hold_back_a_stage_that_is_ready_later(house, scripted):
+    house.prompts = SAY
+    all_were_asked, slow_ones = asyncio.Event(), asyncio.Barrier(4)
+
+    def answer(request):
+        if request.messages[0].content == "say b2":
+            all_were_asked.set()
+        return "fine"
+
+    async def wait(item, desk):
+        await slow_ones.wait()
+        await all_were_asked.wait()
+        return "late"
+
+    async def follow(item, desk):
+        await slow_ones.wait()
+        await asyncio.sleep(0.05)  # the workers without an item have gone by now
+        return "ready"
+
+    stages = [
+        stage(words("a1", "a2", "a3"), wait, "slow"),
+        stage(words("x"), follow, "before", roles=()),
+        stage(words("b1", "b2"), name="ready", after=("before",)),
+    ]
+    model = scripted("m", answer, concurrency=4)
+    records = await asyncio.wait_for(house.run(stages, {"candidate": model}), SOON)
+    assert [len(records[name]) for name in ("slow", "before", "ready")] == [3, 1, 2]
+    assert house.ended.index("before") < house.ended.index("slow")
+
+
+async def test_stopping_keeps_what_an_item_asked_at_once_and_was_paid_for(house, scripted):
+    house.prompts = SAY
+    in_flight, answers = [], asyncio.Event()
+
+    class Slow(scripted):
+        async def ask(self, request):
+            in_flight.append(request)
+            if len(in_flight) == 2:
+                asyncio.get_running_loop().call_soon(stop)
+            await answers.wait()
+            return await super().ask(request)
+
+    def stop():
+        house.executor.stop(Interrupted("enough"))
+        # The third question, which waits for a place, is refused before these two are answered.
+        asyncio.get_running_loop().call_later(0.05, answers.set)
+
+    async def ask_three(item, desk):
+        told = [desk.ask("candidate", "say", {"word": each}, read=TextReader()) for each in "xyz"]
+        return str(len(await asyncio.gather(*told)))
+
+    stages = [stage(words("a"), ask_three)]
+    with pytest.raises(Interrupted):
+        model = Slow("m", concurrency=2)
+        await asyncio.wait_for(house.run(stages, {"candidate": model}), SOON)
+    assert sorted(asked(model)) == ["say x", "say y"]
+    assert house.journal(1, "say").read_bytes() == b""
+
+    again = scripted("m")
+    records = await house.run(stages, {"candidate": again})
+    assert asked(again) == ["say z"]
+    assert outcomes(records["say"]) == {"a": Done("3")}
+
+
+async def test_stopping_at_once_waits_for_nothing(house, scripted):
+    house.prompts = SAY
+
+    class Silent(scripted):
+        async def ask(self, request):
+            asyncio.get_running_loop().call_soon(
+                lambda: house.executor.stop(Interrupted("at once"), at_once=True)
+            )
+            await asyncio.sleep(60)
+            return Reply(text="never")
+
+    with pytest.raises(Interrupted):
+        await asyncio.wait_for(house.run([stage(words("a"))], {"candidate": Silent("m")}), SOON)
+
+
+async def test_retrying_failures_reads_the_store_for_what_never_failed(house, scripted):
+    house.prompts = SAY
+    broken = True
+
+    def sometimes(request):
+        if broken and request.messages[0].content == "say b":
+            raise CallError("bad_request", "no")
+        return "fine"
+
+    model = scripted("m", sometimes)
+    await house.run([stage(words("a", "b"))], {"candidate": model})
+    journal = house.journal(1, "say")
+    kept = [line for line in journal.read_text().splitlines(keepends=True) if '"say b"' in line]
+    journal.write_text("".join(kept))
+    broken = False
+    records = await house.run([stage(words("a", "b"))], {"candidate": model}, retry_failures=True)
+    assert sorted(asked(model)) == ["say a", "say b", "say b"]
+    got = {record.id: record for record in records["say"]}
+    assert [got[name].calls[0].source for name in "ab"] == ["store", "model"]
+
+
+async def test_retrying_failures_asks_past_the_store_where_the_answer_was_unreadable(
+    house, scripted
+):
+    house.prompts = SAY
+    replies = iter(["   ", "fine"])
+    model = scripted("m", lambda request: next(replies))
+    records = await house.run([stage(words("a"))], {"candidate": model})
+    (record,) = records["say"]
+    assert isinstance(record.outcome, Unreadable)
+    records = await house.run([stage(words("a"))], {"candidate": model}, retry_failures=True)
+    assert outcomes(records["say"]) == {"a": Done("fine")}
+
+
+async def test_a_reader_that_raises_leaves_the_call_in_the_record(house, scripted):
+    house.prompts = SAY
+
+    class Stumbling:
+        schema = None
+
+        def __call__(self, text):
+            raise ZeroDivisionError("no such part")
+
+    async def read_badly(item, desk):
+        return await desk.ask("candidate", "say", {"word": item.word}, read=Stumbling())
+
+    model = scripted("m", lambda request: "the answer")
+    (record,) = (await house.run([stage(words("a"), read_badly)], {"candidate": model}))["say"]
+    assert isinstance(record.outcome, Broken) and record.outcome.cause == "ZeroDivisionError"
+    (call,) = record.calls
+    assert (call.text, call.messages[0].content) == ("the answer", "say a")
+    assert call.failure == Unreadable("reader_failed", "ZeroDivisionError('no such part')")
+
+
+async def test_a_budget_spent_with_the_last_items_in_flight_leaves_the_stage_unfinished(
+    house, scripted
+):
+    house.prompts = SAY
+    stages = [stage(words("a", "b", "c"))]
+    model = scripted("m", concurrency=4)
+    with pytest.raises(BudgetSpent):
+        run = house.run(stages, {"candidate": model}, budget=Budget(calls=2))
+        await asyncio.wait_for(run, SOON)
+    assert house.ended == []
+    assert (house.progress["say"].done, house.progress["say"].total) == (2, 3)
+    assert house.progress["say"].ended is None
+    records = await house.run(stages, {"candidate": model})
+    assert house.ended == ["say"]
+    assert len(records["say"]) == len(model.asked) == 3

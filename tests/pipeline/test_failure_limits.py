@@ -1,0 +1,70 @@
+"""When too many items fell out."""
+
+from harness.contracts.outcomes import Broken, CallFailed, Unreadable, tag_of
+from harness.contracts.task import DataSpec, Task
+from harness.pipeline.failure_limits import FailureWatch, limits_of
+from harness.pipeline.settings import FailureLimits
+
+
+def watch(total, failures, **limits):
+    watched = FailureWatch(limits=FailureLimits(**limits), total=total)
+    for failure in failures:
+        watched.failed(tag_of(failure), failure.cause)
+    return watched
+
+
+def test_one_bad_item_is_never_too_many():
+    assert not watch(1, [CallFailed("timeout")], calls=0.0).too_many()
+
+
+def test_the_limit_itself_is_allowed_and_one_more_is_not():
+    assert not watch(20, [CallFailed("timeout")] * 2, calls=0.1).too_many()
+    assert watch(20, [CallFailed("timeout")] * 3, calls=0.1).too_many()
+
+
+def test_families_are_counted_apart():
+    mixed = [CallFailed("timeout")] * 2 + [Unreadable("no_json")] * 2 + [Broken("KeyError")]
+    assert not watch(20, mixed, calls=0.1, parsing=0.1, errors=0.0).too_many()
+
+
+def test_a_stage_stops_early_only_with_many_failures_that_settle_it():
+    assert not watch(100, [CallFailed("timeout")] * 19, calls=0.1).hopeless()
+    assert watch(100, [CallFailed("timeout")] * 20, calls=0.1).hopeless()
+    assert not watch(1000, [CallFailed("timeout")] * 100, calls=0.1).hopeless()
+
+
+def test_the_error_tells_causes_the_limit_and_both_ways_on():
+    text = str(
+        watch(10, [Unreadable("no_json")] * 6 + [Unreadable("schema")], parsing=0.5).error("t/name")
+    )
+    assert "t/name: too many items fell out" in text
+    assert "7 of 10 by parsing (no_json 6, schema 1)" in text
+    assert "at most 50% (--max_failures parsing=0.5)" in text
+    assert "--retry_failures" in text
+
+
+def test_of_an_error_in_several_lines_the_first_is_told():
+    watched = FailureWatch(limits=FailureLimits(errors=0.0), total=2)
+    for _ in range(2):
+        watched.failed(
+            "broken", "PromptError", "Traceback:\n  File x\nE: no variable\n  found: y\n"
+        )
+    assert "the first: E: no variable" in str(watched.error("films/name"))
+
+
+def test_the_first_detail_of_the_family_is_told():
+    watched = FailureWatch(limits=FailureLimits(errors=0.0), total=2)
+    watched.failed("broken", "KeyError", "Traceback …\nKeyError: 'shelf'\n")
+    watched.failed("broken", "KeyError", "Traceback …\nKeyError: 'other'\n")
+    text = str(watched.error("t/s"))
+    assert "2 of 2 by errors (KeyError 2); the first: KeyError: 'shelf'" in text
+
+
+def test_the_command_goes_before_the_task_and_the_task_before_what_is_usual():
+    lenient = Task(
+        name="t", version=1, benchmark="b", data=DataSpec(tables={}), metrics=(),
+        max_failures={"parsing": 1.0, "judging": 0.9},
+    )  # fmt: skip
+    assert limits_of(lenient, {"judging": 0.0}) == FailureLimits(
+        calls=0.1, parsing=1.0, judging=0.0, errors=0.05
+    )

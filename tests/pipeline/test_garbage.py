@@ -1,0 +1,31 @@
+import gc
+
+import pytest
+
+from harness.pipeline.run import RARELY, rare_collection
+
+
+@pytest.fixture
+def threshold():
+    before = gc.get_threshold()
+    yield
+    gc.set_threshold(*before)
+
+
+@pytest.mark.parametrize(("before", "during"), [(700, RARELY), (50_000, 50_000), (0, 0)])
+def test_only_more_frequent_looks_are_made_rare_and_only_for_a_while(threshold, before, during):
+    gc.set_threshold(before, 10, 10)
+    with rare_collection():
+        assert gc.get_threshold() == (during, 10, 10)
+    assert gc.get_threshold() == (before, 10, 10)
+
+
+def test_of_overlapping_runs_the_last_one_restores_what_was_before(threshold):
+    gc.set_threshold(700, 10, 10)
+    first, second = rare_collection(), rare_collection()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert gc.get_threshold() == (RARELY, 10, 10)
+    second.__exit__(None, None, None)
+    assert gc.get_threshold() == (700, 10, 10)

@@ -1,0 +1,101 @@
+"""A panel among real stages and engines: its calls, its votes, and engines that take turns."""
+
+from __future__ import annotations
+
+import msgspec
+from harness_judges.plugin import make_llm, make_panel
+
+from harness.contracts.judge import JudgeParts, Member, Select, Selected, Vote
+from harness.contracts.outcomes import NoVerdict
+from harness.contracts.records import JudgedRecord
+from harness.contracts.stage import Item, Stage
+from harness.pipeline.roles import Binding
+
+PROMPT = {"weigh.judge": "which of {{ choices }} goes with {{ subject }}?"}
+
+
+class Word(Item, frozen=True, kw_only=True):
+    pass
+
+
+def words(upstreams, data, options):
+    return (Word(id=name, user=name) for name in data)
+
+
+async def choose(item, desk):
+    question = Select(prompt="weigh", subject=item.id, options=("x", "y"), labels=("a", "b"))
+    verdict = await desk.judge(question)
+    return verdict if isinstance(verdict, NoVerdict) else list(verdict.chosen)
+
+
+WEIGH = Stage(
+    "weigh", item=Word, value=list[int], items=words, work=choose, judges=("judge",),
+)  # fmt: skip
+
+
+def panel_of(*models):
+    members = tuple(
+        Binding(
+            role="judge", label=model.name, model=model, judge=make_llm(JudgeParts(model=model))
+        )
+        for model in models
+    )
+    judge = make_panel(
+        JudgeParts(members=tuple(Member(label=one.label, judge=one.judge) for one in members))
+    )
+    return Binding(role="judge", label="panel", model=None, judge=judge, members=members)
+
+
+def judged_in(journal):
+    lines = journal.read_bytes().splitlines()
+    return {each.id: each.judged for each in (msgspec.json.decode(line, type=JudgedRecord)
+            for line in lines)}  # fmt: skip
+
+
+async def test_every_vote_and_every_call_is_recorded_with_whose_it_is(house, scripted):
+    house.prompts = PROMPT
+    one, two, three = (
+        scripted(name, lambda request, says=says: says)
+        for name, says in (("one", "a"), ("two", "a, b"), ("three", "no idea"))
+    )
+    records = await house.run([WEIGH], {"judge": panel_of(one, two, three)}, data=["w"])
+    [record] = records["weigh"]
+    assert record.outcome.value == [0]
+    calls = [(call.member, call.text) for call in record.calls]
+    assert calls == [("one", "a"), ("two", "a, b"), *[("three", "no idea")] * 3]
+    [judged] = judged_in(house.journal(1, "weigh"))["w"]
+    assert (judged.role, judged.prompt, judged.subject) == ("judge", "weigh", "w")
+    assert judged.labels == ("a", "b")
+    assert judged.verdict == Selected(chosen=(0,), rung="majority", tied=1)
+    assert judged.votes[:2] == (
+        Vote("one", Selected(chosen=(0,), rung="text")),
+        Vote("two", Selected(chosen=(0, 1), rung="text")),
+    )
+    assert judged.votes[2].member == "three"
+    assert isinstance(judged.votes[2].verdict, NoVerdict)
+
+
+async def test_members_that_need_the_same_gpu_take_turns_once(house, scripted):
+    house.prompts = PROMPT
+    events: list[str] = []
+    models = [
+        scripted(name, lambda request: "a", occupies="gpu", events=events)
+        for name in ("one", "two", "three")
+    ]
+    records = await house.run([WEIGH], {"judge": panel_of(*models)}, data=list("stuvw"))
+    assert [each.outcome.value for each in records["weigh"]] == [[0]] * 5
+    assert [len(model.asked) for model in models] == [5, 5, 5]
+    opened = [event.split()[1] for event in events[::2]]
+    assert sorted(opened) == ["one", "three", "two"]
+    assert events == [f"{what} {name}" for name in opened for what in ("open", "close")]
+
+
+async def test_the_answers_of_a_panel_are_paid_for_once(house, scripted):
+    house.prompts = PROMPT
+    models = [scripted(name, lambda request: "a") for name in ("one", "two")]
+    await house.run([WEIGH], {"judge": panel_of(*models)}, data=["s", "t"])
+    # A third member changes the stage's key, and only it is asked anew.
+    third = scripted("three", lambda request: "b")
+    records = await house.run([WEIGH], {"judge": panel_of(*models, third)}, data=["s", "t"])
+    assert [each.outcome.value for each in records["weigh"]] == [[0]] * 2
+    assert [len(model.asked) for model in (*models, third)] == [2, 2, 2]

@@ -1,0 +1,136 @@
+"""The order in which stages run, and how seldom engines change hands."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+
+from harness.contracts.identity import Identity
+from harness.pipeline.plan import Plan, StageRun, State
+from harness.pipeline.progress import StageProgress
+
+
+@dataclass(eq=False)
+class FakeModel:
+    name: str
+    occupies: str | None = "gpu"
+    concurrency: int = 4
+    identity: Identity = field(default_factory=lambda: Identity(kind="fake", name="x"))
+
+
+def stage_run(task, stage, *models, after=()):
+    context = SimpleNamespace(
+        task=SimpleNamespace(name=task),
+        stage=SimpleNamespace(name=stage, after=after),
+        models=models,
+    )
+    return StageRun(
+        context=context,
+        journal=Path("unused"),
+        items=lambda: iter(()),
+        progress=StageProgress(task=task, stage=stage),
+    )
+
+
+def order_of(runs, resource=lambda model: model.occupies):
+    """Admit, finish all that was admitted, and so on: the rounds that come out."""
+    plan = Plan(runs=runs, resource=resource)
+    rounds = []
+    while admitted := plan.admit():
+        rounds.append([f"{run.task}.{run.context.stage.name}" for run in admitted])
+        for run in admitted:
+            run.state = State.DONE
+    assert not plan.unfinished()
+    return rounds
+
+
+def test_one_gpu_holds_the_candidate_for_every_task_and_then_the_judge():
+    candidate, judge = FakeModel("candidate"), FakeModel("judge")
+    runs = [
+        stage_run("a", "name", candidate),
+        stage_run("a", "support", judge, after=("name",)),
+        stage_run("b", "rank", candidate),
+        stage_run("b", "check", judge, after=("rank",)),
+    ]
+    assert order_of(runs) == [["a.name", "b.rank"], ["a.support", "b.check"]]
+
+
+def test_a_stage_does_not_wait_for_one_that_its_task_does_not_have():
+    candidate = FakeModel("candidate")
+    runs = [
+        stage_run("a", "profile", candidate),
+        stage_run("a", "rank", candidate, after=("profile",)),
+        stage_run("b", "rank", candidate, after=("profile",)),
+    ]
+    assert order_of(runs) == [["a.profile", "b.rank"], ["a.rank"]]
+
+
+def test_a_later_stage_of_the_open_engine_comes_before_another_engine_opens():
+    candidate, judge = FakeModel("candidate"), FakeModel("judge")
+    runs = [
+        stage_run("a", "one", candidate),
+        stage_run("a", "judged", judge, after=("one",)),
+        stage_run("b", "one", candidate),
+        stage_run("b", "two", candidate, after=("one",)),
+    ]
+    assert order_of(runs) == [["a.one", "b.one"], ["b.two"], ["a.judged"]]
+
+
+def test_models_that_occupy_nothing_run_beside_an_engine():
+    candidate, judge = FakeModel("candidate"), FakeModel("judge", occupies=None)
+    runs = [stage_run("a", "one", candidate), stage_run("b", "judged", judge), stage_run("c", "x")]
+    assert order_of(runs) == [["a.one", "b.judged", "c.x"]]
+
+
+def test_a_stage_that_needs_two_engines_of_one_gpu_runs_alone():
+    one, two = FakeModel("one"), FakeModel("two")
+    runs = [stage_run("a", "x", one), stage_run("b", "both", one, two), stage_run("c", "y", two)]
+    assert order_of(runs) == [["a.x"], ["b.both"], ["c.y"]]
+    plan = Plan(runs=runs, resource=lambda model: model.occupies)
+    assert [plan.in_rounds(run) for run in runs] == [False, True, False]
+
+
+def test_an_engine_is_kept_while_a_stage_still_runs_on_it():
+    one, two = FakeModel("one"), FakeModel("two")
+    first, second = stage_run("a", "x", one), stage_run("b", "y", two)
+    plan = Plan(runs=[first, second], resource=lambda model: model.occupies)
+    assert plan.admit() == [first]
+    assert plan.admit() == []
+    first.state = State.DONE
+    assert plan.admit() == [second]
+
+
+def test_halting_a_task_gives_up_its_later_stages_only():
+    first = stage_run("a", "one")
+    later, other = stage_run("a", "two", after=("one",)), stage_run("b", "one")
+    plan = Plan(runs=[first, later, other], resource=lambda model: None)
+    first.state = State.HALTED
+    plan.halt("a")
+    assert later.state is State.HALTED
+    assert plan.unfinished() == [other]
+
+
+def test_stages_that_each_hold_what_the_other_needs_let_go():
+    a, b = FakeModel("a", "gpu 0"), FakeModel("b", "gpu 1")
+    c, d = FakeModel("c", "gpu 0"), FakeModel("d", "gpu 1")
+    runs = [
+        stage_run("one", "alone", a),
+        stage_run("two", "alone", d),
+        stage_run("one", "both", a, b, after=("alone",)),
+        stage_run("two", "both", c, d, after=("alone",)),
+    ]
+    # Once both are alone no more, `a` is kept for one's `both` and `d` for that of two.
+    assert order_of(runs) == [["one.alone", "two.alone"], ["one.both"], ["two.both"]]
+
+
+def test_nothing_is_let_go_while_a_stage_still_runs_on_it():
+    a, b = FakeModel("a", "gpu 0"), FakeModel("b", "gpu 1")
+    c, d = FakeModel("c", "gpu 0"), FakeModel("d", "gpu 1")
+    running, finished = stage_run("one", "alone", a), stage_run("two", "alone", d)
+    later = stage_run("two", "both", c, d, after=("alone",))
+    crossed = stage_run("three", "both", a, b)
+    plan = Plan(runs=[running, finished, later, crossed], resource=lambda model: model.occupies)
+    assert plan.admit() == [running, finished]
+    finished.state = State.DONE
+    assert plan.admit() == []
+    running.state = State.DONE
+    assert plan.admit() == [later]

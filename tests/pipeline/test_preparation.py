@@ -1,0 +1,200 @@
+"""What is found wrong before anything is asked, and what a prepared task knows."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from harness.base.errors import DataError, PromptError, TaskError, UsageError
+from harness.contracts.stage import Item, Stage
+from harness.data import TaskData
+from harness.pipeline import preparation
+from harness.pipeline.preparation import check_prompts, data_places, prepare
+from harness.pipeline.roles import Binding
+from harness.pipeline.settings import make_settings
+from harness.prompts import Templates
+from harness.registry import load_plugins
+
+BASELINE = {
+    "tasks": "interests", "model": "baseline", "roles": {"judge": "lexical"}, "data": "sample",
+}  # fmt: skip
+
+
+def prepared(**given):
+    return prepare(make_settings({**BASELINE, **given}), load_plugins())
+
+
+def test_tasks_come_ready_with_all_they_need():
+    (task,) = prepared(limit=3).tasks
+    assert task.task.name == task.benchmark.name == "interests"
+    assert (task.options.window, task.options.min_support) == (20, 3)
+    assert set(task.bindings) == {"candidate", "judge"}
+    assert len(list(task.data)) == 3
+    assert [context.label for context in task.contexts("run")] == [
+        "interests/name", "interests/support",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("given", "reasons"),
+    [
+        ({}, ("bundled sample data",)),
+        ({"limit": 5}, ("bundled sample data", "--limit 5")),
+        ({"changes": {"window": 5}}, ("bundled sample data", "changed by --set: window=5")),
+        ({"sampling": {"temperature": 1.0}}, ("bundled sample data", "changed by --gen_kwargs")),
+        (
+            {"allow_self_judging": True},
+            ("bundled sample data", "the candidate may judge itself"),
+        ),
+    ],
+    ids=str,
+)
+def test_why_scores_must_not_stand_beside_published_ones(given, reasons):
+    (task,) = prepared(**given).tasks
+    assert task.not_comparable_because == (*reasons, "judged by rule: lexical")
+
+
+def test_a_change_is_told_of_the_tasks_alone_that_it_was_made_in():
+    tasks = "interests,interests_short,perrec_easy_pairwise"
+    ours, short, others = prepared(tasks=tasks, changes={"interests.window": 5}).tasks
+    told = "changed by --set: interests.window=5"
+    assert told in ours.not_comparable_because
+    assert others.not_comparable_because == ("bundled sample data",)
+    assert told not in short.not_comparable_because
+    everywhere = prepared(tasks=tasks, changes={"window": 5}).tasks
+    assert [("changed by --set: window=5" in one.not_comparable_because) for one in everywhere] == [
+        True, True, False,
+    ]  # fmt: skip
+
+
+def test_whole_local_data_are_comparable_where_a_model_judges(tmp_path):
+    (tmp_path / "engagements.csv").write_text(
+        "user,title,action\n" + "".join(f"u{n // 9},title {n},liked\n" for n in range(27))
+    )
+    judge = {"judge": "openai:model=m,base_url=http://127.0.0.1:9/v1"}
+    (task,) = prepared(data=str(tmp_path), roles=judge).tasks
+    assert task.not_comparable_because == ()
+
+
+BARE = """
+task: {name}
+version: 1
+benchmark: interests
+data:
+  sample: sample
+  tables: {{engagements: {{columns: {{user: {{}}, title: {{}}, action: {{}}}}}}}}
+options: {options}
+metrics: [support]
+"""
+
+
+def test_the_content_of_a_task_is_what_shapes_its_result(tmp_path):
+    written = {
+        "silent": BARE.format(name="silent", options="{}"),
+        "outspoken": BARE.format(name="outspoken", options="{window: 20, min_support: 3}"),
+        "changed": BARE.format(name="changed", options="{window: 19}"),
+        "described": "task: described\nextends: interests\ndescription: The same.\n",
+    }
+    for name, text in written.items():
+        (tmp_path / f"{name}.yaml").write_text(text)
+    tasks = prepared(tasks=[str(tmp_path / f"{name}.yaml") for name in written]).tasks
+    contents = {task.task.name: task.content for task in tasks}
+    assert contents["silent"] == contents["outspoken"] != contents["changed"]
+    (interests,) = prepared().tasks
+    assert contents["described"] == interests.content != contents["silent"]
+
+
+def test_data_that_tasks_share_are_opened_once(monkeypatch):
+    opened = []
+    whole = preparation.open_dataset
+
+    def open_dataset(*args, **options) -> TaskData:
+        opened.append(options["task"])
+        return whole(*args, **options)
+
+    monkeypatch.setattr(preparation, "open_dataset", open_dataset)
+    tasks = prepared(tasks=("interests", "interests_short"), changes={"window": 20}).tasks
+    # Options may decide what `load` makes of the data, so only equal ones share it.
+    assert opened == ["interests", "interests_short"]
+    opened.clear()
+    tasks = prepared(tasks=("interests", "interests_strict"), changes={"min_support": 3}).tasks
+    assert opened == ["interests"]
+    assert tasks[0].data is tasks[1].data
+
+
+PLACES = {"interests": "one.csv", "interests_short": "two.csv", "*": "rest.csv"}
+
+
+@pytest.mark.parametrize(
+    ("data", "places"),
+    [
+        ("sample", ["sample", "sample", "sample"]),
+        (PLACES, ["one.csv", "two.csv", "rest.csv"]),
+        ({"interests_short": "two.csv", "*": "sample"}, ["sample", "two.csv", "sample"]),
+        ({"*": "sample"}, ["sample", "sample", "sample"]),
+    ],
+    ids=str,
+)
+def test_a_task_reads_from_its_own_place_or_that_of_the_rest(tmp_path, monkeypatch, data, places):
+    monkeypatch.chdir(tmp_path)
+    for name in PLACES.values():
+        (tmp_path / name).write_text("user,title,action\n" + f"{name},a title,liked\n" * 9)
+    tasks = prepared(tasks=("interests", "interests_short", "interests_strict"), data=data).tasks
+    described = [task.dataset.describe() for task in tasks]
+    assert [about.get("path", about.get("sample")) for about in described] == places
+    assert [task.not_comparable_because for task in tasks] == [
+        (*(["bundled sample data"] if place == "sample" else []), "judged by rule: lexical")
+        for place in places
+    ]
+
+
+def test_a_task_without_a_place_reads_the_hub():
+    assert data_places({"here": "x"}, ["here", "there"]) == {"here": "x", "there": None}
+    assert data_places(None, ["there"]) == {"there": None}
+
+
+def test_a_place_for_a_task_that_is_not_run_is_refused():
+    with pytest.raises(UsageError) as caught:
+        prepared(data={"interest": "x.csv"})
+    assert caught.value.hint == "did you mean 'interests'?"
+    with pytest.raises(UsageError) as caught:
+        prepared(data={"date": "2024/log.csv"})
+    assert caught.value.hint == "a path with = in its name is given as --data ./date=…"
+
+
+def test_one_place_for_all_is_asked_for_as_it_always_was():
+    """The same command as before finds the run that it left."""
+    assert make_settings(BASELINE).asked()["data"] == "sample"
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "told"),
+    [
+        ({"tasks": "interest"}, TaskError, "did you mean 'interests'"),
+        ({"changes": {"windw": 3}}, UsageError, "did you mean 'window'"),
+        ({"changes": {"window": 0}}, TaskError, "window"),
+        ({"roles": {"judge": "lexical", "taxonomist": "openai:x"}}, UsageError, "taxonomist"),
+        ({"roles": {"candidate": "openai:x"}}, UsageError, "the candidate is given by --model"),
+        ({"roles": {}}, UsageError, "--judge SPEC"),
+        ({"data": "/no/such/folder"}, (DataError, UsageError), "/no/such/folder"),
+    ],
+    ids=str,
+)
+def test_whatever_is_wrong_is_found_before_anything_is_asked(given, error, told):
+    with pytest.raises(error) as caught:
+        prepared(**given)
+    assert told in str(caught.value)
+
+
+def test_a_role_without_a_prompt_is_found_unless_nobody_asks_it(tmp_path):
+    stage = Stage("weigh", item=Item, value=str, items=None, work=None, judges=("judge",))
+    benchmark = SimpleNamespace(name="toy")
+    asked = {"judge": Binding(role="judge", label="m", model=object(), judge=object())}
+    by_rule = {"judge": Binding(role="judge", label="lexical", model=None, judge=object())}
+    templates = Templates([tmp_path])
+    check_prompts(benchmark, [stage], by_rule, templates)
+    with pytest.raises(PromptError, match="stage 'weigh' has no prompt") as caught:
+        check_prompts(benchmark, [stage], asked, templates)
+    assert "prompts/toy/weigh.judge.j2" in str(caught.value)
+    (tmp_path / "toy").mkdir()
+    (tmp_path / "toy" / "weigh.judge.j2").write_text("right?")
+    check_prompts(benchmark, [stage], asked, Templates([tmp_path]))

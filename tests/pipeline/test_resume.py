@@ -1,0 +1,279 @@
+"""Which folder a run works in, and what it finds there."""
+
+import json
+import os
+import time
+
+import msgspec
+import pytest
+
+from harness.base.errors import HarnessError, UsageError
+from harness.data import open_dataset
+from harness.pipeline import resume as folders
+from harness.pipeline.preparation import prepare
+from harness.pipeline.resume import take_folder
+from harness.pipeline.settings import make_settings
+from harness.registry import load_plugins
+from harness.reporting.display import QuietDisplay
+from harness.runs.manifest import session_ended
+
+SERVED = {"model": "openai:m", "model_args": "base_url=http://127.0.0.1:9/v1"}
+
+
+@pytest.fixture
+def take(tmp_path):
+    """Take a folder as a run of these settings does; what was told stands in `take.told`."""
+    taken_folders = []
+
+    class Told(QuietDisplay):
+        def tell(self, text, *, problem=False):
+            take.told.append(text)
+
+    def take(**given):
+        settings = make_settings(
+            {
+                "tasks": "interests", "model": "baseline", "roles": {"judge": "lexical"},
+                "data": "sample", "limit": 2, "output_path": tmp_path / "runs", **given,
+            }
+        )  # fmt: skip
+        prepared = prepare(settings, load_plugins())
+        taken = take_folder(settings, prepared, display=Told(None))
+        taken_folders.append(taken.folder)
+        contexts = {each.task.name: each.contexts(taken.run_id) for each in prepared.tasks}
+        taken.begin(prepared, contexts)
+        return taken
+
+    take.told = []
+    yield take
+    for folder in taken_folders:
+        folder.unlock()
+
+
+def left(taken, status="interrupted"):
+    """The same folder as a run that ended so leaves it."""
+    taken.manifest = session_ended(taken.manifest, status)
+    taken.save()
+    taken.folder.unlock()
+    return taken.folder.path
+
+
+def test_a_run_begins_in_a_new_folder_and_says_what_it_is_made_of(take):
+    taken = take(seed=5)
+    assert taken.resumed is False
+    assert taken.run_id == f"{taken.folder.path.name}-{taken.manifest.token}"
+    manifest = json.loads((taken.folder.path / "manifest.json").read_text())
+    assert (manifest["status"], manifest["seed"], manifest["limit"]) == ("running", 5, 2)
+    assert [session["status"] for session in manifest["sessions"]] == ["running"]
+    assert manifest["roles"]["judge"]["name"] == "lexical"
+    entry = manifest["tasks"]["interests"]
+    assert [(stage["name"], stage["file"]) for stage in entry["stages"]] == [
+        ("name", "1-name.jsonl"), ("support", "2-support.jsonl"),
+    ]  # fmt: skip
+    assert [stage["components"]["seed"] for stage in entry["stages"]] == [5, 5]
+    assert entry["not_comparable_because"] == [
+        "bundled sample data",
+        "--limit 2",
+        "judged by rule: lexical",
+    ]
+
+
+def test_what_options_only_point_to_is_kept_by_its_content(take, tmp_path):
+    file = tmp_path / "few.csv"
+    given = {"tasks": "gist_synthetic", "changes": {"taxonomy": str(file)}}
+
+    def contents(name):
+        file.write_text(f"category_id,category_name\n1,{name}\n")
+        taken = take(**given)
+        left(taken, "done")
+        return taken.manifest.tasks["gist_synthetic"].contents
+
+    before, same, edited = contents("Tea"), contents("Tea"), contents("Coffee")
+
+    assert before == same != edited
+    assert [*before] == ["taxonomy"]
+    assert take().manifest.tasks["interests"].contents == {}
+
+
+def test_what_was_noted_of_data_is_said_once_for_all_tasks_that_share_it(take, monkeypatch):
+    def noting(*args, **options):
+        dataset = open_dataset(*args, **options)
+        dataset.note("rows left out", 1204)
+        return dataset
+
+    monkeypatch.setattr("harness.pipeline.preparation.open_dataset", noting)
+    taken = take(tasks="interests,interests_strict", changes={"min_support": 3})
+    assert take.told == ["interests: rows left out: 1,204"]
+    for entry in taken.manifest.tasks.values():
+        assert entry.data["notes"] == {"rows left out": 1204}
+
+
+def test_roles_that_share_an_engine_are_said(take, monkeypatch):
+    monkeypatch.setattr("harness_models.openai.OpenAIModel.occupies", "gpu")
+    served = {**SERVED, "model_args": f"{SERVED['model_args']},concurrency=4"}
+    judge = f"{SERVED['model']},{SERVED['model_args']}"
+    take(**served, roles={"judge": judge}, allow_self_judging=True)
+    assert take.told == [
+        "judge: the weights of candidate, so one engine serves both, opened as candidate's "
+        "arguments say"
+    ]
+
+
+def test_runs_of_one_second_in_two_places_are_two(take, tmp_path):
+    one, two = (take(output_path=str(tmp_path / name)) for name in ("a", "b"))
+    assert one.run_id != two.run_id
+
+
+@pytest.mark.parametrize("status", ["running", "interrupted", "failed", "too_many_failures"])
+def test_what_was_left_unfinished_is_taken_up(take, status):
+    before = take()
+    path = left(before, status)
+    taken = take()
+    assert (taken.folder.path, taken.resumed) == (path, True)
+    assert taken.run_id == before.run_id
+    assert take.told == [f"going on in {path} ({status} before)"]
+    assert [session.status for session in taken.manifest.sessions] == [status, "running"]
+
+
+def test_a_finished_run_is_reopened_by_retrying_failures_only(take):
+    path = left(take(), "done")
+    assert left(take(retry_failures=True), "done") == path
+    assert left(take()) != path
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"concurrency": 3}, {"patience": {"attempts": 2}}, {"budget": {"calls": 9}},
+        {"max_failures": "0.5"}, {"retry_failures": True}, {"one_engine_at_a_time": True},
+        {"allow_self_judging": True}, {"use_store": False},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_settings_that_decide_no_result_take_up_the_same_run(take, more):
+    path = left(take())
+    assert take(**more).folder.path == path
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"tasks": "interests_short"}, {"seed": 1}, {"limit": 3}, {"structured": True},
+        {"sampling": {"temperature": 0.5}}, {"changes": {"window": 5}}, {"fresh": True},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_settings_that_decide_results_are_another_run(take, more):
+    path = left(take())
+    other = left(take(**more))
+    assert other != path
+    assert left(take(**more)) == other
+    assert left(take()) == path
+
+
+def test_changes_are_told_apart_by_their_values(take):
+    paths = {left(take(changes={"options.window": value})) for value in (5, 10)}
+    assert len(paths) == 2
+
+
+def test_a_folder_in_use_is_not_taken(take):
+    taken = take()
+    with pytest.raises(HarnessError, match="is at work in it") as caught:
+        take()
+    assert str(taken.folder.path) in str(caught.value)
+
+
+def aged(path, hours):
+    then = time.time() - 3600 * hours
+    for file in path.rglob("*"):
+        os.utime(file, (then, then))
+
+
+@pytest.mark.parametrize(("hours", "same"), [(19.9, True), (20.1, False)])
+def test_a_name_without_a_revision_stands_for_the_same_weights_for_so_long(take, hours, same):
+    path = left(take(**SERVED))
+    aged(path, hours)
+    taken = take(**SERVED)
+    assert (taken.folder.path == path, taken.resumed) == (same, same)
+    assert any("has no revision=" in line for line in take.told) is not same
+
+
+def test_a_newly_written_file_makes_a_run_young_again(take):
+    path = left(take(**SERVED))
+    aged(path, 30)
+    (path / "interests").mkdir()
+    (path / "interests" / "1-name.jsonl").write_text("")
+    assert take(**SERVED).folder.path == path
+
+
+def test_a_run_that_is_too_old_is_left_to_others_unlocked(take):
+    path = left(take(**SERVED))
+    aged(path, 30)
+    take(**SERVED)
+    aged(path, 30)
+    assert take(**SERVED, resume=path).folder.path == path
+
+
+def test_a_run_of_pinned_weights_and_rules_never_grows_old(take):
+    pinned = {**SERVED, "model_args": f"{SERVED['model_args']},revision=a"}
+    path = left(take(**pinned))
+    aged(path, 24 * 365)
+    assert take(**pinned).folder.path == path
+
+
+def test_resuming_another_run_names_what_is_unlike(take):
+    path = left(take())
+    with pytest.raises(UsageError, match="asked something else") as caught:
+        take(seed=3, resume=path)
+    told = str(caught.value)
+    assert "found:    seed: 0\n" in told and "expected: seed: 3\n" in told
+    with pytest.raises(UsageError, match="fresh"):
+        take(fresh=True, resume=path)
+
+
+def test_what_was_redacted_is_not_taken_for_a_difference(take):
+    args = "base_url=http://someone:correct-horse-battery@127.0.0.1:9/v1"
+    path = left(take(model="openai:m", model_args=args))
+    with pytest.raises(UsageError) as caught:
+        take(model="openai:m", model_args=args, seed=3, resume=path)
+    assert "correct-horse" not in str(caught.value)
+    assert "found:    seed: 0\n" in str(caught.value)
+
+
+def test_summaries_of_an_earlier_session_go(take):
+    taken = take()
+    summary = taken.folder.summary("interests")
+    summary.parent.mkdir()
+    summary.write_text("{}")
+    other = taken.folder.path / "another" / "summary.json"
+    other.parent.mkdir()
+    other.write_text("{}")
+    left(taken, "done")
+    take(retry_failures=True)
+    assert not summary.exists()
+    assert other.exists()
+
+
+def test_roles_that_differ_between_tasks_are_told_apart(take, tmp_path):
+    file = tmp_path / "judged.yaml"
+    file.write_text("task: judged\nextends: interests\nroles: {judge: {default: 'openai:j'}}\n")
+    other = tmp_path / "differently.yaml"
+    other.write_text("task: differently\nextends: interests\nroles: {judge: {default: lexical}}\n")
+    roles = take(tasks=[str(file), str(other)], roles={}).manifest.roles
+    assert {role: entry.name for role, entry in roles.items()} == {
+        "candidate": "baseline", "judge": "openai:j", "differently/judge": "lexical",
+    }  # fmt: skip
+
+
+def test_the_manifest_tells_versions_and_the_commit(take):
+    manifest = take().manifest
+    assert manifest.versions["benchmark interests"] == "1"
+    assert set(manifest.versions) >= {"python", "user-understanding-harness", "openai"}
+    assert all(len(commit) >= 40 for commit in manifest.commits.values())
+
+
+def test_the_age_of_a_run_does_not_count_the_lock(take):
+    path = left(take(**SERVED))
+    aged(path, 30)
+    os.utime(path / "lock")
+    assert folders._last_written(path).timestamp() < time.time() - 29 * 3600
+    assert msgspec.json.decode((path / "lock").read_bytes())["pid"] == os.getpid()

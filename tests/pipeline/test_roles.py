@@ -1,0 +1,490 @@
+"""Specs as users write them, and who ends up behind a role."""
+
+from dataclasses import dataclass
+from types import SimpleNamespace
+
+import pytest
+
+from harness.base.errors import PluginError, UsageError
+from harness.contracts.benchmark import Benchmark
+from harness.contracts.identity import RECORDED, Identity
+from harness.contracts.model import Model
+from harness.contracts.stage import Item, Stage
+from harness.contracts.task import DataSpec, RoleSpec, Task
+from harness.pipeline.roles import Binding, RoleBinder, named_as_recorded
+from harness.pipeline.settings import RunSettings
+from harness.pipeline.specs import Spec, parse_args, parse_spec, split_members
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "args"),
+    [
+        ("lexical", "lexical", {}),
+        ("openai:gpt-4o", "openai", {"model": "gpt-4o"}),
+        ("openai:judge", "openai", {"model": "judge"}),
+        ("openai:model=a,base_url=http://h:1/v1", "openai", {"model": "a", "base_url": "http://h:1/v1"}),
+        ("openai:org/a-b,revision=3", "openai", {"model": "org/a-b", "revision": "3"}),
+        ("vllm:pretrained=/a/b,stop=x,y", "vllm", {"pretrained": "/a/b", "stop": "x,y"}),
+    ],
+)  # fmt: skip
+def test_specs(text, kind, args):
+    assert parse_spec(text) == Spec(kind=kind, args=args, rest=text.partition(":")[2])
+
+
+@pytest.mark.parametrize(
+    ("label", "kind", "name", "details", "told"),
+    [
+        ("replay", "openai", "small", {RECORDED: "d"}, "replay of openai:small"),
+        ("strict:replay", "openai", "small", {RECORDED: "d"}, "strict:replay of openai:small"),
+        ("replay", "replay", "replies.jsonl", {RECORDED: "d"}, "replay of replies.jsonl"),
+        ("replay:small", "replay", "small", {RECORDED: "d"}, "replay of small"),
+        ("openai:small", "openai", "small", {}, "openai:small"),
+    ],
+)
+def test_a_recording_is_called_by_who_was_recorded(label, kind, name, details, told):
+    model = FakeModel(Identity(kind=kind, name=name, details=details))
+    before = Binding(role="judge", label=label, model=model)
+    after = named_as_recorded(before)
+    assert after.label == told
+    assert after.key("run") == before.key("run")
+
+
+def test_an_argument_given_twice_is_refused():
+    with pytest.raises(UsageError, match="'a' is given twice"):
+        parse_args("a=1,a=2")
+
+
+def test_a_word_that_is_no_argument_is_refused():
+    with pytest.raises(UsageError, match="not an argument"):
+        parse_args("http://localhost")
+
+
+@dataclass(eq=False)
+class FakeModel(Model):
+    identity: Identity
+    occupies: str | None = None
+
+    async def ask(self, request):
+        raise AssertionError("nothing is asked here")
+
+
+@dataclass
+class FakeJudge:
+    models: tuple[FakeModel, ...]
+    name: str = "llm"
+    version: int = 1
+
+
+class FakePlugins:
+    """Two kinds of model; `llm` over a model, `words` by rule, `all` of several."""
+
+    models = ("fake", "other")
+    judges = ("llm", "words", "all")
+    broken = ()
+
+    def has_model(self, name):
+        return name in ("fake", "other")
+
+    def has_judge(self, name):
+        return name in self.judges
+
+    def model(self, name):
+        def make(settings):
+            model = settings.args.get("model", name)
+            return FakeModel(Identity(kind=name, name=model))
+
+        return SimpleNamespace(factory=make)
+
+    def judge(self, name):
+        def make(parts):
+            models = [model for member in parts.members for model in member.judge.models]
+            return FakeJudge((*models, *([parts.model] if parts.model else [])), name)
+
+        stands = {"llm": "model", "words": "alone", "all": "judges"}
+        return SimpleNamespace(factory=make, on=stands[name])
+
+
+def benchmark(*stages):
+    return Benchmark(
+        name="toy", version=1, load=None, score=None, metrics={},
+        stages=tuple(
+            Stage(name, item=Item, value=str, items=None, work=None, roles=roles, judges=judges)
+            for name, roles, judges in stages
+        ),
+    )  # fmt: skip
+
+
+NAMED_THEN_JUDGED = benchmark(("name", ("candidate",), ()), ("support", (), ("judge",)))
+
+
+def task(**roles):
+    return Task(
+        name="t", version=1, benchmark="toy", data=DataSpec(tables={}), metrics=(), roles=roles
+    )
+
+
+def bind(settings, wanted=None, bench=NAMED_THEN_JUDGED):
+    return RoleBinder(settings, FakePlugins()).bind(wanted or task(), bench, bench.stages)
+
+
+def settings(**changes):
+    return RunSettings(tasks=("t",), model="fake", model_args={"model": "small"}, **changes)
+
+
+def test_a_role_that_nothing_is_bound_to_names_the_option():
+    with pytest.raises(UsageError, match="--judge SPEC"):
+        bind(settings())
+
+
+def only_sometimes(*, hint="", also_always=False):
+    common = {"item": Item, "value": str, "items": None, "work": None, "roles": ("writer",)}
+    stages = [Stage("profile", when=lambda data, options: True, role_hint=hint, **common)]
+    if also_always:
+        stages.append(Stage("always", **common))
+    return Benchmark(name="toy", version=1, load=None, score=None, metrics={}, stages=tuple(stages))
+
+
+def test_an_unbound_role_of_a_stage_that_data_call_for_says_so_and_what_helps():
+    with pytest.raises(UsageError, match="'writer' that nothing is bound to") as caught:
+        bind(settings(), bench=only_sometimes(hint="the data has no profiles"))
+    assert caught.value.found == (
+        "this data and these options call for the stage 'profile', which asks it"
+    )
+    assert caught.value.expected.startswith("--role writer=SPEC")
+    assert caught.value.hint == "the data has no profiles"
+
+
+def test_an_unbound_role_that_is_always_asked_blames_neither_data_nor_options():
+    with pytest.raises(UsageError) as caught:
+        bind(settings(), bench=only_sometimes(also_always=True))
+    assert (caught.value.found, caught.value.hint) == (None, None)
+
+
+def test_a_role_that_answers_for_another_is_asked():
+    stages = ("name", "candidate"), ("support", "reader"), ("rest", "finder")
+    bench = benchmark(*((name, (role,), ()) for name, role in stages))
+    binder = RoleBinder(settings(roles={"finder": "other:big"}), FakePlugins())
+    bound = binder.bind(task(reader=RoleSpec(same_as="finder")), bench, bench.stages[:2])
+    binder.refuse_unused()
+    assert bound["reader"].model.identity.name == "big"
+
+
+def test_a_task_that_speaks_of_a_role_that_there_is_not_is_told_those_there_are():
+    bench = benchmark(("name", ("candidate",), ()), ("support", (), ("judge",)))
+    with pytest.raises(UsageError) as caught:
+        binder = RoleBinder(settings(roles={"judge": "words"}), FakePlugins())
+        binder.bind(task(reader=RoleSpec()), bench, bench.stages)
+    assert str(caught.value) == (
+        "task t speaks of a role its benchmark does not have\n"
+        "  found:    reader\n"
+        "  expected: candidate, judge"
+    )
+
+
+def test_a_judge_by_rule_needs_no_model():
+    bound = bind(settings(roles={"judge": "words"}))
+    assert bound["judge"].model is None
+    assert bound["judge"].judge.name == "words"
+    assert bound["candidate"].model.identity.name == "small"
+
+
+def test_a_model_as_judge_is_asked_through_the_llm_adapter():
+    bound = bind(settings(roles={"judge": "other:big"}))
+    assert bound["judge"].judge.name == "llm"
+    assert [each.identity for each in bound["judge"].judge.models] == [
+        Identity(kind="other", name="big")
+    ]
+    assert bound["judge"].label == "other:big"
+
+
+def test_a_misspelt_judge_is_told_of_judges_and_models():
+    with pytest.raises(UsageError, match="one of llm, words, all, fake, other") as caught:
+        bind(settings(roles={"judge": "word"}))
+    assert "did you mean 'words'" in str(caught.value)
+
+
+def test_a_judge_that_needs_a_model_takes_it_behind_its_name():
+    bound = bind(settings(roles={"judge": "llm:other:big"}))
+    assert bound["judge"].judge.name == "llm"
+    assert bound["judge"].model.identity == Identity(kind="other", name="big")
+    assert bound["judge"].label == "llm:other:big"
+    with pytest.raises(UsageError, match="needs a model"):
+        bind(settings(roles={"judge": "llm"}))
+
+
+def test_the_candidate_is_given_by_model_alone():
+    with pytest.raises(UsageError, match="the candidate is given by --model"):
+        bind(settings(roles={"judge": "words", "candidate": "other:big"}))
+
+
+def test_a_default_without_a_kind_opens_as_the_candidate_does():
+    bound = bind(settings(), task(judge=RoleSpec(default="org/Judge-70B")))
+    assert bound["judge"].model.identity == Identity(kind="fake", name="org/Judge-70B")
+
+
+def test_a_default_without_a_kind_is_not_given_what_suits_the_candidates_weights():
+    own = {"pretrained": "mine", "lora": "night", "chat_template": "mine.jinja"}
+    seen = []
+
+    class Watched(FakePlugins):
+        def model(self, name):
+            made = super().model(name).factory
+
+            def make(settings):
+                seen.append(dict(settings.args))
+                return made(settings)
+
+            return SimpleNamespace(factory=make)
+
+    asked = RunSettings(tasks=("t",), model="fake", model_args={**own, "tensor_parallel_size": "4"})
+    wanted = task(judge=RoleSpec(default="org/Judge-70B"))
+    RoleBinder(asked, Watched()).bind(wanted, NAMED_THEN_JUDGED, NAMED_THEN_JUDGED.stages)
+    assert {"tensor_parallel_size": "4", "model": "org/Judge-70B"} in seen
+
+
+def test_a_default_that_the_candidates_kind_cannot_open_names_role_and_option():
+    class Narrow(FakePlugins):
+        def model(self, name):
+            def make(settings):
+                if settings.args:
+                    raise UsageError("no such argument", found="model")
+                return FakeModel(Identity(kind=name, name=name))
+
+            return SimpleNamespace(factory=make)
+
+    binder = RoleBinder(RunSettings(tasks=("t",), model="fake"), Narrow())
+    with pytest.raises(UsageError) as caught:
+        wanted = task(judge=RoleSpec(default="org/Judge-70B"))
+        binder.bind(wanted, NAMED_THEN_JUDGED, NAMED_THEN_JUDGED.stages)
+    assert caught.value.where == "role judge, as fake:org/Judge-70B"
+    assert caught.value.hint == "--judge SPEC binds it to something else"
+
+
+def test_the_option_beats_the_tasks_default():
+    bound = bind(settings(roles={"judge": "words"}), task(judge=RoleSpec(default="other:big")))
+    assert bound["judge"].judge.name == "words"
+
+
+def test_a_role_may_share_another_and_circles_are_named():
+    both = benchmark(("a", ("candidate", "verifier"), ()))
+    bound = bind(settings(), task(verifier=RoleSpec(same_as="candidate")), both)
+    assert bound["verifier"].model is bound["candidate"].model
+    circle = task(a=RoleSpec(same_as="b"), b=RoleSpec(same_as="a"))
+    with pytest.raises(UsageError, match="a -> b -> a"):
+        bind(settings(), circle, benchmark(("s", ("a", "b"), ())))
+
+
+def test_the_candidate_never_judges_itself_unless_allowed():
+    itself = {"judge": "fake:small"}
+    with pytest.raises(UsageError, match="the candidate would judge itself"):
+        bind(settings(roles=itself))
+    assert bind(settings(roles=itself, allow_self_judging=True))["judge"].judge is not None
+
+
+def test_a_role_that_the_benchmark_does_not_have_is_refused():
+    with pytest.raises(UsageError, match="a role its benchmark does not have"):
+        bind(settings(roles={"judge": "words"}), task(juge=RoleSpec(default="other:x")))
+
+
+def test_an_option_for_a_role_that_no_task_has_is_refused():
+    binder = RoleBinder(settings(roles={"judge": "words", "taxonomist": "other:x"}), FakePlugins())
+    with pytest.raises(UsageError, match="no chosen task has a role 'taxonomist'"):
+        binder.refuse_unknown([NAMED_THEN_JUDGED])
+
+
+def test_an_option_for_a_role_whose_stage_is_left_out_is_refused():
+    binder = RoleBinder(settings(roles={"judge": "words"}), FakePlugins())
+    binder.refuse_unknown([NAMED_THEN_JUDGED])
+    bound = binder.bind(task(), NAMED_THEN_JUDGED, NAMED_THEN_JUDGED.stages[:1])
+    assert set(bound) == {"candidate"}
+    with pytest.raises(UsageError, match="no chosen task asks a 'judge'"):
+        binder.refuse_unused()
+    binder.bind(task(), NAMED_THEN_JUDGED, NAMED_THEN_JUDGED.stages)
+    binder.refuse_unused()
+
+
+class Nameless(FakePlugins):
+    """A kind whose factory forgets the base class."""
+
+    def model(self, name):
+        return SimpleNamespace(factory=lambda settings: SimpleNamespace(ask=None))
+
+
+def test_a_factory_that_makes_no_model_is_named():
+    with pytest.raises(PluginError) as caught:
+        RoleBinder(settings(), Nameless()).bind(
+            task(), NAMED_THEN_JUDGED, NAMED_THEN_JUDGED.stages[:1]
+        )
+    assert caught.value.problem == "the factory of 'fake' makes something that is no model"
+    assert caught.value.found == "SimpleNamespace"
+    assert caught.value.expected == "a subclass of harness.Model"
+
+
+class Heavy(FakePlugins):
+    """Models that hold a GPU; of their arguments only name and `dtype` decide who they are."""
+
+    def __init__(self):
+        self.made = []
+
+    def model(self, name):
+        def make(settings):
+            args = dict(settings.args)
+            name = args.pop("model", None) or args.pop("pretrained")
+            details = {"dtype": args["dtype"]} if "dtype" in args else {}
+            model = FakeModel(Identity(kind="fake", name=name, details=details), occupies="gpu")
+            self.made.append(model)
+            return model
+
+        return SimpleNamespace(factory=make)
+
+
+def heavy(judge, *, plugins=None, **candidate):
+    """What is bound to a candidate `small` and this judge, which may be the same; the notes."""
+    asked = RunSettings(
+        tasks=("t",),
+        model="fake",
+        model_args={"model": "small", **candidate},
+        roles={"judge": judge},
+        allow_self_judging=True,
+    )
+    binder = RoleBinder(asked, plugins or Heavy())
+    bound = binder.bind(task(), NAMED_THEN_JUDGED, NAMED_THEN_JUDGED.stages)
+    return bound, binder.notes
+
+
+def test_roles_of_one_identity_that_hold_one_resource_share_a_model_and_say_so():
+    bound, notes = heavy("fake:pretrained=small", tensor_parallel_size="4")
+    assert bound["judge"].model is bound["candidate"].model
+    assert bound["judge"].judge.models == (bound["candidate"].model,)
+    assert notes == [
+        "judge: the weights of candidate, so one engine serves both, opened as candidate's "
+        "arguments say"
+    ]
+
+
+def test_the_candidates_arguments_open_an_engine_whatever_the_other_role_is_called():
+    plugins = Heavy()
+    asked = RunSettings(
+        tasks=("t",),
+        model="fake",
+        model_args={"model": "small", "tensor_parallel_size": "4"},
+        roles={"annotator": "fake:small"},
+    )
+    bench = benchmark(("mark", ("annotator", "candidate"), ()))
+    bound = RoleBinder(asked, plugins).bind(task(), bench, bench.stages)
+    assert bound["annotator"].model is bound["candidate"].model is plugins.made[0]
+
+
+@pytest.mark.parametrize(
+    ("judge", "candidate", "found", "expected"),
+    [
+        (
+            "fake:small,tensor_parallel_size=2",
+            {"tensor_parallel_size": "4"},
+            "tensor_parallel_size=2",
+            "tensor_parallel_size=4, as candidate has it, or nothing",
+        ),
+        (
+            "fake:small,max_model_len=9",
+            {},
+            "max_model_len=9",
+            "nothing, or max_model_len=9 for candidate as well",
+        ),
+    ],
+)
+def test_a_role_may_not_open_an_engine_otherwise_than_the_one_it_shares_it_with(
+    judge, candidate, found, expected
+):
+    with pytest.raises(UsageError, match="one engine serves both") as caught:
+        heavy(judge, **candidate)
+    assert caught.value.where == "role judge, as fake:small"
+    assert (caught.value.found, caught.value.expected) == (found, expected)
+
+
+def test_what_decides_the_answers_makes_two_models_of_the_same_weights():
+    bound, notes = heavy("fake:small,dtype=float32")
+    assert bound["judge"].model is not bound["candidate"].model
+    assert notes == []
+
+
+def test_models_that_stand_beside_others_are_not_merged():
+    bound, notes = heavy("fake:small,base_url=b", plugins=FakePlugins(), base_url="a")
+    assert bound["judge"].model is not bound["candidate"].model
+    assert notes == []
+
+
+def test_a_judge_of_the_candidates_weights_is_refused_however_it_is_opened():
+    asked = settings(roles={"judge": "fake:pretrained=small"})
+    with pytest.raises(UsageError, match="the candidate would judge itself"):
+        RoleBinder(asked, Heavy()).bind(task(), NAMED_THEN_JUDGED, NAMED_THEN_JUDGED.stages)
+
+
+def test_a_judge_that_is_the_candidate_is_refused_before_the_way_it_opens():
+    """Whoever mended the arguments first would be told of the judge all the same."""
+    asked = settings(roles={"judge": "fake:pretrained=small,tensor_parallel_size=2"})
+    with pytest.raises(UsageError, match="the candidate would judge itself"):
+        RoleBinder(asked, Heavy()).bind(task(), NAMED_THEN_JUDGED, NAMED_THEN_JUDGED.stages)
+    judged = benchmark(("mark", (), ("judge",)))
+    with pytest.raises(UsageError, match="the candidate would judge itself"):
+        RoleBinder(asked, Heavy()).bind(task(), judged, judged.stages)
+
+
+PANEL = "all:other:a,base_url=http://h:1/v1+other:b,base_url=http://h:2/v1+words"
+
+
+def test_a_panel_is_of_the_judges_behind_it_each_with_its_own_arguments():
+    bound = bind(settings(roles={"judge": PANEL}))["judge"]
+    assert bound.label == "all:other:a+other:b+words"
+    assert [model.identity.name for model in bound.models] == ["a", "b"]
+    assert (bound.model, bound.judge.name) == (None, "all")
+    assert bound.key("run") == {
+        "judge": {"name": "all", "version": 1},
+        "members": {
+            "other:a": {
+                "judge": {"name": "llm", "version": 1},
+                "model": {"kind": "other", "name": "a", "details": {}},
+            },
+            "other:b": {
+                "judge": {"name": "llm", "version": 1},
+                "model": {"kind": "other", "name": "b", "details": {}},
+            },
+            "words": {"judge": {"name": "words", "version": 1}},
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("openai:a+openai:b", ("openai:a", "openai:b")),
+        ("openai:command-r++openai:b,x=1,y=2", ("openai:command-r+", "openai:b,x=1,y=2")),
+        ("openai:one\\+two+words", ("openai:one+two", "words")),
+        ("openai:a+7b", ("openai:a+7b",)),
+        ("", ()),
+    ],
+)
+def test_members_are_parted_by_a_plus_before_a_letter(text, parts):
+    assert split_members(text) == parts
+
+
+def test_a_member_that_would_vote_twice_is_refused():
+    with pytest.raises(UsageError, match="has a member twice") as caught:
+        bind(settings(roles={"judge": "all:other:a+other:a,concurrency=3"}))
+    assert caught.value.found == "other:a and other:a"
+
+
+def test_a_misspelt_member_is_told_of_judges_and_models():
+    with pytest.raises(UsageError, match="one of llm, words, all, fake, other") as caught:
+        bind(settings(roles={"judge": "all:other:a+wrods"}))
+    assert "did you mean 'words'" in str(caught.value)
+
+
+def test_a_panel_of_panels_is_refused():
+    with pytest.raises(UsageError, match="several themselves"):
+        bind(settings(roles={"judge": "all:other:a+all:other:b"}))
+
+
+def test_no_member_may_be_the_candidate():
+    with pytest.raises(UsageError, match="the candidate would judge itself") as caught:
+        bind(settings(roles={"judge": "all:other:a+fake:small"}))
+    assert caught.value.found == "fake:small"

@@ -1,0 +1,253 @@
+"""What a stage's key is made of, what it is not made of, and what a stage may reach."""
+
+from dataclasses import dataclass, replace
+
+import msgspec
+import pytest
+
+from harness.base.errors import PluginError, PromptError, TaskError, UsageError
+from harness.contracts.benchmark import Benchmark
+from harness.contracts.identity import Identity
+from harness.contracts.model import Sampling
+from harness.contracts.stage import Item, Stage
+from harness.contracts.task import DataSpec, RoleSpec, Task
+from harness.pipeline import stage_context as module
+from harness.pipeline.roles import Binding
+from harness.pipeline.stage_context import ContextInputs, stage_context
+from harness.prompts import Templates
+
+
+class Options(msgspec.Struct, frozen=True):
+    window: int = 3
+    weight: float = 1e-05
+    shown: bool = True
+
+
+@dataclass(eq=False)
+class FakeModel:
+    identity: Identity
+    concurrency: int = 4
+    occupies: str | None = None
+
+
+@dataclass(eq=False)
+class FakeJudge:
+    version: int = 2
+    name: str = "llm"
+    models: tuple[FakeModel, ...] = ()
+
+
+CANDIDATE = Identity(kind="fake", name="small", details={"revision": "a"})
+JUDGE = Identity(kind="fake", name="big", details={"host": "h"}, scope="run")
+ASK = Stage(
+    "ask", item=Item, value=str, items=None, work=None, version=4, roles=("candidate",),
+    options=("window", "weight"),
+)  # fmt: skip
+WEIGH = Stage(
+    "weigh", item=Item, value=str, items=None, work=None, judges=("judge",), after=("ask",)
+)
+
+
+@pytest.fixture
+def made(tmp_path):
+    """The contexts of both stages; with changes to what they are made from."""
+
+    def make(*, prompts=None, roles=None, stages=None, name="t", **changes):
+        texts = {
+            "ask.candidate": "say it", "weigh.judge": "right?", "other.candidate": "unused",
+            **(prompts or {}),
+        }  # fmt: skip
+        for prompt, text in texts.items():
+            file = tmp_path / "toy" / f"{prompt}.j2"
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(text)
+        task = Task(
+            name=name, version=changes.pop("task_version", 1), benchmark="toy", metrics=(),
+            data=DataSpec(tables={}), description=changes.pop("description", ""),
+            tags=changes.pop("tags", ()), roles=roles or {},
+            stages=changes.pop("samplings", {}),
+        )  # fmt: skip
+        candidate = FakeModel(changes.pop("candidate", CANDIDATE))
+        judge = FakeModel(changes.pop("judge", JUDGE))
+        adapter = FakeJudge(version=changes.pop("judge_version", 2), models=(judge,))
+        label = changes.pop("label", "fake:small")
+        given = {
+            "task": task,
+            "benchmark": Benchmark(
+                name="toy", version=changes.pop("benchmark_version", 9), load=None, score=None,
+                stages=stages or (ASK, WEIGH), metrics={}, options=Options,
+            ),
+            "options": Options(),
+            "bindings": {
+                "candidate": Binding(role="candidate", label=label, model=candidate),
+                "judge": Binding(role="judge", label="fake:big", model=judge, judge=adapter),
+            },
+            "templates": Templates([tmp_path]),
+            "seed": 7, "sampling": {}, "structured": False, "run_id": "monday", "fresh": False,
+        }  # fmt: skip
+        inputs = ContextInputs(**{**given, **changes})
+        return [stage_context(inputs, stage) for stage in inputs.benchmark.stages]
+
+    return make
+
+
+def test_all_that_decides_records_stands_in_the_components(made, monkeypatch):
+    monkeypatch.setattr(module, "LADDER_VERSION", 6)
+    ask, weigh = made()
+    digests = [
+        ask.components["prompts"]["ask.candidate"],
+        weigh.components["prompts"]["weigh.judge"],
+    ]
+    assert all(len(digest) == 32 for digest in digests) and digests[0] != digests[1]
+    assert ask.components == {
+        "benchmark": "toy", "stage": "ask", "version": 4,
+        "options": {"window": 3, "weight": 1e-05},
+        "prompts": {"ask.candidate": digests[0]},
+        "roles": {
+            "candidate": {
+                "model": {"kind": "fake", "name": "small", "details": {"revision": "a"}},
+                "sampling": {
+                    "temperature": 0.0, "max_tokens": 1024, "top_p": None, "stop": (),
+                },
+            }
+        },
+        "ladder": 6, "seed": 7, "structured": False, "fresh": None,
+    }  # fmt: skip
+    assert weigh.components["options"] == {}
+    assert weigh.components["roles"]["judge"]["judge"] == {"name": "llm", "version": 2}
+    assert weigh.components["roles"]["judge"]["model"] == {
+        "kind": "fake", "name": "big", "details": {"host": "h"}, "run": "monday",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "changed"),
+    [
+        ({"seed": 8}, "both"),
+        ({"structured": True}, "both"),
+        ({"fresh": True}, "both"),
+        ({"options": Options(window=4)}, "ask"),
+        ({"options": Options(weight=2e-05)}, "ask"),
+        ({"prompts": {"ask.candidate": "say it \n\n"}}, "ask"),
+        ({"prompts": {"weigh.judge": "wrong?"}}, "weigh"),
+        ({"candidate": Identity(kind="fake", name="small", details={"revision": "b"})}, "ask"),
+        ({"judge": Identity(kind="fake", name="huge")}, "weigh"),
+        ({"judge_version": 3}, "weigh"),
+        ({"roles": {"candidate": RoleSpec(sampling={"temperature": 0.5})}}, "ask"),
+        ({"roles": {"judge": RoleSpec(sampling={"max_tokens": 5})}}, "weigh"),
+        ({"samplings": {"weigh": {"judge": {"stop": ["\n"]}}}}, "weigh"),
+        ({"sampling": {"temperature": 0.5}}, "ask"),
+        ({"run_id": "tuesday"}, "weigh"),  # the judge has no revision
+        ({"options": Options(shown=False)}, "none"),
+        ({"prompts": {"other.candidate": "still unused"}}, "none"),
+        ({"name": "another"}, "none"),
+        ({"task_version": 2}, "none"),
+        ({"benchmark_version": 10}, "none"),
+        ({"description": "said better", "tags": ("x",)}, "none"),
+        ({"label": "what tables call it"}, "none"),
+        ({"samplings": {"ask": {"judge": {"max_tokens": 5}}}}, "none"),
+    ],
+    ids=str,
+)
+def test_what_enters_the_key_of_a_stage_and_what_does_not(made, change, changed):
+    before, after = made(), made(**change)
+    keys = [old.key != new.key for old, new in zip(before, after, strict=True)]
+    assert keys == {
+        "both": [True, True], "ask": [True, False], "weigh": [False, True], "none": [False, False],
+    }[changed]  # fmt: skip
+
+
+def test_a_new_version_of_a_stage_is_another_stage(made):
+    raised = Stage(
+        "ask", item=Item, value=str, items=None, work=None, version=5, roles=("candidate",),
+        options=("window", "weight"),
+    )  # fmt: skip
+    assert made(stages=(raised, WEIGH))[0].key != made()[0].key
+    assert made(stages=(raised, WEIGH))[1].key == made()[1].key
+
+
+@pytest.mark.parametrize(
+    ("change", "shared"),
+    [
+        ({"seed": 8}, True),
+        ({"structured": True}, True),
+        ({"options": Options(window=4)}, True),
+        ({"prompts": {"ask.candidate": "say it twice"}}, False),
+        ({"candidate": Identity(kind="fake", name="huge")}, False),
+        ({"sampling": {"temperature": 0.5}}, False),
+        ({"fresh": True}, False),
+        ({"stages": (replace(ASK, version=5), WEIGH)}, False),
+        ({"stages": (replace(ASK, name="beg", prompts=("ask",)), WEIGH)}, False),
+    ],
+    ids=str,
+)
+def test_memos_depend_on_who_is_asked_what_and_not_on_options(made, change, shared):
+    assert (made()[0].memo_key == made(**change)[0].memo_key) == shared
+
+
+def test_a_new_ladder_is_another_stage(made, monkeypatch):
+    before = made()[0].key
+    monkeypatch.setattr(module, "LADDER_VERSION", 999)
+    assert made()[0].key != before
+
+
+def test_each_fresh_run_has_keys_of_its_own(made):
+    keys = {made(fresh=True, run_id=run)[0].key for run in ("monday", "tuesday")}
+    assert len(keys) == 2
+
+
+def test_sampling_comes_from_role_then_stage_then_for_the_candidate_from_the_command(made):
+    roles = {
+        "candidate": RoleSpec(sampling={"temperature": 0.1, "max_tokens": 10, "top_p": 0.5}),
+        "judge": RoleSpec(sampling={"temperature": 0.2}),
+    }
+    samplings = {"ask": {"candidate": {"temperature": 0.3, "max_tokens": 30}}}
+    ask, weigh = made(roles=roles, samplings=samplings, sampling={"temperature": 0.9})
+    assert ask.sampling("candidate") == Sampling(temperature=0.9, max_tokens=30, top_p=0.5)
+    assert weigh.sampling("judge") == Sampling(temperature=0.2)
+
+
+def test_a_misspelt_sampling_is_the_commands_fault_or_the_tasks(made):
+    with pytest.raises(UsageError, match="'candidate'") as caught:
+        made(sampling={"temprature": 0.5})
+    assert "did you mean 'temperature'?" in str(caught.value)
+    assert type(caught.value) is UsageError
+    with pytest.raises(TaskError, match="'judge' in stage 'weigh' of t"):
+        made(roles={"judge": RoleSpec(sampling={"max_token": 5})})
+
+
+def test_only_declared_options_can_be_read(made):
+    options = made()[0].options
+    assert (options.window, options.weight) == (3, 1e-05)
+    assert options.as_json() == {"window": 3, "weight": 1e-05}
+    with pytest.raises(PluginError, match="does not declare") as caught:
+        _ = options.shown
+    assert "shown" in str(caught.value) and "window, weight" in str(caught.value)
+    assert not hasattr(options, "__len__")
+
+
+def test_a_stage_reaches_the_roles_it_declares_and_no_others(made):
+    ask, weigh = made()
+    assert ask.model("candidate").identity == CANDIDATE
+    assert weigh.judge("judge").name == "llm"
+    assert [model.identity for model in weigh.models] == [JUDGE]
+    with pytest.raises(PluginError, match="a role it does not declare"):
+        ask.model("judge")
+    with pytest.raises(PluginError, match="without declaring it as a judge"):
+        ask.judge("candidate")
+
+
+def test_a_judge_by_rule_has_no_model_to_ask(made):
+    by_rule = Binding(role="judge", label="lexical", model=None, judge=FakeJudge())
+    candidate = Binding(role="candidate", label="c", model=FakeModel(CANDIDATE))
+    weigh = made(bindings={"candidate": candidate, "judge": by_rule})[1]
+    assert weigh.models == ()
+    assert "model" not in weigh.components["roles"]["judge"]
+    with pytest.raises(PluginError, match="only judges"):
+        weigh.model("judge")
+
+
+def test_a_prompt_that_is_not_there_names_the_file_to_write(made):
+    with pytest.raises(PromptError, match="no prompt 'other' for the role 'candidate'") as caught:
+        made()[0].template("other", "candidate")
+    assert "prompts/toy/other.candidate.j2" in str(caught.value)

@@ -1,0 +1,293 @@
+"""The memory of GPUs, as a made-up `nvidia-smi` tells it: the words of the real one, from files."""
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from harness_models.server.gpus import Gpu, GpuMemory, Unseen, look_at, visible
+from harness_models.server.served import Engine, ServedModel
+
+from harness.base.errors import ModelError
+from harness.contracts.identity import Identity
+from harness.contracts.model import CallError, Message, ModelSettings, Request, Sampling
+
+ONE = "GPU-4a8e1d0c-0000-1111-2222-333344445555"
+TWO = "GPU-9b7f2e1d-0000-1111-2222-333344445555"
+FREE = f"0, {ONE}, NVIDIA H100 80GB HBM3, 81559, 4, 80994\n"
+IDLE = f"1, {TWO}, NVIDIA H100 80GB HBM3, 81559, 4, 80994\n"
+TAKEN = f"0, {ONE}, NVIDIA H100 80GB HBM3, 81559, 60004, 20994\n"
+GONE = 2**22 + 1
+"""A process id that no process has."""
+
+
+def memory(**changes):
+    return GpuMemory(**{"name": "vllm:tiny", "count": 1, "share": 0.92, "patience": 0.0, **changes})
+
+
+def silent(line):
+    raise AssertionError(line)
+
+
+async def test_a_free_gpu_may_be_started_on(smi):
+    smi(FREE)
+    look = await memory().before_start(silent)
+    assert [(gpu.label, gpu.total, gpu.used, gpu.free) for gpu in look.gpus] == [
+        ("GPU 0 (NVIDIA H100 80GB HBM3)", 81559, 4, 80994)
+    ]
+    assert look.holders == ()
+
+
+async def test_another_process_on_the_gpu_is_named_with_what_helps(smi):
+    smi(TAKEN, f"4711, {ONE}, 59990, /opt/night, train/python\n")
+    with pytest.raises(ModelError) as caught:
+        await memory().before_start(silent)
+    assert str(caught.value) == (
+        "vllm:tiny on GPU 0 (NVIDIA H100 80GB HBM3): too little of the GPU's memory is free: "
+        "20994 of 81559 MiB, and gpu_memory_utilization=0.92 wants 75035\n"
+        "  found:    process 4711 (/opt/night, train/python) holds 59990 MiB\n"
+        "  to do:    end what holds it, or gpu_memory_utilization=0.23"
+    )
+
+
+async def test_a_small_engine_fits_beside_another_process(smi):
+    smi(TAKEN, f"4711, {ONE}, 59990, python\n")
+    assert await memory(share=0.25).before_start(silent) is not None
+
+
+async def test_memory_of_a_process_that_is_not_shown_is_missed_all_the_same(smi):
+    smi(TAKEN)
+    with pytest.raises(ModelError) as caught:
+        await memory().before_start(silent)
+    assert caught.value.found == "no process that is shown"
+    assert caught.value.hint == "gpu_memory_utilization=0.23"
+
+
+async def test_a_full_gpu_is_no_place_for_a_smaller_share(smi):
+    smi(TAKEN.replace("60004, 20994", "79000, 2000"))
+    with pytest.raises(ModelError) as caught:
+        await memory().before_start(silent)
+    assert caught.value.hint == "another GPU: CUDA_VISIBLE_DEVICES chooses it"
+
+
+async def test_only_the_gpus_that_the_engine_takes_have_to_be_free(smi, monkeypatch):
+    smi(IDLE.replace("1, ", "0, ", 1) + TAKEN.replace("0, ", "1, ", 1))
+    assert await memory().before_start(silent) is not None
+    with pytest.raises(ModelError, match="GPU 1"):
+        await memory(count=2).before_start(silent)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+    with pytest.raises(ModelError, match="GPU 1"):
+        await memory().before_start(silent)
+
+
+async def test_without_nvidias_tools_nothing_is_looked_at(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert shutil.which("nvidia-smi") is None
+    assert await memory().before_start(silent) is None
+
+
+@pytest.mark.parametrize(
+    ("program", "why"),
+    [
+        (
+            "echo NVIDIA-SMI has failed because it could not reach the driver.; exit 9",
+            "nvidia-smi: NVIDIA-SMI has failed because it could not reach the driver.",
+        ),
+        (
+            f"echo '0, {ONE}, NVIDIA GB10, [N/A], [N/A], [N/A]'",
+            "nvidia-smi does not tell the memory of GPU 0 (NVIDIA GB10)",
+        ),
+        (
+            f"echo '0, {ONE}, NVIDIA GH200 480GB, 97871, 90000, 7000'",
+            "nvidia-smi does not tell the memory of GPU 0 (NVIDIA GH200 480GB)",
+        ),
+        ("echo 0 N/A", "nvidia-smi lists GPUs in a way that is not known"),
+    ],
+)
+async def test_gpus_that_cannot_be_looked_at_are_said_and_hold_nothing_up(smi, program, why):
+    smi("").write_text(f"#!/bin/sh\n{program}\n")
+    told = []
+    assert await memory().before_start(told.append) is None
+    assert told == [f"vllm:tiny: whether the GPU's memory is free is not known: {why}"]
+
+
+async def test_memory_that_is_back_is_proven(smi):
+    smi(FREE)
+    before = await memory().before_start(silent)
+    smi(FREE.replace(" 4, 80994", " 200, 80798"))
+    await memory().given_back(before, ours=[GONE])
+
+
+async def test_memory_that_comes_back_after_a_while_is_waited_for(smi):
+    smi(FREE)
+    before = await memory().before_start(silent)
+    program = smi(TAKEN)
+    program.with_name("later").write_text(FREE)
+    slow = """
+echo look >> "$0.looks"
+[ $(wc -l < "$0.looks") -gt 2 ] && cp "${0%/*}/later" "$0.gpus"
+"""
+    program.write_text(program.read_text().replace("#!/bin/sh", f"#!/bin/sh{slow}"))
+    await memory(patience=60.0).given_back(before, ours=[GONE])
+
+
+@pytest.mark.parametrize(
+    ("apps", "found"),
+    [
+        (f"{GONE}, {ONE}, 60000, VLLM::Worker\n", f"process {GONE} (VLLM::Worker) holds 60000 MiB"),
+        (
+            f"{GONE + 7}, {ONE}, 60000, [Not Found]\n",
+            f"process {GONE + 7} ([Not Found]) holds 60000 MiB",
+        ),
+        ("", "no process that is shown"),
+    ],
+)
+async def test_memory_that_does_not_come_back_is_an_error_that_tells_who_holds_it(smi, apps, found):
+    smi(FREE)
+    before = await memory().before_start(silent)
+    smi(TAKEN, apps)
+    with pytest.raises(ModelError, match="has not come back 0 s after") as caught:
+        await memory().given_back(before, ours=[GONE])
+    assert caught.value.where == "vllm:tiny on GPU 0 (NVIDIA H100 80GB HBM3)"
+    assert "60004 MiB are in use, and 4 were before it" in str(caught.value)
+    assert caught.value.found == found
+
+
+async def test_a_process_of_the_engine_that_still_shows_is_not_back_however_little_it_holds(smi):
+    smi(FREE)
+    before = await memory().before_start(silent)
+    smi(FREE, f"{GONE}, {ONE}, 10, VLLM::Worker\n")
+    with pytest.raises(ModelError, match="has not come back"):
+        await memory().given_back(before, ours=[GONE])
+
+
+async def test_what_others_take_meanwhile_is_not_the_engines(smi):
+    smi(FREE)
+    before = await memory().before_start(silent)
+    smi(TAKEN, f"{os.getpid()}, {ONE}, 59990, python\n")
+    await memory().given_back(before, ours=[GONE])
+
+
+async def test_what_others_hold_from_the_start_may_grow(smi):
+    held = TAKEN.replace("60004, 20994", "10004, 70994")
+    smi(held, f"{GONE}, {ONE}, 10000, elsewhere\n")
+    before = await memory(share=0.5).before_start(silent)
+    smi(TAKEN, f"{GONE}, {ONE}, 60000, elsewhere\n")
+    await memory().given_back(before, ours=[GONE + 1])
+
+
+async def test_gpus_that_can_no_longer_be_looked_at_prove_nothing(smi):
+    program = smi(FREE)
+    before = await memory().before_start(silent)
+    program.write_text("#!/bin/sh\necho Unable to determine the device handle; exit 15\n")
+    with pytest.raises(ModelError) as caught:
+        await memory().given_back(before, ours=[GONE])
+    assert str(caught.value) == (
+        f"{memory().name}: whether the GPU's memory has come back cannot be told any more\n"
+        "  found:    nvidia-smi: Unable to determine the device handle"
+    )
+
+
+def gpus(*names):
+    kinds = [f"GPU-{number}{'e' * 7}-x" for number in range(len(names))]
+    return [
+        Gpu(index=str(number), uuid=uuid, name=name, total=1, used=0, free=1)
+        for number, (uuid, name) in enumerate(zip(kinds, names, strict=True))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("environment", "seen"),
+    [
+        ({}, ["0", "1", "2"]),
+        ({"CUDA_VISIBLE_DEVICES": "2,0"}, ["2", "0"]),
+        ({"CUDA_VISIBLE_DEVICES": "GPU-1ee, 2"}, ["1", "2"]),
+        ({"CUDA_VISIBLE_DEVICES": ""}, []),
+        ({"CUDA_VISIBLE_DEVICES": "1,-1,2"}, ["1"]),
+        ({"CUDA_VISIBLE_DEVICES": "7,1"}, []),
+        ({"CUDA_VISIBLE_DEVICES": "GPU-"}, []),
+    ],
+)
+def test_the_gpus_that_cuda_shows(environment, seen):
+    assert [gpu.index for gpu in visible(gpus("H100", "H100", "H100"), environment)] == seen
+
+
+@pytest.mark.parametrize(
+    ("environment", "seen"),
+    [
+        ({}, None),
+        ({"CUDA_VISIBLE_DEVICES": "1"}, None),
+        ({"CUDA_VISIBLE_DEVICES": "MIG-5"}, None),
+        ({"CUDA_VISIBLE_DEVICES": "GPU-1eee"}, ["1"]),
+        ({"CUDA_VISIBLE_DEVICES": "1", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}, ["1"]),
+    ],
+)
+def test_of_several_kinds_of_gpu_only_names_and_a_known_order_tell_which(environment, seen):
+    if seen is None:
+        with pytest.raises(Unseen):
+            visible(gpus("H100", "T4"), environment)
+    else:
+        assert [gpu.index for gpu in visible(gpus("H100", "T4"), environment)] == seen
+
+
+def test_who_holds_memory_of_which_gpu(smi):
+    smi(FREE + IDLE, f"7, {TWO}, 10, a\n8, {ONE}, 20, b\n9, {TWO}, [N/A], c\n[N/A], {ONE}, 1, d\n")
+    look = look_at(2, {})
+    assert [[holder.pid for holder in look.of(gpu)] for gpu in look.gpus] == [[8], [7, 9]]
+    assert str(look.of(look.gpus[1])[1]) == "process 9 (c) holds memory"
+
+
+@pytest.fixture
+async def served(tmp_path):
+    """A model whose server is made up, on a GPU that is; and the file of its starts."""
+    starts = tmp_path / "starts"
+    fake = Path(__file__).with_name("fake_server.py")
+    engine = Engine(
+        identity=Identity(kind="vllm", name="tiny"),
+        model="tiny",
+        command=lambda socket: [
+            *(sys.executable, "-I", str(fake), "--uds", str(socket), "--starts", str(starts))
+        ],
+        concurrency=4,
+        memory=memory(),
+    )
+    model = ServedModel(engine, ModelSettings(args={}))
+    yield model, starts
+    await model.close()
+
+
+async def test_no_server_is_started_on_a_gpu_that_is_taken(smi, served):
+    model, starts = served
+    smi(TAKEN, f"4711, {ONE}, 59990, python\n")
+    with pytest.raises(ModelError, match="too little of the GPU's memory is free"):
+        await model.open()
+    assert not starts.exists()
+
+
+async def test_an_engine_is_closed_only_when_its_gpu_is_free_again(smi, served):
+    model, starts = served
+    smi(FREE)
+    await model.open()
+    smi(TAKEN)
+    server = model._server.launched
+    with pytest.raises(ModelError, match="has not come back"):
+        await model.close()
+    assert server.ended() is not None
+    smi(FREE)
+    await model.open()
+    await model.close()
+    assert starts.read_text() == "start\nstart\n"
+
+
+async def test_no_server_is_started_again_while_the_dead_ones_memory_is_held(smi, served):
+    model, starts = served
+    smi(FREE)
+    await model.open()
+    smi(TAKEN)
+    question = Request(messages=(Message("user", "die 1"),), sampling=Sampling(), seed=0)
+    with pytest.raises(CallError, match="has not come back") as caught:
+        await model.ask(question)
+    assert caught.value.fatal
+    assert starts.read_text() == "start\n"
+    smi(FREE)

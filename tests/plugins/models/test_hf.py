@@ -1,0 +1,336 @@
+"""The `hf` kind: what is found before a start, over the real interpreter and made-up packages."""
+
+import json
+import re
+import sys
+
+import pytest
+from harness_models.hf import STAGES, TROUBLES, make
+from harness_models.server.served import last_words
+
+from harness import CallError
+from harness.base.errors import ModelError, UsageError
+from harness.cli.main import main
+from harness.contracts.model import Message, ModelSettings, Reply, Request, Sampling, Usage
+
+PACKAGES = ("transformers", "torch", "accelerate", "fastapi", "uvicorn", "openai", "pydantic")
+
+HELP = """
+Options:
+  --continuous-batching / --no-continuous-batching
+                                  Enable continuous batching.
+  --reasoning [on|off|auto]       Reasoning mode.  [default: auto]
+  --cb-block-size INTEGER         KV cache block size in tokens.
+  --cb-max-memory-percent FLOAT   Max GPU memory fraction.
+  --quantization TEXT             Quantization method.
+  --port INTEGER                  Server listen port.  [default: 8000]
+  -h, --help                      Show this message and exit.
+"""
+
+
+@pytest.fixture(autouse=True)
+def packages(tmp_path, monkeypatch):
+    """A transformers that can be found, and whose server shows a help."""
+    site = tmp_path / "site"
+    for name in (*PACKAGES, "transformers/cli"):
+        (site / name).mkdir(parents=True)
+        (site / name / "__init__.py").touch()
+    shown = f"import sys\nif sys.argv[1:] == ['serve', '--help']:\n    print({HELP!r})\n"
+    (site / "transformers" / "cli" / "transformers.py").write_text(shown)
+    monkeypatch.setenv("PYTHONPATH", str(site))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    for name in ("HARNESS_PRETRAINED", "HARNESS_HF_PYTHON"):
+        monkeypatch.delenv(name, raising=False)
+    return site
+
+
+def checkpoint(folder, *, context=4096):
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps({"max_position_embeddings": context}))
+    (folder / "generation_config.json").write_text('{"eos_token_id": [2, 5], "top_k": 20}')
+    (folder / "chat_template.jinja").write_text("{{ messages }}")
+    return folder
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return checkpoint(tmp_path / "tiny")
+
+
+def model(structured=False, ceiling=None, **given):
+    settings = ModelSettings(
+        args={"python": sys.executable, **given}, structured=structured, concurrency=ceiling
+    )
+    return make(settings)
+
+
+def request(max_tokens=96, **sampling):
+    return Request(
+        messages=(Message("user", "hello"),),
+        sampling=Sampling(max_tokens=max_tokens, **sampling),
+        seed=7,
+    )
+
+
+def reply(text, *, prompt=10):
+    return Reply(text=text, finish="length", usage=Usage(prompt_tokens=prompt))
+
+
+def test_the_server_is_started_on_a_port_with_what_was_said(folder):
+    made = model(pretrained=str(folder), dtype="float16", trust_remote_code="false", device="cpu")
+    assert made.server_command() == [
+        sys.executable, "-m", "transformers.cli.transformers", "serve", str(folder),
+        "--host", "127.0.0.1", "--port", "PORT",
+        "--dtype", "float16", "--no-trust-remote-code", "--device", "cpu",
+    ]  # fmt: skip
+    assert (made.occupies, made.engine.listens_on) == ("gpu", "port")
+
+
+def test_a_template_and_what_it_is_told_go_to_the_server_together(folder, tmp_path):
+    (folder / "chat_template.jinja").rename(tmp_path / "own.jinja")
+    with pytest.raises(ModelError, match="no chat template") as caught:
+        model(pretrained=str(folder))
+    assert caught.value.hint == "chat_template=FILE.jinja, the one that it was trained with"
+    made = model(
+        pretrained=str(folder),
+        chat_template=str(tmp_path / "own.jinja"),
+        chat_template_kwargs="enable_thinking=false",
+    )
+    flag, told = made.server_command()[-2:]
+    assert flag == "--chat-template-kwargs"
+    assert json.loads(told) == {"enable_thinking": False, "chat_template": "{{ messages }}"}
+    assert {"chat_template", "chat_template_kwargs"} <= made.identity.details.keys()
+
+
+def test_an_identity_holds_what_decides_answers_and_not_how_fast_they_come(folder):
+    plain = model(pretrained=str(folder)).identity
+    assert (plain.kind, plain.name, plain.scope) == ("hf", "tiny", "everywhere")
+    fast = {
+        "device": "cpu",
+        "continuous_batching": "true",
+        "max_model_len": "99",
+        "compile": "true",
+    }
+    assert model(pretrained=str(folder), **fast).identity == plain
+    for other in ({"dtype": "float16"}, {"reasoning": "off"}, {"quantization": "bnb-4bit"}):
+        assert model(pretrained=str(folder), **other).identity != plain
+    (folder / "config.json").write_text("{}")
+    assert model(pretrained=str(folder)).identity != plain
+
+
+def test_a_name_of_the_hub_is_pinned_by_its_commit_or_holds_for_one_run(tmp_path):
+    loose = model(pretrained="org/name")
+    assert (loose.identity.scope, loose.engine.model) == ("run", "org/name")
+    refs = tmp_path / "hub" / "models--org--name" / "refs"
+    refs.mkdir(parents=True)
+    (refs / "main").write_text("ab12")
+    pinned = model(pretrained="org/name")
+    assert (pinned.identity.scope, pinned.identity.details["revision"]) == ("everywhere", "ab12")
+    assert pinned.engine.model == "org/name@ab12"
+    assert "org/name@ab12" in pinned.server_command()
+
+
+def test_what_is_not_known_is_said_first(folder, monkeypatch):
+    assert model(pretrained=str(folder)).engine.notes == ()
+    usual, unknown = model().engine.notes
+    assert usual == "no model was named, so Qwen/Qwen3-8B is asked (pretrained=… names another)"
+    assert unknown == (
+        "its configuration does not tell how long prompts may be (max_model_len=N does)"
+    )
+    monkeypatch.setenv("HARNESS_PRETRAINED", str(folder))
+    assert model().engine.notes == (
+        f"no model was named, so {folder} is asked (which HARNESS_PRETRAINED names; pretrained=… "
+        "names another)",
+    )
+
+
+def test_structured_answers_are_refused_with_who_and_cure(folder, capsys):
+    args = f"pretrained={folder},python={sys.executable}"
+    command = ["--model", "hf", "--model_args", args, "--tasks", "interests", "--judge", "lexical"]
+    assert main([*command, "--data", "sample", "--structured", "--dry-run"]) == 2
+    shown = capsys.readouterr().err
+    assert "transformers serve cannot hold answers to a schema" in shown
+    assert "--model vllm" in shown
+
+
+@pytest.mark.parametrize(
+    ("given", "ceiling", "in_flight"),
+    [
+        ({}, None, 1),
+        ({}, 64, 1),
+        ({"concurrency": "1"}, None, 1),
+        ({"continuous_batching": "true"}, None, 64),
+        ({"continuous_batching": "true"}, 8, 8),
+        ({"continuous_batching": "true", "concurrency": "16"}, 8, 16),
+    ],
+)
+def test_requests_go_one_by_one_unless_the_server_batches(folder, given, ceiling, in_flight):
+    assert model(pretrained=str(folder), ceiling=ceiling, **given).concurrency == in_flight
+
+
+@pytest.mark.parametrize(
+    ("given", "expected", "hint"),
+    [
+        ({"concurrency": "2"}, "one request after the other", "continuous_batching=true"),
+        ({"port": "8000"}, "no such argument", "chooses the address"),
+        ({"default_seed": "3"}, "no such argument", "--seed"),
+        ({"lora": "x"}, "no such argument", "merge the adapter"),
+        ({"device": ""}, "a value", ""),
+        ({"compile": "yes"}, "true or false", ""),
+        ({"max_model_len": "long"}, "a whole number", ""),
+        ({"chat_template": "/no/such"}, "a file", ""),
+        ({"chat_template_kwargs": "thinking"}, "enable_thinking=false", ""),
+        ({"model": "org/name"}, "mean the same", ""),
+        ({"revision": "main"}, "a folder holds one revision", ""),
+        ({"cb_block_size": "big"}, "a whole number", ""),
+        ({"cb_max_memory_percent": "half"}, "a number", ""),
+        ({"reasoning": "maybe"}, "one of on, off, auto", ""),
+    ],
+)
+def test_an_argument_that_cannot_be_used_is_told(folder, given, expected, hint):
+    with pytest.raises(UsageError, match="an argument of the hf model cannot be used") as caught:
+        model(pretrained=str(folder), **given)
+    assert expected in caught.value.expected
+    assert hint in (caught.value.hint or "")
+
+
+def test_the_servers_own_help_is_asked_for_an_argument_that_we_do_not_know(folder):
+    made = model(pretrained=str(folder), cb_block_size="16", cb_max_memory_percent="0.5")
+    command = list(made.server_command())
+    assert command[-4:] == ["--cb-block-size", "16", "--cb-max-memory-percent", "0.5"]
+    with pytest.raises(UsageError, match="no argument 'cb_blok_size'") as caught:
+        model(pretrained=str(folder), cb_blok_size="16")
+    assert caught.value.hint == "did you mean 'cb_block_size'?"
+
+
+def test_a_path_in_which_the_server_would_see_a_revision_is_refused(tmp_path):
+    with pytest.raises(UsageError, match="cannot be used") as caught:
+        model(pretrained=str(checkpoint(tmp_path / "tiny@2")))
+    assert "without @" in caught.value.expected
+
+
+def test_without_what_serving_needs_the_interpreter_and_the_cure_are_named(folder, packages):
+    (packages / "accelerate" / "__init__.py").unlink()
+    (packages / "accelerate").rmdir()
+    with pytest.raises(ModelError, match="not with what serving needs") as caught:
+        model(pretrained=str(folder))
+    assert (caught.value.where, caught.value.found) == (sys.executable, "no accelerate")
+    assert "[hf]" in caught.value.hint
+    with pytest.raises(ModelError, match="interpreter that should run transformers does not exist"):
+        model(pretrained=str(folder), python="/no/python")
+
+
+def test_greedy_and_drawn_requests_leave_nothing_to_the_checkpoints_settings(folder):
+    fields = model(pretrained=str(folder)).engine.fields
+    greedy = json.loads(fields(request())["generation_config"])
+    assert greedy == {
+        "do_sample": False, "num_beams": 1, "repetition_penalty": 1.0, "no_repeat_ngram_size": 0,
+    }  # fmt: skip
+    drawn = json.loads(fields(request(temperature=0.5))["generation_config"])
+    assert (drawn["do_sample"], drawn["top_k"], drawn["top_p"]) == (True, 0, 1.0)
+
+
+def test_a_prompt_is_cut_one_token_above_what_has_room_and_known_by_that(folder):
+    engine = model(pretrained=str(folder)).engine
+    fields = engine.fields(request(max_tokens=96))
+    assert fields["chat_template_kwargs"] == {"truncation": True, "max_length": 4001}
+    asked = request(max_tokens=96)
+    assert engine.checked(asked, reply("fits", prompt=4000)).text == "fits"
+    with pytest.raises(CallError) as caught:
+        engine.checked(asked, reply("cut", prompt=4001))
+    assert (caught.value.cause, caught.value.retryable) == ("overflow", False)
+    with pytest.raises(CallError, match="overflow"):
+        engine.fields(request(max_tokens=4096))
+
+
+def test_the_longest_context_is_the_models_own_and_at_most_100000(tmp_path):
+    wide = checkpoint(tmp_path / "wide", context=131072)
+    cut = model(pretrained=str(wide)).engine.fields(request(max_tokens=1000))
+    assert cut["chat_template_kwargs"]["max_length"] == 99001
+    own = model(pretrained=str(wide), max_model_len="2000").engine.fields(request(max_tokens=1000))
+    assert own["chat_template_kwargs"]["max_length"] == 1001
+    (wide / "config.json").write_text("{}")
+    assert "chat_template_kwargs" not in model(pretrained=str(wide)).engine.fields(request())
+
+
+def test_an_answer_ends_before_the_first_word_at_which_it_should_stop(folder):
+    checked = model(pretrained=str(folder)).engine.checked
+    asked = request(stop=("END", "\n"))
+    ended = checked(asked, reply("one two\nthree END"))
+    assert (ended.text, ended.finish) == ("one two", "stop")
+    assert checked(asked, reply("one two")).finish == "length"
+
+
+def test_an_answer_without_the_length_of_its_prompt_is_none(folder):
+    with pytest.raises(CallError, match="length of its prompt"):
+        model(pretrained=str(folder)).engine.checked(request(), Reply(text="x"))
+
+
+@pytest.mark.parametrize("sampling", [{"temperature": 0.7}, {"stop": ("END",)}])
+def test_a_batching_server_is_not_asked_what_it_would_ignore(folder, sampling):
+    fields = model(pretrained=str(folder), continuous_batching="true").engine.fields
+    assert json.loads(fields(request())["generation_config"])["eos_token_id"] == [2, 5]
+    with pytest.raises(CallError, match="continuous_batching=false") as caught:
+        fields(request(**sampling))
+    assert caught.value.fatal
+
+
+def test_a_batching_server_is_told_which_tokens_end_an_answer_or_not_started(folder):
+    (folder / "generation_config.json").unlink()
+    with pytest.raises(UsageError, match="cannot be used") as caught:
+        model(pretrained=str(folder), continuous_batching="true")
+    assert "which token ends an answer" in caught.value.expected
+    (folder / "config.json").write_text('{"text_config": {"eos_token_id": 3}}')
+    fields = model(pretrained=str(folder), continuous_batching="true").engine.fields
+    assert json.loads(fields(request())["generation_config"])["eos_token_id"] == [3]
+
+
+@pytest.mark.parametrize(
+    ("log", "cause", "cure"),
+    [
+        (
+            "ValueError: Cannot use chat template functions because tokenizer.chat_template is not "
+            "set and no template argument was passed!",
+            "the checkpoint has no chat template, so it cannot be asked",
+            "chat_template=FILE.jinja, the one that it was trained with",
+        ),
+        (
+            "ValueError: Unsupported dtype: 'floaty'. Must be 'auto' or a valid torch dtype",
+            "there is no dtype floaty",
+            "dtype=auto, float32, float16 or bfloat16",
+        ),
+        (
+            "Error: Invalid value for '--cb-block-size': 'x' is not a valid integer.",
+            "transformers serve refuses an argument: --cb-block-size': 'x' is not a valid integer.",
+            "see `transformers serve --help`",
+        ),
+        (
+            "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has",
+            "the GPU is out of memory: 2.00 GiB more are wanted",
+            "smaller weights, a smaller max_model_len, or device=cpu",
+        ),
+        (
+            "OSError: We couldn't connect to 'https://huggingface.co' to load the files",
+            "the weights are not in the cache, and the hub cannot be reached",
+            "pretrained=FOLDER, or a start with a network",
+        ),
+    ],
+)
+def test_what_the_log_of_a_failed_start_means(log, cause, cure):
+    found = [(each, each.pattern.search(log)) for each in TROUBLES]
+    trouble, match = next((each, match) for each, match in found if match)
+    assert (trouble.cause(match), trouble.cure(match)) == (cause, cure)
+
+
+def test_the_log_of_a_start_that_went_well_tells_its_stages_and_nothing_bad():
+    log = (
+        "[transformers] Loading /checkpoints/tiny@main\n"
+        "Loading weights: 100%|##########| 21/21 [00:00<00:00, 2916.76it/s]\n"
+        "INFO:     Application startup complete."
+    )
+    assert [meaning for pattern, meaning in STAGES if re.search(pattern, log)] == [
+        "loading the weights", "weights loaded", "server up",
+    ]  # fmt: skip
+    assert not any(each.pattern.search(log) for each in TROUBLES)
+    assert last_words(log) == "INFO:     Application startup complete."

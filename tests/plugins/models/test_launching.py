@@ -1,0 +1,376 @@
+"""Launched commands with real children: their logs, their environment and their end."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from harness_models.server import keeper, launching
+from harness_models.server.launching import launch, name_of, without_secrets
+
+from harness.base.errors import ModelError, StorageError
+
+WAITS = "import time; print('up', flush=True); time.sleep(600)"
+
+STUBBORN = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); " + WAITS
+
+
+@pytest.fixture
+async def started(tmp_path):
+    """Launches Python programs with the log of the test; none is left after it."""
+    all_of_them = []
+
+    async def start(program, *, environment=None, grace=60.0):
+        launched = await launch(
+            [sys.executable, "-c", program],
+            log=tmp_path / "logs" / "engine.log",
+            environment=environment or {},
+            grace=grace,
+        )
+        all_of_them.append(launched)
+        return launched
+
+    yield start
+    for launched in all_of_them:
+        await launched.stop(patience=120)
+
+
+async def until(condition):
+    for _ in range(1200):
+        found = condition()
+        if found:
+            return found
+        await asyncio.sleep(0.05)
+    raise AssertionError("what was waited for did not come")
+
+
+async def code_of(launched):
+    await until(lambda: launched.ended() is not None)
+    return launched.ended()
+
+
+def lives(pid):
+    """Whether a process is there and no zombie."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] not in "ZX"
+    except FileNotFoundError:
+        return sys.platform != "linux"
+
+
+def child(program, **options):
+    """A child of the test's own, beside those that are launched."""
+    command = [sys.executable, "-c", program]
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, **options)
+
+
+async def pids_from(launched, many):
+    """The process ids that a command has printed, one a line."""
+    lines = await until(lambda: (tail := launched.log_tail()) and len(tail) >= many and tail)
+    return [int(line) for line in lines]
+
+
+async def test_a_command_that_runs_has_not_ended_and_one_that_is_stopped_has(started):
+    launched = await started(WAITS)
+    await until(launched.log_tail)
+    assert launched.ended() is None
+    await launched.stop()
+    assert launched.ended() == 143
+
+
+@pytest.mark.parametrize(
+    ("program", "code"),
+    [("raise SystemExit(7)", 7), ("pass", 0), ("import os; os.kill(os.getpid(), 9)", 137)],
+)
+async def test_a_command_that_ends_by_itself_tells_its_code(started, program, code):
+    assert await code_of(await started(program)) == code
+
+
+async def test_stopping_twice_or_after_the_end_does_nothing_more(started):
+    launched = await started("raise SystemExit(7)")
+    assert await code_of(launched) == 7
+    await launched.stop()
+    await launched.stop()
+    assert launched.ended() == 7
+
+
+async def test_two_may_stop_the_same_command(started):
+    launched = await started(WAITS)
+    await until(launched.log_tail)
+    await asyncio.gather(launched.stop(), launched.stop())
+    assert launched.ended() == 143
+
+
+async def test_a_command_that_ignores_sigterm_is_killed_after_the_grace(started):
+    launched = await started(STUBBORN, grace=0.3)
+    await until(launched.log_tail)
+    await launched.stop()
+    assert launched.ended() == 137
+
+
+async def test_after_stopping_no_child_of_the_command_is_left(started):
+    family = """
+import os, signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+if os.fork() == 0:
+    os.setpgid(0, 0)
+print(os.getpid(), flush=True)
+time.sleep(600)
+"""
+    launched = await started(family, grace=0.3)
+    pids = await pids_from(launched, 2)
+    assert all(lives(pid) for pid in pids)
+    await launched.stop()
+    assert [pid for pid in pids if lives(pid)] == []
+
+
+async def test_what_has_not_ended_in_time_is_named_and_may_be_stopped_again(started):
+    launched = await started(f"import os; print(os.getpid(), flush=True); {STUBBORN}", grace=2.0)
+    await until(lambda: len(launched.log_tail()) == 2)
+    pid = int(launched.log_tail()[0])
+    with pytest.raises(ModelError) as caught:
+        await launched.stop(patience=0.2)
+    assert caught.value.problem == "the engine has not ended 0.2 s after it was told to"
+    assert caught.value.where == sys.executable
+    assert f"{pid} {sys.executable} -c import os; print(os.getpid()" in caught.value.found
+    assert str(launched.log) in caught.value.hint
+    await launched.stop()
+    assert not lives(pid)
+
+
+async def test_cancelling_a_stop_leaves_the_end_to_the_keeper(started):
+    launched = await started(STUBBORN, grace=0.3)
+    await until(launched.log_tail)
+    stopping = asyncio.create_task(launched.stop())
+    await asyncio.sleep(0)
+    stopping.cancel()
+    assert await code_of(launched) == 137
+
+
+async def test_what_a_killed_keeper_leaves_is_found_and_ended(started):
+    launched = await started("import os; print(os.getppid(), os.getpid(), flush=True);" + WAITS)
+    first = await until(launched.log_tail)
+    kept, child = map(int, first[0].split())
+    os.kill(kept, signal.SIGKILL)
+    assert await code_of(launched) == 137
+    assert lives(child)
+    await launched.stop()
+    assert not lives(child)
+
+
+async def test_stopping_ends_a_command_though_another_child_of_ours_holds_the_pipe(started):
+    launched = await started(WAITS)
+    await until(launched.log_tail)
+    pipe = launched._keeper.stdin.fileno()
+    holder = child(WAITS, pass_fds=[pipe])
+    try:
+        await launched.stop()
+        assert launched.ended() == 143
+    finally:
+        holder.kill()
+        holder.wait(timeout=60)
+
+
+@pytest.mark.parametrize("steps", [0, 1, 2])
+async def test_a_launch_that_is_cancelled_leaves_nothing(tmp_path, steps):
+    launches = []
+
+    async def run():
+        launched = await launch(
+            [sys.executable, "-c", WAITS], log=tmp_path / "log", environment={}, grace=0.3
+        )
+        launches.append(launched)
+        try:
+            await asyncio.sleep(600)
+        finally:
+            await launched.stop()
+
+    task = asyncio.create_task(run())
+    for _ in range(steps):
+        await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert [launched for launched in launches if launched.ended() is None] == []
+    assert keeper_pids(tmp_path) == []
+
+
+def keeper_pids(folder):
+    """The living processes of this session's children whose command line names the folder."""
+    members = keeper.members(os.getpid())
+    return [pid for pid in members if "keeper.py" in name_of(pid) and str(folder) in name_of(pid)]
+
+
+async def test_a_killed_harness_leaves_nothing(tmp_path):
+    program = """
+import os, signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+os.fork()
+print(os.getpid(), flush=True)
+time.sleep(600)
+"""
+    log, folder = tmp_path / "engine.log", tmp_path / "of the socket"
+    folder.mkdir()
+    (folder / "socket").touch()
+    harness = f"""
+import asyncio, pathlib, sys
+from harness_models.server.launching import launch
+async def main():
+    command = [sys.executable, "-c", {program!r}]
+    log, folder = pathlib.Path({str(log)!r}), pathlib.Path({str(folder)!r})
+    await launch(command, log=log, environment={{}}, folder=folder, grace=0.3)
+    await asyncio.sleep(600)
+asyncio.run(main())
+"""
+    process = child(harness)
+    try:
+        await until(lambda: log.exists() and log.read_text().count("\n") == 2)
+        pids = [int(line) for line in log.read_text().splitlines()]
+        assert all(lives(pid) for pid in pids)
+    finally:
+        process.kill()
+        process.wait(timeout=60)
+    await until(lambda: not any(lives(pid) for pid in pids))
+    await until(lambda: not folder.exists())
+
+
+async def test_a_ctrl_c_in_the_terminal_does_not_reach_the_command(started):
+    launched = await started("import os; print(os.getsid(0), os.getpgid(0), flush=True);" + WAITS)
+    kept = launched._keeper.pid
+    assert os.getsid(kept) == kept
+    session, group = map(int, (await until(launched.log_tail))[0].split())
+    assert session == kept
+    assert group not in (os.getpgid(0), kept)
+
+
+@pytest.mark.parametrize("name", ["no-such-program-anywhere", "/no/such/program"])
+async def test_a_program_that_does_not_exist_is_an_error_before_anything_starts(tmp_path, name):
+    with pytest.raises(ModelError) as caught:
+        await launch([name, "--model", "x"], log=tmp_path / "log", environment={})
+    assert str(caught.value) == (
+        "the engine cannot be started\n"
+        f"  found:    no program '{name}'\n"
+        "  expected: a file that may be run, or the name of one on PATH"
+    )
+    assert not (tmp_path / "log").exists()
+
+
+async def test_a_program_whose_interpreter_is_absent_says_so_in_the_log(tmp_path):
+    script = tmp_path / "engine"
+    script.write_text("#!/no/such/interpreter\n")
+    script.chmod(0o755)
+    launched = await launch([str(script)], log=tmp_path / "log", environment={})
+    assert await code_of(launched) == 127
+    assert launched.log_tail() == [f"{script} cannot be started: No such file or directory"]
+    await launched.stop()
+
+
+async def test_a_log_that_cannot_be_written_is_an_error(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StorageError, match="the engine's log cannot be written"):
+        await launch([sys.executable], log=tmp_path / "file" / "log", environment={})
+
+
+async def test_the_log_is_appended_to_and_a_start_sees_its_own_lines_only(started):
+    first = await started("print('one'); print('two')")
+    assert await code_of(first) == 0
+    second = await started("print('three'); print('four'); print('five')")
+    assert await code_of(second) == 0
+    assert second.log.read_text() == "one\ntwo\nthree\nfour\nfive\n"
+    assert second.log_tail(2) == ["four", "five"]
+    assert second.new_lines() == ["three", "four", "five"]
+
+
+async def test_new_lines_come_once_and_whole(started, tmp_path):
+    launched = await started(WAITS)
+    lines = await until(launched.new_lines)
+    assert lines == ["up"]
+    with launched.log.open("a") as log:
+        log.write("load")
+    assert launched.new_lines() == []
+    with launched.log.open("a") as log:
+        log.write("ing\n\nunfinished")
+    assert launched.new_lines() == ["loading"]
+    await launched.stop()
+    assert launched.new_lines() == ["unfinished"]
+    assert launched.new_lines() == []
+
+
+async def test_of_a_progress_bar_the_last_state_is_told_without_what_steers_a_terminal(started):
+    shown = r"'weights:  0%\rweights: 50%\rweights: 100%\n\x07\x1b[36mdone\x1b[0m\n'"
+    launched = await started(f"print({shown}, end='')")
+    assert await code_of(launched) == 0
+    assert launched.new_lines() == ["weights: 100%", "\\x07done"]
+    assert launched.log_tail() == ["weights: 100%", "\\x07done"]
+
+
+async def test_a_progress_bar_is_followed_before_its_line_ends(started):
+    launched = await started(WAITS)
+    await until(launched.new_lines)
+    with launched.log.open("ab") as log:
+        log.write(b"weights: 25%\rweights: 50%\rweig")
+    assert launched.new_lines() == ["weights: 50%"]
+
+
+async def test_a_log_that_was_removed_holds_nothing(started):
+    launched = await started(WAITS)
+    launched.log.unlink()
+    assert launched.log_tail() == []
+    assert launched.new_lines() == []
+
+
+async def test_a_command_gets_our_environment_without_our_secrets(started, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-ours")
+    monkeypatch.setenv("NCCL_DEBUG", "INFO")
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    names = "'OPENAI_API_KEY', 'NCCL_DEBUG', 'OMP_NUM_THREADS', 'VLLM_CPU_KVCACHE_SPACE'"
+    launched = await started(
+        f"import os; print([os.environ.get(name) for name in ({names})])",
+        environment={"VLLM_CPU_KVCACHE_SPACE": "1", "OMP_NUM_THREADS": "2"},
+    )
+    assert await code_of(launched) == 0
+    assert launched.log_tail() == ["[None, 'INFO', '2', '1']"]
+
+
+def test_of_all_secrets_only_those_of_the_hub_are_passed_on():
+    ours = {
+        "PATH": "/bin",
+        "OPENAI_API_KEY": "a",
+        "VLLM_API_KEY": "b",
+        "AWS_SECRET_ACCESS_KEY": "c",
+        "GITHUB_TOKEN": "d",
+        "DB_PASSWORD": "e",
+        "HF_TOKEN": "f",
+        "HUGGING_FACE_HUB_TOKEN": "g",
+        "TOKENIZERS_PARALLELISM": "false",
+        "CUDA_VISIBLE_DEVICES": "0",
+    }
+    assert without_secrets(ours) == {
+        "PATH": "/bin",
+        "HF_TOKEN": "f",
+        "HUGGING_FACE_HUB_TOKEN": "g",
+        "TOKENIZERS_PARALLELISM": "false",
+        "CUDA_VISIBLE_DEVICES": "0",
+    }
+
+
+async def test_a_long_command_line_is_cut():
+    process = child("import time; time.sleep(600) # " + "x" * 500)
+    try:
+        name = await until(lambda: name_of(process.pid))
+        assert name.startswith(f"{sys.executable} -c import time; ")
+        assert len(name) == 100
+    finally:
+        process.kill()
+        process.wait(timeout=60)
+
+
+async def test_stop_waits_longer_than_the_keepers_grace():
+    assert launching.PATIENCE == 30.0
+    assert keeper.GRACE == 15.0

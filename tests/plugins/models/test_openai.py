@@ -1,0 +1,332 @@
+"""The adapter against a real server, one request at a time."""
+
+import asyncio
+import logging
+import socket
+
+import aiohttp
+import pytest
+from harness_models.openai import OpenAIModel, lost, make
+
+from harness.base.errors import UsageError
+from harness.contracts.model import CallError, Message, ModelSettings, Reply, Request, Sampling
+from harness.testing import Fault, FaultyServer
+from harness.testing.faults import (
+    BROKEN_JSON,
+    FILTERED,
+    NO_CHOICES,
+    NULL_CONTENT,
+    OTHER_TYPE,
+    RESET,
+    RESET_IN_BODY,
+    SILENCE,
+    TRUNCATED,
+    status,
+)
+
+REQUEST = Request(
+    messages=(Message(role="user", content="hello"),), sampling=Sampling(temperature=0.5), seed=9
+)
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch):
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def server():
+    with FaultyServer() as server:
+        yield server
+
+
+@pytest.fixture
+async def model(server):
+    settings = ModelSettings(args={"model": "m", "base_url": server.url}, attempt_timeout=0.5)
+    model = make(settings)
+    await model.open()
+    yield model
+    await model.close()
+
+
+async def failure(model: OpenAIModel) -> CallError:
+    with pytest.raises(CallError) as caught:
+        await model.ask(REQUEST)
+    return caught.value
+
+
+async def test_the_reply_and_the_id_of_its_body(model, server):
+    reply = await model.ask(REQUEST)
+    assert reply.text == "ok"
+    assert reply.finish == "stop"
+    assert reply.id == "chatcmpl-0"
+    assert (reply.usage.prompt_tokens, reply.usage.completion_tokens) == (1, 1)
+    assert server.requests == [
+        {
+            "model": "m",
+            "messages": [{"role": "user", "content": "hello"}],
+            "temperature": 0.5,
+            "max_tokens": 1024,
+            "seed": 9,
+        }
+    ]
+
+
+@pytest.mark.parametrize(
+    ("given", "sent"),
+    [
+        ("system: s; user: u", "user: s/u"),
+        ("system: s; user: u; assistant: a; user: v", "user: s/u; assistant: a; user: v"),
+        ("system: s; system: t; user: u", "user: s/t/u"),
+        ("assistant: a; system: s; user: u", "assistant: a; user: s/u"),
+        ("system: s", "user: s"),
+        ("user: u; assistant: a", "user: u; assistant: a"),
+    ],
+)
+async def test_a_model_without_a_system_role_is_told_by_its_user(server, given, sent):
+    def messages(text, between):
+        pairs = (part.split(": ") for part in text.split("; "))
+        return [(role, content.replace("/", between)) for role, content in pairs]
+
+    asked = Request(
+        messages=tuple(Message(role, content) for role, content in messages(given, "")),
+        sampling=Sampling(),
+        seed=0,
+    )
+    for system_role, expected in (("false", sent), ("true", given)):
+        args = {"model": "m", "base_url": server.url, "system_role": system_role}
+        model = make(ModelSettings(args=args))
+        await model.open()
+        await model.ask(asked)
+        await model.close()
+        said = [(one["role"], one["content"]) for one in server.requests[-1]["messages"]]
+        assert said == messages(expected, "\n\n")
+
+
+async def test_nothing_is_told_of_the_users_machine(model, server):
+    await model.ask(REQUEST)
+    assert not [name for name in server.asked[0].headers if name.startswith("x-stainless")]
+
+
+async def test_a_page_with_another_type_is_no_reply(model, server):
+    server.faults = [OTHER_TYPE]
+    error = await failure(model)
+    assert (error.cause, error.retryable) == ("bad_response", True)
+    assert "the proxy is tired" in error.detail
+
+
+@pytest.mark.parametrize("broken", [BROKEN_JSON, Fault(body="[" * 200_000), Fault(body="")])
+async def test_broken_json_is_a_typed_error(model, server, broken):
+    server.faults = [broken]
+    error = await failure(model)
+    assert (error.cause, error.retryable) == ("bad_response", True)
+
+
+async def test_bytes_that_are_no_text_are_a_typed_error(model, server, monkeypatch):
+    monkeypatch.setattr("harness.testing.server._head", _head_of_latin)
+    server.faults = [Fault(body="{}")]
+    assert (await failure(model)).cause == "bad_response"
+
+
+def _head_of_latin(*_: object) -> bytes:
+    return b'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 4\r\n\r\n"\xff'
+
+
+async def test_a_refused_connection_is_no_timeout():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+    model = make(ModelSettings(args={"model": "m", "base_url": f"http://127.0.0.1:{port}/v1"}))
+    await model.open()
+    error = await failure(model)
+    await model.close()
+    assert (error.cause, error.retryable) == ("connection", True)
+    assert f"http://127.0.0.1:{port}/v1" in error.detail
+
+
+@pytest.mark.parametrize(
+    ("error", "cause"),
+    [
+        (aiohttp.ConnectionTimeoutError("to host"), "connection"),
+        (aiohttp.SocketTimeoutError("reading"), "timeout"),
+        (aiohttp.ServerDisconnectedError(), "connection"),
+        (aiohttp.ClientOSError(110, "Connection timed out"), "connection"),
+        (aiohttp.ClientPayloadError("half"), "connection"),
+    ],
+)
+def test_timeouts_are_told_from_lost_connections(error, cause):
+    found = lost(error)
+    assert (found.cause, found.retryable) == (cause, True)
+
+
+async def test_requests_go_through_the_proxy_that_the_environment_names(server, monkeypatch):
+    monkeypatch.setenv("http_proxy", server.url.removesuffix("/v1"))
+    model = make(ModelSettings(args={"model": "m", "base_url": "http://far-away.invalid/v1"}))
+    await model.open()
+    assert (await model.ask(REQUEST)).text == "ok"
+    await model.close()
+    monkeypatch.setenv("no_proxy", "far-away.invalid")
+    await model.open()
+    assert (await failure(model)).cause == "connection"
+    await model.close()
+
+
+async def test_half_a_character_is_replaced_and_the_rest_is_the_answer(model, server):
+    server.answer = lambda _: "cut \ud83d"
+    assert (await model.ask(REQUEST)).text == "cut \ufffd"
+
+
+async def test_an_answer_that_was_aborted_is_no_answer(model, server):
+    server.faults = [Fault(choice={"finish_reason": "abort"})]
+    error = await failure(model)
+    assert (error.cause, error.retryable) == ("bad_response", True)
+    assert "'abort'" in error.detail
+
+
+@pytest.mark.parametrize("fault", [RESET, RESET_IN_BODY])
+async def test_a_lost_connection_is_no_timeout(model, server, fault):
+    server.faults = [fault]
+    error = await failure(model)
+    assert (error.cause, error.retryable) == ("connection", True)
+
+
+async def test_silence_is_a_timeout(model, server):
+    server.faults = [SILENCE]
+    error = await failure(model)
+    assert (error.cause, error.retryable) == ("timeout", True)
+
+
+async def test_a_host_that_does_not_exist_is_a_connection_error():
+    model = make(ModelSettings(args={"model": "m", "base_url": "http://no-such-host.invalid/v1"}))
+    await model.open()
+    assert (await failure(model)).cause == "connection"
+    await model.close()
+
+
+@pytest.mark.parametrize(
+    ("fault", "cause"), [(NO_CHOICES, "bad_response"), (NULL_CONTENT, "no_content")]
+)
+async def test_an_empty_answer_is_a_typed_error(model, server, fault, cause):
+    server.faults = [fault]
+    assert (await failure(model)).cause == cause
+
+
+@pytest.mark.parametrize(("fault", "finish"), [(TRUNCATED, "length"), (FILTERED, "refused")])
+async def test_the_finish_reason_is_kept(model, server, fault, finish):
+    server.faults = [fault]
+    assert (await model.ask(REQUEST)).finish == finish
+
+
+async def test_a_filter_that_stops_the_prompt_is_a_refusal(model, server):
+    server.faults = [status(400, code_name="content_filter")]
+    assert await model.ask(REQUEST) == Reply(text="", finish="refused")
+
+
+async def test_one_attempt_is_one_request(model, server):
+    server.faults = [status(500), status(429)]
+    await failure(model)
+    assert server.count == 1
+
+
+async def test_an_error_carries_status_and_wait(model, server):
+    server.faults = [status(429, headers={"Retry-After": "3"}), status(503, message="busy")]
+    limited, busy = await failure(model), await failure(model)
+    assert (limited.cause, limited.status, limited.retry_after) == ("rate_limited", 429, 3.0)
+    assert (busy.cause, busy.detail, busy.retry_after) == ("server_error", "HTTP 503: busy", None)
+
+
+async def test_a_refused_key_ends_the_run_and_names_the_variable(server, monkeypatch, caplog):
+    caplog.set_level(logging.DEBUG)
+    monkeypatch.setenv("MY_KEY", "sk-very-secret")
+    server.faults = [status(401, message="Incorrect API key: sk-very-secret")]
+    given = {"model": "m", "base_url": server.url, "api_key_env": "MY_KEY"}
+    model = make(ModelSettings(args=given))
+    await model.open()
+    error = await failure(model)
+    await model.ask(REQUEST)
+    assert (error.cause, error.fatal) == ("auth", True)
+    assert "MY_KEY" in error.detail
+    assert server.asked[0].headers["authorization"] == "Bearer sk-very-secret"
+    seen = [str(error), repr(error), repr(model), repr(vars(model)), str(model.identity)]
+    assert not any("sk-very-secret" in text for text in [*seen, caplog.text])
+    await model.close()
+
+
+async def test_a_key_that_is_cut_off_at_the_end_of_a_long_message_is_hidden_whole(
+    server, monkeypatch
+):
+    monkeypatch.setenv("OPENAI_API_KEY", "correct-horse-battery-staple")
+    server.faults = [status(400, message="x" * 470 + " Bearer correct-horse-battery-staple")]
+    model = make(ModelSettings(args={"model": "m", "base_url": server.url}))
+    await model.open()
+    assert "correct" not in (await failure(model)).detail
+    await model.close()
+
+
+async def test_without_a_key_a_dummy_is_sent_and_a_refusal_says_so(model, server):
+    server.faults = [status(401)]
+    error = await failure(model)
+    assert "OPENAI_API_KEY is not set" in error.detail
+    assert server.asked[0].headers["authorization"] == "Bearer not-needed"
+
+
+async def test_a_variable_that_was_named_must_exist(server):
+    given = {"model": "m", "base_url": server.url, "api_key_env": "NO_SUCH_KEY"}
+    with pytest.raises(UsageError, match="NO_SUCH_KEY"):
+        await make(ModelSettings(args=given)).open()
+
+
+def test_openais_own_servers_are_not_asked_without_a_key(monkeypatch):
+    model = make(ModelSettings(args={"model": "m"}))
+    with pytest.raises(UsageError, match="the environment holds no OPENAI_API_KEY") as caught:
+        model.require()
+    assert caught.value.found == "no key for api.openai.com"
+    assert str(caught.value).endswith(
+        "to do:    export OPENAI_API_KEY with your key in it, then give the same command again"
+    )
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    model.require()
+
+
+async def test_an_unknown_model_ends_the_run_and_is_named(model, server):
+    server.faults = [status(404, message="no such model")]
+    error = await failure(model)
+    assert (error.cause, error.fatal) == ("not_found", True)
+    assert "'m'" in error.detail
+    assert server.url in error.detail
+
+
+async def test_reasoning_is_kept_apart(model, server):
+    server.answer = lambda _: {"role": "assistant", "content": "4", "reasoning_content": "2+2"}
+    reply = await model.ask(REQUEST)
+    assert (reply.text, reply.reasoning) == ("4", "2+2")
+
+
+async def test_the_pool_is_as_wide_as_the_concurrency(server):
+    server.latency = 0.1
+    given = {"model": "m", "base_url": server.url, "concurrency": "150"}
+    model = make(ModelSettings(args=given))
+    await model.open()
+    await asyncio.gather(*[model.ask(REQUEST) for _ in range(150)])
+    assert server.most_in_flight == 150
+    await model.close()
+
+
+async def test_it_opens_again_after_it_was_closed(model):
+    await model.close()
+    with pytest.raises(RuntimeError, match="before it was opened"):
+        await model.ask(REQUEST)
+    await model.open()
+    await model.open()
+    assert (await model.ask(REQUEST)).text == "ok"
+
+
+async def test_a_schema_goes_to_the_server_of_a_structured_run(server):
+    schema = {"type": "array"}
+    given = {"model": "m", "base_url": server.url}
+    model = make(ModelSettings(args=given, structured=True))
+    await model.open()
+    await model.ask(Request(messages=REQUEST.messages, sampling=Sampling(), seed=0, schema=schema))
+    assert server.requests[0]["response_format"]["json_schema"]["schema"] == schema
+    await model.close()

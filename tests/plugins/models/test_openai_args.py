@@ -1,0 +1,171 @@
+import pytest
+from harness_models.openai import make
+from harness_models.openai_args import (
+    OpenAIArgs,
+    address_of,
+    identity_of,
+    read_args,
+    tokens_field_of,
+)
+
+from harness.base.errors import UsageError
+from harness.contracts.identity import Identity
+from harness.contracts.model import ModelSettings
+
+
+def args(**given: str) -> OpenAIArgs:
+    return read_args(ModelSettings(args={"model": "m", **given}))
+
+
+def test_arguments_are_typed():
+    assert args(
+        base_url="http://host:8000/v1",
+        revision="abc",
+        immutable="True",
+        concurrency="7",
+        seed="off",
+        system_role="false",
+        api_key_env="MY_KEY",
+        max_tokens_field="max_tokens",
+    ) == OpenAIArgs(
+        model="m",
+        base_url="http://host:8000/v1",
+        revision="abc",
+        immutable=True,
+        concurrency=7,
+        seed=False,
+        system_role=False,
+        api_key_env="MY_KEY",
+        max_tokens_field="max_tokens",
+    )
+
+
+def test_an_unknown_argument_names_the_nearest():
+    with pytest.raises(UsageError) as caught:
+        args(base_ur="x")
+    assert "no argument 'base_ur'" in str(caught.value)
+    assert "did you mean 'base_url'?" in str(caught.value)
+
+
+def test_a_key_given_as_an_argument_is_not_repeated():
+    with pytest.raises(UsageError) as caught:
+        args(api_key="sk-secret")
+    assert "api_key_env" in str(caught.value)
+    assert "sk-secret" not in str(caught.value)
+
+
+def test_a_model_needs_its_name():
+    with pytest.raises(UsageError, match="model=NAME"):
+        read_args(ModelSettings(args={"base_url": "http://h/v1"}))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("concurrency", "0", "a whole number from 1 on"),
+        ("concurrency", "many", "a whole number from 1 on"),
+        ("immutable", "perhaps", "true or false"),
+        ("base_url", "localhost:8000", "an address such as"),
+        ("base_url", "http://", "an address such as"),
+        ("base_url", "http://host:port/v1", "an address such as"),
+        ("base_url", "http://h:1/v1?key=1", "expected: http://h:1/v1, without what follows"),
+        ("base_url", "http://h:1/v1#a?b", "expected: http://h:1/v1, without what follows"),
+        ("azure_endpoint", "https://h/?api-version=1", "api_version=… gives its query"),
+        ("base_url", "http://h/v1/chat/completions", "http://h/v1; /chat/completions is added"),
+        ("base_url", "http://h/v1/chat/completions/", "http://h/v1; /chat/completions is added"),
+        ("base_url", "http://h/v1/completions", "http://h/v1; /completions is added"),
+        ("base_url", "http://h/v1/completions", "endpoint=completions asks that one"),
+        ("revision", "", "a value"),
+    ],
+)
+def test_an_unusable_value_says_what_was_expected(name, text, expected):
+    with pytest.raises(UsageError, match=expected) as caught:
+        args(**{name: text})
+    assert caught.value.found == f"{name}={text}"
+
+
+def test_an_address_of_the_environment_is_held_to_the_same(monkeypatch):
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://h/v1/chat/completions")
+    with pytest.raises(UsageError) as caught:
+        args()
+    assert caught.value.where == "the environment"
+    assert caught.value.found == "OPENAI_BASE_URL=http://h/v1/chat/completions"
+    assert args(base_url="http://other/v1").base_url == "http://other/v1"
+
+
+@pytest.mark.parametrize(
+    ("given", "structured", "expected"),
+    [
+        (
+            {},
+            False,
+            Identity(kind="openai", name="m", details={"host": "api.openai.com"}, scope="run"),
+        ),
+        (
+            {"base_url": "http://h:1/v1"},
+            False,
+            Identity(kind="openai", name="m", details={"host": "h:1"}, scope="run"),
+        ),
+        (
+            {"revision": "abc"},
+            False,
+            Identity(kind="openai", name="m", details={"revision": "abc"}),
+        ),
+        (
+            {"identity": "step-900"},
+            False,
+            Identity(kind="openai", name="m", details={"identity": "step-900"}),
+        ),
+        (
+            {"immutable": "true", "base_url": "https://h/v1"},
+            False,
+            Identity(kind="openai", name="m", details={"host": "h"}),
+        ),
+        (
+            {"immutable": "true", "base_url": "http://h:8000/v1", "revision": "abc"},
+            False,
+            Identity(kind="openai", name="m", details={"revision": "abc"}),
+        ),
+        (
+            {"system_role": "false", "revision": "abc"},
+            False,
+            Identity(kind="openai", name="m", details={"revision": "abc", "system_role": False}),
+        ),
+        (
+            {"seed": "false"},
+            True,
+            Identity(
+                kind="openai",
+                name="m",
+                details={"host": "api.openai.com", "seed": False, "structured": True},
+                scope="run",
+            ),
+        ),
+    ],
+)
+def test_identity_is_what_was_given_and_the_host_only_where_nothing_was(
+    given, structured, expected
+):
+    assert identity_of(args(**given), structured=structured) == expected
+
+
+def test_an_address_is_shown_without_credentials():
+    assert address_of(args(base_url="http://me:pw@host:8000/v1")) == "http://host:8000/v1"
+
+
+def test_without_an_address_the_environment_and_then_openai_is_asked(monkeypatch):
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    assert address_of(args()) == "https://api.openai.com/v1"
+    assert tokens_field_of(args()) == "max_completion_tokens"
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://env:1/v1")
+    assert address_of(args()) == "http://env:1/v1"
+    assert tokens_field_of(args()) == "max_tokens"
+    assert tokens_field_of(args(max_tokens_field="n_predict")) == "n_predict"
+
+
+@pytest.mark.parametrize(
+    ("own", "general", "expected"), [(None, None, 64), (None, 8, 8), ("3", 8, 3)]
+)
+def test_concurrency_of_the_model_goes_before_that_of_the_run(own, general, expected):
+    given = {"model": "m"} | ({"concurrency": own} if own else {})
+    assert make(ModelSettings(args=given, concurrency=general)).concurrency == expected

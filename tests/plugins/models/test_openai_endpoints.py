@@ -1,0 +1,365 @@
+"""Where an `openai` model is asked and what it is sent there, by arguments, over a real server."""
+
+from __future__ import annotations
+
+import pytest
+from harness_models.openai import make
+from harness_models.openai_args import OpenAIArgs, read_args, url_of
+from openai import AsyncAzureOpenAI
+
+from harness.base.errors import UsageError
+from harness.contracts.model import (
+    CallError,
+    Message,
+    ModelSettings,
+    Reply,
+    Request,
+    Sampling,
+    TokenLogprob,
+)
+from harness.pipeline.specs import parse_args, parse_spec
+from harness.testing import Fault, FaultyServer
+from harness.testing.faults import status
+
+USER = Message("user", "u")
+SYSTEM = Message("system", "s")
+REFUSAL = status(400, message="System role not supported")
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch):
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "AZURE_OPENAI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def server():
+    with FaultyServer() as server:
+        yield server
+
+
+def request(*messages, **sampling):
+    return Request(messages=messages or (USER,), sampling=Sampling(**sampling), seed=0)
+
+
+def settings(text: str) -> ModelSettings:
+    return ModelSettings(args=parse_args(text))
+
+
+async def asked(text: str, *requests: Request) -> list[Reply]:
+    """The replies of a model with these arguments."""
+    model = make(settings(text))
+    await model.open()
+    try:
+        return [await model.ask(one) for one in requests or (request(),)]
+    finally:
+        await model.close()
+
+
+def identity(text: str):
+    return make(settings(text)).identity
+
+
+def test_a_model_that_is_asked_as_ever_is_who_it_was():
+    assert identity("model=m,revision=r").details == {"revision": "r"}
+
+
+async def test_the_completions_endpoint_gets_one_text_and_where_to_stop(server):
+    given = f"model=m,base_url={server.url},endpoint=completions"
+    (reply,) = await asked(given, request(SYSTEM, USER, stop=("END",), max_tokens=9))
+    assert reply.text == "ok"
+    assert reply.usage.prompt_tokens == 4
+    assert server.asked[0].target == "/v1/completions"
+    assert server.requests == [
+        {
+            "model": "m",
+            "prompt": "s\n\nUser: u\n\nAssistant:",
+            "temperature": 0.0,
+            "max_tokens": 9,
+            "stop": ["END", "\n\nUser:"],
+        }
+    ]
+    assert identity(given).details == {
+        "host": f"127.0.0.1:{server.port}", "endpoint": "completions", "form": {"plain": 1},
+    }  # fmt: skip
+
+
+async def test_a_template_and_stops_of_its_own_take_the_place_of_the_plain_form(server, tmp_path):
+    file = tmp_path / "chat.jinja"
+    file.write_text("{{ messages[-1].content }}{{ eos_token }}")
+    given = (
+        f"model=m,base_url={server.url},endpoint=completions,chat_template={file},"
+        'chat_template_kwargs=eos_token=</s>,stop=["</s>","\\n\\n"]'
+    )
+    await asked(given)
+    assert (server.requests[0]["prompt"], server.requests[0]["stop"]) == ("u</s>", ["</s>", "\n\n"])
+    assert identity(given).details["form"]["variables"] == {"eos_token": "</s>"}
+
+
+async def test_without_a_system_role_the_text_has_it_said_by_the_user(server):
+    await asked(
+        f"model=m,base_url={server.url},endpoint=completions,system_role=false",
+        request(SYSTEM, USER),
+    )
+    assert server.requests[0]["prompt"] == "User: s\n\nu\n\nAssistant:"
+
+
+def test_a_line_of_a_batch_names_the_endpoint():
+    line = make(settings("model=m,endpoint=completions")).batch_line(request())
+    assert line["url"] == "/v1/completions"
+    assert make(settings("model=m")).batch_line(request())["url"] == "/v1/chat/completions"
+    # OpenAI's own completions endpoint never took up the new name of the limit.
+    assert line["body"]["max_tokens"] == 1024
+
+
+async def test_extra_fields_are_sent_as_they_were_given(server):
+    text = (
+        f"model=m,base_url={server.url},"
+        'extra_body={"top_k":5,"guided":{"regex":"a|b"}},extra_body.min_p=0.1,'
+        "extra_body.chat_template_kwargs.enable_thinking=false,extra_body.guided.backend=outlines"
+    )
+    extra = {
+        "top_k": 5,
+        "guided": {"regex": "a|b", "backend": "outlines"},
+        "min_p": 0.1,
+        "chat_template_kwargs": {"enable_thinking": False},
+    }
+    await asked(text)
+    sent = server.requests[0]
+    assert {name: sent[name] for name in extra} == extra
+    assert sent.keys() - extra.keys() == {"model", "messages", "temperature", "max_tokens"}
+    assert identity(text).details["extra_body"] == extra
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("extra_body.temperature=1", "--gen_kwargs temperature=…"),
+        ('extra_body={"messages":[]}', "the prompts say it"),
+        ("extra_body.n=4", "--num_repeats asks several times"),
+        ("extra_body.stream=true", "answers are read whole"),
+        ("extra_body=top_k", "a JSON object"),
+        ("extra_body=[1]", "a JSON object"),
+        ('extra_body={"a":NaN}', "NaN is no JSON"),
+        ('extra_body={"a":1},extra_body.a=2', "'a' is there already"),
+        ("extra_body.api_key=sk-1", "api_key_env=NAME"),
+        ("extra_bdy.a=2", "did you mean 'extra_body'"),
+    ],
+)
+def test_extra_fields_that_cannot_be_sent_are_refused(text, told):
+    with pytest.raises(UsageError) as caught:
+        read_args(settings(f"model=m,{text}"))
+    assert told in str(caught.value)
+
+
+def test_a_spec_may_begin_with_an_argument_of_several_words():
+    assert parse_spec("openai:extra_body.top_k=5,model=m").args == {
+        "extra_body.top_k": "5", "model": "m",
+    }  # fmt: skip
+    assert parse_spec("openai:gpt-4.1,seed=false").args == {"model": "gpt-4.1", "seed": "false"}
+    assert parse_spec("openai:qwen.small").args == {"model": "qwen.small"}
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        (
+            ",azure_deployment=my gpt,api_version=2024-06-01",
+            "/openai/deployments/my%20gpt/chat/completions?api-version=2024-06-01",
+        ),
+        ("", "/openai/v1/chat/completions"),
+    ],
+)
+async def test_azure_is_asked_at_its_addresses_with_its_header(server, monkeypatch, more, expected):
+    monkeypatch.setenv("AZURE_OPENAI_API_KEY", "azure-1")
+    await asked(f"model=m,azure_endpoint=http://127.0.0.1:{server.port}/{more}")
+    assert server.asked[0].target == expected
+    assert server.asked[0].headers["api-key"] == "azure-1"
+    assert "authorization" not in server.asked[0].headers
+
+
+def test_the_address_of_a_deployment_is_that_of_the_official_client():
+    args = {"azure_endpoint": "https://acme.openai.azure.com", "azure_deployment": "d"}
+    client = AsyncAzureOpenAI(**args, api_version="2024-06-01", api_key="k")
+    ours = url_of(OpenAIArgs(model="m", api_version="2024-06-01", **args))
+    assert ours == f"{client.base_url}chat/completions?api-version=2024-06-01"
+    assert client.default_query == {"api-version": "2024-06-01"}
+
+
+def test_a_deployment_is_told_from_another_where_nothing_is_pinned():
+    azure = "model=m,azure_endpoint=https://a.openai.azure.com,api_version=v,azure_deployment="
+    assert identity(azure + "d").details == {"host": "a.openai.azure.com", "deployment": "d"}
+    assert identity(azure + "d,revision=r") == identity(azure + "e,revision=r")
+
+
+async def test_without_a_key_azure_is_not_asked():
+    with pytest.raises(UsageError, match="no AZURE_OPENAI_API_KEY"):
+        await asked("model=m,azure_endpoint=http://127.0.0.1:9")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("azure_deployment=d", "azure_endpoint=URL"),
+        ("api_version=v", "azure_endpoint=URL"),
+        ("azure_endpoint=http://a,azure_deployment=d", "api_version=VERSION"),
+        ("azure_endpoint=https://a.openai.azure.com/openai/v1/", "up to /openai, which is added"),
+        ("max_tokens_field=n_predict,extra_body.n_predict=5", "holds something else"),
+        ("max_tokens_field=temperature", "holds something else"),
+        ("azure_endpoint=http://a,base_url=http://b", "given twice"),
+        ("chat_template=a.jinja", "endpoint=completions"),
+        ("chat_template_kwargs=a=b", "extra_body.chat_template_kwargs.NAME=VALUE"),
+        ("top_logprobs=3", "logprobs=true"),
+        ("endpoint=completions,system_role=auto", "true or false"),
+        ("endpoint=complete", "chat or completions"),
+        ("system_role=perhaps", "true, false or auto"),
+        ("stop=[1]", "a JSON list of texts"),
+        ("top_logprobs=-1", "a whole number from 0 on"),
+    ],
+)
+def test_arguments_that_mean_nothing_together_are_refused(text, told):
+    with pytest.raises(UsageError) as caught:
+        read_args(settings(f"model=m,{text}"))
+    assert told in str(caught.value)
+
+
+CHAT_LOGPROBS = {
+    "content": [
+        {
+            "token": "o", "logprob": -0.5, "bytes": [111],
+            "top_logprobs": [{"token": "o", "logprob": -0.5}, {"token": "n", "logprob": -1}],
+        },
+        {"token": "k", "logprob": 0, "bytes": None, "top_logprobs": []},
+    ]
+}  # fmt: skip
+TEXT_LOGPROBS = {
+    "tokens": ["o", "k"], "token_logprobs": [-0.5, 0], "text_offset": [0, 1],
+    "top_logprobs": [{"o": -0.5, "n": -1}, None],
+}  # fmt: skip
+KEPT = (
+    TokenLogprob(token="o", logprob=-0.5, top=(("o", -0.5), ("n", -1.0))),
+    TokenLogprob(token="k", logprob=0.0),
+)
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "sent", "came"),
+    [
+        ("chat", {"logprobs": True, "top_logprobs": 2}, CHAT_LOGPROBS),
+        ("completions", {"logprobs": 2}, TEXT_LOGPROBS),
+    ],
+)
+async def test_logprobs_come_back_where_they_are_asked_for(server, endpoint, sent, came):
+    server.faults = lambda asked: Fault(choice={"logprobs": came})
+    given = f"model=m,base_url={server.url},endpoint={endpoint},logprobs=true,top_logprobs=2"
+    (reply,) = await asked(given)
+    assert reply.logprobs == KEPT
+    assert {name: server.requests[0][name] for name in sent} == sent
+    assert identity(given).details["logprobs"] == 2
+
+
+@pytest.mark.parametrize(
+    "came",
+    [
+        None,
+        {"content": [{"token": "o", "logprob": None}]},
+        {"content": [{"token": "o"}]},
+        {"content": None},
+        {"tokens": ["o", "k"], "token_logprobs": [-0.5]},
+        [],
+    ],
+)
+async def test_a_server_that_sends_no_logprobs_is_told_of_once_and_counted(server, came):
+    server.faults = lambda asked: Fault(choice={"logprobs": came})
+    model = make(settings(f"model=m,base_url={server.url},logprobs=true"))
+    told: list[str] = []
+    model.attach_log(None, told.append)
+    await model.open()
+    replies = [await model.ask(request()) for _ in range(2)]
+    await model.close()
+    assert [reply.logprobs for reply in replies] == [None, None]
+    assert told == ["openai:m: the server sent no logprobs: none are kept"]
+    assert model.report() == {"replies_without_logprobs": 2}
+
+
+async def test_logprobs_are_not_asked_for_unless_wanted(server):
+    await asked(f"model=m,base_url={server.url}")
+    assert not {"logprobs", "top_logprobs"} & server.requests[0].keys()
+
+
+def refuses_system(asked):
+    return REFUSAL if asked.body["messages"][0]["role"] == "system" else None
+
+
+async def test_a_refused_system_message_ends_the_run_and_names_the_argument(server):
+    server.faults = refuses_system
+    with pytest.raises(CallError, match="system_role=false") as caught:
+        await asked(f"model=m,base_url={server.url}", request(SYSTEM, USER))
+    assert (caught.value.cause, caught.value.fatal) == ("bad_request", True)
+
+
+async def test_auto_finds_out_once_that_the_system_cannot_speak(server):
+    server.faults = refuses_system
+    model = make(settings(f"model=m,base_url={server.url},system_role=auto"))
+    told: list[str] = []
+    model.attach_log(None, told.append)
+    await model.open()
+    assert model.report() == {}
+    for _ in range(2):
+        assert (await model.ask(request(SYSTEM, USER))).text == "ok"
+    await model.close()
+    roles = [[turn["role"] for turn in body["messages"]] for body in server.requests]
+    assert roles == [["system", "user"], ["user"], ["user"]]
+    assert server.requests[1]["messages"] == [{"role": "user", "content": "s\n\nu"}]
+    assert model.report() == {"system_role": False}
+    assert told == [
+        "openai:m: no message of the system is taken: what the system says stands before the first "
+        "user message"
+    ]
+    assert model.identity.details["system_role"] == "auto"
+
+
+async def test_auto_leaves_servers_that_take_system_messages_alone(server):
+    await asked(f"model=m,base_url={server.url},system_role=auto", request(SYSTEM, USER))
+    assert [turn["role"] for turn in server.requests[0]["messages"]] == ["system", "user"]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "System role not supported",
+        "system messages are not supported by this model",
+        "Unsupported value: 'messages[0].role' does not support 'system' with this model.",
+        "Developer instruction is not enabled for models/gemma-3-27b-it",
+        "Only user and assistant roles are supported!",
+    ],
+)
+async def test_what_servers_say_of_the_system_is_understood(server, message):
+    server.faults = [status(400, message=message)]
+    (reply,) = await asked(f"model=m,base_url={server.url},system_role=auto", request(SYSTEM, USER))
+    assert reply.text == "ok"
+
+
+async def test_other_refusals_stay_what_they_are(server):
+    server.faults = [status(400, message="the system is not in a mood")]
+    with pytest.raises(CallError, match="not in a mood") as caught:
+        await asked(f"model=m,base_url={server.url},system_role=auto", request(SYSTEM, USER))
+    assert not caught.value.fatal
+    assert server.count == 1
+
+
+@pytest.mark.parametrize(
+    ("message", "hint"),
+    [
+        (
+            "Unsupported parameter: 'max_tokens' is not supported with this model. Use "
+            "'max_completion_tokens' instead.",
+            "max_tokens_field=max_completion_tokens",
+        ),
+        ("default chat template is no longer allowed", "endpoint=completions"),
+    ],
+)
+async def test_a_refusal_that_an_argument_mends_names_it(server, message, hint):
+    server.faults = [status(400, message=message)]
+    with pytest.raises(CallError, match=hint):
+        await asked(f"model=m,base_url={server.url}")

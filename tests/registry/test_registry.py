@@ -1,0 +1,427 @@
+"""Plugins of made-up distributions: loaded, broken, misspelt, registered twice."""
+
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from harness.base.errors import DataError, PluginError, UnknownName
+
+BENCHMARK = """
+    from types import SimpleNamespace
+    from harness import hookimpl
+
+    made = []
+
+    def make():
+        made.append(1)
+        return SimpleNamespace(name="films")
+
+    @hookimpl
+    def register_benchmarks(register):
+        register("films", make)
+"""
+
+
+@pytest.fixture
+def films(site):
+    site.install("film-benchmark", {"films": "films.plugin"}, {"films/plugin.py": BENCHMARK})
+    return site
+
+
+def test_a_benchmark_is_made_at_first_use_and_kept(films):
+    plugins = films.plugins()
+    made = sys.modules["films.plugin"].made
+    assert made == []
+
+    assert plugins.benchmark("films").name == "films"
+    assert plugins.benchmark("films") is plugins.benchmark("films")
+    assert made == [1]
+
+
+def test_the_folder_of_a_benchmark_is_that_of_its_package(films):
+    assert films.plugins().package_of("films") == films.folder / "films"
+
+
+def test_every_kind_of_registration_is_kept_with_its_origin(site):
+    site.install(
+        "kinds",
+        {"kinds": "kinds"},
+        {
+            "kinds.py": """
+                from harness import hookimpl
+
+                @hookimpl
+                def register_models(register):
+                    register("echo", str, description="Says it again.")
+
+                @hookimpl
+                def register_judges(register):
+                    register("strict", str, on="model")
+
+                @hookimpl
+                def register_respondents(register):
+                    register("films", "name", "candidate", str, name="loud", version=3)
+
+                @hookimpl
+                def register_analyses(register):
+                    register("films", "film-years", str, description="Films by year.")
+
+                @hookimpl
+                def register_data_tools(register):
+                    register("count-films", int, description="How many films.")
+            """
+        },
+    )
+    plugins = site.plugins()
+
+    model = plugins.model("echo")
+    assert (model.factory, model.description) == (str, "Says it again.")
+    assert (model.origin.plugin, model.origin.distribution) == ("kinds", "kinds")
+    assert plugins.judge("strict").on == "model"
+    assert plugins.respondent("films", "name", "candidate", "loud").version == 3
+    assert (plugins.has_model("echo"), plugins.has_judge("echo")) == (True, False)
+    analysis = plugins.analysis("film-years")
+    assert (analysis.benchmark, analysis.factory, analysis.description) == (
+        "films", str, "Films by year.",
+    )  # fmt: skip
+    tool = plugins.data_tool("count-films")
+    assert (tool.factory, tool.description) == (int, "How many films.")
+
+
+TOOLS = """
+    from harness import hookimpl
+
+    @hookimpl
+    def register_data_tools(register):
+        register("describe", int, command={command!r})
+"""
+
+
+def test_tools_of_different_commands_may_have_one_name(site):
+    for command in ("films", "books"):
+        code = TOOLS.format(command=command)
+        site.install(command, {command: f"{command}_plugin"}, {f"{command}_plugin.py": code})
+    plugins = site.plugins()
+    assert plugins.problems == ()
+    assert plugins.data_tool("describe", "films").origin.plugin == "films"
+    assert plugins.data_tool("describe", "books").origin.plugin == "books"
+
+
+@pytest.mark.parametrize("command", ["score", "validate", "--films", "", "My films", "a.yaml"])
+def test_a_command_that_nobody_could_give_breaks_its_plugin(site, command):
+    code = TOOLS.format(command=command)
+    site.install("films", {"films": "films_plugin"}, {"films_plugin.py": code})
+    [broken] = site.plugins().broken
+    assert repr(command) in broken.error
+    assert "the tool 'describe'" in broken.error
+
+
+def test_an_unknown_analysis_or_data_tool_is_told_with_the_nearest_known(site):
+    site.install(
+        "kinds",
+        {"kinds": "kinds"},
+        {
+            "kinds.py": """
+                from harness import hookimpl
+
+                @hookimpl
+                def register_analyses(register):
+                    register("films", "film-years", str)
+
+                @hookimpl
+                def register_data_tools(register):
+                    register("count-films", int)
+            """
+        },
+    )
+    plugins = site.plugins()
+    with pytest.raises(UnknownName) as caught:
+        plugins.analysis("film-year")
+    assert str(caught.value) == (
+        "no plugin offers the analysis 'film-year'\n"
+        "  expected: one of film-years\n"
+        "  to do:    did you mean 'film-years'?"
+    )
+    with pytest.raises(UnknownName, match="no plugin offers the tool 'count_films'"):
+        plugins.data_tool("count_films")
+
+
+def test_an_unknown_name_is_told_with_the_nearest_known(films):
+    with pytest.raises(PluginError) as caught:
+        films.plugins().benchmark("film")
+    assert str(caught.value) == (
+        "no plugin offers the benchmark 'film'\n"
+        "  expected: one of films\n"
+        "  to do:    did you mean 'films'?"
+    )
+
+
+def test_a_missing_respondent_names_those_there_are(site):
+    site.install(
+        "kinds",
+        {"kinds": "kinds"},
+        {
+            "kinds.py": """
+                from harness import hookimpl
+
+                @hookimpl
+                def register_respondents(register):
+                    register("films", "name", "candidate", str)
+            """
+        },
+    )
+    with pytest.raises(PluginError) as caught:
+        site.plugins().respondent("films", "guess", "candidate")
+    assert caught.value.expected == "one of name.candidate: default"
+
+
+@pytest.mark.parametrize(
+    ("source", "line"),
+    [
+        ("import no_such_thing", "ModuleNotFoundError: No module named 'no_such_thing'"),
+        ("def (", "SyntaxError: invalid syntax (plugin.py, line 1)"),
+        ("raise SystemExit(3)", "SystemExit: 3"),
+        ("raise ValueError", "ValueError"),
+        (
+            "from harness import hookimpl\n@hookimpl\ndef register_models(registre): ...",
+            "PluginValidationError: Plugin \"plugin 'bad' of bad-benchmark\" "
+            "for hook 'register_models'; hookimpl definition: register_models(registre); "
+            "Argument(s) {'registre'} are declared in the hookimpl but can not be found in the "
+            "hookspec",
+        ),
+        *(
+            (f"from harness import hookimpl\n@hookimpl\ndef {hook}(register):\n    {call}", line)
+            for hook, call, line in [
+                (
+                    "register_models",
+                    "register(5, str)",
+                    "PluginError: 5 was registered with 5 as its name",
+                ),
+                (
+                    "register_benchmarks",
+                    "register('x', None)",
+                    "PluginError: 'x' was registered with None, no function",
+                ),
+                (
+                    "register_judges",
+                    "register('x', str, description=7)",
+                    "PluginError: 'x' is described with 7, which is no text",
+                ),
+                (
+                    "register_models",
+                    "register('x', str, arguments={'a': 7})",
+                    "PluginError: 'x' is described with 7, which is no text",
+                ),
+                (
+                    "register_respondents",
+                    "register(5, 'name', 'candidate', str)",
+                    "PluginError: 'default' was registered with 5 as its benchmark",
+                ),
+            ]
+        ),
+        (
+            "from harness import hookimpl\n@hookimpl\ndef register_models(register):\n"
+            "    register('half', str)\n    1 / 0",
+            "ZeroDivisionError: division by zero",
+        ),
+    ],
+)
+def test_a_broken_plugin_costs_itself_alone(films, source, line):
+    films.install("bad-benchmark", {"bad": "bad.plugin"}, {"bad/plugin.py": ""})
+    (films.folder / "bad/plugin.py").write_text(source)
+
+    plugins = films.plugins()
+
+    (broken,) = plugins.broken
+    assert (broken.entry_point, broken.distribution) == ("bad", "bad-benchmark")
+    assert broken.error == line
+    assert "Traceback" in broken.traceback
+    assert plugins.benchmark("films").name == "films"
+    assert not plugins.has_model("half")
+
+
+def test_what_a_broken_plugin_says_holds_no_secret(site, monkeypatch):
+    monkeypatch.setenv("FILM_API_KEY", "open-sesame-1001")
+    code = "import os\nraise ValueError('not ' + os.environ['FILM_API_KEY'])"
+    site.install("bad-benchmark", {"bad": "bad"}, {"bad.py": code})
+    [broken] = site.plugins().broken
+    assert broken.error == "ValueError: not [redacted]"
+    assert broken.traceback.endswith("ValueError: not [redacted]\n")
+
+
+def test_asking_for_what_a_broken_plugin_would_offer_tells_why(site):
+    site.install("bad-benchmark", {"books": "bad"}, {"bad.py": "import no_such_thing"})
+    with pytest.raises(PluginError) as caught:
+        site.plugins().benchmark("books")
+    assert caught.value.hint == (
+        "plugin 'books' of bad-benchmark could not be loaded: "
+        "ModuleNotFoundError: No module named 'no_such_thing'"
+    )
+
+
+def test_one_name_from_two_plugins_costs_that_name_alone(films):
+    films.install(
+        "more-films",
+        {"more": "more.plugin"},
+        {"more/plugin.py": BENCHMARK + '        register("others", make)\n'},
+    )
+    plugins = films.plugins()
+    line = (
+        "the benchmark 'films' is registered more than once: "
+        "by plugin 'films' of film-benchmark and by plugin 'more' of more-films"
+    )
+
+    assert plugins.problems == (line,)
+    with pytest.raises(PluginError, match="registered more than once") as caught:
+        plugins.benchmark("films")
+    assert caught.value.problem == line
+    assert plugins.benchmarks["others"].origin.plugin == "more"
+
+
+def test_one_plugin_under_two_names_is_loaded_once(films):
+    films.install("again", {"again": "films.plugin"}, {})
+    plugins = films.plugins()
+    [twin] = plugins.broken
+    assert str(twin) == (
+        "plugin 'films' of film-benchmark could not be loaded: "
+        "PluginError: the same as plugin 'again' of again, which is loaded"
+    )
+    assert plugins.benchmark("films").name == "films"
+
+
+def test_a_misspelt_hook_is_a_problem_with_the_nearest_name(site):
+    site.install(
+        "typo",
+        {"typo": "typo"},
+        {
+            "typo.py": """
+                from harness import hookimpl
+
+                @hookimpl
+                def register_benchmark(register): ...
+
+                @hookimpl(optionalhook=True)
+                def register_dreams(register): ...
+            """
+        },
+    )
+    plugins = site.plugins()
+    assert plugins.broken == ()
+    assert plugins.problems == (
+        "plugin 'typo' of typo implements 'register_benchmark', which is no hook: "
+        "did you mean 'register_benchmarks'?",
+    )
+
+
+def test_a_factory_that_fails_names_its_plugin(site):
+    site.install(
+        "late",
+        {"late": "late"},
+        {
+            "late.py": """
+                from types import SimpleNamespace
+                from harness import DataError, hookimpl
+
+                def lacks_data():
+                    raise DataError("no licence file")
+
+                @hookimpl
+                def register_benchmarks(register):
+                    register("broken", lambda: 1 / 0)
+                    register("renamed", lambda: SimpleNamespace(name="other"))
+                    register("lacking", lacks_data)
+            """
+        },
+    )
+    plugins = site.plugins()
+    with pytest.raises(PluginError) as caught:
+        plugins.benchmark("broken")
+    assert caught.value.where == "plugin 'late' of late"
+    assert caught.value.found == "ZeroDivisionError: division by zero"
+    with pytest.raises(PluginError, match="calls itself 'other'"):
+        plugins.benchmark("renamed")
+    with pytest.raises(DataError, match="no licence file"):
+        plugins.benchmark("lacking")
+
+
+def test_an_observer_that_raises_does_not_keep_others_from_hearing(site):
+    site.install(
+        "watchers",
+        {"deaf": "deaf", "keen": "keen"},
+        {
+            "deaf.py": """
+                from harness import hookimpl
+
+                @hookimpl
+                def on_run_start(event):
+                    raise OSError("no disk")
+            """,
+            "keen.py": """
+                from harness import hookimpl
+
+                @hookimpl
+                def on_run_start(event):
+                    event.heard.append("keen")
+
+                @hookimpl
+                def on_run_end():
+                    pass
+            """,
+        },
+    )
+    plugins = site.plugins()
+    event = SimpleNamespace(heard=[])
+
+    assert plugins.notify("on_run_start", event) == [
+        "plugin 'deaf' of watchers failed in on_run_start: OSError: no disk"
+    ]
+    assert event.heard == ["keen"]
+    assert plugins.notify("on_run_end", event) == []
+
+
+def test_the_bundles_of_broken_plugins_are_there(site):
+    site.install(
+        "bad-benchmark",
+        {"bad": "bad.plugin"},
+        {"bad/plugin.py": "1 / 0", "bad/prompts/bad/a.candidate.j2": ""},
+    )
+    plugins = site.plugins()
+    assert [bundle.name for bundle in plugins.bundles] == ["harness", "bad"]
+    assert plugins.bundles[1].prompts == site.folder / "bad/prompts"
+
+
+def test_the_first_party_plugins_are_entry_points_like_any_other():
+    code = (
+        "from harness.registry import load_plugins as load\n"
+        "print(load().broken, load().problems, load() is load(), load().has_model('baseline'),"
+        " load().has_judge('lexical'), load().has_benchmark('interests'))"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert result.stdout.strip() == "() () True True True True"
+
+
+def test_a_plugin_that_failed_while_registering_hears_of_nothing(site):
+    site.install(
+        "half",
+        {"half": "half"},
+        {
+            "half.py": """
+                from harness import hookimpl
+
+                @hookimpl
+                def register_models(register):
+                    1 / 0
+
+                @hookimpl
+                def on_run_start(event):
+                    event.heard.append("half")
+            """
+        },
+    )
+    event = SimpleNamespace(heard=[])
+    assert site.plugins().notify("on_run_start", event) == []
+    assert event.heard == []

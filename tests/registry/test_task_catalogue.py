@@ -1,0 +1,240 @@
+"""What `--tasks` chooses, and what it says when it cannot."""
+
+import pytest
+
+from harness.base.errors import TaskError
+
+FOUR = {
+    "short": "task: film_short\nextends: base\ntags: [quick]",
+    "long": "task: film_long\nextends: base\ntags: [slow, nightly]",
+    "books": "task: books\nextends: film_short",
+    "all": "group: all\ntasks: [film_long, some]\ndescription: Everything.",
+    "some": "group: some\ntasks: [books, film_short]\ntags: [nightly]",
+}
+
+
+def names(catalogue, *specs: str) -> list[str]:
+    return [task.name for task in catalogue.select(specs).tasks]
+
+
+def error_of(catalogue, *specs: str) -> TaskError:
+    with pytest.raises(TaskError) as caught:
+        catalogue.select(specs)
+    return caught.value
+
+
+def test_names_groups_and_tags_are_listed(catalogue):
+    found = catalogue(**FOUR, hidden="task: hidden\nabstract: true\ntags: [never]")
+    assert found.names == ("base", "books", "film_long", "film_short")
+    assert found.groups == ("all", "some")
+    assert found.tags == {
+        "nightly": ("film_long", "some"),
+        "quick": ("books", "film_short"),
+        "slow": ("film_long",),
+    }
+    assert found.problems == ()
+
+
+@pytest.mark.parametrize(
+    ("spec", "chosen"),
+    [
+        ("film_short", ["film_short"]),
+        ("film_*", ["film_long", "film_short"]),
+        ("*oo?s", ["books"]),
+        ("some", ["books", "film_short"]),
+        ("all", ["film_long", "books", "film_short"]),
+        ("so*", ["books", "film_short"]),
+        ("tag:quick", ["books", "film_short"]),
+        ("slow", ["film_long"]),
+        ("tag:nightly", ["film_long", "books", "film_short"]),
+        ("long.yaml", ["film_long"]),
+        ("./all.yaml", ["film_long", "books", "film_short"]),
+    ],
+)
+def test_every_way_to_choose(catalogue, spec, chosen):
+    assert names(catalogue(**FOUR), spec) == chosen
+
+
+def test_the_order_is_that_of_the_first_mention(catalogue):
+    assert names(catalogue(**FOUR), "books", "film_*", "short.yaml", "all") == [
+        "books",
+        "film_long",
+        "film_short",
+    ]
+
+
+def test_groups_come_with_the_groups_inside_them(catalogue):
+    selection = catalogue(**FOUR).select(["all", "some"])
+    assert [(group.name, group.members) for group in selection.groups] == [
+        ("all", ("film_long", "some")),
+        ("some", ("books", "film_short")),
+    ]
+
+
+def test_a_name_goes_before_a_tag_of_the_same_name(catalogue):
+    found = catalogue(one="task: one\nextends: base", two="task: two\nextends: base\ntags: [one]")
+    assert names(found, "one") == ["one"]
+    assert names(found, "tag:one") == ["two"]
+
+
+def test_a_task_is_what_its_files_say(catalogue):
+    (task,) = catalogue(**FOUR).select(["books"]).tasks
+    assert (task.name, task.version, task.benchmark, task.metrics) == (
+        "books", 1, "films", ("hits",),
+    )  # fmt: skip
+    assert task.tags == ("quick",)
+    assert task.file is not None
+    assert task.file.name == "books.yaml"
+    assert [(base.file.name, base.name) for base in task.bases] == [
+        ("base.yaml", "base"), ("short.yaml", "film_short"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("spec", "problem", "hint"),
+    [
+        ("bookz", "no task, group or tag is called 'bookz'", "did you mean 'books'?"),
+        ("zzz", "no task, group or tag is called 'zzz'", "`harness tasks` lists what there is"),
+        ("tag:slo", "no task or group bears the tag 'slo'", "did you mean 'slow'?"),
+        ("zz*", "no task or group matches 'zz*'", "`harness tasks` lists what there is"),
+        ("gone.yaml", "cannot be read", None),
+    ],
+)
+def test_what_is_not_there_is_told_with_the_nearest(catalogue, spec, problem, hint):
+    error = error_of(catalogue(**FOUR), spec)
+    assert (error.problem, error.hint, error.exit_code) == (problem, hint, 2)
+
+
+def test_a_base_cannot_be_chosen_but_is_not_in_the_way_of_globs(catalogue):
+    found = catalogue(
+        bare="task: bare\nabstract: true\nextends: base", heir="task: b_heir\nextends: bare"
+    )
+    assert names(found, "b*") == ["b_heir", "base"]
+    error = error_of(found, "bare")
+    assert (error.where, error.hint) == ("bare.yaml:2:1", "it is the base of b_heir")
+
+
+def test_one_name_in_two_files_costs_that_name_alone(catalogue):
+    found = catalogue(a="task: twin\nextends: base", b="group: twin\ntasks: [base]")
+    assert found.names == ("base",)
+    assert len(found.problems) == 1
+    error = error_of(found, "twin")
+    assert (error.problem, error.found) == (
+        "the name 'twin' is given by several files",
+        "a.yaml and b.yaml",
+    )
+    assert names(found, "a.yaml") == ["twin"]
+
+
+def test_two_files_of_one_name_cannot_be_chosen_together(catalogue, tmp_path):
+    found = catalogue()
+    other = tmp_path / "other.yaml"
+    other.write_text("task: base\nextends: base")
+    error = error_of(found, "base", str(other))
+    assert error.found == f"{other} and base.yaml"
+
+
+def test_files_that_cannot_be_read_cost_themselves_alone(catalogue):
+    found = catalogue(
+        torn="task: [",
+        nameless="version: 1",
+        numbered="task: 3",
+        orphan="task: orphan\nextends: nobody",
+    )
+    assert found.names == ("base",)
+    assert [problem.partition(":")[0] for problem in found.problems] == [
+        "nameless.yaml",
+        "numbered.yaml",
+        "torn.yaml",
+        "orphan.yaml",
+    ]
+    assert names(found, "base") == ["base"]
+
+
+def test_groups_in_a_circle_are_named(catalogue):
+    found = catalogue(a="group: a\ntasks: [base, b]", b="group: b\ntasks:\n  - a")
+    error = error_of(found, "a")
+    assert (error.found, error.where) == ("a -> b -> a", "b.yaml:3:3")
+
+
+def test_an_unknown_member_is_told_with_its_place(catalogue):
+    error = error_of(catalogue(a="group: a\ntasks: [base, bose]"), "a")
+    assert (error.where, error.hint) == ("a.yaml:2:15", "did you mean 'base'?")
+
+
+def test_several_errors_are_counted(catalogue):
+    error = error_of(catalogue(bad="task: bad\nextends: base\nopions: {}\nversion: 0"), "bad")
+    assert (error.where, error.problem) == ("bad.yaml:3:1", "unknown key 'opions'")
+    assert error.hint == (
+        "did you mean 'options'?; 1 more in the same file: `harness validate` tells all"
+    )
+
+
+def test_an_error_in_a_base_stands_in_the_base(catalogue):
+    found = catalogue(
+        bad="task: bad\nabstract: true\nmetrix: [a]", heir="task: heir\nextends: [base, bad]"
+    )
+    assert error_of(found, "heir").where == "bad.yaml:3:1"
+
+
+def test_what_no_base_gives_is_missing(catalogue):
+    found = catalogue(bare="task: bare\nabstract: true", heir="task: heir\nextends: bare")
+    error = error_of(found, "heir")
+    assert (error.where, error.problem) == ("heir.yaml:1:7", "`version` is missing")
+
+
+def test_tasks_are_checked_without_jsonschema(catalogue, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "jsonschema", None)
+    assert catalogue(**FOUR).select(["base"]).tasks[0].name == "base"
+
+
+def test_patterns_show_parts_globs_and_tags(catalogue):
+    found = catalogue(**FOUR)
+
+    def shown(*patterns: str) -> list[str]:
+        return [entry.name for entry in found.matching(patterns)]
+
+    assert shown("film") == ["film_long", "film_short"]
+    assert shown("quick", "al*") == ["all", "books", "film_short"]
+    assert len(shown()) == 6
+    with pytest.raises(TaskError, match="'zzz'"):
+        shown("zzz")
+
+
+def test_a_task_of_a_broken_plugin_tells_why(site, monkeypatch):
+    from harness.registry.task_catalogue import Catalogue
+
+    site.install(
+        "bad-benchmark",
+        {"bad": "bad.plugin"},
+        {
+            "bad/plugin.py": "import no_such_thing",
+            "bad/task_configs/worse.yaml": "task: worse\nversion: 1\nbenchmark: other\n",
+        },
+    )
+    monkeypatch.chdir(site.folder / "bad")
+    why = (
+        "plugin 'bad' of bad-benchmark could not be loaded: "
+        "ModuleNotFoundError: No module named 'no_such_thing'"
+    )
+    found = Catalogue(site.plugins())
+
+    assert "worse" in found.names
+    error = error_of(found, "worse")
+    assert (error.problem, error.where, error.found) == (
+        "the task 'worse' is of a plugin that is broken",
+        "task_configs/worse.yaml:1:7",
+        why,
+    )
+    assert error_of(found, "worst").hint == "did you mean 'worse'?"
+    assert error_of(found, "elsewhere").found == f"these could not be looked into: {why}"
+
+
+def test_a_first_party_task_of_a_broken_plugin_tells_why(site):
+    from harness.registry.task_catalogue import Catalogue
+
+    site.install("ours", {"interests": "broken_one"}, {"broken_one.py": "1 / 0"})
+    error = error_of(Catalogue(site.plugins()), "interests_short")
+    assert error.found == (
+        "plugin 'interests' of ours could not be loaded: ZeroDivisionError: division by zero"
+    )

@@ -1,0 +1,226 @@
+"""Comparisons as they are printed at fixed widths."""
+
+import io
+
+from inline_snapshot import snapshot
+from msgspec.structs import replace
+from rich.console import Console
+
+from harness.reporting.comparison_tables import print_comparisons
+from harness.scoring.comparable import Refused
+from harness.scoring.comparison import ComparedRun, Comparison, Difference, OracleUse
+from harness.scoring.summary import MetricResult
+
+
+def metric(value, interval, n, missing=None, worst=None, **more):
+    return MetricResult(
+        value=value,
+        n=n,
+        users=n,
+        interval=interval,
+        confidence=0.95,
+        missing=missing or {},
+        counted_as_worst=worst,
+        higher_is_better=more.get("higher", True),
+        description="",
+        undefined=more.get("undefined"),
+        note=more.get("note", ""),
+    )
+
+
+def a_run(name, metrics, common, **more):
+    return ComparedRun(
+        run=f"2026-{name}",
+        path=f"runs/2026-{name}",
+        label=name,
+        model=name,
+        marks=more.get("marks", ()),
+        units=40,
+        counts=more.get("counts", {}),
+        metrics=metrics,
+        common=common,
+    )
+
+
+WARNING = "the oracle is of 2 runs, and should be of 3 or more"
+FIRST = a_run(
+    "gpt",
+    {"f1": metric(0.5, (0.4, 0.6), 40, note=WARNING), "is": metric(0.25, (0.2, 0.3), 40)},
+    {"f1": metric(0.51, (0.41, 0.61), 38), "is": metric(0.26, (0.2, 0.3), 38)},
+    counts={"users with an empty oracle": 2},
+)
+SECOND = a_run(
+    "llama",
+    {
+        "f1": metric(0.4, (0.3, 0.5), 38, {"no_json": 2}, 0.38, note=WARNING),
+        "is": metric(None, None, 2, {"timeout": 38}, 0.0, undefined="2 of 40 units have one"),
+    },
+    {"f1": metric(0.4, (0.3, 0.5), 38)},
+    marks=("seed 1 against 0",),
+)
+COMPARISON = Comparison(
+    task="gist",
+    version=1,
+    benchmark="gist",
+    roles={"judge": "openai:judge"},
+    data={"origin": "local", "path": "people.csv"},
+    not_comparable_because=(),
+    chosen="1 of 3 runs agree in all but the candidate",
+    runs=(FIRST, SECOND),
+    refused=(
+        Refused(
+            run="2026-odd", path="runs/2026-odd", label="odd", because=("a 1 against 2", "copy")
+        ),
+    ),
+    oracle=OracleUse(runs=2, models=2, file="oracle.json", metrics=("f1",), warning=WARNING),
+    differences=(
+        Difference(
+            metric="f1",
+            first="2026-gpt",
+            second="2026-llama",
+            value=0.11,
+            n=38,
+            users=38,
+            interval=(-0.02, 0.2),
+            confidence=0.95,
+            p=0.0004,
+            p_holm=0.0012,
+        ),
+    ),
+)
+
+
+def printed(comparison, *, width):
+    console = Console(file=io.StringIO(), width=width, color_system=None)
+    print_comparisons([comparison], console)
+    return [line.rstrip() for line in console.file.getvalue().splitlines()]
+
+
+def test_a_label_that_ends_in_the_run_is_not_followed_by_it_again():
+    refused = (
+        Refused(run="2026-odd", path="runs/2026-odd", label="odd 2026-odd", because=("copy",)),
+    )
+    said = printed(replace(COMPARISON, refused=refused), width=80)
+    assert "  left out, copy: odd 2026-odd" in said
+
+
+def test_runs_that_are_left_out_for_the_same_reason_share_a_line():
+    refused = tuple(
+        Refused(run=run, path=f"runs/{run}", label=f"m {run}", because=("seed 1 against 0",))
+        for run in ("2026-a", "2026-b")
+    )
+    said = printed(replace(COMPARISON, refused=refused), width=80)
+    assert "  left out, seed 1 against 0: m 2026-a, m 2026-b" in said
+
+
+def test_runs_stand_below_one_another_metric_after_metric(table):
+    shown = table(
+        printed(COMPARISON, width=80),
+        "gist 1 2 2", "1 1 3", "left 1 2 2026", "forced 1 0 2026", "metric 95%",
+        "f1 1 0.500 0.400 0.600 40", "llama 0.400 0.300 0.500 38 2 0.380",
+        "is 0.250 0.200 0.300 40", "llama 2 38 0.000", "f1: 1 2 3", "gpt: 2", "llama 1 2 2",
+        "llama 38 38", "llama 2 40", "metric 95%", "f1 1 0.510 0.410 0.610 38",
+        "llama 0.400 0.300 0.500 38", "is 0.260 0.200 0.300 38", "metric 95%",
+        "f1 1 +0.110 -0.020 +0.200 <0.001 0.001 38",
+    )  # fmt: skip
+    assert shown == snapshot("""\
+gist  version 1, 2 runs compared, oracle of 2 runs and oracle.json
+judge: openai:judge
+data: people.csv
+1 of 3 runs agree in all but the candidate
+  left out, a 1 against 2; copy: odd (2026-odd)
+  forced in, seed 1 against 0: llama * (2026-llama)
+
+metric  run      value    95% interval   n  fell out  counted as worst
+──────────────────────────────────────────────────────────────────────
+f1      gpt      0.500  0.400 to 0.600  40         –                 –
+        llama *  0.400  0.300 to 0.500  38         2             0.380
+is      gpt      0.250  0.200 to 0.300  40         –                 –
+        llama *      –               –   2        38             0.000
+  f1: the oracle is of 2 runs, and should be of 3 or more
+  gpt: users with an empty oracle 2
+  llama *: f1: 2 fell out (no_json 2)
+  llama *: is: 38 fell out (timeout 38)
+  llama *: is: no value: 2 of 40 units have one
+
+metric  on what all have scored  value    95% interval   n
+──────────────────────────────────────────────────────────
+f1      gpt                      0.510  0.410 to 0.610  38
+        llama *                  0.400  0.300 to 0.500  38
+is      gpt                      0.260  0.200 to 0.300  38
+        llama *                      –               –   –
+
+metric  first − second  difference      95% interval       p  p (Holm)   n
+──────────────────────────────────────────────────────────────────────────
+f1      gpt − llama *       +0.110  -0.020 to +0.200  <0.001     0.001  38
+""")
+
+
+def test_what_has_no_interval_and_no_p_says_why(table):
+    (difference,) = COMPARISON.differences
+    lost = replace(
+        difference, interval=None, no_interval="one user", p=None, p_holm=None, no_p="one user"
+    )
+    lines = printed(replace(COMPARISON, differences=(lost, lost)), width=80)
+    assert lines[-4].split()[-5:] == ["+0.110", "–", "–", "–", "38"]
+    assert table(lines[-3:], "f1: 1", "f1: 1") == snapshot("""\
+  f1: no interval: one user
+  f1: no p: one user
+""")
+
+
+def test_without_an_oracle_none_is_told():
+    assert printed(replace(COMPARISON, oracle=None), width=80)[0] == (
+        "gist  version 1, 2 runs compared"
+    )
+
+
+def test_bca_intervals_are_called_so():
+    runs = tuple(
+        replace(
+            run,
+            metrics={n: replace(each, interval_method="bca") for n, each in run.metrics.items()},
+        )
+        for run in COMPARISON.runs
+    )
+    lines = printed(replace(COMPARISON, runs=runs), width=80)
+    assert lines[7].startswith("metric  run      value  95% BCa interval   n")
+
+
+def test_what_only_rounding_tells_apart_is_no_difference():
+    (difference,) = COMPARISON.differences
+    lost = replace(difference, value=-1.1e-16, interval=(-2.2e-16, 1.1e-16))
+    lines = printed(replace(COMPARISON, differences=(lost,)), width=80)
+
+    assert lines[-2].split() == [
+        "f1",
+        "gpt",
+        "−",
+        "llama",
+        "*",
+        "0.000",
+        "0.000",
+        "to",
+        "0.000",
+        "<0.001",
+        "0.001",
+        "38",
+    ]
+
+
+def test_a_run_alone_has_nothing_in_common():
+    lines = printed(replace(COMPARISON, runs=(FIRST,), refused=(), differences=()), width=80)
+
+    assert lines[0] == "gist  version 1, 1 run compared, oracle of 1 run and oracle.json"
+    assert not any("what all have scored" in line or "difference" in line for line in lines)
+
+
+def test_names_cannot_steer_the_terminal():
+    runs = (replace(FIRST, label="\x1b[2Jm"), SECOND)
+    evil = replace(COMPARISON, task="a\x1b[31m[b]x[/b]", runs=runs)
+
+    text = "\n".join(printed(evil, width=100))
+
+    assert "\x1b" not in text
+    assert "a\\x1b[31m[b]x[/b]" in text
+    assert "\\x1b[2Jm" in text

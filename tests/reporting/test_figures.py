@@ -1,0 +1,335 @@
+"""Figures as they are drawn: what is in the files, and where the marks stand."""
+
+import os
+import subprocess
+import sys
+from xml.etree import ElementTree
+
+import pytest
+
+from harness.base.errors import StorageError, UsageError
+from harness.contracts.report import (
+    LARGEST,
+    Axis,
+    Bars,
+    Boxes,
+    Figure,
+    Grid,
+    Line,
+    Points,
+    Rule,
+    Spans,
+)
+from harness.reporting.figure_labels import MOST
+from harness.reporting.figure_marks import COLOURS, colours_of, draw_marks, legend_of
+from harness.reporting.figures import check_drawable, drawn, write_figures
+
+to_hex = pytest.importorskip("matplotlib.colors").to_hex
+
+PLAIN = Axis(label="")
+UNIT = Axis(label="share", low=0, high=1)
+
+
+def figure(*marks, x=PLAIN, y=PLAIN, **more):
+    return Figure(title="Title", x=x, y=y, marks=marks, **more)
+
+
+def texts(data):
+    """Every text of a drawing, in the order of the file; its XML is well formed."""
+    root = ElementTree.fromstring(data)
+    return ["".join(each.itertext()) for each in root.iter("{http://www.w3.org/2000/svg}text")]
+
+
+def axes_with(of):
+    from matplotlib.figure import Figure as Drawing
+
+    axes = Drawing().add_subplot()
+    draw_marks(of, axes)
+    return axes
+
+
+def test_text_stays_text_and_is_taken_literally():
+    dots = Points(label="a", x=(0.5,), y=(0.5,), names=("$m$ <b>&\x1b[2J",))
+    written = texts(drawn(figure(dots, x=UNIT, y=Axis(label="score"), note="Of 3 users.")))
+    assert {"Title", "share", "score", "Of 3 users.", "$m$ <b>&\\x1b[2J"} <= set(written)
+
+
+def test_a_drawing_is_the_same_bytes_in_every_process():
+    code = (
+        "import sys\n"
+        "from harness.reporting.figures import drawn\n"
+        "from harness.contracts.report import *\n"
+        "marks = (Points(label='a', x=(1, 2), y=(2, 1), names=('p', 'q')),\n"
+        "         Line(label='b', x=(1, 2), y=(1, 2)), Rule(label='r', at=1.5))\n"
+        "figure = Figure(title='T', x=Axis(label='x'), y=Axis(label='y'), marks=marks)\n"
+        "sys.stdout.buffer.write(b''.join(drawn(figure, kind) for kind in ('svg', 'png', 'pdf')))"
+    )
+    first, second = (
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, check=True, timeout=120,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+        ).stdout
+        for seed in ("1", "2")
+    )  # fmt: skip
+    assert first == second
+    assert b"<svg" in first
+    assert b"\x89PNG" in first
+    assert b"%PDF" in first
+
+
+def test_each_further_figure_has_a_file_beside_the_first(tmp_path):
+    bars = figure(Bars(label="a", names=("x",), values=(1.0,)))
+    written = write_figures([bars, bars, bars], tmp_path / "plot.SVG")
+    assert written == [tmp_path / name for name in ("plot.SVG", "plot-2.SVG", "plot-3.SVG")]
+    assert all("x" in texts(path.read_bytes()) for path in written)
+
+
+def test_bars_of_several_labels_stand_side_by_side_at_each_name():
+    axes = axes_with(
+        figure(
+            Bars(label="one", names=("x", "y"), values=(3.0, 4.0), texts=("three", "four")),
+            Bars(label="all", names=("y", "z"), values=(5.0, 6.0)),
+        )
+    )
+    centres = [bar.get_x() + bar.get_width() / 2 for bar in axes.patches]
+    assert centres == pytest.approx([-0.2, 0.8, 1.2, 2.2])
+    assert [bar.get_height() for bar in axes.patches] == [3.0, 4.0, 5.0, 6.0]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["x", "y", "z"]
+    assert [text.get_text() for text in axes.texts] == ["three", "four"]
+
+
+def test_spans_stand_below_one_another_from_the_top():
+    spans = Spans(label="a", names=("first", "second"), low=(1, 3), value=(2, 3), high=(4, 5))
+    axes = axes_with(figure(spans))
+    lines = [path.vertices.tolist() for path in axes.collections[0].get_paths()]
+    assert lines == [[[1, 0], [4, 0]], [[3, 1], [5, 1]]]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["first", "second"]
+    assert axes.yaxis_inverted()
+
+
+def test_a_box_is_drawn_from_all_its_values_and_one_without_is_said():
+    boxes = Boxes(label="F1", names=("a", "b"), values=((1.0, 2.0, 3.0, 4.0, 5.0), ()))
+    axes = axes_with(figure(boxes))
+    [box] = axes.patches
+    assert sorted({y for _, y in box.get_path().vertices.tolist()}) == [2.0, 4.0]
+    assert [(text.get_text(), text.get_position()[0]) for text in axes.texts] == [("no values", 1)]
+
+
+def squares(axes):
+    """The colours of a grid, row by row from the top."""
+    return [list(map(to_hex, row)) for row in axes.collections[0].get_array()]
+
+
+def test_a_grid_has_a_colour_and_its_value_at_each_place():
+    grid = Grid(label="a", across=("p", "q"), down=("r", "s"), values=((0.4, -0.2), (None, 0)))
+    axes = axes_with(figure(grid))
+    # -0.2 is half as far from 0 as the farthest value: half of the colour below 0, half white.
+    assert squares(axes) == [["#0072b2", "#eaae80"], ["#f2f2f2", "#ffffff"]]
+    assert [(text.get_text(), text.get_position()) for text in axes.texts] == [
+        ("0.40", (0, 0)), ("-0.20", (1, 0)), ("0.00", (1, 1)),
+    ]  # fmt: skip
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["p", "q"]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["r", "s"]
+    assert axes.yaxis_inverted()
+
+
+def test_grids_with_the_same_deepest_value_can_be_compared():
+    def grid(value):
+        return Grid(label="a", across=("p",), down=("r",), values=((value,),), deepest=0.4)
+
+    colours = [squares(axes_with(figure(grid(value)))) for value in (0.2, 0.4, 0.9)]
+    assert colours == [[["#80b8d8"]], [["#0072b2"]], [["#0072b2"]]]
+
+
+def test_a_grid_keeps_its_squares_whatever_the_axes_say_and_has_no_image():
+    grid = Grid(label="a", across=("p",), down=("r",), values=((0.2,),), digits=1)
+    data = drawn(figure(grid, x=Axis(label="k", low=5, high=6), y=Axis(label="shots")))
+    assert {"p", "r", "0.2", "k", "shots"} <= set(texts(data))
+    assert b"<image" not in data
+
+
+def test_in_a_grid_of_very_many_places_no_values_are_written():
+    names = tuple(f"n{number}" for number in range(30))
+    values = (tuple(map(float, range(30))),) * 30
+    axes = axes_with(figure(Grid(label="a", across=names, down=names, values=values)))
+    assert not axes.texts
+
+
+def test_sizes_are_areas_in_relation_to_all_dots_of_the_figure():
+    axes = axes_with(
+        figure(
+            Points(label="a", x=(0,), y=(0,), sizes=(10,)),
+            Points(label="b", x=(1,), y=(1,), sizes=(40,)),
+        )
+    )
+    [small], [large] = (each.get_sizes() for each in axes.collections)
+    assert large / small == pytest.approx(4)
+
+
+def test_marks_of_one_label_share_a_colour_and_references_take_none():
+    of = figure(
+        Line(label="y = x", x=(0, 1), y=(0, 1), dashed=True),
+        Points(label="b", x=(0,), y=(0,), faint=True),
+        Points(label="a", x=(0,), y=(0,)),
+        Points(label="b", x=(0,), y=(0,), shape="diamond"),
+        Rule(label="limit", at=0.5),
+    )
+    assert colours_of(of) == {"b": COLOURS[0], "a": COLOURS[1]}
+
+
+def test_no_two_of_twenty_labels_have_the_same_colour():
+    of = figure(*(Line(label=str(number), x=(0,), y=(0,)) for number in range(20)))
+    assert len(set(colours_of(of).values())) == 20
+
+
+def test_references_are_named_where_they_are_and_only_where_they_can_be_seen():
+    of = figure(
+        Line(label="y = x", x=(0, 1), y=(0, 1), dashed=True),
+        Line(label="far away", x=(2, 3), y=(2, 3), dashed=True),
+        Rule(label="limit", at=0.5),
+        x=UNIT,
+        y=UNIT,
+    )
+    written = texts(drawn(of))
+    assert "y = x" in written
+    assert "limit" in written
+    assert "far away" not in written
+
+
+def one(label, *, names=()):
+    return Points(label=label, x=(0,), y=(0,), names=names)
+
+
+@pytest.mark.parametrize(
+    ("marks", "told"),
+    [
+        ([one("a")], []),
+        ([one("a"), one("b")], ["a", "b"]),
+        ([one("a", names=("a",)), one("b", names=("b",))], []),
+        ([one("a", names=("a",)), one("b")], ["b"]),
+        ([one("a"), Rule(label="limit", at=1)], []),
+    ],
+)
+def test_a_legend_tells_what_nothing_else_does(marks, told):
+    assert legend_of(figure(*marks)) == told
+
+
+def test_ends_of_a_log_axis_are_written_as_plain_numbers():
+    line = Line(label="a", x=(1, 1000), y=(1, 2))
+    written = texts(drawn(figure(line, x=Axis(label="n", log=True))))
+    assert {"1", "10", "100", "1,000"} <= set(written)
+
+
+def test_numbers_stand_at_the_ticks_that_are_given_alone():
+    sizes = Axis(label="users", low=1.8, high=4.2, ticks=(2, 3, 4))
+    line = Line(label="a", x=(2, 3, 4), y=(10, 20, 30))
+    written = texts(drawn(figure(line, x=sizes, y=Axis(label="", ticks=(15,)))))
+    assert [text for text in written if text[:1].isdigit()] == ["2", "3", "4", "15"]
+
+
+def test_of_very_many_names_some_stand_at_the_axis():
+    names = tuple(f"n{number}" for number in range(325))
+    axes = axes_with(figure(Bars(label="a", names=names, values=(1.0,) * 325)))
+    shown = [label.get_text() for label in axes.get_xticklabels()]
+    assert shown[:3] == ["n0", "n6", "n12"]
+    assert len(axes.patches) == 325
+
+
+UNDRAWABLE = """\
+figures cannot be drawn into such a file
+  found:    DIR/NAME
+  expected: a name that ends in .svg, .png, .pdf"""
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("plot.gif", UNDRAWABLE),
+        ("plot", UNDRAWABLE),
+        (
+            "no/plot.svg",
+            """\
+there is no such folder
+  found:    DIR/no
+  expected: a folder that is there, for the figures
+  to do:    make the folder, or choose another with --plot""",
+        ),
+    ],
+)
+def test_a_file_that_cannot_be_is_refused(tmp_path, name, said):
+    with pytest.raises(UsageError) as caught:
+        check_drawable(tmp_path / name)
+    assert str(caught.value).replace(str(tmp_path), "DIR") == said.replace("NAME", name)
+
+
+def test_a_place_that_cannot_be_written_is_told_with_the_option_that_chose_it(tmp_path):
+    place = tmp_path / "plot.svg"
+    (place / "full").mkdir(parents=True)
+    with pytest.raises(StorageError) as caught:
+        write_figures([figure(Bars(label="a", names=("x",), values=(1.0,)))], place)
+    assert caught.value.hint == "make the folder writable, or choose another with --plot"
+
+
+def test_of_very_many_named_dots_the_first_have_their_names():
+    many = range(MOST + 5)
+    names = tuple(f"dot {number}" for number in many)
+    written = texts(drawn(figure(Points(label="a", x=tuple(many), y=tuple(many), names=names))))
+    assert [text for text in written if text.startswith("dot")] == list(names[:MOST])
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_largest_numbers_that_are_taken_can_be_drawn():
+    ends = Axis(label="", low=-LARGEST, high=LARGEST)
+    dots = Points(label="a", x=(-LARGEST, LARGEST), y=(0, LARGEST), names=("p", "q"))
+    for axis in (PLAIN, ends):
+        assert "p" in texts(drawn(figure(dots, x=axis, y=axis)))
+
+
+def test_without_matplotlib_the_extra_is_named(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(UsageError) as caught:
+        check_drawable(tmp_path / "plot.svg")
+    first, found, hint = str(caught.value).splitlines()
+    assert first == "drawing figures needs matplotlib"
+    assert found.startswith("  found:    import of matplotlib")  # the rest is Python's own
+    assert hint == "  to do:    pip install 'user-understanding-harness[analysis]'"
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Points(label="a", x=(1, 2), y=(1,)),
+        lambda: Points(label="a", x=(1,), y=(float("nan"),)),
+        lambda: Points(label="a", x=(1,), y=(1,), names=("a", "b")),
+        lambda: Points(label="a", x=(1e308,), y=(1,)),
+        lambda: Axis(label="a", low=-1e308, high=1e308),
+        lambda: Axis(label="a", low=float("nan")),
+        lambda: Axis(label="a", low=0, high=1, log=True),
+        lambda: Axis(label="a", high=-1, log=True),
+        lambda: Line(label="a", x=(1,), y=()),
+        lambda: Rule(label="a", at=float("inf")),
+        lambda: Bars(label="a", names=("x",), values=()),
+        lambda: Bars(label="a", names=("x",), values=(1,), texts=("1", "2")),
+        lambda: Boxes(label="a", names=("x",), values=((1.0, float("nan")),)),
+        lambda: Spans(label="a", names=("x",), low=(1,), value=(1,), high=()),
+        lambda: Grid(label="a", across=("x", "y"), down=("z",), values=((1,),)),
+        lambda: Grid(label="a", across=("x",), down=("z",), values=()),
+        lambda: Grid(label="a", across=("x",), down=("z",), values=((float("inf"),),)),
+        lambda: Grid(label="a", across=("x",), down=("z",), values=((1,),), deepest=0),
+        lambda: Grid(label="a", across=(), down=(), values=()),
+        lambda: figure(
+            Grid(label="a", across=("x",), down=("z",), values=((1,),)),
+            Rule(label="r", at=1),
+        ),
+        lambda: figure(
+            Bars(label="a", names=("x",), values=(1,)),
+            Spans(label="a", names=("x",), low=(1,), value=(1,), high=(1,)),
+        ),
+    ],
+)
+def test_marks_that_cannot_be_drawn_are_refused_when_they_are_made(make):
+    with pytest.raises(
+        ValueError,
+        match=r"differ in number|no value|spans among|too large|above 0|grid among|no places",
+    ):
+        make()

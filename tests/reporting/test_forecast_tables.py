@@ -1,0 +1,194 @@
+"""What a dry run prints, from a forecast written out here."""
+
+import io
+
+import pytest
+from inline_snapshot import snapshot
+from msgspec.structs import replace
+from rich.console import Console
+
+from harness.calls.pricing import Price
+from harness.contracts.model import Message
+from harness.pipeline.forecast import (
+    ExpectedCost,
+    Forecast,
+    RoleForecast,
+    StageForecast,
+    expected_cost,
+)
+from harness.reporting.forecast_tables import print_forecast
+
+CANDIDATE = RoleForecast(
+    role="candidate",
+    label="openai:gpt",
+    calls=40,
+    prompt_tokens=12_960,
+    most_completion_tokens=40_960,
+    first_prompt=(
+        Message("system", "You look for interests."),
+        Message("user", "1. [liked] Owls at night\n\nWhat is this person interested in?"),
+    ),
+)
+JUDGE = RoleForecast(
+    role="judge",
+    label="openai:llama",
+    calls=1200,
+    prompt_tokens=0,
+    most_completion_tokens=900,
+    first_prompt=(Message("user", "Somebody claims: owls."),),
+)
+NAME = StageForecast(
+    task="interests", stage="name", items=40, exact=True, least_calls=40, most_calls=120,
+    roles=(CANDIDATE,),
+)  # fmt: skip
+SUPPORT = StageForecast(
+    task="interests", stage="support", items=1200, exact=False, least_calls=1200,
+    most_calls=1200, roles=(JUDGE,),
+)  # fmt: skip
+FORECAST = Forecast(
+    stages=(NAME, SUPPORT),
+    rehearsed_users=5,
+    assumptions=("every answer read at once", "about 4 characters a token"),
+)
+
+
+def printed(forecast, *, width=80):
+    console = Console(
+        file=io.StringIO(), width=width, markup=False, highlight=False, emoji=False,
+        color_system=None,
+    )  # fmt: skip
+    print_forecast(forecast, console)
+    return [line.rstrip() for line in console.file.getvalue().splitlines()]
+
+
+def test_every_prompt_and_the_calls_to_expect_are_printed(table):
+    shown = table(
+        printed(FORECAST, width=84),
+        "1. 1", "interests, 40 ~40 40 120 ~13.0k 41.0k",
+        "interests, ~1,200 ~1,200 1,200 1,200 ~0 900", "about 4",
+    )  # fmt: skip
+    assert shown == snapshot("""\
+───────────────────── interests, name: candidate (openai:gpt) ──────────────────────
+[system]
+You look for interests.
+[user]
+1. [liked] Owls at night
+
+What is this person interested in?
+───────────────────── interests, support: judge (openai:llama) ─────────────────────
+[user]
+Somebody claims: owls.
+─────────────────────── calls to expect; no model was asked ────────────────────────
+task, stage, role            items   calls          bounds  tokens in  out, at most
+───────────────────────────────────────────────────────────────────────────────────
+interests, name, candidate      40     ~40       40 to 120     ~13.0k         41.0k
+interests, support, judge   ~1,200  ~1,200  1,200 to 1,200         ~0           900
+worked out from:
+  every answer read at once
+  about 4 characters a token\
+""")
+
+
+def test_a_stage_by_rule_has_a_row_and_no_prompt():
+    by_rule = replace(SUPPORT, roles=(), least_calls=0, most_calls=0)
+
+    lines = printed(replace(FORECAST, stages=(by_rule,)), width=100)
+
+    assert len(lines) == 7
+    assert lines[3].split() == [
+        "interests,", "support,", "by", "rule", "~1,200", "0", "0", "0", "0",
+    ]  # fmt: skip
+
+
+def test_a_role_that_the_rehearsal_did_not_reach_says_so():
+    unreached = replace(SUPPORT, roles=(replace(JUDGE, calls=0, first_prompt=()),))
+
+    lines = printed(replace(FORECAST, stages=(unreached,)))
+
+    assert lines[:2] == [
+        "─────────────────── interests, support: judge (openai:llama) ───────────────────",
+        "no prompt: no item of the rehearsal came this far",
+    ]
+
+
+def test_several_roles_of_a_stage_have_a_prompt_and_a_row_each(table):
+    stage = replace(NAME, roles=(CANDIDATE, replace(JUDGE, calls=80)))
+
+    lines = printed(replace(FORECAST, stages=(stage,)), width=120)
+
+    assert table([line for line in lines if line.startswith("[")]) == snapshot("""\
+[system]
+[user]
+[user]\
+""")
+    rows = [line.split()[:5] for line in lines if line.startswith("interests, name,")]
+    assert rows == [
+        ["interests,", "name,", "candidate", "40", "~40"],
+        ["interests,", "name,", "judge", "40", "~80"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("evil", "shown"),
+    [
+        ("\x1b[2Jgone", "\\x1b[2Jgone"),
+        ("bell\x07", "bell\\x07"),
+        ("back\u202ewards", "back\\u202ewards"),
+        ("[bold red]x[/] :smile:", "[bold red]x[/] :smile:"),
+    ],
+)
+def test_what_could_steer_a_terminal_is_shown_in_prompts_and_names(evil, shown):
+    role = replace(
+        CANDIDATE, role=evil, label=evil, first_prompt=(Message("user", f"a\n{evil}\nb"),)
+    )
+    stage = replace(NAME, task=evil, stage=evil, roles=(role,))
+
+    lines = printed(replace(FORECAST, stages=(stage,)), width=200)
+
+    assert f" {shown}, {shown}: {shown} ({shown}) " in lines[0]
+    assert lines[1:5] == ["[user]", "a", shown, "b"]
+    assert any(line.startswith(f"{shown}, {shown}, {shown} ") for line in lines[5:])
+    assert not any(evil in line for line in lines) or evil == shown
+
+
+def test_a_pipe_gets_no_colours(capsys):
+    print_forecast(FORECAST)
+
+    assert "\x1b" not in capsys.readouterr().out
+
+
+def test_costs_stand_beside_the_calls_and_what_is_unknown_says_so():
+    cost = ExpectedCost(at_most=2.5, least=0.01, most=7.5)
+    priced = replace(
+        FORECAST,
+        stages=(replace(NAME, roles=(replace(CANDIDATE, cost=cost),)), SUPPORT),
+        currency="EUR",
+        max_cost=3.0,
+    )
+    lines = printed(priced, width=120)
+    name = next(line for line in lines if line.startswith("interests, name, candidate"))
+    assert name.endswith("2.50  0.0100 to 7.50")
+    support = next(line for line in lines if line.startswith("interests, support, judge"))
+    assert support.split()[-2:] == ["unknown", "unknown"]
+    assert (
+        "all together at most 2.50 EUR for the calls expected, between 0.0100 and 7.50 EUR by the "
+        "bounds; without the 1 marked as unknown"
+    ) in " ".join(lines)
+    assert "--max_cost 3 may not be enough for the calls expected" in lines
+    known = replace(priced, stages=(replace(NAME, roles=(replace(CANDIDATE, cost=cost),)),))
+    assert "--max_cost 3 is enough for the calls expected" in printed(known, width=120)
+
+
+def test_a_cost_is_carried_over_to_the_fewest_and_the_most_calls():
+    price = Price(input=2.0, output=10.0, cached=0.5)
+    asked = {"calls": 40, "prompt_tokens": 10_000, "completion_tokens": 4000}
+    # 10,000 at 2 and 4,000 at 10; half of the prompts at 0.5; one and a half times the most.
+    assert expected_cost(price, bounds=(20, 60), **asked) == ExpectedCost(
+        at_most=0.06, least=0.0025, most=0.09
+    )
+    assert expected_cost(None, bounds=(20, 60), **asked) is None
+    none = {"calls": 0, "prompt_tokens": 0, "completion_tokens": 0}
+    assert expected_cost(price, bounds=(0, 60), **none) is None
+    assert expected_cost(None, bounds=(0, 0), **none) == ExpectedCost(
+        at_most=0.0, least=0.0, most=0.0
+    )

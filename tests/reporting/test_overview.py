@@ -1,0 +1,90 @@
+"""What is printed of a run of many tasks."""
+
+import io
+
+import pytest
+from inline_snapshot import snapshot
+from msgspec.structs import replace
+from rich.console import Console
+
+from harness.reporting.overview import print_results
+from harness.scoring.summary import MetricResult, StageSummary, TaskSummary
+
+
+def metric(value, missing=(), **more):
+    usual = MetricResult(
+        value=value, n=40, users=40, interval=(value - 0.1, value + 0.1) if value else None,
+        confidence=0.95, missing=dict(missing), counted_as_worst=value, higher_is_better=True,
+        description="",
+    )  # fmt: skip
+    return replace(usual, **more)
+
+
+def task(number, **more):
+    usual = TaskSummary(
+        format=1, task=f"task_{number}", version=1, content="c", benchmark="b", model="openai:gpt",
+        roles={"candidate": "openai:gpt", "judge": "openai:llama"},
+        data={"origin": "local", "path": "people.csv"}, comparable=True,
+        not_comparable_because=(), limit=None, seed=0, units=40,
+        metrics={
+            "tau": metric(number / 10, note="of few"),
+            "random": metric(0.5, {"no_json": 3}, baseline=True),
+        },
+        stages={"name": StageSummary(items=40, done=40, failures={}, roles={})},
+    )  # fmt: skip
+    return replace(usual, **more)
+
+
+def printed(*summaries):
+    console = Console(file=io.StringIO(), width=80, color_system=None)
+    print_results(summaries, "runs/one", console)
+    return [line.rstrip() for line in console.file.getvalue().splitlines()]
+
+
+def test_of_many_tasks_the_table_and_what_must_be_known_is_printed(table):
+    lost = {"tau": metric(0.3, {"no_json": 4, "timeout": 1}, left_out=0.4)}
+    withheld = {"tau": metric(None, undefined="too few")}
+    stamped = {"comparable": False, "not_comparable_because": ("--limit 40",)}
+    summaries = [
+        task(1, **stamped),
+        task(2, **stamped),
+        task(3, metrics=lost, **stamped),
+        task(4, metrics=withheld, **stamped),
+        task(5, **(stamped | {"not_comparable_because": ("--limit 40", "own prompts: x")})),
+    ]
+    shown = table(
+        printed(*summaries),
+        "5 5", "┃ 40", "┃ 5", "task_1 1 0.100 ±0.100", "task_2 2 0.200 ±0.100",
+        "task_3 3 0.300 ±0.100", "task_4 4", "task_5 5 0.500 ±0.100", "task_3: 3 5 4 1",
+        "task_4: 4",
+    )  # fmt: skip
+    assert shown == snapshot("""\
+5 tasks  openai:gpt
+judge: openai:llama
+data: people.csv
+┏━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━┓
+┃ NOT COMPARABLE with published results ┃
+┃ --limit 40                            ┃
+┃ own prompts: x (task_5)               ┃
+┗━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━┛
+
+task               tau
+──────────────────────
+task_1 *  0.100 ±0.100
+task_2 *  0.200 ±0.100
+task_3 *  0.300 ±0.100
+task_4 *             –
+task_5 *  0.500 ±0.100
+* not comparable with published results
+  tau: of few
+  task_3: tau: 5 fell out (no_json 4, timeout 1); the value counts them as worst
+  task_4: tau: no value: too few
+`harness show runs/one` tells all of each task
+""")
+
+
+@pytest.mark.parametrize(("many", "in_full"), [(1, True), (4, True), (5, False)])
+def test_few_tasks_are_printed_in_full(many, in_full):
+    lines = printed(*(task(number) for number in range(1, many + 1)))
+    assert ("stage  items  done  fell out" in lines) is in_full
+    assert ("`harness show runs/one` tells all of each task" in lines) is not in_full

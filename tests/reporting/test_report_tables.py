@@ -1,0 +1,172 @@
+"""Reports as they are printed at fixed widths."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from harness.contracts.report import Report, Sheet
+from harness.reporting.report_tables import print_report, shown_cell
+
+
+def printed(report, width=120):
+    console = Console(file=io.StringIO(), width=width, color_system=None)
+    print_report(report, console)
+    return [line.rstrip() for line in console.file.getvalue().splitlines()]
+
+
+def only(**sheet):
+    return Report(sheets=(Sheet(title="T", **sheet),))
+
+
+def test_notes_come_first_then_each_sheet_with_its_own():
+    first = Sheet(title="First", columns=("a",), rows=(("x",),), notes=("Of the first.",))
+    second = Sheet(title="Second", columns=("b",), rows=((1,),))
+    report = Report(notes=("Read this.",), sheets=(first, second))
+    assert printed(report) == [
+        "Read this.",
+        "",
+        "First",
+        "a",
+        "─",
+        "x",
+        "  Of the first.",
+        "",
+        "Second",
+        "b",
+        "─",
+        "1",
+    ]
+
+
+def test_numbers_stand_right_and_what_is_missing_is_a_dash():
+    sheet = only(
+        columns=("model", "users", "F1", "because"),
+        rows=(("one", 1000, 60.55, "good"), ("another", 7, None, None)),
+    )
+    assert printed(sheet) == [
+        "T",
+        "model    users    F1  because",
+        "─────────────────────────────",
+        "one      1,000  60.5  good",
+        "another      7     —  —",
+    ]
+
+
+def test_each_column_may_have_its_own_digits():
+    sheet = only(columns=("a", "F1", "p"), rows=(("x", 12.345, 0.0123),), digits=(0, 1, 3))
+    assert printed(sheet)[-1] == "x  12.3  0.012"
+
+
+@pytest.mark.parametrize(
+    ("cell", "digits", "shown"),
+    [
+        (None, 1, "—"),
+        (0.0, 2, "0.00"),
+        (0.0004, 2, "<0.01"),
+        (-0.0004, 2, ">-0.01"),
+        (-0.96, 1, "-1.0"),
+        (1234.5, 1, "1,234.5"),
+        (0.3, 0, "<1"),
+        (-0.0, 1, "0.0"),
+        (12345, 1, "12,345"),
+        ("a\x1b[2J\nb", 1, "a\\x1b[2J b"),
+        (-6.9e-18, 3, "0.000"),
+        (6.9e-18, 2, "0.00"),
+        (2e-12, 2, "<0.01"),
+    ],
+)
+def test_a_cell_is_shown_as_people_read_it(cell, digits, shown):
+    assert shown_cell(cell, digits) == shown
+
+
+def test_words_of_models_cannot_steer_the_terminal_or_be_markup():
+    report = Report(
+        notes=("n\x07",),
+        sheets=(Sheet(title="t\x1b", columns=("c\x9b",), rows=(("[bold]x[/]\u202e",),),
+                      notes=("s\x00",)),),
+    )  # fmt: skip
+    assert printed(report) == [
+        "n\\x07", "", "t\\x1b", "c\\x9b", "────────────────", "[bold]x[/]\\u202e", "  s\\x00",
+    ]  # fmt: skip
+
+
+def test_a_wide_table_is_cut_between_columns_and_names_its_rows_again():
+    sheet = only(
+        columns=("model", "task", "one", "two", "three", "four"),
+        rows=(("org/model-a", "alpha", 1.0, 2.0, 3.0, 4.0), ("b", "beta", 5.0, 6.0, 7.0, 8.0)),
+    )
+    assert printed(sheet, width=30) == [
+        "T",
+        "model        task   one  two",
+        "────────────────────────────",
+        "org/model-a  alpha  1.0  2.0",
+        "b            beta   5.0  6.0",
+        "",
+        "model        task   three",
+        "─────────────────────────",
+        "org/model-a  alpha    3.0",
+        "b            beta     7.0",
+        "",
+        "model        task   four",
+        "────────────────────────",
+        "org/model-a  alpha   4.0",
+        "b            beta    8.0",
+    ]
+
+
+def test_long_texts_are_wrapped_before_names_and_numbers_are():
+    sheet = only(columns=("name", "said", "n"), rows=(("a/b-c-d", "one two three four", 1234),))
+    assert printed(sheet, width=26) == [
+        "T",
+        "name     said            n",
+        "──────────────────────────",
+        "a/b-c-d  one two     1,234",
+        "         three four",
+    ]
+
+
+def test_a_name_of_one_word_stays_whole_where_other_texts_can_give_way():
+    sheet = only(columns=("name", "said"), rows=(("abcdefghijkl", "aa bb cc dd ee ff"),))
+    assert printed(sheet, width=24)[3:] == ["abcdefghijkl  aa bb cc", "              dd ee ff"]
+
+
+def test_heads_of_numbers_are_all_broken_alike_before_names_are():
+    columns = ("model", "easy point", "medium point", "avg. of 2")
+    sheet = only(columns=columns, rows=(("a model, without profile", 0.5, -0.1, 0.2),))
+    assert printed(sheet, width=62)[1:] == [
+        "model                     easy point  medium point  avg. of 2",
+        "─────────────────────────────────────────────────────────────",
+        "a model, without profile         0.5          -0.1        0.2",
+    ]
+    assert printed(sheet, width=60)[1:] == [
+        "                           easy  medium  avg.",
+        "model                     point   point  of 2",
+        "─────────────────────────────────────────────",
+        "a model, without profile    0.5    -0.1   0.2",
+    ]
+
+
+def test_a_table_that_can_fit_nowhere_is_cut_within_words():
+    lines = printed(only(columns=("name", "n"), rows=(("abcdefghij", 1),)), width=8)
+    assert lines == ["T", "name   n", "────────", "abcde  1", "fghij"]
+
+
+def test_a_sheet_without_rows_says_so():
+    assert printed(only(columns=("a", "b"), rows=()))[-1] == "  no rows"
+
+
+@pytest.mark.parametrize("cell", [float("nan"), float("inf")])
+def test_a_failure_is_no_number_of_a_sheet(cell):
+    with pytest.raises(ValueError, match="leave it out, or None"):
+        Sheet(title="T", columns=("a",), rows=((cell,),))
+
+
+def test_a_row_has_a_cell_for_each_column():
+    with pytest.raises(ValueError, match="differ in number: 2 and 1"):
+        Sheet(title="T", columns=("a", "b"), rows=((1,),))
+
+
+def test_a_sheet_without_columns_is_refused():
+    with pytest.raises(ValueError, match="the sheet 'T' has no columns"):
+        Sheet(title="T", columns=(), rows=())

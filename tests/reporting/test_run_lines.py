@@ -1,0 +1,24 @@
+"""What `harness show` tells of rate limits."""
+
+from harness.reporting.run_lines import rate_limited
+
+
+def limits(**given):
+    return {"ceiling": 64, "limit": 64, "lowest": 64, "cuts": 0, "pauses": 0, **given}
+
+
+def test_a_model_that_was_never_slowed_has_no_line():
+    assert (
+        list(rate_limited([{}, {"openai:a": limits(pauses=3)}, {"other:b": {"learnt": {}}}])) == []
+    )
+
+
+def test_sessions_are_told_together_each_model_in_a_line():
+    sessions = [
+        {"openai:a": limits(cuts=2, lowest=16), "openai:b\x1b": limits(cuts=1, lowest=32)},
+        {"openai:a": limits(cuts=39, lowest=1, ceiling=8)},
+    ]
+    assert list(rate_limited(sessions)) == [
+        "openai:a: slowed by rate limits (HTTP 429) 41 times, to 1 in flight at the least, of 64",
+        "openai:b\\x1b: slowed by rate limits (HTTP 429) once, to 32 in flight at the least, of 64",
+    ]

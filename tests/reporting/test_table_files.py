@@ -1,0 +1,61 @@
+import csv
+
+import pyarrow.parquet as pq
+import pytest
+
+from harness.analysis.run_tables import Export
+from harness.reporting.table_files import csv_cell, write_csv, write_parquet
+
+ROWS = [
+    {"name": "=1+1", "value": -0.5, "n": 3, "good": True},
+    {"name": "", "value": None, "n": None, "good": None},
+    {"name": 'says "yes",\nand more', "value": 1e-05, "n": -1, "good": False},
+]
+TABLE = Export(
+    name="things",
+    columns={"name": "text", "value": "number", "n": "whole", "good": "truth"},
+    rows=lambda: iter(ROWS),
+)
+
+
+@pytest.mark.parametrize(
+    ("value", "cell"),
+    [
+        (None, ""),
+        ("", '""'),
+        ("plain", '"plain"'),
+        ("=cmd|' /C calc'!A0", "\"'=cmd|' /C calc'!A0\""),
+        ("+1", '"\'+1"'),
+        ("-1", '"\'-1"'),
+        ("@SUM(A1)", '"\'@SUM(A1)"'),
+        ("\t=1", '"\'\t=1"'),
+        ("  =1", '"\'  =1"'),
+        ("\r=1", '"\'\\x0d=1"'),
+        ("a\x1b[31mred", '"a\\x1b[31mred"'),
+        ("a\x00b", '"a\\x00b"'),
+        (-2, "-2"),
+        (-0.25, "-0.25"),
+        (True, "true"),
+    ],
+)
+def test_a_cell_is_no_formula_and_steers_no_terminal(value, cell):
+    assert csv_cell(value) == cell
+
+
+def test_a_csv_table_is_read_back_by_the_standard_library(tmp_path):
+    path = write_csv(tmp_path, TABLE)
+    assert path.name == "things.csv"
+    with path.open(encoding="utf-8", newline="") as file:
+        assert list(csv.reader(file)) == [
+            ["name", "value", "n", "good"],
+            ["'=1+1", "-0.5", "3", "true"],
+            ["", "", "", ""],
+            ['says "yes",\nand more', "1e-05", "-1", "false"],
+        ]
+    assert path.read_bytes().splitlines()[2] == b'"",,,', "an empty text is none that is missing"
+
+
+def test_parquet_keeps_values_and_their_types_as_they_are(tmp_path):
+    table = pq.read_table(write_parquet(tmp_path, TABLE))
+    assert table.to_pylist() == ROWS
+    assert [str(field.type) for field in table.schema] == ["string", "double", "int64", "bool"]

@@ -1,0 +1,450 @@
+"""Result tables as they are printed at fixed widths."""
+
+import io
+
+import pytest
+from inline_snapshot import snapshot
+from msgspec.structs import replace
+from rich.console import Console
+
+from harness.reporting.tables import PIPE_WIDTH, print_summaries, result_console
+from harness.scoring.summary import MetricResult, RoleUse, StageSummary, TaskSummary
+
+
+def metric(value, interval, n, missing, worst, **more):
+    return MetricResult(
+        value=value,
+        n=n,
+        users=more.get("users", n),
+        interval=interval,
+        confidence=0.95,
+        missing=missing,
+        counted_as_worst=worst,
+        higher_is_better=more.get("higher", True),
+        description="",
+        undefined=more.get("undefined"),
+        note=more.get("note", ""),
+        no_interval=more.get("no_interval"),
+        left_out=more.get("left_out"),
+        baseline=more.get("baseline", False),
+    )
+
+
+def use(**counts):
+    usual = {"calls": 0, "from_store": 0, "failed": 0, "prompt_tokens": 0, "completion_tokens": 0}
+    special = {"cached_tokens": 0, "reasoning_tokens": 0, "asked_schema": 0, "met_schema": 0}
+    return RoleUse(**(usual | special | {"rungs": {}} | counts))
+
+
+@pytest.fixture
+def summary():
+    fell_out = {"name/no_json": 2, "support/timeout": 1}
+    return TaskSummary(
+        format=1,
+        task="interests",
+        version=1,
+        content="c",
+        benchmark="interests",
+        model="openai:gpt",
+        roles={"candidate": "openai:gpt", "judge": "openai:llama"},
+        data={"origin": "local", "path": "people.csv"},
+        comparable=True,
+        not_comparable_because=(),
+        limit=None,
+        seed=0,
+        units=40,
+        metrics={
+            "support": metric(0.7341, (0.702, 0.781), 37, fell_out, 0.679),
+            "grounded": metric(0.5, (0.45, 0.56), 37, fell_out, 0.4625),
+            "coverage": metric(0.25, (0.15, 0.3), 40, {}, 0.25),
+        },
+        stages={
+            "name": StageSummary(
+                items=40,
+                done=38,
+                failures={"no_json": 2},
+                roles={
+                    "candidate": use(
+                        calls=44,
+                        failed=1,
+                        prompt_tokens=30_200,
+                        completion_tokens=6100,
+                        reasoning_tokens=4000,
+                        rungs={"strict": 30, "fenced": 6, "repaired": 1},
+                    )
+                },
+            ),
+            "support": StageSummary(
+                items=180,
+                done=179,
+                failures={"timeout": 1},
+                roles={
+                    "judge": use(
+                        calls=180,
+                        from_store=60,
+                        prompt_tokens=30_200,
+                        completion_tokens=600,
+                        rungs={"strict": 179},
+                    )
+                },
+            ),
+        },
+    )
+
+
+def printed(*summaries, width):
+    console = Console(file=io.StringIO(), width=width, color_system=None)
+    print_summaries(summaries, console)
+    return [line.rstrip() for line in console.file.getvalue().splitlines()]
+
+
+def test_what_was_noted_of_the_data_stands_below_it(summary, table):
+    noted = {"rows left out for want of a rating": 1204, "users left out": 2}
+    lines = printed(replace(summary, data={**summary.data, "notes": noted}), width=80)
+    assert table(lines[2:6], "rows 1,204", "users 2") == snapshot("""\
+data: people.csv
+  rows left out for want of a rating: 1,204
+  users left out: 2
+""")
+
+
+def test_one_task_in_eighty_columns(summary, table):
+    shown = table(
+        printed(summary, width=80),
+        "interests 1", "metric 95%", "support 0.734 0.702 0.781 37 3 0.679",
+        "grounded 0.500 0.450 0.560 37 3 0.463", "coverage 0.250 0.150 0.300 40", "support, 3 2 1",
+        "name 40 38 2 2", "support 180 179 1 1", "name, 44 0% 1 30.2k 6.1k",
+        "support, 180 33% 0 30.2k 600", "name, 37 44 81% 16% 3%", "name, 4.0k",
+        "support, 179 180 100%",
+    )  # fmt: skip
+    assert shown == snapshot("""\
+interests  version 1, openai:gpt
+judge: openai:llama
+data: people.csv
+
+metric    value    95% interval   n  fell out  counted as worst
+───────────────────────────────────────────────────────────────
+support   0.734  0.702 to 0.781  37         3             0.679
+grounded  0.500  0.450 to 0.560  37         3             0.463
+coverage  0.250  0.150 to 0.300  40         –                 –
+  support, grounded: 3 fell out (name/no_json 2, support/timeout 1)
+
+stage    items  done  fell out
+──────────────────────────────────
+name        40    38  2: no_json 2
+support    180   179  1: timeout 1
+
+asked            calls  stored  failed  tokens in  tokens out
+─────────────────────────────────────────────────────────────
+name, candidate     44      0%       1      30.2k        6.1k
+support, judge     180     33%       0      30.2k         600
+  name, candidate: 37 of 44 answers read: strict 81%, fenced 16%, repaired 3%
+  name, candidate: 4.0k tokens reasoning
+  support, judge: 179 of 180 answers read: strict 100%
+""")
+
+
+def test_a_value_that_counts_what_fell_out_has_the_other_beside_it_and_baselines_below(
+    summary, table
+):
+    metrics = {
+        "random": metric(0.01, (-0.1, 0.12), 40, {}, 0.01, baseline=True),
+        "tau": metric(0.25, (0.15, 0.3), 38, {"no_json": 2}, 0.25, left_out=0.263),
+        "exact": metric(0.5, (0.45, 0.56), 37, {"no_json": 3}, 0.4625),
+    }
+    lines = printed(replace(summary, metrics=metrics, stages={}), width=110)
+    shown = table(
+        lines[4:13],
+        "metric 95%", "tau 0.250 0.150 0.300 40 2 2 0.250 0.263",
+        "exact 0.500 0.450 0.560 37 3 0.463 0.500", "random 0.010 -0.100 0.120 40",
+        "tau: 2 2", "exact: 3 3",
+    )  # fmt: skip
+    assert shown == snapshot("""\
+metric             value     95% interval                n  fell out  counted as worst  left out
+────────────────────────────────────────────────────────────────────────────────────────────────
+tau                0.250   0.150 to 0.300  40 (2 as worst)         2             0.250     0.263
+exact              0.500   0.450 to 0.560               37         3             0.463     0.500
+
+without any model
+random             0.010  -0.100 to 0.120               40         –                 –         –
+  tau: 2 fell out (no_json 2); the value counts them as worst
+  exact: 3 fell out (no_json 3)\
+""")
+
+
+def test_where_nothing_fell_out_of_a_metric_it_asks_for_no_column(summary):
+    metrics = {
+        "whole": metric(0.5, (0.45, 0.56), 40, {}, 0.5),
+        "tau": metric(0.25, (0.15, 0.3), 38, {"no_json": 2}, 0.25, left_out=0.263),
+    }
+    lines = printed(replace(summary, metrics=metrics, stages={}), width=100)
+    assert lines[4].split("  fell out")[1] == "  left out"
+
+
+def test_a_baseline_that_the_data_cannot_give_has_no_line(summary):
+    none = metric(None, None, 0, {}, None, baseline=True, undefined="nothing was scored")
+    lines = printed(replace(summary, metrics={**summary.metrics, "item": none}), width=80)
+    assert not [line for line in lines if "item" in line.split() or "without any model" in line]
+    assert not [line for line in lines if "nothing was scored" in line]
+
+
+def test_baselines_do_not_stand_where_tasks_stand_beside_each_other(summary):
+    beside = {"random": metric(0.01, (-0.1, 0.12), 40, {}, 0.01, baseline=True)}
+    one = replace(summary, metrics={**summary.metrics, **beside})
+    lines = printed(one, replace(one, task="other"), width=80)
+    [header] = [line for line in lines if line.startswith("task ")]
+    assert header.split() == ["task", "support", "grounded", "coverage"]
+
+
+def test_how_schemas_were_met_is_told_where_one_was_asked_for(summary, table):
+    asked = use(calls=1040, asked_schema=1040, met_schema=38, rungs={"strict": 40})
+    stage = StageSummary(items=40, done=40, failures={}, roles={"candidate": asked, "judge": use()})
+    console = Console(
+        file=io.StringIO(), width=80, force_terminal=True, color_system="standard", highlight=False
+    )
+
+    lines = printed(replace(summary, stages={"name": stage}), width=80)
+    print_summaries([replace(summary, stages={"name": stage})], console)
+
+    assert table(lines[-3:], "name, 40 1,040 100%", "name, 1,040 38") == snapshot("""\
+  name, candidate: 40 of 1,040 answers read: strict 100%
+  name, candidate: asked for a schema 1,040, met it 38
+""")
+    assert "\x1b[2mname, candidate: asked for a schema 1,040, met it 38" in console.file.getvalue()
+
+
+def test_a_schema_that_nothing_met_is_told_as_well(summary):
+    asked = use(calls=2, asked_schema=2, failed=2)
+    stage = StageSummary(items=2, done=0, failures={"no_json": 2}, roles={"candidate": asked})
+
+    lines = printed(replace(summary, stages={"name": stage}), width=80)
+
+    assert lines[-2:] == ["  name, candidate: asked for a schema 2, met it 0", ""]
+
+
+def test_tokens_that_were_not_told_are_no_number(summary, table):
+    some = use(calls=40, prompt_tokens=30_200, completion_tokens=600, cached_tokens=90, untold=4)
+    fields = ("prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens")
+    none = use(calls=9, untold=9, **dict.fromkeys(fields))
+    roles = {"candidate": some, "judge": none, "rule": use(calls=3)}
+    stage = StageSummary(items=40, done=40, failures={}, roles=roles)
+
+    lines = printed(replace(summary, stages={"name": stage}), width=80)
+
+    shown = table(
+        lines[-9:],
+        "name, 40 0% 0 ≥ 30.2k ≥ 600", "name, 9 0% 0", "name, 3 0% 0 0 0", "name, ≥ 90",
+        "name, 4 40", "name, 9 9",
+    )  # fmt: skip
+    assert shown == snapshot("""\
+asked            calls  stored  failed  tokens in  tokens out
+─────────────────────────────────────────────────────────────
+name, candidate     40      0%       0    ≥ 30.2k       ≥ 600
+name, judge          9      0%       0    unknown     unknown
+name, rule           3      0%       0          0           0
+  name, candidate: ≥ 90 tokens cached
+  name, candidate: for 4 of 40 calls no usage was told
+  name, judge: for 9 of 9 calls no usage was told
+""")
+
+
+def test_one_task_in_sixty_columns(summary, table):
+    lines = printed(summary, width=60)
+
+    assert all(len(line) <= 60 for line in lines)
+    shown = table(
+        lines[4:11],
+        "metric 95%", "support 0.734 0.702 0.781 37 3 0.679",
+        "grounded 0.500 0.450 0.560 37 3 0.463", "coverage 0.250 0.150 0.300 40", "support, 3 2",
+    )  # fmt: skip
+    assert shown == snapshot("""\
+                                                  counted as
+metric    value    95% interval   n  fell out          worst
+────────────────────────────────────────────────────────────
+support   0.734  0.702 to 0.781  37         3          0.679
+grounded  0.500  0.450 to 0.560  37         3          0.463
+coverage  0.250  0.150 to 0.300  40         –              –
+  support, grounded: 3 fell out (name/no_json 2,\
+""")
+
+
+def test_what_is_not_comparable_is_stamped(summary, table):
+    reasons = ("bundled sample data", "--limit 20")
+    stamped = replace(summary, comparable=False, not_comparable_because=reasons)
+
+    assert table(printed(stamped, width=80)[3:8], "┃ 20") == snapshot("""\
+┏━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━┓
+┃ NOT COMPARABLE with published results ┃
+┃ bundled sample data                   ┃
+┃ --limit 20                            ┃
+┗━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━┛\
+""")
+
+
+def test_several_tasks_stand_side_by_side(summary, table):
+    other = replace(
+        summary,
+        task="interests_short",
+        comparable=False,
+        not_comparable_because=("--limit 20",),
+        metrics={"support": metric(0.5, None, 40, {}, 0.5)},
+    )
+
+    shown = table(
+        printed(summary, other, width=80)[-7:],
+        "interests 0.734 ±0.047 0.500 ±0.060 0.250 ±0.100", "interests_short 0.500",
+    )  # fmt: skip
+    assert shown == snapshot("""\
+
+task                    support      grounded      coverage
+───────────────────────────────────────────────────────────
+interests          0.734 ±0.047  0.500 ±0.060  0.250 ±0.100
+interests_short *         0.500             –             –
+* not comparable with published results
+""")
+
+
+def test_a_table_too_wide_is_printed_a_line_a_value(summary, table):
+    other = replace(summary, task="interests_short")
+
+    shown = table(
+        printed(summary, other, width=50)[-9:],
+        "interests 0.734 ±0.047", "grounded 0.500 ±0.060", "coverage 0.250 ±0.100",
+        "interests_short 0.734 ±0.047", "grounded 0.500 ±0.060", "coverage 0.250 ±0.100",
+    )  # fmt: skip
+    assert shown == snapshot("""\
+task             metric           value
+───────────────────────────────────────
+interests        support   0.734 ±0.047
+                 grounded  0.500 ±0.060
+                 coverage  0.250 ±0.100
+interests_short  support   0.734 ±0.047
+                 grounded  0.500 ±0.060
+                 coverage  0.250 ±0.100
+""")
+
+
+def test_a_metric_without_a_value_says_why(summary, table):
+    metrics = {
+        "loss": metric(None, None, 0, {"name/no_json": 40}, None, higher=False, undefined="no unit")
+    }
+
+    lines = printed(replace(summary, metrics=metrics, roles={}), width=80)
+
+    assert table(lines[3:9], "metric 95%", "loss 0 40", "loss: 40 40") == snapshot("""\
+metric  value  95% interval  n  fell out  counted as worst
+──────────────────────────────────────────────────────────
+loss ↓      –             –  0        40                 –
+  loss: 40 fell out (name/no_json 40)
+  loss: no value: no unit
+""")
+
+
+def test_what_was_counted_stands_between_metrics_and_stages(summary, table):
+    counted = {"invented citations": 1204, "windows unreadable": 3}
+
+    lines = printed(replace(summary, counts=counted), width=80)
+
+    shown = table(
+        lines[8:16],
+        "coverage 0.250 0.150 0.300 40", "support, 3 2 1", "invented 1,204", "windows 3",
+    )  # fmt: skip
+    assert shown == snapshot("""\
+coverage  0.250  0.150 to 0.300  40         –                 –
+  support, grounded: 3 fell out (name/no_json 2, support/timeout 1)
+
+counted             times
+─────────────────────────
+invented citations  1,204
+windows unreadable      3
+""")
+
+
+def test_what_a_reader_must_know_is_told_once_for_the_metrics_that_share_it(summary, table):
+    alone = metric(0.5, (0.4, 0.6), 2, {}, 0.5, note="against this run alone")
+    metrics = {"recall": alone, "f1": alone, "is": metric(0.5, (0.4, 0.6), 2, {}, 0.5)}
+
+    shown = table(
+        printed(replace(summary, metrics=metrics), width=80)[8:11],
+        "is 0.500 0.400 0.600 2", "recall, 1",
+    )  # fmt: skip
+    assert shown == snapshot("""\
+is      0.500  0.400 to 0.600  2         –                 –
+  recall, f1: against this run alone
+""")
+
+
+def test_a_value_over_too_few_is_withheld_and_told_below(summary, table):
+    why = "3 of 10 units have one; over those few it is 0.412"
+    few = metric(None, None, 3, {"no_json": 7}, 0.1, undefined=why)
+
+    shown = table(
+        printed(replace(summary, metrics={"f1": few}), width=100)[4:9],
+        "metric 95%", "f1 1 3 7 0.100", "f1: 1 7 7", "f1: 1 3 10 0.412",
+    )  # fmt: skip
+    assert shown == snapshot("""\
+metric  value  95% interval  n  fell out  counted as worst
+──────────────────────────────────────────────────────────
+f1          –             –  3         7             0.100
+  f1: 7 fell out (no_json 7)
+  f1: no value: 3 of 10 units have one; over those few it is 0.412\
+""")
+
+
+def test_metrics_without_an_interval_say_why_together(summary, table):
+    without = metric(0.5, None, 1, {}, 0.5, no_interval="only one user")
+    metrics = {"a": without, "b": without, "c": metric(0.5, (0.4, 0.6), 2, {}, 0.5)}
+
+    shown = table(
+        printed(replace(summary, metrics=metrics), width=80)[6:10],
+        "a 0.500 1", "b 0.500 1", "c 0.500 0.400 0.600 2",
+    )  # fmt: skip
+    assert shown == snapshot("""\
+a       0.500               –  1         –                 –
+b       0.500               –  1         –                 –
+c       0.500  0.400 to 0.600  2         –                 –
+  a, b: no interval: only one user\
+""")
+
+
+def test_samples_and_users_are_told_apart(summary):
+    metrics = {"pairs": metric(0.5, (0.4, 0.6), 4000, {}, 0.5, users=40)}
+
+    assert "  pairs: 4,000 samples of 40 users" in printed(
+        replace(summary, metrics=metrics), width=80
+    )
+
+
+def test_names_are_neither_markup_nor_control_characters(summary):
+    evil = "[bold red]x[/] \x1b[31m :smile:"
+    console = Console(file=io.StringIO(), width=100, color_system=None)
+
+    print_summaries(
+        [
+            replace(
+                summary,
+                task=evil,
+                model=evil,
+                roles={"judge": evil},
+                metrics={evil: metric(0.5, None, 3, {evil: 1}, 0.4, undefined=evil)},
+                stages={
+                    evil: StageSummary(
+                        items=1, done=0, failures={evil: 1}, roles={evil: use(rungs={evil: 1})}
+                    )
+                },
+                comparable=False,
+                not_comparable_because=(evil,),
+            )
+        ]
+        * 2,
+        console,
+    )
+
+    shown = console.file.getvalue()
+    assert "\x1b" not in shown
+    assert "[bold red]x[/] \\x1b[31m :smile:" in shown
+    assert "😄" not in shown
+
+
+def test_a_pipe_has_a_width_of_its_own():
+    assert result_console(io.StringIO()).width == PIPE_WIDTH

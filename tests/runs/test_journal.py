@@ -1,0 +1,334 @@
+import asyncio
+import json
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from harness.base.errors import DataError, StorageError
+from harness.base.hashing import stable_int
+from harness.contracts.model import TokenLogprob
+from harness.contracts.outcomes import Broken, Unreadable
+from harness.contracts.records import CallRecord, Done, JournalLine
+from harness.runs.journal import JournalRecords, JournalWriter, holds_non_finite, recorded
+from harness.runs.journal_index import OutcomeTag
+
+STAGE = "5" * 32
+OTHER = "6" * 32
+
+
+class Question(msgspec.Struct, frozen=True, kw_only=True):
+    id: str
+    user: str
+    text: str = ""
+
+
+def key(number: int) -> str:
+    return f"{number:032x}"
+
+
+def record(
+    number: int, user: str, id: str, *, value: Any = 1, outcome: Any = None, stage: str = STAGE
+) -> JournalLine[Question, Any]:
+    return JournalLine(
+        key=key(number),
+        stage=stage,
+        user=user,
+        id=id,
+        item=Question(id=id, user=user),
+        outcome=Done(value) if outcome is None else outcome,
+    )
+
+
+def write(path: Path, *records: JournalLine[Any, Any]) -> None:
+    with JournalWriter(path) as journal:
+        for each in records:
+            journal.append(each)
+
+
+def read(path: Path, stage: str = STAGE) -> list[tuple[str, str, Any]]:
+    rows = JournalRecords(path, stage, JournalLine[Question, Any])
+    return [(each.user, each.id, each.outcome.value) for each in rows]
+
+
+def test_a_line_is_json_with_the_fields_in_their_order(tmp_path: Path) -> None:
+    write(tmp_path / "1-a.jsonl", record(1, "u", "i", value=[1e-05]))
+    text = (tmp_path / "1-a.jsonl").read_text()
+    assert text.startswith(f'{{"key":"{key(1)}","stage":"{STAGE}","user":"u","id":"i","item":{{')
+    assert json.loads(text)["outcome"] == {"type": "done", "value": [0.00001]}
+    assert text.endswith("}\n")
+
+
+def test_what_was_written_is_read_back_with_its_types(tmp_path: Path) -> None:
+    call = CallRecord(role="judge", prompt="a", key="k", text="né\n\x00", attempts=2)
+    whole = msgspec.structs.replace(record(1, "u", "i", value={"x": 2.5}), calls=(call,))
+    write(tmp_path / "j", whole)
+    [found] = JournalRecords(tmp_path / "j", STAGE, JournalLine[Question, dict[str, float]])
+    assert found == whole
+
+
+def test_records_come_by_user_hash_then_id_whatever_the_order_of_writing(tmp_path: Path) -> None:
+    rows = [(1, "ann", "b"), (2, "bob", "a"), (3, "ann", "a"), (4, "cid", "z"), (5, "ann", "é")]
+    write(tmp_path / "one", *(record(*row) for row in rows))
+    write(tmp_path / "two", *(record(*row) for row in reversed(rows)))
+    users = sorted(["ann", "bob", "cid"], key=stable_int)
+    ids = {"ann": ["a", "b", "é"], "bob": ["a"], "cid": ["z"]}
+    expected = [(user, id, 1) for user in users for id in ids[user]]
+    assert read(tmp_path / "one") == read(tmp_path / "two") == expected
+
+
+def test_by_user_and_values(tmp_path: Path) -> None:
+    write(
+        tmp_path / "j",
+        record(1, "ann", "b", value=10),
+        record(2, "bob", "a", outcome=Unreadable("no_json")),
+        record(3, "ann", "a", value=20),
+    )
+    rows = JournalRecords(tmp_path / "j", STAGE, JournalLine[Question, int])
+    assert len(rows) == 3
+    groups = {user: [each.id for each in records] for user, records in rows.by_user()}
+    assert groups == {"ann": ["a", "b"], "bob": ["a"]}
+    assert [(item.id, value) for item, value in rows.values()] == [("a", 20), ("b", 10)]
+
+
+def test_a_user_with_very_many_records_is_read_in_the_order_of_ids(tmp_path: Path) -> None:
+    ids = [f"{number:05}" for number in range(5000)]
+    write(tmp_path / "j", *(record(n, "u", id) for n, id in reversed(list(enumerate(ids)))))
+    assert [id for _, id, _ in read(tmp_path / "j")] == ids
+
+
+def test_the_last_line_of_a_key_wins_and_other_stage_keys_are_passed_over(tmp_path: Path) -> None:
+    write(
+        tmp_path / "j",
+        record(1, "u", "a", outcome=Broken("ValueError")),
+        record(2, "u", "b", value=2),
+        record(1, "u", "a", value="mended"),
+        record(1, "u", "a", value="elsewhere", stage=OTHER),
+    )
+    assert read(tmp_path / "j") == [("u", "a", "mended"), ("u", "b", 2)]
+    assert read(tmp_path / "j", OTHER) == [("u", "a", "elsewhere")]
+
+
+def test_dropped_keys_are_gone_until_they_are_written_again(tmp_path: Path) -> None:
+    with JournalWriter(tmp_path / "j") as journal:
+        journal.append(record(1, "u", "a"))
+        journal.append(record(2, "u", "b"))
+        journal.drop(STAGE, [bytes.fromhex(key(1)), bytes.fromhex(key(2))])
+        journal.append(record(2, "u", "b", value="again"))
+    assert read(tmp_path / "j") == [("u", "b", "again")]
+    assert recorded(tmp_path / "j", STAGE) == {bytes.fromhex(key(2)): None}
+
+
+def test_what_is_recorded_tells_failures_from_values(tmp_path: Path) -> None:
+    one, two, three = (bytes.fromhex(key(number)) for number in (1, 2, 3))
+    write(
+        tmp_path / "j",
+        record(1, "u", "a"),
+        record(2, "u", "b", outcome=Unreadable("schema")),
+        record(3, "u", "c"),
+        record(3, "u", "c", outcome=Unreadable("schema")),
+        record(4, "u", "d", stage=OTHER),
+    )
+    schema = OutcomeTag(type="unreadable", cause="schema")
+    assert recorded(tmp_path / "j", STAGE) == {one: None, two: schema, three: schema}
+
+
+def test_a_journal_that_is_not_there_holds_nothing(tmp_path: Path) -> None:
+    assert recorded(tmp_path / "none", STAGE) == {}
+    rows = JournalRecords(tmp_path / "none", STAGE, JournalLine[Question, int])
+    assert (len(rows), list(rows), list(rows.by_user())) == (0, [], [])
+
+
+@pytest.mark.parametrize(
+    "tail",
+    [
+        b'{"key":"00"',
+        b"x" * 300_000,
+        b"\x00" * 70_000 + b"\n",
+        b'{"key":"00", "torn\n',
+        b'\xff\xfe"\n',
+        b'{"key":"00"\n{"key":"11"',
+    ],
+    ids=["part", "long", "zeros", "torn with newline", "no text", "both"],
+)
+def test_a_torn_end_is_passed_over_and_then_cut(tmp_path: Path, tail: bytes) -> None:
+    path = tmp_path / "j"
+    write(path, record(1, "u", "a"))
+    sound = path.read_bytes()
+    path.write_bytes(sound + tail)
+    if tail != b'{"key":"00"\n{"key":"11"':
+        assert read(path) == [("u", "a", 1)]
+        assert len(recorded(path, STAGE)) == 1
+    with JournalWriter(path) as journal:
+        assert journal.cut == len(tail)
+        assert path.read_bytes() == sound
+        journal.append(record(2, "u", "b"))
+    assert read(path) == [("u", "a", 1), ("u", "b", 1)]
+
+
+def test_a_file_without_any_newline_is_cut_to_nothing(tmp_path: Path) -> None:
+    (tmp_path / "j").write_bytes(b'{"key":"' + b"0" * 200_000)
+    assert read(tmp_path / "j") == []
+    write(tmp_path / "j", record(1, "u", "a"))
+    assert read(tmp_path / "j") == [("u", "a", 1)]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        b'{"key":"0000',
+        msgspec.json.encode(record(3, "u", "c")).replace(b'"outcome"', b'"outc\xff'),
+        msgspec.json.encode(record(3, "u", "c")).replace(b',"outcome"', b",}"),
+    ],
+)
+def test_a_damaged_line_in_the_middle_is_an_error_with_file_and_line(
+    tmp_path: Path, damage: bytes
+) -> None:
+    path = tmp_path / "j"
+    write(path, record(1, "u", "a"))
+    with path.open("ab") as file:
+        file.write(damage + b"\n")
+        file.write(msgspec.json.encode(record(2, "u", "b")) + b"\n")
+    with pytest.raises(DataError, match="damaged record") as caught:
+        read(path)
+    assert caught.value.where == f"{path}:2"
+    with pytest.raises(DataError, match="damaged record"):
+        recorded(path, STAGE)
+
+
+def test_a_record_of_another_type_names_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "j"
+    write(path, record(1, "u", "a", value=1), record(2, "u", "b", value="word"))
+    with pytest.raises(DataError, match="does not fit the types") as caught:
+        list(JournalRecords(path, STAGE, JournalLine[Question, int]))
+    assert caught.value.where == f"{path}:2"
+    assert "Expected `int`, got `str`" in (caught.value.found or "")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [float("nan"), [1.0, float("-inf")], {"a": {"b": (float("inf"),)}}, Done(float("nan"))],
+)
+def test_a_number_that_json_lacks_is_refused_and_leaves_no_trace(
+    tmp_path: Path, value: Any
+) -> None:
+    with JournalWriter(tmp_path / "j") as journal:
+        journal.append(record(1, "u", "a", value=None))
+        with pytest.raises(ValueError, match=r"record 'b' cannot be written: .* NaN or infinite"):
+            journal.append(record(2, "u", "b", value=value))
+        journal.append(record(3, "u", "c", value="null"))
+    assert read(tmp_path / "j") == [("u", "a", None), ("u", "c", "null")]
+
+
+def test_logprobs_that_json_lacks_are_refused(tmp_path: Path) -> None:
+    def asked(logprob: float) -> JournalLine[Question, Any]:
+        tokens = (TokenLogprob(token="yes", logprob=logprob),)
+        call = CallRecord(role="candidate", prompt="ask", key=key(9), logprobs=tokens)
+        return msgspec.structs.replace(record(1, "u", "a"), calls=(call,))
+
+    with JournalWriter(tmp_path / "j") as journal:
+        journal.append(asked(-0.5))
+        with pytest.raises(ValueError, match=r"record 'a' cannot be written: .* NaN or infinite"):
+            journal.append(asked(float("-inf")))
+    assert read(tmp_path / "j") == [("u", "a", 1)]
+
+
+@pytest.mark.parametrize("value", [object(), "\ud800", {"deep": [object()]}])
+def test_a_value_without_a_json_form_is_refused_and_leaves_no_trace(
+    tmp_path: Path, value: Any
+) -> None:
+    with JournalWriter(tmp_path / "j") as journal:
+        journal.append(record(1, "u", "a"))
+        with pytest.raises(ValueError, match="record 'b' cannot be written"):
+            journal.append(record(2, "u", "b", value=value))
+    assert read(tmp_path / "j") == [("u", "a", 1)]
+
+
+def test_holds_non_finite_looks_into_keys_and_sets() -> None:
+    assert holds_non_finite({float("nan"): 1})
+    assert holds_non_finite({float("inf")})
+    assert not holds_non_finite([1, 2.0, None, "nan", b"x", True, {"a": {3.0}}])
+
+
+async def test_lines_reach_the_file_soon_after_they_were_appended(tmp_path: Path) -> None:
+    journal = JournalWriter(tmp_path / "j")
+    journal.append(record(1, "u", "a"))
+    assert (tmp_path / "j").read_bytes() == b""
+    await asyncio.sleep(0.3)
+    assert read(tmp_path / "j") == [("u", "a", 1)]
+    journal.append(record(2, "u", "b"))
+    await asyncio.sleep(0.3)
+    assert len(read(tmp_path / "j")) == 2
+    journal.close()
+
+
+async def test_256_lines_are_written_at_once(tmp_path: Path) -> None:
+    journal = JournalWriter(tmp_path / "j")
+    for number in range(257):
+        journal.append(record(number, "u", str(number)))
+    assert len(read(tmp_path / "j")) == 256
+    journal.close()
+    assert len(read(tmp_path / "j")) == 257
+
+
+def test_without_a_loop_flush_and_close_write(tmp_path: Path) -> None:
+    journal = JournalWriter(tmp_path / "j")
+    journal.append(record(1, "u", "a"))
+    journal.flush()
+    assert len(read(tmp_path / "j")) == 1
+    journal.append(record(2, "u", "b"))
+    journal.close()
+    journal.close()
+    assert len(read(tmp_path / "j")) == 2
+    with pytest.raises(StorageError, match="closed"):
+        journal.append(record(3, "u", "c"))
+
+
+@contextmanager
+def room_for(size: int) -> Iterator[None]:
+    """No file may grow beyond `size` bytes: the system writes what fits, then refuses."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+async def test_what_fails_at_the_timer_is_told_at_every_later_call_and_no_half_line_stays(
+    tmp_path: Path,
+) -> None:
+    journal = JournalWriter(tmp_path / "j")
+    journal.append(record(1, "u", "a"))
+    journal.flush()
+    sound = (tmp_path / "j").read_bytes()
+    with room_for(len(sound) + 20):
+        journal.append(record(2, "u", "b"))
+        await asyncio.sleep(0.3)
+    assert (tmp_path / "j").read_bytes() == sound
+    with pytest.raises(StorageError, match="File too large"):
+        journal.append(record(3, "u", "c"))
+    with pytest.raises(StorageError, match="File too large"):
+        journal.flush()
+    with pytest.raises(StorageError, match="File too large"):
+        journal.close()
+    assert read(tmp_path / "j") == [("u", "a", 1)]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_full_disk_is_told_at_close_with_what_to_do() -> None:
+    journal = JournalWriter(Path("/dev/full"))
+    journal.append(record(1, "u", "a"))
+    with pytest.raises(StorageError, match="No space left on device") as caught:
+        journal.close()
+    assert "free some space" in str(caught.value)
+
+
+def test_a_folder_that_cannot_be_made_is_a_storage_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StorageError, match="cannot write"):
+        JournalWriter(tmp_path / "file" / "1-a.jsonl")

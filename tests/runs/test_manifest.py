@@ -1,0 +1,107 @@
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from harness.base.errors import DataError
+from harness.contracts.task import Column, DataSpec, RoleSpec, TableSpec, Task
+from harness.runs.manifest import (
+    Manifest,
+    StageEntry,
+    TaskEntry,
+    read_manifest,
+    session_ended,
+    session_started,
+    stage_finished,
+    task_definition,
+    write_manifest,
+)
+
+TASK = Task(
+    name="gist",
+    version=2,
+    benchmark="gistbench",
+    data=DataSpec(tables={"events": TableSpec(files=("a.csv",), columns={"u": Column()})}),
+    metrics=("f1",),
+    options={"window": 3, "key": "user_id"},
+    roles={"judge": RoleSpec(default="openai:model=x")},
+    file=Path("/home/someone/gist.yaml"),
+)
+
+
+def manifest() -> Manifest:
+    stages = (
+        StageEntry(name="extract", key="1" * 32, file="1-extract.jsonl", components={"seed": 0}),
+        StageEntry(name="verify", key="2" * 32, file="2-verify.jsonl"),
+    )
+    return Manifest(
+        run_id="r",
+        run_key="0" * 32,
+        status="running",
+        model="m",
+        seed=7,
+        limit=None,
+        asked={"model": "openai", "model_args": {"model": "m"}, "changes": {"key": "x"}},
+        settings={},
+        tasks={
+            "gist": TaskEntry(
+                folder="gist", definition=task_definition(TASK), content="c", stages=stages
+            )
+        },
+    )
+
+
+def test_a_task_comes_back_from_the_manifest_but_for_where_its_file_was(tmp_path: Path) -> None:
+    write_manifest(tmp_path / "manifest.json", manifest())
+    entry = read_manifest(tmp_path / "manifest.json").tasks["gist"]
+    assert entry.task() == msgspec.structs.replace(TASK, file=None)
+    assert entry.definition["file"] == "gist.yaml"
+    assert "someone" not in (tmp_path / "manifest.json").read_text()
+
+
+def test_a_finished_stage_has_its_number_of_items() -> None:
+    changed = stage_finished(manifest(), "gist", "verify", items=12)
+    assert [stage.items for stage in changed.tasks["gist"].stages] == [None, 12]
+    assert [stage.items for stage in manifest().tasks["gist"].stages] == [None, None]
+
+
+def test_sessions_tell_when_the_run_was_at_work_and_how_it_ended() -> None:
+    first = session_ended(session_started(manifest()), "failed", problem="no disk")
+    assert (first.status, first.problem) == ("failed", "no disk")
+    second = session_started(first)
+    assert (second.status, second.problem) == ("running", None)
+    assert [session.status for session in second.sessions] == ["failed", "running"]
+    assert second.sessions[0].ended is not None
+    assert second.sessions[1].ended is None
+
+
+def test_no_manifest_is_a_clear_error(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no run is kept here"):
+        read_manifest(tmp_path / "manifest.json")
+
+
+def test_secrets_do_not_reach_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_SERVICE_API_KEY", "correct-horse-battery")
+    asked = {
+        "model_args": {
+            "api_key": "s3cret-1",
+            "hf_token": "s3cret-2",
+            "max_tokens": "5",
+            "model": "m",
+        },
+        "roles": {"judge": "openai:model=j,api_key=s3cret-3,base_url=http://me:pw@host/v1"},
+        "changes": {"key": "x"},
+    }
+    whole = msgspec.structs.replace(
+        manifest(), asked=asked, settings=asked, problem="401 for correct-horse-battery"
+    )
+    write_manifest(tmp_path / "manifest.json", whole)
+    text = (tmp_path / "manifest.json").read_text()
+    for secret in ("s3cret-1", "s3cret-2", "s3cret-3", "me:pw", "correct-horse-battery"):
+        assert secret not in text
+    kept = read_manifest(tmp_path / "manifest.json").asked
+    assert kept["model_args"]["max_tokens"] == "5"
+    assert kept["changes"] == {"key": "x"}
+    assert kept["roles"]["judge"] == (
+        "openai:model=j,api_key=[redacted],base_url=http://[redacted]@host/v1"
+    )

@@ -1,0 +1,174 @@
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from harness.base.errors import DataError, HarnessError, UsageError
+from harness.runs.manifest import Manifest, Status
+from harness.runs.run_folder import LOCK, RunFolder, plain_name
+
+KEY = "0123456789abcdef0123456789abcdef"
+
+
+def manifest(status: Status = "running", *, run_key: str = KEY) -> Manifest:
+    return Manifest(
+        run_id="r", run_key=run_key, status=status, model="m", seed=0, limit=None, asked={},
+        settings={}, tasks={},
+    )  # fmt: skip
+
+
+def kept(output_path: Path, name: str, status: Status = "running", *, run_key: str = KEY) -> Path:
+    path = output_path / name
+    path.mkdir(parents=True)
+    RunFolder(path).write_manifest(manifest(status, run_key=run_key))
+    return path
+
+
+def test_a_new_folder_is_named_after_time_model_and_key(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path / "runs", "meta-llama/Llama 3", KEY)
+    assert re.fullmatch(r"\d{8}T\d{6}-meta-llama-Llama-3-01234567", folder.path.name)
+    assert folder.path.is_dir()
+
+
+def test_two_runs_in_one_second_get_two_folders(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = {RunFolder.create(tmp_path, "m", KEY).path.name for _ in range(3)}
+    assert len(names) == 3
+    stamps = {name.split("-")[0] for name in names}
+    if len(stamps) == 1:
+        first = f"{stamps.pop()}-m-01234567"
+        assert names == {first, f"{first}-2", f"{first}-3"}
+
+
+def test_an_output_path_that_is_a_file_is_a_usage_error(tmp_path: Path) -> None:
+    (tmp_path / "runs").write_text("")
+    with pytest.raises(UsageError, match="runs cannot go here"):
+        RunFolder.create(tmp_path / "runs", "m", KEY)
+
+
+def test_the_newest_unfinished_folder_of_the_key_is_found(tmp_path: Path) -> None:
+    kept(tmp_path, "20260101T000000-m-01234567", "interrupted")
+    newest = kept(tmp_path, "20260102T000000-m-01234567-10", "too_many_failures")
+    kept(tmp_path, "20260102T000000-m-01234567-9", "failed")
+    latest = kept(tmp_path, "20260103T000000-m-01234567", "done")
+    kept(tmp_path, "20260104T000000-m-76543210", run_key="76543210" * 4)
+    kept(tmp_path, "20260105T000000-m-01234567", run_key="01234567" + "f" * 24)
+    (tmp_path / "20260106T000000-m-01234567").mkdir()
+    (tmp_path / "notes.txt").write_text("")
+    unfinished = RunFolder.find_unfinished(tmp_path, KEY)
+    assert unfinished is not None
+    assert unfinished.path == newest
+    found = RunFolder.find_latest(tmp_path, KEY)
+    assert found is not None
+    assert found.path == latest
+
+
+def test_nothing_is_found_where_there_is_nothing(tmp_path: Path) -> None:
+    assert RunFolder.find_unfinished(tmp_path / "none", KEY) is None
+    kept(tmp_path, "20260101T000000-m-01234567", "done")
+    assert RunFolder.find_unfinished(tmp_path, KEY) is None
+
+
+def test_a_damaged_manifest_is_told_and_not_passed_over(tmp_path: Path) -> None:
+    path = kept(tmp_path, "20260101T000000-m-01234567")
+    (path / "manifest.json").write_text('{"format": 1')
+    with pytest.raises(DataError, match="cannot be read"):
+        RunFolder.find_unfinished(tmp_path, KEY)
+
+
+def test_paths_of_a_task(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    assert folder.journal("gist", 2, "verify") == tmp_path / "gist" / "2-verify.jsonl"
+    assert folder.scores("gist") == tmp_path / "gist" / "scores.jsonl"
+    assert folder.summary("gist") == tmp_path / "gist" / "summary.json"
+
+
+@pytest.mark.parametrize("name", ["gist_synthetic", "perrec-hard.v2", "1"])
+def test_plain_names_stay(name: str) -> None:
+    assert plain_name(name) == name
+
+
+def test_names_that_cannot_stay_are_readable_and_never_meet() -> None:
+    names = [
+        "a/b",
+        "a b",
+        "a-b",
+        "A-b",
+        "..",
+        ".",
+        "",
+        "lock",
+        "engines",
+        "manifest.json",
+        "né",
+        "n",
+        "x" * 200,
+    ]
+    paths = [plain_name(name) for name in names]
+    assert len({path.casefold() for path in paths}) == len(names)
+    assert all(re.fullmatch(r"[A-Za-z0-9._-]+(~[0-9a-f]{8})?", path) for path in paths)
+    assert plain_name("a/b").startswith("a-b~")
+    assert not {".", "..", "lock", "engines", "manifest.json"} & set(paths)
+
+
+LOCK_AND_WAIT = """
+import sys
+from pathlib import Path
+from harness.runs.run_folder import RunFolder
+RunFolder(Path(sys.argv[1])).lock()
+print("locked", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_second_process_is_told_who_is_at_work_and_let_in_when_that_one_is_dead(
+    tmp_path: Path,
+) -> None:
+    other = subprocess.Popen(
+        [sys.executable, "-c", LOCK_AND_WAIT, str(tmp_path)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "locked\n"
+        with pytest.raises(HarnessError, match="in use") as caught:
+            RunFolder(tmp_path).lock()
+        assert f"process {other.pid} on " in str(caught.value)
+        assert "--fresh" in str(caught.value)
+    finally:
+        other.kill()
+        other.communicate()
+    RunFolder(tmp_path).lock()
+
+
+def test_a_folder_is_free_again_after_unlock(tmp_path: Path) -> None:
+    first = RunFolder(tmp_path)
+    first.lock()
+    first.lock()
+    with pytest.raises(HarnessError, match=f"process {os.getpid()} on "):
+        RunFolder(tmp_path).lock()
+    first.unlock()
+    first.unlock()
+    RunFolder(tmp_path).lock()
+
+
+def test_the_manifest_comes_back_as_it_was(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    whole = msgspec.structs.replace(manifest(), versions={"python": "3.11.9"}, limit=3)
+    folder.write_manifest(whole)
+    assert folder.manifest() == whole
+
+
+@pytest.mark.parametrize("pid", [0, -1, 10**30, "x", None])
+def test_a_lock_that_names_no_process_is_nobody_at_work(tmp_path: Path, pid: object) -> None:
+    (tmp_path / LOCK).write_text(json.dumps({"pid": pid, "host": socket.gethostname()}))
+    assert RunFolder(tmp_path).at_work() is False
+    (tmp_path / LOCK).write_text(json.dumps({"pid": os.getpid(), "host": socket.gethostname()}))
+    assert RunFolder(tmp_path).at_work() is True

@@ -1,0 +1,286 @@
+from typing import Any
+
+import numpy as np
+import pytest
+
+from harness.base.errors import PluginError
+from harness.contracts.benchmark import Metric
+from harness.contracts.records import Score
+from harness.contracts.task import IntervalSpec
+from harness.scoring.aggregate import Columns, sound, summarise
+from harness.scoring.summary import MetricResult
+
+INTERVAL = IntervalSpec(draws=200, confidence=0.9)
+
+
+def results(
+    metrics: dict[str, Metric], *scores: Score[Any], seed: int = 0
+) -> dict[str, MetricResult]:
+    return summarise(scores, metrics, interval=INTERVAL, seed=seed, task="t")
+
+
+def test_both_policies_n_users_and_causes() -> None:
+    metric = Metric(description="share right", worst=-1.0, higher_is_better=False)
+    found = results(
+        {"right": metric},
+        Score(id="1", user="ann", values={"right": 1.0}),
+        Score(id="2", user="ann", values={"right": 0.0}),
+        Score(id="3", user="bob", values={"right": 0.5}),
+        Score(id="4", user="cid", missing={"right": "timeout"}),
+        Score(id="5", user="cid", missing={"right": "no_json"}),
+        Score(id="6", user="ann", missing={"right": "no_json"}),
+    )["right"]
+    assert found.value == 0.5
+    assert (found.n, found.users) == (3, 2)
+    assert found.missing == {"no_json": 2, "timeout": 1}
+    assert found.counted_as_worst == (1.0 + 0.0 + 0.5 - 3.0) / 6
+    assert found.interval == (0.5, 0.5)
+    assert found.confidence == 0.9
+    assert (found.higher_is_better, found.description) == (False, "share right")
+    assert (found.undefined, found.no_interval) == (None, None)
+
+
+def test_missing_units_may_count_in_the_value_with_the_other_figure_beside() -> None:
+    metrics = {
+        "tau": Metric(description="", worst=0.0, missing="counted"),
+        "whole": Metric(description="", of="sure", missing="counted", baseline=True),
+        "none": Metric(description="", missing="counted"),
+    }
+    found = results(
+        metrics,
+        Score(id="1", user="a", values={"tau": 1.0, "sure": 0.5}, missing={"none": "timeout"}),
+        Score(id="2", user="b", values={"tau": 0.5, "sure": 0.5}, missing={"none": "timeout"}),
+        Score(id="3", user="b", missing={"tau": "no_json", "none": "timeout"}),
+        Score(id="4", user="c"),
+    )
+    tau, whole, none = found["tau"], found["whole"], found["none"]
+    assert (tau.value, tau.left_out, tau.n, tau.missing) == (0.5, 0.75, 2, {"no_json": 1})
+    # Users a (1.0) and b (0.5 and 0.0): the draw of b alone is the lowest there is.
+    assert tau.interval == (0.25, 1.0)
+    assert (whole.value, whole.left_out, whole.n, whole.baseline) == (0.5, None, 2, True)
+    assert (none.value, none.undefined, none.left_out) == (None, "nothing was scored", None)
+
+
+def test_where_nothing_is_worst_missing_units_count_nowhere() -> None:
+    metrics = {"first": Metric(description="", worst=None)}
+    found = results(
+        metrics,
+        Score(id="1", user="a", values={"first": 0.25}),
+        Score(id="2", user="b", values={"first": 0.75}),
+        Score(id="3", user="c", missing={"first": "no_json"}),
+    )["first"]
+    assert (found.value, found.n, found.counted_as_worst) == (0.5, 2, None)
+    whole = results(metrics, Score(id="1", user="a", values={"first": 0.25}))["first"]
+    assert (whole.value, whole.counted_as_worst) == (0.25, 0.25)
+    with pytest.raises(ValueError, match="needs a worst value"):
+        Metric(description="", worst=None, missing="counted")
+
+
+def test_a_value_that_counts_missing_units_is_not_shown_of_too_few() -> None:
+    metrics = {"tau": Metric(description="", worst=0.0, missing="counted")}
+    columns = Columns(metrics)
+    for number in range(20):
+        given = {"values": {"tau": 1.0}} if number < 16 else {"missing": {"tau": "refused"}}
+        columns.add(Score(id=str(number), user=str(number), **given))
+    shown = columns.results(interval=INTERVAL, seed=0, task="t", least_scored=0.8)["tau"]
+    held = columns.results(interval=INTERVAL, seed=0, task="t", least_scored=0.85)["tau"]
+    assert (shown.value, shown.left_out) == (0.8, 1.0)
+    assert (held.value, held.interval) == (None, None)
+    assert held.undefined is not None
+    # What those few have is told in words alone, as it is of a value that leaves the others out.
+    assert held.undefined == (
+        "16 of 20 units have one, and it is shown from 85% on; over those few it is 1.000"
+    )
+    assert (held.left_out, held.counted_as_worst) == (None, 0.8)
+
+
+def test_a_unit_that_failed_in_part_is_reason_enough_for_the_other_figure() -> None:
+    found = results(
+        {"tau": Metric(description="", missing="counted")},
+        Score(id="1", user="a", values={"tau": 1.0}, worst={"tau": 0.5}),
+        Score(id="2", user="b", values={"tau": 0.5}),
+    )["tau"]
+    assert (found.value, found.left_out, found.missing) == (0.5, 0.75, {})
+
+
+def test_median_and_a_statistic_of_ones_own() -> None:
+    metrics = {
+        "middle": Metric(description="", statistic="median"),
+        "largest": Metric(description="", statistic=lambda column: float(column.max())),
+    }
+    scores = [
+        Score(id=str(n), user=str(n), values={"middle": value, "largest": value})
+        for n, value in enumerate([5.0, 1.0, 2.0])
+    ] + [Score(id="x", user="x", missing={"middle": "a", "largest": "a"})]
+    found = results(metrics, *scores)
+    assert (found["middle"].value, found["middle"].counted_as_worst) == (2.0, 1.5)
+    assert (found["largest"].value, found["largest"].counted_as_worst) == (5.0, 5.0)
+    interval = found["middle"].interval
+    assert interval is not None
+    assert 1.0 <= interval[0] <= interval[1] <= 5.0
+
+
+def test_nothing_scored_is_told_and_is_no_number() -> None:
+    metrics = {"m": Metric(description="", worst=0.0)}
+    all_missing = results(metrics, Score(id="1", user="u", missing={"m": "refused"}))["m"]
+    assert (all_missing.value, all_missing.n, all_missing.users) == (None, 0, 0)
+    assert all_missing.undefined == "nothing was scored"
+    assert (all_missing.interval, all_missing.counted_as_worst) == (None, 0.0)
+    empty = results(metrics)["m"]
+    assert (empty.value, empty.counted_as_worst, empty.missing) == (None, None, {})
+
+
+def test_one_user_has_a_value_and_a_reason_for_no_interval() -> None:
+    scores = [Score(id=str(n), user="u", values={"m": float(n)}) for n in range(4)]
+    found = results({"m": Metric(description="")}, *scores)["m"]
+    assert (found.value, found.users, found.interval) == (1.5, 1, None)
+    assert found.no_interval is not None
+    assert "two users" in found.no_interval
+
+
+def test_a_statistic_without_a_value_is_told() -> None:
+    def correlation(column: np.ndarray) -> float:
+        return float("nan")
+
+    found = results(
+        {"m": Metric(description="", statistic=correlation)},
+        Score(id="1", user="u", values={"m": 1.0}),
+    )["m"]
+    assert (found.value, found.interval, found.counted_as_worst) == (None, None, None)
+    assert found.undefined == "the statistic has no value for these scores"
+
+
+def test_a_unit_that_names_a_metric_nowhere_is_no_unit_of_it() -> None:
+    metrics = {"a": Metric(description=""), "b": Metric(description="")}
+    found = results(
+        metrics,
+        Score(id="1", user="u", values={"a": 1.0, "other": 9.0}),
+        Score(id="2", user="v", values={"b": 3.0}),
+    )
+    assert (found["a"].n, found["a"].missing, found["a"].counted_as_worst) == (1, {}, 1.0)
+    assert (found["b"].n, found["b"].value) == (1, 3.0)
+    assert "other" not in found
+
+
+def test_seed_task_and_metric_decide_the_interval() -> None:
+    scores = [Score(id=str(n), user=str(n), values={"m": n**1.5, "k": n**1.5}) for n in range(30)]
+    metrics = {"m": Metric(description=""), "k": Metric(description="")}
+    one, again, other = (results(metrics, *scores, seed=seed) for seed in (1, 1, 2))
+    assert one == again
+    assert one["m"].interval != other["m"].interval
+    assert one["m"].interval != one["k"].interval
+
+
+def test_nan_and_infinity_are_missing_and_numpy_numbers_are_plain() -> None:
+    score = Score(
+        id="1",
+        user="u",
+        values={"a": float("nan"), "b": np.float64(2.5), "c": True, "d": 1.0, "e": np.inf},
+        missing={"d": "refused"},
+    )
+    found = sound(score)
+    assert found.values == {"b": 2.5, "c": 1.0}
+    assert [type(value) for value in found.values.values()] == [float, float]
+    assert found.missing == {"a": "not_finite", "d": "refused", "e": "not_finite"}
+    good = Score(id="1", user="u", values={"a": 1.0})
+    assert sound(good) is good
+
+
+def test_a_score_that_is_no_number_names_unit_and_metric() -> None:
+    with pytest.raises(PluginError, match="'s7' is no number") as caught:
+        sound(Score(id="s7", user="u", values={"m": "high"}))  # type: ignore[dict-item]
+    assert "metric 'm'" in str(caught.value)
+
+
+def test_a_column_may_have_several_metrics() -> None:
+    metrics = {
+        "middle": Metric(description="", statistic="median", of="hits"),
+        "average": Metric(description="", of="hits", note="only three users"),
+    }
+    found = results(
+        metrics,
+        Score(id="1", user="ann", values={"hits": 0.0}),
+        Score(id="2", user="bob", values={"hits": 0.0}),
+        Score(id="3", user="cid", values={"hits": 0.75}),
+    )
+    assert (found["middle"].value, found["average"].value) == (0.0, 0.25)
+    assert (found["middle"].note, found["average"].note) == ("", "only three users")
+
+
+def test_a_unit_may_say_what_it_counts_at_worst() -> None:
+    found = results(
+        {"right": Metric(description="")},
+        Score(id="1", user="ann", values={"right": 1.0}, worst={"right": 0.5}),
+        Score(id="2", user="bob", values={"right": 0.5}),
+        Score(id="3", user="cid", missing={"right": "timeout"}, worst={"right": 0.25}),
+        Score(id="4", user="dan", missing={"right": "timeout"}),
+    )["right"]
+    assert found.value == 0.75
+    assert found.counted_as_worst == (0.5 + 0.5 + 0.25 + 0.0) / 4
+
+
+def test_a_value_over_too_few_is_not_shown_but_told() -> None:
+    scores = (
+        Score(id="1", user="ann", values={"right": 0.5}),
+        Score(id="2", user="bob", missing={"right": "no_json"}),
+        Score(id="3", user="cid", missing={"right": "no_json"}),
+    )
+    columns = Columns({"right": Metric(description="")})
+    for score in scores:
+        columns.add(score)
+    at_third = columns.results(interval=INTERVAL, seed=0, task="t", least_scored=1 / 3)["right"]
+    found = columns.results(interval=INTERVAL, seed=0, task="t", least_scored=0.5)["right"]
+    assert at_third.value == 0.5
+    assert (found.value, found.interval, found.n, found.missing) == (None, None, 1, {"no_json": 2})
+    assert found.undefined == (
+        "1 of 3 units have one, and it is shown from 50% on; over those few it is 0.500"
+    )
+
+
+def test_what_units_count_is_summed_up() -> None:
+    columns = Columns({})
+    columns.add(Score(id="1", user="ann", counts={"typos": 2}))
+    columns.add(Score(id="2", user="bob", counts={"typos": 1, "repeats": 4}))
+    assert columns.counts == {"typos": 3, "repeats": 4}
+
+
+def test_a_value_over_just_enough_is_shown() -> None:
+    columns = Columns({"right": Metric(description="")})
+    for number in range(100):
+        scored = {"values": {"right": 0.5}} if number < 7 else {"missing": {"right": "no_json"}}
+        columns.add(Score(id=str(number), user="ann", **scored))  # type: ignore[arg-type]
+    found = columns.results(interval=INTERVAL, seed=0, task="t", least_scored=0.07)["right"]
+    assert (found.value, found.n, found.undefined) == (0.5, 7, None)
+
+
+def test_what_counts_at_worst_is_checked_as_values_are() -> None:
+    score = Score(
+        id="1",
+        user="u",
+        values={"a": 0.5, "b": 0.5, "d": 0.5},
+        missing={"c": "refused"},
+        worst={"a": float("nan"), "b": np.float64(0.25), "c": np.inf, "e": 0.0, "f": np.nan},
+    )
+    found = sound(score)
+    assert found.values == {"b": 0.5, "d": 0.5}
+    assert found.missing == {"a": "not_finite", "c": "refused"}
+    assert found.worst == {"b": 0.25}
+    assert type(found.worst["b"]) is float
+
+
+def test_a_worst_that_is_no_number_names_unit_and_metric() -> None:
+    score = Score(id="s7", user="u", values={"m": 1.0}, worst={"m": "low"})  # type: ignore[dict-item]
+    with pytest.raises(PluginError, match="'s7' is no number") as caught:
+        sound(score)
+    assert "metric 'm'" in str(caught.value)
+
+
+def test_only_units_of_a_metric_count_at_worst() -> None:
+    found = results(
+        {"right": Metric(description="")},
+        Score(id="1", user="ann", values={"right": 1.0}),
+        Score(id="2", user="bob", worst={"right": 0.0}),
+        Score(id="3", user="cid", values={"right": 0.5}, worst={"right": float("nan")}),
+    )["right"]
+    assert (found.value, found.missing) == (1.0, {"not_finite": 1})
+    assert found.counted_as_worst == 0.5

@@ -1,0 +1,107 @@
+import pytest
+
+from harness.scoring.stats import Agreement, Undefined, agreement_of, cohen_kappa, fleiss_kappa
+
+
+def yes_no(text: str) -> list[bool]:
+    return [mark == "y" for mark in text]
+
+
+def test_kappa_of_a_table_worked_out_by_hand():
+    # Both yes 20, only the first 5, only the second 10, neither 15: they agree on 35 of 50. By
+    # chance 25/50 · 30/50 + 25/50 · 20/50 = 1/2, so κ = (7/10 - 1/2) / (1/2) = 2/5.
+    first = yes_no("y" * 20 + "y" * 5 + "n" * 10 + "n" * 15)
+    second = yes_no("y" * 20 + "n" * 5 + "y" * 10 + "n" * 15)
+    found = agreement_of(first, second)
+    assert (found.n, found.share) == (50, 0.7)
+    assert found.kappa == pytest.approx(0.4)
+    # Of 25 named 20 are right, of 30 there are 20 found: 2 · 20 / (25 + 30).
+    assert found.f1 == pytest.approx(40 / 55)
+
+
+def test_agreement_worse_than_chance_is_below_zero():
+    found = agreement_of(yes_no("yn"), yes_no("ny"))
+    assert found == Agreement(n=2, same=0, kappa=-1.0, f1=0.0)
+
+
+def test_one_label_alone_from_both_has_no_kappa():
+    found = agreement_of(yes_no("yy"), yes_no("yy"))
+    assert found.kappa == Undefined("both gave one label alone, and the same")
+    assert found.f1 == 1.0
+
+
+def test_no_yes_from_either_has_no_f1():
+    found = agreement_of(yes_no("nnn"), yes_no("nnn"))
+    assert (found.share, found.f1) == (1.0, Undefined("neither said yes to anything"))
+
+
+def test_one_label_alone_from_one_of_them_is_agreement_by_chance():
+    found = agreement_of(yes_no("yyyy"), yes_no("yyyn"))
+    assert (found.share, found.kappa) == (0.75, 0.0)
+
+
+def test_nothing_labelled_has_no_agreement():
+    found = agreement_of([], [])
+    assert (found.n, found.share) == (0, None)
+    assert found.kappa == Undefined("nothing was labelled by both")
+    assert found.f1 == Undefined("neither said yes to anything")
+
+
+def test_classes_agree_as_yes_and_no_do_and_have_no_f1():
+    # Alike 2 of 4; by chance 2/4 · 1/4 + 1/4 · 2/4 = 1/4, so κ = (1/2 - 1/4) / (3/4).
+    found = agreement_of(["a", "a", "b", "c"], ["a", "b", "b", "d"])
+    assert (found.n, found.same) == (4, 2)
+    assert found.kappa == pytest.approx(1 / 3)
+    assert found.f1 == Undefined("neither said yes to anything")
+
+
+def test_weights_cost_by_distance_and_by_its_square():
+    # Labels 0 1 2. Pairs: (0,0) 2, (0,1) 1, (1,1) 2, (1,2) 1, (2,0) 1, (2,2) 3; rows 3 3 4,
+    # columns 3 3 4 of 10. Linear cost found 1 + 1 + 2 = 4, by chance 9 + 24 + 9 + 12 + 24 +
+    # 12 = 90 tenths: 1 - 4/9. Squares: found 6, by chance 9 + 48 + 9 + 12 + 48 + 12 = 138
+    # tenths: 1 - 60/138. Unweighted: found 3, by chance 9 + 12 + 9 + 12 + 12 + 12 = 66 tenths.
+    pairs = [(0, 0)] * 2 + [(0, 1), (1, 1), (1, 1), (1, 2), (2, 0)] + [(2, 2)] * 3
+    first, second = zip(*pairs, strict=True)
+    assert cohen_kappa(first, second) == pytest.approx(1 - 30 / 66)
+    assert cohen_kappa(first, second, weights="linear", order=(0, 1, 2)) == pytest.approx(1 - 4 / 9)
+    squared = cohen_kappa(first, second, weights="quadratic", order=(0, 1, 2))
+    assert squared == pytest.approx(1 - 60 / 138)
+
+
+def test_weights_without_an_order_are_refused():
+    with pytest.raises(ValueError, match="order"):
+        cohen_kappa("ab", "ba", weights="linear")
+
+
+FLEISS = [
+    (0, 0, 0, 0, 14), (0, 2, 6, 4, 2), (0, 0, 3, 5, 6), (0, 3, 9, 2, 0), (2, 2, 8, 1, 1),
+    (7, 7, 0, 0, 0), (3, 2, 6, 3, 0), (2, 5, 3, 2, 2), (6, 5, 2, 1, 0), (0, 2, 2, 3, 7),
+]  # fmt: skip
+"""Fourteen who put ten subjects into five classes: a textbook's worked case, with κ 0.210."""
+
+
+def test_fleiss_kappa_of_a_textbook():
+    assert fleiss_kappa(FLEISS) == pytest.approx(0.210, abs=0.0005)
+
+
+def test_fleiss_kappa_by_hand():
+    # Three over four things: 3-0, 3-0, 2-1, 0-3. Pairs that agree: 1, 1, 1/3, 1, in the mean 5/6;
+    # by chance (8/12)² + (4/12)² = 5/9. κ = (5/6 - 5/9) / (4/9) = 5/8.
+    assert fleiss_kappa([(3, 0), (3, 0), (2, 1), (0, 3)]) == pytest.approx(0.625)
+
+
+@pytest.mark.parametrize(
+    ("counts", "why"),
+    [
+        ([], "nothing was labelled by all"),
+        ([(1, 0), (0, 1)], "fewer than two labelled"),
+        ([(3, 0), (3, 0)], "all gave one label alone, and the same"),
+    ],
+)
+def test_fleiss_kappa_that_cannot_be_has_its_reason(counts, why):
+    assert fleiss_kappa(counts) == Undefined(why)
+
+
+def test_fleiss_kappa_needs_as_many_for_everything():
+    with pytest.raises(ValueError, match="as many"):
+        fleiss_kappa([(3, 0), (2, 0)])

@@ -1,0 +1,196 @@
+import math
+import random
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pytest
+
+from harness.scoring.stats import Interval, NoInterval, bootstrap_interval, statistic_of
+
+
+def resampled_by_hand(
+    users: Sequence[Sequence[float]],
+    statistic: Callable[[list[float]], float],
+    *,
+    draws: int = 10_000,
+) -> tuple[float, float]:
+    """The 95% percentile interval in plain Python with another generator."""
+    generator = random.Random(12)
+    found = []
+    for _ in range(draws):
+        units: list[float] = []
+        for _ in users:
+            units.extend(generator.choice(users))
+        found.append(statistic(units))
+    found.sort()
+    return found[int(0.025 * draws)], found[int(0.975 * draws)]
+
+
+def flat(users: Sequence[Sequence[float]]) -> tuple[np.ndarray, np.ndarray]:
+    values = [value for user in users for value in user]
+    owners = [number for number, user in enumerate(users) for _ in user]
+    return np.array(values), np.array(owners)
+
+
+def uneven_users() -> list[list[float]]:
+    generator = random.Random(5)
+    return [
+        [generator.gauss(number % 4, 0.3) for _ in range(1 + number % 5)] for number in range(40)
+    ]
+
+
+def as_pair(found: Interval | NoInterval) -> tuple[float, float]:
+    assert isinstance(found, Interval)
+    return found.low, found.high
+
+
+@pytest.mark.parametrize(
+    ("statistic", "by_hand"),
+    [
+        ("mean", statistics.fmean),
+        ("median", statistics.median),
+        (
+            lambda column: float(np.max(column) - np.min(column)),
+            lambda units: max(units) - min(units),
+        ),
+    ],
+    ids=["mean", "median", "range"],
+)
+def test_it_agrees_with_resampling_by_hand(statistic: object, by_hand: Callable) -> None:
+    users = uneven_users()
+    values, owners = flat(users)
+    found = as_pair(
+        bootstrap_interval(values, owners, seed=3, statistic=statistic, draws=10_000)  # type: ignore
+    )
+    assert found == pytest.approx(resampled_by_hand(users, by_hand), abs=0.02)
+
+
+def test_right_and_wrong_answers_agree_with_resampling_by_hand() -> None:
+    generator = random.Random(9)
+    users = [[float(generator.random() < 0.7) for _ in range(1 + n % 2)] for n in range(80)]
+    values, owners = flat(users)
+    found = as_pair(bootstrap_interval(values, owners, seed=3, draws=10_000))
+    assert found == pytest.approx(resampled_by_hand(users, statistics.fmean), abs=0.01)
+
+
+def test_a_median_is_that_of_the_very_units_drawn() -> None:
+    users = [[1.0], [2.0, 5.0], [4.0, 4.0, 7.0], [0.5]]
+    values, owners = flat(users)
+    generator = np.random.Generator(np.random.PCG64(8))
+    block = generator.integers(0, 4, size=(500, 4))
+    by_hand = [
+        statistics.median([value for number in row for value in users[number]]) for row in block
+    ]
+    expected = tuple(np.quantile(by_hand, [0.05, 0.95]))
+    found = bootstrap_interval(
+        values, owners, seed=8, statistic="median", draws=500, confidence=0.9
+    )
+    assert as_pair(found) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("values_per_user", [1, 10])
+def test_means_of_many_users_agree_with_the_normal_law(values_per_user: int) -> None:
+    generator = np.random.default_rng(1)
+    level = generator.normal(5.0, 2.0, size=4000)
+    values = np.repeat(level, values_per_user)
+    owners = np.repeat(np.arange(4000), values_per_user)
+    half = 1.959964 * level.std() / math.sqrt(4000)
+    low, high = as_pair(bootstrap_interval(values, owners, seed=1, draws=8000))
+    assert low == pytest.approx(level.mean() - half, abs=0.05 * half)
+    assert high == pytest.approx(level.mean() + half, abs=0.05 * half)
+
+
+def test_shares_of_many_users_agree_with_the_normal_law() -> None:
+    values = np.array([1.0] * 3000 + [0.0] * 1000)
+    half = 1.959964 * math.sqrt(0.75 * 0.25 / 4000)
+    low, high = as_pair(bootstrap_interval(values, np.arange(4000), seed=1, draws=8000))
+    assert (low, high) == pytest.approx((0.75 - half, 0.75 + half), abs=0.05 * half)
+
+
+def test_the_order_of_units_does_not_matter_to_what_a_user_is() -> None:
+    values = np.array([1.0, 10.0, 2.0, 20.0, 3.0, 30.0])
+    owners = np.array([7, 4, 7, 4, 7, 4])
+    straight = bootstrap_interval(np.sort(values), np.array([0, 0, 0, 1, 1, 1]), seed=1)
+    assert {*as_pair(bootstrap_interval(values, owners, seed=1))} == {2.0, 20.0}
+    assert {*as_pair(straight)} == {2.0, 20.0}
+
+
+SAME = """
+import numpy as np
+from harness.scoring.stats import bootstrap_interval
+values = np.arange(50) ** 1.5
+for statistic in ("mean", "median", np.std):
+    print(bootstrap_interval(values, np.arange(50) // 2, seed=2**63 + 5, statistic=statistic))
+print(bootstrap_interval(np.arange(50) % 2 + 0.0, np.arange(50), seed=11))
+"""
+
+
+def test_the_same_seed_gives_the_same_interval_in_another_process() -> None:
+    runs = [
+        subprocess.run([sys.executable, "-c", SAME], capture_output=True, text=True, check=True)
+        for _ in range(2)
+    ]
+    assert runs[0].stdout == runs[1].stdout
+    assert runs[0].stdout.count("Interval(low=") == 4
+    other = subprocess.run(
+        [sys.executable, "-c", SAME.replace("2**63 + 5", "6")],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert other.stdout != runs[0].stdout
+
+
+@pytest.mark.parametrize("count", [4, 5, 40, 41])
+def test_medians_of_one_value_a_user_agree_with_resampling_by_hand(count: int) -> None:
+    generator = random.Random(2)
+    users = [[generator.gauss(0, 1)] for _ in range(count)]
+    values, owners = flat(users)
+    found = bootstrap_interval(
+        values, owners, seed=3, statistic="median", draws=10_000, confidence=0.8
+    )
+    drawn = sorted(
+        statistics.median(generator.choice(users)[0] for _ in users) for _ in range(10_000)
+    )
+    assert as_pair(found) == pytest.approx((drawn[1_000], drawn[9_000]), abs=0.05)
+
+
+@pytest.mark.parametrize("block", [1, 3, 11])
+def test_means_drawn_in_blocks_agree_with_resampling_by_hand(
+    block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("harness.scoring.stats.bootstrap._BLOCK", block)
+    monkeypatch.setattr("harness.scoring.stats.bootstrap._CELLS", 1000)
+    users = uneven_users()
+    values, owners = flat(users)
+    found = as_pair(bootstrap_interval(values, owners, seed=3, draws=10_000))
+    assert found == pytest.approx(resampled_by_hand(users, statistics.fmean), abs=0.02)
+
+
+def test_equal_values_have_an_interval_of_no_width() -> None:
+    assert bootstrap_interval(np.full(5, 2.0), np.arange(5), seed=1) == Interval(2.0, 2.0)
+
+
+@pytest.mark.parametrize("values", [[], [1.0], [1.0, 2.0, 3.0]])
+def test_one_user_has_no_interval(values: list[float]) -> None:
+    found = bootstrap_interval(np.array(values), np.zeros(len(values), dtype=int), seed=1)
+    assert found == NoInterval("fewer than two users: there is nothing to draw from")
+
+
+def test_a_statistic_without_a_value_in_some_draws_has_no_interval() -> None:
+    def spread(column: np.ndarray) -> float:
+        return float("nan") if column.std() == 0 else 1.0
+
+    found = bootstrap_interval(np.array([0.0, 1.0]), np.arange(2), seed=1, statistic=spread)
+    assert isinstance(found, NoInterval)
+    assert "draws" in found.reason
+
+
+def test_statistics() -> None:
+    column = np.array([4.0, 1.0, 1.0])
+    assert statistic_of(column, "mean") == 2.0
+    assert statistic_of(column, "median") == 1.0
+    assert statistic_of(column, lambda values: values.sum() * 2) == 12.0
+    assert math.isnan(statistic_of(column[:0], "mean"))
+    assert math.isnan(statistic_of(column, lambda values: 1 // 0))

@@ -1,0 +1,491 @@
+"""Three runs that found things about people, scored against what they found together.
+
+    run    ann        bob
+    one    1, 2       1
+    two    2, 3       nothing
+    three  4          1, 2
+
+`found` is the share of the oracle that a run has, `many` how much it found.
+"""
+
+import io
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import msgspec
+import pytest
+from golden.result_schemas import schema_file
+from rich.console import Console
+
+from harness.base.errors import DataError, PluginError, UsageError
+from harness.contracts.benchmark import Benchmark, Metric, Oracle
+from harness.contracts.identity import RECORDED
+from harness.contracts.records import Score
+from harness.contracts.stage import Item, Stage
+from harness.contracts.task import DataSpec, Task
+from harness.reporting.comparison_tables import difference_table
+from harness.runs.manifest import (
+    Manifest,
+    RoleEntry,
+    Session,
+    StageEntry,
+    TaskEntry,
+    task_definition,
+)
+from harness.scoring.comparison import compare, read_oracle, write_comparisons
+from harness.scoring.finished_task import KeptTask, labels_of
+from harness.scoring.summary import TaskSummary
+
+
+class Person(Item, frozen=True, kw_only=True):
+    pass
+
+
+class Limits(msgspec.Struct, frozen=True):
+    least: int = 2
+
+
+class Options(msgspec.Struct, frozen=True):
+    limits: Limits = Limits()
+    window: int = 100
+
+
+class Found(msgspec.Struct, frozen=True):
+    ids: tuple[int, ...]
+
+
+def gather(scores: Iterable[Score[Found]], held: Any) -> dict[str, set[int]]:
+    united = {user: set(ids) for user, ids in (held or {}).items()}
+    for score in scores:
+        if score.details is not None:
+            united.setdefault(score.user, set()).update(score.details.ids)
+    return united
+
+
+def rescore(score: Score[Found], united: Mapping[str, set[int]], options: Any) -> Score[Found]:
+    if score.details is None:
+        return score
+    wanted = united[score.user]
+    share = len(wanted & set(score.details.ids)) / len(wanted) if wanted else 0.0
+    counts = {"nothing to find": 1} if not wanted else {}
+    return msgspec.structs.replace(score, values={**score.values, "found": share}, counts=counts)
+
+
+def read(data: bytes, options: Options) -> dict[str, list[int]]:
+    try:
+        found = msgspec.json.decode(data, type=dict[str, list[int]])
+        return {user: [id for id in ids if id <= options.window] for user, ids in found.items()}
+    except msgspec.DecodeError as error:
+        raise DataError("no oracle", found=str(error)) from error
+
+
+ORACLE = Oracle(
+    gather=gather,
+    rescore=rescore,
+    read=read,
+    write=lambda united: json.dumps({user: sorted(ids) for user, ids in united.items()}).encode(),
+    metrics=("found",),
+)
+BENCHMARK = Benchmark(
+    name="finds",
+    version=1,
+    load=None,  # type: ignore[arg-type]
+    score=None,  # type: ignore[arg-type]
+    stages=(
+        Stage(
+            name="find", item=Person, value=Found, items=None, work=None,  # type: ignore[arg-type]
+            roles=("candidate",), judges=("judge",),
+        ),
+    ),
+    metrics={
+        "found": Metric(description="", note="against itself"),
+        "middle": Metric(description="", of="found", statistic="median", note="against itself"),
+        "many": Metric(description="", note="as counted"),
+    },
+    options=Options,
+    scored_with=("limits",),
+    details=Found,
+    oracle=ORACLE,
+)  # fmt: skip
+LLAMA = {"kind": "openai", "name": "llama", "details": {"host": "here"}}
+ONE = {"ann": (1, 2), "bob": (1,)}
+TWO = {"ann": (2, 3), "bob": ()}
+THREE = {"ann": (4,), "bob": (1, 2)}
+
+
+def a_run(
+    folder: Path,
+    name: str,
+    people: Mapping[str, tuple[int, ...] | None],
+    *,
+    options: Mapping[str, Any] | None = None,
+    candidate: str = "",
+    details: Mapping[str, Any] = {},
+    judge: Mapping[str, Any] = LLAMA,
+    temperature: float = 0.0,
+    seed: int = 0,
+    prompt: str = "d" * 32,
+    chosen: int = 2,
+    words: str = "a" * 32,
+    started: str = "2026-01-01T00:00:00Z",
+    metrics: tuple[str, ...] = ("found", "middle", "many"),
+    least_scored: float = 0.0,
+) -> KeptTask:
+    """A finished run; a person without ids has no score. What it scored alone is not used."""
+    task = Task(
+        name="t", version=1, benchmark="finds", data=DataSpec(tables={}), metrics=metrics,
+        options=dict(options or {}), least_scored=least_scored,
+    )  # fmt: skip
+    components = {
+        "version": 1, "ladder": 1, "structured": False,
+        "roles": {"candidate": {"sampling": {"temperature": seed}},
+                  "judge": {"sampling": {"temperature": temperature}}},
+    }  # fmt: skip
+    entry = TaskEntry(
+        folder="t",
+        definition=task_definition(task),
+        content="c",
+        stages=(StageEntry(name="find", key="k", file="f", components=components, items=2),),
+        templates={"find.judge": prompt},
+        contents={"words": words},
+        data={"fingerprint": "f" * 32, "chosen": {"users": {"chosen": chosen, "of": 9}}},
+    )
+    asked = {"kind": "openai", "name": candidate or name, "details": details, "run": name}
+    manifest = Manifest(
+        run_id=name, run_key="k", status="done", model=candidate or name, seed=seed, limit=None,
+        asked={}, settings={}, tasks={"t": entry}, sessions=(Session(started=started),),
+        roles={
+            "candidate": RoleEntry(name=candidate or name, identity={"model": asked}),
+            "judge": RoleEntry(
+                name=str(judge["name"]), identity={"model": {**judge, "run": name}}
+            ),
+        },
+    )  # fmt: skip
+    place = folder / name / "t"
+    place.mkdir(parents=True)
+    scores = [
+        Score(id=user, user=user, missing={"found": "no_json", "many": "no_json"})
+        if ids is None
+        else Score(id=user, user=user, values={"found": 1.0, "many": float(len(ids))},
+            details=Found(ids))
+        for user, ids in people.items()
+    ]  # fmt: skip
+    lines = b"".join(msgspec.json.encode(score) + b"\n" for score in scores)
+    (place / "scores.jsonl").write_bytes(lines)
+    summary = TaskSummary(
+        format=1, task="t", version=1, content="c", benchmark="finds", model=name,
+        roles={"candidate": name, "judge": "llama"}, data=entry.data, comparable=True,
+        not_comparable_because=(), limit=None, seed=seed, units=2, metrics={}, stages={},
+    )  # fmt: skip
+    return KeptTask(
+        label=name, path=folder / name, manifest=manifest, entry=entry, task=task,
+        benchmark=BENCHMARK, options=msgspec.convert(task.options, Options), summary=summary,
+    )  # fmt: skip
+
+
+def values(comparison: Any, metric: str) -> dict[str, float | None]:
+    return {run.run: run.metrics[metric].value for run in comparison.runs}
+
+
+def test_scores_of_all_runs_change_as_the_oracle_grows(tmp_path: Path) -> None:
+    one, two = a_run(tmp_path, "one", ONE), a_run(tmp_path, "two", TWO)
+    three = a_run(tmp_path, "three", THREE)
+    alone, _ = compare([one])
+    assert values(alone, "found") == {"one": 1.0}
+    both, _ = compare([one, two])
+    # ann 1 2 3, bob 1: one has 2/3 and 1, two 2/3 and 0.
+    assert values(both, "found") == pytest.approx({"one": 5 / 6, "two": 1 / 3})
+    all_three, united = compare([one, two, three])
+    assert united == {"ann": {1, 2, 3, 4}, "bob": {1, 2}}
+    # one 2/4 and 1/2, two 2/4 and 0, three 1/4 and 2/2.
+    assert values(all_three, "found") == {"one": 0.5, "two": 0.25, "three": 0.625}
+    assert values(all_three, "many") == {"one": 1.5, "two": 1.0, "three": 1.5}
+
+
+def test_few_runs_are_warned_of_on_the_metrics_of_the_oracle_alone(tmp_path: Path) -> None:
+    runs = [a_run(tmp_path, name, people) for name, people in zip("abc", (ONE, TWO, THREE),
+            strict=True)]  # fmt: skip
+    two, three = compare(runs[:2])[0], compare(runs)[0]
+    assert two.oracle.warning is not None
+    assert (
+        "the oracle is of 2 runs of 2 models, and should be of 3 models or more"
+        in two.oracle.warning
+    )
+    notes = {name: result.note for name, result in two.runs[0].metrics.items()}
+    assert notes == {
+        "found": two.oracle.warning, "middle": two.oracle.warning, "many": "as counted",
+    }  # fmt: skip
+    assert (three.oracle.warning, three.oracle.runs) == (None, 3)
+    assert three.oracle.metrics == ("found", "middle")
+    assert three.runs[0].metrics["found"].note == ""
+
+
+def test_runs_of_one_model_are_one_model_for_the_oracle(tmp_path: Path) -> None:
+    again = [
+        a_run(tmp_path, name, people, candidate=model)
+        for name, people, model in (("a", ONE, "m"), ("b", TWO, "m"), ("c", THREE, "n"))
+    ]
+    oracle = compare(again)[0].oracle
+    assert (oracle.runs, oracle.models) == (3, 2)
+    assert "the oracle is of 3 runs of 2 models, and should be of 3 models" in oracle.warning
+    one = compare(again[:2])[0].oracle
+    assert "the oracle is of 2 runs of 1 model, and should" in one.warning
+
+
+@pytest.mark.parametrize(("told", "models"), [({"host": "h"}, 1), ({}, 3)])
+def test_recordings_of_one_model_are_that_model_where_they_tell_of_it(
+    tmp_path: Path, told: dict[str, str], models: int
+) -> None:
+    recordings: list[dict[str, str]] = [{}, {RECORDED: "d1"}, {RECORDED: "d2"}]
+    runs = [
+        a_run(tmp_path, name, people, candidate="m", details={**told, **recording})
+        for name, people, recording in zip("abc", (ONE, TWO, THREE), recordings, strict=True)
+    ]
+    assert compare(runs)[0].oracle.models == models
+
+
+def test_a_file_is_united_with_the_runs_and_spares_the_warning(tmp_path: Path) -> None:
+    file = tmp_path / "o.json"
+    file.write_text('{"ann": [7, 8, 500], "zoe": [1]}')  # 500 is beyond the window of the runs
+    comparison, united = compare([a_run(tmp_path, "one", ONE)], file=file)
+    assert united == {"ann": {1, 2, 7, 8}, "bob": {1}, "zoe": {1}}
+    assert values(comparison, "found") == {"one": 0.75}
+    assert comparison.oracle.warning is None
+    assert comparison.oracle.file == str(tmp_path / "o.json")
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"options": {"limits": {"least": 3}}}, "option limits.least 3 against 2"),
+        ({"options": {"window": 50}}, "option window 50 against 100"),
+        ({"seed": 1}, "seed 1 against 0"),
+        ({"words": "b" * 32}, "what is in words bbbbbbbb against aaaaaaaa"),
+        ({"chosen": 5}, "chosen users 5 against 2"),
+        ({"prompt": "e" * 32}, "prompt find.judge eeeeeeee against dddddddd"),
+        ({"judge": {**LLAMA, "name": "gpt"}}, "judge's name gpt against llama"),
+        (
+            {"judge": {**LLAMA, "details": {"host": "there"}}},
+            "judge's host there against here",
+        ),
+        ({"temperature": 0.5}, "judge's temperature in find 0.5 against 0.0"),
+        ({"candidate": "llama"}, "its candidate is the judge, llama"),
+    ],
+)
+def test_a_run_that_differs_is_left_out_by_name_and_taken_in_by_force(
+    tmp_path: Path, change: dict[str, Any], told: str
+) -> None:
+    runs = [
+        a_run(tmp_path, "one", ONE),
+        a_run(tmp_path, "two", TWO),
+        a_run(tmp_path, "odd", THREE, **change),
+    ]
+    comparison, _ = compare(runs)
+    assert [run.run for run in comparison.runs] == ["one", "two"]
+    [refused] = comparison.refused
+    assert (refused.run, refused.because) == ("odd", (told,))
+    assert values(comparison, "found") == pytest.approx({"one": 5 / 6, "two": 1 / 3})
+    forced, _ = compare(runs, force=True)
+    assert [(run.run, run.marks) for run in forced.runs] == [
+        ("one", ()), ("two", ()), ("odd", (told,)),
+    ]  # fmt: skip
+    assert forced.refused == ()
+    assert values(forced, "found") == {"one": 0.5, "two": 0.25, "odd": 0.625}
+
+
+def test_what_only_the_tables_read_keeps_no_run_out(tmp_path: Path) -> None:
+    runs = [a_run(tmp_path, "one", ONE), a_run(tmp_path, "two", TWO, metrics=("many", "found"))]
+    assert len(compare(runs)[0].runs) == 2
+
+
+def test_the_largest_set_is_compared_and_of_equals_the_newest(tmp_path: Path) -> None:
+    wide = {"options": {"window": 200}}
+    old = a_run(tmp_path, "old", ONE, started="2026-01-01T00:00:00Z")
+    new = a_run(tmp_path, "new", TWO, **wide, started="2026-03-01T00:00:00Z")
+    tied, _ = compare([old, new])
+    assert [run.run for run in tied.runs] == ["new"]
+    assert tied.chosen == (
+        "1 of 2 runs agree in all but the candidate; of 2 such sets the one with the newest run, "
+        "new"
+    )
+    older = a_run(tmp_path, "older", TWO, started="2025-12-01T00:00:00Z")
+    larger, _ = compare([old, new, older])
+    assert [run.run for run in larger.runs] == ["old", "older"]
+    assert larger.chosen == "2 of 3 runs agree in all but the candidate"
+    assert [each.run for each in larger.refused] == ["new"]
+
+
+def test_a_copy_of_a_run_counts_once_even_by_force(tmp_path: Path) -> None:
+    one = a_run(tmp_path / "a", "one", ONE)
+    copy = a_run(tmp_path / "b", "one", ONE)
+    comparison, _ = compare([one, copy], force=True)
+    assert len(comparison.runs) == 1
+    assert comparison.refused[0].because == (f"it is a copy of {tmp_path / 'a' / 'one'}",)
+
+
+def test_where_every_candidate_is_the_judge_nothing_is_compared(tmp_path: Path) -> None:
+    runs = [a_run(tmp_path, name, ONE, candidate="llama") for name in ("a", "b")]
+    with pytest.raises(UsageError, match="no run of task 't' can be compared"):
+        compare(runs)
+
+
+def test_common_users_are_those_that_all_runs_scored(tmp_path: Path) -> None:
+    one = a_run(tmp_path, "one", {**ONE, "cid": (9,)})
+    two = a_run(tmp_path, "two", {**TWO, "cid": None})
+    comparison, _ = compare([one, two])
+    first, second = comparison.runs
+    # All: many is 2, 1, 1 and 2, 0; in common are ann and bob.
+    assert (first.metrics["many"].value, first.metrics["many"].n) == (pytest.approx(4 / 3), 3)
+    assert (first.common["many"].value, first.common["many"].n) == (1.5, 2)
+    assert (second.metrics["many"].missing, second.metrics["many"].n) == ({"no_json": 1}, 2)
+    assert (second.common["many"].value, second.common["many"].missing) == (1.0, {})
+
+
+def test_what_counts_as_worst_in_the_value_does_so_in_common_and_in_pairs(tmp_path: Path) -> None:
+    counting = {**BENCHMARK.metrics, "many": Metric(description="", missing="counted")}
+    one = a_run(tmp_path, "one", {**ONE, "cid": (9,)})
+    two = a_run(tmp_path, "two", {**TWO, "cid": None})
+    bench = replace(BENCHMARK, metrics=counting)
+    comparison, _ = compare([replace(one, benchmark=bench), replace(two, benchmark=bench)])
+    first, second = comparison.runs
+    # many is 2, 1, 1 and 2, 0, and nothing where two could not be read.
+    assert second.metrics["many"].value == pytest.approx(2 / 3)
+    assert second.metrics["many"].left_out == 1.0
+    assert first.common["many"].value == pytest.approx(4 / 3)
+    assert second.common["many"].value == pytest.approx(2 / 3)
+    many = next(each for each in comparison.differences if each.metric == "many")
+    assert (many.value, many.n) == (pytest.approx(2 / 3), 3)
+
+
+def test_a_role_that_only_another_task_asks_tells_no_runs_apart(tmp_path: Path) -> None:
+    one, two = a_run(tmp_path, "one", ONE), a_run(tmp_path, "two", TWO)
+    guest = {**two.manifest.roles, "finder": RoleEntry(name="gpt", identity={})}
+    two = replace(two, manifest=msgspec.structs.replace(two.manifest, roles=guest))
+    finding = replace(BENCHMARK.stages[0], name="look", roles=("finder",), judges=())
+    bench = replace(BENCHMARK, stages=(finding, *BENCHMARK.stages))
+    comparison, _ = compare([replace(one, benchmark=bench), replace(two, benchmark=bench)])
+    assert [run.run for run in comparison.runs] == ["one", "two"]
+
+
+def test_a_run_with_too_little_to_show_does_not_narrow_the_others(tmp_path: Path) -> None:
+    one = a_run(tmp_path, "one", ONE, least_scored=0.6)
+    two = a_run(tmp_path, "two", {"ann": (3,), "bob": None}, least_scored=0.6)
+    comparison, _ = compare([one, two])
+    assert values(comparison, "many") == {"one": 1.5, "two": None}
+    assert comparison.runs[0].common["many"].n == 2
+    assert comparison.runs[1].common == {}
+    assert comparison.differences == ()
+
+
+def test_runs_are_compared_in_pairs_over_the_same_people(tmp_path: Path) -> None:
+    runs = [
+        a_run(tmp_path, "one", {"ann": (1, 2), "bob": (1,), "cid": (1, 2, 3, 4)}),
+        a_run(tmp_path, "two", {"ann": (2,), "bob": (), "dee": (5,)}),
+        a_run(tmp_path, "three", {"ann": (4,), "bob": (1, 2)}),
+    ]
+    comparison, _ = compare(runs)
+    many = {
+        (each.first, each.second): each for each in comparison.differences if each.metric == "many"
+    }
+    assert {pair: each.value for pair, each in many.items()} == {
+        ("one", "two"): 1.0, ("one", "three"): 0.0, ("two", "three"): -1.0,
+    }  # fmt: skip
+    steady = many["one", "two"]
+    assert (steady.n, steady.users, steady.interval) == (2, 2, (1.0, 1.0))
+    # ann 1 and bob -1: drawn twice each way, the mean is 1, 0 or -1.
+    assert many["one", "three"].interval == (-1.0, 1.0)
+
+
+def test_a_difference_without_a_value_is_none_and_says_why(tmp_path: Path) -> None:
+    def of_three(values: Any) -> float:
+        return float(values.mean()) if len(values) > 2 else math.nan
+
+    metrics = {"many": Metric(description="", statistic=of_three)}
+    benchmark = replace(BENCHMARK, metrics=metrics, oracle=None)
+    people = ({"ann": (1,), "bob": (1,), "cid": (1,)}, {"ann": (1,), "bob": (1,), "dee": (1,)})
+    runs = [
+        replace(a_run(tmp_path, name, shown, metrics=("many",)), benchmark=benchmark)
+        for name, shown in zip(("one", "two"), people, strict=True)
+    ]
+    comparison, _ = compare(runs)
+    assert [run.metrics["many"].value for run in comparison.runs] == [1.0, 1.0]
+    [difference] = comparison.differences
+    assert (difference.n, difference.value, difference.p) == (2, None, None)
+    assert difference.no_p == "the difference has no value"
+    assert difference.no_interval == "the difference has no value in 2000 of 2000 draws"
+    console = Console(record=True, file=io.StringIO(), width=100)
+    console.print(difference_table(comparison, {"one": "one", "two": "two"}))
+    assert "nan" not in console.export_text()
+
+
+def test_what_the_oracle_changes_in_the_counts_is_told(tmp_path: Path) -> None:
+    runs = [a_run(tmp_path, "one", {"ann": (1,), "bob": ()})]
+    assert compare(runs)[0].runs[0].counts == {"nothing to find": 1}
+
+
+def test_the_same_runs_give_the_same_bytes_and_they_fit_the_schema(tmp_path: Path) -> None:
+    runs = [
+        a_run(tmp_path, "one", ONE),
+        a_run(tmp_path, "two", TWO),
+        a_run(tmp_path, "odd", THREE, seed=4),
+    ]
+    for name in ("first.json", "second.json"):
+        write_comparisons(tmp_path / name, [compare(runs)[0]])
+    first = (tmp_path / "first.json").read_bytes()
+    assert first == (tmp_path / "second.json").read_bytes()
+    document = json.loads(first)
+    schema = json.loads(schema_file("comparison.schema.json").read_text())
+    jsonschema.Draft202012Validator(schema).validate(document)
+    [comparison] = document["comparisons"]
+    assert [run["run"] for run in comparison["runs"]] == ["one", "two"]
+    assert [run["run"] for run in comparison["refused"]] == ["odd"]
+
+
+def test_an_oracle_file_that_holds_none_is_named(tmp_path: Path) -> None:
+    bad = tmp_path / "bad.json"
+    bad.write_text("[]")
+    with pytest.raises(DataError) as caught:
+        read_oracle(bad, ORACLE, Options())
+    assert str(bad) in str(caught.value)
+    with pytest.raises(DataError, match="cannot be read"):
+        read_oracle(tmp_path / "none.json", ORACLE, Options())
+
+
+def test_what_the_scores_say_against_comparing_is_told(tmp_path: Path) -> None:
+    def doubts(scores: Iterable[Score[Found]]) -> Iterable[str]:
+        everything = [id for score in scores if score.details for id in score.details.ids]
+        yield f"{len(everything)} finds, {len(set(everything))} of them distinct"
+
+    runs = [a_run(tmp_path, "one", ONE), a_run(tmp_path, "two", TWO)]
+    doubting = replace(BENCHMARK, oracle=replace(ORACLE, doubts=doubts))
+    assert compare(runs)[0].doubts == ()
+    assert compare([replace(run, benchmark=doubting) for run in runs])[0].doubts == (
+        "5 finds, 3 of them distinct",
+    )
+
+
+def test_a_benchmark_that_fails_to_compare_is_named(tmp_path: Path) -> None:
+    def broken(*_: Any) -> Any:
+        raise ZeroDivisionError("no users")
+
+    run = a_run(tmp_path, "one", ONE)
+    failing = replace(BENCHMARK, oracle=replace(ORACLE, gather=broken))
+    with pytest.raises(PluginError, match="failed to compare") as caught:
+        compare([replace(run, benchmark=failing)])
+    assert "ZeroDivisionError: no users" in str(caught.value)
+
+
+def test_runs_are_called_by_their_model_and_by_their_name_where_models_repeat(
+    tmp_path: Path,
+) -> None:
+    runs = [
+        a_run(tmp_path, "r1", ONE, candidate="a"),
+        a_run(tmp_path, "r2", ONE, candidate="b"),
+        a_run(tmp_path, "r3", ONE, candidate="b"),
+    ]
+    assert labels_of(run.manifest for run in runs) == {"r1": "a", "r2": "b r2", "r3": "b r3"}

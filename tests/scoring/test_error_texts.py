@@ -1,0 +1,150 @@
+"""What is told of a stored run that cannot be read, scored or compared, word for word."""
+
+import re
+from dataclasses import replace
+
+import msgspec
+import pytest
+from inline_snapshot import snapshot
+
+from harness.analysis.run_tables import tables_of
+from harness.base.errors import DataError, PluginError, StorageError, UsageError
+from harness.contracts.benchmark import Metric, Oracle
+from harness.contracts.records import Score
+from harness.registry import load_plugins
+from harness.runs.journal import JournalWriter
+from harness.runs.run_folder import RunFolder
+from harness.scoring.comparison import compare, read_oracle
+from harness.scoring.finished_task import kept_task
+from harness.scoring.rescore import rescoring
+from harness.scoring.score_run import score_task
+
+
+@pytest.fixture
+def folder(small_run):
+    return RunFolder(small_run)
+
+
+@pytest.fixture
+def benchmark():
+    return load_plugins().benchmark("interests")
+
+
+def kept(folder, benchmark):
+    return kept_task(folder, folder.manifest(), "interests", benchmark, label="m")
+
+
+def scored(folder, benchmark):
+    return score_task(folder, folder.manifest(), "interests", benchmark)
+
+
+def with_stage(benchmark, **changes):
+    first, *others = benchmark.stages
+    return replace(benchmark, stages=(replace(first, **changes), *others))
+
+
+def oracle(gather):
+    return Oracle(gather=gather, rescore=gather, read=gather, write=gather, metrics=())
+
+
+def test_records_of_a_stage_that_the_run_has_not(folder, benchmark, raised):
+    wording = raised(
+        PluginError, kept(folder, benchmark).records, "nam",
+        where="RUN, task 'interests'",
+        found="stages name, support of the run, name, support of the benchmark", RUN=folder.path,
+    )  # fmt: skip
+    assert wording == snapshot("""\
+no records of a stage 'nam'
+expected: a stage of both
+to do: use the release of the plugin that the manifest names\
+""")
+
+
+def test_records_of_another_type(folder, benchmark, raised):
+    records = kept(folder, with_stage(benchmark, value=int)).records("name")
+    # Which of the two people was written first is the run's business.
+    where = re.compile(r"RUN/interests/1-name\.jsonl:[12]")
+    found = "Expected `int`, got `array` - at `$.outcome.value`"
+    wording = raised(DataError, list, records, where=where, found=found, RUN=folder.path)
+    assert wording == snapshot("""\
+a record does not fit the types of its stage
+to do: the benchmark's code changed since the run; raise its stage's version, or use the release of the plugin that the manifest names\
+""")
+
+
+def test_a_stage_that_the_benchmark_has_no_more(folder, benchmark, raised):
+    renamed, where = with_stage(benchmark, name="list"), "task 'interests'"
+    wording = raised(
+        PluginError, scored, folder, renamed, where=where, found="stages list, support"
+    )
+    assert wording == snapshot("""\
+benchmark 'interests' has no stage 'name', but the run had
+expected: stages name, support, as in the run
+to do: use the release of the plugin that the manifest names\
+""")
+
+
+def test_a_score_that_is_no_number(folder, benchmark, raised):
+    def score(records, options):
+        yield Score(id="ann/1", user="ann", values={"support": "high"})
+
+    worded, where = replace(benchmark, score=score), "metric 'support'"
+    assert raised(PluginError, scored, folder, worded, where=where, found="'high'") == snapshot("""\
+the score of 'ann/1' is no number
+expected: a number, or a cause under `missing`\
+""")
+
+
+def test_a_change_that_needs_new_answers(folder, benchmark, raised):
+    asked = folder.manifest().tasks["interests"].task()
+    wanted = msgspec.structs.replace(asked, options={**asked.options, "window": 5})
+    wording = raised(UsageError, rescoring, asked, wanted, benchmark, found="window 20 → 5")
+    assert wording == snapshot("""\
+task 'interests' cannot be scored so without asking again
+expected: changes of min_support, metrics, interval, least_scored
+to do: a run with these changes asks for what is new, and takes the rest from the store\
+""")
+
+
+def test_a_benchmark_that_fails_to_compare(folder, benchmark, raised):
+    def gather(scores, held):
+        raise ZeroDivisionError("no users")
+
+    broken = kept(folder, replace(benchmark, oracle=oracle(gather)))
+    found = re.compile(
+        r"Traceback \(most recent call last\):\n.*\n *ZeroDivisionError: no users", re.DOTALL
+    )
+    assert raised(PluginError, compare, [broken], found=found) == snapshot("""\
+benchmark 'interests' failed to compare runs
+to do: the scores are kept: mend the benchmark, then `harness score`\
+""")
+
+
+def test_an_oracle_that_is_not_there(tmp_path, raised):
+    given, where = (tmp_path / "none.json", oracle(print), None), "DIR/none.json"
+    wording = raised(DataError, read_oracle, *given, where=where, found="No such file or directory")
+    assert wording == snapshot("""\
+the oracle cannot be read
+expected: a file that `harness score --export_oracle` wrote\
+""")
+
+
+def test_a_metric_with_the_name_of_a_column(folder, benchmark, raised):
+    task = kept(folder, replace(benchmark, metrics={"user": Metric(description="")}))
+    task = replace(task, task=msgspec.structs.replace(task.task, metrics=("user",)))
+    wording = raised(UsageError, tables_of, [task], where="task interests", found="user")
+    assert wording == snapshot("""\
+two columns of the scores would have one name
+expected: metrics of other names, none of them task, id, user
+to do: --task exports one task alone; the scores are in scores.jsonl too\
+""")
+
+
+def test_a_journal_after_its_end(tmp_path, raised):
+    journal = JournalWriter(tmp_path / "1-name.jsonl")
+    journal.close()
+    wording = raised(StorageError, journal.drop, "key", [b"1"], where="DIR/1-name.jsonl")
+    assert wording == snapshot("""\
+the journal is closed
+expected: records before `close`, or a new JournalWriter\
+""")

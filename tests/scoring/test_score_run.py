@@ -1,0 +1,368 @@
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from harness.base.errors import DataError, PluginError, TaskError
+from harness.contracts.benchmark import Benchmark, Metric
+from harness.contracts.model import Message, Usage
+from harness.contracts.outcomes import CallFailed, NoVerdict, Unreadable
+from harness.contracts.records import CallRecord, Done, JournalLine, Records, Score
+from harness.contracts.stage import Item, Stage
+from harness.contracts.task import DataSpec, Task
+from harness.runs.journal import JournalWriter
+from harness.runs.manifest import (
+    Manifest,
+    RoleEntry,
+    StageEntry,
+    TaskEntry,
+    stage_finished,
+    task_definition,
+)
+from harness.runs.run_folder import RunFolder
+from harness.scoring.score_run import Unfinished, read_summary, score_task, unfinished_stages
+
+NAME_KEY, CHECK_KEY = "a" * 32, "b" * 32
+
+
+class Person(Item, frozen=True, kw_only=True):
+    pass
+
+
+class Claim(Item, frozen=True, kw_only=True):
+    text: str
+
+
+class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    bonus: float = 0.0
+
+
+def score(records: Mapping[str, Records[Any, Any]], options: Any) -> Iterator[Score]:
+    named = {item.user: value for item, value in records["name"].values()}
+    for record in records["check"]:
+        if isinstance(record.outcome, Done):
+            value = float(record.outcome.value) + options.bonus + len(named[record.user]) / 100
+            slices = {"user": "first"} if record.user == "ann" else msgspec.UNSET
+            yield Score(id=record.id, user=record.user, values={"right": value}, slices=slices)
+        else:
+            missing = {"right": record.outcome.cause}
+            yield Score(id=record.id, user=record.user, missing=missing)
+
+
+def no_items(upstreams: Any, data: Any, options: Any) -> list[Item]:
+    return []
+
+
+async def no_work(item: Any, desk: Any) -> None:
+    return None
+
+
+BENCHMARK = Benchmark(
+    name="toy",
+    version=1,
+    stages=(
+        Stage(
+            name="name", item=Person, value=list[str], items=no_items, work=no_work,
+            roles=("candidate",),
+        ),
+        Stage(
+            name="check", item=Claim, value=bool, items=no_items, work=no_work,
+            judges=("judge",), after=("name",),
+        ),
+    ),
+    load=lambda dataset, options: None,
+    score=score,
+    metrics={"right": Metric(description="share right"), "unused": Metric(description="")},
+    options=Options,
+)  # fmt: skip
+TASK = Task(
+    name="toy/small", version=3, benchmark="toy", data=DataSpec(tables={}), metrics=("right",),
+    options={"bonus": 0.5},
+)  # fmt: skip
+
+
+def call(role: str, **fields: Any) -> CallRecord:
+    return CallRecord(role=role, prompt="p", key="k", messages=(Message("user", "?"),), **fields)
+
+
+def record(
+    number: int, stage: str, item: Item, outcome: Any, *calls: CallRecord
+) -> JournalLine[Any, Any]:
+    return JournalLine(
+        key=f"{number:032x}", stage=stage, user=item.user, id=item.id, item=item,
+        outcome=outcome, calls=calls,
+    )  # fmt: skip
+
+
+NAMED = (
+    record(1, NAME_KEY, Person(id="ann", user="ann"), Done(["tea", "cats"]),
+        call("candidate", text="no", failure=Unreadable("no_json"),
+            usage=Usage(prompt_tokens=10, completion_tokens=1)),
+        call("candidate", text="[]", rung="fenced", repeat=1,
+            usage=Usage(prompt_tokens=10, completion_tokens=2, cached_tokens=4))),
+    record(2, NAME_KEY, Person(id="bob", user="bob"), Done(["go"]),
+        call("candidate", source="store", text="[]", rung="strict",
+            usage=Usage(prompt_tokens=5, completion_tokens=3))),
+    record(3, NAME_KEY, Person(id="cid", user="cid"), CallFailed("timeout"),
+        call("candidate", failure=CallFailed("timeout"))),
+)  # fmt: skip
+CHECKED = (
+    record(4, CHECK_KEY, Claim(id="ann/1", user="ann", text="tea"), Done(True)),
+    record(5, CHECK_KEY, Claim(id="ann/2", user="ann", text="cats"), NoVerdict("no_json")),
+    record(6, CHECK_KEY, Claim(id="bob/1", user="bob", text="go"), Done(False)),
+)
+
+
+def a_run(tmp_path: Path, *, finished: bool = True) -> tuple[RunFolder, Manifest]:
+    folder = RunFolder(tmp_path)
+    stages = (
+        StageEntry(name="name", key=NAME_KEY, file="1-name.jsonl", items=3),
+        StageEntry(
+            name="check", key=CHECK_KEY, file="2-check.jsonl", items=3 if finished else None
+        ),
+    )
+    manifest = Manifest(
+        run_id="r", run_key="0" * 32, status="done", model="m-1", seed=5, limit=2, asked={},
+        settings={},
+        roles={
+            "candidate": RoleEntry(name="m-1"),
+            "judge": RoleEntry(name="elsewhere"),
+            "toy/small/judge": RoleEntry(name="lexical"),
+            "verifier": RoleEntry(name="not of this task"),
+        },
+        tasks={
+            TASK.name: TaskEntry(
+                folder=folder.task(TASK.name).name,
+                definition=task_definition(TASK),
+                content="c" * 32,
+                stages=stages,
+                data={"origin": "sample"},
+                comparable=False,
+                not_comparable_because=("bundled sample data",),
+            )
+        },
+    )  # fmt: skip
+    for number, name, records in ((1, "name", NAMED), (2, "check", CHECKED)):
+        with JournalWriter(folder.journal(TASK.name, number, name)) as journal:
+            for each in records:
+                journal.append(each)
+    return folder, manifest
+
+
+def test_a_task_is_scored_as_it_was_run(tmp_path: Path) -> None:
+    folder, manifest = a_run(tmp_path)
+    summary = score_task(folder, manifest, TASK.name, BENCHMARK)
+    right = summary.metrics["right"]
+    assert list(summary.metrics) == ["right"]
+    assert right.value == pytest.approx((1.52 + 0.51) / 2)
+    assert (right.n, right.users, right.missing) == (2, 2, {"no_json": 1})
+    assert right.counted_as_worst == pytest.approx((1.52 + 0.51) / 3)
+    assert (summary.task, summary.version, summary.units) == ("toy/small", 3, 3)
+    assert (summary.model, summary.seed, summary.limit) == ("m-1", 5, 2)
+    assert summary.roles == {"candidate": "m-1", "judge": "lexical"}
+    assert summary.not_comparable_because == ("bundled sample data",)
+
+
+def test_stages_are_counted_by_outcome_and_role(tmp_path: Path) -> None:
+    folder, manifest = a_run(tmp_path)
+    stages = score_task(folder, manifest, TASK.name, BENCHMARK).stages
+    name = stages["name"]
+    assert (name.items, name.done, name.failures) == (3, 2, {"timeout": 1})
+    use = name.roles["candidate"]
+    assert (use.calls, use.from_store, use.failed) == (4, 1, 2)
+    assert (use.prompt_tokens, use.completion_tokens, use.cached_tokens) == (25, 6, 4)
+    assert use.rungs == {"fenced": 1, "strict": 1}
+    check = stages["check"]
+    assert (check.items, check.done, check.failures, check.roles) == (3, 2, {"no_json": 1}, {})
+
+
+@pytest.mark.parametrize(
+    ("usages", "told"),
+    [
+        ((None, None), (2, None, None, None)),
+        ((Usage(prompt_tokens=10, completion_tokens=2), None), (1, 10, 2, 0)),
+        ((Usage(prompt_tokens=10, completion_tokens=2), Usage()), (0, 10, 2, 0)),
+    ],
+)
+def test_tokens_that_no_server_told_are_not_0(
+    tmp_path: Path, usages: tuple[Usage | None, ...], told: tuple[int | None, ...]
+) -> None:
+    folder, manifest = a_run(tmp_path)
+    replies = [call("judge", text="1", finish="stop", usage=usage) for usage in usages]
+    failed = call("judge", failure=CallFailed("timeout"), untold=1)
+    with JournalWriter(folder.journal(TASK.name, 2, "check")) as journal:
+        journal.append(record(6, CHECK_KEY, CHECKED[2].item, Done(False), *replies, failed))
+    score_task(folder, manifest, TASK.name, BENCHMARK)
+
+    document = json.loads(folder.summary(TASK.name).read_text())
+
+    use = document["stages"]["check"]["roles"]["judge"]
+    names = ("untold", "prompt_tokens", "completion_tokens", "cached_tokens")
+    assert tuple(use[name] for name in names) == told
+
+
+def test_who_answers_by_rule_uses_no_tokens(tmp_path: Path) -> None:
+    folder, manifest = a_run(tmp_path)
+    by_rule = {**manifest.roles, "toy/small/judge": RoleEntry(name="rule", by_rule=True)}
+    manifest = msgspec.structs.replace(manifest, roles=by_rule)
+    answered = call("judge", text="1", finish="stop", untold=1)
+    with JournalWriter(folder.journal(TASK.name, 2, "check")) as journal:
+        journal.append(record(6, CHECK_KEY, CHECKED[2].item, Done(False), answered))
+
+    use = score_task(folder, manifest, TASK.name, BENCHMARK).stages["check"].roles["judge"]
+
+    assert (use.calls, use.untold, use.prompt_tokens, use.completion_tokens) == (1, 0, 0, 0)
+
+
+def test_a_summary_from_before_replies_without_tokens_were_counted_is_read(tmp_path: Path) -> None:
+    folder, manifest = a_run(tmp_path)
+    summary = score_task(folder, manifest, TASK.name, BENCHMARK)
+    document = json.loads(folder.summary(TASK.name).read_text())
+    del document["stages"]["name"]["roles"]["candidate"]["untold"]
+    folder.summary(TASK.name).write_text(json.dumps(document))
+
+    assert read_summary(folder.summary(TASK.name)) == summary
+
+
+def test_a_schema_is_met_by_what_is_json_as_it_stands(tmp_path: Path) -> None:
+    folder, manifest = a_run(tmp_path)
+    answers = (
+        call("judge", asked_schema=True, text="[]", rung="strict"),
+        call("judge", asked_schema=True, text="[]", rung="strict", source="store"),
+        call("judge", asked_schema=True, text="```\n[]\n```", rung="fenced"),
+        call("judge", asked_schema=True, text="{}", failure=Unreadable("schema")),
+        call("judge", asked_schema=True, failure=CallFailed("timeout")),
+        call("judge", text="[]", rung="strict"),
+    )
+    with JournalWriter(folder.journal(TASK.name, 2, "check")) as journal:
+        journal.append(record(6, CHECK_KEY, CHECKED[2].item, Done(False), *answers))
+    stages = score_task(folder, manifest, TASK.name, BENCHMARK).stages
+    use = stages["check"].roles["judge"]
+    assert (use.calls, use.asked_schema, use.met_schema) == (6, 5, 2)
+    assert use.rungs == {"fenced": 1, "strict": 3}
+    unasked = stages["name"].roles["candidate"]
+    assert (unasked.asked_schema, unasked.met_schema) == (0, 0)
+
+
+def test_the_files_hold_what_was_returned(tmp_path: Path) -> None:
+    folder, manifest = a_run(tmp_path)
+    summary = score_task(folder, manifest, TASK.name, BENCHMARK)
+    assert read_summary(folder.summary(TASK.name)) == summary
+    rows = [json.loads(line) for line in folder.scores(TASK.name).read_text().splitlines()]
+    assert sorted(row["id"] for row in rows) == ["ann/1", "ann/2", "bob/1"]
+    assert {row["id"]: row["missing"] for row in rows}["ann/2"] == {"right": "no_json"}
+    assert {row["id"]: row.get("slices") for row in rows} == {
+        "ann/1": {"user": "first"},
+        "ann/2": None,
+        "bob/1": None,
+    }
+
+
+def test_scoring_again_writes_the_same_bytes(tmp_path: Path) -> None:
+    folder, manifest = a_run(tmp_path)
+    score_task(folder, manifest, TASK.name, BENCHMARK)
+    files = (folder.summary(TASK.name), folder.scores(TASK.name))
+    before = [file.read_bytes() for file in files]
+    score_task(folder, manifest, TASK.name, BENCHMARK)
+    assert [file.read_bytes() for file in files] == before
+
+
+def test_an_unfinished_stage_is_named_and_nothing_is_written(tmp_path: Path) -> None:
+    folder, manifest = a_run(tmp_path, finished=False)
+    with pytest.raises(Unfinished, match="check") as caught:
+        score_task(folder, manifest, TASK.name, BENCHMARK)
+    assert "stages with items that have no record: " in str(caught.value)
+    assert "name" not in (caught.value.found or "")
+    assert unfinished_stages(manifest.tasks[TASK.name]) == ("check",)
+    assert read_summary(folder.summary(TASK.name)) is None
+    assert not folder.scores(TASK.name).exists()
+
+
+@pytest.mark.parametrize("items", [2, 4])
+def test_records_and_items_must_be_equally_many(tmp_path: Path, items: int) -> None:
+    folder, manifest = a_run(tmp_path)
+    manifest = stage_finished(manifest, TASK.name, "check", items=items)
+    with pytest.raises(Unfinished, match=f"3 records of {items} items"):
+        score_task(folder, manifest, TASK.name, BENCHMARK)
+
+
+def test_a_metric_or_option_that_is_gone_is_told(tmp_path: Path) -> None:
+    folder, manifest = a_run(tmp_path)
+    renamed = msgspec.structs.replace  # the benchmark is a dataclass, the manifest is not
+    entry = manifest.tasks[TASK.name]
+    for change, told in (
+        ({"metrics": ["rigth"]}, "did you mean 'right'"),
+        ({"options": {"malus": 1}}, "malus"),
+    ):
+        changed = renamed(entry, definition={**entry.definition, **change})
+        with pytest.raises(TaskError, match=told):
+            score_task(folder, renamed(manifest, tasks={TASK.name: changed}), TASK.name, BENCHMARK)
+
+
+def test_a_benchmark_that_fails_to_score_is_named_and_leaves_the_files(tmp_path: Path) -> None:
+    folder, manifest = a_run(tmp_path)
+    score_task(folder, manifest, TASK.name, BENCHMARK)
+    before = folder.scores(TASK.name).read_bytes()
+
+    def broken(records: Any, options: Any) -> Iterator[Score]:
+        yield Score(id="1", user="u")
+        raise ZeroDivisionError("no users")
+
+    from dataclasses import replace
+
+    with pytest.raises(PluginError, match="failed to score") as caught:
+        score_task(folder, manifest, TASK.name, replace(BENCHMARK, score=broken))
+    assert "ZeroDivisionError: no users" in str(caught.value)
+    assert folder.scores(TASK.name).read_bytes() == before
+    assert {each.name for each in folder.task(TASK.name).iterdir()} == {
+        "1-name.jsonl", "2-check.jsonl", "scores.jsonl", "summary.json",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("told", ["values", "missing", "worst"])
+def test_a_score_of_what_no_metric_reads_is_an_error_that_names_it(
+    tmp_path: Path, told: str
+) -> None:
+    folder, manifest = a_run(tmp_path)
+
+    def misspelt(records: Any, options: Any) -> Iterator[Score]:
+        given: dict[str, Any] = {told: {"rihgt": "timeout" if told == "missing" else 1.0}}
+        yield Score(id="7", user="u", **given)
+
+    from dataclasses import replace
+
+    with pytest.raises(PluginError) as caught:
+        score_task(folder, manifest, TASK.name, replace(BENCHMARK, score=misspelt))
+    assert (
+        str(caught.value)
+        == """\
+the score of '7': benchmark 'toy' scores what none of its metrics reads
+  found:    rihgt
+  expected: right, unused
+  to do:    did you mean 'right'?"""
+    )
+    assert not folder.summary(TASK.name).exists()
+
+
+def test_a_metric_may_read_what_another_name_says(tmp_path: Path) -> None:
+    folder, manifest = a_run(tmp_path)
+    metrics = {**BENCHMARK.metrics, "twice": Metric(description="", of="raw")}
+
+    def raw(records: Any, options: Any) -> Iterator[Score]:
+        yield Score(id="1", user="u", values={"raw": 1.0, "right": 0.0})
+
+    from dataclasses import replace
+
+    summary = score_task(
+        folder, manifest, TASK.name, replace(BENCHMARK, metrics=metrics, score=raw)
+    )
+    assert summary.metrics["right"].value == 0.0
+
+
+def test_a_damaged_summary_says_how_to_mend_it(tmp_path: Path) -> None:
+    (tmp_path / "summary.json").write_text("{}")
+    with pytest.raises(DataError, match="harness score"):
+        read_summary(tmp_path / "summary.json")

@@ -1,0 +1,58 @@
+"""What repeats come to together; the numbers were worked out by hand."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from harness.base.errors import DataError
+from harness.scoring.summary import ALONE, MetricResult, TaskSummary, over_repeats
+
+
+def summary(task: str, repeat: int, value: float | None) -> TaskSummary:
+    metric = MetricResult(
+        value=value, n=2, users=2, interval=None, confidence=0.95, missing={},
+        counted_as_worst=None, higher_is_better=True, description="",
+        undefined=None if value is not None else "nothing was scored",
+    )  # fmt: skip
+    return TaskSummary(
+        format=1, task=task, version=1, content="c", benchmark="b", model="m", roles={}, data={},
+        comparable=True, not_comparable_because=(), limit=None, seed=0, repeat=repeat, units=2,
+        metrics={"a": metric}, stages={},
+    )  # fmt: skip
+
+
+def test_mean_deviation_and_standard_error():
+    (task,) = over_repeats([summary("t@3", 3, 7.0), summary("t", 1, 3.0), summary("t@2", 2, 5.0)])
+    assert task.task == "t"
+    assert task.repeats == ("t", "t@2", "t@3")
+    spread = task.metrics["a"]
+    assert spread.values == (3.0, 5.0, 7.0)
+    assert (spread.mean, spread.sd, spread.n) == (5.0, 2.0, 3)
+    assert spread.stderr == pytest.approx(1.1547005383792517)  # 2 / sqrt 3
+
+
+def test_repeats_without_a_value_are_counted_and_not_averaged():
+    (task,) = over_repeats([summary("t", 1, 0.5), summary("t@2", 2, None)])
+    spread = task.metrics["a"]
+    assert (spread.mean, spread.n, spread.without) == (0.5, 1, 1)
+    assert (spread.sd, spread.stderr, spread.undefined) == (None, None, ALONE)
+
+
+def test_where_no_repeat_has_a_value_there_is_no_mean():
+    (task,) = over_repeats([summary("t", 1, None), summary("t@2", 2, None)])
+    spread = task.metrics["a"]
+    assert (spread.mean, spread.undefined) == (None, "nothing was scored")
+
+
+def test_tasks_without_repeats_have_nothing_over_them():
+    assert over_repeats([summary("t", 1, 0.5), summary("u", 1, 0.5)]) == ()
+
+
+def test_repeats_that_hold_different_metrics_are_an_error_that_names_them():
+    first, second = summary("t", 1, 0.5), summary("t@2", 2, 0.5)
+    later = msgspec.structs.replace(second, metrics={**second.metrics, "b": second.metrics["a"]})
+    for summaries in ([first, later], [later, first]):
+        with pytest.raises(DataError, match="not scored by the same metrics") as caught:
+            over_repeats(summaries)
+        assert caught.value.found == "not in all of them: b"

@@ -1,0 +1,210 @@
+"""`--set`: paths, values, and whom they are meant for."""
+
+import pytest
+
+from harness.base.errors import TaskError, UsageError
+from harness.tasks.changes import apply_changes, parse_change, shown_changes
+from harness.tasks.options import typed_options
+
+TWO = {
+    "one": """
+        task: one
+        extends: base
+        options: {window: 20, weights: {near: 1}, only_one: 1}
+        roles: {judge: {sampling: {temperature: 0}}}
+        stages: {check: {judge: {max_tokens: 5}}}
+    """,
+    "two": "task: two\nextends: base\nbenchmark: books\noptions: {window: 5}",
+}
+
+
+@pytest.fixture
+def tasks(catalogue):
+    return catalogue(**TWO).select(["one", "two"]).tasks
+
+
+@pytest.mark.parametrize(
+    ("text", "change"),
+    [
+        ("window=3", ("window", 3)),
+        ("rate=1e-5", ("rate", 1e-5)),
+        ("a.b = x=y", ("a.b", "x=y")),
+        ("names=[a, b]", ("names", ["a", "b"])),
+        ("weights={near: 2}", ("weights", {"near": 2})),
+        ("note=one: two", ("note", "one: two")),
+        ("on=false", ("on", False)),
+        ("none=", ("none", None)),
+    ],
+)
+def test_a_change_is_a_path_and_a_value(text, change):
+    assert parse_change(text) == change
+
+
+@pytest.mark.parametrize("text", ["window", "=3", "a..b=3", ".a=3", "a.=3", ""])
+def test_what_is_no_change_is_refused(text):
+    with pytest.raises(UsageError, match="not a change"):
+        parse_change(text)
+
+
+@pytest.mark.parametrize("value", ["[1", "!!python/name:os.system", "{a: 1, a: 2}", ".nan"])
+def test_a_value_that_cannot_be_read_names_its_path(value):
+    with pytest.raises(UsageError) as caught:
+        parse_change(f"a.b={value}")
+    assert (caught.value.where, caught.value.found) == ("--set a.b", value)
+    assert not isinstance(caught.value, TaskError)
+
+
+def options(tasks, changes):
+    return [task.options for task in apply_changes(tasks, changes)]
+
+
+def test_a_change_is_made_in_every_task_that_has_its_path(tasks):
+    one, two = options(tasks, {"window": 1, "only_one": 2})
+    assert (one["window"], one["only_one"]) == (1, 2)
+    assert two == {"window": 1}
+    assert tasks[0].options["window"] == 20
+
+
+@pytest.mark.parametrize("path", ["two.window", "books.window", "two.options.window"])
+def test_a_path_may_begin_with_a_task_or_a_benchmark(tasks, path):
+    one, two = options(tasks, {path: 1})
+    assert (one["window"], two["window"]) == (20, 1)
+
+
+def test_later_changes_win(tasks):
+    one, two = options(tasks, {"window": 1, "one.window": 2})
+    assert (one["window"], two["window"]) == (2, 1)
+
+
+def test_a_path_reaches_into_options(tasks):
+    one, _ = options(tasks, {"weights.near": 3})
+    assert one["weights"] == {"near": 3}
+
+
+def test_a_path_reaches_into_every_part(tasks):
+    one, two = apply_changes(
+        tasks,
+        {
+            "data.size": 7,
+            "data.hub.repo": "o/n",
+            "data.tables.seen.files": ["a.csv"],
+            "data.tables.seen.required": False,
+            "data.tables.seen.entries": ["user", "seen"],
+            "one.roles.judge.default": "strict",
+            "roles.judge.sampling.temperature": 1e-5,
+            "stages.check.judge.max_tokens": 9,
+            "interval.draws": 10,
+            "two.metrics": ["misses"],
+        },
+    )
+    assert (one.data.size, two.data.size) == (7, 7)
+    assert one.data.hub is not None
+    assert (one.data.hub.repo, one.data.hub.config) == ("o/n", None)
+    assert one.data.tables["seen"].files == ("a.csv",)
+    assert one.data.tables["seen"].required is False
+    assert one.data.tables["seen"].entries == ("user", "seen")
+    assert one.roles["judge"].default == "strict"
+    assert one.roles["judge"].sampling == {"temperature": 1e-5}
+    assert one.stages == {"check": {"judge": {"max_tokens": 9}}}
+    assert (one.interval.draws, one.interval.confidence) == (10, 0.95)
+    assert (one.metrics, two.metrics) == (("hits",), ("misses",))
+    assert two.roles == {}
+
+
+def test_a_path_that_no_task_has_is_told_with_the_nearest(tasks):
+    with pytest.raises(UsageError) as caught:
+        apply_changes(tasks, {"windw": 3})
+    assert str(caught.value) == (
+        "--set windw: no chosen task has 'windw'\n"
+        "  expected: one of the options only_one, weights, window, "
+        "or a path in data, roles, stages, interval, least_scored, metrics\n"
+        "  to do:    did you mean 'window'?"
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "hint"),
+    [
+        ("two.only_one", None),
+        ("two.windo", "did you mean 'window'?"),
+        ("data.sise", "did you mean 'data.size'?"),
+        ("roles.juge.default", "did you mean 'roles.judge.default'?"),
+        ("window.deeper", "did you mean 'window'?"),
+        ("interval.draw", "did you mean 'interval.draws'?"),
+        ("three.window", "did you mean 'window'?"),
+    ],
+)
+def test_what_is_near_depends_on_whom_the_path_means(tasks, path, hint):
+    with pytest.raises(UsageError) as caught:
+        apply_changes(tasks, {path: 3})
+    assert (caught.value.where, caught.value.hint) == (f"--set {path}", hint)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "expected"),
+    [
+        ("data.size", 0, "at least 1"),
+        ("data.size", "many", "a whole number or null"),
+        ("data.hub.config", "c", "Object missing required field `repo`"),
+        ("metrics", "hits", "a list"),
+        ("interval.confidence", 2, "less than 1"),
+        ("roles.judge.sampling.temperature", -1, "at least 0"),
+    ],
+)
+def test_a_value_that_cannot_be_is_told(tasks, path, value, expected):
+    with pytest.raises(UsageError) as caught:
+        apply_changes(tasks, {path: value})
+    assert caught.value.where == f"--set {path}"
+    assert caught.value.expected is not None
+    assert caught.value.expected.startswith(expected)
+
+
+def test_options_stay_keys_and_values(tasks):
+    with pytest.raises(UsageError, match="options are keys and values"):
+        apply_changes(tasks, {"options": 3})
+
+
+def test_the_benchmark_knows_what_the_yaml_is_silent_about(catalogue, site):
+    tasks = catalogue().select(["base"]).tasks
+    benchmark = site.plugins().benchmark
+    changes = {
+        "threshold": 0.1,
+        "weights.near": 2,
+        "extra.any": 1,
+        "names": ["a"],
+        "roles.judge.default": "strict",
+        "stages.guess.candidate.temperature": 1,
+    }
+    (task,) = apply_changes(tasks, changes, benchmark=benchmark)
+    assert task.options == {
+        "threshold": 0.1, "weights": {"near": 2}, "extra": {"any": 1}, "names": ["a"],
+    }  # fmt: skip
+    assert task.roles["judge"].default == "strict"
+    assert task.stages == {"guess": {"candidate": {"temperature": 1}}}
+    for path in ("weights.far", "window.deeper", "names.a", "stages.guess.judge.temperature"):
+        with pytest.raises(UsageError, match="no chosen task has"):
+            apply_changes(tasks, {path: 1}, benchmark=benchmark)
+    with pytest.raises(UsageError, match="no chosen task has"):
+        apply_changes(tasks, {"threshold": 1})
+
+
+def test_an_option_changed_to_what_it_cannot_be_is_laid_on_the_change(catalogue, site):
+    found = catalogue(one="task: one\nextends: base\noptions: {window: 3}")
+    changed = apply_changes(found.select(["one"]).tasks, {"window": "wide"})
+    with pytest.raises(TaskError) as caught:
+        typed_options(changed[0], site.plugins().benchmark("films").options)
+    assert (caught.value.where, caught.value.found) == ("--set, task one", '"wide"')
+
+
+def test_a_part_goes_before_a_task_of_its_name(catalogue):
+    tasks = catalogue(data="task: data\nextends: base").select(["base", "data"]).tasks
+    assert [task.data.size for task in apply_changes(tasks, {"data.size": 3})] == [3, 3]
+
+
+def test_changes_are_told_as_they_were_given_without_what_is_named_like_a_key():
+    changes = {"ask": "listwise", "a.window": 5, "on": True, "t.api_key": "hunter2",
+               "deep": {"password": "hunter3", "n": 1}, "long": "x" * 99}  # fmt: skip
+    assert shown_changes(changes) == (
+        "ask=listwise, a.window=5, on=true, t.api_key=[redacted], "
+        'deep={"password": "[redacted]", "n": 1}, long=' + "x" * 59 + "…"
+    )

@@ -1,0 +1,53 @@
+"""Metrics, stages and roles that a benchmark has, and those that it has not."""
+
+import pytest
+
+from harness.base.errors import TaskError
+from harness.tasks.check import check_against_benchmark, mismatches
+
+
+@pytest.fixture
+def wrong(catalogue, site):
+    """What a task of these lines names that its benchmark has not: place and problem."""
+
+    def check(text: str) -> list[tuple[str | None, str, str | None]]:
+        found = catalogue(one=f"task: one\nextends: base\n{text}")
+        (task,) = found.select(["one"]).tasks
+        errors = mismatches(task, site.plugins().benchmark("films"))
+        return [(error.where, error.problem, error.hint) for error in errors]
+
+    return check
+
+
+def test_a_task_that_fits_has_no_mismatch(wrong):
+    text = """
+metrics: [hits, misses]
+stages: {guess: {candidate: {}}, check: {judge: {}}}
+roles: {judge: {same_as: candidate}, candidate: {}}
+"""
+    assert wrong(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "where", "problem", "hint"),
+    [
+        ("metrics: [hits, mises]", "3:17", "the benchmark 'films' has no metric 'mises'",
+         "did you mean 'misses'?"),
+        ("stages: {gess: {}}", "3:10", "the benchmark 'films' has no stage 'gess'",
+         "did you mean 'guess'?"),
+        ("stages: {guess: {judge: {}}}", "3:18",
+         "the stage 'guess' of the benchmark 'films' has no role 'judge'", None),
+        ("roles: {juge: {}}", "3:9", "the benchmark 'films' has no role 'juge'",
+         "did you mean 'judge'?"),
+        ("roles: {judge: {same_as: nobody}}", "3:26", "the benchmark 'films' has no role 'nobody'",
+         None),
+    ],
+)  # fmt: skip
+def test_what_the_benchmark_has_not_is_told_with_its_place(wrong, text, where, problem, hint):
+    assert wrong(text) == [(f"one.yaml:{where}", problem, hint)]
+
+
+def test_the_first_mismatch_is_raised(catalogue, site):
+    (task,) = catalogue(one="task: one\nextends: base\nmetrics: [x, y]").select(["one"]).tasks
+    with pytest.raises(TaskError, match="no metric 'x'"):
+        check_against_benchmark(task, site.plugins().benchmark("films"))

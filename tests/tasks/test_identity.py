@@ -1,0 +1,93 @@
+"""The hash of a task: what changes it and what does not."""
+
+from hashlib import blake2b
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from harness.contracts.task import Base, DataSpec, IntervalSpec, RoleSpec, TableSpec, Task
+from harness.tasks.identity import content_hash
+
+TASK = Task(
+    name="one",
+    version=1,
+    benchmark="films",
+    data=DataSpec(tables={"seen": TableSpec()}),
+    metrics=("hits",),
+    options={"rate": 1e-05, "big": 1e16},
+)
+
+
+class Options(msgspec.Struct):
+    rate: float
+    window: int = 20
+
+
+def key(task: Task = TASK, *, templates=None, stages=None, options=None) -> str:
+    return content_hash(
+        task,
+        template_hashes=templates or {"guess.candidate": "ab"},
+        stage_versions=stages or {"guess": 1},
+        options=options,
+    )
+
+
+def test_the_hash_is_the_same_on_every_machine():
+    told = (
+        b'{"stages":{"guess":1},'
+        b'"task":{"benchmark":"films",'
+        b'"data":{"hub":null,"sample":null,"size":null,"tables":{"seen":'
+        b'{"columns":{},"delimited":{"bare_returns":"error","header":[],"quotes":true},'
+        b'"files":[],"hub_files":[],"split":null}}},'
+        b'"interval":{"confidence":0.95,"draws":2000},"least_scored":0.0,"metrics":["hits"],'
+        b'"options":{"big":1e+16,"rate":1e-05},"roles":{},"stages":{},"version":1},'
+        b'"templates":{"guess.candidate":"ab"}}'
+    )
+    assert key() == blake2b(told, digest_size=16).hexdigest()
+
+
+@pytest.mark.parametrize(
+    "same",
+    [
+        {"name": "two"},
+        {"description": "Other words."},
+        {"tags": ("t",)},
+        {"file": Path("elsewhere.yaml"), "bases": (Base(Path("base.yaml"), "base"),)},
+        {"interval": IntervalSpec(draws=2000)},
+        {"data": DataSpec(tables={"seen": TableSpec(required=True, entries=None)})},
+        {"prompts": {"guess.candidate": "told by the digest of the template"}},
+    ],
+)
+def test_what_shapes_no_result_changes_nothing(same):
+    assert key(msgspec.structs.replace(TASK, **same)) == key()
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"version": 2},
+        {"benchmark": "books"},
+        {"data": DataSpec(tables={"seen": TableSpec(files=("a.csv",))})},
+        {"data": DataSpec(tables={"seen": TableSpec(required=False)})},
+        {"data": DataSpec(tables={"seen": TableSpec(entries=("id", "value"))})},
+        {"metrics": ("hits", "misses")},
+        {"options": {"rate": 2e-05, "big": 1e16}},
+        {"roles": {"judge": RoleSpec(default="m")}},
+        {"stages": {"guess": {"candidate": {"temperature": 1}}}},
+        {"interval": IntervalSpec(draws=10)},
+        {"interval": IntervalSpec(method="bca")},
+    ],
+)
+def test_what_shapes_a_result_changes_the_hash(other):
+    assert key(msgspec.structs.replace(TASK, **other)) != key()
+
+
+def test_templates_and_stage_versions_change_the_hash():
+    assert key(templates={"guess.candidate": "cd"}) != key()
+    assert key(stages={"guess": 2}) != key()
+
+
+def test_a_default_that_changes_changes_the_hash_of_typed_options():
+    assert key(options=Options(rate=1.0)) == key(options=Options(rate=1.0, window=20))
+    assert key(options=Options(rate=1.0)) != key(options=Options(rate=1.0, window=21))

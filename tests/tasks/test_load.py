@@ -1,0 +1,212 @@
+"""YAML as plain values, with places and without surprises."""
+
+import json
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from harness.base.errors import TaskError
+from harness.tasks.load import load_file, load_text, read_value
+
+FILE = Path("a.yaml")
+
+
+def loaded(text: str):
+    return load_text(dedent(text).lstrip("\n"), file=FILE)
+
+
+def refused(text: str) -> TaskError:
+    with pytest.raises(TaskError) as caught:
+        loaded(text)
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1e-5", 1e-5),
+        ("1E5", 100000.0),
+        ("-.5e+3", -500.0),
+        ("1.", 1.0),
+        ("1e16", 1e16),
+        ("12", 12),
+        ("-3", -3),
+        ("0x1f", 31),
+        ("0o17", 15),
+        ("017", 17),
+        ("true", True),
+        ("False", False),
+        ("null", None),
+        ("~", None),
+        ("", None),
+        ("no", "no"),
+        ("on", "on"),
+        ("12:30", "12:30"),
+        ("2024-01-31", "2024-01-31"),
+        ("1_000", "1_000"),
+        ("1.2.3", "1.2.3"),
+        ("'1'", "1"),
+        ("!!str 1", "1"),
+        ("[a, 1e-5]", ["a", 1e-5]),
+        ("{a: 1}", {"a": 1}),
+        ("words with: a colon", "words with: a colon"),
+        ("- dash", "- dash"),
+    ],
+)
+def test_a_value_reads_as_it_looks(text, value):
+    assert read_value(text) == value
+    assert type(read_value(text)) is type(value)
+
+
+def test_every_value_has_its_line_and_column():
+    document = loaded(
+        """
+        task: one
+        data:
+          size: 3
+        metrics: [a,
+                  b]
+        """
+    )
+    assert document.where(["data"], of_key=True) == "a.yaml:2:1"
+    assert document.where(["data", "size"]) == "a.yaml:3:9"
+    assert document.where(["data", "size"], of_key=True) == "a.yaml:3:3"
+    assert document.where(["metrics", 1]) == "a.yaml:5:11"
+    assert document.where(["data", "absent", "deeper"], of_key=True) == "a.yaml:2:1"
+    assert document.where([]) == "a.yaml:1:1"
+
+
+def test_what_a_document_says():
+    document = loaded("task: one\nmetrics: [a]")
+    assert (document.name, document.is_group) == ("one", False)
+    assert document.has(["metrics", 0])
+    assert not document.has(["metrics", 1])
+    assert not document.has(["metrics", "a"])
+    assert not document.has(["task", 0])
+
+
+def test_an_alias_is_the_value_of_its_anchor_and_stands_where_the_anchor_does():
+    document = loaded(
+        """
+        first: &judge
+          temperature: 0
+        second: *judge
+        """
+    )
+    assert document.values["second"] == {"temperature": 0}
+    assert document.where(["second", "temperature"]) == "a.yaml:2:16"
+
+
+def test_merge_keys_yield_to_own_keys_and_earlier_ones_win():
+    document = loaded(
+        """
+        one: &one {a: 1, b: 1, c: 1}
+        two: &two {b: 2, c: 2, d: 2}
+        both:
+          c: 0
+          <<: [*one, *two]
+        single:
+          <<: *two
+        """
+    )
+    assert document.values["both"] == {"a": 1, "b": 1, "c": 0, "d": 2}
+    assert document.values["single"] == {"b": 2, "c": 2, "d": 2}
+    assert document.where(["both", "d"]) == "a.yaml:2:27"
+
+
+def test_merging_what_has_no_keys_is_an_error():
+    error = refused("a: {<<: [1]}")
+    assert (error.where, error.found) == ("a.yaml:1:10", "a single value")
+
+
+def test_a_key_that_stands_twice_is_an_error_at_the_second():
+    error = refused(
+        """
+        task: one
+        data:
+          size: 1
+          tables: {}
+          size: 2
+        """
+    )
+    assert str(error) == (
+        "a.yaml:5:3: the key 'size' stands twice\n  expected: one; the first is in line 3"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "where", "found"),
+    [
+        ("a: !!python/object/apply:os.system [id]", "a.yaml:1:4",
+         "!!python/object/apply:os.system"),
+        ("a:\n  - !local x", "a.yaml:2:5", "!local"),
+        ("when: !!timestamp 2024-01-01", "a.yaml:1:7", "!!timestamp"),
+        ("a: !!set {b}", "a.yaml:1:4", "!!set"),
+        ("a: !!int x", "a.yaml:1:4", "x"),
+        ("a: !!bool x", "a.yaml:1:4", "x"),
+        ("a: .nan", "a.yaml:1:4", ".nan"),
+        ("a: -.inf", "a.yaml:1:4", "-.inf"),
+        ("a: 1e999", "a.yaml:1:4", "1e999"),
+        ("1: a", "a.yaml:1:1", "1"),
+        ("[a]: b", "a.yaml:1:1", "a list"),
+    ],
+)  # fmt: skip
+def test_what_is_no_plain_value_is_refused(text, where, found):
+    error = refused(text)
+    assert (error.where, error.found) == (where, found)
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ("a: [1", "a.yaml:2:1"),
+        ("a: b\n c: d", "a.yaml:2:3"),
+        ("a: *unknown", "a.yaml:1:4"),
+        ("a: 1\n---\nb: 2", "a.yaml:2:1"),
+        ("a: 1\n\tb: 2", "a.yaml:2:1"),
+    ],
+)
+def test_what_is_no_yaml_is_told_with_its_place(text, where):
+    error = refused(text)
+    assert (error.problem, error.where) == ("not YAML", where)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"), [("", "nothing"), ("# only this", "nothing"), ("- a", "a list")]
+)
+def test_a_file_without_keys_is_refused(text, found):
+    assert refused(text).found == found
+
+
+def test_an_anchor_that_holds_itself_is_refused():
+    assert refused("a: &a [*a]").problem == "nested too deeply"
+    assert refused("a: &a {<<: *a}").problem == "nested too deeply"
+
+
+def test_deep_nesting_is_refused():
+    assert refused("a: " + "[" * 2000 + "]" * 2000).problem == "nested too deeply"
+
+
+def test_bytes_that_are_no_text_are_told_with_their_line(tmp_path):
+    file = tmp_path / "a.yaml"
+    file.write_bytes(b"task: a\ndescription: \xff\n")
+    with pytest.raises(TaskError) as caught:
+        load_file(file)
+    assert caught.value.where == f"{file}:2"
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_key(tmp_path):
+    file = tmp_path / "a.yaml"
+    file.write_bytes(b"\xef\xbb\xbftask: a\n")
+    assert load_file(file).values == {"task": "a"}
+
+
+def test_a_file_that_is_not_there_is_an_error(tmp_path):
+    with pytest.raises(TaskError, match=r"gone.yaml: cannot be read"):
+        load_file(tmp_path / "gone.yaml")
+
+
+def test_values_are_plain_enough_for_json():
+    document = loaded("a: [1, 1e-5, true, null, x, {b: c}]")
+    assert json.dumps(document.values) == '{"a": [1, 1e-05, true, null, "x", {"b": "c"}]}'

@@ -1,0 +1,136 @@
+"""Options as a benchmark's own type, and what is said when they are not."""
+
+from typing import Annotated, Literal
+
+import msgspec
+import pytest
+
+from harness.base.errors import TaskError
+from harness.tasks.options import parted, typed_options
+
+
+class Weights(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    near: float = 1.0
+    unit: Literal["km", "mile"] = "km"
+
+    def __post_init__(self) -> None:
+        if self.near < 0:
+            raise ValueError("nothing is nearer than here")
+
+
+class Options(msgspec.Struct, frozen=True):
+    window: int = 20
+    threshold: float = 0.5
+    names: tuple[str, ...] = ()
+    weights: Weights = Weights()
+    order: Literal["newest", "oldest"] = "newest"
+    most: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    share: Annotated[float, msgspec.Meta(gt=0, le=1)] = 1.0
+    kinds: tuple[Literal["film", "book"], ...] = ()
+    by_name: dict[str, int] = {}
+
+
+class Nothing(msgspec.Struct, frozen=True):
+    pass
+
+
+@pytest.fixture
+def task(catalogue):
+    """Makes a task of lines of options; the first of them stands in line 4."""
+
+    def make(*lines: str):
+        text = "task: one\nextends: base\noptions:\n" + "".join(f"  {line}\n" for line in lines)
+        return catalogue(one=text).select(["one"]).tasks[0]
+
+    return make
+
+
+def refused(task, options_type=Options) -> TaskError:
+    with pytest.raises(TaskError) as caught:
+        typed_options(task, options_type)
+    return caught.value
+
+
+def test_what_the_task_is_silent_about_is_at_its_default(task):
+    options = typed_options(task("threshold: 1e-5", "names: [a]", "weights: {near: 2}"), Options)
+    assert options == Options(threshold=1e-5, names=("a",), weights=Weights(near=2.0))
+
+
+def test_an_unknown_option_is_told_with_its_place_and_the_nearest(task):
+    assert str(refused(task("window: 1", "treshold: 2"))) == (
+        "one.yaml:5:3: unknown option `treshold` of the benchmark 'films'\n"
+        "  expected: one of window, threshold, names, weights, order, most, share, kinds, by_name\n"
+        "  to do:    did you mean 'threshold'?"
+    )
+
+
+def test_an_unknown_option_inside_another_is_told_with_its_place(task):
+    error = refused(task("weights:", "  far: 2"))
+    assert (error.where, error.problem) == (
+        "one.yaml:5:5",
+        "unknown option `weights.far` of the benchmark 'films'",
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "where", "found", "expected"),
+    [
+        ("window: '3'", "4:11", '"3"', "a whole number"),
+        ("window: 2.5", "4:11", "2.5", "a whole number"),
+        ("window: true", "4:11", "true", "a whole number"),
+        ("names: [a, 2]", "4:14", "2", "text"),
+        ("names: a", "4:10", '"a"', "a list, each text"),
+        ("weights: {near: x}", "4:19", '"x"', "a number"),
+        ("weights: {unit: foot}", "4:19", '"foot"', "one of km, mile"),
+        ("weights: {near: -1.0}", "4:12", '{"near": -1.0}', "nothing is nearer than here"),
+        ("weights: 3", "4:12", "3", "keys and values, with near, unit"),
+        ("order: newst", "4:10", '"newst"', "one of newest, oldest"),
+        ("most: 0", "4:9", "0", "a whole number, at least 1 or null"),
+        ("share: 2.0", "4:10", "2.0", "a number, above 0 and at most 1"),
+        ("kinds: [film, boot]", "4:17", '"boot"', "one of book, film"),
+        ("by_name: {a: x}", "4:12", '{"a": "x"}', "Expected `int`, got `str`"),
+    ],
+)
+def test_an_ill_typed_option_is_told_with_its_place(task, line, where, found, expected):
+    error = refused(task(line))
+    assert (error.where, error.found, error.expected) == (f"one.yaml:{where}", found, expected)
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ("order: newst", "did you mean 'newest'?"),
+        ("weights: {unit: mlie}", "did you mean 'mile'?"),
+        ("weights: {naer: 2}", "did you mean 'near'?"),
+    ],
+)
+def test_the_nearest_of_what_may_stand_there_is_named(task, line, hint):
+    assert refused(task(line)).hint == hint
+
+
+def test_an_inherited_option_stands_in_its_base(catalogue):
+    found = catalogue(
+        middle="task: middle\nextends: base\noptions:\n  window: wide",
+        one="task: one\nextends: middle\noptions: {threshold: 1}",
+    )
+    assert refused(found.select(["one"]).tasks[0]).where == "middle.yaml:4:11"
+
+
+def test_a_benchmark_without_options_says_so(task):
+    assert refused(task("window: 1"), Nothing).expected == "no options: this benchmark has none"
+
+
+def test_a_task_without_a_file_is_told_by_its_name(task):
+    unfiled = msgspec.structs.replace(task("window: x"), file=None, bases=())
+    assert refused(unfiled).where == "task one"
+
+
+@pytest.mark.parametrize(
+    ("message", "parts"),
+    [
+        ("Expected `int` - at `$.a.b[2].c`", ("Expected `int`", ("a", "b", 2, "c"))),
+        ("Expected `int`", ("Expected `int`", ())),
+    ],
+)
+def test_a_message_is_parted_from_its_path(message, parts):
+    assert parted(message) == parts

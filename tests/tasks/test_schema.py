@@ -1,0 +1,168 @@
+"""What the schema refuses, and how that reads."""
+
+from pathlib import Path
+from textwrap import dedent
+
+import msgspec
+import pytest
+
+from harness.contracts.model import Sampling
+from harness.contracts.task import Column, DataSpec, SamplingKeys, TableSpec, Task, TaskFile
+from harness.tasks.load import load_text
+from harness.tasks.task_schema import completeness_errors, document_errors, part_errors
+
+WHOLE = """
+task: whole
+version: 2
+benchmark: films
+description: All keys there are.
+tags: [a]
+extends: [one, two.yaml]
+abstract: false
+data:
+  hub: {repo: o/n, config: null, revision: main}
+  sample: sample
+  size: 10
+  tables:
+    seen:
+      files: ["*.csv"]
+      split: train
+      hub_files: [a.csv]
+      required: false
+      entries: [id, value]
+      columns:
+        id: {type: integer, required: false, aliases: [ID], one_of: ["1"]}
+options: {anything: [1]}
+roles:
+  candidate: {default: null, same_as: judge, sampling: {temperature: 1e-5, max_tokens: 1}}
+stages:
+  guess: {candidate: {top_p: 0.9, stop: ["\\n"]}}
+prompts: {guess.candidate: mine.j2}
+metrics: [hits]
+interval: {draws: 100, confidence: 0.9}
+"""
+
+
+def errors(text: str):
+    return document_errors(load_text(dedent(text).lstrip("\n"), file=Path("a.yaml")))
+
+
+def test_a_file_with_every_key_is_valid():
+    assert errors(WHOLE) == []
+    assert errors("group: g\ntasks: [a, b.yaml]\ndescription: d\ntags: [t]") == []
+
+
+def test_a_file_has_the_keys_of_a_task():
+    own = {"task", "extends", "abstract", "matrix"}
+    kept = set(Task.__struct_fields__) - {"name", "file", "bases"}
+    assert set(TaskFile.__annotations__) - own == kept
+    assert set(SamplingKeys.__annotations__) == set(Sampling.__struct_fields__)
+
+
+def test_every_key_says_what_it_means():
+    whole = load_text(WHOLE, file=Path("a.yaml")).values
+    for key in TaskFile.__annotations__.keys() - {"matrix"}:
+        (error,) = errors(f"task: {key}\n{key}: !!null") if key != "task" else errors("task: 3")
+        assert str(error.expected).endswith(")"), key
+    for name, value in whole["data"].items():
+        wrong = 3 if value != 10 else "x"
+        (error,) = part_errors("data", {**whole["data"], name: wrong}, "here")
+        assert str(error.expected).endswith(")"), name
+
+
+def test_the_defaults_of_the_types_are_valid():
+    spec = DataSpec(tables={"seen": TableSpec(columns={"a": Column()})})
+    data = msgspec.json.decode(msgspec.json.encode(spec))
+    assert part_errors("data", data, "here") == []
+
+
+def test_an_unknown_key_is_told_with_its_place_and_the_nearest():
+    (error,) = errors(
+        """
+        task: a
+        extends: b
+        data:
+          tables:
+            seen:
+              columns:
+                id: {aliasses: [x]}
+        """
+    )
+    assert str(error) == (
+        "a.yaml:7:14: unknown key 'aliasses' in `data.tables.seen.columns.id`\n"
+        "  expected: one of type, required, aliases, one_of\n"
+        "  to do:    did you mean 'aliases'?"
+    )
+
+
+def test_all_errors_are_told_in_the_order_of_their_lines():
+    found = errors("task: a b\nextends: b\nversion: x\nnope: 1\nmetrics: []\ninterval: {drows: 1}")
+    assert [error.where for error in found] == [
+        "a.yaml:1:7", "a.yaml:3:10", "a.yaml:4:1", "a.yaml:5:10", "a.yaml:6:12",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("line", "where", "expected"),
+    [
+        ("version: '1'", "3:10", "a whole number"),
+        ("version: 0", "3:10", "at least 1"),
+        ("version: 1.5", "3:10", "a whole number"),
+        ("version: true", "3:10", "a whole number"),
+        ("abstract: yes", "3:11", "true or false"),
+        ("tags: [a, b c]", "3:11", "letters, digits, _ and -, beginning with a letter or digit"),
+        ("tags: [a, a]", "3:7", "each entry once"),
+        ("metrics: hits", "3:10", "a list"),
+        ("metrics: []", "3:10", "a list that is not empty"),
+        ("metrics: ['']", "3:11", "text that is not empty"),
+        ("options: [a]", "3:10", "keys and values"),
+        ("interval: {confidence: 1}", "3:24", "less than 1"),
+        ("interval: {confidence: 0}", "3:24", "more than 0"),
+        ("data: {size: 1e-5}", "3:14", "a whole number or null"),
+        ("data: {tables: {}}", "3:16", "at least one key"),
+        (
+            "data: {tables: {a: {columns: {b: {type: text}}}}}",
+            "3:41",
+            "one of string, integer, number, boolean, list, object, any",
+        ),
+        ("stages: {a: {judge: {temperature: -1}}}", "3:35", "at least 0"),
+        ("data: {tables: {a: {entries: [b]}}}", "3:30", "a list of 2"),
+        ("data: {tables: {a: {entries: [b, c, d]}}}", "3:30", "a list of 2"),
+        ("data: {tables: {a: {required: no}}}", "3:31", "true or false"),
+        ("prompts: {a.b: 3}", "3:16", "text"),
+        ("roles: {judge: {sampling: {top_p: 2}}}", "3:35", "at most 1"),
+    ],
+)
+def test_a_value_that_cannot_be_is_told_with_its_place_and_what_may(line, where, expected):
+    (error,) = errors(f"task: a\nextends: b\n{line}")
+    assert error.where == f"a.yaml:{where}"
+    assert error.expected is not None
+    assert error.expected.startswith(expected)
+
+
+def test_a_file_is_a_task_or_a_group():
+    (error,) = errors("task: a\ngroup: b")
+    assert (error.where, error.found) == ("a.yaml:2:1", "both `task` and `group`")
+    (error,) = errors("version: 1")
+    assert error.problem == "names neither a task nor a group"
+
+
+def test_a_group_without_members_is_told():
+    (error,) = errors("group: a")
+    assert (error.problem, error.where) == ("`tasks` is missing", "a.yaml:1:1")
+
+
+@pytest.mark.parametrize(
+    ("text", "missing"),
+    [
+        ("task: a", ["version", "benchmark", "data", "metrics"]),
+        ("task: a\nversion: 1\nbenchmark: b\nmetrics: [m]\ndata: {tables: {t: {}}}", []),
+        ("task: a\nversion: 1\nbenchmark: b\nmetrics: [m]\ndata: {hub: {}}", ["repo", "tables"]),
+    ],
+)
+def test_what_a_task_lacks_is_told_once_its_bases_are_merged_in(text, missing):
+    document = load_text(text, file=Path("a.yaml"))
+    assert document_errors(document) == []
+    found = completeness_errors(document.values, document.where)
+    assert sorted(str(error.expected).split("`")[1] for error in found) == sorted(missing)
+    assert all(": " in str(error.expected) for error in found)

@@ -1,0 +1,278 @@
+"""Each check finds the fault it is there for, in a plugin that has that fault and no other."""
+
+import pytest
+
+from harness.base.errors import PluginError, UsageError
+from harness.cli.scaffold import SIMPLE, STAGES
+from harness.testing import CHECKS, check_plugin
+from harness.testing.trial import subject
+from harness.testing.versions import pins_of, write_pins
+
+YAML = "task_configs/acme_films.yaml"
+PROMPT = "prompts/acme_films/answer.candidate.j2"
+
+
+def the_one(findings, check):
+    """The text of the only finding, which is that check's."""
+    [(found, text)] = findings
+    assert found == check
+    return text
+
+
+def test_the_checks_are_these():
+    assert tuple(CHECKS) == (
+        "loads", "tasks", "prompts", "metrics",
+        "baseline", "repeats", "resumes", "records", "failures",
+    )  # fmt: skip
+
+
+def test_a_hook_that_is_misspelt(faulty):
+    change = ("plugin.py", "def register_respondents", "def register_respondent")
+    text = the_one(faulty.findings(change, checks=["loads"]), "loads")
+    assert "did you mean 'register_respondents'?" in text
+
+
+def test_a_plugin_that_cannot_be_imported(faulty):
+    text = the_one(
+        faulty.findings(("plugin.py", "import hookimpl", "import hookimp"), checks=["loads"]),
+        "loads",
+    )
+    assert "cannot import name 'hookimp' from 'harness'" in text
+    assert "entry point acme_films = acme_films.plugin" in text
+
+
+@pytest.mark.parametrize("checks", [(), ("failures",)])
+def test_a_plugin_that_is_not_loaded_passes_no_check(faulty, monkeypatch, tmp_path, checks):
+    file = tmp_path / "versions.json"
+    file.write_text("{}")
+    monkeypatch.setenv("HARNESS_PLUGINS", "models,judges")
+    text = the_one(faulty.findings(checks=checks, versions=file), "loads")
+    assert "it is left out by HARNESS_PLUGINS" in text
+    with pytest.raises(PluginError, match="not loaded"):
+        pins_of(subject("acme_films"))
+
+
+def test_a_name_that_another_plugin_has(faulty):
+    given = 'register("acme_films", make_benchmark)'
+    change = ("plugin.py", given, f'{given}\n    register("interests", make_benchmark)')
+    text = the_one(faulty.findings(change, checks=["loads"]), "loads")
+    assert "the benchmark 'interests' is registered more than once" in text
+
+
+def test_a_factory_that_raises(faulty):
+    change = ("plugin.py", "import most_shared_words", "import least_shared_words")
+    text = the_one(faulty.findings(change, checks=["loads"]), "loads")
+    assert "respondent acme_films/answer/candidate/default: its factory raised ImportError" in text
+
+
+def test_a_respondent_given_in_place_of_its_factory(faulty):
+    change = ("plugin.py", "    return most_shared_words", "    return 'A'")
+    text = the_one(faulty.findings(change, checks=["loads"]), "loads")
+    assert "its factory gave 'A', no function" in text
+
+
+def test_a_metric_that_the_benchmark_does_not_have(faulty):
+    text = the_one(
+        faulty.findings((YAML, "metrics: [right]", "metrics: [rigth]"), checks=["tasks"]), "tasks"
+    )
+    assert "rigth" in text
+    assert "harness validate acme_films" in text
+
+
+@pytest.mark.parametrize("here", ["site", "."])
+def test_a_task_file_that_cannot_be_read(faulty, tmp_path, monkeypatch, here):
+    monkeypatch.chdir(tmp_path / here)
+    more = {"task_configs/other.yaml": "task: [\n"}
+    text = the_one(faulty.findings(more=more, checks=["tasks"]), "tasks")
+    assert "acme_films/task_configs/other.yaml:2" in text
+
+
+def test_a_benchmark_without_a_sample(faulty):
+    change = (YAML, "  sample: sample ", "  dataset: {repo: acme/films} ")
+    findings = faulty.findings(change, checks=["tasks"])
+    assert any("no task of it has a sample" in text for _, text in findings)
+
+
+def test_a_prompt_of_no_stage(faulty):
+    more = {"prompts/acme_films/anwser.candidate.j2": "{{ a }}"}
+    text = the_one(faulty.findings(more=more, checks=["prompts"]), "prompts")
+    assert "prompts/acme_films/anwser.candidate.j2: no stage asks with this prompt" in text
+    assert "answer.candidate" in text
+
+
+def test_a_prompt_that_names_a_variable_it_is_not_given(faulty):
+    text = the_one(
+        faulty.findings((PROMPT, "A: {{ a }}", "A: {{ first }}"), checks=["prompts"]), "prompts"
+    )
+    assert "first" in text
+
+
+def test_a_metric_whose_worst_is_no_number(faulty):
+    change = ("benchmark.py", 'were foreseen")', 'were foreseen", worst=float("nan"))')
+    assert "at worst it counts nan" in the_one(
+        faulty.findings(change, checks=["metrics"]), "metrics"
+    )
+
+
+def test_a_baseline_that_nobody_can_read(faulty):
+    change = ("baselines.py", 'return "A" if', 'return "?" if rng else "A" if')
+    text = the_one(faulty.findings(change, checks=["baseline"]), "baseline")
+    assert "no unit of the sample has a value; causes: {'schema': 6}" in text
+
+
+def test_a_stage_without_a_respondent(faulty):
+    change = ("plugin.py", '"answer", "candidate"', '"answr", "candidate"')
+    text = the_one(faulty.findings(change, checks=["baseline"]), "baseline")
+    assert "no respondent 'default' answers the prompt 'answer'" in text
+
+
+def test_a_score_that_is_not_a_number(faulty):
+    change = ("benchmark.py", "float(answer", "float('nan') if row['id'] == '3' else float(answer")
+    text = the_one(faulty.findings(change, checks=["baseline"]), "baseline")
+    assert "1 scores are NaN or infinite" in text
+
+
+@pytest.mark.slow
+def test_a_score_that_hangs_on_the_hashes_of_texts(faulty):
+    # The hash of a text is another in every process, but for a chance of one in a million.
+    change = (
+        "benchmark.py",
+        'float(answer == row["chosen"])',
+        "float(hash('x' + answer) % 1_000_003)",
+    )
+    text = the_one(faulty.findings(change, checks=["repeats"]), "repeats")
+    assert "scored otherwise" in text
+
+
+def test_settings_of_whoever_runs_the_checks_do_not_enter_them(faulty, tmp_path, monkeypatch):
+    file = tmp_path / "config" / "harness" / "config.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text("limit = 1\n")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(file.parents[1]))
+    monkeypatch.setenv("HARNESS_SEED", "7")
+    assert faulty.findings(checks=["repeats"]) == []
+
+
+def test_items_that_are_others_in_each_session(faulty):
+    change = (
+        "stages.py", "id=person.id, user=person.id, titles=person.titles",
+        "id=person.id, user=person.id, titles=(*person.titles, str(next(COUNT)))",
+    )  # fmt: skip
+    counter = "import itertools\n\nCOUNT = itertools.count()\n\n\ndef likes"
+    count = ("stages.py", "def likes", counter)
+    findings = faulty.findings(change, count, form=STAGES, checks=["resumes"])
+    assert any("some were made twice" in text for _, text in findings)
+    assert {check for check, _ in findings} == {"resumes"}
+
+
+def test_a_value_that_is_read_back_as_another(faulty):
+    kinds = """
+import msgspec
+
+class Named(msgspec.Struct):
+    themes: tuple[str, ...]
+
+class Noted(Named):
+    note: str
+
+def likes"""
+    lossy = ("stages.py", "def likes", kinds)
+    value = ("stages.py", "value=tuple[str, ...]", "value=Named")
+    work = ("stages.py", "return answer.value[:most]",
+            "return Noted(themes=answer.value[:most], note='n')")  # fmt: skip
+    use = ("stages.py", "enumerate(named,", "enumerate(named.themes,")
+    text = the_one(
+        faulty.findings(lossy, value, work, use, form=STAGES, checks=["records"]), "records"
+    )
+    assert "'note': 'n'" in text
+    assert "acme_films/name, record " in text
+
+
+def test_a_failure_that_is_scored_as_zero(faulty):
+    change = ("metrics.py", "missing=missing)", "values=dict.fromkeys(METRICS, 0.0))")
+    findings = faulty.findings(change, form=STAGES, checks=["failures"])
+    assert {check for check, _ in findings} == {"failures"}
+    texts = [text for _, text in findings]
+    assert len(texts) == 4, "two metrics, where calls fail and where replies are refused"
+    assert all("3 units have a value: 0.0" in text for text in texts)
+
+
+def test_units_that_vanish_when_they_fail(faulty):
+    change = ("metrics.py", "yield Score(id=record.id, user=record.user, missing=missing)", "pass")
+    findings = faulty.findings(change, form=STAGES, checks=["failures"])
+    assert all("its units vanish instead of being missing" in text for _, text in findings)
+    assert len(findings) == 4
+
+
+def test_work_that_raises_where_a_call_failed(faulty):
+    change = (
+        "stages.py",
+        "    if isinstance(answer, Parsed):\n        return answer.value",
+        "    if True:\n        return answer.value",
+    )
+    findings = faulty.findings(change, form=STAGES, checks=["failures"])
+    assert findings
+    assert all("`work` raised" in text and "AttributeError" in text for _, text in findings)
+
+
+def test_a_score_that_raises_where_a_call_failed(faulty):
+    change = ("metrics.py", "        if causes:", "        if False:")
+    findings = faulty.findings(change, form=STAGES, checks=["failures"])
+    assert findings
+    assert all("failed to score its records" in text for _, text in findings)
+
+
+def test_all_findings_come_in_one_error(faulty):
+    findings = faulty.findings(
+        ("benchmark.py", '"share of the choices that were foreseen"', '""'),
+        more={"prompts/acme_films/anwser.candidate.j2": "{{ a }}"},
+        checks=["prompts", "metrics"],
+    )
+    assert [check for check, _ in findings] == ["prompts", "metrics"]
+
+
+def test_versions_are_held_to_their_code(faulty, tmp_path):
+    file = tmp_path / "versions.json"
+    faulty.install(SIMPLE)
+    pins = pins_of(subject("acme_films"))
+    assert set(pins) == {"stages of acme_films", "respondents"}
+    write_pins(file, pins)
+    check_plugin("acme_films", checks=["loads"], versions=file)
+
+    pins["stages of acme_films"]["answer"]["code"] = "another"
+    write_pins(file, pins)
+    with pytest.raises(AssertionError) as failure:
+        check_plugin("acme_films", checks=["loads"], versions=file)
+    assert "stages of acme_films/answer changed and is still version 1" in str(failure.value)
+    assert f"python -m harness.testing.versions acme_films {file}" in str(failure.value)
+
+
+def test_versions_that_cannot_be_had_are_findings_beside_the_others(faulty, tmp_path):
+    file = tmp_path / "versions.json"
+    file.write_text('{"respondents": {\n<<<<<<< HEAD\n')
+    change = ("benchmark.py", '"share of the choices that were foreseen"', '""')
+    findings = faulty.findings(change, checks=["metrics"], versions=file)
+    assert [check for check, _ in findings] == ["metrics", "versions"]
+    assert str(file) in findings[1][1]
+    assert "pin anew" in findings[1][1]
+
+
+@pytest.mark.parametrize(
+    ("asked", "hint"),
+    [
+        ({"checks": ["fails"]}, "did you mean 'failures'?"),
+        ({"tasks": ["acme_film"]}, "did you mean 'acme_films'?"),
+        ({"without_answers": ["rigth"]}, "did you mean 'right'?"),
+    ],
+)
+def test_what_is_asked_and_not_there_is_named_with_the_nearest(faulty, asked, hint):
+    faulty.install(SIMPLE)
+    with pytest.raises(UsageError) as failure:
+        check_plugin("acme_films", **asked)
+    assert failure.value.hint == hint
+
+
+def test_a_plugin_that_is_not_installed_is_named_with_the_nearest():
+    with pytest.raises(PluginError) as failure:
+        check_plugin("interest")
+    assert failure.value.hint == "did you mean 'interests'?"

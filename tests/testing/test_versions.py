@@ -1,0 +1,66 @@
+"""`python -m harness.testing.versions`: pins written, and what changed told."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from harness.base.errors import PluginError
+from harness.testing.versions import code_of
+
+
+def pin(plugin, file):
+    command = [sys.executable, "-m", "harness.testing.versions", plugin, str(file)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+
+def test_what_is_new_is_told_once(tmp_path):
+    file = tmp_path / "versions.json"
+    first, second = pin("interests", file), pin("interests", file)
+    assert first.stdout.splitlines() == [
+        "respondents/interests/name/candidate/default is not pinned: pinned",
+        "stages of interests/name is not pinned: pinned",
+        "stages of interests/support is not pinned: pinned",
+    ]
+    assert (second.returncode, second.stdout, second.stderr) == (0, "", "")
+    assert json.loads(file.read_text())["stages of interests"]["name"]["version"] == 1
+
+
+def test_changed_code_under_an_old_version_is_told(tmp_path):
+    file = tmp_path / "versions.json"
+    pin("interests", file)
+    pins = json.loads(file.read_text())
+    pins["stages of interests"]["name"]["code"] = "another"
+    file.write_text(json.dumps(pins))
+    [line] = pin("interests", file).stdout.splitlines()
+    assert line.startswith("stages of interests/name changed and is still version 1: raise its")
+    assert line.endswith("keep the version. Pinned")
+
+
+def test_pins_that_cannot_be_read_are_not_written_over(tmp_path):
+    file = tmp_path / "versions.json"
+    file.write_text('{"respondents": 3}')
+    failed = pin("interests", file)
+    assert failed.returncode == 2
+    assert str(file) in failed.stderr
+    assert "Expected `object`, got `int`" in failed.stderr
+    assert file.read_text() == '{"respondents": 3}'
+
+
+def test_code_of_another_package_cannot_be_pinned(site):
+    site.install("acme", {"acme": "acme"}, {"acme.py": "f = lambda: 1\n"})
+    import acme
+
+    assert code_of(acme.f, package="acme")
+    with pytest.raises(PluginError, match="no code of acme"):
+        code_of(len, package="acme")
+
+
+def test_an_unknown_plugin_and_a_missing_folder_are_errors(tmp_path):
+    unknown = pin("interest", tmp_path / "versions.json")
+    assert unknown.returncode == 1
+    assert "did you mean 'interests'?" in unknown.stderr
+    missing = pin("interests", tmp_path / "no" / "versions.json")
+    assert missing.returncode == 2
+    assert f"found:    {tmp_path / 'no'}" in missing.stderr

@@ -1,6 +1,6 @@
-"""A benchmark harness for user understanding: the names a plugin author needs.
+"""A benchmark harness for user understanding: the names that plugins use.
 
-Everything is imported at first use, so that `import harness` costs next to nothing.
+Each is imported at first use, so that `import harness` is fast.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The harness from Python: the same run as the command makes, its result as typed values."""
+"""The Python interface: the same runs as the command's, with typed results."""
 
 from __future__ import annotations
 
@@ -27,16 +27,18 @@ async def aevaluate(
     display: Display | None = None,
     **settings: Any,
 ) -> RunResult:
-    """The result of running tasks, as `harness --model … --tasks …` would; see RunSettings.
+    """Run tasks like `harness --model … --tasks …`; the run's result.
 
-    Further settings are the fields of RunSettings: limit, seed, data, changes, concurrency, …
-    A run that could not go on raises its error; one with too many failures, or interrupted, comes
-    back with that status and everything it has.
+        result = await aevaluate("interests", model="openai:base_url=…,model=…", limit=10)
+
+    Further settings are the fields of RunSettings: limit, seed, data, changes, concurrency …
+    A failed run raises its error. A run that was interrupted or had too many failures returns its
+    result with that status.
     """
     bound = dict(roles or {})
     if judge is not None:
         bound["judge"] = judge
-    asked = make_settings(
+    run_settings = make_settings(
         {
             "tasks": tasks,
             "model": model,
@@ -46,19 +48,24 @@ async def aevaluate(
             **settings,
         }
     )
-    result = await arun(asked, display=display or make_display(quiet=True, json=False))
+    result = await arun(run_settings, display=display or make_display(quiet=True, json=False))
     if result.status == "failed":
         raise result.errors[0]
     return result
 
 
 def evaluate(tasks: str | Sequence[str], *, model: str, **settings: Any) -> RunResult:
-    """The result of running tasks; in a notebook, or any running event loop, await `aevaluate`."""
+    """Run tasks like `aevaluate`, without `await`.
+
+        result = evaluate("interests", model="baseline", limit=10)
+
+    In a notebook, or wherever an event loop is running, await `aevaluate` instead.
+    """
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(aevaluate(tasks, model=model, **settings))
     raise UsageError(
-        "an event loop is already running here, as in a notebook",
-        hint="await harness.aevaluate(…) instead of harness.evaluate(…)",
+        "evaluate cannot be used where an event loop is running, such as in a notebook",
+        hint="use `await harness.aevaluate(…)`",
     )

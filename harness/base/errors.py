@@ -1,17 +1,24 @@
-"""The errors a person can act on: where, what was found, what was expected, what to do."""
+"""Errors that a person can act on: where, what was found, what was expected, what to do."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 INSTALL_ANALYSIS = "pip install 'user-understanding-harness[analysis]'"
-"""The hint where figures or agreement need a package that is not installed."""
+"""The hint of errors about missing packages for figures and agreement."""
 
 
 class HarnessError(Exception):
-    """A failure with a cause that its reader can mend; printed without a traceback."""
+    """A failure that its reader can act on; printed without a traceback.
+
+        raise HarnessError("no such file", where="a.yaml:3", found="b.csv", hint="name a CSV file")
+
+    `problem`: what is wrong. `where`: file and line, option or model. `found`: the value that
+    caused it. `expected`: what would be valid. `hint`: what to do.
+    """
 
     exit_code = 1
+    """The exit code of a command that ends with this error."""
 
     def __init__(
         self,
@@ -38,68 +45,68 @@ class HarnessError(Exception):
             parts.append(f"  expected: {self.expected}")
         if self.hint is not None:
             parts.append(f"  to do:    {self.hint}")
-        # An error repeats what was given, and keys may have been.
+        # An error repeats its input, which may hold keys.
         from harness.base.redaction import safe_text
 
         return safe_text("\n".join(parts))
 
 
 class UsageError(HarnessError):
-    """A command, setting or call that cannot mean anything as it stands."""
+    """A command, setting or call is invalid."""
 
     exit_code = 2
 
 
 class TaskError(UsageError):
-    """A task file, or a choice of tasks, that cannot be used."""
+    """A task file or a choice of tasks is invalid."""
 
 
 class DataError(HarnessError):
-    """Data that is absent or does not hold what the task needs."""
+    """Data is missing or does not contain what the task needs."""
 
 
 class PluginError(HarnessError):
-    """A plugin that is absent, broken or registers a name twice."""
+    """A plugin is missing or broken, or registers a name twice."""
 
 
 class UnknownName(PluginError, UsageError):
-    """A model or judge that no plugin offers."""
+    """No plugin offers a model or judge of that name."""
 
 
 class PromptError(HarnessError):
-    """A prompt template that is absent or cannot be rendered."""
+    """A prompt template is missing or cannot be rendered."""
 
 
 class ModelError(HarnessError):
-    """A model that cannot be reached or used at all, so that going on makes no sense."""
+    """A model cannot be reached or used at all, so the run ends."""
 
 
 class BudgetSpent(HarnessError):
-    """The run asked for more calls, tokens or money than it was given."""
+    """The run's budget of calls, tokens or money is used up."""
 
 
 class UsageUntold(BudgetSpent):
-    """A server does not tell what its replies cost, and the run was given so much money only."""
+    """A server reports no usage, so that a budget of money cannot be enforced."""
 
 
 class StorageError(HarnessError):
-    """A result or answer that could not be written."""
+    """A result or reply could not be written."""
 
 
 class TooManyFailures(HarnessError):
-    """More samples fell out than the run allows."""
+    """More items failed than the run allows."""
 
     exit_code = 3
 
 
 class Interrupted(HarnessError):
-    """The run was stopped by its user; what was finished is kept."""
+    """The user stopped the run; finished items are kept."""
 
     exit_code = 130
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str | None:
-    """The hint that names the known name nearest to one that is not known, if any is near."""
+    """A hint with the known name that is most similar to an unknown one, if any is."""
     from difflib import get_close_matches
 
     by_folded = {one.casefold(): one for one in known}

@@ -1,7 +1,7 @@
 """Hashes and canonical JSON that are the same in every process and on every machine.
 
-The standard library's `json` says which bytes enter a key: other encoders print some numbers
-differently (1e-05, 1e16). A faster one makes them where no value is of a kind that could differ.
+Keys are made of the bytes that the standard library's `json` writes: other encoders write some
+numbers differently (1e-05, 1e16). A faster encoder is used for types that it writes identically.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ _as_it_is = msgspec.json.Encoder().encode
 
 
 def canonical(value: Any) -> bytes:
-    """The one JSON text of a value: sorted keys, no spaces, ASCII; NaN and infinity refused."""
+    """The canonical JSON of a value: sorted keys, no spaces, ASCII; refuses NaN and infinity."""
     return _canonical(value).encode("ascii")
 
 
 def struct_texts(value: msgspec.Struct) -> tuple[bytes, bytes]:
-    """A struct's JSON text, and the canonical one; each field must hold what it declares.
+    """A struct's JSON, and its canonical JSON; each field must hold a value of its type.
 
-    Both are one on ASCII, and made several times faster, unless a field's type holds more than
-    text, whole numbers, truth, null, and lists and structs of these. Else mappings keep their order
-    in the first: who reads it back is to get what was written.
+    If all fields are strings, integers, booleans, null, or lists and structs of these, and the text
+    is ASCII, both are the same bytes and several times faster. Otherwise mappings keep their order
+    in the first, so that a reader gets back the value that was written.
     """
     plain = _is_plain(type(value))
     text = _sorted(value) if plain else _as_it_is(value)
@@ -47,7 +47,7 @@ def struct_texts(value: msgspec.Struct) -> tuple[bytes, bytes]:
 
 
 def canonical_plain(value: Any) -> bytes:
-    """The canonical text of text, whole numbers, truth, null, and lists and structs of these."""
+    """The canonical JSON of strings, integers, booleans, null, and lists and structs of these."""
     with suppress(UnicodeEncodeError):  # half of a surrogate pair
         text = _sorted(value)
         if _is_canonical(text):
@@ -56,13 +56,13 @@ def canonical_plain(value: Any) -> bytes:
 
 
 def _is_canonical(text: bytes) -> bool:
-    """Whether nothing in the sorted JSON of a plain value would be escaped."""
+    """Whether the canonical JSON of a plain value needs no further escapes."""
     return text.isascii() and b"\x7f" not in text
 
 
 @functools.cache
 def _is_plain(kind: type[msgspec.Struct]) -> bool:
-    """Whether all encoders write the values of a type alike, but for what is not ASCII."""
+    """Whether all encoders write the values of a type alike, as long as they are ASCII."""
     from msgspec import inspect
 
     seen: set[int] = set()
@@ -71,7 +71,7 @@ def _is_plain(kind: type[msgspec.Struct]) -> bool:
         one = waiting.pop()
         match one:
             case inspect.StructType():
-                if id(one) not in seen:  # a type may hold itself
+                if id(one) not in seen:  # a type may contain itself
                     seen.add(id(one))
                     waiting.extend(field.type for field in one.fields)
             case inspect.VarTupleType() | inspect.ListType():
@@ -100,13 +100,13 @@ def digest_bytes(data: bytes) -> str:
 
 
 def stable_int(*parts: str | int) -> int:
-    """A 64-bit number drawn from the parts, for seeds, orders and samples."""
+    """A 64-bit hash of the parts, for seeds, orders and samples."""
     data = "\x1f".join(str(part) for part in parts).encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "big")
 
 
 def stable_ints(last: Iterable[str], *parts: str | int) -> np.ndarray:
-    """`stable_int(*parts, one)` of each `one`, as an array of unsigned numbers."""
+    """`stable_int(*parts, one)` for each `one` of `last`, as an array of unsigned integers."""
     import numpy as np
 
     data = "".join(f"{part}\x1f" for part in parts).encode("utf-8", "surrogatepass")

@@ -1,4 +1,4 @@
-"""Keeping keys, tokens and passwords out of what is written."""
+"""Removes keys, tokens and passwords from everything that is written."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _SECRET_WORDS = frozenset(
     | {"password", "passwd", "pwd", "passphrase", "credential", "credentials", "cookie"}
 )
 _MARKS = (["bos", "token"], ["eos", "token"], ["pad", "token"])
-"""Tokens of a vocabulary, which chat templates are told."""
+"""Arguments of chat templates that name tokens of a vocabulary."""
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _KEY_MATERIAL = re.compile(
     r"""
-    (?<![\w-])(?:sk|pk|rk)-(?=[\w-]*\d)[A-Za-z0-9_-]{16,}       # OpenAI and those who follow it
+    (?<![\w-])(?:sk|pk|rk)-(?=[\w-]*\d)[A-Za-z0-9_-]{16,}       # OpenAI and compatible services
     | \bhf_[A-Za-z0-9]{16,}                                     # Hugging Face
     | \bgh[opsur]_[A-Za-z0-9]{20,} | \bgithub_pat_\w{20,}       # GitHub
     | \bAIza[A-Za-z0-9_-]{30,} | \bA[KS]IA[A-Z0-9]{16}\b        # Google, AWS
@@ -34,18 +34,18 @@ _BEARER = re.compile(r"(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{12,}")
 _USER_IN_URL = re.compile(r"(?i)\b([a-z][a-z0-9+.-]*://)[^\s/@?#]+@")
 _ARGUMENT = re.compile(r"(?<![\w.-])([\w.-]+)\s*=\s*(?=\S)")
 _NEXT_ARGUMENT = re.compile(r"(?:[,&]\s*|\s)[\w.-]+\s*=|&|\n")
-"""Where the value of an argument ends: commas and blanks may be part of it."""
+"""The end of an argument's value, which may contain commas and spaces."""
 
 _MEMBER = re.compile(r"""(["'])(?P<name>[\w.-]+)\1\s*:\s*(["'])(?P<value>(?:\\.|(?!\3).)*)\3""")
-"""A member of a JSON object whose value is a text."""
+"""A member of a JSON object whose value is a string."""
 
 _SECRET_VARIABLE = re.compile(r"(?:KEY|TOKEN|SECRET|PASSWORD)$")
 _SHORTEST_SECRET = 12
-_kept_out: set[str] = set()
+_registered: set[str] = set()
 
 
 def names_a_secret(name: str) -> bool:
-    """Whether an argument of that name is one that holds a key, token, secret or password."""
+    """Whether an argument of that name holds a key, token, secret or password."""
     words = [word.lower() for word in _WORD.findall(name)]
     if words in _MARKS:
         return False
@@ -54,13 +54,13 @@ def names_a_secret(name: str) -> bool:
 
 
 def keep_out(secret: str) -> None:
-    """Have a secret that is not of the environment cut out of texts as well; not a short one."""
+    """Register a secret that is in no environment variable; short ones are ignored."""
     if len(secret) >= _SHORTEST_SECRET:
-        _kept_out.add(secret)
+        _registered.add(secret)
 
 
 def redacted_args(args: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments with the values of secret ones replaced, at any depth."""
+    """The arguments, the values of secret ones redacted at any depth."""
     return {
         name: REDACTED if names_a_secret(name) and value is not None else _redacted_arg(value)
         for name, value in args.items()
@@ -68,7 +68,7 @@ def redacted_args(args: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def redacted_spec(spec: str) -> str:
-    """A model as a user names it, `kind:name=value,…`, without the values of secret arguments."""
+    """A SPEC, `kind:name=value,…`, the values of secret arguments redacted."""
     kept, at = [], 0
     for found in _ARGUMENT.finditer(spec):
         if found.start() >= at and names_a_secret(found[1]):
@@ -79,12 +79,12 @@ def redacted_spec(spec: str) -> str:
 
 
 def without_key_material(value: Any, secrets: tuple[str, ...] | None = None) -> Any:
-    """A JSON value whose strings have lost whatever is recognisably key material.
+    """A JSON value, all recognisable key material in its strings redacted.
 
-    That is what has the form of a known kind of key, credentials in an address, the values that
-    the environment's own secret variables have now, and what `keep_out` was told.
+    That is: text in the form of a known kind of key, credentials in a URL, the values of the
+    environment's secret variables, and secrets registered with `keep_out`.
     """
-    known = (*_kept_out, *environment_secrets()) if secrets is None else secrets
+    known = (*_registered, *environment_secrets()) if secrets is None else secrets
     if isinstance(value, str):
         return _without(value, known)
     if isinstance(value, Mapping):
@@ -100,13 +100,13 @@ def without_key_material(value: Any, secrets: tuple[str, ...] | None = None) -> 
 
 
 def safe_text(text: str) -> str:
-    """A text for people without the secrets that it may have been given."""
+    """A text for people, all secrets in it redacted."""
     redacted: str = without_key_material(redacted_spec(text))
     return redacted
 
 
 def environment_secrets() -> tuple[str, ...]:
-    """The values of environment variables that are named like secrets; short ones left out."""
+    """The values of environment variables that are named like secrets, except short ones."""
     return tuple(
         value
         for name, value in os.environ.items()

@@ -1,4 +1,4 @@
-"""The one finder of task files and prompts: of the house and of each third party's package."""
+"""Finds task files and prompts, the harness's own and those of other packages."""
 
 from __future__ import annotations
 
@@ -18,32 +18,39 @@ FIRST_PARTY = "harness"
 
 @dataclass(frozen=True)
 class Bundle:
-    """One source of task files and prompts; `name` is its top-level Python package."""
+    """The task files and prompts of one package."""
 
     name: str
+    """The top-level Python package."""
+
     task_configs: Path | None
+    """The folder of task files."""
+
     prompts: Path | None
+    """The folder of prompts."""
+
     package: Path | None
+    """The package's folder."""
 
 
 def bundles(entry_points: Iterable[EntryPoint]) -> list[Bundle]:
-    """The house's own bundle, then those of the packages that the entry points lie in, by name."""
+    """The harness's own bundle, then those of the entry points' packages, by name."""
     names = {top_level(entry_point.value) for entry_point in entry_points} - {FIRST_PARTY}
     found = (package_bundle(name) for name in sorted(names))
     return [first_party(), *(bundle for bundle in found if bundle is not None)]
 
 
 def first_party() -> Bundle:
-    """The folders beside `harness/` in a checkout, those inside it once it is installed."""
+    """The harness's own bundle: next to `harness/` in a checkout, inside it once installed."""
     package = Path(__file__).resolve().parents[1]
     home = package.parent if _is_project(package.parent) else package / "_bundled"
     return Bundle(FIRST_PARTY, _folder(home, TASK_CONFIGS), _folder(home, PROMPTS), package)
 
 
 def package_bundle(module_name: str) -> Bundle | None:
-    """What a package carries, found without importing it; None where it carries neither folder.
+    """A package's bundle, found without importing it; None if it has neither folder.
 
-    The folders lie inside the top-level package; in a checkout they may also lie beside it.
+    The folders are in the top-level package; in a checkout they may be next to it.
     """
     package = package_folder(module_name)
     if package is None:
@@ -57,7 +64,7 @@ def package_bundle(module_name: str) -> Bundle | None:
 
 
 def package_folder(module_name: str) -> Path | None:
-    """The folder of the top-level package that a module is in, found without importing it."""
+    """The folder of a module's top-level package, found without importing it."""
     try:
         spec = find_spec(top_level(module_name))
     except (ImportError, ValueError):

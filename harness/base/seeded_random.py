@@ -1,6 +1,6 @@
-"""Chance that falls the same under every version of Python: made of `Random.random()` alone.
+"""Random choices that are identical across Python versions.
 
-`Random.choice`, `Random.sample` and `Random.shuffle` do not promise that.
+They use `Random.random()` only: `choice`, `sample` and `shuffle` may change between versions.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def drawn(rng: Random, values: Sequence[T], count: int) -> list[T]:
 
 
 def drawing(rng: Random, values: Sequence[T]) -> Iterator[T]:
-    """All of the values in random order, each drawn when it is wanted."""
+    """All values in random order, drawn lazily."""
     left = list(values)
     for place in range(len(left)):
         other = place + int(rng.random() * (len(left) - place))
@@ -33,5 +33,5 @@ def drawing(rng: Random, values: Sequence[T]) -> Iterator[T]:
 
 
 def shuffled(rng: Random, values: Sequence[T]) -> tuple[T, ...]:
-    """All of the values in random order."""
+    """All values in random order."""
     return tuple(drawn(rng, values, len(values)))

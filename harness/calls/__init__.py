@@ -1,5 +1,4 @@
-"""The one door to models: store, single flight, budget, limiter, retries, usage.
+"""All calls to models: store, single flight, budget, limiter, retries, usage.
 
-Nothing is imported here, so that settings can name `harness.calls.policy` without paying for
-SQLite: import from the modules.
+Nothing is imported here, so that importing `harness.calls.policy` does not import SQLite.
 """

@@ -1,6 +1,6 @@
-"""Answers to questions that others sent for us, and questions that are put off until then.
+"""Answers that came in batches, and questions that wait for the next batch.
 
-Imported only by what runs stages or takes answers in.
+Imported only by modules that run stages or read batches.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Arrived(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What came back for one question: a reply, or the failure that asking again cannot mend."""
+    """The answer to one question of a batch: a reply, or a failure that a retry cannot fix."""
 
     reply: Reply | None = None
     failure: CallFailed | None = None
@@ -25,11 +25,11 @@ _decode = msgspec.json.Decoder(Arrived).decode
 
 
 class PutOff(BaseException):
-    """A question that is to be sent in a batch: its item has no record until the answer is there.
+    """A question waits for a batch; its item gets no record before the answer arrives.
 
-    The client raises it, and it passes through the desk and the stage's own code up to the
-    executor, which has it written down. It is a BaseException, as `asyncio.CancelledError` is,
-    because an `except Exception` in a plugin's stage would make a failure of it.
+    The client raises it, and it passes through the desk and the stage's code up to the executor,
+    which writes the question to a file. It is a BaseException, like `asyncio.CancelledError`, so
+    that no `except Exception` in a plugin's stage turns it into a failure.
     """
 
     def __init__(self, *, key: str, model: Model, request: Request, role: str) -> None:
@@ -41,23 +41,23 @@ class PutOff(BaseException):
 
 
 class Mailbox:
-    """The answers that came for a run, and whether models that take batches are asked at all."""
+    """The answers that came in batches; `puts_off` puts all other questions off for a batch."""
 
     def __init__(self, answers: Store | None = None, *, puts_off: bool = False) -> None:
         self._answers = answers
         self._puts_off = puts_off
 
     def answer(self, key: str) -> Arrived | None:
-        """What came back under the key of a call; None where nothing did."""
+        """The answer under a call's key; None if there is none."""
         value = None if self._answers is None else self._answers.get(bytes.fromhex(key))
         return None if value is None else _decode(value)
 
     def put(self, key: str, arrived: Arrived) -> None:
-        """Keep what came back for a call."""
-        assert self._answers is not None, "a mailbox that takes answers in has a file for them"
+        """Keep the answer to a call."""
+        assert self._answers is not None, "a mailbox that receives answers needs a file"
         self._answers.put(bytes.fromhex(key), _encode(arrived))
 
     def refuse_to_ask(self, model: Model, request: Request, *, key: str, role: str) -> None:
-        """Raise PutOff where the model is to be asked in a batch."""
+        """Raise PutOff if the question has to wait for a batch."""
         if self._puts_off and model.takes_batches:
             raise PutOff(key=key, model=model, request=request, role=role)

@@ -1,4 +1,4 @@
-"""What a run has spent, and the refusal to spend more."""
+"""Enforces a run's budget of calls, tokens and money."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import msgspec
 from harness.base.errors import BudgetSpent, UsageError, UsageUntold
 from harness.calls.policy import Budget
 from harness.calls.pricing import Price, PriceTable, price_of
-from harness.calls.usage import in_the_dark
+from harness.calls.usage import possibly_billed
 from harness.contracts.identity import Identity
 from harness.contracts.model import CallError, Reply, Request, Usage
 
 TEMPLATE_TOKENS = 200
 MESSAGE_TOKENS = 16
-"""Tokens at most that a server's template adds to a prompt, and to each of its messages."""
+"""The most tokens that a server's template adds to a prompt, and to each of its messages."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Claim:
-    """Leave to send one attempt, which costs `most` at most; without a price nobody counts."""
+    """Money reserved for one attempt, `most` of it; nothing is counted without a price."""
 
     price: Price | None = None
     most: float = 0.0
@@ -31,10 +31,10 @@ UNCOUNTED = Claim()
 
 
 class Meter:
-    """Counts attempts sent, tokens used and money spent; refuses the next at a bound.
+    """Counts attempts, tokens and money, and refuses attempts beyond the budget.
 
-    Tokens are known only afterwards, so calls in flight when their bound is reached may exceed it.
-    Money is set aside before an attempt is sent, as much as it may cost at most.
+    Tokens are known only afterwards, so calls in flight may exceed their bound. Money is reserved
+    before an attempt is sent, as much as the attempt may cost at most.
     """
 
     def __init__(self, budget: Budget, prices: PriceTable | None = None) -> None:
@@ -48,7 +48,7 @@ class Meter:
         self.spent = 0.0
 
     def check(self) -> None:
-        """Raise BudgetSpent when no further attempt may be sent."""
+        """Raise BudgetSpent if no further attempt may be sent."""
         budget = self._budget
         if budget.calls is not None and self.calls >= budget.calls:
             raise _spent("calls", f"{self.calls} calls used", f"at most {budget.calls}")
@@ -56,9 +56,9 @@ class Meter:
             raise _spent("tokens", f"{self.tokens} tokens used", f"at most {budget.tokens}")
 
     def claim(self, identity: Identity, request: Request) -> Claim | None:
-        """Leave to send one attempt now; None while what it may cost is set aside for others.
+        """Reserve the money for one attempt; None while other attempts have it reserved.
 
-        Raises BudgetSpent where it may cost more than is left.
+        Raises BudgetSpent if the attempt may cost more than is left.
         """
         limit = self._budget.cost
         claim = UNCOUNTED
@@ -68,7 +68,7 @@ class Meter:
             if self.spent + self._set_aside + claim.most > limit:
                 if self._claims:
                     return None
-                raise self._too_dear(claim.most, limit)
+                raise self._unaffordable(claim.most, limit)
             self._set_aside += claim.most
             self._claims += 1
         self.calls += 1
@@ -76,53 +76,53 @@ class Meter:
 
     @property
     def claims(self) -> int:
-        """Attempts in flight that money is set aside for."""
+        """The number of attempts in flight that have money reserved."""
         return self._claims
 
     async def freed(self) -> None:
-        """Return when an attempt that money was set aside for is over, or the run is."""
+        """Wait until an attempt with reserved money ends, or the run does."""
         await self._freed.wait()
 
     def wake(self) -> None:
-        """Let all who wait for money look again."""
+        """Wake all attempts that wait for money."""
         self._freed.set()
         self._freed.clear()
 
     def settle(self, claim: Claim, outcome: Reply | CallError | None) -> None:
-        """Count what an attempt cost; None was given up before it ended.
+        """Count the cost of an attempt; None for one that was cancelled.
 
-        Where nobody told, it is taken to have cost all that was set aside for it.
+        An attempt that may have been billed and reported no usage counts at its reserved amount.
         """
         usage = None if outcome is None else outcome.usage
         self.add(usage)
         if claim.price is None:
             return
         self._claims -= 1
-        # Without claims nothing is set aside: what rounding left over must not add up.
+        # Without claims nothing is reserved: rounding errors must not add up.
         self._set_aside = self._set_aside - claim.most if self._claims else 0.0
         if usage is not None:
             self.spent += claim.price.cost_of(usage)
-        elif in_the_dark(outcome):
+        elif possibly_billed(outcome):
             self.spent += claim.most
         self.wake()
 
     def add(self, usage: Usage | None) -> None:
-        """Count what a reply cost."""
+        """Count the tokens of a reply."""
         if usage is not None:
             self.tokens += usage.prompt_tokens + usage.completion_tokens
 
     def untold(self, claim: Claim, reply: Reply, identity: Identity) -> UsageUntold | None:
-        """Why the run cannot go on where a server does not tell what its replies cost."""
+        """The error for a priced reply without usage; None if the reply can be counted."""
         if claim.price is None or claim.price.free or reply.usage is not None:
             return None
         if reply.finish == "refused":
-            return None  # a filter before the model: what was set aside stands for it
+            return None  # a filter before the model: counted at the reserved amount
         return UsageUntold(
-            "a server that tells no usage cannot be held to a budget of money",
+            "--max_cost cannot be enforced for a server that reports no usage",
             where=identity.label,
-            found="a reply without its tokens",
-            expected="prompt_tokens and completion_tokens with every reply, for --max_cost",
-            hint="--max_calls or --max_tokens in its place; a price of 0 where nothing is paid",
+            found="a reply without usage",
+            expected="prompt_tokens and completion_tokens with every reply",
+            hint="use --max_calls or --max_tokens, or give a price of 0 if the model is free",
         )
 
     def _price(self, identity: Identity) -> Price:
@@ -131,7 +131,7 @@ class Meter:
             raise without_price([identity], self._prices)
         return price
 
-    def _too_dear(self, most: float, limit: float) -> BudgetSpent:
+    def _unaffordable(self, most: float, limit: float) -> BudgetSpent:
         currency = self._prices.currency if self._prices else ""
         return _spent(
             "money",
@@ -141,24 +141,24 @@ class Meter:
 
 
 def dearest(price: Price, request: Request) -> float:
-    """What one attempt costs at most: a token a byte of the prompt, and the longest answer."""
+    """The most that one attempt may cost: one token per byte of the prompt, the longest reply."""
     prompt = TEMPLATE_TOKENS + sum(
         MESSAGE_TOKENS + len(message.content.encode("utf-8", "replace"))
         for message in request.messages
     )
     if request.schema is not None:
         prompt += len(msgspec.json.encode(request.schema))
-    dearer = max(price.input, price.cached or 0.0)
-    return Price(input=dearer, output=price.output).cost(
+    per_prompt_token = max(price.input, price.cached or 0.0)
+    return Price(input=per_prompt_token, output=price.output).cost(
         prompt=prompt, cached=0, completion=request.sampling.max_tokens
     )
 
 
 def without_price(identities: list[Identity], prices: PriceTable | None) -> UsageError:
-    """Why a budget of money cannot be kept: nobody said what these models cost."""
+    """The error for a budget of money and models without a price."""
     names = sorted({identity.label for identity in identities})
     return UsageError(
-        "--max_cost needs a price of every model that may be asked",
+        "--max_cost needs a price for every model that may be asked",
         where=prices.where if prices is not None else None,
         found=f"no price of {', '.join(names)}",
         expected=f'[prices."{names[0]}"] with input and output, in --prices FILE',
@@ -170,5 +170,5 @@ def _spent(unit: str, found: str, expected: str) -> BudgetSpent:
         f"the budget of {unit} is spent",
         found=found,
         expected=expected,
-        hint="run the same command with a larger budget: it goes on where this one stopped",
+        hint="run the same command with a larger budget: it continues where this run stopped",
     )

@@ -1,6 +1,6 @@
-"""The one door to models: an answer from the store, from an identical call, or from the model.
+"""Asks models: answers come from the store, from an identical call in flight, or from the model.
 
-Imported only by what runs stages.
+Imported only by modules that run stages.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from harness.contracts.outcomes import CallFailed
 Source = Literal["model", "store", "shared"]
 
 HINTS = {
-    "auth": "check the key that the model is given",
-    "not_found": "check the model's name and its address",
-    "connection": "start the server, or check the address that the model is given",
+    "auth": "check the API key that the model uses",
+    "not_found": "check the model's name and address",
+    "connection": "start the server, or check the address that the model uses",
 }
 
 _encode = msgspec.json.Encoder().encode
@@ -45,12 +45,11 @@ _decode = msgspec.json.Decoder(Reply).decode
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """What one ask came to: a reply or the typed reason why there is none.
+    """The outcome of one call: a reply, or a typed failure.
 
-    `source` tells where it came from; `attempts` counts what this ask sent itself, so it is 0 for
-    answers from the store and for those shared with an identical call in flight. `wasted` are the
-    tokens of attempts that brought no reply; of `untold` ones, that of the reply included, no
-    tokens were told though they may have cost some.
+    `attempts` counts the requests that this call sent itself: 0 for answers from the store or from
+    an identical call in flight. `wasted`: the tokens of attempts that brought no reply. `untold`:
+    attempts, with or without a reply, that may have been billed but reported no usage.
     """
 
     reply: Reply | None
@@ -65,17 +64,17 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(kw_only=True, slots=True)
 class _Line:
-    """What the client knows of one model: its limiter, and why it is asked nothing more."""
+    """The client's state for one model: its limiter, and why it is not asked any more."""
 
     model: Model
     limiter: Limiter
     reached: bool = False
-    told: set[str] = field(default_factory=set)
+    announced: set[str] = field(default_factory=set)
     over: asyncio.Event = field(default_factory=asyncio.Event)
     reason: HarnessError | None = None
 
     def end(self, reason: HarnessError) -> None:
-        """Let nothing more be sent; whoever waits to send something gets the reason."""
+        """Send nothing more; calls that wait raise the reason."""
         if self.reason is None:
             self.reason = reason
             self.over.set()
@@ -84,7 +83,7 @@ class _Line:
 
 @dataclass(slots=True)
 class _Flight:
-    """Those who wait for the call that another ask makes."""
+    """Calls that wait for an identical call in flight."""
 
     waiting: deque[asyncio.Future[Answer | None]] = field(default_factory=deque)
 
@@ -99,7 +98,7 @@ class _Flight:
                 future.set_exception(error)
 
     def pass_on(self) -> bool:
-        """Tell the first who waits to make the call; False when nobody does."""
+        """Hand the call to the first that waits; False if none does."""
         while self.waiting:
             future = self.waiting.popleft()
             if not future.done():
@@ -109,12 +108,12 @@ class _Flight:
 
 
 class Client:
-    """Asks models, once for each distinct request, and never pays twice for a stored answer.
+    """Asks models: once for each distinct request, never twice for a stored answer.
 
     The order: store, single flight, budget, engines, limiter, attempts with retries, store. Only
     replies that ended by themselves are stored. `run_id` enters the keys of models whose answers
-    may not leave the run; `fresh` is a salt for runs that want answers of their own. What the
-    `mailbox` holds an answer to is asked nobody, and it may put questions off.
+    may not leave the run; `fresh` is a salt for runs that need answers of their own. The `mailbox`
+    holds answers that came in batches, and may put questions off for the next batch.
     """
 
     def __init__(
@@ -141,11 +140,11 @@ class Client:
         self._say = say or (lambda text: None)
         self._flights: dict[str, _Flight] = {}
         self._lines: dict[Model, _Line] = {}
-        self._draw = Random()
+        self._rng = Random()
         self._turns = Turns()
         self._stopped: HarnessError | None = None
-        self._narrow = False
-        self._in_the_air = 0
+        self._announced_waiting = False
+        self._in_flight = 0
         self._landed = asyncio.Event()
         self._landed.set()
 
@@ -159,17 +158,17 @@ class Client:
         stage: str,
         refresh: bool = False,
     ) -> Answer:
-        """Answer one request; `refresh` asks the model even where the store has an answer.
+        """Answer one request; `refresh` asks the model even if the store has an answer.
 
-        Raises ModelError, BudgetSpent or StorageError when going on makes no sense; whatever keeps
-        this one request from a reply is returned as a typed failure.
+        Raises ModelError, BudgetSpent or StorageError if the run must end; a failure of this one
+        request is returned in the answer.
         """
         began = time.monotonic()
         key = self.key(model.identity, request, repeat=repeat)
         use = self.usage.of(stage, role)
         use.calls += 1
         if model.identity.scope == "call":
-            return await self._call(model, _drawn(request, repeat), key=key, use=use)
+            return await self._call(model, _seeded(request, repeat), key=key, use=use)
         stored = None if refresh else self._stored(key)
         if stored is not None:
             use.from_store += 1
@@ -178,16 +177,16 @@ class Client:
             return Answer(reply=stored, failure=None, key=key, source="store", seconds=seconds)
         arrived = None if refresh else self._mailbox.answer(key)
         if arrived is not None:
-            return self._taken_in(arrived, key=key, use=use)
-        drawn = _drawn(request, repeat)
+            return self._from_batch(arrived, key=key, use=use)
+        seeded = _seeded(request, repeat)
         try:
-            self._mailbox.refuse_to_ask(model, drawn, key=key, role=role)
+            self._mailbox.refuse_to_ask(model, seeded, key=key, role=role)
         except PutOff:
             use.calls -= 1
             raise
         flight = self._flights.get(key)
         if flight is not None:
-            answer = await self._landing(flight, key)
+            answer = await self._join(flight, key)
             if answer is not None:
                 use.shared += 1
                 use.save(answer.reply)
@@ -202,7 +201,7 @@ class Client:
         else:
             flight = self._flights[key] = _Flight()
         try:
-            answer = await self._call(model, drawn, key=key, use=use)
+            answer = await self._call(model, seeded, key=key, use=use)
         except Exception as error:
             del self._flights[key]
             flight.fail(error)
@@ -215,11 +214,11 @@ class Client:
         return answer
 
     def key(self, identity: Identity, request: Request, *, repeat: int = 0) -> str:
-        """The key under which this run keeps the answer to a request."""
+        """The key of a request's answer in this run."""
         return call_key(identity, request, repeat=repeat, run_id=self._run_id, fresh=self._fresh)
 
     def limits(self) -> dict[str, Any]:
-        """The limiter's history of every model asked, for the manifest."""
+        """The limiter's history of every model that was asked, for the manifest."""
         reports: dict[str, Any] = {}
         for line in self._lines.values():
             name = label = line.model.identity.label
@@ -233,9 +232,9 @@ class Client:
         return reports
 
     def stop(self, reason: HarnessError) -> None:
-        """Send nothing more: attempts in the air finish, asks that would send one raise the reason.
+        """Send nothing more: attempts in flight finish, calls that would send one raise the reason.
 
-        Answers in the store are still given.
+        Answers in the store are still returned.
         """
         if self._stopped is None:
             self._stopped = reason
@@ -245,32 +244,32 @@ class Client:
             self.meter.wake()
 
     async def landed(self) -> None:
-        """Return when no attempt is in the air."""
+        """Wait until no attempt is in flight."""
         await self._landed.wait()
 
     async def close(self) -> None:
         """Close every model that was opened."""
         await self._engines.close()
 
-    async def _landing(self, flight: _Flight, key: str) -> Answer | None:
-        """The answer to the call in flight; None when we are to make it ourselves."""
+    async def _join(self, flight: _Flight, key: str) -> Answer | None:
+        """The answer to the call in flight; None if this call has to make it instead."""
         future: asyncio.Future[Answer | None] = asyncio.get_running_loop().create_future()
         flight.waiting.append(future)
         try:
             return await future
         except asyncio.CancelledError:
-            told = future.done() and not future.cancelled() and future.exception() is None
-            if told and future.result() is None:
+            has_result = future.done() and not future.cancelled() and future.exception() is None
+            if has_result and future.result() is None:
                 self._leave(flight, key)
             raise
 
     def _leave(self, flight: _Flight, key: str) -> None:
-        # Cancelled: one of those who wait makes the call in our place.
+        # Cancelled: one of the waiting calls takes over.
         if not flight.pass_on():
             del self._flights[key]
 
-    def _taken_in(self, arrived: Arrived, *, key: str, use: Use) -> Answer:
-        """The answer that came in a batch, counted and kept as if the model had given it now."""
+    def _from_batch(self, arrived: Arrived, *, key: str, use: Use) -> Answer:
+        """The answer that came in a batch, counted and stored like the reply of a call."""
         reply = arrived.reply
         use.asked += 1
         if reply is None:
@@ -278,7 +277,7 @@ class Client:
             failure = arrived.failure or CallFailed("unknown")
             return Answer(reply=None, failure=failure, key=key, source="model", attempts=1)
         tries = Attempts()
-        tries.told(reply, use)
+        tries.count(reply, use)
         self._keep(key, reply)
         return Answer(
             reply=reply, failure=None, key=key, source="model", attempts=1, untold=tries.untold
@@ -291,7 +290,7 @@ class Client:
     async def _call(self, model: Model, request: Request, *, key: str, use: Use) -> Answer:
         began = time.monotonic()
         line = self._line(model)
-        self._may_go_on(line)
+        self._check_open(line)
         try:
             async with self._engines.enter(model):
                 outcome, tries = await self._attempts(line, request, use)
@@ -351,7 +350,7 @@ class Client:
                 if outcome.cause == "connection" and not line.reached:
                     raise self._give_up(line, outcome) from outcome
                 return outcome, tries
-            wait = delay_before_retry(outcome, tries.sent, patience, draw=self._draw)
+            wait = delay_before_retry(outcome, tries.sent, patience, draw=self._rng)
             if time.monotonic() + wait >= deadline:
                 return outcome, tries
             await self._sleep(line, wait)
@@ -362,14 +361,14 @@ class Client:
                 return outcome, tries
 
     async def _admit(self, line: _Line, request: Request) -> Claim:
-        """Wait for a place at the model, and for money to pay the attempt with."""
+        """Wait for a slot at the model, and for money to pay the attempt."""
         await line.limiter.acquire()
         try:
-            self._may_go_on(line)
+            self._check_open(line)
             while (claim := self._claim(line, request)) is None:
-                self._tell_of_room()
+                self._announce_waiting()
                 await self.meter.freed()
-                self._may_go_on(line)
+                self._check_open(line)
         except BaseException:
             line.limiter.release()
             raise
@@ -385,25 +384,25 @@ class Client:
         tries: Attempts,
         use: Use,
     ) -> Reply | CallError:
-        """One attempt, its place and its money given back, and what it cost counted."""
+        """Make one attempt, release its slot and its reserved money, and count its cost."""
         tries.sent += 1
         use.attempts += 1
         outcome: Reply | CallError | None = None
         try:
             outcome = await self._attempt(line, request, seconds=seconds)
         except ModelError as error:
-            # What ended the run was an answer as well.
+            # The error that ended the run came from the server: its usage counts.
             outcome = error.__cause__ if isinstance(error.__cause__, CallError) else None
             raise
         finally:
             line.limiter.release()
             self.meter.settle(claim, outcome)
-            tries.told(outcome, use)
+            tries.count(outcome, use)
         return outcome
 
     async def _attempt(self, line: _Line, request: Request, *, seconds: float) -> Reply | CallError:
         sent = time.monotonic()
-        self._in_the_air += 1
+        self._in_flight += 1
         self._landed.clear()
         try:
             async with asyncio.timeout(seconds):
@@ -417,10 +416,10 @@ class Client:
             line.limiter.succeeded()
             return reply
         finally:
-            self._in_the_air -= 1
-            if not self._in_the_air:
+            self._in_flight -= 1
+            if not self._in_flight:
                 self._landed.set()
-        # Learnt while the place is still held: who takes it next must meet the new limit.
+        # While the slot is still held: the call that takes it next must meet the new limit.
         self._learn(line, error, sent)
         return error
 
@@ -436,10 +435,10 @@ class Client:
             line.limiter.rate_limited(sent=sent, retry_after=pause)
         elif error.retryable:
             line.limiter.troubled(retry_after=pause)
-        if error.retryable and error.cause not in line.told:
-            # Once for each kind of trouble: a run that waits must not look like one that hangs.
-            line.told.add(error.cause)
-            self._say(f"{line.model.identity.label}: {error.detail}; trying again")
+        if error.retryable and error.cause not in line.announced:
+            # Once for each cause: a run that waits must not look like one that hangs.
+            line.announced.add(error.cause)
+            self._say(f"{line.model.identity.label}: {error.detail}; retrying")
 
     def _give_up(self, line: _Line, error: CallError) -> HarnessError:
         line.end(
@@ -457,22 +456,22 @@ class Client:
         with suppress(TimeoutError):
             await asyncio.wait_for(line.over.wait(), seconds)
 
-    def _may_go_on(self, line: _Line) -> None:
+    def _check_open(self, line: _Line) -> None:
         if line.reason is not None:
             raise line.reason.with_traceback(None)
         try:
             self.meter.check()
         except BudgetSpent as error:
-            self.stop(error)  # what is spent stays spent: nobody need wait for a turn
+            self.stop(error)  # the budget does not come back: no call need wait
             raise
 
-    def _tell_of_room(self) -> None:
-        if not self._narrow:
-            self._narrow = True
+    def _announce_waiting(self) -> None:
+        if not self._announced_waiting:
+            self._announced_waiting = True
             claims = self.meter.claims
             self._say(
                 f"what is left of --max_cost pays for {claims} {'call' if claims == 1 else 'calls'}"
-                " at a time, at their dearest: no more are in flight"
+                " at the highest possible cost: no more are sent at a time"
             )
 
     def _claim(self, line: _Line, request: Request) -> Claim | None:
@@ -491,7 +490,7 @@ class Client:
         try:
             return _decode(value)
         except msgspec.DecodeError:
-            return None  # bytes that are no reply count as no answer, and are written again
+            return None  # bytes that are no reply count as no answer and are overwritten
 
     def _line(self, model: Model) -> _Line:
         line = self._lines.get(model)
@@ -502,6 +501,6 @@ class Client:
         return line
 
 
-def _drawn(request: Request, repeat: int) -> Request:
-    """The request as it is sent, with the seed that this repeat of it is drawn by."""
+def _seeded(request: Request, repeat: int) -> Request:
+    """The request as it is sent, with the seed of this repeat."""
     return msgspec.structs.replace(request, seed=call_seed(request.seed, repeat), repeat=repeat)

@@ -1,4 +1,4 @@
-"""Opens models at their first question, and lets only one at a time hold a shared resource."""
+"""Opens models at their first call, and only one at a time of those that share a resource."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from harness.base.errors import HarnessError, ModelError
 from harness.contracts.model import CallError, Model
 
 QUIET = 0.05
-"""Seconds without any call in flight after which nothing more will come for the open engine.
+"""Seconds without any call in flight after which no more calls to the open engine are expected.
 
-Workers do nothing slow between two calls, so a pause this long means that all of them wait. An
-early switch would cost time, never a result.
+Workers do nothing slow between two calls, so after such a pause all of them wait. A switch that
+comes too early costs time, never a result.
 """
 
-QUIET_BESIDE_OTHERS = 5.0
-"""The same while models that stand outside the resource are still answering: workers that wait
-for those may come back to the open engine, but others must not wait for them for ever."""
+QUIET_WHILE_OTHERS_ANSWER = 5.0
+"""The same while models outside the resource are answering: workers that wait for them may return
+to the open engine, but the callers of other engines must not wait forever."""
 
 
 @dataclass(eq=False)
@@ -40,7 +40,7 @@ class _Engine:
 
 @dataclass(eq=False)
 class _Resource:
-    """What one open engine at a time may hold. No holder while engines change."""
+    """A resource that one open engine holds at a time; no holder during a switch."""
 
     holder: _Engine | None = None
     engines: set[_Engine] = field(default_factory=set)
@@ -55,14 +55,15 @@ class _Resource:
 
 
 class EngineRoom:
-    """The gate that every call passes before it reaches its model.
+    """Holds models open for their calls.
 
-    A model that occupies nothing is opened once and stays open. Of those that occupy the same
-    resource one is open at a time: the others' callers wait until no call to it is in flight, then
-    the engine that most of them wait for takes its turn. So a stage that asks two such roles in a
-    loop goes in rounds, one engine after the other. Models are given `logs`, a folder that need
-    not exist yet, and `tell`. `models` are all that may yet be asked: before the
-    first of any is paid for, none may lack a key, lest a stage is paid for in vain.
+    A model that occupies no resource is opened once and stays open. Of the models that occupy the
+    same resource, one is open at a time: callers of the others wait until no call to it is in
+    flight, then the engine with the most waiting callers is opened. A stage that asks two such
+    roles in a loop therefore proceeds in rounds, one engine after the other.
+
+    `logs` (a folder that need not exist yet) and `tell` are passed to the models. `models` are all
+    models that may be asked: all their keys are checked before the first paid call.
     """
 
     def __init__(
@@ -83,7 +84,7 @@ class EngineRoom:
         self._last_end = 0.0
 
     def resource(self, model: Model) -> str | None:
-        """What the model occupies while it is open."""
+        """The resource that the model occupies while it is open."""
         return "engine" if self._one_at_a_time else model.occupies
 
     @asynccontextmanager
@@ -109,13 +110,13 @@ class EngineRoom:
                 self._look_for_quiet(resource)
 
     def stop(self, reason: HarnessError) -> None:
-        """Open nothing more: those who wait for a turn get the reason."""
+        """Open no more models: callers that wait for one raise the reason."""
         self._stopped = self._stopped or reason
         for engine in self._engines.values():
             engine.turn.set()
 
     async def close(self) -> None:
-        """Close every open model; the first error is raised after all were tried."""
+        """Close every open model, then raise the first error, if any."""
         for resource in self._resources.values():
             resource.stop_waiting()
         switches = [one.switch for one in self._resources.values() if one.switch is not None]
@@ -127,7 +128,7 @@ class EngineRoom:
                 try:
                     await engine.model.close()
                 except Exception as error:
-                    first = first or _unclosed(engine, error)
+                    first = first or _close_error(engine, error)
         if first is not None:
             raise first
 
@@ -171,9 +172,9 @@ class EngineRoom:
             engine.open = True
 
     def _require(self, opening: Model) -> None:
-        """Raise what any model lacks, where the one that opens is the first that costs something.
+        """Check the keys of all models if the opening model is the first that may cost money.
 
-        Those that answer by rule or from a recording are opened by runs that ask nobody else.
+        Models that answer by rule or from a recording cost nothing.
         """
         if opening.identity.scope == "call" or opening.identity.recorded:
             return
@@ -182,7 +183,7 @@ class EngineRoom:
         self._unchecked.clear()
 
     def _look_for_quiet(self, resource: _Resource) -> None:
-        """See now and then whether the resource may change hands, while somebody waits for it."""
+        """Schedule a check whether the resource can be switched, while callers wait for it."""
         if not self._idle(resource):
             resource.idle_since = None
             resource.stop_waiting()
@@ -194,7 +195,7 @@ class EngineRoom:
             resource.quiet = loop.call_later(QUIET, self._switch_if_quiet, resource)
 
     def _idle(self, resource: _Resource) -> bool:
-        """Whether somebody waits for a resource that its holder does not use."""
+        """Whether callers wait for a resource that its holder does not use."""
         holder = resource.holder
         return (
             self._stopped is None
@@ -209,8 +210,8 @@ class EngineRoom:
         if self._idle(resource) and resource.idle_since is not None:
             loop = asyncio.get_running_loop()
             others = any(engine.active for engine in self._engines.values())
-            nothing_comes = not others and loop.time() - self._last_end >= QUIET
-            if nothing_comes or loop.time() - resource.idle_since >= QUIET_BESIDE_OTHERS:
+            all_wait = not others and loop.time() - self._last_end >= QUIET
+            if all_wait or loop.time() - resource.idle_since >= QUIET_WHILE_OTHERS_ANSWER:
                 resource.idle_since = None
                 resource.switch = loop.create_task(self._switch(resource))
                 return
@@ -218,7 +219,7 @@ class EngineRoom:
 
     async def _switch(self, resource: _Resource) -> None:
         chosen = max(resource.engines, key=lambda engine: engine.waiting)
-        holder, resource.holder = resource.holder, None  # nobody enters while one closes
+        holder, resource.holder = resource.holder, None  # no call may enter while an engine closes
         if holder is not None:
             holder.turn.clear()
             await self._close_for(chosen, holder)
@@ -234,11 +235,11 @@ class EngineRoom:
         try:
             await holder.model.close()
         except Exception as error:
-            self.stop(_unclosed(holder, error))
+            self.stop(_close_error(holder, error))
 
 
-def _unclosed(engine: _Engine, error: Exception) -> HarnessError:
-    """The error for an engine that does not end: its own, where it tells what to do."""
+def _close_error(engine: _Engine, error: Exception) -> HarnessError:
+    """The error for an engine that failed to close: its own if that is a HarnessError."""
     if isinstance(error, HarnessError):
         return error
     found = f"{type(error).__name__}: {error}"

@@ -1,4 +1,4 @@
-"""What is made of answers waits while requests that their places set free are sent."""
+"""Delays the processing of replies so that free slots are refilled first."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import asyncio
 from collections import deque
 
 AT_A_TIME = 8
-"""Who goes on in one round of the loop: some two milliseconds of work, then the network's turn."""
+"""Replies processed per round of the event loop: about two milliseconds of work."""
 
 
 class Turns:
-    """A queue before the work that follows an answer.
+    """A queue for the work that follows a reply.
 
-    Answers come in bursts. Were each of a burst recorded at once, the first free place would wait
-    until the last record is made.
+    Replies come in bursts. If each were recorded at once, the first free slot would stay empty
+    until the last record of the burst is made.
     """
 
     def __init__(self) -> None:
         self._waiting: deque[asyncio.Future[None]] = deque()
 
     async def wait(self) -> None:
-        """Return in a later round of the loop, a few a round, first come first served."""
+        """Wait for a later round of the event loop; a few per round, first come first served."""
         loop = asyncio.get_running_loop()
         turn = loop.create_future()
         self._waiting.append(turn)

@@ -1,4 +1,4 @@
-"""The key of a call: the hash of all that decides its answer."""
+"""The key of a call: the hash of everything that decides its answer."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from harness.contracts.identity import Identity
 from harness.contracts.model import Request
 
 LARGEST_SEED = 0x7FFF_FFFF
-"""What servers that keep seeds in 32 bits still take."""
+"""The largest seed of servers with 32-bit seeds."""
 
 
 def call_key(
     identity: Identity, request: Request, *, repeat: int, run_id: str, fresh: str | None = None
 ) -> str:
-    """A 32-character hexadecimal key: equal for two calls that may share one answer.
+    """A 32-character hexadecimal key, equal for two calls that may share one answer.
 
-    `fresh` is the salt of a run that wants answers of its own.
+    `fresh` is the salt of a run that needs answers of its own.
     """
     sampling = request.sampling
-    # The parts in the order of their names. The last of them holds fractions.
+    # The parts in order of their names; only the last contains fractions.
     salt = canonical_plain(fresh)
     messages = canonical_plain([[one.role, one.content] for one in request.messages])
     rest = canonical(
@@ -42,5 +42,5 @@ def call_key(
 
 @functools.lru_cache
 def call_seed(seed: int, repeat: int) -> int:
-    """The seed one call is drawn with: another for each repeat, the same in every run."""
+    """The seed of one call: different for each repeat, the same in every run."""
     return stable_int("call", seed, repeat) & LARGEST_SEED

@@ -1,4 +1,4 @@
-"""How many requests to one model are in flight: a ceiling that gives way to rate limits."""
+"""Limits the requests in flight to one model, and adapts to its rate limits."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ KEPT_CHANGES = 200
 
 
 class Limiter:
-    """A gate for at most `limit` requests at once, first come first served.
+    """Admits at most `limit` requests at once, first come first served.
 
-    The limit starts at the ceiling, halves when the server says 429 and grows back by about one a
-    round of successes. Requests that were sent before a cut say nothing about the new limit, so
-    they never cut it again. Trouble of other kinds only holds the growth up.
+    The limit starts at the ceiling, halves when the server answers 429 and grows back by about one
+    per round of successes. Requests that were sent before a cut do not test the new limit, so they
+    never cut it again. Other errors only delay the growth.
     """
 
     def __init__(
@@ -47,38 +47,38 @@ class Limiter:
         self._unlisted = 0
 
     async def acquire(self) -> None:
-        """Wait for a place; give it back with `release`."""
+        """Wait for a slot; return it with `release`."""
         if self._dismissed is not None:
-            raise self._dismissed.with_traceback(None)  # else it grows with everyone who is told
+            raise self._dismissed.with_traceback(None)  # else it grows with every raise
         if not self._waiting and self._free():
             self.busy += 1
             return
-        place = asyncio.get_running_loop().create_future()
-        self._waiting.append(place)
+        slot = asyncio.get_running_loop().create_future()
+        self._waiting.append(slot)
         self._admit()
         try:
-            await place
+            await slot
         except asyncio.CancelledError:
-            if place.done() and not place.cancelled() and place.exception() is None:
+            if slot.done() and not slot.cancelled() and slot.exception() is None:
                 self.release()
             raise
 
     def release(self) -> None:
-        """Give a place back."""
+        """Return a slot."""
         self.busy -= 1
         if self._waiting:
             self._admit()
 
     def dismiss(self, error: Exception) -> None:
-        """Give no more places: who waits, and who comes, gets the error."""
+        """Give out no more slots: requests that wait, and all later ones, raise the error."""
         self._dismissed = error
         while self._waiting:
-            place = self._waiting.popleft()
-            if not place.done():
-                place.set_exception(error)
+            slot = self._waiting.popleft()
+            if not slot.done():
+                slot.set_exception(error)
 
     def succeeded(self) -> None:
-        """Grow towards the ceiling, unless there was trouble a moment ago."""
+        """Grow towards the ceiling, unless there was an error a moment ago."""
         if self.limit >= self.ceiling or self._clock() < self._no_growth_until:
             return
         self.limit = min(float(self.ceiling), self.limit + 1.0 / self.limit)
@@ -88,7 +88,7 @@ class Limiter:
         self._admit()
 
     def rate_limited(self, *, sent: float, retry_after: float | None = None) -> None:
-        """Halve the limit for a request sent at `sent` (clock time), at most once a window."""
+        """Halve the limit for a request sent at `sent` (clock time), at most once per window."""
         now = self._clock()
         self._no_growth_until = max(self._no_growth_until, now + self._window)
         if sent >= self._last_cut and now - self._last_cut >= self._window:
@@ -101,7 +101,7 @@ class Limiter:
             self._pause(now + retry_after)
 
     def troubled(self, *, retry_after: float | None = None) -> None:
-        """Hold growth up after a server error, a lost connection or a timeout."""
+        """Delay growth after a server error, a lost connection or a timeout."""
         now = self._clock()
         self._no_growth_until = max(self._no_growth_until, now + self._quiet)
         if retry_after:
@@ -130,10 +130,10 @@ class Limiter:
 
     def _admit(self) -> None:
         while self._waiting and self._free():
-            place = self._waiting.popleft()
-            if not place.done():
+            slot = self._waiting.popleft()
+            if not slot.done():
                 self.busy += 1
-                place.set_result(None)
+                slot.set_result(None)
         if self._waiting and self._paused_until and self._timer is None:
             loop = asyncio.get_running_loop()
             wait = max(0.0, self._paused_until - self._clock())

@@ -16,15 +16,15 @@ LOCAL_FUSE = frozenset(("fuse.ntfs-3g", "fuse.exfat", "fuse.fuse-overlayfs", "fu
 
 
 def on_network(path: Path) -> bool:
-    """True when the mount table says that several machines may see the file.
+    """Whether the mount table shows a file system that several machines may share.
 
-    Without such a table (on other systems than Linux) the answer is False.
+    False without a mount table (on systems other than Linux).
     """
     return network_type(path) is not None
 
 
 def network_type(path: Path) -> str | None:
-    """The type of the network file system that the path lies on; None for a local one."""
+    """The type of the path's network file system; None for a local one."""
     try:
         table = MOUNT_TABLE.read_text(encoding="utf-8", errors="surrogateescape")
     except OSError:
@@ -34,9 +34,9 @@ def network_type(path: Path) -> str | None:
 
 
 def is_network_type(kind: str | None) -> bool:
-    """True for file systems on which shared memory between machines does not work.
+    """Whether shared memory between machines does not work on such a file system.
 
-    A FUSE file system counts as one unless it is known to be local.
+    FUSE file systems count as network file systems unless they are known to be local.
     """
     if kind is None:
         return False
@@ -44,7 +44,7 @@ def is_network_type(kind: str | None) -> bool:
 
 
 def file_system_type(path: Path, table: str) -> str | None:
-    """The type of the innermost mount that holds the path; of two on one point, the later."""
+    """The type of the innermost mount that contains the path; the later one on the same point."""
     best: tuple[int, str] | None = None
     for line in table.splitlines():
         before, _, after = line.partition(" - ")

@@ -1,4 +1,4 @@
-"""How patient a run is with its models, and how much it may ask of them."""
+"""Timeouts, retries and budget of a run's calls."""
 
 from __future__ import annotations
 
@@ -6,21 +6,32 @@ import msgspec
 
 
 class Patience(msgspec.Struct, frozen=True, kw_only=True):
-    """How long and how often a call is tried.
-
-    `total_timeout` runs from the first attempt's start and covers attempts and the waits between.
-    """
+    """Timeouts and retries of a call, in seconds."""
 
     attempts: int = 8
+    """The most attempts; rate limits have more."""
+
     attempt_timeout: float = 600.0
+    """The timeout of one attempt."""
+
     total_timeout: float = 3600.0
+    """The timeout of all attempts and the waits between them, from the first attempt's start."""
+
     first_delay: float = 0.5
+    """The longest wait after the first attempt; doubles with each attempt."""
+
     longest_delay: float = 60.0
+    """The longest wait."""
 
 
 class Budget(msgspec.Struct, frozen=True, kw_only=True):
-    """The most a run may ask of models; None is no bound. `cost` is in the prices' currency."""
+    """The bounds of a run's calls; None is no bound."""
 
     calls: int | None = None
+    """The most attempts."""
+
     tokens: int | None = None
+    """The most tokens, prompts and replies together."""
+
     cost: float | None = None
+    """The most money, in the currency of the prices."""

@@ -1,4 +1,4 @@
-"""What models cost: the price table that a user gives."""
+"""The price table that a user gives."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from harness.contracts.model import Usage
 
 MILLION = 1_000_000
 SECTION = "prices"
-"""The table of a settings file that holds prices."""
+"""The table of a TOML file that holds prices."""
 
 CURRENCY = "currency"
 _CURRENCY = re.compile(r"\w{1,8}")
-_QUOTED = f'a model with its prices: [{SECTION}."openai:NAME"], input = 1.25, output = 10'
+_EXAMPLE = f'a price for each model: [{SECTION}."openai:NAME"], input = 1.25, output = 10'
 
 
 class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a million tokens of one model cost; `cached` are those of a prompt known before."""
+    """The prices of a million tokens of one model; `cached` is for cached prompt tokens."""
 
     input: float
     output: float
@@ -34,18 +34,18 @@ class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     @property
     def free(self) -> bool:
-        """Whether nothing costs anything, however many tokens there are."""
+        """Whether all prices are 0."""
         return not (self.input or self.output or self.cached)
 
     def cost(self, *, prompt: int, cached: int, completion: int) -> float:
-        """What so many tokens cost; `cached` ones are part of the prompt's."""
-        known = min(cached, prompt)
+        """The cost of a number of tokens; `cached` is part of `prompt`."""
+        cached = min(cached, prompt)
         at = self.input if self.cached is None else self.cached
-        millionths = (prompt - known) * self.input + known * at + completion * self.output
+        millionths = (prompt - cached) * self.input + cached * at + completion * self.output
         return millionths / MILLION
 
     def cost_of(self, usage: Usage) -> float:
-        """What one reply cost."""
+        """The cost of one reply."""
         return self.cost(
             prompt=usage.prompt_tokens,
             cached=usage.cached_tokens,
@@ -54,32 +54,35 @@ class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 FREE = Price(input=0.0, output=0.0)
-"""What models cost that answer by rule, or from a recording: nobody is asked."""
+"""The price of models that answer by rule or from a recording."""
 
 
 class PriceTable(msgspec.Struct, frozen=True, kw_only=True):
-    """Prices by model, as `kind:name`, or by patterns of such names, in one currency.
-
-    `where` tells people where the table stands.
-    """
+    """The prices of models, in one currency."""
 
     models: dict[str, Price]
+    """Prices by `kind:name`, or by patterns of such names."""
+
     currency: str = "USD"
+    """The currency's code."""
+
     where: str = SECTION
+    """The origin of the table, for errors."""
 
     def of(self, name: str) -> Price | None:
-        """The price under that very name, else that of the first pattern that fits."""
+        """The price under that exact name, or else under the first pattern that matches."""
         exact = self.models.get(name)
         if exact is not None:
             return exact
-        fitting = (price for known, price in self.models.items() if fnmatchcase(name, known))
-        return next(fitting, None)
+        matching = (price for known, price in self.models.items() if fnmatchcase(name, known))
+        return next(matching, None)
 
 
 def price_of(identity: Identity, prices: PriceTable | None) -> Price | None:
-    """What a model costs; None where nobody said. One that answers by rule costs nothing.
+    """A model's price; None if it is unknown.
 
-    Nor does a recording, whatever it costs to ask the model that was recorded.
+    Models that answer by rule cost nothing, and neither do recordings, whatever the recorded model
+    costs.
     """
     if identity.recorded:
         return FREE
@@ -88,7 +91,7 @@ def price_of(identity: Identity, prices: PriceTable | None) -> Price | None:
 
 
 def price_table(given: object) -> PriceTable:
-    """The table that a file, named by its path, or a mapping holds."""
+    """The price table in a file, given by its path, or in a mapping."""
     if isinstance(given, PriceTable):
         return given
     if isinstance(given, str | Path):
@@ -96,12 +99,12 @@ def price_table(given: object) -> PriceTable:
     if isinstance(given, Mapping):
         return prices_from(given, where=SECTION)
     raise UsageError(
-        "prices cannot be used", found=repr(given), expected="a file, or a mapping by model"
+        "the prices are invalid", found=repr(given), expected="a TOML file, or a mapping by model"
     )
 
 
 def read_price_file(path: Path) -> PriceTable:
-    """The table under `[prices]` in a TOML file; UsageError for what is no such table."""
+    """The table under `[prices]` in a TOML file; UsageError if the file has no valid one."""
     import tomllib
 
     try:
@@ -109,36 +112,41 @@ def read_price_file(path: Path) -> PriceTable:
             content = tomllib.load(file)
     except OSError as error:
         raise UsageError(
-            "the price table of --prices cannot be read", where=str(path), found=error.strerror
+            "--prices: the file cannot be read", where=str(path), found=error.strerror
         ) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(
-            "the price table of --prices is no TOML",
+            "--prices: the file is not valid TOML",
             where=str(path),
             found=str(error),
-            expected=_QUOTED,
-            hint="a name with a colon or a dot stands in quotes",
+            expected=_EXAMPLE,
+            hint="put names with a colon or a dot in quotes",
         ) from error
     for name in content:
         if name != SECTION:
             raise UsageError(
-                f"a price table has no {name!r}",
+                f"--prices: unknown table {name!r}",
                 where=str(path),
-                expected=_QUOTED,
+                expected=_EXAMPLE,
                 hint=did_you_mean(name, [SECTION]),
             )
     table = content.get(SECTION)
     if not isinstance(table, Mapping):
-        raise UsageError("the file of --prices holds none", where=str(path), expected=_QUOTED)
+        raise UsageError(
+            "--prices: the file has no [prices] table", where=str(path), expected=_EXAMPLE
+        )
     return prices_from(table, where=str(path))
 
 
 def prices_from(table: Mapping[str, Any], *, where: str) -> PriceTable:
-    """The price table that a mapping holds: `currency`, and a mapping of prices by model."""
+    """The price table in a mapping of models to prices, with an optional `currency`."""
     currency = table.get(CURRENCY, "USD")
     if not isinstance(currency, str) or not _CURRENCY.fullmatch(currency):
         raise UsageError(
-            "the currency has no name", where=where, found=repr(currency), expected="USD, EUR, …"
+            "the currency is invalid",
+            where=where,
+            found=repr(currency),
+            expected="a code of up to 8 letters, such as USD",
         )
     models = {
         str(name): _price(str(name), value, where)
@@ -146,7 +154,7 @@ def prices_from(table: Mapping[str, Any], *, where: str) -> PriceTable:
         if name != CURRENCY
     }
     if not models:
-        raise UsageError("the price table names no model", where=where, expected=_QUOTED)
+        raise UsageError("the price table contains no models", where=where, expected=_EXAMPLE)
     return PriceTable(models=models, currency=currency, where=where)
 
 
@@ -154,21 +162,21 @@ def _price(name: str, value: object, where: str) -> Price:
     place = f'{where}, [{SECTION}."{name}"]'
     if not isinstance(value, Mapping):
         raise UsageError(
-            "no price of a model",
+            "the price of a model is invalid",
             where=place,
             found=repr(value),
-            expected=_QUOTED,
+            expected=_EXAMPLE,
             hint=did_you_mean(name, [CURRENCY]),
         )
-    wanted = "input, output and perhaps cached, each for a million tokens"
+    wanted = "input, output and optionally cached, each for a million tokens"
     for field, given in value.items():
         if field not in Price.__struct_fields__:
             nested = isinstance(given, Mapping)
             raise UsageError(
-                f"a price has no {field!r}",
+                f"unknown key {field!r} in a price",
                 where=place,
                 expected=wanted,
-                hint="a name with a dot stands in quotes"
+                hint="put names with a dot in quotes"
                 if nested
                 else did_you_mean(str(field), Price.__struct_fields__),
             )
@@ -176,26 +184,27 @@ def _price(name: str, value: object, where: str) -> Price:
         price = msgspec.convert(dict(value), Price)
     except msgspec.ValidationError as error:
         raise UsageError(
-            "a price cannot be used", where=place, found=str(error), expected=wanted
+            "the price of a model is invalid", where=place, found=str(error), expected=wanted
         ) from error
     for field in Price.__struct_fields__:
         amount = getattr(price, field)
         if amount is not None and not 0 <= amount < math.inf:
             raise UsageError(
-                "a price cannot be used",
+                "the price of a model is invalid",
                 where=place,
                 found=f"{field} = {amount}",
-                expected="an amount of money from 0 on",
+                expected="a finite number of 0 or more",
             )
     return price
 
 
 class Cost(msgspec.Struct, frozen=True, kw_only=True):
-    """What calls to one model cost. `paid` is for `asked` calls, `saved` what `reused` had cost.
+    """The cost of calls to one model.
 
-    Replies are reused from the store or from an identical call in flight. Of `paid_unknown` calls
-    the cost is not known, or not all of it, and is not in `paid`: the model is not `priced`, or no
-    usage was told. `paid` is None where nothing at all is known. The same goes for `saved`.
+    `paid` is the cost of `asked` calls, `saved` the original cost of `reused` replies, which came
+    from the store or an identical call in flight. `paid_unknown` calls are missing from `paid`, in
+    part or whole: the model is not `priced`, or the server reported no usage. `paid` is None if
+    nothing is known. `saved` and `saved_unknown` likewise.
     """
 
     model: str
@@ -210,9 +219,9 @@ class Cost(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def cost_of(model: str, price: Price | None, currency: str, *, paid: Spend, saved: Spend) -> Cost:
-    """The cost of what was spent at a model that has this price, or none that is known."""
+    """The cost of the tokens spent at a model; `price` is None if it is unknown."""
     amount, unknown = _amount(paid, price)
-    spared, unknown_spared = _amount(saved, price)
+    saved_amount, unknown_saved = _amount(saved, price)
     return Cost(
         model=model,
         currency=currency,
@@ -221,13 +230,13 @@ def cost_of(model: str, price: Price | None, currency: str, *, paid: Spend, save
         paid=amount,
         paid_unknown=unknown,
         reused=saved.calls,
-        saved=spared,
-        saved_unknown=unknown_spared,
+        saved=saved_amount,
+        saved_unknown=unknown_saved,
     )
 
 
 def costs_by_model(costs: Iterable[Cost]) -> dict[str, Cost]:
-    """The costs of each model together, in the order of the models' first costs."""
+    """The total cost of each model, in order of first appearance."""
     models: dict[str, list[Cost]] = {}
     for cost in costs:
         models.setdefault(cost.model, []).append(cost)
@@ -235,11 +244,11 @@ def costs_by_model(costs: Iterable[Cost]) -> dict[str, Cost]:
 
 
 def together(name: str, costs: Iterable[Cost]) -> Cost:
-    """Several costs in one currency as one, under a name of its own."""
+    """The total of several costs in one currency, under `name`."""
     costs = tuple(costs)
     asked, reused = sum(cost.asked for cost in costs), sum(cost.reused for cost in costs)
     unknown = sum(cost.paid_unknown for cost in costs)
-    unknown_spared = sum(cost.saved_unknown for cost in costs)
+    unknown_saved = sum(cost.saved_unknown for cost in costs)
     return Cost(
         model=name,
         currency=costs[0].currency,
@@ -248,13 +257,13 @@ def together(name: str, costs: Iterable[Cost]) -> Cost:
         paid=_known(sum(cost.paid or 0.0 for cost in costs), unknown, asked),
         paid_unknown=unknown,
         reused=reused,
-        saved=_known(sum(cost.saved or 0.0 for cost in costs), unknown_spared, reused),
-        saved_unknown=unknown_spared,
+        saved=_known(sum(cost.saved or 0.0 for cost in costs), unknown_saved, reused),
+        saved_unknown=unknown_saved,
     )
 
 
 def _amount(spend: Spend, price: Price | None) -> tuple[float | None, int]:
-    """What is known to have been spent, and of how many calls it is not known."""
+    """The known cost, and the number of calls whose cost is unknown."""
     if not spend.calls:
         return 0.0, 0
     if price is None:

@@ -1,4 +1,4 @@
-"""Whether a failed attempt is made again, and how long to wait before."""
+"""Whether a failed attempt is repeated, and after what delay."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from harness.calls.policy import Patience
 from harness.contracts.model import CallError
 
 MOST_ATTEMPTS = {"no_content": 3}
-"""Causes that seldom mend by asking again get fewer attempts than the rest."""
+"""Causes that a retry seldom fixes get fewer attempts."""
 
 OUTAGES = ("connection", "server_error")
-"""Causes that last for a while whoever asks: half of each wait is fixed, so that the waits of the
-default patience add up to half a minute at the least. Pure full jitter now and then draws a row
-of tiny waits and gives up within the ten seconds that a server takes to restart."""
+"""Causes that last for a while: half of each wait is fixed, so that the waits of the default
+patience add up to at least half a minute. Full jitter sometimes draws several tiny waits in a row
+and gives up within the ten seconds that a server takes to restart."""
 
 
 RATE_LIMIT_PATIENCE = 4
-"""How many times more often a 429 is tried again: it says "later", not that the call is at fault,
-and a server may answer most calls so. The total timeout bounds it as well."""
+"""The factor by which a 429 has more attempts: it means "later", not that the call is wrong, and a
+server may answer most calls with it. The total timeout bounds it as well."""
 
 
 def may_retry(error: CallError, tries: Mapping[str, int], patience: Patience) -> bool:
-    """True when one more attempt may be made; `tries` counts the failed ones by cause."""
+    """Whether one more attempt may be made; `tries` counts the failed ones by cause."""
     if error.fatal or not error.retryable or patience.attempts <= 1:
         return False
     limited = tries.get("rate_limited", 0)
@@ -37,9 +37,9 @@ def may_retry(error: CallError, tries: Mapping[str, int], patience: Patience) ->
 def delay_before_retry(
     error: CallError, attempts: int, patience: Patience, *, draw: Random
 ) -> float:
-    """Seconds to wait after the given number of attempts: exponential, with jitter.
+    """The seconds to wait after a number of attempts: exponential, with jitter.
 
-    What the server asks for in Retry-After is waited in full, and the jitter on top of it.
+    A Retry-After of the server is waited in full, with jitter on top.
     """
     doublings = min(attempts - 1, 30)
     longest = min(patience.longest_delay, patience.first_delay * float(2**doublings))

@@ -1,6 +1,6 @@
-"""Answers that were paid for: one SQLite file for all runs, safe for several processes.
+"""The store of answered calls: one SQLite file for all runs, safe for several processes.
 
-Imported only by what opens a store.
+Imported only by modules that open a store.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ T = TypeVar("T")
 BATCH_ROWS = 256
 BATCH_SECONDS = 0.1
 BUSY_SECONDS = 0.25
-"""How long one statement waits for another process; waiting blocks the loop, so it is short."""
+"""How long one statement waits for another process; short, as the wait blocks the event loop."""
 PATIENCE_SECONDS = 60.0
-"""How long a lock is waited for in all before it counts as a failure to write."""
+"""The total wait for a lock before it counts as a failure to write."""
 
 APPLICATION_ID = 0x48524E53
 FORMAT = 1
@@ -45,7 +45,7 @@ _log = logging.getLogger(__name__)
 
 
 def default_path() -> Path:
-    """The store of this user: in HARNESS_CACHE, else in the user's cache folder."""
+    """The user's store: in HARNESS_CACHE, or else in the user's cache folder."""
     own = os.environ.get("HARNESS_CACHE")
     if own:
         return Path(own).expanduser() / "calls.sqlite"
@@ -54,11 +54,11 @@ def default_path() -> Path:
 
 
 class Store:
-    """Key to reply, and small memo tables. Used by one thread at a time.
+    """Replies by key, and small memo tables. Used by one thread at a time.
 
-    Writes are gathered and made on the running event loop, at most 256 rows or 0.1 s later; without
-    a running loop they are made at once. A write that failed is raised by the next use. A file
-    that turns out to be damaged is set aside, said through `say`, and a new one is begun.
+    Writes are collected and made on the running event loop, after 256 rows or 0.1 s; without a
+    running loop they are made at once. The error of a failed write is raised by the next use. A
+    damaged file is set aside, reported through `say`, and replaced by a new one.
     """
 
     def __init__(self, path: Path, say: Callable[[str], None]) -> None:
@@ -71,15 +71,15 @@ class Store:
         self._failure: StorageError | None = None
         self._closed = False
         self._inode = 0
-        self._connection = self._connect_or_begin_anew()
+        self._connection = self._connect_or_replace()
 
     @classmethod
     def open(cls, path: Path, *, say: Callable[[str], None] = _log.warning) -> Store:
-        """The store in that file, which is made when absent."""
+        """Open the store in a file; the file is created if it is missing."""
         return cls(Path(path), say)
 
     def get(self, key: bytes) -> bytes | None:
-        """The value of a key, written or still to be written."""
+        """The value of a key, already written or pending."""
         if self._failure is not None:
             raise self._failure
         value = self._pending.get(key)
@@ -89,7 +89,7 @@ class Store:
         return row[0] if row else None
 
     def put(self, key: bytes, value: bytes) -> None:
-        """Keep a value; the last one written for a key stays."""
+        """Store a value; it replaces an earlier one of the same key."""
         if self._failure is not None:
             raise self._failure
         self._pending[key] = value
@@ -99,14 +99,14 @@ class Store:
             self._schedule()
 
     def flush(self) -> None:
-        """Write everything now, waiting for other processes as long as it takes in reason."""
+        """Write everything now; waits for other processes, up to a minute."""
         if self._failure is not None:
             raise self._failure
         if self._pending:
             self._patiently(self._write)
 
     def close(self) -> None:
-        """Write everything and close; harmless when repeated."""
+        """Write everything and close; may be called again."""
         if self._closed:
             return
         self._closed = True
@@ -118,21 +118,21 @@ class Store:
             self._connection.close()
 
     def memo_known(self, name: str, keys: Iterable[str]) -> dict[str, bytes]:
-        """What the memo table of that name holds under these keys."""
+        """The values of a memo table under the given keys."""
         rows = {key: self._read(MEMO_GET, (name, key)) for key in keys}
         return {key: row[0] for key, row in rows.items() if row}
 
     def memo_keep(self, name: str, values: Mapping[str, bytes]) -> dict[str, bytes]:
-        """Offer values by their keys and get those that stand: the first ever written."""
+        """Write values whose keys are new to a memo table; the stored values of all the keys."""
 
         def write() -> dict[str, bytes]:
             with self._transaction():
-                offered = [(name, key, value) for key, value in values.items()]
-                self._connection.executemany(MEMO_PUT, offered)
+                rows_to_add = [(name, key, value) for key, value in values.items()]
+                self._connection.executemany(MEMO_PUT, rows_to_add)
                 rows = {key: self._fetch(MEMO_GET, (name, key)) for key in values}
             return {key: row[0] for key, row in rows.items() if row}
 
-        return self._patiently(lambda: self._mended(write)) if values else {}
+        return self._patiently(lambda: self._with_replacement(write)) if values else {}
 
     def _schedule(self) -> None:
         try:
@@ -140,7 +140,7 @@ class Store:
         except RuntimeError:
             self.flush()
             return
-        # A timer of a loop that was closed meanwhile never fires.
+        # The timer of a closed loop never fires.
         if self._timer is None or self._timer_loop is not loop:
             self._timer = loop.call_later(BATCH_SECONDS, self._tick)
             self._timer_loop = loop
@@ -170,16 +170,16 @@ class Store:
                 self._fail(error)
 
     def _write(self) -> None:
-        self._mended(self._write_rows)
+        self._with_replacement(self._write_rows)
 
-    def _mended(self, work: Callable[[], T]) -> T:
-        """What the work gives; where the file turns out to be damaged, on a new one."""
+    def _with_replacement(self, work: Callable[[], T]) -> T:
+        """The result of the work; if the file is damaged, that on a new file."""
         try:
             return work()
         except sqlite3.DatabaseError as error:
             if not _is_damage(error):
                 raise
-            self._begin_anew(error)
+            self._replace(error)
             return work()
 
     def _write_rows(self) -> None:
@@ -192,7 +192,7 @@ class Store:
             return self._fetch(statement, values)
         except sqlite3.DatabaseError as error:
             if _is_damage(error):
-                self._begin_anew(error)
+                self._replace(error)
                 return None
             return self._patiently(lambda: self._fetch(statement, values))
 
@@ -225,17 +225,17 @@ class Store:
 
     def _fail(self, error: sqlite3.DatabaseError) -> NoReturn:
         raise StorageError(
-            "the store of finished calls cannot be used",
+            "the store of answered calls cannot be used",
             where=str(self.path),
             found=f"{error} ({getattr(error, 'sqlite_errorname', 'no code')})",
-            hint="free some space or name another file with --store, then run the same command"
-            " again: it goes on where this one stopped",
+            hint="free disk space or name another file with --store, then run the same command"
+            " again: it continues where this run stopped",
         ) from error
 
-    def _connect_or_begin_anew(self) -> sqlite3.Connection:
+    def _connect_or_replace(self) -> sqlite3.Connection:
         if self.path.is_dir():
             raise StorageError(
-                "the store is one file",
+                "the store must be a file",
                 where=str(self.path),
                 found="a folder",
                 expected="--store FILE",
@@ -244,7 +244,7 @@ class Store:
             self.path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise StorageError(
-                "the folder of the store cannot be made",
+                "the folder of the store cannot be created",
                 where=str(self.path),
                 found=str(error),
                 hint="name a file in another folder with --store",
@@ -270,7 +270,7 @@ class Store:
             raise
         return connection
 
-    def _begin_anew(self, error: sqlite3.DatabaseError) -> None:
+    def _replace(self, error: sqlite3.DatabaseError) -> None:
         self._connection.close()
         self._set_aside(error)
         self._connection = self._patiently(self._connect)
@@ -278,19 +278,19 @@ class Store:
     def _set_aside(self, error: BaseException | None) -> None:
         with _locked(self.path):
             if self._inode and _inode(self.path) != self._inode:
-                return  # another process has set the damaged file aside already
+                return  # another process has already set the damaged file aside
             target = _unused(self.path)
             for suffix in ("", "-wal", "-shm"):
                 with suppress(FileNotFoundError):
                     Path(f"{self.path}{suffix}").rename(f"{target}{suffix}")
         self._say(
-            f"the store of finished calls is damaged ({error}): {self.path} was set aside as"
-            f" {target.name} and a new one begun; what a run needs of it is asked again"
+            f"the store of answered calls is damaged ({error}): {self.path} was renamed to"
+            f" {target.name} and a new store created; calls that are needed are asked again"
         )
 
 
 def _prepare(connection: sqlite3.Connection, path: Path) -> None:
-    # Counted before the mark is read: another process may be making both in one transaction.
+    # Counted before the mark is read: another process may be creating both in one transaction.
     tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
     mark = connection.execute("PRAGMA application_id").fetchone()[0]
     version = connection.execute("PRAGMA user_version").fetchone()[0]

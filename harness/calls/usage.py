@@ -1,4 +1,4 @@
-"""What every role of every stage has asked and cost in this run of the process."""
+"""Counts the calls and tokens of every role in every stage, in this process."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from dataclasses import asdict, dataclass
 
 from harness.contracts.model import CallError, Reply, Usage
 
-IN_THE_DARK = frozenset({"timeout", "connection", "bad_response", "no_content"})
-"""Causes of attempts that the server may have worked on; an error status means that it has not."""
+POSSIBLY_BILLED = frozenset({"timeout", "connection", "bad_response", "no_content"})
+"""Causes of failed attempts that may have been billed; an error status means that none was."""
 
 
 @dataclass(kw_only=True, slots=True)
 class Spend:
-    """Tokens of some calls; of `untold` calls not all tokens were told."""
+    """The tokens of some calls; `untold` calls reported no usage, at least for one attempt."""
 
     calls: int = 0
     untold: int = 0
@@ -30,10 +30,10 @@ class Spend:
 
 @dataclass(kw_only=True, slots=True)
 class Use:
-    """Totals of one role in one stage; tokens are those that were told of attempts made now.
+    """The totals of one role in one stage; tokens are the reported ones of new attempts.
 
-    `asked` calls had an attempt; of `untold` of them not all tokens were told. What begins with
-    `saved` is of replies that were there, from the store or an identical call.
+    `asked` calls sent an attempt; `untold` of them had one that may have been billed but reported
+    no usage. Fields that begin with `saved` count replies from the store or an identical call.
     """
 
     calls: int = 0
@@ -53,7 +53,7 @@ class Use:
     saved_cached_tokens: int = 0
 
     def save(self, reply: Reply | None) -> None:
-        """Count a reply that was there."""
+        """Count a reply from the store or an identical call."""
         if reply is None:
             return
         usage = reply.usage
@@ -65,7 +65,7 @@ class Use:
             self.saved_cached_tokens += usage.cached_tokens
 
     def paid(self) -> Spend:
-        """What was asked now."""
+        """The tokens of calls that were asked now."""
         return Spend(
             calls=self.asked,
             untold=self.untold,
@@ -75,7 +75,7 @@ class Use:
         )
 
     def saved(self) -> Spend:
-        """What was there."""
+        """The tokens of replies that were reused."""
         return Spend(
             calls=self.from_store + self.shared,
             untold=self.saved_untold,
@@ -105,39 +105,39 @@ class UsageBook:
 
 @dataclass(kw_only=True, slots=True)
 class Attempts:
-    """What the attempts of one call came to.
+    """The attempts of one call.
 
-    `wasted` are tokens of those that brought no reply; of `untold` attempts, that of the reply
-    included, no tokens were told though the server may have worked on them.
+    `wasted`: the tokens of attempts that brought no reply. `untold`: attempts, with or without a
+    reply, that may have been billed but reported no usage.
     """
 
     sent: int = 0
     wasted: Usage | None = None
     untold: int = 0
 
-    def told(self, outcome: Reply | CallError | None, use: Use) -> None:
-        """Count what an attempt told of its tokens; None was given up before it ended."""
+    def count(self, outcome: Reply | CallError | None, use: Use) -> None:
+        """Count the usage of an attempt; None for one that was cancelled."""
         usage = None if outcome is None else outcome.usage
         add_tokens(use, usage)
-        if usage is None and in_the_dark(outcome):
+        if usage is None and possibly_billed(outcome):
             use.untold += not self.untold
             self.untold += 1
         if usage is not None and isinstance(outcome, CallError):
             self.wasted = usage if self.wasted is None else _sum(self.wasted, usage)
 
 
-def in_the_dark(outcome: Reply | CallError | None) -> bool:
-    """Whether an attempt of which no usage was told may have cost something."""
-    return not isinstance(outcome, CallError) or outcome.cause in IN_THE_DARK
+def possibly_billed(outcome: Reply | CallError | None) -> bool:
+    """Whether the attempt may have been billed although no usage was reported."""
+    return not isinstance(outcome, CallError) or outcome.cause in POSSIBLY_BILLED
 
 
 def player_name(role: str, member: str = "") -> str:
-    """What those who play a role are counted under: members of a judge that is several apart."""
+    """The name under which a role is counted; members of a panel are counted apart."""
     return f"{role} {member}" if member else role
 
 
 def usage_name(stage: str, role: str) -> str:
-    """Under what a manifest keeps the totals of one role in one stage."""
+    """The key of a role's totals in one stage, in manifests."""
     return f"{stage}, {role}"
 
 

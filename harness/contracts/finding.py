@@ -1,4 +1,4 @@
-"""What a look at one thing found, as `harness doctor` tells it."""
+"""Findings of `harness doctor`."""
 
 from __future__ import annotations
 
@@ -9,39 +9,46 @@ import msgspec
 from harness.base.errors import HarnessError
 
 State = Literal["good", "doubtful", "bad"]
-"""Nothing is wrong; a run may go well all the same; no run that needs it can go well."""
+"""No problem; a problem that a run may survive; a problem that makes a run fail."""
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that was looked at: what it is about, how it is, and what to do where it is bad."""
+    """The result of one check: `good("server", "answers")`."""
 
     about: str
+    """The thing that was checked."""
+
     state: State
+    """How it is."""
+
     says: str
+    """What was found."""
+
     to_do: str | None = None
+    """How to fix it."""
 
 
 def good(about: str, says: str) -> Finding:
-    """The finding of something with which nothing is wrong."""
+    """A finding without a problem."""
     return Finding(about=about, state="good", says=says)
 
 
 def doubtful(about: str, says: str, to_do: str | None = None) -> Finding:
-    """The finding of something that need not stand in the way of a run."""
+    """A finding of a problem that a run may survive."""
     return Finding(about=about, state="doubtful", says=says, to_do=to_do)
 
 
 def bad(about: str, says: str, to_do: str | None = None) -> Finding:
-    """The finding of something that stands in the way of every run that needs it."""
+    """A finding of a problem that makes every run fail that needs the thing."""
     return Finding(about=about, state="bad", says=says, to_do=to_do)
 
 
 def bad_by(about: str, error: HarnessError) -> Finding:
-    """The finding that an error is, with all that the error says."""
-    said = f"{error.where}: {error.problem}" if error.where else error.problem
-    more = [
+    """A bad finding with the content of an error."""
+    problem = f"{error.where}: {error.problem}" if error.where else error.problem
+    details = [
         f"{word} {text}"
         for word, text in (("found", error.found), ("expected", error.expected))
         if text
     ]
-    return bad(about, "; ".join([said, *more]), error.hint)
+    return bad(about, "; ".join([problem, *details]), error.hint)

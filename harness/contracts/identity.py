@@ -1,4 +1,4 @@
-"""Who a model is, and how far its answers may be reused."""
+"""A model's identity, and how far its answers may be reused."""
 
 from __future__ import annotations
 
@@ -7,42 +7,49 @@ from typing import Any, Literal
 import msgspec
 
 RECORDED = "recorded"
-"""The detail of a model that answers from a recording: the digest of that. Nobody is asked."""
+"""The key in `details` of a model that answers from a recording: the recording's digest."""
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
-    """All that decides a model's answers; equal identities may share stored answers.
+    """Everything that decides a model's answers; equal identities may share stored answers.
 
-    `scope` says how far: "everywhere" for weights that are pinned, "run" for a name behind which
-    other weights may stand tomorrow, "call" for models that answer by rule, from more than the
-    messages: their answers are never stored.
+    `Identity(kind="acme", name="small", details={"revision": "3f2a"})`
     """
 
     kind: str
+    """The name under which the plugin registered the kind of model."""
+
     name: str
+    """The model's name at its server or hub."""
+
     details: dict[str, Any] = {}
+    """Further JSON values that decide the answers: revision, precision, host …"""
+
     scope: Literal["everywhere", "run", "call"] = "everywhere"
+    """How far stored answers may be reused. "everywhere": the weights are pinned. "run": the name
+    may mean other weights tomorrow. "call": never, as the model answers by rule from more than
+    the messages."""
 
     @property
     def recorded(self) -> bool:
-        """Whether it answers from a recording, as whoever was recorded."""
+        """Whether the model answers from a recording of another model."""
         return RECORDED in self.details
 
     @property
     def label(self) -> str:
-        """What people and price tables call the model: kind and name."""
+        """`kind:name`, as tables and price tables show the model."""
         return f"{self.kind}:{self.name}"
 
     def key(self, run_id: str) -> dict[str, Any]:
-        """The part of a key that stands for the model in one run folder."""
+        """The model's part of a call key in one run."""
         parts: dict[str, Any] = {"kind": self.kind, "name": self.name, "details": self.details}
         if self.scope != "everywhere":
             parts["run"] = run_id
         return parts
 
     def may_be(self, other: Identity) -> bool:
-        """Whether both may be the same weights: one name, and nothing that tells them apart."""
+        """Whether both may be the same weights: same name, and no detail that differs."""
         if (self.kind, self.name) != (other.kind, other.name):
             return False
-        told = self.details.keys() & other.details.keys() & {"revision", "identity", "host"}
-        return all(self.details[name] == other.details[name] for name in told)
+        shared = self.details.keys() & other.details.keys() & {"revision", "identity", "host"}
+        return all(self.details[name] == other.details[name] for name in shared)

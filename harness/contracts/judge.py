@@ -1,4 +1,4 @@
-"""The contract between the harness and a judge."""
+"""The two kinds of question that a judge answers, selection and classification."""
 
 from __future__ import annotations
 
@@ -14,61 +14,95 @@ from harness.contracts.reader import Reader
 
 
 class Select(msgspec.Struct, frozen=True, kw_only=True):
-    """Which of the options go with the subject? `prompt` names the benchmark's own template.
+    """Which of the options fit the subject?
 
-    `labels` are how the options are called in prompt and answer; 1, 2, 3 … unless given.
+    Select(prompt="specificity", subject="jazz", options=("Blue Train", "Top Gun"), at_most=1)
     """
 
     prompt: str
+    """The name of the benchmark's template."""
+
     subject: str
+    """The text that the options are compared with."""
+
     options: tuple[str, ...]
+    """The texts to choose from."""
+
     labels: tuple[str, ...] = ()
+    """The names of the options in prompt and answer; 1, 2, 3 … if empty."""
+
     at_most: int | None = None
+    """The most options that may be chosen; None for any number."""
+
     variables: dict[str, Any] = {}
+    """Further variables of the template."""
 
 
 class Classify(msgspec.Struct, frozen=True, kw_only=True):
-    """Which of the labels does each text belong to?"""
+    """Which of the labels does each text belong to?
+
+    Classify(prompt="check", texts=("I loved it",), labels=("positive", "negative"))
+    """
 
     prompt: str
+    """The name of the benchmark's template."""
+
     texts: tuple[str, ...]
+    """The texts to classify."""
+
     labels: tuple[str, ...]
+    """The classes."""
+
     variables: dict[str, Any] = {}
+    """Further variables of the template."""
 
 
 Question: TypeAlias = Select | Classify
 
 
 class Selected(msgspec.Struct, frozen=True, kw_only=True, tag="selected"):
-    """The positions (from 0, in the order named) that were chosen, and what had to be ignored.
-
-    Of a judge that is several, `tied` options were chosen by just half of those who answered.
-    """
+    """The verdict on a Select."""
 
     chosen: tuple[int, ...]
+    """The positions of the chosen options, from 0, in the order of the answer."""
+
     rung: str
+    """How the answer was read."""
+
     unknown: int = 0
+    """How many labels in the answer were ignored because no option has them."""
+
     repeated: int = 0
+    """How many were ignored because they came before."""
+
     surplus: int = 0
+    """How many were ignored because they exceeded `at_most`."""
+
     tied: int = 0
+    """In a panel: how many options were chosen by exactly half of the members that answered."""
 
 
 class Classified(msgspec.Struct, frozen=True, kw_only=True, tag="classified"):
-    """One label a text, None where the judge gave none that exists.
-
-    Of a judge that is several, `tied` texts have no label since several were given as often.
-    """
+    """The verdict on a Classify."""
 
     labels: tuple[str | None, ...]
+    """One label for each text; None if the judge gave no valid one."""
+
     rung: str
+    """How the answer was read."""
+
     tied: int = 0
+    """In a panel: how many texts have no label because several labels had as many votes."""
 
 
 class Vote(msgspec.Struct, frozen=True):
-    """What one of several judges decided, or why it did not."""
+    """The decision of one member of a panel."""
 
     member: str
+    """The member's label."""
+
     verdict: Selected | Classified | NoVerdict
+    """Its verdict, or why it gave none."""
 
 
 Verdict: TypeAlias = Selected | Classified
@@ -77,13 +111,16 @@ Verdict: TypeAlias = Selected | Classified
 T = TypeVar("T")
 
 Stands: TypeAlias = Literal["alone", "model", "judges"]
-"""What a judge stands on: nothing but arguments, one model, or other judges."""
+"""What follows a judge's name in a SPEC: arguments only, one model, or other judges."""
 
 
 class Ask(Protocol):
     """Asks one of a judge's models with one of the benchmark's templates.
 
-    A judge that is several says by `vote` what each decided: the record keeps it.
+        answer = await ask(self.models[0], question.prompt, variables, read=reader, tries=2)
+
+    `read` turns the reply into a value. `tries`: how often to ask until a reply can be read;
+    `corrected`: later tries show the model its unreadable reply.
     """
 
     async def __call__(
@@ -97,41 +134,54 @@ class Ask(Protocol):
         corrected: bool = False,
     ) -> Parsed[T] | Unreadable | CallFailed: ...
 
-    def vote(self, vote: Vote) -> None: ...
+    def vote(self, vote: Vote) -> None:
+        """Record the decision of one member of a panel."""
+        ...
 
 
 class Judge(Protocol):
-    """A way to answer questions. `name` and `version` enter the keys of what it decided.
-
-    `models` are all that it may ask through `ask`; none for judges that work by rule.
-    """
+    """Answers questions by rule, with a model, or as a panel."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """The judge's name; part of the keys of records."""
+        ...
 
     @property
-    def version(self) -> int: ...
+    def version(self) -> int:
+        """Raise it when the judge decides differently; part of the keys of records."""
+        ...
 
     @property
-    def models(self) -> tuple[Model, ...]: ...
+    def models(self) -> tuple[Model, ...]:
+        """All models that it may ask; empty if it works by rule."""
+        ...
 
     async def judge(self, question: Question, ask: Ask) -> Verdict | NoVerdict:
-        """Answer one question."""
+        """Answer one question: `verdict = await judge.judge(Select(…), ask)`."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class Member:
-    """A judge among several, and what records and tables call it."""
+    """A judge of a panel."""
 
     label: str
+    """Its name in records and tables."""
+
     judge: Judge
+    """The judge itself."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class JudgeParts:
-    """What a judge is made of: arguments, and what it stands on, the model or the members."""
+    """The parts that a judge's factory receives, from the judge's SPEC."""
 
     args: Mapping[str, str] = field(default_factory=dict)
+    """The arguments of the SPEC."""
+
     model: Model | None = None
+    """The model, for a judge that is registered with `on="model"`."""
+
     members: tuple[Member, ...] = ()
+    """The judges of the panel, for a judge that is registered with `on="judges"`."""

@@ -17,77 +17,139 @@ Finish = Literal["stop", "length", "refused"]
 
 
 class Message(msgspec.Struct, frozen=True):
-    """One turn of a chat."""
+    """One turn of a chat: `Message("user", "Hello")`."""
 
     role: Literal["system", "user", "assistant"]
+    """The author of the turn."""
+
     content: str
+    """Its text."""
 
 
 class Sampling(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How a reply is drawn; all of it enters the key of a call."""
+    """How a reply is sampled; every field enters the key of a call."""
 
     temperature: float = 0.0
+    """0 for the likeliest reply."""
+
     max_tokens: int = 1024
+    """The longest reply, in tokens."""
+
     top_p: float | None = None
+    """The share of probability that tokens are sampled from; None for the server's default."""
+
     stop: tuple[str, ...] = ()
+    """Texts that end a reply."""
 
 
 class Topic(msgspec.Struct, frozen=True, kw_only=True):
-    """What a request is about, for models that answer by rule; never part of a key."""
+    """The origin of a request, for models that answer by rule; never part of a key."""
 
     benchmark: str
+    """The name of the benchmark that asks."""
+
     stage: str
+    """Its stage."""
+
     role: str
+    """The role that the model plays."""
+
     prompt: str
+    """The name of the template."""
+
     variables: Mapping[str, Any]
+    """The variables that the template was rendered with."""
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """One question to a model. `repeat` numbers the times that the same is asked, from 0."""
+    """One question to a model.
+
+    `Request(messages=(Message("user", "Hello"),), sampling=Sampling(), seed=7)`
+    """
 
     messages: tuple[Message, ...]
+    """The chat so far."""
+
     sampling: Sampling
+    """How the reply is sampled."""
+
     seed: int
+    """The seed of the sampling, for servers that take one."""
+
     repeat: int = 0
+    """How often the same question was asked before."""
+
     schema: dict[str, Any] | None = None
+    """The JSON schema of the reply, for servers that enforce one."""
+
     topic: Topic | None = None
+    """The origin of the request, for models that answer by rule."""
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True):
-    """Tokens a reply cost, as the server counted them."""
+    """The tokens that a reply cost, as the server counted them."""
 
     prompt_tokens: int = 0
+    """All tokens of the prompt."""
+
     completion_tokens: int = 0
+    """All tokens of the reply, reasoning included."""
+
     cached_tokens: int = 0
+    """The part of the prompt's tokens that came from the server's cache."""
+
     reasoning_tokens: int = 0
+    """The part of the reply's tokens that were reasoning."""
 
 
 class TokenLogprob(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One token of an answer, the logarithm of its probability, and the likeliest in its place."""
+    """One token of a reply with its probability."""
 
     token: str
+    """The token's text."""
+
     logprob: float
+    """The natural logarithm of its probability."""
+
     top: tuple[tuple[str, float], ...] = ()
+    """The likeliest tokens at this position, each with its logprob."""
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a model answered. `logprobs` are None where none were asked for, or none came."""
+    """A model's answer to one request: `Reply(text="Hello", usage=Usage(prompt_tokens=4))`."""
 
     text: str
+    """The answer, without reasoning that the server returns apart."""
+
     finish: Finish = "stop"
+    """How the reply ended."""
+
     reasoning: str | None = None
+    """The reasoning, if the server returns it apart."""
+
     usage: Usage | None = None
+    """The tokens that it cost; None if the server reports none."""
+
     id: str | None = None
+    """The server's id of the reply."""
+
     logprobs: tuple[TokenLogprob, ...] | None = None
+    """The probabilities of its tokens; None if they were not requested or not returned."""
 
 
 class CallError(Exception):
     """Why one attempt brought no reply.
 
-    `cause` is one of: auth, bad_request, overflow, not_found, rate_limited, server_error,
-    timeout, connection, bad_response, no_content, not_recorded.
-    `fatal` ends the run: no other call can do better (a wrong key, an unknown model). `usage` is
-    what the attempt cost all the same, where the server told.
+        raise CallError("server_error", "HTTP 503: overloaded", retryable=True, status=503)
+
+    `cause`: one of auth, bad_request, overflow, not_found, rate_limited, server_error, timeout,
+    connection, bad_response, no_content, not_recorded.
+    `detail`: what happened, for people.
+    `retryable`: another attempt may succeed.
+    `fatal`: no other call can succeed (a wrong key, an unknown model), so the run ends.
+    `status`: the HTTP status, if there was one.
+    `retry_after`: the seconds that the server asks to wait.
+    `usage`: the tokens that the failed attempt cost, if the server reported them.
     """
 
     def __init__(
@@ -115,29 +177,44 @@ class CallError(Exception):
 
 
 class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What the run tells a model when it is made."""
+    """The settings that a model's factory receives."""
 
     args: Mapping[str, str]
+    """The arguments of the model's SPEC."""
+
     concurrency: int | None = None
+    """`--concurrency`; None if it was not given."""
+
     attempt_timeout: float = 600.0
+    """The seconds after which an attempt is cancelled."""
+
     structured: bool = False
+    """Whether requests may carry a JSON schema."""
 
 
 class BatchStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How far a batch is.
-
-    `state` is the service's word for it, `ended` whether all answers that will come are there.
-    `done` and `failed` count requests out of `total`. `expires_at` is in seconds since 1970,
-    `problem` why the service refused the whole batch.
-    """
+    """The progress of a batch."""
 
     state: str
+    """The service's own word for it."""
+
     ended: bool
+    """Whether no further answers will come."""
+
     total: int = 0
+    """The number of requests."""
+
     done: int = 0
+    """Requests that were answered."""
+
     failed: int = 0
+    """Requests that failed."""
+
     expires_at: int | None = None
+    """When the service gives the batch up, in seconds since 1970."""
+
     problem: str | None = None
+    """Why the service refused the whole batch."""
 
 
 class Batches(ABC):
@@ -148,37 +225,37 @@ class Batches(ABC):
         if batches.status(batch_id).ended:
             Path("answers.jsonl").write_bytes(b"".join(batches.answers(batch_id)))
 
-    Every method raises HarnessError where the service refuses or cannot be reached.
+    Every method raises HarnessError if the service refuses or cannot be reached.
     """
 
     @abstractmethod
     def upload(self, path: Path) -> str:
-        """The service's id of a file of requests that it now has."""
+        """Upload a file of requests; the service's id of the file."""
 
     @abstractmethod
     def create(self, file_id: str, endpoint: str) -> str:
-        """The id of a new batch of that file; `endpoint` is the `url` of its lines."""
+        """Start a batch of an uploaded file; its id. `endpoint` is the `url` of the lines."""
 
     @abstractmethod
     def find(self, file_id: str) -> str | None:
-        """The id of the batch that was created of that file; None where there is none.
+        """The id of the batch that was created from a file; None if there is none.
 
-        Asked where a session ended between `upload` and the answer to `create`.
+        Called if an earlier command ended between `upload` and the answer to `create`.
         """
 
     @abstractmethod
     def status(self, batch_id: str) -> BatchStatus:
-        """How far the batch is."""
+        """The progress of a batch."""
 
     @abstractmethod
     def answers(self, batch_id: str) -> Iterator[bytes]:
-        """The lines of an ended batch, answers and failures, in pieces of any size."""
+        """The bytes of an ended batch's answers and failures, one JSON line each, in chunks."""
 
 
 class Model(ABC):
-    """A model bound to a role. Made cheaply; `open` does what is slow.
+    """A model bound to a role. Creating it is cheap; `open` does the slow work.
 
-    A model of your own sets `identity` and answers in `ask`; everything else has a default:
+    A subclass sets `identity` and implements `ask`; everything else has a default:
 
         class Parrot(Model):
             def __init__(self, settings: ModelSettings) -> None:
@@ -188,33 +265,34 @@ class Model(ABC):
             async def ask(self, request: Request) -> Reply:
                 return Reply(text=request.messages[-1].content)
 
-    A model is equal to itself alone, so that it can be a key of a dictionary.
+    Models compare by identity of the object, so that they can be keys of a dictionary.
     """
 
     identity: Identity
-    """All that decides the answers: `Identity(kind="acme", name="small", details={…})`.
+    """Everything that decides the answers: `Identity(kind="acme", name="small", details={…})`.
 
-    Of several models of one identity that occupy the same, the first answers for all.
+    If several models have the same identity and occupy the same resource, the first answers for
+    all of them.
     """
 
     concurrency: int = 64
-    """How many requests the model wants in flight at most."""
+    """The most requests in flight that the model can use."""
 
     occupies: str | None = None
-    """What only one open model at a time may hold, such as "gpu"; None where nothing is shared."""
+    """The resource that only one open model may hold at a time, such as "gpu"."""
 
     takes_batches: bool = False
     """Whether requests may also be sent as lines of a file: see `batch_line`, `read_batch`."""
 
     log_folder: Path | None = None
-    """Where logs belong, None outside a run. Whoever writes to it first makes it."""
+    """The folder for logs, created by the first writer; None outside a run."""
 
     _show: Callable[[str], None] | None = None
 
     def require(self) -> None:  # noqa: B027 - most need nothing
-        """Raise the error that `open` would raise for want of a key; at once, and asking nobody.
+        """Raise the error that `open` would raise without a key; no network access.
 
-        Called before the first model of a run opens that costs anything:
+        All models are checked before the first one opens that may cost money:
 
             def require(self) -> None:
                 if "ACME_KEY" not in os.environ:
@@ -222,14 +300,14 @@ class Model(ABC):
         """
 
     def attach_log(self, folder: Path, show: Callable[[str], None]) -> None:
-        """Set `log_folder`, and what `show` calls; done before `open`.
+        """Set `log_folder` and the function behind `show`; called before `open`.
 
         `model.attach_log(Path("runs/…/engines"), print)`
         """
         self.log_folder, self._show = folder, show
 
     def show(self, text: str) -> None:
-        """Show a line to the user of the run; nobody sees it outside one.
+        """Print a line for the user of the run; does nothing outside a run.
 
         `self.show(f"{self.identity.label}: weights loaded")`
         """
@@ -237,61 +315,61 @@ class Model(ABC):
             self._show(text)
 
     async def open(self) -> None:  # noqa: B027 - most need nothing
-        """Make ready to answer; called once before the first request that the store misses.
+        """Prepare to answer; called once, before the first request that is not in the store.
 
         `self._session = aiohttp.ClientSession()`
         """
 
     async def close(self) -> None:  # noqa: B027 - most need nothing
-        """Give everything back; may be opened again.
+        """Release all resources; the model may be opened again.
 
         `await self._session.close()`
         """
 
     @abstractmethod
     async def ask(self, request: Request) -> Reply:
-        """Answer one request, once, without retries; raises CallError.
+        """Answer one request in a single attempt, without retries; raises CallError.
 
         `reply = await model.ask(Request(messages=(Message("user", "Hello"),), …))`
         """
 
     def batch_line(self, request: Request) -> dict[str, Any]:
-        """What a line of a batch holds besides its `custom_id`, where `takes_batches` is true.
+        """A request as a line of a batch, without its `custom_id`; needs `takes_batches`.
 
-        `{"method": "POST", "url": "/v1/chat/completions", "body": {…}}`, as OpenAI takes it.
+        `{"method": "POST", "url": "/v1/chat/completions", "body": {…}}` in OpenAI's format.
         """
         raise NotImplementedError
 
     def read_batch(self, status: int, body: object) -> Reply:
-        """The reply in an answered line's status and body; raises CallError where it holds none.
+        """The reply in the status and body of an answered line; raises CallError if there is none.
 
         `reply = model.read_batch(200, line["response"]["body"])`
         """
         raise NotImplementedError
 
     def batches(self) -> Batches | None:
-        """The service that lines of `batch_line` are sent to; None where others send them.
+        """The service for `harness batch submit`; None if files are sent by other means.
 
-        `return AcmeBatches(key=os.environ["ACME_KEY"])`, for `harness batch submit`.
+        `return AcmeBatches(key=os.environ["ACME_KEY"])`
         """
         return None
 
     def server_command(self) -> Sequence[str] | None:
-        """The command line of the server that the model starts; None where it starts none.
+        """The command line for `--print_server_command`; None if the model starts no server.
 
-        `["acme-serve", "--weights", "weights/small"]`, for `--print_server_command`.
+        `["acme-serve", "--weights", "weights/small"]`
         """
         return None
 
     def report(self) -> dict[str, Any]:
-        """What the model has learnt of its server so far, for the manifest; empty where nothing.
+        """Facts that the model has learnt about its server, for the manifest.
 
         `{"system_role": False}`
         """
         return {}
 
     async def check(self) -> Sequence[Finding]:
-        """What `harness doctor` shows of a model that is not open: found in seconds, at no cost.
+        """Findings for `harness doctor` about a closed model; takes seconds, costs nothing.
 
         `[good("server", "answers"), bad("key", "ACME_KEY is not set", "set it")]`
         """

@@ -1,4 +1,4 @@
-"""What asking gives: a value, or a typed reason why there is none. A failure is never a value."""
+"""The outcomes of a question: a value, or a typed failure. A failure is never a value."""
 
 from __future__ import annotations
 
@@ -10,55 +10,69 @@ T = TypeVar("T")
 
 
 class Parsed(msgspec.Struct, Generic[T], frozen=True):
-    """A reply that was read, and the rung of the ladder that read it.
-
-    `truncated` says that it was cut at the token limit and read all the same, as its asker wished.
-    """
+    """A reply that could be read."""
 
     value: T
+    """The value that the reader returned."""
+
     rung: str
+    """How it was read: strict, fenced, brackets, repaired, regex or text."""
+
     truncated: bool = False
+    """Whether the reply was cut at the token limit and read because the stage allows that."""
 
 
 class Unreadable(msgspec.Struct, frozen=True, tag="unreadable"):
-    """A reply that came and holds no usable answer: no_json, schema, truncated, refused, empty."""
+    """A reply without a usable answer."""
 
     cause: str
+    """no_json, schema, truncated, refused or empty."""
+
     detail: str = ""
+    """What was wrong, for people."""
 
 
 class CallFailed(msgspec.Struct, frozen=True, tag="call_failed"):
-    """A call that brought no reply: timeout, rate_limited, bad_request, overflow, …"""
+    """A call that brought no reply."""
 
     cause: str
+    """The cause of the last attempt's CallError: timeout, rate_limited, overflow …"""
+
     detail: str = ""
+    """What happened, for people."""
 
 
 class NoVerdict(msgspec.Struct, frozen=True, tag="no_verdict"):
-    """A judge that was asked and gave no usable verdict; the cause is the last one met.
-
-    Of a judge that is several, `behind` are the different causes of those who gave none.
-    """
+    """A judge gave no usable verdict."""
 
     cause: str
+    """The cause of the last failure that the judge met."""
+
     detail: str = ""
+    """What happened, for people."""
+
     behind: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
+    """In a panel: the distinct causes of the members that gave no verdict."""
 
     @property
     def causes(self) -> tuple[str, ...]:
-        """Why there is none at the bottom: the causes behind it, its own where there are none."""
+        """The root causes: those of the panel's members, or its own cause."""
         return (self.cause,) if isinstance(self.behind, msgspec.UnsetType) else self.behind
 
 
 class Broken(msgspec.Struct, frozen=True, tag="broken"):
-    """A worker that raised: a fault of the benchmark, kept with its traceback."""
+    """The code of a stage raised an exception."""
 
     cause: str
+    """The type of the exception."""
+
     detail: str = ""
+    """The traceback."""
 
 
 Failure: TypeAlias = Unreadable | CallFailed | NoVerdict | Broken
 FAILURES = (Unreadable, CallFailed, NoVerdict, Broken)
+"""For isinstance: `if isinstance(answer, FAILURES): return answer`."""
 
 FAMILIES = {
     "unreadable": "parsing",
@@ -66,15 +80,15 @@ FAMILIES = {
     "no_verdict": "judging",
     "broken": "errors",
 }
-"""The family that failures of each tag count towards when a run has too many."""
+"""The family of each failure's tag; `max_failures` limits failures by family."""
 
 
 def problem_in(detail: str) -> str:
-    """The line of a failure's detail that says what was wrong: of a traceback the error's first."""
+    """The line of a failure's detail that names the problem; skips the frames of a traceback."""
     lines = reversed(detail.strip().splitlines())
     return next((line for line in lines if not line[:1].isspace()), "")
 
 
 def tag_of(failure: Failure) -> str:
-    """The tag that stands for the kind of a failure wherever it is written."""
+    """The name of a failure's kind in stored files."""
     return str(type(failure).__struct_config__.tag)

@@ -1,4 +1,4 @@
-"""The record of one item, as it stands in a run folder."""
+"""The records of items in a run folder, and the scores of units."""
 
 from __future__ import annotations
 
@@ -19,100 +19,163 @@ ValueT_co = TypeVar("ValueT_co", covariant=True)
 
 
 class CallRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One question to a model, whole: what was sent, what came back, how it was read.
-
-    `source` is where the reply came from: the model, the store, or an identical call in flight.
-    `wasted` are the tokens of attempts that brought no reply; of `untold` attempts, that of the
-    reply included, no tokens were told though they may have cost some.
-    `member` is who was asked of a judge that is several.
-    """
+    """One question to a model: request, reply, and how the reply was read."""
 
     role: str
+    """The role that was asked."""
+
     prompt: str
+    """The name of the template."""
+
     key: str
+    """The key of the call in the store."""
+
     repeat: int = 0
+    """How often the same question was asked before."""
+
     source: Literal["model", "store", "shared"] = "model"
+    """The origin of the reply; "shared" is an identical call in flight."""
+
     messages: tuple[Message, ...] = ()
+    """The messages that were sent."""
+
     text: str | None = None
+    """The text of the reply; None if there was no reply."""
+
     reasoning: str | None = None
+    """The reasoning, if the server returned it apart."""
+
     finish: Finish | None = None
+    """How the reply ended."""
+
     usage: Usage | None = None
+    """The tokens of the reply."""
+
     wasted: Usage | None = None
+    """The tokens of attempts that brought no reply."""
+
     untold: int = 0
+    """Attempts, with or without a reply, that may have been billed but reported no usage."""
+
     attempts: int = 1
+    """Requests that were sent for this call."""
+
     seconds: float = 0.0
+    """The time from the question to its outcome."""
+
     rung: str | None = None
+    """How the reply was read; None if it was not."""
+
     asked_schema: bool = False
+    """Whether the request carried a JSON schema."""
+
     logprobs: tuple[TokenLogprob, ...] | None = None
+    """The probabilities of the reply's tokens, if they were requested."""
+
     failure: Unreadable | CallFailed | None = None
+    """Why the call has no value."""
+
     member: str = ""
+    """In a panel: the member that asked."""
 
 
 class Judged(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One question to a judge, and what it decided; of several judges also what each did.
-
-    A Select has a `subject` and `labels`, which the verdict's `chosen` are places in; a Classify
-    has so many `texts`, each with a label of the verdict's.
-    """
+    """One question to a judge with its verdict."""
 
     role: str
+    """The role that was asked."""
+
     prompt: str
+    """The name of the template."""
+
     verdict: Selected | Classified | NoVerdict
+    """The verdict, or why there is none."""
+
     subject: str | None = None
+    """The subject of a Select."""
+
     labels: tuple[str, ...] = ()
+    """The labels of a Select's options; the verdict's `chosen` are positions in them."""
+
     texts: int = 0
+    """The number of texts of a Classify."""
+
     votes: tuple[Vote, ...] = ()
+    """In a panel: the decision of each member."""
 
 
 class Done(msgspec.Struct, Generic[ValueT], frozen=True, tag="done"):
-    """The value a worker came to."""
+    """The outcome of an item that has a value."""
 
     value: ValueT
+    """The value that the stage's `work` returned."""
 
 
 class Record(msgspec.Struct, Generic[ItemT, ValueT], frozen=True, kw_only=True):
-    """What later stages and scores see of one item: whose it was, what it asked, what came of it.
+    """An item with its outcome, as later stages and scores see it.
 
-    How it was asked is no part of it, so that nothing can come to depend on that.
+    The calls behind the outcome are left out, so that no score can depend on them.
     """
 
     key: str
+    """The hash of the stage's key and the item."""
+
     stage: str
+    """The stage that made the record."""
+
     user: str
+    """The item's user."""
+
     id: str
+    """The item's id."""
+
     item: ItemT
+    """The item itself."""
+
     outcome: Done[ValueT] | Unreadable | CallFailed | NoVerdict | Broken
+    """The value in a Done, or the failure."""
 
 
 class JournalLine(Record[ItemT, ValueT], Generic[ItemT, ValueT], frozen=True, kw_only=True):
-    """One line of a stage's journal. `key` is made of the stage's key and the item's hash.
+    """One line of a stage's journal.
 
     The order of the fields is the order on the line: readers find `key`, `stage`, `user` and `id`
     without decoding the rest.
     """
 
     calls: tuple[CallRecord, ...] = ()
+    """The item's calls."""
+
     judged: tuple[Judged, ...] | msgspec.UnsetType = msgspec.UNSET
+    """The item's questions to judges."""
 
 
 class JudgedRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """Of a line in a journal whose item it is and what judges decided, and nothing else."""
+    """A journal line without everything but its user, id and verdicts."""
 
     user: str
+    """The item's user."""
+
     id: str
+    """The item's id."""
+
     judged: tuple[Judged, ...] = ()
+    """The item's questions to judges."""
 
 
 def record_type(item: Any, value: Any) -> Any:
-    """The type that the lines of a stage's journal decode to, from its types of item and value."""
+    """The type that decodes a stage's journal lines, from the types of its items and values."""
     return Record[item, value]
 
 
 class Records(Protocol[ItemT_co, ValueT_co]):
-    """The current records of one stage, read as a stream.
+    """The current records of one stage, read lazily.
 
-    Iterating gives them grouped by user, users in the order of a stable hash and a user's records
-    in the order of their ids: the same order whatever the concurrency was.
+        for item, rating in records["rate"].values():
+            …
+
+    They are grouped by user, users in the order of a stable hash, a user's records in the order of
+    their ids: the same order with any concurrency.
     """
 
     def __iter__(self) -> Iterator[Record[Any, Any]]: ...
@@ -124,34 +187,45 @@ class Records(Protocol[ItemT_co, ValueT_co]):
         ...
 
     def with_items(self, kind: type[Any]) -> Records[Any, ValueT_co]:
-        """The same records with their items read as a type that has only some of the fields.
+        """The same records, their items decoded as a type with fewer fields.
 
-        What is left out is not decoded: scores of long items cost a fraction so.
+        The other fields are skipped, which makes scores of long items much faster.
         """
         ...
 
     def by_user(self) -> Iterator[tuple[str, list[Record[Any, Any]]]]:
-        """Each user with that user's records."""
+        """The users, each with a list of the user's records."""
         ...
 
 
 class Score(msgspec.Struct, Generic[DetailsT], frozen=True, kw_only=True):
-    """One scored unit, a sample or a user: a number for each metric, or why there is none.
+    """The score of one unit, a sample or a user.
 
-    `worst` is what the unit counts in the second column where that is neither its value nor the
-    metric's worst: a part of it failed. `counts` are what happened on the way, summed up in the
-    summary. `details` are what scores over several runs and analyses are made from, of the type
-    that the benchmark names. `slices` name the parts of the data that the unit belongs to, such as
-    its domain or the length of its history; they change no number. For example:
-
-        Score(id="7", user="ann", values={"recall": 0.5}, slices={"history": "6-20"})
+    Score(id="7", user="ann", values={"recall": 0.5}, slices={"history": "6-20"})
     """
 
     id: str
+    """The unit's id, unique in the task."""
+
     user: str
+    """The person the unit is about; intervals are clustered by user."""
+
     values: dict[str, float] = {}
+    """The unit's value in each column that has one."""
+
     missing: dict[str, str] = {}
+    """The cause for each column that has none."""
+
     worst: dict[str, float] = {}
+    """The unit's value in the second column if a part of the unit failed, so that this is neither
+    its value nor the metric's worst."""
+
     counts: dict[str, int] = {}
+    """Counts of events, which the summary adds up."""
+
     details: DetailsT | None = None
+    """Data for oracles and analyses, of the benchmark's type `details`."""
+
     slices: dict[str, str] | msgspec.UnsetType = msgspec.UNSET
+    """The parts of the data that the unit belongs to, such as a domain or a length of history.
+    They change no number."""

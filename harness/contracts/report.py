@@ -1,4 +1,4 @@
-"""What an analysis or a data tool found: tables and figures as plain data, drawn elsewhere."""
+"""The report of an analysis or data tool: tables and figures as plain data."""
 
 from __future__ import annotations
 
@@ -11,20 +11,26 @@ import msgspec
 Cell: TypeAlias = str | int | float | None
 
 LARGEST = 1e100
-"""What figures can be drawn of: the differences and squares of far larger numbers are none."""
+"""The largest number in a figure: differences and squares of much larger ones overflow."""
 
 
 class Sheet(msgspec.Struct, frozen=True, kw_only=True):
-    """One table. A cell that is None is shown as `—`, so NaN is refused.
-
-    `digits` are those of fractions: one number for the table, or one for each column.
-    """
+    """One table: `Sheet(title="recall by size", columns=("size", "recall"), rows=((10, 0.5),))`."""
 
     title: str
+    """The heading."""
+
     columns: tuple[str, ...]
+    """The names of the columns."""
+
     rows: tuple[tuple[Cell, ...], ...]
+    """The rows, each with a cell for every column; None is shown as `—`, NaN is refused."""
+
     notes: tuple[str, ...] = ()
+    """Lines below the table."""
+
     digits: int | tuple[int, ...] = 1
+    """The digits of fractions: one number for the table, or one for each column."""
 
     def __post_init__(self) -> None:
         what = f"the sheet {self.title!r}"
@@ -38,16 +44,22 @@ class Sheet(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Axis(msgspec.Struct, frozen=True, kw_only=True):
-    """One axis of a figure; its ends are those of the data unless given.
-
-    Where `ticks` are given, numbers stand at these alone.
-    """
+    """One axis of a figure: `Axis(label="recall", low=0, high=1)`."""
 
     label: str
+    """The text next to the axis."""
+
     low: float | None = None
+    """The lower end; by default that of the data."""
+
     high: float | None = None
+    """The upper end; by default that of the data."""
+
     log: bool = False
+    """Whether the axis is logarithmic."""
+
     ticks: tuple[float, ...] = ()
+    """The only values that are labelled; chosen automatically if empty."""
 
     def __post_init__(self) -> None:
         what = f"the axis {self.label!r}"
@@ -58,18 +70,28 @@ class Axis(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Points(msgspec.Struct, frozen=True, kw_only=True, tag="points"):
-    """Dots of one colour. `sizes` are areas in relation to all of the figure's points.
-
-    `names` stand beside the dots; faint dots are small and see-through, for hundreds of them.
-    """
+    """Dots of one colour."""
 
     label: str
+    """The entry in the legend."""
+
     x: tuple[float, ...]
+    """The x coordinates."""
+
     y: tuple[float, ...]
+    """The y coordinates."""
+
     sizes: tuple[float, ...] = ()
+    """The areas of the dots, relative to all dots of the figure."""
+
     names: tuple[str, ...] = ()
+    """Texts next to the dots."""
+
     shape: Literal["circle", "diamond", "square", "triangle"] = "circle"
+    """The shape of the dots."""
+
     faint: bool = False
+    """Small transparent dots, for hundreds of them."""
 
     def __post_init__(self) -> None:
         what = f"the points {self.label!r}"
@@ -80,12 +102,19 @@ class Points(msgspec.Struct, frozen=True, kw_only=True, tag="points"):
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True, tag="line"):
-    """A line through points; a dashed one is a reference, has no dots and its label at its end."""
+    """A line through points."""
 
     label: str
+    """The entry in the legend."""
+
     x: tuple[float, ...]
+    """The x coordinates."""
+
     y: tuple[float, ...]
+    """The y coordinates."""
+
     dashed: bool = False
+    """Whether it is a reference: dashed, without dots, its label at its end."""
 
     def __post_init__(self) -> None:
         what = f"the line {self.label!r}"
@@ -94,26 +123,35 @@ class Line(msgspec.Struct, frozen=True, kw_only=True, tag="line"):
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True, tag="rule"):
-    """A dashed reference line across the whole figure, at a value of the axis `of`."""
+    """A dashed reference line across the whole figure."""
 
     label: str
+    """The text next to the line."""
+
     at: float
+    """Its value on the axis `of`."""
+
     of: Literal["x", "y"] = "y"
+    """The axis that the value belongs to."""
 
     def __post_init__(self) -> None:
         _drawable(f"the rule {self.label!r}", (self.at,))
 
 
 class Bars(msgspec.Struct, frozen=True, kw_only=True, tag="bars"):
-    """A bar a name; bars of one name and several labels stand side by side.
-
-    `texts` stand above the bars.
-    """
+    """One bar for each name; bars with the same name and different labels are grouped."""
 
     label: str
+    """The entry in the legend."""
+
     names: tuple[str, ...]
+    """The names on the x axis."""
+
     values: tuple[float, ...]
+    """The heights of the bars."""
+
     texts: tuple[str, ...] = ()
+    """Texts above the bars."""
 
     def __post_init__(self) -> None:
         what = f"the bars {self.label!r}"
@@ -123,11 +161,16 @@ class Bars(msgspec.Struct, frozen=True, kw_only=True, tag="bars"):
 
 
 class Boxes(msgspec.Struct, frozen=True, kw_only=True, tag="boxes"):
-    """A box with whiskers a name, drawn from all its values."""
+    """One box with whiskers for each name."""
 
     label: str
+    """The entry in the legend."""
+
     names: tuple[str, ...]
+    """The names on the x axis."""
+
     values: tuple[tuple[float, ...], ...]
+    """All values behind each box."""
 
     def __post_init__(self) -> None:
         what = f"the boxes {self.label!r}"
@@ -136,13 +179,22 @@ class Boxes(msgspec.Struct, frozen=True, kw_only=True, tag="boxes"):
 
 
 class Spans(msgspec.Struct, frozen=True, kw_only=True, tag="spans"):
-    """A horizontal interval a name, with a dot at its value: a forest."""
+    """One horizontal interval for each name, with a dot at its value: a forest plot."""
 
     label: str
+    """The entry in the legend."""
+
     names: tuple[str, ...]
+    """The names on the y axis, from the top."""
+
     low: tuple[float, ...]
+    """The lower ends."""
+
     value: tuple[float, ...]
+    """The positions of the dots."""
+
     high: tuple[float, ...]
+    """The upper ends."""
 
     def __post_init__(self) -> None:
         what = f"the spans {self.label!r}"
@@ -152,24 +204,34 @@ class Spans(msgspec.Struct, frozen=True, kw_only=True, tag="spans"):
 
 
 class Grid(msgspec.Struct, frozen=True, kw_only=True, tag="grid"):
-    """A heat map: a coloured square for each pair of names, with its value written in it.
+    """A heat map: a square for each pair of names, coloured by the value written in it.
 
-    `values` hold a row for each name of `down`, from the top; None leaves its place empty. What is
-    below 0 has another colour than what is above. Values as far from 0 as `deepest`, that of the
-    farthest unless given, have the deepest colour: with the same one, grids can be compared.
+    Values below 0 have another colour than values above.
     """
 
     label: str
+    """The name of the values."""
+
     across: tuple[str, ...]
+    """The names on the x axis."""
+
     down: tuple[str, ...]
+    """The names on the y axis, from the top."""
+
     values: tuple[tuple[float | None, ...], ...]
+    """One row for each name of `down`; None leaves a square empty."""
+
     deepest: float | None = None
+    """The distance from 0 with the deepest colour, by default the largest in the grid; give the
+    same one to grids that are compared."""
+
     digits: int = 2
+    """The digits of fractions."""
 
     def __post_init__(self) -> None:
         what = f"the grid {self.label!r}"
         if not (self.across and self.down):
-            raise ValueError(f"{what} has no places, and so nothing to draw")
+            raise ValueError(f"{what} has no names, so there is nothing to draw")
         _same_length(f"{what}: names down and rows", self.down, self.values)
         for row in self.values:
             _same_length(f"{what}: names across and values of a row", self.across, row)
@@ -183,18 +245,26 @@ Mark: TypeAlias = Points | Line | Rule | Bars | Boxes | Spans | Grid
 
 
 class Figure(msgspec.Struct, frozen=True, kw_only=True):
-    """One figure. Marks of the same label share a colour; `note` stands below.
+    """One figure: `Figure(title="recall", x=Axis(label="size"), y=Axis(label="recall"), marks=…)`.
 
-    The names of bars and boxes are on the x axis at 0, 1, 2 …, those of spans on the y axis from
-    the top down, so that neither can be with the other in one figure. A grid has names on both and
-    stands alone.
+    Bars and boxes have their names on the x axis at 0, 1, 2 …; spans have them on the y axis, so
+    the two cannot share a figure. A grid has names on both axes and shares its figure with no mark.
     """
 
     title: str
+    """The heading."""
+
     x: Axis
+    """The horizontal axis."""
+
     y: Axis
+    """The vertical axis."""
+
     marks: tuple[Mark, ...]
+    """The marks to draw; marks with the same label share a colour."""
+
     note: str = ""
+    """The text below the figure."""
 
     def __post_init__(self) -> None:
         kinds = {type(mark) for mark in self.marks}
@@ -205,11 +275,16 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that was found. `notes` are what a reader must know before all of it."""
+    """The result of an analysis or data tool: `Report(sheets=(sheet,), figures=(figure,))`."""
 
     sheets: tuple[Sheet, ...]
+    """The tables."""
+
     figures: tuple[Figure, ...] = ()
+    """The figures."""
+
     notes: tuple[str, ...] = ()
+    """Lines above the tables: what a reader must know before using them."""
 
 
 def _same_length(what: str, one: Sized, other: Sized) -> None:
@@ -220,7 +295,7 @@ def _same_length(what: str, one: Sized, other: Sized) -> None:
 def _finite(what: str, values: Iterable[float]) -> None:
     for value in values:
         if not math.isfinite(value):
-            raise ValueError(f"{what} holds {value}, which is no value: leave it out, or None")
+            raise ValueError(f"{what} holds {value}: leave it out or give None")
 
 
 def _drawable(what: str, values: Iterable[float]) -> None:
@@ -228,4 +303,4 @@ def _drawable(what: str, values: Iterable[float]) -> None:
     _finite(what, found)
     for value in found:
         if abs(value) > LARGEST:
-            raise ValueError(f"{what} holds {value}, which is too large to be drawn")
+            raise ValueError(f"{what} holds {value}, which is too large to draw")

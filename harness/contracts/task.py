@@ -1,6 +1,6 @@
-"""What task and group files may say, and what is made of them: tasks, nothing left to look up.
+"""The keys of task and group files, and the tasks and groups that are made from them.
 
-Errors show what a key means: what its `Key` says, else the first line of its type's docstring.
+Errors show the meaning of a key: that of its `Key`, or else the first line of its type's docstring.
 """
 
 from __future__ import annotations
@@ -12,21 +12,36 @@ import msgspec
 
 
 class Key(msgspec.Struct, frozen=True):
-    """What a key of a file means, for people, and the bounds of what may stand there.
+    """The meaning of a key in a file, and the bounds of its value.
 
         size: Annotated[int, Key("How many ids the task keeps.", ge=1)]
 
-    Files are held to the bounds (`harness.tasks.task_schema`), what was stored of a task is not.
+    The bounds are checked in files (`harness.tasks.task_schema`), not in stored tasks.
     """
 
     meaning: str | None = None
+    """One line for people."""
+
     ge: float | None = None
+    """The least value."""
+
     le: float | None = None
+    """The greatest value."""
+
     gt: float | None = None
+    """The value must be greater than this."""
+
     lt: float | None = None
+    """The value must be less than this."""
+
     min_length: int | None = None
+    """The least length."""
+
     pattern: str | None = None
+    """A regular expression that the text must match."""
+
     unique: bool = False
+    """Whether a list must not contain duplicates."""
 
 
 Text = Annotated[str, Key(min_length=1)]
@@ -48,63 +63,59 @@ Tags = Annotated[
 
 
 class SamplingKeys(TypedDict, total=False):
-    """How replies are drawn, as far as one place of a file says it."""
+    """How replies are sampled, as far as one part of a file sets it."""
 
     temperature: Annotated[float, Key("0 for the likeliest reply.", ge=0)]
     max_tokens: Annotated[int, Key("The longest reply, in tokens.", ge=1)]
     top_p: Annotated[
         Annotated[float, Key(gt=0, le=1)] | None,
-        Key("The share of probability that tokens are drawn from."),
+        Key("The share of probability that tokens are sampled from."),
     ]
     stop: Annotated[tuple[Text, ...], Key("Texts that end a reply.")]
 
 
-SomeSampling = Annotated[dict[str, Any], SamplingKeys, Key("How replies are drawn.")]
-"""Kept as it was written: a TypedDict would turn the 0 of a temperature into 0.0."""
+SomeSampling = Annotated[dict[str, Any], SamplingKeys, Key("How replies are sampled.")]
+"""Kept as written: a TypedDict would turn a temperature of 0 into 0.0."""
 
 
 class Column(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a column must hold."""
+    """The values of a column."""
 
     type: Annotated[
         Literal["string", "integer", "number", "boolean", "list", "object", "any"],
-        Key("The kind of every value in it."),
+        Key("The type of its values."),
     ] = "string"
-    required: Annotated[bool, Key("False where a row may be without it.")] = True
-    aliases: Annotated[Texts, Key("Other names that the column goes by.")] = ()
-    one_of: Annotated[Texts, Key("The only values there are.")] = ()
+    required: Annotated[bool, Key("False if rows may leave it out.")] = True
+    aliases: Annotated[Texts, Key("Other names of the column.")] = ()
+    one_of: Annotated[Texts, Key("The only valid values.")] = ()
 
 
 class DelimitedSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How the table's CSV and TSV files are written, where that is not the usual way."""
+    """The format of the table's CSV and TSV files, if it is not the usual one."""
 
-    header: Annotated[
-        Texts, Key("The names of the columns of files that have no header line.")
-    ] = ()
-    quotes: Annotated[bool, Key("False where a quotation mark is a character like any other.")] = (
-        True
-    )
+    header: Annotated[Texts, Key("The names of the columns, for files without a header line.")] = ()
+    quotes: Annotated[bool, Key("False if a quotation mark is an ordinary character.")] = True
     bare_returns: Annotated[
         Literal["error", "space"],
-        Key("What a carriage return inside a line means."),
+        Key("The meaning of a carriage return inside a line."),
     ] = "error"
 
 
 class TableSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The files that may hold a table, and its columns."""
+    """The files and columns of a table."""
 
-    files: Annotated[Texts, Key("Names or globs, tried in order in the folder of the data.")] = ()
+    files: Annotated[Texts, Key("Names or globs, tried in order in the data folder.")] = ()
     split: Annotated[str | None, Key("The table's split on the hub.")] = None
-    hub_files: Annotated[Texts, Key("The table's files on the hub, where it is no split.")] = ()
+    hub_files: Annotated[Texts, Key("The table's files on the hub, if it is not a split.")] = ()
     delimited: DelimitedSpec = DelimitedSpec()
-    required: Annotated[bool, Key("False for a table that the data may be without.")] = True
+    required: Annotated[bool, Key("False if the data may leave the table out.")] = True
     entries: Annotated[
         Annotated[tuple[Text, Text], Key(unique=True)] | None,
-        Key("The columns for key and value of the entries, where a file is one JSON object."),
+        Key("The columns for the keys and values of a file that is one JSON object."),
     ] = None
     columns: Annotated[
         dict[str, Column],
-        Key("The columns by the names that the benchmark knows them by."),
+        Key("The columns by the benchmark's names for them."),
     ] = {}
 
 
@@ -112,27 +123,27 @@ class HubSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """A data set on the Hugging Face hub."""
 
     repo: Annotated[Text, Key("Owner and name, as OWNER/NAME.")]
-    config: Annotated[str | None, Key("Which of the data set's configurations.")] = None
-    revision: Annotated[str | None, Key("The commit, tag or branch that is read.")] = None
+    config: Annotated[str | None, Key("The data set's configuration.")] = None
+    revision: Annotated[str | None, Key("The commit, tag or branch to read.")] = None
 
 
 class DataSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where the data is and what it must hold.
+    """Where the data is and what it must contain.
 
-    `folder` names the machine's place, so that it is no part of what the task is.
+    `folder` depends on the machine, so it is not part of the task's hash.
     """
 
     hub: Annotated[
         HubSpec | None,
-        Key("The data set on the Hugging Face hub; null where it is not there."),
+        Key("The data set on the Hugging Face hub; null if it is not there."),
     ] = None
     folder: Annotated[
         Text | None,
-        Key("The folder that holds the data unless --data names another, found from this file."),
+        Key("The folder of the data, relative to this file; --data overrides it."),
     ] = None
     sample: Annotated[
         Text | None,
-        Key("The folder inside the plugin's package that holds the bundled sample."),
+        Key("The folder of the bundled sample, inside the plugin's package."),
     ] = None
     size: Annotated[
         Annotated[int, Key(ge=1)] | None,
@@ -142,53 +153,51 @@ class DataSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class RoleSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Who answers for a role unless the command says so, and how replies are drawn."""
+    """The model of a role unless the command names one, and how replies are sampled."""
 
     default: Annotated[
         Text | None,
-        Key("The model that the role is bound to when the command names none."),
+        Key("The model of the role if the command names none."),
     ] = None
     same_as: Annotated[Text | None, Key("The role whose model this one shares.")] = None
     sampling: SomeSampling = {}
 
 
 class IntervalSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How intervals are drawn: a bootstrap over users, its bounds percentiles or BCa."""
+    """How intervals are computed: a bootstrap over users with percentile or BCa bounds."""
 
-    draws: Annotated[int, Key("How many resamples are drawn.", ge=1)] = 2000
-    confidence: Annotated[float, Key("The share of draws that the interval holds.", gt=0, lt=1)] = (
+    draws: Annotated[int, Key("The number of resamples.", ge=1)] = 2000
+    confidence: Annotated[float, Key("The share of resamples inside the interval.", gt=0, lt=1)] = (
         0.95
     )
     method: Annotated[
         Literal["percentile", "bca"],
-        Key(
-            "How the bounds come of the draws: percentile, or bca, corrected for bias and skewness."
-        ),
+        Key("The method of the bounds: percentile, or bca, corrected for bias and skewness."),
     ] = "percentile"
 
 
 class TaskFile(TypedDict, total=False):
-    """The keys of a task file, as they stand there before its bases are merged in."""
+    """The keys of a task file, before merging its bases."""
 
     task: Name
     version: Annotated[
         int,
-        Key("Raised whenever the task's results stop being comparable with earlier ones.", ge=1),
+        Key("Raise it when results are no longer comparable with earlier ones.", ge=1),
     ]
-    benchmark: Annotated[Text, Key("The benchmark, as its plugin registered it.")]
+    benchmark: Annotated[Text, Key("The name of a benchmark that a plugin registers.")]
     description: Annotated[str, Key("One sentence for `harness tasks`.")]
     tags: Tags
     extends: Annotated[
         Text | References,
-        Key("One or several tasks or files whose keys this one starts from; later ones win."),
+        Key("One or several tasks or files to inherit keys from; later ones win."),
     ]
     abstract: Annotated[
         bool,
-        Key("True for a base that others extend and that cannot be run itself."),
+        Key("True for a base that other tasks extend and that cannot be run itself."),
     ]
     matrix: Annotated[
         dict[str, list[str | int | float | bool]],
-        Key("Options by name, each with a list of values: makes a task of each combination."),
+        Key("Options by name, each with a list of values: one task for each combination."),
     ]
     prompts: Annotated[
         dict[
@@ -200,20 +209,20 @@ class TaskFile(TypedDict, total=False):
     data: DataSpec
     options: Annotated[
         dict[str, Any],
-        Key("The benchmark's own options by name; its plugin says which there are."),
+        Key("The benchmark's options by name."),
     ]
     roles: Annotated[
         dict[str, RoleSpec],
-        Key("What the task says of each role: candidate, judge, …"),
+        Key("Settings of each role: candidate, judge, …"),
     ]
     stages: Annotated[
         dict[str, Annotated[dict[str, SomeSampling], Key("sampling by role")]],
-        Key("Sampling of one role in one stage, where it differs from the role's own."),
+        Key("Sampling of a role in one stage, if it differs from the role's own."),
     ]
     metrics: Annotated[
         tuple[Text, ...],
         Key(
-            "The benchmark's metrics that are reported, the first one foremost.",
+            "The metrics to report, the main one first.",
             min_length=1,
             unique=True,
         ),
@@ -224,11 +233,9 @@ class TaskFile(TypedDict, total=False):
     ]
     max_failures: Annotated[
         dict[Literal["calls", "parsing", "judging", "errors"], Share],
-        Key(
-            "The share of a stage's items that may fall out before the task is given up, by family."
-        ),
+        Key("The share of a stage's items that may fail before the task is given up, by family."),
     ]
-    interval: Annotated[IntervalSpec, Key("How intervals are drawn: a bootstrap over users.")]
+    interval: Annotated[IntervalSpec, Key("How intervals are computed: a bootstrap over users.")]
 
 
 class GroupFile(TypedDict, total=False):
@@ -237,57 +244,95 @@ class GroupFile(TypedDict, total=False):
     group: Name
     tasks: Annotated[
         References,
-        Key("The tasks, groups or files that belong to it, in the order of its table."),
+        Key("The tasks, groups or files of the group, in the order of its table."),
     ]
     analysis: Annotated[
         Text,
-        Key("The analysis that is printed at the end of a run of the group's tasks."),
+        Key("The analysis to print at the end of a run of the group's tasks."),
     ]
     description: Annotated[str, Key("One sentence for `harness tasks`.")]
     tags: Tags
 
 
 class Base(msgspec.Struct, frozen=True):
-    """A task that another one was merged over: its file, and its name there."""
+    """A base of a task."""
 
     file: Path
+    """The file of the base."""
+
     name: str
+    """Its name in the file."""
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True):
-    """One runnable task.
-
-    `stages` maps a stage to each role's sampling there. `prompts` maps prompts of the benchmark, as
-    `<prompt>.<role>`, to the files that replace them. Where a smaller share of the units than
-    `least_scored` has a score, no value is shown, for it would speak of too few. `bases` are the
-    tasks that it was merged over, later ones over earlier. `max_failures` are shares of items that
-    may fall out before the task is given up, where the usual ones do not fit.
-    """
+    """One task that can be run, merged with its bases."""
 
     name: str
+    """The name, unique among all tasks."""
+
     version: int
+    """Raised when results are no longer comparable with earlier ones."""
+
     benchmark: str
+    """The name of the benchmark."""
+
     data: DataSpec
+    """Where the data is and what it must contain."""
+
     metrics: tuple[str, ...]
+    """The metrics to report, the main one first."""
+
     description: str = ""
+    """One line for people."""
+
     tags: tuple[str, ...] = ()
+    """Words to choose tasks by."""
+
     options: dict[str, Any] = {}
+    """The benchmark's options that the task sets."""
+
     roles: dict[str, RoleSpec] = {}
+    """The settings of each role."""
+
     stages: dict[str, dict[str, dict[str, Any]]] = {}
+    """The sampling of each role in a stage, if it differs from the role's own."""
+
     prompts: dict[str, str] = {}
+    """The files that replace prompts of the benchmark, by `<prompt>.<role>`."""
+
     interval: IntervalSpec = IntervalSpec()
+    """How intervals are computed."""
+
     least_scored: float = 0.0
+    """The share of units that must have a score before a value is shown."""
+
     max_failures: dict[str, float] = {}
+    """The share of a stage's items that may fail, by family, if the default does not fit."""
+
     file: Path | None = None
+    """The task's file; None if it has none."""
+
     bases: tuple[Base, ...] = ()
+    """The tasks that it extends, later ones overriding earlier ones."""
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):
-    """A name for several tasks or groups; `analysis` is printed over a run of its tasks."""
+    """A name for several tasks or groups."""
 
     name: str
+    """The name, unique among all groups."""
+
     members: tuple[str, ...]
+    """The names of its tasks and groups."""
+
     description: str = ""
+    """One line for people."""
+
     tags: tuple[str, ...] = ()
+    """Words to choose groups by."""
+
     analysis: str | None = None
+    """The analysis to print at the end of a run of its tasks."""
+
     file: Path | None = None
+    """The group's file; None if it has none."""

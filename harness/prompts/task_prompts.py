@@ -1,4 +1,4 @@
-"""The templates that a task asks with: its benchmark's, but for those that it replaces."""
+"""The templates of a task: those of its benchmark, and the files that replace some of them."""
 
 from __future__ import annotations
 
@@ -62,9 +62,9 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def templates_of(task: Task, templates: Templates) -> Templates:
-    """The benchmark's templates with the task's own in place of theirs, each of these compiled.
+    """The benchmark's templates, replaced by the task's own, which are compiled.
 
-    PromptError, with the line of the task, for one that replaces nothing or cannot be read.
+    PromptError, with the line of the task, for a file that replaces nothing or cannot be read.
     """
     for error in wrong_prompts(task, templates):
         raise error
@@ -72,7 +72,7 @@ def templates_of(task: Task, templates: Templates) -> Templates:
 
 
 class Overrides:
-    """The prompts of `--prompts DIR`, put in the place of a task's where it asks them."""
+    """The prompts of `--prompts DIR`, which replace those that tasks ask."""
 
     def __init__(self, folder: Path | None, templates: Templates) -> None:
         self._folder = folder
@@ -80,7 +80,7 @@ class Overrides:
         self._asked: set[str] = set()
 
     def over(self, task: Task, stages: Iterable[Stage], options: Any) -> Task:
-        """The task with those of its prompts replaced that one of these stages asks."""
+        """The task, with its prompts replaced as far as these stages ask them."""
         own: Mapping[str, str] = self._files.get(task.benchmark, {})
         asked = frozenset(name for stage in stages for name in stage.asked(options))
         self._asked |= {f"{task.benchmark}/{name}" for name in asked}
@@ -88,41 +88,43 @@ class Overrides:
         return msgspec.structs.replace(task, prompts={**task.prompts, **chosen}) if chosen else task
 
     def refuse_useless(self) -> None:
-        """Raise PromptError where no task asks any of them."""
+        """Raise PromptError if no task asks any of the prompts."""
         given = [f"{benchmark}/{name}" for benchmark, own in self._files.items() for name in own]
         if given and not self._asked.intersection(given):
             raise PromptError(
-                "no chosen task asks a prompt of --prompts",
+                "--prompts: no chosen task asks any of these prompts",
                 where=str(self._folder),
                 found=", ".join(given),
                 expected=f"one of {', '.join(sorted(self._asked))}",
                 hint=did_you_mean(given[0], self._asked)
-                or "options and data decide which prompts a task asks",
+                or "the options and data of a task decide which prompts it asks",
             )
 
 
 def refuse_unasked(task: Task, stages: Iterable[Stage], options: Any) -> None:
-    """Raise PromptError for a prompt of the task's own that none of these stages asks."""
+    """Raise PromptError for a prompt of the task that none of these stages asks."""
     asked = frozenset(name for stage in stages for name in stage.asked(options))
     for name in task.prompts:
         if name not in asked:
             raise PromptError(
-                f"the task {task.name!r} replaces the prompt {name!r} and does not ask it",
+                f"the task {task.name!r} replaces the prompt {name!r} but does not ask it",
                 where=locate(task, ["prompts", name], of_key=True),
-                expected=f"one of {', '.join(sorted(asked))}" if asked else "none",
-                hint="its options and data decide which prompts a task asks",
+                expected=f"one of {', '.join(sorted(asked))}"
+                if asked
+                else "no prompts: the task asks none",
+                hint="the options and data of a task decide which prompts it asks",
             )
 
 
 def wrong_prompts(task: Task, templates: Templates) -> Iterator[PromptError]:
-    """An error for each prompt of the task's own that replaces nothing or cannot be read."""
+    """An error for each prompt of the task that replaces nothing or cannot be read."""
     for name in task.prompts:
         prompt, _, role = name.rpartition(".")
         try:
             _replaced(task, templates, name).need(task.benchmark, prompt, role)
         except PromptError as error:
-            said = locate(task, ["prompts", name], of_key=error.where is None)
-            error.where = f"{said}: {error.where}" if error.where else said
+            place = locate(task, ["prompts", name], of_key=error.where is None)
+            error.where = f"{place}: {error.where}" if error.where else place
             yield error
 
 

@@ -1,4 +1,4 @@
-"""Every hook a plugin may implement. `register` callables take names and lazy factories."""
+"""All hooks that a plugin may implement; `register` takes names and lazy factories."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 
 PROJECT = "harness"
 DATA = "data"
-"""The command that tools belong to unless they name one of their own."""
+"""The command that data tools belong to by default."""
 
 ANY_BENCHMARK = "*"
-"""What an analysis is registered for that reads runs of whatever benchmark."""
+"""Registers an analysis for the runs of all benchmarks."""
 
 TAKEN = (
     "tasks", "show", "score", "analyse", "validate", "config", "doctor", "completion",
     "batch", "export", "new-plugin", "run", "ls",
     "plugins", "models", "judges", "prompts",
 )  # fmt: skip
-"""The commands of `harness` that no tool can belong to."""
+"""The commands of `harness` that data tools cannot belong to."""
 
 hookspec = pluggy.HookspecMarker(PROJECT)
 hookimpl = pluggy.HookimplMarker(PROJECT)
@@ -96,83 +96,130 @@ class RegisterDataTool(Protocol):
 
 
 class RunStarted(msgspec.Struct, frozen=True, kw_only=True):
-    """A run folder was made or taken up again."""
+    """A run folder was created or resumed."""
 
     folder: Path
+    """The run folder."""
+
     tasks: tuple[str, ...]
+    """The names of the tasks."""
+
     model: str
+    """The candidate."""
+
     resumed: bool
+    """Whether the run continues an earlier one."""
 
 
 class StageEnded(msgspec.Struct, frozen=True, kw_only=True):
-    """A stage of a task is over: every item has its record, or it was given up."""
+    """A stage of a task ended: every item has a record, or the stage was given up."""
 
     folder: Path
+    """The run folder."""
+
     task: str
+    """The name of the task."""
+
     stage: str
+    """The name of the stage."""
+
     items: int
+    """The number of items with a record."""
+
     failures: dict[str, int]
+    """How many failed, by kind of failure."""
+
     seconds: float
+    """The duration."""
 
 
 class RunEnded(msgspec.Struct, frozen=True, kw_only=True):
-    """A run ended, in whatever way; `status` is done, failed, interrupted or too_many_failures."""
+    """A run ended, successfully or not."""
 
     folder: Path
+    """The run folder."""
+
     status: str
+    """done, failed, interrupted or too_many_failures."""
+
     exit_code: int
+    """The exit code of the command."""
+
     seconds: float
+    """The duration."""
 
 
 @hookspec
 def register_benchmarks(register: RegisterBenchmark) -> None:
-    """Call `register(name, factory)` for each benchmark; the factory is called at first use."""
+    """Register benchmarks; each factory is called at first use.
+
+    @hookimpl
+    def register_benchmarks(register):
+        register("moods", lambda: importlib.import_module("moods.benchmark").benchmark())
+    """
 
 
 @hookspec
 def register_models(register: RegisterModel) -> None:
-    """Call `register(name, factory)` for each kind of model that `--model` may name.
+    """Register kinds of model for `--model`.
 
-    `arguments` say what each of its arguments means, for `harness models NAME`.
+        register("acme", AcmeModel, description="Acme's API", arguments={"name": "the model"})
+
+    `arguments` documents the arguments for `harness models NAME`.
     """
 
 
 @hookspec
 def register_judges(register: RegisterJudge) -> None:
-    """Call `register(name, factory, on=…)` for each judge that `--judge` may name.
+    """Register judges for `--judge`.
 
-    `on` is what stands behind its name in a SPEC: arguments, a model, or other judges.
+        register("strict", lambda parts: StrictJudge(parts.model), on="model")
+
+    `on`: what follows the name in a SPEC: arguments only ("alone"), a "model" or other "judges".
     """
 
 
 @hookspec
 def register_respondents(register: RegisterRespondent) -> None:
-    """Call `register(benchmark, prompt, role, factory)` for each baseline respondent."""
+    """Register respondents of the baseline model.
+
+        register("moods", "ask", "candidate", lambda: random_mood, name="random")
+
+    A respondent returns the text of a reply: `random_mood(variables, rng)`.
+    """
 
 
 @hookspec
 def register_analyses(register: RegisterAnalysis) -> None:
-    """Call `register(benchmark, name, factory)` for each analysis of `harness analyse`.
+    """Register analyses for `harness analyse`; the benchmark "*" means all.
 
-    With `"*"` for the benchmark it is one of runs of any.
+    register("moods", "moods-by-hour", make_analysis, description="accuracy by hour")
     """
 
 
 @hookspec
 def register_data_tools(register: RegisterDataTool) -> None:
-    """Call `register(name, factory)` for each tool of `harness data`, or of another `command`."""
+    """Register tools of `harness data`, or of a plugin's own `command`.
+
+    register("moods-split", make_tool, description="split the data by user")
+    """
 
 
 @hookspec
 def on_run_start(event: RunStarted) -> None:
-    """Called once, after the run folder stands and before anything is asked."""
+    """Called once, when the run folder exists and before the first call.
+
+    @hookimpl
+    def on_run_start(event):
+        print(event.folder)
+    """
 
 
 @hookspec
 def on_stage_end(event: StageEnded) -> None:
-    """Called after each stage of each task."""
+    """Called after each stage of each task: `print(event.task, event.stage, event.failures)`."""
 
 
 @hookspec
 def on_run_end(event: RunEnded) -> None:
-    """Called once, after everything was written."""
+    """Called once, when all files are written: `print(event.status, event.seconds)`."""

@@ -1,4 +1,4 @@
-"""All task files of all plugins, and how `--tasks` chooses among them."""
+"""The task files of all plugins, and the selection of tasks by `--tasks`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from harness.base.errors import TaskError, did_you_mean
 from harness.base.resources import FIRST_PARTY, Bundle
 from harness.contracts.task import Base, Group, Task
 from harness.tasks.load import Document, load_file, shown
-from harness.tasks.matrix import made_by
+from harness.tasks.matrix import expand
 from harness.tasks.resolve import OWN, Resolved, references, resolve
 from harness.tasks.task_schema import completeness_errors, document_errors, raise_first
 
@@ -27,18 +27,21 @@ SUFFIXES = (".yaml", ".yml")
 
 @dataclass(frozen=True, kw_only=True)
 class Selection:
-    """The tasks that were chosen, in the order first named, and the groups they came through."""
+    """The tasks and groups that `--tasks` chose, in the order first named."""
 
     tasks: tuple[Task, ...]
+    """The tasks, those of groups included."""
+
     groups: tuple[Group, ...]
+    """The groups, those inside other groups included."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """What a list of tasks and groups shows of one of them; `members` are those of a group.
+    """A task or group in a list.
 
-    `pattern` and `about` are name and description as the file writes them that makes the task with
-    others.
+    `members` is None for a task. If a matrix made the task, `pattern` and `about` are the name and
+    the description as written in the file.
     """
 
     name: str
@@ -55,9 +58,9 @@ class Entry:
 
 
 class Catalogue:
-    """Finds tasks and groups by name; reads files when they are first wanted, each once.
+    """Finds tasks and groups by name; each file is read once, at first use.
 
-    `include_path` are folders of task files beside those that plugins bring.
+    `include_path`: folders of task files in addition to those of plugins.
     """
 
     def __init__(self, plugins: Plugins, *, include_path: Sequence[Path] = ()) -> None:
@@ -68,19 +71,19 @@ class Catalogue:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The tasks that can be run."""
+        """The names of the tasks that can be run."""
         return tuple(
             entry.name for entry in self.entries if entry.members is None and not entry.abstract
         )
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """The groups."""
+        """The names of the groups."""
         return tuple(entry.name for entry in self.entries if entry.members is not None)
 
     @functools.cached_property
     def tags(self) -> Mapping[str, tuple[str, ...]]:
-        """The names of the tasks and groups that bear each tag."""
+        """The names of tasks and groups by tag."""
         tags: dict[str, list[str]] = {}
         for entry in self.entries:
             for tag in () if entry.abstract else entry.tags:
@@ -89,25 +92,25 @@ class Catalogue:
 
     @property
     def entries(self) -> tuple[Entry, ...]:
-        """Every task and group by name, bases among them, where their files can be read."""
-        return self._listed[0]
+        """All tasks and groups by name, bases included, if their files can be read."""
+        return self._listing[0]
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What is wrong with files that cannot be listed, and names that several files give."""
-        return self._listed[1]
+        """The problems of files that cannot be listed, and names that several files define."""
+        return self._listing[1]
 
     def select(self, specs: Sequence[str]) -> Selection:
-        """The tasks that names, globs, groups, tags and files choose, checked and resolved."""
+        """The tasks that names, globs, groups, tags and files select, checked and resolved."""
         tasks: dict[str, Task] = {}
         groups: dict[str, Group] = {}
         for spec in specs:
             for document in self.find(spec):
-                self._choose(document, tasks, groups, ())
+                self._select(document, tasks, groups, ())
         return Selection(tasks=tuple(tasks.values()), groups=tuple(groups.values()))
 
     def find(self, spec: str) -> tuple[Document, ...]:
-        """The tasks and groups that one part of `--tasks` means, unchecked."""
+        """The tasks and groups that one element of `--tasks` names, unchecked."""
         if spec.startswith("tag:"):
             return tuple(self._named(name) for name in self._tagged(spec.removeprefix("tag:")))
         if spec.endswith(SUFFIXES):
@@ -127,23 +130,23 @@ class Catalogue:
         raise self._unknown(spec, [*self._sources, *self.tags])
 
     def matching(self, patterns: Sequence[str]) -> tuple[Entry, ...]:
-        """What is shown for patterns.
+        """The entries to show for patterns; all entries if there is no pattern.
 
-        The name of a task is that task alone, that of a group the group with its members; else
-        tags, globs and parts of names count. TaskError where a pattern means nothing, or a file
-        that cannot be listed.
+        The name of a task matches only that task, the name of a group the group and its members.
+        Any other pattern is a tag, a glob or a part of names. TaskError if a pattern matches
+        nothing, or only a file that cannot be listed.
         """
         if not patterns:
             return self.entries
-        shown_names: set[str] = set()
+        names: set[str] = set()
         for pattern in patterns:
             found = self._matched(pattern)
             if not found:
                 if pattern in self._sources:
-                    self.resolved(self._named(pattern))  # raises why it is not among the entries
+                    self.resolved(self._named(pattern))  # raises the reason why it is not listed
                 raise self._unknown(pattern, [*self._sources, *self.tags])
-            shown_names |= found
-        return tuple(entry for entry in self.entries if entry.name in shown_names)
+            names |= found
+        return tuple(entry for entry in self.entries if entry.name in names)
 
     def _matched(self, pattern: str) -> set[str]:
         if pattern.startswith("tag:"):
@@ -162,28 +165,28 @@ class Catalogue:
         }
 
     def resolved(self, document: Document) -> Resolved:
-        """A task's file with its bases merged in, unchecked."""
+        """A task's file merged with its bases, unchecked."""
         return resolve(document, self._reference)
 
     def task(self, document: Document) -> Task:
-        """The task that a file describes, checked against the schema."""
-        self._refuse_broken(document)
+        """The task that a document describes, checked against the schema."""
+        self._check_plugin(document)
         self._check(document)
         resolved = self.resolved(document)
         for base in resolved.documents:
             self._check(base)
         if resolved.values.get("abstract"):
             raise TaskError(
-                f"{document.name!r} is a base that others extend",
+                f"{document.name!r} is abstract and cannot be run",
                 where=document.where(["abstract"], of_key=True),
                 expected="a task that can be run",
-                hint=self._heirs_of(document),
+                hint=self._heirs_hint(document),
             )
         raise_first(completeness_errors(resolved.values, resolved.where))
         return _task_of(resolved)
 
     def group(self, document: Document) -> Group:
-        """The group that a file describes, checked against the schema; its members exist."""
+        """The group that a document describes, checked against the schema; its members exist."""
         self._check(document)
         values = document.values
         return Group(
@@ -196,7 +199,7 @@ class Catalogue:
         )
 
     def members(self, document: Document) -> tuple[Document, ...]:
-        """A group's members, unchecked; a file that makes several tasks stands for all of them."""
+        """A group's members, unchecked; a file with a matrix means all its tasks."""
         return tuple(
             member
             for path, reference in references(document, "tasks")
@@ -204,7 +207,7 @@ class Catalogue:
         )
 
     def tasks_of(self, group: str) -> tuple[str, ...]:
-        """The names of the tasks of a group, those of the groups in it among them."""
+        """The names of a group's tasks, those of nested groups included."""
         names: dict[str, None] = {}
         seen = set()
         open_groups = [self._named(group)]
@@ -218,21 +221,21 @@ class Catalogue:
                     open_groups.append(member)
         return tuple(names)
 
-    def _choose(
+    def _select(
         self,
         document: Document,
         tasks: dict[str, Task],
         groups: dict[str, Group],
         above: tuple[Document, ...],
     ) -> None:
-        chosen = groups if document.is_group else tasks
-        earlier = chosen.get(document.name)
+        selected = groups if document.is_group else tasks
+        earlier = selected.get(document.name)
         if earlier is not None and earlier.file != document.file:
             raise TaskError(
-                f"two different files are called {document.name!r}",
+                f"two different files define {document.name!r}",
                 where=document.where([]),
                 found=f"{shown(document.file)} and {shown(earlier.file or Path())}",
-                expected="one of them",
+                expected="only one of the two files in --tasks",
             )
         if not document.is_group:
             if earlier is None:
@@ -241,18 +244,18 @@ class Catalogue:
         if any(one.file == document.file for one in above):
             circle = [*(one.name for one in above), document.name]
             raise TaskError(
-                "groups hold each other in a circle",
+                "groups contain each other in a circle",
                 where=above[-1].where(["tasks"]),
                 found=" -> ".join(circle[circle.index(document.name) :]),
             )
         if earlier is None:
             groups[document.name] = self.group(document)
         for member in self.members(document):
-            self._choose(member, tasks, groups, (*above, document))
+            self._select(member, tasks, groups, (*above, document))
 
     @functools.cached_property
     def _read(self) -> tuple[dict[str, tuple[tuple[Document, Bundle], ...]], tuple[str, ...]]:
-        """Every readable file by the name it gives, and what is wrong with the others."""
+        """The readable files by the names they define, and the problems of the others."""
         sources: dict[str, list[tuple[Document, Bundle]]] = {}
         problems = []
         seen: set[Path] = set()
@@ -279,7 +282,7 @@ class Catalogue:
 
     @functools.cached_property
     def _patterns(self) -> Mapping[str, tuple[Document, ...]]:
-        """The tasks that a file makes by the name that it writes, as `film_{level}`."""
+        """The tasks of each matrix by the name as written, such as `film_{level}`."""
         files: dict[str, dict[Path, None]] = {}
         for given in self._sources.values():
             for document, _ in given:
@@ -291,7 +294,7 @@ class Catalogue:
         }
 
     @functools.cached_property
-    def _listed(self) -> tuple[tuple[Entry, ...], tuple[str, ...]]:
+    def _listing(self) -> tuple[tuple[Entry, ...], tuple[str, ...]]:
         entries = []
         problems = list(self._read[1])
         for name, given in self._sources.items():
@@ -312,8 +315,8 @@ class Catalogue:
             bundle=bundle.name,
             description=str(values.get("description") or ""),
             tags=tuple(map(str, tags)) if isinstance(tags, list) else (),
-            benchmark=_only(str, values.get("benchmark")),
-            version=_only(int, values.get("version")),
+            benchmark=_if_of(str, values.get("benchmark")),
+            version=_if_of(int, values.get("version")),
             abstract=values.get("abstract") is True,
             members=tuple(members) if document.is_group else None,
             pattern=document.pattern,
@@ -321,14 +324,14 @@ class Catalogue:
         )
 
     def _in_file(self, file: Path) -> tuple[Document, ...]:
-        """The tasks that a file makes, or its one task or group."""
+        """The tasks of a file with a matrix, or a file's one task or group."""
         path = file.resolve()
         if path not in self._documents:
-            self._documents[path] = made_by(load_file(path))
+            self._documents[path] = expand(load_file(path))
         return self._documents[path]
 
     def _check(self, document: Document) -> None:
-        """Raise the first breach of the schema, looked for once in each document."""
+        """Raise the first violation of the schema; each document is checked once."""
         if document.key not in self._sound:
             raise_first(document_errors(document))
             self._sound.add(document.key)
@@ -338,21 +341,21 @@ class Catalogue:
         if len(given) > 1:
             found = " and ".join(shown(document.file) for document, _ in given)
             raise TaskError(
-                f"the name {name!r} is given by several files",
+                f"several files define {name!r}",
                 found=found,
-                expected="one",
-                hint="rename one, uninstall its plugin, or name the file itself",
+                expected="one file for each name",
+                hint="rename one of them, uninstall its plugin, or give the path of the file",
             )
         return given[0][0]
 
     def _reference(self, reference: str, source: Document, path: Sequence[str | int]) -> Document:
-        """The one task that is meant."""
+        """The one task that a reference names."""
         documents = self._referred(reference, source, path)
         if len(documents) > 1:
             raise TaskError(
-                f"{reference!r} makes {len(documents)} tasks, and a base is one",
+                f"{reference!r} names {len(documents)} tasks, but a base must be one task",
                 where=source.where(path),
-                expected=f"the name of one of them, as {documents[0].name!r}",
+                expected=f"the name of one of them, such as {documents[0].name!r}",
             )
         return documents[0]
 
@@ -382,7 +385,7 @@ class Catalogue:
     def _tagged(self, tag: str) -> tuple[str, ...]:
         if tag not in self.tags:
             raise TaskError(
-                f"no task or group bears the tag {tag!r}",
+                f"no task or group has the tag {tag!r}",
                 expected=f"one of {', '.join(self.tags)}" if self.tags else None,
                 hint=did_you_mean(tag, self.tags) or self._how_to_list(),
             )
@@ -390,15 +393,15 @@ class Catalogue:
 
     def _unknown(self, name: str, known: Iterable[str]) -> TaskError:
         near = did_you_mean(name, known)
-        closed = "; ".join([*map(str, self._plugins.broken), *self._read[1]])
+        unreadable = "; ".join([*map(str, self._plugins.broken), *self._read[1]])
         return TaskError(
             f"no task, group or tag is called {name!r}",
-            found=f"these could not be looked into: {closed}" if closed else None,
+            found=f"these could not be read: {unreadable}" if unreadable else None,
             hint=near or self._how_to_list(),
         )
 
-    def _refuse_broken(self, document: Document) -> None:
-        """Raise the error of the broken plugin that a task's benchmark would have come from."""
+    def _check_plugin(self, document: Document) -> None:
+        """Raise TaskError if the task's benchmark comes from a broken plugin."""
         benchmark = self.resolved(document).values.get("benchmark")
         if not isinstance(benchmark, str) or self._plugins.has_benchmark(benchmark):
             return
@@ -406,35 +409,35 @@ class Catalogue:
             (one.name for given in self._sources.values() for source, one in given
              if source is document), None,
         )  # fmt: skip
-        behind = self._plugins.broken_behind(benchmark, None if bundle == FIRST_PARTY else bundle)
-        if behind:
+        broken = self._plugins.broken_behind(benchmark, None if bundle == FIRST_PARTY else bundle)
+        if broken:
             raise TaskError(
-                f"the task {document.name!r} is of a plugin that is broken",
+                f"the plugin of the task {document.name!r} is broken",
                 where=document.where(["task"]),
-                found="; ".join(str(one) for one in behind),
-                expected=f"a plugin that offers the benchmark {benchmark!r}",
+                found="; ".join(str(one) for one in broken),
+                expected=f"a working plugin that offers the benchmark {benchmark!r}",
             )
 
-    def _heirs_of(self, document: Document) -> str | None:
+    def _heirs_hint(self, document: Document) -> str | None:
         heirs = [
             name
             for name in self.names
             if any(one.key == document.key for one in self.resolved(self._named(name)).documents)
         ]
-        return f"it is the base of {', '.join(heirs)}" if heirs else None
+        return f"these tasks extend it: {', '.join(heirs)}" if heirs else None
 
     @staticmethod
     def _how_to_list() -> str:
-        return "`harness tasks` lists what there is"
+        return "`harness tasks` lists all tasks"
 
 
 def _included(folder: Path) -> Bundle:
-    """A folder of task files that the user names; TaskError where there is none in it."""
+    """The bundle of a folder of --include_path; TaskError if it has no task files."""
     if not any(True for _ in _yaml_files(folder if folder.is_dir() else None)):
         raise TaskError(
-            "--include_path names no folder of task files",
+            "--include_path: no task files in this folder",
             found=str(folder),
-            expected="a folder with files that end in " + " or ".join(SUFFIXES),
+            expected="a folder with files ending in " + " or ".join(SUFFIXES),
         )
     return Bundle(str(folder), folder, None, None)
 
@@ -446,18 +449,18 @@ def _yaml_files(folder: Path | None) -> Iterable[Path]:
 
 
 def _task_of(resolved: Resolved) -> Task:
-    kept = {key: value for key, value in resolved.values.items() if key not in OWN}
+    values = {key: value for key, value in resolved.values.items() if key not in OWN}
     *bases, own = resolved.documents
     try:
-        task = msgspec.convert({**kept, "name": own.name}, Task, strict=True)
+        task = msgspec.convert({**values, "name": own.name}, Task, strict=True)
     except msgspec.ValidationError as error:
         raise TaskError(
-            f"the task {own.name!r} cannot be used", where=own.where(["task"]), found=str(error)
+            f"the task {own.name!r} is invalid", where=own.where(["task"]), found=str(error)
         ) from error
     return msgspec.structs.replace(
         task, file=own.file, bases=tuple(Base(base.file, base.name) for base in bases)
     )
 
 
-def _only(kind: type, value: Any) -> Any:
+def _if_of(kind: type, value: Any) -> Any:
     return value if isinstance(value, kind) else None

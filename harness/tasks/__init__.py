@@ -1,1 +1,1 @@
-"""From task files to tasks: load, resolve, choose, change, check."""
+"""Task files: loading, inheritance, selection, changes, checks."""

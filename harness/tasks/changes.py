@@ -1,4 +1,4 @@
-"""`--set`: changes of what chosen tasks say."""
+"""`--set`: changes to tasks on the command line."""
 
 from __future__ import annotations
 
@@ -23,43 +23,46 @@ if TYPE_CHECKING:
     from harness.contracts.benchmark import Benchmark
 
 LONGEST = 60
-"""Characters of a value that tables show."""
+"""The most characters of a value in tables."""
 
 PARTS = ("options", "data", "roles", "stages", "interval", "least_scored", "metrics")
-"""The parts of a task that a path may begin with; any other path is one of its options."""
+"""The parts of a task that a path may begin with; any other path begins with an option."""
 
 Shape: TypeAlias = "Mapping[str, Shape] | EllipsisType | None"
-"""What may stand below a path: named keys, anything, or nothing."""
+"""The paths below a path: named keys, any (`...`) or none."""
 
 
 def parse_change(text: str) -> tuple[str, Any]:
-    """`KEY=VALUE` as a path and a value, the value read as YAML."""
+    """The path and the value of `PATH=VALUE`; the value is read as YAML."""
     path, equals, value = text.partition("=")
     path = path.strip()
     if not equals or not all(path.split(".")):
         raise UsageError(
-            "not a change", where="--set", found=text, expected="[TASK.]PATH=VALUE, as window=10"
+            "not of the form PATH=VALUE",
+            where="--set",
+            found=text,
+            expected="[TASK.]PATH=VALUE, such as window=10",
         )
     try:
         return path, read_value(value)
     except TaskError as error:
         raise UsageError(
-            "the value cannot be read",
+            "the value is not valid YAML",
             where=f"--set {path}",
             found=value,
-            expected="a value as YAML has it: 3, 1e-5, true, [a, b], {a: 1}, text",
-            hint="quotes make any value text",
+            expected="a YAML value: 3, 1e-5, true, [a, b], {a: 1}, text",
+            hint="put quotes around text that YAML would read otherwise",
         ) from error
 
 
 def shown_changes(changes: Mapping[str, Any]) -> str:
-    """The changes as `--set` takes them, long values cut, and none of what is named like a key."""
-    told = []
+    """The changes as arguments of `--set`; long values are cut, secrets redacted."""
+    texts = []
     for path, value in changes.items():
         (safe,) = redacted_args({path.rpartition(".")[2]: value}).values()
         text = safe if isinstance(safe, str) else json.dumps(safe, ensure_ascii=False, default=str)
-        told.append(f"{path}={text if len(text) <= LONGEST else text[: LONGEST - 1] + '…'}")
-    return ", ".join(told)
+        texts.append(f"{path}={text if len(text) <= LONGEST else text[: LONGEST - 1] + '…'}")
+    return ", ".join(texts)
 
 
 def apply_changes(
@@ -68,18 +71,21 @@ def apply_changes(
     *,
     benchmark: Callable[[str], Benchmark] | None = None,
 ) -> tuple[Task, ...]:
-    """The tasks with every change made in all of them that have its path.
+    """The tasks with each change applied to all tasks that have its path.
 
-    A path that begins with a task's or a benchmark's name means those tasks alone. `benchmark`
-    finds benchmarks by name: their options, roles and stages then count where the YAML is silent.
+        apply_changes(tasks, {"window": 10, "interests.roles.judge.default": "baseline"})
+
+    A path that begins with the name of a task or benchmark changes only those tasks. `benchmark`
+    finds benchmarks by name, so that a path may name options, roles and stages that the task file
+    leaves out.
     """
     changed = list(tasks)
     for written, value in changes.items():
-        aimed, path = _aim(changed, written)
-        shapes = {task.name: _shape(task, benchmark) for task in aimed}
-        holders = {task.name for task in aimed if _holds(shapes[task.name], path)}
+        addressed, path = _addressed(changed, written)
+        shapes = {task.name: _shape(task, benchmark) for task in addressed}
+        holders = {task.name for task in addressed if _holds(shapes[task.name], path)}
         if not holders:
-            raise _nowhere(written, path, shapes)
+            raise _unknown_path(written, path, shapes)
         changed = [
             _change(task, path, value, written) if task.name in holders else task
             for task in changed
@@ -94,30 +100,30 @@ def changes_in(
     among: Sequence[Task],
     benchmark: Callable[[str], Benchmark] | None = None,
 ) -> dict[str, Any]:
-    """Those of the changes that were made in one of the tasks they were given for."""
+    """The changes that apply to one task; `among` are all chosen tasks."""
     made = {}
     for written, value in changes.items():
-        aimed, path = _aim(among, written)
-        if task.name in {one.name for one in aimed} and _holds(_shape(task, benchmark), path):
+        addressed, path = _addressed(among, written)
+        if task.name in {one.name for one in addressed} and _holds(_shape(task, benchmark), path):
             made[written] = value
     return made
 
 
-def _aim(tasks: Sequence[Task], written: str) -> tuple[list[Task], tuple[str, ...]]:
-    """The tasks that a path is meant for, and the path inside them, its part first."""
+def _addressed(tasks: Sequence[Task], written: str) -> tuple[list[Task], tuple[str, ...]]:
+    """The tasks that a path addresses, and the path inside them, beginning with one of PARTS."""
     path = tuple(written.split("."))
-    aimed = list(tasks)
+    addressed = list(tasks)
     if len(path) > 1 and path[0] not in PARTS:
         named = [
             task for task in tasks if path[0] in (task.name, task_and_repeat(task.name)[0])
         ] or [task for task in tasks if path[0] == task.benchmark]
         if named:
-            aimed, path = named, path[1:]
-    return aimed, path if path[0] in PARTS else ("options", *path)
+            addressed, path = named, path[1:]
+    return addressed, path if path[0] in PARTS else ("options", *path)
 
 
 def _shape(task: Task, benchmark: Callable[[str], Benchmark] | None) -> dict[str, Shape]:
-    """Every path that a change may name in a task."""
+    """All paths of a task that a change may name."""
     sampling = _leaves(Sampling.__struct_fields__)
     role: Shape = {**_leaves(RoleSpec.__struct_fields__), "sampling": sampling}
     options = _shape_of_values(task.options)
@@ -184,7 +190,7 @@ def _holds(shape: Shape, path: Sequence[str]) -> bool:
     return True
 
 
-def _nowhere(
+def _unknown_path(
     written: str, path: tuple[str, ...], shapes: Mapping[str, Mapping[str, Shape]]
 ) -> UsageError:
     known = {line for shape in shapes.values() for line in _paths(shape)}
@@ -208,13 +214,13 @@ def _paths(shape: Shape) -> Iterable[str]:
 
 def _change(task: Task, path: tuple[str, ...], value: Any, written: str) -> Task:
     part, *rest = path
-    # By way of JSON, so that tuples are the lists that the schema wants.
+    # Through JSON, as the schema expects lists instead of tuples.
     now = msgspec.json.decode(msgspec.json.encode(getattr(task, part)))
-    then = _placed(now, rest, value)
+    then = _with_value(now, rest, value)
     if part == "options":
         if not isinstance(then, dict):
             raise UsageError(
-                "options are keys and values",
+                "the options must be keys and values",
                 where=f"--set {written}",
                 found=repr(value),
                 expected="options by name: {window: 10}",
@@ -226,7 +232,7 @@ def _change(task: Task, path: tuple[str, ...], value: Any, written: str) -> Task
         typed = msgspec.convert(then, kinds[part], strict=True)
     except msgspec.ValidationError as error:
         raise UsageError(
-            f"{part!r} of the task {task.name!r} cannot be changed so",
+            f"invalid value for {part!r} of the task {task.name!r}",
             where=f"--set {written}",
             found=repr(value),
             expected=str(error),
@@ -234,9 +240,9 @@ def _change(task: Task, path: tuple[str, ...], value: Any, written: str) -> Task
     return msgspec.structs.replace(task, **{part: typed})
 
 
-def _placed(values: Any, path: Sequence[str], value: Any) -> Any:
-    """The values with one of them replaced; what is missing on the way to it is made."""
+def _with_value(values: Any, path: Sequence[str], value: Any) -> Any:
+    """The values with the one at a path replaced; missing mappings on the path are created."""
     if not path:
         return value
     below = values if isinstance(values, dict) else {}
-    return {**below, path[0]: _placed(below.get(path[0]), path[1:], value)}
+    return {**below, path[0]: _with_value(below.get(path[0]), path[1:], value)}

@@ -1,4 +1,4 @@
-"""Whether a task fits its benchmark: metrics, stages and roles that exist."""
+"""Checks that the metrics, stages and roles of a task exist in its benchmark."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 
 def check_against_benchmark(task: Task, benchmark: Benchmark) -> None:
-    """Raise TaskError for the first thing that the task names and its benchmark does not have."""
+    """Raise TaskError for the first metric, stage or role that the benchmark does not have."""
     for error in mismatches(task, benchmark):
         raise error
 
 
 def mismatches(task: Task, benchmark: Benchmark) -> Iterator[TaskError]:
-    """An error for each metric, stage and role that the task names and its benchmark has not."""
+    """An error for each metric, stage and role that the benchmark does not have."""
     for index, metric in enumerate(task.metrics):
         if metric not in benchmark.metrics:
             yield _unknown(task, ("metrics", index), "metric", metric, benchmark.metrics)
@@ -55,6 +55,6 @@ def _unknown(
     return TaskError(
         f"{inside}the benchmark {task.benchmark!r} has no {kind} {name!r}",
         where=locate(task, path, of_key=path[-1] == name),
-        expected=f"one of {', '.join(known)}" if known else "none",
+        expected=f"one of {', '.join(known)}" if known else f"no {kind}: the benchmark has none",
         hint=did_you_mean(name, known),
     )

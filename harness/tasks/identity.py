@@ -1,4 +1,4 @@
-"""One hash over everything in a task that shapes its result."""
+"""The hash of everything in a task that affects its results."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ SHAPING = (
     "interval",
     "least_scored",
 )
-"""The fields that shape a result; name, description, tags and files do not."""
+"""The fields that affect results; name, description, tags and files do not."""
 
-SILENT: Mapping[str, Any] = {"required": True, "entries": None}
-"""Keys of a table that are left out at these values, so that a task that does not use them has the
-hash that it would have without them."""
+UNHASHED: Mapping[str, Any] = {"required": True, "entries": None}
+"""Keys of a table that are left out at these values, so that tasks that do not use the keys keep
+their hashes."""
 
-SILENT_METHOD = "percentile"
-"""The method of intervals that is left out likewise."""
+UNHASHED_METHOD = "percentile"
+"""The method of intervals that is left out for the same reason."""
 
 
 def content_hash(
@@ -38,17 +38,17 @@ def content_hash(
     stage_versions: Mapping[str, int],
     options: msgspec.Struct | None = None,
 ) -> str:
-    """A key that is equal for tasks that do the same.
+    """A hash that is equal for tasks with the same results.
 
-    With `options`, the typed ones: what a task is silent about then counts at its default.
+    `options` are the typed options, in which missing ones have their defaults.
     """
     parts: dict[str, Any] = {name: msgspec.to_builtins(getattr(task, name)) for name in SHAPING}
-    del parts["data"]["folder"]  # where the data lies; what it held is told by its fingerprint
+    del parts["data"]["folder"]  # the fingerprint of the data counts, not its place
     for table in parts["data"]["tables"].values():
-        for name, value in SILENT.items():
+        for name, value in UNHASHED.items():
             if table[name] == value:
                 del table[name]
-    if parts["interval"]["method"] == SILENT_METHOD:
+    if parts["interval"]["method"] == UNHASHED_METHOD:
         del parts["interval"]["method"]
     if options is not None:
         parts["options"] = msgspec.to_builtins(options)

@@ -1,7 +1,7 @@
-"""YAML files as plain values, with the line and column of each.
+"""Loads YAML files as plain values, with the line and column of each.
 
-The YAML is read by the rules of version 1.2 where 1.1 surprises: `no` and `12:30` are text, `1e-5`
-is a number. Imported only where task files are read, so it imports yaml at its top.
+Scalars follow YAML 1.2 where 1.1 surprises: `no` and `12:30` are text, `1e-5` is a number. Imported
+only where task files are read, so it imports yaml at its top.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ for _kind, _pattern, _first in (
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Document:
-    """One YAML file, or one of the tasks that it makes: its values, and where each of them stands.
+    """A YAML file, or one task of its matrix: the values with their places in the file.
 
-    A made task has what its file writes in `written`, and in `moved` the paths of values that stand
-    elsewhere in the file.
+    For a task of a matrix, `written` holds the values as written in the file, and `moved` the
+    paths of values that are elsewhere in the file.
     """
 
     file: Path
@@ -58,18 +58,18 @@ class Document:
 
     @property
     def name(self) -> str:
-        """What the file's task or group is called; the file's own name where it says nothing."""
+        """The name of the task or group; the file's name if it defines none."""
         name = self.values.get("task", self.values.get("group"))
         return name if isinstance(name, str) else self.file.name
 
     @property
     def key(self) -> tuple[Path, str]:
-        """What tells it from every other: its file, and its name there."""
+        """The file and the name in it, unique among all documents."""
         return self.file, self.name
 
     @property
     def pattern(self) -> str | None:
-        """The name of a made task as its file writes it, with {…} for what differs."""
+        """The name of a task of a matrix as written in the file, with its {…}."""
         return None if self.written is None else str(self.written["task"])
 
     @property
@@ -78,7 +78,7 @@ class Document:
         return "group" in self.values
 
     def value(self, path: Sequence[str | int]) -> Any:
-        """The value at a path; KeyError where there is none."""
+        """The value at a path; KeyError if there is none."""
         value: Any = self.values
         for part in path:
             inside = isinstance(value, dict) if isinstance(part, str) else isinstance(value, list)
@@ -91,7 +91,7 @@ class Document:
         return value
 
     def has(self, path: Sequence[str | int]) -> bool:
-        """Whether the file itself says something at that path."""
+        """Whether the file itself has a value at a path."""
         try:
             self.value(path)
         except KeyError:
@@ -99,7 +99,7 @@ class Document:
         return True
 
     def where(self, path: Sequence[str | int], *, of_key: bool = False) -> str:
-        """`file:line:column` of the value at a path, or of its key; of what is nearest above it."""
+        """`file:line:column` of the value or key at a path, or of the nearest one above it."""
         node = key = self.root
         moved = self.moved.get(tuple(path))
         if moved is not None:
@@ -120,34 +120,40 @@ class Document:
 
 
 def load_file(file: Path) -> Document:
-    """The document in a YAML file; TaskError with its line where it cannot be read."""
+    """The document in a YAML file; TaskError with a line if it cannot be read."""
     try:
         data = file.read_bytes()
     except OSError as error:
-        raise TaskError("cannot be read", where=shown(file), found=str(error.strerror)) from error
+        raise TaskError(
+            "the file cannot be read", where=shown(file), found=str(error.strerror)
+        ) from error
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         raise TaskError(
-            "not text", where=f"{shown(file)}:{line}", found=repr(data[error.start : error.end]),
-            expected="UTF-8",
-        ) from error  # fmt: skip
+            "the file is not text",
+            where=f"{shown(file)}:{line}",
+            found=repr(data[error.start : error.end]),
+            expected="text in UTF-8",
+        ) from error
     return load_text(text, file=file)
 
 
 def load_text(text: str, *, file: Path) -> Document:
-    """The document in a text that stands in `file`."""
+    """The document in a text; `file` is used for places and relative paths."""
     root = _compose(text, file)
     try:
         values = None if root is None else _Builder(file).build(root)
     except RecursionError:
         raise TaskError(
-            "nested too deeply", where=shown(file), hint="does an anchor hold its own alias?"
+            "the file is nested too deeply",
+            where=shown(file),
+            hint="check whether an anchor contains its own alias",
         ) from None
     if not isinstance(values, dict):
         raise TaskError(
-            "not a task or group",
+            "the file defines no task or group",
             where=shown(file),
             found="nothing" if root is None else _KINDS[type(root)],
             expected="keys and values, the first `task: NAME` or `group: NAME`",
@@ -156,7 +162,7 @@ def load_text(text: str, *, file: Path) -> Document:
 
 
 def read_value(text: str) -> Any:
-    """A scalar or flow value as YAML reads it: `3`, `1e-5`, `[a, b]`, `{a: 1}`, plain text."""
+    """The YAML value in a text: `3`, `1e-5`, `[a, b]`, `{a: 1}`, or the text itself."""
     file = Path("value")
     root = _compose(text, file)
     if root is None:
@@ -167,7 +173,7 @@ def read_value(text: str) -> Any:
 
 
 def shown(file: Path) -> str:
-    """A path as a person would type it: from here where it lies below, whole elsewhere."""
+    """A path for people: relative to the working directory if it is below that."""
     try:
         return str(file.relative_to(Path.cwd()))
     except ValueError:
@@ -175,7 +181,7 @@ def shown(file: Path) -> str:
 
 
 class _Builder:
-    """Makes plain values of nodes; an anchor's value is made once for all its aliases."""
+    """Builds plain values from nodes; an anchor's value is shared by all its aliases."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -196,10 +202,10 @@ class _Builder:
         if isinstance(node, yaml.ScalarNode) and kind in _SCALARS:
             return self._scalar(node, kind)
         raise TaskError(
-            "a tag that is not allowed here",
+            "tags are not allowed",
             where=_place(self._file, node.start_mark),
             found=node.tag.replace(TAG, "!!"),
-            expected="plain values, without tags",
+            expected="plain values without tags",
         )
 
     def _scalar(self, node: Any, kind: str) -> Any:
@@ -213,10 +219,10 @@ class _Builder:
 
     def _bad_scalar(self, node: Any, kind: str) -> TaskError:
         return TaskError(
-            "a value that cannot be used",
+            "the value is invalid",
             where=_place(self._file, node.start_mark),
             found=node.value[:80],
-            expected=f"a {kind}",
+            expected=f"a valid {kind}",
         )
 
 
@@ -250,23 +256,23 @@ _KINDS = {
 
 
 def _members(node: Any, file: Path) -> dict[str, tuple[Any, Any]]:
-    """Key and value nodes by key: own keys win over merged ones, earlier merged over later."""
+    """Key and value nodes by key; own keys override merged ones, earlier merged ones later."""
     own: dict[str, tuple[Any, Any]] = {}
     merged: dict[str, tuple[Any, Any]] = {}
     for key, value in node.value:
         name = _key_text(key, file)
         if name in own:
             raise TaskError(
-                f"the key {name!r} stands twice",
+                f"the key {name!r} is given twice",
                 where=_place(file, key.start_mark),
-                expected=f"one; the first is in line {own[name][0].start_mark.line + 1}",
+                expected=f"each key once; the first is in line {own[name][0].start_mark.line + 1}",
             )
         own[name] = key, value
         if key.tag == f"{TAG}merge":
             for source in value.value if isinstance(value, yaml.SequenceNode) else [value]:
                 if not isinstance(source, yaml.MappingNode):
                     raise TaskError(
-                        "`<<` merges something that has no keys",
+                        "`<<` can only merge mappings",
                         where=_place(file, source.start_mark),
                         found=_KINDS[type(source)],
                         expected="an alias of a mapping, or a list of them",
@@ -281,16 +287,16 @@ def _key_text(key: Any, file: Path) -> str:
     if isinstance(key, yaml.ScalarNode) and key.tag in (f"{TAG}str", f"{TAG}merge"):
         return str(key.value)
     raise TaskError(
-        "a key that is not text",
+        "keys must be text",
         where=_place(file, key.start_mark),
         found=str(key.value)[:80] if isinstance(key, yaml.ScalarNode) else _KINDS[type(key)],
-        expected="text",
+        expected="a key that is text",
         hint="put quotes around it" if isinstance(key, yaml.ScalarNode) else None,
     )
 
 
 def _compose(text: str, file: Path) -> Any:
-    """The node tree of the one document in a text; None where it is empty."""
+    """The node tree of the one document in a text; None if it is empty."""
     try:
         loader = _CoreLoader(text)
         try:
@@ -301,13 +307,15 @@ def _compose(text: str, file: Path) -> Any:
         mark = error.problem_mark or error.context_mark
         parts = [part for part in (error.problem, error.context) if part]
         raise TaskError(
-            "not YAML",
+            "the file is not valid YAML",
             where=shown(file) if mark is None else _place(file, mark),
             found=", ".join(parts),
-            expected="one document",
+            expected="one YAML document",
         ) from error
     except yaml.YAMLError as error:
-        raise TaskError("not YAML", where=shown(file), found=str(error)) from error
+        raise TaskError(
+            "the file is not valid YAML", where=shown(file), found=str(error)
+        ) from error
 
 
 def _place(file: Path, mark: Any) -> str:

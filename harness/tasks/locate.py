@@ -1,4 +1,4 @@
-"""Where in its files something stands that a task says."""
+"""Finds the place of a task's values in its files."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from typing import Any
 from harness.base.errors import TaskError
 from harness.contracts.task import Base, Task
 from harness.tasks.load import Document, load_file
-from harness.tasks.matrix import made_by
+from harness.tasks.matrix import expand
 from harness.tasks.resolve import merge, where_in
 
 
 def locate(
     task: Task, path: Sequence[str | int], *, of_key: bool = False, value: Any = None
 ) -> str:
-    """`file:line:column` of what a task's files say at a path.
+    """`file:line:column` of a task's value at a path.
 
-    With `value`, what the task says there now: where the files say something else, `--set` did it.
+    `value` is the task's current value: if the files have another one, it came from `--set`.
     """
     documents = _documents(task)
     if not documents:
         return f"task {task.name}"
-    if value is not None and _said(documents, path) != value:
+    if value is not None and _written(documents, path) != value:
         return f"--set, task {task.name}"
     return where_in(documents, path, of_key=of_key)
 
@@ -32,23 +32,23 @@ def _documents(task: Task) -> list[Document]:
     try:
         return [_document(source) for source in sources]
     except TaskError:
-        # The files were read a moment ago; a place is no reason to fail if they are gone now.
+        # The files were read before: if they are gone now, only the place is lost.
         return []
 
 
 def _document(source: Base) -> Document:
-    written = load_file(source.file)
-    return next((one for one in made_by(written) if one.name == source.name), written)
+    whole = load_file(source.file)
+    return next((one for one in expand(whole) if one.name == source.name), whole)
 
 
-def _said(documents: Sequence[Document], path: Sequence[str | int]) -> Any:
+def _written(documents: Sequence[Document], path: Sequence[str | int]) -> Any:
     values: dict[str, Any] = {}
     for document in documents:
         values = merge(values, document.values)
-    said: Any = values
+    value: Any = values
     for part in path:
         try:
-            said = said[part]
+            value = value[part]
         except (KeyError, IndexError, TypeError):
             return None
-    return said
+    return value

@@ -1,6 +1,6 @@
-"""Task files that make several tasks: one of each combination of what their matrix lists.
+"""Task files with a matrix: one task for each combination of its values.
 
-What is the same in all of them is shared, so that hundreds of tasks cost little more than one.
+Equal values are shared between the tasks, so that hundreds of tasks cost little more than one.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from harness.tasks.task_schema import short
 
 KEY = "matrix"
 MOST = 5000
-"""How many tasks one file may make: a slip of the hand in a matrix soon makes millions."""
+"""The most tasks of one file: a typo in a matrix can create millions of tasks."""
 
 PLACE = re.compile(r"\{([A-Za-z_]\w*)\}", re.ASCII)
 NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 Scalar: TypeAlias = "str | int | float | bool"
 Fill: TypeAlias = "Callable[[Mapping[str, str]], Any]"
-"""A value with the texts of a combination put into it."""
+"""Fills the texts of a combination into a value."""
 
 
-def made_by(document: Document) -> tuple[Document, ...]:
-    """The tasks that a file makes, in the order in which its matrix is written; or its own alone.
+def expand(document: Document) -> tuple[Document, ...]:
+    """The tasks of a file's matrix, in the order of the matrix; the document itself without one.
 
-    Each is as if its file had been written out: the values of its combination among its options,
-    and in place of {key} in every text. TaskError where the matrix cannot be used.
+    Each task has the values of its combination as options and in place of {key} in every text.
+    TaskError if the matrix is invalid.
     """
     if KEY not in document.values or document.is_group:
         return (document,)
@@ -41,22 +41,22 @@ def made_by(document: Document) -> tuple[Document, ...]:
     _check_name(document, matrix)
     values = {name: value for name, value in document.values.items() if name != KEY}
     fill = _filler(values, matrix) or (lambda texts: values)
-    made: dict[str, Document] = {}
+    tasks: dict[str, Document] = {}
     for chosen in itertools.product(*(range(len(listed)) for listed in matrix.values())):
         places = dict(zip(matrix, chosen, strict=True))
-        one = _made(document, fill, matrix, places)
-        if one.name in made:
+        one = _combined(document, fill, matrix, places)
+        if one.name in tasks:
             raise TaskError(
                 "two tasks of the matrix have the same name",
                 where=document.where(["task"]),
                 found=one.name,
-                expected="something between the {…}, so that every combination has its own",
+                expected="text between the {…} that gives every combination its own name",
             )
-        made[one.name] = one
-    return tuple(made.values())
+        tasks[one.name] = one
+    return tuple(tasks.values())
 
 
-def _made(
+def _combined(
     document: Document,
     fill: Fill,
     matrix: Mapping[str, Sequence[Scalar]],
@@ -65,7 +65,7 @@ def _made(
     combination = {name: matrix[name][place] for name, place in places.items()}
     values = dict(fill({name: text_of(value) for name, value in combination.items()}))
     options = values.get("options", {})
-    # What is no mapping is left to the schema, which tells so.
+    # The schema reports options that are no mapping.
     if isinstance(options, dict):
         values["options"] = {**options, **combination}
     return replace(
@@ -77,12 +77,12 @@ def _made(
 
 
 def text_of(value: Scalar) -> str:
-    """A value of a matrix as it stands in names and texts."""
+    """A value of a matrix as text, for names and texts."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _filler(value: Any, keys: Mapping[str, Any]) -> Fill | None:
-    """How a value differs between combinations; None where it is the same in all."""
+    """Fills a combination into a value; None if the value is the same in all of them."""
     if isinstance(value, str):
         if not any(name in keys for name in PLACE.findall(value)):
             return None
@@ -103,11 +103,11 @@ def _filler(value: Any, keys: Mapping[str, Any]) -> Fill | None:
 
 
 def _matrix(document: Document) -> dict[str, list[Scalar]]:
-    """The lists of the matrix, checked."""
+    """The matrix of a document, checked."""
     matrix = document.values[KEY]
     if not isinstance(matrix, dict) or not matrix:
         raise TaskError(
-            f"`{KEY}` cannot be used",
+            f"`{KEY}` is invalid",
             where=document.where([KEY]),
             found=short(matrix),
             expected="options by name, each with a list of values: {level: [easy, hard]}",
@@ -115,7 +115,7 @@ def _matrix(document: Document) -> dict[str, list[Scalar]]:
     for name, listed in matrix.items():
         if not NAME.fullmatch(name):
             raise TaskError(
-                f"a key of `{KEY}` that is no option",
+                f"a key of `{KEY}` is not the name of an option",
                 where=document.where([KEY, name], of_key=True),
                 found=name,
                 expected="the name of an option: letters, digits and _",
@@ -135,7 +135,7 @@ def _matrix(document: Document) -> dict[str, list[Scalar]]:
 def _check_list(document: Document, name: str, listed: Any) -> None:
     if not isinstance(listed, list) or not listed:
         raise TaskError(
-            f"`{KEY}.{name}` cannot be used",
+            f"`{KEY}.{name}` is invalid",
             where=document.where([KEY, name]),
             found=short(listed),
             expected="a list of values that is not empty",
@@ -145,7 +145,7 @@ def _check_list(document: Document, name: str, listed: Any) -> None:
         where = document.where([KEY, name, place])
         if not isinstance(value, (str, int, float)):
             raise TaskError(
-                f"`{KEY}.{name}[{place}]` cannot be used",
+                f"`{KEY}.{name}[{place}]` is invalid",
                 where=where,
                 found=short(value),
                 expected="text, a number, true or false",
@@ -167,21 +167,21 @@ def _check_options(document: Document, matrix: Mapping[str, Any]) -> None:
                 f"the option `{name}` is given twice",
                 where=document.where(["options", name], of_key=True),
                 found=f"`options.{name}` and `{KEY}.{name}`",
-                expected="one of them",
+                expected=f"the option either in `options` or in `{KEY}`",
             )
 
 
 def _check_name(document: Document, matrix: Mapping[str, Any]) -> None:
-    """Raise TaskError unless the name of the task holds every key of the matrix and no other."""
+    """Raise TaskError unless the task's name contains every key of the matrix and no other."""
     name, where = document.values.get("task"), document.where(["task"])
     if not isinstance(name, str):
-        raise TaskError("`task` cannot be used", where=where, found=short(name), expected="text")
+        raise TaskError("`task` is invalid", where=where, found=short(name), expected="a name")
     named = PLACE.findall(name)
     every = ", ".join(f"{{{key}}}" for key in matrix)
     for one in named:
         if one not in matrix:
             raise TaskError(
-                f"`task` holds {{{one}}}, which is no key of the matrix",
+                f"`task` contains {{{one}}}, which is not a key of the matrix",
                 where=where,
                 found=name,
                 expected=f"one of {every}",
@@ -193,5 +193,5 @@ def _check_name(document: Document, matrix: Mapping[str, Any]) -> None:
             "several tasks of the matrix would have the same name",
             where=where,
             found=name,
-            expected=f"a name that holds {', '.join(f'{{{key}}}' for key in missing)}",
+            expected=f"a name that contains {', '.join(f'{{{key}}}' for key in missing)}",
         )

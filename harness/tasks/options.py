@@ -1,4 +1,4 @@
-"""A task's options as its benchmark's own type."""
+"""Converts a task's options to its benchmark's type."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BY_TYPE = ("Expected `", "Invalid enum value")
 
 
 def typed_options(task: Task, options_type: type[S]) -> S:
-    """The options of a task, those it is silent about at their defaults."""
+    """A task's options as the benchmark's type, missing ones at their defaults."""
     known = [field.encode_name for field in msgspec.structs.fields(options_type)]
     for name in task.options:
         if name not in known:
@@ -30,22 +30,22 @@ def typed_options(task: Task, options_type: type[S]) -> S:
     try:
         return msgspec.convert(task.options, options_type, strict=True)
     except msgspec.ValidationError as error:
-        raise _explained(task, str(error), options_type) from error
+        raise _conversion_error(task, str(error), options_type) from error
 
 
-def _explained(task: Task, message: str, options_type: type[msgspec.Struct]) -> TaskError:
-    problem, path = parted(message)
+def _conversion_error(task: Task, message: str, options_type: type[msgspec.Struct]) -> TaskError:
+    problem, path = split_message(message)
     unknown = _UNKNOWN.search(problem)
     if unknown:
         inside = type_at(options_type, path)
         return _unknown(task, ("options", *path, unknown["name"]), keys(inside))
     at = ("options", *path)
     value = value_at(task.options, path)
-    # What a struct itself refuses, and a key of any name, are told in the words that they came in.
+    # Errors of a struct's own checks, and of free keys, keep their wording.
     by_type = problem.startswith(_BY_TYPE) and "[...]" not in message
     shape = type_at(options_type, path) if by_type else None
     return TaskError(
-        f"the option `{dotted(path)}` cannot be used" if path else "the options cannot be used",
+        f"the option `{dotted(path)}` is invalid" if path else "the options are invalid",
         where=locate(task, at, value=value),
         found=short(value) if path else None,
         expected=problem if shape is None else in_words(shape),
@@ -53,8 +53,8 @@ def _explained(task: Task, message: str, options_type: type[msgspec.Struct]) -> 
     )
 
 
-def parted(message: str) -> tuple[str, tuple[str | int, ...]]:
-    """A msgspec message without its path, and the path."""
+def split_message(message: str) -> tuple[str, tuple[str | int, ...]]:
+    """The text and the path of a msgspec message."""
     found = _PATH.search(message)
     if not found:
         return message, ()
@@ -64,7 +64,7 @@ def parted(message: str) -> tuple[str, tuple[str | int, ...]]:
 
 
 def value_at(options: object, path: tuple[str | int, ...]) -> object:
-    """What stands at a path, None where the path leads nowhere."""
+    """The value at a path; None if there is none."""
     value: object = options
     for part in path:
         if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Bases merged into the task that extends them."""
+"""Merges tasks with the bases that they extend."""
 
 from __future__ import annotations
 
@@ -11,18 +11,22 @@ from harness.base.errors import TaskError
 from harness.tasks.load import Document
 
 OWN = ("task", "extends", "abstract")
-"""The keys of a file that its heirs do not inherit."""
+"""The keys of a file that tasks do not inherit."""
 
 Find = Callable[[str, Document, Sequence[str | int]], Document]
-"""The document that a reference in a document, at a path, names; raises TaskError."""
+"""Finds the document of a reference, given the document and path of the reference; raises
+TaskError."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Resolved:
-    """A task with its bases merged in. `documents` are the files, later ones over earlier."""
+    """A task merged with its bases."""
 
     values: Mapping[str, Any]
+    """The merged values."""
+
     documents: tuple[Document, ...]
+    """The bases and the task itself, later ones overriding earlier ones."""
 
     @property
     def document(self) -> Document:
@@ -30,14 +34,14 @@ class Resolved:
         return self.documents[-1]
 
     def where(self, path: Sequence[str | int], *, of_key: bool = False) -> str:
-        """Where the value at a path was last given; the file of what is nearest above it."""
+        """The place of the value at a path, or of the nearest one above it."""
         return where_in(self.documents, path, of_key=of_key)
 
 
 def where_in(
     documents: Sequence[Document], path: Sequence[str | int], *, of_key: bool = False
 ) -> str:
-    """`file:line:column` in the last of the documents that says something at that path."""
+    """`file:line:column` in the last document with a value at a path, or above it."""
     for length in range(len(path), 0, -1):
         for document in reversed(documents):
             if document.has(path[:length]):
@@ -46,9 +50,9 @@ def where_in(
 
 
 def resolve(document: Document, find: Find) -> Resolved:
-    """A task's values over those of all its bases.
+    """A task merged with all its bases.
 
-    A base reached in several ways counts once, before whatever extends it.
+    A base that is reached in several ways counts once, before the tasks that extend it.
     """
     documents: dict[tuple[Path, str], Document] = {}
     _visit(document, find, (), documents)
@@ -60,7 +64,7 @@ def resolve(document: Document, find: Find) -> Resolved:
 
 
 def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """Both together: mappings merge deep, anything else of `over` replaces what was there."""
+    """Both merged: mappings deeply; any other value of `over` replaces that of `base`."""
     merged = dict(base)
     for key, value in over.items():
         below = merged.get(key)
@@ -77,9 +81,9 @@ def references(document: Document, key: str) -> tuple[tuple[list[str | int], str
     if isinstance(given, Sequence) and all(isinstance(one, str) for one in given):
         return tuple(([key, index], one) for index, one in enumerate(given))
     raise TaskError(
-        f"`{key}` cannot be used",
+        f"`{key}` is invalid",
         where=document.where([key]),
-        expected="one name or file, or a list of them",
+        expected="the name or file of a task, or a list of them",
     )
 
 
@@ -96,7 +100,9 @@ def _visit(
         base = find(reference, document, path)
         if base.is_group:
             raise TaskError(
-                f"{reference!r} is a group", where=document.where(path), expected="a task to extend"
+                f"`extends` names the group {reference!r}",
+                where=document.where(path),
+                expected="the name of a task",
             )
         on_line = [one.key for one in line]
         if base.key in on_line:
@@ -111,7 +117,7 @@ def _visit(
 
 
 def _with_paths(document: Document) -> Mapping[str, Any]:
-    """What a document says, its files and folders found from where it stands, not its heirs."""
+    """A document's values, with files and folders relative to the document resolved."""
     values = document.values
     found: dict[str, Any] = {}
     prompts, data = values.get("prompts"), values.get("data")

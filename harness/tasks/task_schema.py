@@ -1,4 +1,4 @@
-"""What a task file must look like, and how each breach of it reads to a person."""
+"""Checks task files against the types in `harness.contracts.task`, with errors for people."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from harness.contracts.task import GroupFile, Key, TaskFile
 from harness.tasks.load import Document
 
 SHOWN = 80
-"""How many characters of a found value an error repeats."""
+"""The most characters of a value in an error."""
 
 
 class Where(Protocol):
-    """Tells where the value, or the key, at a path stands."""
+    """Finds the place of the value, or of the key, at a path."""
 
     def __call__(self, path: Sequence[str | int], *, of_key: bool = False) -> str: ...
 
 
 def document_errors(document: Document) -> list[TaskError]:
-    """Everything in a file that cannot stand there, in the order of its lines."""
+    """All violations of the schema in one file, in the order of lines."""
     kind = _kind_of(document)
     if isinstance(kind, TaskError):
         return [kind]
@@ -39,12 +39,12 @@ def document_errors(document: Document) -> list[TaskError]:
 
 
 def completeness_errors(values: Mapping[str, Any], where: Where) -> list[TaskError]:
-    """What a task lacks once its bases are merged in."""
+    """The required keys that a task lacks after merging its bases."""
     return sorted(_gaps(TaskFile, values, [], where), key=_place)
 
 
 def part_errors(part: str, value: Any, where: str) -> list[TaskError]:
-    """What is wrong with one part of a task that was changed at `where`."""
+    """All violations of the schema in one part of a task, which was changed at `where`."""
 
     def changed(path: Sequence[str | int], *, of_key: bool = False) -> str:
         return where
@@ -54,43 +54,43 @@ def part_errors(part: str, value: Any, where: str) -> list[TaskError]:
 
 
 def raise_first(errors: Sequence[TaskError]) -> None:
-    """Raise the first error, if there is one, telling how many more there are."""
+    """Raise the first error, if there is one, with the number of further ones."""
     if not errors:
         return
     first = errors[0]
     if len(errors) > 1:
-        more = f"{len(errors) - 1} more in the same file: `harness validate` tells all"
+        more = f"{len(errors) - 1} more in the same file: `harness validate` lists all"
         first.hint = f"{first.hint}; {more}" if first.hint else more
     raise first
 
 
 def short(value: Any) -> str:
-    """A value as it stands in a message."""
+    """A value for an error, cut if it is long."""
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
 
 
 def dotted(path: Sequence[str | int]) -> str:
-    """A path as a person writes it: `data.tables.items.columns`, `metrics[2]`."""
+    """A path as text: `data.tables.items.columns`, `metrics[2]`."""
     parts = [f"[{part}]" if isinstance(part, int) else f".{part}" for part in path]
     return "".join(parts).removeprefix(".")
 
 
 def _kind_of(document: Document) -> Any:
-    """TaskFile or GroupFile, or the error of a file that is neither."""
+    """TaskFile or GroupFile, or the error for a file that is neither."""
     if "task" in document.values and "group" in document.values:
         return TaskError(
             "a file is either a task or a group",
             where=document.where(["group"], of_key=True),
             found="both `task` and `group`",
-            expected="one of them",
+            expected="either `task` or `group`",
         )
     if document.is_group:
         return GroupFile
     if "task" in document.values:
         return TaskFile
     return TaskError(
-        "names neither a task nor a group",
+        "the file defines neither a task nor a group",
         where=document.where([]),
         found=f"the keys {', '.join(document.values) or '(none)'}",
         expected="`task: NAME` or `group: NAME`",
@@ -104,7 +104,7 @@ def _place(error: TaskError) -> tuple[int, ...]:
 
 @functools.cache
 def _keys(kind: Any) -> Mapping[str, Any] | None:
-    """The type of each key that a type names; None where it names none."""
+    """The type of each key of a type with fixed keys; None for any other type."""
     if isinstance(kind, type) and (issubclass(kind, msgspec.Struct) or typing.is_typeddict(kind)):
         return typing.get_type_hints(kind, include_extras=True)
     if typing.get_origin(kind) is dict:
@@ -115,7 +115,7 @@ def _keys(kind: Any) -> Mapping[str, Any] | None:
 
 
 def _needed(kind: Any) -> Sequence[str]:
-    """The keys that must be there; of a task, once its bases are merged in."""
+    """The required keys; those of a task after merging its bases."""
     if kind is TaskFile:
         return ("version", "benchmark", "data", "metrics")
     if kind is GroupFile:
@@ -126,7 +126,7 @@ def _needed(kind: Any) -> Sequence[str]:
 
 
 class _Type(NamedTuple):
-    """A type hint taken apart: its alternatives, its bounds, and what it means to people."""
+    """The parts of a type hint: alternatives, bounds, and the meaning for people."""
 
     alternatives: tuple[Any, ...]
     bounds: tuple[Key, ...]
@@ -134,10 +134,10 @@ class _Type(NamedTuple):
 
 
 @functools.cache
-def _taken_apart(hint: Any) -> _Type:
+def _parts(hint: Any) -> _Type:
     kind, *notes = typing.get_args(hint) if typing.get_origin(hint) is Annotated else (hint,)
     bounds = tuple(note for note in notes if isinstance(note, Key))
-    # `SomeSampling` notes the type whose keys it may hold.
+    # `SomeSampling` is annotated with the type that lists its keys.
     kind = next((note for note in notes if isinstance(note, type)), kind)
     is_union = typing.get_origin(kind) in (Union, types.UnionType)
     meanings = [one.meaning for one in bounds if one.meaning]
@@ -149,8 +149,8 @@ def _taken_apart(hint: Any) -> _Type:
 
 
 def _gaps(hint: Any, value: Any, path: list[str | int], where: Where) -> Iterator[TaskError]:
-    """An error for each key that must be there and is not."""
-    kind = _taken_apart(hint).alternatives[0]
+    """An error for each required key that is missing."""
+    kind = _parts(hint).alternatives[0]
     keys = _keys(kind)
     if keys is None or not isinstance(value, dict):
         return
@@ -158,7 +158,7 @@ def _gaps(hint: Any, value: Any, path: list[str | int], where: Where) -> Iterato
         if key in value:
             yield from _gaps(inner, value[key], [*path, key], where)
         elif key in _needed(kind):
-            meaning = _taken_apart(inner).meaning
+            meaning = _parts(inner).meaning
             yield TaskError(
                 f"`{dotted([*path, key])}` is missing",
                 where=where(path, of_key=True),
@@ -169,20 +169,20 @@ def _gaps(hint: Any, value: Any, path: list[str | int], where: Where) -> Iterato
 def _misfits(
     hint: Any, value: Any, path: list[str | int], where: Where, above: str | None = None
 ) -> Iterator[TaskError]:
-    """An error for each thing in a value that does not fit its type."""
-    alternatives, bounds, meaning = _taken_apart(hint)
+    """An error for each part of a value that does not match its type."""
+    alternatives, bounds, meaning = _parts(hint)
     meaning = meaning or above
     fitting = [one for one in alternatives if _fits(one, value)]
     if len(alternatives) > 1 and fitting:
         yield from _misfits(fitting[0], value, path, where, meaning)
         return
     if fitting:
-        wrong = [*_exceeded(fitting[0], bounds, value)]
+        wrong = [*_violated(fitting[0], bounds, value)]
     else:
         wrong = [" or ".join(map(_in_words, alternatives))]
     for wanted in wrong:
         yield TaskError(
-            f"`{dotted(path)}` cannot be used",
+            f"`{dotted(path)}` is invalid",
             where=where(path),
             found=short(value),
             expected=f"{wanted} ({meaning})" if meaning and meaning != wanted else wanted,
@@ -214,7 +214,7 @@ def _misfits_inside(
 
 
 def _plain(kind: Any) -> Any:
-    """What a file gives for a type: str, int, float, bool, None's type, list or dict."""
+    """The YAML type of a type: str, int, float, bool, None's type, list or dict."""
     kind = typing.get_args(kind)[0] if typing.get_origin(kind) is Annotated else kind
     kind = typing.get_origin(kind) or kind
     if kind is tuple:
@@ -255,11 +255,11 @@ def _in_words(kind: Any) -> str:
     return _WORDS[_plain(kind)]
 
 
-def _exceeded(kind: Any, bounds: Sequence[Key], value: Any) -> Iterator[str]:
-    """What the value should have been, for each bound that it does not keep."""
+def _violated(kind: Any, bounds: Sequence[Key], value: Any) -> Iterator[str]:
+    """The bounds that the value violates, in words."""
     inside = typing.get_args(kind)
     if typing.get_origin(kind) is tuple and inside[-1] is not ... and len(value) != len(inside):
-        yield f"a list of {len(inside)}"
+        yield f"a list of {len(inside)} values"
     for bound in bounds:
         if bound.ge is not None and value < bound.ge:
             yield f"at least {bound.ge}"
@@ -274,4 +274,4 @@ def _exceeded(kind: Any, bounds: Sequence[Key], value: Any) -> Iterator[str]:
         if bound.pattern is not None and not re.search(bound.pattern, value):
             yield bound.meaning or f"text of the form {bound.pattern}"
         if bound.unique and len({*map(short, value)}) < len(value):
-            yield "each entry once"
+            yield "a list without duplicates"

@@ -1,4 +1,4 @@
-"""What an option may be, in words, read from its type."""
+"""Describes the values of an option from its type."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 from msgspec import inspect
 
 LISTS = (inspect.ListType, inspect.SetType, inspect.FrozenSetType, inspect.VarTupleType)
-"""The types of which a list is given."""
+"""The types that are given as lists."""
 
 _MAPPINGS = (inspect.DictType, inspect.TypedDictType, inspect.DataclassType)
 
 
 def type_at(kind: Any, path: Sequence[str | int]) -> inspect.Type | None:
-    """The type that a value at a path inside a type must have; None where that is left open."""
+    """The type at a path inside a type; None if it is open."""
     shape: inspect.Type | None = inspect.type_info(kind)
     for step in path:
         shape = _below(shape, step)
@@ -22,7 +22,7 @@ def type_at(kind: Any, path: Sequence[str | int]) -> inspect.Type | None:
 
 
 def choices(shape: inspect.Type | None) -> list[str]:
-    """The values that a type lists, none where it does not."""
+    """The values of an enumerated type; empty for any other type."""
     shape = _bare(shape)
     if isinstance(shape, inspect.EnumType):
         return [str(one.value) for one in shape.cls]
@@ -30,7 +30,7 @@ def choices(shape: inspect.Type | None) -> list[str]:
 
 
 def keys(shape: inspect.Type | None) -> list[str]:
-    """The names of the fields that a type has."""
+    """The names of a type's fields."""
     shape = _bare(shape)
     if isinstance(shape, inspect.UnionType):
         return [name for one in shape.types for name in keys(one)]
@@ -40,7 +40,7 @@ def keys(shape: inspect.Type | None) -> list[str]:
 
 
 def in_words(shape: inspect.Type | None) -> str:
-    """What a value of a type may be: its values where the type lists them, else kind and bounds."""
+    """The valid values of a type: all of them if it is enumerated, or else kind and bounds."""
     shape = _bare(shape)
     if listed := choices(shape):
         return f"one of {', '.join(listed)}"
@@ -85,12 +85,12 @@ def _bare(shape: inspect.Type | None) -> inspect.Type | None:
 
 
 def _bounds(shape: inspect.IntType | inspect.FloatType) -> str:
-    said = {"above": shape.gt, "at least": shape.ge, "below": shape.lt, "at most": shape.le}
-    told = [f"{word} {bound:g}" for word, bound in said.items() if bound is not None]
-    return f", {' and '.join(told)}" if told else ""
+    limits = {"above": shape.gt, "at least": shape.ge, "below": shape.lt, "at most": shape.le}
+    texts = [f"{word} {bound:g}" for word, bound in limits.items() if bound is not None]
+    return f", {' and '.join(texts)}" if texts else ""
 
 
 def _length(shape: Any, of: str) -> str:
-    said = {"at least": shape.min_length, "at most": shape.max_length}
-    told = [f"{word} {bound}" for word, bound in said.items() if bound is not None]
-    return f" of {' and '.join(told)} {of}" if told else ""
+    limits = {"at least": shape.min_length, "at most": shape.max_length}
+    texts = [f"{word} {bound}" for word, bound in limits.items() if bound is not None]
+    return f" of {' and '.join(texts)} {of}" if texts else ""

@@ -164,8 +164,8 @@ expected: a name for each: ScriptedModel(…, name="judge")\
 async def test_a_notebook_has_a_loop_already(raised):
     cell = partial(harness.evaluate, "interests", model="baseline")
     assert raised(UsageError, cell) == snapshot("""\
-an event loop is already running here, as in a notebook
-to do: await harness.aevaluate(…) instead of harness.evaluate(…)\
+evaluate cannot be used where an event loop is running, such as in a notebook
+to do: use `await harness.aevaluate(…)`\
 """)
 
 
@@ -219,7 +219,7 @@ expected: runs of a benchmark whose scores depend on a set of runs\
     "--model baseline --judge lexical --tasks interests --data sample --set window=wide": (
         2, TaskError, "--set, task interests", '"wide"',
         snapshot("""\
-the option `window` cannot be used
+the option `window` is invalid
 expected: a whole number, at least 1\
 """)),
     "--model baseline --judge panel:lexical --tasks interests --data sample": (

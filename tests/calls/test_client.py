@@ -348,7 +348,7 @@ async def test_each_kind_of_trouble_is_told_once():
     assert (await ask(to, model)).reply == Reply(text="ok")
     model.steps = [retryable("server_error"), retryable("timeout")]
     await ask(to, model, request("another"))
-    assert [line.partition(": ")[2] for line in said] == ["for now; trying again"] * 2
+    assert [line.partition(": ")[2] for line in said] == ["for now; retrying"] * 2
 
 
 async def test_retries_end_with_the_last_failure():
@@ -376,7 +376,7 @@ async def test_a_fatal_error_ends_every_later_ask_unsent():
     assert len(model.requests) == 1
     assert "script:m" in str(results[0])
     assert "wrong key" in str(results[0])
-    assert "check the key" in str(results[0])
+    assert "check the API key" in str(results[0])
 
 
 async def test_a_fatal_error_ends_the_waits_of_others():
@@ -497,8 +497,8 @@ async def test_money_is_set_aside_and_so_fewer_calls_are_in_flight():
     assert model.most_in_flight == 2
     assert to.meter.spent == pytest.approx(8 * COST, abs=1e-9)
     assert said == [
-        "what is left of --max_cost pays for 2 calls at a time, at their dearest: no more are in "
-        "flight"
+        "what is left of --max_cost pays for 2 calls at the highest possible cost: no more are "
+        "sent at a time"
     ]
 
 
@@ -521,7 +521,7 @@ async def test_a_reply_without_usage_is_kept_and_ends_a_run_with_a_budget_of_mon
     model = Script(Reply(text="a"))
     to = client(store, budget=Budget(cost=1.0), prices=PRICES)
     assert (await ask(to, model)).reply == Reply(text="a")
-    with pytest.raises(UsageUntold, match="tells no usage"):
+    with pytest.raises(UsageUntold, match="reports no usage"):
         await ask(to, model, request("b"))
     assert (await ask(to, model)).source == "store"
     assert len(model.requests) == 1

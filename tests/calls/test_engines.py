@@ -143,7 +143,7 @@ async def test_an_engine_that_cannot_be_closed_is_an_error_for_all_who_wait():
 async def test_an_idle_resource_changes_hands_beside_a_model_that_is_always_busy(
     monkeypatch, seconds
 ):
-    monkeypatch.setattr(engines, "QUIET_BESIDE_OTHERS", 0.15)
+    monkeypatch.setattr(engines, "QUIET_WHILE_OTHERS_ANSWER", 0.15)
     events = []
     one, two = Engine("one", events), Engine("two", events)
     api = Engine("api", [], occupies=None)

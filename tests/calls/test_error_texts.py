@@ -20,55 +20,55 @@ from harness.contracts.model import CallError, Message, Model, Request, Sampling
 TABLES = {
     '[prices."openai:a"]\ninput = \n': ("prices.toml", "Invalid value (at line 2, column 9)",
         snapshot("""\
-the price table of --prices is no TOML
-expected: a model with its prices: [prices."openai:NAME"], input = 1.25, output = 10
-to do: a name with a colon or a dot stands in quotes\
+--prices: the file is not valid TOML
+expected: a price for each model: [prices."openai:NAME"], input = 1.25, output = 10
+to do: put names with a colon or a dot in quotes\
 """)),
     "[price]\n": ("prices.toml", None, snapshot("""\
-a price table has no 'price'
-expected: a model with its prices: [prices."openai:NAME"], input = 1.25, output = 10
+--prices: unknown table 'price'
+expected: a price for each model: [prices."openai:NAME"], input = 1.25, output = 10
 to do: did you mean 'prices'?\
 """)),
     'prices = "cheap"\n': ("prices.toml", None, snapshot("""\
-the file of --prices holds none
-expected: a model with its prices: [prices."openai:NAME"], input = 1.25, output = 10\
+--prices: the file has no [prices] table
+expected: a price for each model: [prices."openai:NAME"], input = 1.25, output = 10\
 """)),
     '[prices]\ncurrency = "EUR"\n': ("prices.toml", None, snapshot("""\
-the price table names no model
-expected: a model with its prices: [prices."openai:NAME"], input = 1.25, output = 10\
+the price table contains no models
+expected: a price for each model: [prices."openai:NAME"], input = 1.25, output = 10\
 """)),
     "[prices]\ncurrency = 3\n": ("prices.toml", "3", snapshot("""\
-the currency has no name
-expected: USD, EUR, …\
+the currency is invalid
+expected: a code of up to 8 letters, such as USD\
 """)),
     "[prices]\ncurency = 'EUR'\n": ('prices.toml, [prices."curency"]', "'EUR'", snapshot("""\
-no price of a model
-expected: a model with its prices: [prices."openai:NAME"], input = 1.25, output = 10
+the price of a model is invalid
+expected: a price for each model: [prices."openai:NAME"], input = 1.25, output = 10
 to do: did you mean 'currency'?\
 """)),
     '[prices."openai:a"]\ninput = 1\noutputs = 2\n': ('prices.toml, [prices."openai:a"]', None,
         snapshot("""\
-a price has no 'outputs'
-expected: input, output and perhaps cached, each for a million tokens
+unknown key 'outputs' in a price
+expected: input, output and optionally cached, each for a million tokens
 to do: did you mean 'output'?\
 """)),
     "[prices.openai.gpt]\ninput = 1\noutput = 2\n": ('prices.toml, [prices."openai"]', None,
         snapshot("""\
-a price has no 'gpt'
-expected: input, output and perhaps cached, each for a million tokens
-to do: a name with a dot stands in quotes\
+unknown key 'gpt' in a price
+expected: input, output and optionally cached, each for a million tokens
+to do: put names with a dot in quotes\
 """)),
     '[prices."openai:a"]\ninput = 1\n': (
         'prices.toml, [prices."openai:a"]', "Object missing required field `output`",
         snapshot("""\
-a price cannot be used
-expected: input, output and perhaps cached, each for a million tokens\
+the price of a model is invalid
+expected: input, output and optionally cached, each for a million tokens\
 """)),
     '[prices."openai:a"]\ninput = 1\noutput = -2\n': (
         'prices.toml, [prices."openai:a"]', "output = -2.0",
         snapshot("""\
-a price cannot be used
-expected: an amount of money from 0 on\
+the price of a model is invalid
+expected: a finite number of 0 or more\
 """)),
 }  # fmt: skip
 
@@ -88,11 +88,11 @@ def test_price_tables(content, raised):
 def test_what_is_no_price_table(raised):
     place, found = "none.toml", "No such file or directory"
     assert raised(UsageError, price_table, place, where=place, found=found) == snapshot(
-        "the price table of --prices cannot be read"
+        "--prices: the file cannot be read"
     )
     assert raised(UsageError, price_table, 3, found="3") == snapshot("""\
-prices cannot be used
-expected: a file, or a mapping by model\
+the prices are invalid
+expected: a TOML file, or a mapping by model\
 """)
 
 
@@ -100,13 +100,13 @@ def test_places_in_which_no_store_can_be(raised):
     place = Path("folder")
     place.mkdir()
     assert raised(StorageError, Store.open, place, where="folder", found="a folder") == snapshot("""\
-the store is one file
+the store must be a file
 expected: --store FILE\
 """)
     Path("file").write_text("")
     place, found = Path("file/calls.sqlite"), "[Errno 17] File exists: 'file'"
     assert raised(StorageError, Store.open, place, where=str(place), found=found) == snapshot("""\
-the folder of the store cannot be made
+the folder of the store cannot be created
 to do: name a file in another folder with --store\
 """)
 
@@ -130,7 +130,7 @@ def test_models_without_a_price(wording):
     error = without_price([Identity(kind="openai", name=name) for name in "cb"], prices)
     where, found = "prices.toml", "no price of openai:b, openai:c"
     assert wording(error, UsageError, where, found) == snapshot("""\
---max_cost needs a price of every model that may be asked
+--max_cost needs a price for every model that may be asked
 expected: [prices."openai:b"] with input and output, in --prices FILE\
 """)
 
@@ -182,15 +182,15 @@ def test_engines(when, raised):
 ENDS = {
     "auth": ("fake:one", "auth: said no", snapshot("""\
 the model cannot be used
-to do: check the key that the model is given\
+to do: check the API key that the model uses\
 """)),
     "not_found": ("fake:one", "not_found: said no", snapshot("""\
 the model cannot be used
-to do: check the model's name and its address\
+to do: check the model's name and address\
 """)),
     "connection": ("fake:one", "connection: said no", snapshot("""\
 the model cannot be used
-to do: start the server, or check the address that the model is given\
+to do: start the server, or check the address that the model uses\
 """)),
 }  # fmt: skip
 

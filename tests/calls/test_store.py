@@ -292,7 +292,7 @@ def test_a_path_that_is_a_folder_is_an_error_that_names_it(tmp_path):
 
 def test_a_folder_that_cannot_be_made_is_an_error(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(StorageError, match="cannot be made"):
+    with pytest.raises(StorageError, match="cannot be created"):
         Store.open(tmp_path / "file" / "calls.sqlite")
 
 
@@ -329,7 +329,7 @@ def test_a_full_disk_is_an_error_and_keeps_what_was_written(path):
     with run_python(FULL, path, preexec_fn=bound) as writer:
         out, error = writer.communicate(timeout=60)
     assert error == ""
-    assert "the store of finished calls cannot be used" in out
+    assert "the store of answered calls cannot be used" in out
     assert str(path) in out
     assert out.endswith("and again at the close\n")
     store = Store.open(path)
@@ -352,7 +352,7 @@ def test_a_file_system_that_is_full_is_an_error_and_keeps_what_was_written(tiny_
     with run_python(FULL, tiny_disk / "calls.sqlite") as writer:
         out, error = writer.communicate(timeout=60)
     assert error == ""
-    assert "the store of finished calls cannot be used" in out
+    assert "the store of answered calls cannot be used" in out
     store = Store.open(tiny_disk / "calls.sqlite")
     assert store.get(key(0)) == bytes(2000)
     store.close()

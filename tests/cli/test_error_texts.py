@@ -122,7 +122,7 @@ to do: `harness export --help` lists what there is\
 """)),
     "tasks zork": (2, TaskError, None, None, snapshot("""\
 no task, group or tag is called 'zork'
-to do: `harness tasks` lists what there is\
+to do: `harness tasks` lists all tasks\
 """)),
     "new-plugin My_Bench": (2, UsageError, None, "'My_Bench'", snapshot("""\
 not a name for a plugin

@@ -231,7 +231,7 @@ def test_seconds_that_never_end_or_never_begin_are_refused(name, value, capsys):
         (["--model_args", "gpt"], "name=value"),
         (["--set", "window"], "[TASK.]PATH=VALUE"),
         (["--set", "a..b=1"], "[TASK.]PATH=VALUE"),
-        (["--set", "window=[1"], "as YAML"),
+        (["--set", "window=[1"], "a YAML value"),
         (["--limit", "many"], "--limit: 'many' is not a valid integer"),
         (["--timeout", "soon"], "--timeout: 'soon' is not a valid float"),
         (["--limt", "3"], "no option '--limt'"),

@@ -267,9 +267,7 @@ def test_a_variable_that_means_nothing_is_named(settings, capsys, monkeypatch, v
 def test_a_file_of_prices_that_is_not_there_is_told_with_who_named_it(settings, capsys):
     settings.write('prices = "gone.toml"')
     said = refused(capsys, "--model", "baseline", "--tasks", "interests")
-    assert said.startswith(
-        "harness: harness.toml:1 (gone.toml): the price table of --prices cannot"
-    )
+    assert said.startswith("harness: harness.toml:1 (gone.toml): --prices: the file cannot be read")
 
 
 def test_a_misspelt_variable_is_told_and_those_of_others_are_not(settings, capsys, monkeypatch):

@@ -277,7 +277,8 @@ def test_broken_plugins_and_files_are_named_beside_the_list(books, capsys):
     assert first == (
         "harness: plugin 'bad' of bad could not be loaded: ZeroDivisionError: division by zero"
     )
-    assert second == f"harness: {books.folder}/bad/task_configs/torn.yaml:1:10: not YAML"
+    torn = f"{books.folder}/bad/task_configs/torn.yaml"
+    assert second == f"harness: {torn}:1:10: the file is not valid YAML"
 
 
 GRID = """

@@ -119,7 +119,7 @@ def test_every_breach_of_the_schema_is_told(books, validated):
         ["bad: 2 wrong (task_configs/bad.yaml)"],
         [
             "task_configs/bad.yaml:3:1: unknown key 'metrix'",
-            "task_configs/bad.yaml:4:10: `version` cannot be used",
+            "task_configs/bad.yaml:4:10: `version` is invalid",
         ],
     )
 
@@ -168,7 +168,7 @@ def test_every_task_of_a_matrix_is_checked_and_what_they_share_told_once(books, 
         [f"g_1: 1 wrong ({file})", f"g_x: 2 wrong ({file})"],
         [
             f"{file}:3:11: the benchmark 'books' has no metric 'hitz'",
-            f"{file}:4:22: the option `window` cannot be used",
+            f"{file}:4:22: the option `window` is invalid",
         ],
     )
 
@@ -178,7 +178,7 @@ def test_a_matrix_that_cannot_be_is_told(books, validated):
     assert validated("task_configs/grid.yaml") == (
         2,
         [],
-        ["task_configs/grid.yaml:1:7: `task` holds {windw}, which is no key of the matrix"],
+        ["task_configs/grid.yaml:1:7: `task` contains {windw}, which is not a key of the matrix"],
     )
 
 
@@ -215,7 +215,7 @@ def test_a_group_is_checked_with_its_members(books, validated):
         "all: ok", "one: ok", "bad: 1 wrong", "lost: 1 wrong",
     ]  # fmt: skip
     assert errors == [
-        "task_configs/bad.yaml:3:10: `version` cannot be used",
+        "task_configs/bad.yaml:3:10: `version` is invalid",
         "task_configs/lost.yaml:2:14: no task, group or tag is called 'twoo'",
     ]
 

@@ -60,7 +60,7 @@ def test_a_refused_key_stops_the_run_at_once_and_says_so(harness, serve):
     harness.url = server.url
     done = harness.run("--concurrency", "4", *FAST)
     assert done.code == 1
-    assert "auth" in done.err and "check the key" in done.err
+    assert "auth" in done.err and "check the API key" in done.err
     assert server.count <= 4
     assert harness.manifest()["status"] == "failed"
 
@@ -307,7 +307,7 @@ def test_a_damaged_store_is_said_set_aside_and_the_run_goes_on(harness, serve, d
 
     one = harness.run(*FAST, *pinned(server), "--output_path", "one")
     assert one.code == 0, one.err
-    assert "the store of finished calls is damaged" in one.err
+    assert "the store of answered calls is damaged" in one.err
     (aside,) = store.parent.glob("calls.sqlite.damaged-*[0-9]")
     assert aside.name in one.err
     assert aside.read_bytes() == broken

@@ -238,8 +238,8 @@ def test_a_server_that_tells_no_usage_is_not_asked_for_free(harness, serve, pric
     harness.url = server.url
     done = harness.run("--prices", prices, "--max_cost", "1", "--concurrency", "2")
     assert done.code == 1
-    assert "openai:candidate-model: a server that tells no usage" in done.err
-    assert "--max_calls or --max_tokens in its place" in done.err
+    assert "openai:candidate-model: --max_cost cannot be enforced" in done.err
+    assert "use --max_calls or --max_tokens" in done.err
     assert 1 <= server.count <= 2
     done = harness.run("--prices", prices, "--max_calls", "1000")
     assert done.code == 0, done.err
@@ -256,7 +256,7 @@ def test_a_budget_of_money_needs_every_price_before_anything_is_asked(harness, s
     (harness.folder / "some.toml").write_text(PRICES.split("\n\n", maxsplit=1)[0])
     done = harness.run("--max_cost", "1", "--prices", "some.toml", *dry)
     assert done.code == 2
-    assert "some.toml: --max_cost needs a price of every model" in done.err
+    assert "some.toml: --max_cost needs a price for every model" in done.err
     assert "no price of openai:judge-model" in done.err
     done = harness.run("--max_cost", "0", "--prices", prices, *dry)
     assert (done.code, "above 0" in done.err) == (2, True)

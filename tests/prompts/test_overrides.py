@@ -76,7 +76,7 @@ def test_only_the_tasks_that_ask_a_prompt_are_changed_by_it(own):
 
 
 def test_a_folder_of_which_no_task_asks_anything_is_refused(own):
-    with pytest.raises(PromptError, match="no chosen task asks a prompt of --prompts") as caught:
+    with pytest.raises(PromptError, match="no chosen task asks any of these prompts") as caught:
         prepared("perrec_easy_pairwise", own, judge=None)
     assert caught.value.found == "interests/name.candidate"
     assert caught.value.expected == "one of perrecbench/compare.candidate"

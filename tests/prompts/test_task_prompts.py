@@ -129,7 +129,7 @@ prompts:
 )
 def test_a_prompt_that_the_task_does_not_ask_is_refused(mine, base, prompt, asked):
     mine.write_text(UNASKED.format(base=base, prompt=prompt).lstrip())
-    with pytest.raises(PromptError, match=f"replaces the prompt '{prompt}' and does not") as caught:
+    with pytest.raises(PromptError, match=f"replaces the prompt '{prompt}' but does not") as caught:
         prepared(mine, judge=None)
     assert (caught.value.where, caught.value.expected) == (f"{mine}:4:3", f"one of {asked}")
 
@@ -144,7 +144,7 @@ def test_a_prompt_that_the_task_asks_by_its_options_is_taken(mine):
 def test_validate_tells_what_the_options_alone_rule_out(mine, capsys):
     mine.write_text(UNASKED.format(base="perrec_easy_pointwise", prompt="rate_b.candidate"))
     assert main(["validate", str(mine)]) == 2
-    assert "replaces the prompt 'rate_b.candidate' and does not ask it" in capsys.readouterr().err
+    assert "replaces the prompt 'rate_b.candidate' but does not ask it" in capsys.readouterr().err
 
 
 def test_validate_names_the_file_that_a_prompt_needs_and_where_it_is_looked_for(mine, capsys):

@@ -111,11 +111,11 @@ def test_a_name_that_two_files_give_names_both(mine, capsys):
     (mine / "more.yaml").write_text("task: interests\nextends: interests_short\n")
     assert main(["--model", "baseline", "--tasks", "interests", "--include_path", str(mine)]) == 2
     said = capsys.readouterr().err
-    assert "the name 'interests' is given by several files" in said
+    assert "several files define 'interests'" in said
     assert "task_configs/interests/interests.yaml and " in said
     assert str(mine / "more.yaml") in said
     assert main(["tasks", "interests_short", "--include_path", str(mine)]) == 2
-    assert "the name 'interests' is given by several files" in capsys.readouterr().err
+    assert "several files define 'interests'" in capsys.readouterr().err
 
 
 def test_what_is_listed_is_what_a_run_with_the_same_settings_knows(mine, monkeypatch, capsys):
@@ -144,6 +144,6 @@ def test_a_file_that_cannot_be_read_is_named_where_its_task_is_wanted(mine, caps
 @pytest.mark.parametrize("name", ["gone", "empty"])
 def test_a_folder_without_task_files_is_refused(tmp_path, name):
     (tmp_path / "empty").mkdir()
-    with pytest.raises(TaskError, match="no folder of task files") as caught:
+    with pytest.raises(TaskError, match="no task files in this folder") as caught:
         Catalogue(load_plugins(), include_path=[tmp_path / name])
     assert caught.value.found == str(tmp_path / name)

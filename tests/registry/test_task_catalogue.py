@@ -94,10 +94,10 @@ def test_a_task_is_what_its_files_say(catalogue):
     ("spec", "problem", "hint"),
     [
         ("bookz", "no task, group or tag is called 'bookz'", "did you mean 'books'?"),
-        ("zzz", "no task, group or tag is called 'zzz'", "`harness tasks` lists what there is"),
-        ("tag:slo", "no task or group bears the tag 'slo'", "did you mean 'slow'?"),
-        ("zz*", "no task or group matches 'zz*'", "`harness tasks` lists what there is"),
-        ("gone.yaml", "cannot be read", None),
+        ("zzz", "no task, group or tag is called 'zzz'", "`harness tasks` lists all tasks"),
+        ("tag:slo", "no task or group has the tag 'slo'", "did you mean 'slow'?"),
+        ("zz*", "no task or group matches 'zz*'", "`harness tasks` lists all tasks"),
+        ("gone.yaml", "the file cannot be read", None),
     ],
 )
 def test_what_is_not_there_is_told_with_the_nearest(catalogue, spec, problem, hint):
@@ -111,7 +111,7 @@ def test_a_base_cannot_be_chosen_but_is_not_in_the_way_of_globs(catalogue):
     )
     assert names(found, "b*") == ["b_heir", "base"]
     error = error_of(found, "bare")
-    assert (error.where, error.hint) == ("bare.yaml:2:1", "it is the base of b_heir")
+    assert (error.where, error.hint) == ("bare.yaml:2:1", "these tasks extend it: b_heir")
 
 
 def test_one_name_in_two_files_costs_that_name_alone(catalogue):
@@ -120,7 +120,7 @@ def test_one_name_in_two_files_costs_that_name_alone(catalogue):
     assert len(found.problems) == 1
     error = error_of(found, "twin")
     assert (error.problem, error.found) == (
-        "the name 'twin' is given by several files",
+        "several files define 'twin'",
         "a.yaml and b.yaml",
     )
     assert names(found, "a.yaml") == ["twin"]
@@ -166,7 +166,7 @@ def test_several_errors_are_counted(catalogue):
     error = error_of(catalogue(bad="task: bad\nextends: base\nopions: {}\nversion: 0"), "bad")
     assert (error.where, error.problem) == ("bad.yaml:3:1", "unknown key 'opions'")
     assert error.hint == (
-        "did you mean 'options'?; 1 more in the same file: `harness validate` tells all"
+        "did you mean 'options'?; 1 more in the same file: `harness validate` lists all"
     )
 
 
@@ -222,12 +222,12 @@ def test_a_task_of_a_broken_plugin_tells_why(site, monkeypatch):
     assert "worse" in found.names
     error = error_of(found, "worse")
     assert (error.problem, error.where, error.found) == (
-        "the task 'worse' is of a plugin that is broken",
+        "the plugin of the task 'worse' is broken",
         "task_configs/worse.yaml:1:7",
         why,
     )
     assert error_of(found, "worst").hint == "did you mean 'worse'?"
-    assert error_of(found, "elsewhere").found == f"these could not be looked into: {why}"
+    assert error_of(found, "elsewhere").found == f"these could not be read: {why}"
 
 
 def test_a_first_party_task_of_a_broken_plugin_tells_why(site):

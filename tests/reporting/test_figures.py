@@ -330,6 +330,6 @@ def test_without_matplotlib_the_extra_is_named(tmp_path, monkeypatch):
 def test_marks_that_cannot_be_drawn_are_refused_when_they_are_made(make):
     with pytest.raises(
         ValueError,
-        match=r"differ in number|no value|spans among|too large|above 0|grid among|no places",
+        match=r"differ in number|leave it out|spans among|too large|above 0|grid among|no names",
     ):
         make()

@@ -158,7 +158,7 @@ def test_a_sheet_without_rows_says_so():
 
 @pytest.mark.parametrize("cell", [float("nan"), float("inf")])
 def test_a_failure_is_no_number_of_a_sheet(cell):
-    with pytest.raises(ValueError, match="leave it out, or None"):
+    with pytest.raises(ValueError, match="leave it out or give None"):
         Sheet(title="T", columns=("a",), rows=((cell,),))
 
 

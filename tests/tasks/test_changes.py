@@ -42,7 +42,7 @@ def test_a_change_is_a_path_and_a_value(text, change):
 
 @pytest.mark.parametrize("text", ["window", "=3", "a..b=3", ".a=3", "a.=3", ""])
 def test_what_is_no_change_is_refused(text):
-    with pytest.raises(UsageError, match="not a change"):
+    with pytest.raises(UsageError, match="not of the form PATH=VALUE"):
         parse_change(text)
 
 
@@ -160,7 +160,7 @@ def test_a_value_that_cannot_be_is_told(tasks, path, value, expected):
 
 
 def test_options_stay_keys_and_values(tasks):
-    with pytest.raises(UsageError, match="options are keys and values"):
+    with pytest.raises(UsageError, match="options must be keys and values"):
         apply_changes(tasks, {"options": 3})
 
 

@@ -16,38 +16,38 @@ from harness.tasks.options import typed_options
 
 FILES = {
     b"task: a\n? [1]\n: b\n": ("a.yaml:2:3", "a list", snapshot("""\
-a key that is not text
-expected: text\
+keys must be text
+expected: a key that is text\
 """)),
     b"task: a\n1: b\n": ("a.yaml:2:1", "1", snapshot("""\
-a key that is not text
-expected: text
+keys must be text
+expected: a key that is text
 to do: put quotes around it\
 """)),
     b"": ("a.yaml", "nothing", snapshot("""\
-not a task or group
+the file defines no task or group
 expected: keys and values, the first `task: NAME` or `group: NAME`\
 """)),
     b"- a\n": ("a.yaml", "a list", snapshot("""\
-not a task or group
+the file defines no task or group
 expected: keys and values, the first `task: NAME` or `group: NAME`\
 """)),
     b"task: a\nversion: !!python/name:os.system 1\n": ("a.yaml:2:10", "!!python/name:os.system",
         snapshot("""\
-a tag that is not allowed here
-expected: plain values, without tags\
+tags are not allowed
+expected: plain values without tags\
 """)),
     b"task: a\nname: \xff\n": ("a.yaml:2", "b'\\xff'", snapshot("""\
-not text
-expected: UTF-8\
+the file is not text
+expected: text in UTF-8\
 """)),
     b"task: a\noptions:\n  <<: 3\n": ("a.yaml:3:7", "a single value", snapshot("""\
-`<<` merges something that has no keys
+`<<` can only merge mappings
 expected: an alias of a mapping, or a list of them\
 """)),
     b"task: a\nversion: 1\nversion: 2\n": ("a.yaml:3:1", None, snapshot("""\
-the key 'version' stands twice
-expected: one; the first is in line 2\
+the key 'version' is given twice
+expected: each key once; the first is in line 2\
 """)),
 }  # fmt: skip
 
@@ -55,13 +55,13 @@ CATALOGUES = {
     "a base": (
         {"bare": "task: bare\nextends: base\nabstract: true", "heir": "task: heir\nextends: bare"}, "bare",
         "bare.yaml:3:1", None, snapshot("""\
-'bare' is a base that others extend
+'bare' is abstract and cannot be run
 expected: a task that can be run
-to do: it is the base of heir\
+to do: these tasks extend it: heir\
 """)),
     "a circle of groups": (
         {"one": "group: one\ntasks: [two]", "two": "group: two\ntasks: [one]"}, "one",
-        "two.yaml:2:8", "one -> two -> one", snapshot("groups hold each other in a circle")),
+        "two.yaml:2:8", "one -> two -> one", snapshot('groups contain each other in a circle')),
     "a circle of tasks": (
         {"one": "task: one\nextends: two", "two": "task: two\nextends: one"}, "one",
         "two.yaml:2:10", "one -> two -> one", snapshot("tasks extend each other in a circle")),
@@ -69,13 +69,13 @@ to do: it is the base of heir\
         {"both": "task: both\ngroup: both"}, "both.yaml",
         "both.yaml:2:1", "both `task` and `group`", snapshot("""\
 a file is either a task or a group
-expected: one of them\
+expected: either `task` or `group`\
 """)),
     "an option twice": (
         {"m": "task: m_{window}\nextends: base\noptions: {window: 3}\nmatrix: {window: [1, 2]}"}, "m.yaml",
         "m.yaml:3:11", "`options.window` and `matrix.window`", snapshot("""\
 the option `window` is given twice
-expected: one of them\
+expected: the option either in `options` or in `matrix`\
 """)),
     "too many": ({
             "m": "task: m_{window}_{threshold}\nextends: base\nmatrix:\n"
@@ -88,13 +88,13 @@ expected: 5,000 at most\
         {"m": "task: m\nextends: base\nmatrix: {window: [1, 2]}"}, "m.yaml", "m.yaml:1:7", "m",
         snapshot("""\
 several tasks of the matrix would have the same name
-expected: a name that holds {window}\
+expected: a name that contains {window}\
 """)),
     "one name for two": (
         {"m": "task: m_{b}{c}\nextends: base\nmatrix: {b: [x, xy], c: [yz, z]}"}, "m.yaml",
         "m.yaml:1:7", "m_xyz", snapshot("""\
 two tasks of the matrix have the same name
-expected: something between the {…}, so that every combination has its own\
+expected: text between the {…} that gives every combination its own name\
 """)),
     "a value twice": (
         {"m": "task: m_{window}\nextends: base\nmatrix: {window: [1, '1']}"}, "m.yaml",
@@ -105,13 +105,13 @@ expected: each value once\
     "a key that is no option": (
         {"m": "task: m\nextends: base\nmatrix: {b c: [1]}"}, "m.yaml", "m.yaml:3:10", "b c",
         snapshot("""\
-a key of `matrix` that is no option
+a key of `matrix` is not the name of an option
 expected: the name of an option: letters, digits and _\
 """)),
     "a place that is no key": (
         {"m": "task: m_{windw}\nextends: base\nmatrix: {window: [1]}"}, "m.yaml",
         "m.yaml:1:7", "m_{windw}", snapshot("""\
-`task` holds {windw}, which is no key of the matrix
+`task` contains {windw}, which is not a key of the matrix
 expected: one of {window}
 to do: did you mean 'window'?\
 """)),
@@ -133,15 +133,15 @@ def test_what_is_no_yaml(tmp_path, raised):
     # What was found is told in the words of the library that reads YAML.
     where, found = "DIR/a.yaml:2:1", re.compile(".*while parsing a flow sequence")
     assert raised(TaskError, load_file, file, where=where, found=found) == snapshot("""\
-not YAML
-expected: one document\
+the file is not valid YAML
+expected: one YAML document\
 """)
 
 
 def test_a_file_that_is_not_there(tmp_path, raised):
     where, found = "DIR/a.yaml", "No such file or directory"
     assert raised(TaskError, load_file, tmp_path / "a.yaml", where=where, found=found) == snapshot(
-        "cannot be read"
+        "the file cannot be read"
     )
 
 
@@ -159,27 +159,27 @@ def test_two_files_of_one_name(catalogue, raised):
     names = ["base.yaml", "other/base.yaml"]
     where, found = "other/base.yaml:1:1", "other/base.yaml and base.yaml"
     assert raised(TaskError, select, names, where=where, found=found) == snapshot("""\
-two different files are called 'base'
-expected: one of them\
+two different files define 'base'
+expected: only one of the two files in --tasks\
 """)
 
 
 def test_a_change_whose_value_cannot_be_read(raised):
     where = "--set window"
     assert raised(UsageError, parse_change, "window=[1", where=where, found="[1") == snapshot("""\
-the value cannot be read
-expected: a value as YAML has it: 3, 1e-5, true, [a, b], {a: 1}, text
-to do: quotes make any value text\
+the value is not valid YAML
+expected: a YAML value: 3, 1e-5, true, [a, b], {a: 1}, text
+to do: put quotes around text that YAML would read otherwise\
 """)
 
 
 CHANGES = {
     ("data.hub.config", "c"): ("--set data.hub.config", "'c'", snapshot("""\
-'data' of the task 'base' cannot be changed so
+invalid value for 'data' of the task 'base'
 expected: Object missing required field `repo` - at `$.hub`\
 """)),
     ("options", 3): ("--set options", "3", snapshot("""\
-options are keys and values
+the options must be keys and values
 expected: options by name: {window: 10}\
 """)),
     ("windw", 3): ("--set windw", None, snapshot("""\
@@ -211,7 +211,7 @@ def test_options_that_cannot_go_together(catalogue, raised):
     found = catalogue(one="task: one\nextends: base\noptions:\n  low: 10")
     (task,) = found.select(["one"]).tasks
     assert raised(TaskError, typed_options, task, Range, where="one.yaml:4:3") == snapshot("""\
-the options cannot be used
+the options are invalid
 expected: low is above high\
 """)
 
@@ -222,6 +222,6 @@ def test_a_folder_without_task_files(site, monkeypatch, tmp_path, raised):
     for name in ("empty", "none"):
         include = partial(Catalogue, site.plugins(), include_path=[Path(name)])
         assert raised(TaskError, include, found=name) == snapshot("""\
---include_path names no folder of task files
-expected: a folder with files that end in .yaml or .yml\
+--include_path: no task files in this folder
+expected: a folder with files ending in .yaml or .yml\
 """)

@@ -131,7 +131,8 @@ def test_a_key_that_stands_twice_is_an_error_at_the_second():
         """
     )
     assert str(error) == (
-        "a.yaml:5:3: the key 'size' stands twice\n  expected: one; the first is in line 3"
+        "a.yaml:5:3: the key 'size' is given twice\n"
+        "  expected: each key once; the first is in line 3"
     )
 
 
@@ -169,7 +170,7 @@ def test_what_is_no_plain_value_is_refused(text, where, found):
 )
 def test_what_is_no_yaml_is_told_with_its_place(text, where):
     error = refused(text)
-    assert (error.problem, error.where) == ("not YAML", where)
+    assert (error.problem, error.where) == ("the file is not valid YAML", where)
 
 
 @pytest.mark.parametrize(
@@ -180,12 +181,12 @@ def test_a_file_without_keys_is_refused(text, found):
 
 
 def test_an_anchor_that_holds_itself_is_refused():
-    assert refused("a: &a [*a]").problem == "nested too deeply"
-    assert refused("a: &a {<<: *a}").problem == "nested too deeply"
+    assert refused("a: &a [*a]").problem == "the file is nested too deeply"
+    assert refused("a: &a {<<: *a}").problem == "the file is nested too deeply"
 
 
 def test_deep_nesting_is_refused():
-    assert refused("a: " + "[" * 2000 + "]" * 2000).problem == "nested too deeply"
+    assert refused("a: " + "[" * 2000 + "]" * 2000).problem == "the file is nested too deeply"
 
 
 def test_bytes_that_are_no_text_are_told_with_their_line(tmp_path):
@@ -203,7 +204,7 @@ def test_a_byte_order_mark_is_no_part_of_the_first_key(tmp_path):
 
 
 def test_a_file_that_is_not_there_is_an_error(tmp_path):
-    with pytest.raises(TaskError, match=r"gone.yaml: cannot be read"):
+    with pytest.raises(TaskError, match=r"gone.yaml: the file cannot be read"):
         load_file(tmp_path / "gone.yaml")
 
 

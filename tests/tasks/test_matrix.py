@@ -9,7 +9,7 @@ from harness.base.errors import TaskError
 from harness.tasks.identity import content_hash
 from harness.tasks.load import load_text
 from harness.tasks.locate import locate
-from harness.tasks.matrix import made_by
+from harness.tasks.matrix import expand
 from harness.tasks.options import typed_options
 
 GRID = """
@@ -26,7 +26,7 @@ GRID = """
 
 
 def made(text: str):
-    return made_by(load_text(dedent(text).lstrip("\n"), file=Path("a.yaml")))
+    return expand(load_text(dedent(text).lstrip("\n"), file=Path("a.yaml")))
 
 
 def refused(text: str) -> TaskError:
@@ -72,7 +72,7 @@ def test_what_is_the_same_in_all_is_shared():
 
 def test_a_file_without_a_matrix_makes_itself():
     document = load_text("task: a_{b}", file=Path("a.yaml"))
-    assert made_by(document) == (document,)
+    assert expand(document) == (document,)
 
 
 def test_a_made_task_is_the_same_as_one_written_out(catalogue):
@@ -144,7 +144,7 @@ def test_a_base_that_cannot_be_run_names_its_heirs_alone(catalogue):
     )
     with pytest.raises(TaskError) as caught:
         found.select(["level_high"])
-    assert caught.value.hint == "it is the base of of_high"
+    assert caught.value.hint == "these tasks extend it: of_high"
 
 
 @pytest.mark.parametrize("reference", ["grid.yaml", "film_{window}_{by}"])
@@ -153,9 +153,9 @@ def test_a_file_of_many_tasks_is_no_base(catalogue, reference):
     with pytest.raises(TaskError) as caught:
         found.select(["heir"])
     error = caught.value
-    assert error.problem == f"'{reference}' makes 6 tasks, and a base is one"
+    assert error.problem == f"'{reference}' names 6 tasks, but a base must be one task"
     assert (error.where, error.expected) == (
-        "heir.yaml:2:10", "the name of one of them, as 'film_5_near'",
+        "heir.yaml:2:10", "the name of one of them, such as 'film_5_near'",
     )  # fmt: skip
 
 
@@ -198,16 +198,16 @@ def test_a_text_with_a_place_in_it_is_found_in_the_file(catalogue):
     ("text", "where", "problem"),
     [
         ("task: a\nmatrix: {b: [1, 2]}", "1:7", "would have the same name"),
-        ("task: a_{b}_{c}\nmatrix: {b: [1, 2]}", "1:7", "{c}, which is no key of the matrix"),
-        ("task: 3\nmatrix: {b: [1, 2]}", "1:7", "`task` cannot be used"),
-        ("task: a_{b}\nmatrix: [1, 2]", "2:9", "`matrix` cannot be used"),
-        ("task: a_{b}\nmatrix: {}", "2:9", "`matrix` cannot be used"),
-        ("task: a_{b}\nmatrix: {b: []}", "2:13", "`matrix.b` cannot be used"),
-        ("task: a_{b}\nmatrix: {b: 3}", "2:13", "`matrix.b` cannot be used"),
-        ("task: a_{b}\nmatrix: {b: [1, [2]]}", "2:17", "`matrix.b[1]` cannot be used"),
-        ("task: a_{b}\nmatrix: {b: [null]}", "2:14", "`matrix.b[0]` cannot be used"),
+        ("task: a_{b}_{c}\nmatrix: {b: [1, 2]}", "1:7", "{c}, which is not a key of the matrix"),
+        ("task: 3\nmatrix: {b: [1, 2]}", "1:7", "`task` is invalid"),
+        ("task: a_{b}\nmatrix: [1, 2]", "2:9", "`matrix` is invalid"),
+        ("task: a_{b}\nmatrix: {}", "2:9", "`matrix` is invalid"),
+        ("task: a_{b}\nmatrix: {b: []}", "2:13", "`matrix.b` is invalid"),
+        ("task: a_{b}\nmatrix: {b: 3}", "2:13", "`matrix.b` is invalid"),
+        ("task: a_{b}\nmatrix: {b: [1, [2]]}", "2:17", "`matrix.b[1]` is invalid"),
+        ("task: a_{b}\nmatrix: {b: [null]}", "2:14", "`matrix.b[0]` is invalid"),
         ("task: a_{b}\nmatrix: {b: [1, '1']}", "2:17", "lists a value twice"),
-        ("task: a_{b}\nmatrix: {b c: [1]}", "2:10", "a key of `matrix` that is no option"),
+        ("task: a_{b}\nmatrix: {b c: [1]}", "2:10", "is not the name of an option"),
         ("task: a_{b}\nmatrix: {b: [1]}\noptions: {b: 2}", "3:11", "given twice"),
         ("task: a_{b}{c}\nmatrix: {b: [x, xy], c: [yz, z]}", "1:7", "have the same name"),
     ],

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from harness.base.errors import TaskError
-from harness.tasks.options import parted, typed_options
+from harness.tasks.options import split_message, typed_options
 
 
 class Weights(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -133,4 +133,4 @@ def test_a_task_without_a_file_is_told_by_its_name(task):
     ],
 )
 def test_a_message_is_parted_from_its_path(message, parts):
-    assert parted(message) == parts
+    assert split_message(message) == parts

@@ -105,8 +105,8 @@ def test_a_base_may_be_a_file_relative_to_the_heir(catalogue):
     [
         ("bose", "no task, group or tag is called 'bose'", "did you mean 'base'?"),
         ("gone.yaml", "no such file", None),
-        ("all", "'all' is a group", None),
-        ("{a: b}", "`extends` cannot be used", None),
+        ("all", "`extends` names the group 'all'", None),
+        ("{a: b}", "`extends` is invalid", None),
     ],
 )
 def test_a_base_that_is_none_is_an_error_with_its_place(catalogue, extends, problem, hint):

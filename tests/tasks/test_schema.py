@@ -111,7 +111,7 @@ def test_all_errors_are_told_in_the_order_of_their_lines():
         ("version: true", "3:10", "a whole number"),
         ("abstract: yes", "3:11", "true or false"),
         ("tags: [a, b c]", "3:11", "letters, digits, _ and -, beginning with a letter or digit"),
-        ("tags: [a, a]", "3:7", "each entry once"),
+        ("tags: [a, a]", "3:7", "a list without duplicates"),
         ("metrics: hits", "3:10", "a list"),
         ("metrics: []", "3:10", "a list that is not empty"),
         ("metrics: ['']", "3:11", "text that is not empty"),
@@ -144,7 +144,7 @@ def test_a_file_is_a_task_or_a_group():
     (error,) = errors("task: a\ngroup: b")
     assert (error.where, error.found) == ("a.yaml:2:1", "both `task` and `group`")
     (error,) = errors("version: 1")
-    assert error.problem == "names neither a task nor a group"
+    assert error.problem == "the file defines neither a task nor a group"
 
 
 def test_a_group_without_members_is_told():

@@ -1,4 +1,4 @@
-"""What a plugin offers beside benchmarks: analyses of stored runs, and tools for data."""
+"""Analyses of finished runs and data tools, which plugins offer besides benchmarks."""
 
 from __future__ import annotations
 
@@ -18,10 +18,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Analysis:
-    """A view on stored runs of one benchmark; a pure function of what they hold.
+    """A view of finished runs of one benchmark: a pure function of what the runs hold.
 
-    `run` is given the tasks of all runs named, and options of the type `options`, whose fields are
-    the command's own options: `Annotated[str, msgspec.Meta(description="…")]` is one with its help.
+    `name` is its name in `harness analyse NAME RUN…` and `description` its help. `run` gets the
+    tasks of all these runs and an instance of `options`, and returns the report. The fields of
+    `options` become the command's options, each with its help:
+    `Annotated[str, msgspec.Meta(description="…")]`.
     """
 
     name: str
@@ -32,9 +34,10 @@ class Analysis:
 
 @dataclass(frozen=True, kw_only=True)
 class DataTool:
-    """A tool of `harness data`, or of a plugin's own command: may write files, and reports on it.
+    """A tool of `harness data` or of a plugin's own command; it may write files.
 
-    The fields of `options` are the command's options, as in `Analysis`.
+    `name`, `description` and `options` are the same as in `Analysis`. `run` gets an instance of
+    `options` and returns a report on what it did.
     """
 
     name: str

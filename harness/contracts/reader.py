@@ -1,4 +1,4 @@
-"""What turns the text of a reply into a value."""
+"""The interface of readers, which turn the text of a reply into a value."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ T = TypeVar("T")
 
 
 class Reader(Protocol[T]):
-    """Reads a reply's text, reasoning already removed; never raises.
+    """Reads a reply's text, from which reasoning was removed; never raises for a bad reply.
 
-    `schema` is what a server may be asked to hold its answer to, None where nothing fits.
+    `schema` is the JSON Schema that a server may be asked to enforce, None if there is none.
     """
 
     @property

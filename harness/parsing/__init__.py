@@ -1,4 +1,4 @@
-"""From a model's text to a value, by a ladder whose rung is recorded."""
+"""Readers that turn a model's text into a value; the rung that succeeded is recorded."""
 
 from harness.contracts.reader import Reader
 from harness.parsing.ladder import LADDER_VERSION, JsonReader, TextReader, last_object

@@ -1,10 +1,10 @@
-"""JSON text to a value that every part of the harness can keep.
+"""Decodes JSON text to values that every part of the harness can store.
 
-The rules, beyond RFC 8259: NaN and the infinities are no JSON, nor are numbers too large for a
-finite float or a 64-bit integer. A key that stands twice in one object is harmless with equal
-values; with different ones the text contradicts itself and is no answer. Nesting deeper than 64 is
-no answer. Half a surrogate pair becomes U+FFFD, since no file could hold it. A raw control
-character in a string is an error unless `lenient`.
+The rules beyond RFC 8259: NaN, the infinities and numbers too large for a finite float or a 64-bit
+integer are errors. A key may occur twice in one object with equal values; with different values the
+text contradicts itself, which is an error. Nesting deeper than 64 is an error. Half a surrogate
+pair becomes U+FFFD, since no file could hold it. A raw control character in a string is an error
+unless `lenient`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ LARGEST = 2**63
 
 
 class NotJson(ValueError):
-    """The text holds no JSON value; `final` when a rule of ours says so, which mending keeps."""
+    """The text is no JSON; `final` where a rule of this module says so, so that no repair helps."""
 
     def __init__(self, reason: str, *, final: bool = True) -> None:
         super().__init__(reason)
@@ -25,7 +25,7 @@ class NotJson(ValueError):
 
 
 def decode(text: str) -> Any:
-    """The value of a text that is JSON from its first character to its last, or NotJson."""
+    """The value of a text that is JSON as a whole; NotJson for any other text."""
     value, end = decode_at(text, 0)
     if end != len(text):
         raise NotJson("text follows the JSON value", final=False)
@@ -33,7 +33,7 @@ def decode(text: str) -> Any:
 
 
 def decode_at(text: str, start: int, *, lenient: bool = False) -> tuple[Any, int]:
-    """The JSON value that begins at `start`, and where it ends; or NotJson."""
+    """The JSON value that begins at `start`, and its end; NotJson where none begins there."""
     try:
         value, end = (_LENIENT if lenient else _STRICT).raw_decode(text, start)
     except NotJson:
@@ -51,7 +51,7 @@ def decode_at(text: str, start: int, *, lenient: bool = False) -> tuple[Any, int
 
 
 def keepable(value: Any, depth: int = 0) -> Any:
-    """The value with whole characters only; NotJson where it is nested too deep or not finite."""
+    """The value without halves of characters; NotJson where it is too deep or not finite."""
     if isinstance(value, str):
         return whole_characters(value)
     if isinstance(value, float):
@@ -68,7 +68,7 @@ def keepable(value: Any, depth: int = 0) -> Any:
 
 
 def whole_characters(text: str) -> str:
-    """The text with surrogate pairs joined and each half of one replaced by U+FFFD."""
+    """The text with surrogate pairs joined and each single surrogate replaced by U+FFFD."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -93,7 +93,7 @@ def _float(text: str) -> float:
 
 
 def _int(text: str) -> int:
-    # int() refuses thousands of digits with an error that would look like one of syntax.
+    # int() rejects thousands of digits with an error that looks like a syntax error.
     return int(text) if len(text) < 19 else _in_range(int(text[:21]))
 
 

@@ -1,4 +1,4 @@
-"""Where in a text JSON stands: in fenced blocks, and between brackets. Linear on any text."""
+"""Finds JSON in a text: in fenced blocks and between brackets. Takes linear time on any text."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ LONGEST_LANGUAGE = 16
 FENCE = "```"
 OPENING = re.compile(r"`{3,}+[\w+-]*+[ \t]*+(?P<rest>.*)")
 
-# A bracket begins JSON when what follows it does: a key with its colon, or an element; `{name}`,
-# `{{` and `[not sure]` begin none. Each alternative ends at the next quote or after few characters,
-# so that the time stays linear.
+# A bracket begins JSON if a key with its colon or an element follows: `{name}`, `{{` and
+# `[not sure]` begin none. Each alternative ends at the next quote or after few characters, so that
+# the time stays linear.
 BEGINNING = re.compile(
     r"""
     \{(?=\s*+(?:
@@ -34,7 +34,7 @@ STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]++|\\.)*+"|["\[\]{}]', re.DOTALL)
 
 @dataclass(frozen=True)
 class Span:
-    """A stretch of text that begins and ends like JSON; `value` holds when it decodes."""
+    """A part of a text that begins and ends like JSON: its `value`, or the `error` of decoding."""
 
     text: str
     value: Any = None
@@ -42,15 +42,15 @@ class Span:
 
     @property
     def kind(self) -> str:
-        """What its bracket opens: object or array."""
+        """What its bracket opens: "object" or "array"."""
         return "object" if self.text[0] == "{" else "array"
 
 
 def fenced_blocks(text: str) -> list[str]:
-    """What stands inside each fenced block, in order; the last one may lack its closing fence.
+    """The text inside each fenced block, in order; the last block may lack its closing fence.
 
-    A fence with a language opens a block even inside another one, which is dropped: what is nested
-    is what was meant.
+    A fence with a language opens a block even inside another block, which is dropped: the answer is
+    the inner one.
     """
     if FENCE not in text:
         return []
@@ -78,8 +78,8 @@ def fenced_blocks(text: str) -> list[str]:
 
 
 def _fence(line: str, *, is_open: bool) -> tuple[str, str | None, bool]:
-    """What stands before the fence of a line, what stands behind one that opens, None for one that
-    closes, and whether the block ends on the same line."""
+    """The text before a line's fence, the text after an opening fence (None for a closing one), and
+    whether the block ends on the same line."""
     if line.startswith(FENCE):
         opening = OPENING.fullmatch(line)
         rest = opening["rest"] if opening else ""
@@ -97,11 +97,10 @@ def _fence(line: str, *, is_open: bool) -> tuple[str, str | None, bool]:
 
 
 def outermost(text: str) -> list[Span]:
-    """Every outermost stretch of JSON, in order, whether it decodes or not.
+    """Every outermost part of a text that begins like JSON, in order, whether it decodes or not.
 
-    A stretch that does not decode is not searched for JSON inside it: a fragment of a broken
-    answer is no answer. None at all where there are more than MAX_VALUES: which is meant cannot be
-    told.
+    No JSON is searched for inside a part that does not decode: a fragment of a broken answer is no
+    answer. Empty where there are more than MAX_VALUES, among which no answer can be chosen.
     """
     spans: list[Span] = []
     position = 0
@@ -119,7 +118,7 @@ def outermost(text: str) -> list[Span]:
 
 
 def _closing(text: str, start: int) -> int:
-    """Where the bracket at `start` is closed; the end of the text when it never is."""
+    """The end of the bracket at `start`; the end of the text where it is never closed."""
     depth = 0
     for token in STRING_OR_BRACKET.finditer(text, start):
         match token[0]:
@@ -130,6 +129,6 @@ def _closing(text: str, start: int) -> int:
                 if depth == 0:
                     return token.end()
             case '"':
-                # The string never ends, and everything behind this quote is inside it.
+                # The string never ends: everything after this quote is inside it.
                 return len(text)
     return len(text)

@@ -1,4 +1,4 @@
-"""JSON Schemas: of a type as servers are asked for it, and what is wrong with a value by one."""
+"""JSON Schemas: the schema of a type for a request, and the check of a value."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ MOST_ERRORS = 20
 LISTS_OF_SCHEMAS = ("anyOf", "prefixItems")
 SCHEMAS = ("items", "additionalProperties")
 FOR_PEOPLE = ("title", "description")
-NOT_ASKED = frozenset({"$ref", "default", "discriminator"})
-"""Keywords of msgspec's schemas that strict servers refuse; a value can be held to the rest."""
+UNSUPPORTED_KEYWORDS = frozenset({"$ref", "default", "discriminator"})
+"""Keywords of msgspec's schemas that strict servers reject; they are left out of requests."""
 
 
 class SchemaCheck:
-    """A schema that values are held against, compiled at its first use."""
+    """Checks values against a schema, which is compiled at its first use."""
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
         self._schema = schema
 
     def problem(self, value: Any) -> str | None:
-        """What is wrong with the value, None when it meets the schema."""
+        """The problem of a value; None where it fits the schema."""
         from jsonschema.exceptions import best_match
 
         error = best_match(itertools.islice(self._validator.iter_errors(value), MOST_ERRORS))
@@ -50,13 +50,13 @@ class SchemaCheck:
 
 
 def wire_schema(kind: Any) -> dict[str, Any]:
-    """The schema of a type as strict servers take it; PluginError where the type has none.
+    """The schema of a type in the form that strict servers accept; PluginError if it has none.
 
         wire_schema(list[Interest])["items"]["required"]    # ["name", "cited"]
 
-    References are replaced by what they refer to. Every field of a Struct that forbids unknown
-    fields is required, those with a default too. What describes a Struct for people, its name and
-    docstring, is left out: a better docstring must not make another request.
+    References are replaced by their targets. All fields of a Struct that forbids unknown fields are
+    required, also fields with a default. The name and the docstring of a Struct are left out, so
+    that a better docstring does not change the request.
     """
     try:
         schema = msgspec.json.schema(kind)
@@ -64,7 +64,7 @@ def wire_schema(kind: Any) -> dict[str, Any]:
         raise PluginError(
             "a reader's type has no JSON Schema",
             found=str(error).splitlines()[-1],
-            expected="a type that msgspec can make a schema of: list[Interest]",
+            expected="a type with a schema in msgspec, such as list[Interest]",
         ) from error
     return _inlined(schema, schema.pop("$defs", {}), ())
 
@@ -76,16 +76,16 @@ def _inlined(
         name = schema["$ref"].rpartition("/")[2]
         if name in above:
             raise PluginError(
-                "a reader's type holds itself",
+                "a reader's type contains itself",
                 found=" -> ".join([*above[above.index(name) :], name]),
-                expected="a type of limited depth: servers take no references",
+                expected="a type without recursion, since servers accept no references",
             )
         above = (*above, name)
         plain = {key: one for key, one in named[name].items() if key not in FOR_PEOPLE}
         schema = {**plain, **schema}
     made: dict[str, Any] = {}
     for key, value in schema.items():
-        if key in NOT_ASKED:
+        if key in UNSUPPORTED_KEYWORDS:
             continue
         if key == "properties":
             made[key] = {name: _inlined(one, named, above) for name, one in value.items()}

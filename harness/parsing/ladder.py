@@ -1,4 +1,4 @@
-"""Readers of replies: JSON by a ladder whose rung is recorded, and plain text."""
+"""Readers of replies: JSON, by a ladder whose rung is recorded, and plain text."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from harness.parsing.repair import mend
 T = TypeVar("T")
 
 LADDER_VERSION = 1
-"""Raised when some text would be read otherwise than before; enters every stage's key."""
+"""To be raised when any text is read differently than before; part of every stage's key."""
 
 MAX_CANDIDATES = 16
-MAX_MENDED = 3
+MAX_REPAIRED = 3
 DETAIL_LENGTH = 200
 BLANK = " \t\r\n\f\v\u00a0\u200b\ufeff"
 
@@ -33,28 +33,30 @@ Kind = Literal["object", "array", "any"]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class JsonReader(Generic[T]):
-    """Reads JSON of a type out of whatever a model wrote around it.
+    """Reads JSON of a type from a reply, whatever else the reply holds.
 
         read = JsonReader(type=list[Interest])
         read('[{"name": "baking", "cited": [1, 4]}]')    # Parsed([Interest("baking", ...)], ...)
 
-    The rungs, and which candidate counts where one of them finds several that fit the type:
+    The rungs, and the candidate that counts where several fit the type:
     "strict": the whole text is JSON.
     "fenced": the last fenced block that is JSON.
-    "brackets": the outermost JSON in the text; of several objects the last, of several arrays the
-    longest (citations such as [3] are arrays too), the later one of equals.
-    "repaired": the same, where the text is broken JSON and can be mended.
-    "regex": what `fallback` makes of the whole text, None when nothing.
-    Text in which no bracket begins anything like JSON is never mended into a value.
+    "brackets": the outermost JSON in the text: of several objects the last, of several arrays the
+    longest (citations such as [3] are arrays too), of equal ones the later.
+    "repaired": the same, where the JSON is broken and can be repaired.
+    "regex": the value that `fallback` finds in the whole text.
+    A text in which no bracket begins anything like JSON is never repaired into a value.
 
-    `type` is what msgspec makes of the JSON, strictly: "3" is no number, 3.0 is a whole one.
-    `schema` is what a server may be asked to hold its answer to: made of `type`, or a JSON Schema
-    in place of a type, which leaves the JSON as it is.
-    `convert` makes another value of it, and raises ValueError for what it cannot accept; the next
+    `type` is the type to which msgspec converts the JSON, strictly: "3" is no number, 3.0 is an
+    integer.
+    `schema` is the JSON Schema that a server may be asked to enforce: it is made from `type`, or
+    given in place of a type, and then the value is the JSON itself.
+    `convert` makes the final value, and raises ValueError for JSON that it cannot accept; the next
     rung is then tried.
-    `fallback` gives the JSON of a text that holds none, None where it finds nothing. Whatever else
-    `convert` or `fallback` raise is a fault of the benchmark.
-    `kind` is what a bracket must hold; unless given, what the schema says.
+    `fallback` finds a value in a text without JSON, or returns None. Any other error that
+    `convert` or `fallback` raises is a fault of the benchmark.
+    `kind` is the kind of JSON that counts: "object", "array" or "any"; by default it follows from
+    the schema.
     """
 
     type: Any = None
@@ -64,7 +66,7 @@ class JsonReader(Generic[T]):
     kind: Kind | None = None
 
     if TYPE_CHECKING:
-        # A type alone says what is read; with `convert` that says it.
+        # The value has the type `type`, or the type that `convert` returns.
         @overload
         def __init__(
             self,
@@ -90,12 +92,13 @@ class JsonReader(Generic[T]):
             return
         if self.schema is not None:
             raise PluginError(
-                "a reader has a type and a schema", expected="one of them: the type has a schema"
+                "a reader has both a type and a schema",
+                expected="either `type` or `schema`: a type brings its own schema",
             )
         object.__setattr__(self, "schema", wire_schema(self.type))
 
     def __call__(self, text: str) -> Parsed[T] | Unreadable:
-        """The value of a reply, or why it has none."""
+        """The value of a reply, or the reason why it has none."""
         text = whole_characters(text).strip(BLANK)
         if not text:
             return Unreadable("empty")
@@ -113,7 +116,7 @@ class JsonReader(Generic[T]):
         return Unreadable(cause, _short(detail or "nothing in the text begins like JSON"))
 
     def _candidates(self, text: str) -> Iterator[tuple[str, Any]]:
-        """Each rung's values, the best first; a NotJson tells why something gave none."""
+        """The candidates of each rung, best first; a NotJson is the reason of a failed repair."""
         try:
             yield "strict", decode(text)
         except NotJson:
@@ -133,16 +136,16 @@ class JsonReader(Generic[T]):
         spans = self._ranked(text)
         for span in [span for span in spans if span.error is None][:MAX_CANDIDATES]:
             yield "brackets", span.value
-        # Inside a fence the broken JSON ends where the block does.
+        # Broken JSON inside a fence ends with the block.
         fenced = [span for block in blocks for span in self._ranked(block)]
-        for span in [span for span in (*fenced, *spans) if span.error is not None][:MAX_MENDED]:
+        for span in [span for span in (*fenced, *spans) if span.error is not None][:MAX_REPAIRED]:
             try:
                 yield "repaired", mend(span.text)
             except NotJson as error:
                 yield "repaired", error
 
     def _ranked(self, text: str) -> list[Span]:
-        """The text's stretches of JSON of the right kind, in the order in which they are tried."""
+        """The spans of the right kind, in the order in which they are tried."""
         kind = self._kind
         fitting = [span for span in reversed(outermost(text)) if kind in ("any", span.kind)]
         if kind != "object":
@@ -150,7 +153,7 @@ class JsonReader(Generic[T]):
         return fitting
 
     def _read(self, value: Any) -> T:
-        """The benchmark's value of JSON; ValueError where it does not fit."""
+        """The final value of JSON; ValueError where the JSON does not fit."""
         kind = self._kind
         if kind != "any" and not isinstance(value, dict if kind == "object" else list):
             raise ValueError(f"{type(value).__name__} where the {kind} of the answer should be")
@@ -180,13 +183,13 @@ class JsonReader(Generic[T]):
 
 
 def last_object(text: str) -> Parsed[dict[str, Any]] | Unreadable:
-    """The last JSON object of a text, which may be the last entry of a list.
+    """The last JSON object of a text, which may be the last element of a list.
 
         last_object('First {"rating": 2}, no: {"rating": 4}')    # {"rating": 4}, "brackets"
 
-    No object before the last one is tried instead: what a model takes back it did not answer. The
-    rung: "strict" where it is all there is, "fenced" where it is all of the last fenced block,
-    "brackets" between other text or in a list, "repaired" where it had to be mended.
+    No earlier object is tried instead: the model may have withdrawn it. The rung is "strict" where
+    the object is the whole text, "fenced" where it is the whole last fenced block, "brackets"
+    within other text or a list, and "repaired" where it had to be repaired.
     """
     text = whole_characters(text).strip(BLANK)
     if not text:
@@ -224,11 +227,15 @@ def _object_in(span: Span, text: str) -> Parsed[dict[str, Any]]:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TextReader(Generic[T]):
-    """Reads plain text: the whole reply (rung "text"), or what a pattern finds (rung "regex").
+    """Reads plain text: the whole reply (rung "text"), or the match of a pattern (rung "regex").
 
-    Of several matches the last counts, since answers follow their reasons; its first group is the
-    value where it has groups. `convert` raises ValueError for what it cannot accept. A pattern
-    must take linear time on hostile text; possessive quantifiers (`\\d++`) help.
+        read = TextReader(pattern=r"rating: (\\d++)", convert=int)
+        read("I would say: rating: 4")    # Parsed(4, "regex")
+
+    `pattern` is searched for, and of several matches the last counts, since answers follow their
+    reasons; the value is the first group, or the match where the pattern has no group. A pattern
+    must take linear time on hostile text; possessive quantifiers (`\\d++`) help. `convert` makes
+    the final value, and raises ValueError for text that it cannot accept.
     """
 
     pattern: str | re.Pattern[str] | None = None
@@ -236,11 +243,11 @@ class TextReader(Generic[T]):
 
     @property
     def schema(self) -> None:
-        """None: there is no schema that text could meet."""
+        """None: no schema describes plain text."""
         return
 
     def __call__(self, text: str) -> Parsed[T] | Unreadable:
-        """The text of a reply, or why it has none."""
+        """The value of a reply, or the reason why it has none."""
         text = whole_characters(text).strip(BLANK)
         if not text:
             return Unreadable("empty")
@@ -260,11 +267,11 @@ class TextReader(Generic[T]):
 
 
 def typed(value: Any, kind: Any) -> Any:
-    """JSON as a value of a type; ValueError, with the path, where it is none."""
+    """JSON converted to a type; ValueError, with the path, where it does not fit."""
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError:
-        # JSON Schema takes 3.0 for a whole number, and so do servers held to one; msgspec does not.
+        # 3.0 is an integer for JSON Schema, and for servers that enforce one, but not for msgspec.
         value = _with_whole_numbers(value)
     try:
         return msgspec.convert(value, kind)

@@ -1,23 +1,25 @@
-"""Tells what a model answered from what it thought aloud before."""
+"""Separates a model's answer from the reasoning before it."""
 
 from __future__ import annotations
 
 import re
 
-# A tag opens only at the start of a line: a mention within a sentence or a JSON string opens
-# nothing. The possessive quantifier keeps the time linear on lines of blanks.
+# A tag opens reasoning only at the start of a line, not within a sentence or a JSON string. The
+# possessive quantifier keeps the time linear on lines of blanks.
 TAG = re.compile(
     r"(?im)(?P<line>^[ \t]*+)?(?:<(?P<close>/?)(?:seed:)?think(?:ing)?>|\[(?P<close2>/?)THINK\])"
 )
 
 
 def split_reasoning(text: str) -> tuple[str, str | None]:
-    """The answer without its reasoning, and the reasoning, None when there is none.
+    """The answer without its reasoning, and the reasoning, or None.
 
-    Reasoning stands in `<think>…</think>` (also `<thinking>`, `<seed:think>`, `[THINK]`). A closing
-    tag that nothing opened ends reasoning that began with the reply, since some chat templates
-    write the opening tag into the prompt. An opening tag that nothing closes makes all that follows
-    reasoning: the reply then holds no more answer than stood before it.
+        split_reasoning("<think>2 + 2</think>4")    # ("4", "2 + 2")
+
+    Reasoning is the text in `<think>…</think>` (or `<thinking>`, `<seed:think>`, `[THINK]`). A
+    closing tag without an opening one ends reasoning that began with the reply, since some chat
+    templates write the opening tag into the prompt. After an opening tag that is never closed,
+    everything is reasoning.
     """
     if "hink" not in text and "HINK" not in text:
         return text, None

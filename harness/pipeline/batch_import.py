@@ -1,4 +1,4 @@
-"""Answers of batches taken into the run folder whose questions they answer."""
+"""Imports the answers of batches into the folder of the run that asked the questions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from harness.calls.batch_answers import Arrived, Mailbox
 from harness.calls.store import Store
 from harness.contracts.model import CallError, Model
 from harness.contracts.outcomes import CallFailed
-from harness.pipeline.batch_requests import Asked, asked_in
+from harness.pipeline.batch_requests import BatchQuestion, batch_questions
 from harness.pipeline.roles import RoleBinder, players_of
 from harness.pipeline.settings import RunSettings
 from harness.runs.manifest import Manifest
@@ -25,17 +25,18 @@ if TYPE_CHECKING:
     from harness.registry import Plugins
 
 NAMED = 3
-"""How many of the lines that cannot be taken in an error names."""
+"""The number of unusable lines that an error lists."""
 
-ModelOf = Callable[[Asked], Model]
-"""From a question to the model that was to answer it."""
+ModelOf = Callable[[BatchQuestion], Model]
+"""The model that a question was meant for."""
 
 
 class Intake(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of taking answers in.
+    """The counts of an import of answers.
 
-    `replies` and `final` failures, by cause, are new: the run uses them. `known` were there before.
-    `failed`, by cause, are asked next time. `waiting` questions of the run have no answer yet.
+    `replies`: new replies. `final`: new failures that are final, by cause. `failed`: failures after
+    which the question is asked again, by cause. `known`: lines whose question was already answered.
+    `waiting`: questions of the run without an answer.
     """
 
     replies: int
@@ -46,38 +47,38 @@ class Intake(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def take_in(folder: RunFolder, files: Sequence[Path], plugins: Plugins) -> Intake:
-    """Keep the answers in files of batches for the run in a locked folder.
+    """Import the answers in files of batches into a locked run folder.
 
-    Raises DataError, and keeps nothing, where a line is none of a batch's answers or answers
-    nothing that this run asked.
+    Raises DataError, and imports nothing, where a line is no answer of a batch or belongs to no
+    question of this run.
     """
     manifest = folder.manifest()
-    asked = asked_in(folder.asked)
+    asked = batch_questions(folder.asked)
     if not asked:
         raise DataError(
-            "this run has asked nothing in batches",
+            "this run has written no questions for batches",
             where=str(folder.path),
-            hint="`harness batch write` writes the questions of a run down",
+            hint="`harness batch write` writes the questions of a run to files",
         )
-    _refuse_foreign(files, asked)
+    _check_lines(files, asked)
     model_of = models_of(manifest, plugins)
     store = Store.open(folder.answers)
     try:
         mailbox = Mailbox(store)
-        known = _answered(mailbox, asked)
+        known = _with_answer(mailbox, asked)
         causes: dict[str, str | None] = {}
         failed: dict[str, str] = {}
         again = set()
         for path in files:
             for _, line in _lines(path):
                 key = line["custom_id"]
-                found = _meaning(line, model_of(asked[key]))
+                found = _outcome(line, model_of(asked[key]))
                 if key in known:
                     again.add(key)
                 elif isinstance(found, CallError):
                     failed[key] = min(found.cause, failed.get(key, found.cause))
                 else:
-                    # Of several answers to one question one holds, whatever their order.
+                    # Of several answers to one question the same one is kept, whatever their order.
                     held = min(found, mailbox.answer(key) or found, key=_rank)
                     mailbox.put(key, held)
                     causes[key] = None if held.failure is None else held.failure.cause
@@ -92,29 +93,30 @@ def take_in(folder: RunFolder, files: Sequence[Path], plugins: Plugins) -> Intak
     )
 
 
-def answered(folder: RunFolder) -> set[str]:
+def answered_keys(folder: RunFolder) -> set[str]:
     """The keys of the questions that have an answer in the run folder."""
     if not folder.answers.exists():
         return set()
     store = Store.open(folder.answers)
     try:
-        return _answered(Mailbox(store), asked_in(folder.asked))
+        return _with_answer(Mailbox(store), batch_questions(folder.asked))
     finally:
         store.close()
 
 
-def _answered(mailbox: Mailbox, keys: Iterable[str]) -> set[str]:
+def _with_answer(mailbox: Mailbox, keys: Iterable[str]) -> set[str]:
     return {key for key in keys if mailbox.answer(key) is not None}
 
 
-def _refuse_foreign(files: Iterable[Path], asked: Mapping[str, Asked]) -> None:
+def _check_lines(files: Iterable[Path], asked: Mapping[str, BatchQuestion]) -> None:
     unusable: list[str] = []
     strange: list[str] = []
     for path in files:
         if path.exists() and not (path.is_file() or path.is_dir()):
             raise UsageError(
-                "answers are read twice", where=str(path), found="a pipe or a device",
-                expected="a file",
+                "answers cannot be read from a pipe",
+                where=str(path), found="a pipe or a device",
+                expected="a regular file, which is read twice",
             )  # fmt: skip
         for number, line in _lines(path):
             problem = _problem_with(line)
@@ -124,16 +126,15 @@ def _refuse_foreign(files: Iterable[Path], asked: Mapping[str, Asked]) -> None:
                 strange.append(f"{path}:{number}: {line['custom_id']!r}")
     if unusable:
         raise DataError(
-            f"{_lines_that(len(unusable), 'hold')} no answer of a batch; nothing was taken in",
-            found=_some(unusable),
+            f"{_lines_that(len(unusable), 'hold')} no answer of a batch; nothing was imported",
+            found=_preview(unusable),
             expected='lines as {"custom_id": …, "response": {"status_code": …, "body": …}, '
             '"error": …}',
         )
     if strange:
         raise DataError(
-            f"{_lines_that(len(strange), 'answer')} nothing that this run asked; "
-            "nothing was taken in",
-            found=_some(strange),
+            f"{_lines_that(len(strange), 'answer')} no question of this run; nothing was imported",
+            found=_preview(strange),
             expected="a custom_id that `harness batch write` wrote for this run",
             hint="give each run the answers to its own requests",
         )
@@ -148,7 +149,7 @@ def _counted(causes: Iterable[str | None]) -> dict[str, int]:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, Any]]:
-    """Number and JSON value of every line that is not empty; None where it holds no JSON."""
+    """The number and JSON value of every line that is not empty; None for a line without JSON."""
     try:
         with path.open("rb") as lines:
             for number, line in enumerate(lines, 1):
@@ -167,13 +168,13 @@ def _decoded(line: bytes) -> Any:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         pass
     try:
-        return json.loads(line)  # takes halves of characters as well, which servers do send
+        return json.loads(line)  # accepts halves of surrogate pairs, which some servers send
     except (ValueError, RecursionError):
         return None
 
 
 def _problem_with(line: Any) -> str | None:
-    """Why a line is no answer of a batch; None where it is one."""
+    """Why a line is no answer of a batch; None for an answer."""
     if not isinstance(line, dict):
         return "no JSON object"
     if not isinstance(line.get("custom_id"), str):
@@ -187,8 +188,8 @@ def _problem_with(line: Any) -> str | None:
     return None if line.get("error") else "neither a response nor an error"
 
 
-def _meaning(line: dict[str, Any], model: Model) -> Arrived | CallError:
-    """What a line says: a reply, a failure that asking again cannot mend, or one that it may."""
+def _outcome(line: dict[str, Any], model: Model) -> Arrived | CallError:
+    """The outcome in a line: a reply, a final failure, or a CallError that may pass."""
     response, error = line.get("response"), line.get("error")
     if not isinstance(response, dict):
         code = error.get("code") if isinstance(error, dict) else None
@@ -202,14 +203,14 @@ def _meaning(line: dict[str, Any], model: Model) -> Arrived | CallError:
 
 
 def models_of(manifest: Manifest, plugins: Plugins) -> ModelOf:
-    """The models that the run's roles are bound to, as its manifest tells; found when wanted."""
+    """Finds the model of a question from the settings in the run's manifest, on first use."""
     settings = msgspec.convert(
         manifest.settings, RunSettings, dec_hook=lambda kind, value: kind(value)
     )
     binder = RoleBinder(settings, plugins)
     found: dict[tuple[str, str], Model] = {}
 
-    def model_of(asked: Asked) -> Model:
+    def model_of(asked: BatchQuestion) -> Model:
         place = (asked.task, asked.role)
         if place not in found:
             entry = manifest.tasks[asked.task]
@@ -218,7 +219,7 @@ def models_of(manifest: Manifest, plugins: Plugins) -> ModelOf:
             kept = {stage.name for stage in entry.stages}
             stages = [stage for stage in benchmark.stages if stage.name in kept]
             model = players_of(binder.bind(task, benchmark, stages))[asked.role].model
-            assert model is not None, "only models' questions are written down"
+            assert model is not None, "only questions to models are written to files"
             found[place] = model
         return found[place]
 
@@ -229,6 +230,6 @@ def _rank(arrived: Arrived) -> tuple[bool, bytes]:
     return arrived.reply is None, msgspec.json.encode(arrived)
 
 
-def _some(lines: Sequence[str]) -> str:
+def _preview(lines: Sequence[str]) -> str:
     more = f"\n            … and {len(lines) - NAMED:,} more" if len(lines) > NAMED else ""
     return "\n            ".join(lines[:NAMED]) + more

@@ -1,7 +1,7 @@
-"""The request files of a run at the batch services of their models: submitted, followed, collected.
+"""Submits a run's request files to batch services, follows the batches and collects the answers.
 
-What a service did is noted in the run folder before the next step, so that a session that was
-killed is taken up where it ended, and nothing is submitted twice.
+Each step of a service is noted in the run folder before the next one, so that a session that was
+killed can be resumed, and nothing is submitted twice.
 """
 
 from __future__ import annotations
@@ -17,26 +17,29 @@ from msgspec.structs import replace
 
 from harness.base.errors import DataError, UsageError
 from harness.contracts.model import Batches, BatchStatus
-from harness.pipeline.batch_import import Intake, answered, models_of, take_in
-from harness.pipeline.batch_requests import Job, asked_in, jobs_in, keep_jobs
+from harness.pipeline.batch_import import Intake, answered_keys, models_of, take_in
+from harness.pipeline.batch_requests import Job, batch_questions, jobs_in, keep_jobs
 from harness.runs.atomic_files import atomic_writer
 from harness.runs.run_folder import RunFolder
 
 if TYPE_CHECKING:
     from harness.registry import Plugins
 
-WRITE_AGAIN = "`harness batch write` writes what has no answer yet to another file"
+WRITE_AGAIN = "`harness batch write` writes the questions without an answer to a new file"
 
 
 class JobStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """A file of requests with how far its batch is: "written" or "uploaded" before there is one."""
+    """A file of requests with its batch's status; "written" or "uploaded" before there is one."""
 
     job: Job
     status: BatchStatus
 
 
 class Collected(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of collecting: the batches that ended now, those that did not, the answers."""
+    """The result of collecting: batches that ended now, batches still at work, answers imported.
+
+    `intake` is None where no batch ended.
+    """
 
     ended: tuple[JobStatus, ...]
     unfinished: tuple[JobStatus, ...]
@@ -54,17 +57,17 @@ class BatchJobs:
         self._plugins = plugins
         self._jobs = {job.id: job for job in jobs_in(folder)}
         if not self._jobs:
-            hint = "`harness batch write` writes the questions of a run down"
+            hint = "`harness batch write` writes the questions of a run to files"
             raise DataError("this run has written no requests", where=str(folder.path), hint=hint)
-        self._asked = asked_in(folder.asked)
+        self._asked = batch_questions(folder.asked)
         self._model_of = models_of(folder.manifest(), plugins)
         self._services: dict[str, Batches] = {}
 
     def submit(self) -> Iterator[Job]:
-        """Submit every request file that is not, and give each once it is.
+        """Submit every request file that was not submitted before; yields each one afterwards.
 
-        Raises UsageError or DataError, and uploads nothing, where a file is gone, has questions
-        that were answered, or is for a model without a service.
+        Raises UsageError or DataError before any upload where a file is missing, holds questions
+        that were answered, or belongs to a model without a batch service.
         """
         waiting = [job for job in self._jobs.values() if self._is_to_submit(job)]
         services = [self._service(job) for job in waiting]
@@ -72,7 +75,7 @@ class BatchJobs:
             yield self._submitted(job, service)
 
     def statuses(self) -> Iterator[JobStatus]:
-        """Every job with how far it is; the services are asked for those that have not ended."""
+        """Every job with its status; only batches that have not ended are looked up."""
         for job in self._jobs.values():
             if job.ended is not None:
                 status = job.ended
@@ -84,7 +87,7 @@ class BatchJobs:
             yield JobStatus(job=job, status=status)
 
     def collect(self) -> Collected:
-        """Take in the answers of all batches that ended since; each is downloaded once."""
+        """Import the answers of all batches that ended since; each batch is downloaded once."""
         current = [each for each in self.statuses() if each.job.ended is None]
         ended = [each for each in current if each.status.ended]
         files = [self._downloaded(each.job) for each in ended]
@@ -122,7 +125,7 @@ class BatchJobs:
         return job
 
     def _service(self, job: Job) -> Batches:
-        """The batch service of the model that the lines of a file ask."""
+        """The batch service of the model that a file's requests ask."""
         if job.id not in self._services:
             asked = next(one for one in self._asked.values() if one.job == job.id)
             service = self._model_of(asked).batches()
@@ -133,17 +136,17 @@ class BatchJobs:
         return self._services[job.id]
 
     def _is_to_submit(self, job: Job) -> bool:
-        """Whether a file is to be submitted; raises where that cannot be, or for a part alone."""
+        """Whether a file has to be submitted; UsageError or DataError where it cannot be."""
         if job.file_id is not None:
             return job.batch_id is None
         keys = {key for key, one in self._asked.items() if one.job == job.id}
-        left = keys - answered(self._folder)
+        left = keys - answered_keys(self._folder)
         if keys and not left:
             return False
         if len(left) < job.requests:
             found = f"{len(left):,} of {job.requests:,} without an answer"
-            problem = "not all questions of this file are open"
+            problem = "some questions of this file are already answered"
             raise UsageError(problem, where=job.path, found=found, hint=WRITE_AGAIN)
         if not Path(job.path).is_file():
-            raise DataError("this file of requests is gone", where=job.path, hint=WRITE_AGAIN)
+            raise DataError("this file of requests is missing", where=job.path, hint=WRITE_AGAIN)
         return True

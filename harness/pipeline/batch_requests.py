@@ -1,4 +1,4 @@
-"""Questions of a run as files of requests in the OpenAI batch format, a file a model."""
+"""Writes a run's questions as files of requests in the OpenAI batch format, one for each model."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ OPTION = "--out"
 _encode = msgspec.json.Encoder().encode
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """A question that was written down for a run: the key of its call, and who was to answer.
+class BatchQuestion(msgspec.Struct, frozen=True, kw_only=True):
+    """A question that was written to a file: the key of its call, and the role that it asks.
 
-    `job` is the id of the last file of requests that it stands in.
+    `job` is the id of the last file of requests that holds it.
     """
 
     key: str
@@ -41,7 +41,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RequestFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A file of requests to one model; `stages` tells how many are of which."""
+    """A file of requests to one model; `stages` counts the requests by stage."""
 
     path: Path
     model: str
@@ -51,9 +51,9 @@ class RequestFile(msgspec.Struct, frozen=True, kw_only=True):
 class Job(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A file of requests, and the batch that was made of it.
 
-    `endpoint` is the `url` of its lines. Once uploaded it has the SHA-256 `digest` of what was
-    sent and the service's `file_id`; once submitted a `batch_id`; once its answers were taken in,
-    the status with which the batch `ended`.
+    `endpoint` is the `url` of its lines. An upload sets the SHA-256 `digest` of the file and the
+    service's `file_id`; a submission sets `batch_id` and `submitted_at`; the import of the answers
+    sets `ended`, the batch's last status.
     """
 
     id: str
@@ -69,13 +69,13 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def under_way(self) -> bool:
-        """Whether answers are still to be collected."""
+        """Whether answers have yet to be collected."""
         return self.file_id is not None and self.ended is None
 
 
 @dataclass(kw_only=True)
 class _Sheet:
-    """The requests to one model, in a file that has no name of its own yet."""
+    """The requests to one model, in a temporary file until `finish`."""
 
     id: str
     model: str
@@ -86,10 +86,10 @@ class _Sheet:
 
 
 class Outbox:
-    """Takes questions; `finish` names the files, until then nothing stands at `out`.
+    """Collects questions in temporary files; `finish` gives these their names.
 
-    What was asked is noted in the run folder first, so that an answer always finds its question.
-    Questions in batches that are under way are counted and not written a second time.
+    The questions are noted in the run folder first, so that every answer finds its question.
+    Questions in batches that are under way are only counted.
     """
 
     def __init__(self, out: Path, folder: RunFolder) -> None:
@@ -103,7 +103,7 @@ class Outbox:
         self.under_way = 0
 
     def write(self, run: StageRun, question: PutOff) -> None:
-        """Take a question of a stage; one that was taken already changes nothing."""
+        """Add a question of a stage; a question that was added before is ignored."""
         key = bytes.fromhex(question.key)
         if key in self._seen:
             return
@@ -116,7 +116,7 @@ class Outbox:
         sheet = self._sheets.get(question.model) or self._begin(
             question.model, players_of(context.bindings)[question.role].label, str(line["url"])
         )
-        asked = Asked(
+        asked = BatchQuestion(
             key=question.key,
             task=run.task,
             stage=context.stage.name,
@@ -131,7 +131,7 @@ class Outbox:
         self._notes += _encode(asked) + b"\n"
 
     def finish(self) -> tuple[RequestFile, ...]:
-        """The files of requests, each in its place; none where nothing was asked."""
+        """The finished files of requests; none where there was no question."""
         if not self._sheets:
             return ()
         self._note()
@@ -157,12 +157,12 @@ class Outbox:
                     endpoint=sheet.endpoint,
                 )
             )
-        # What an earlier session wrote and nobody submitted stands in the new files.
+        # The new files hold the questions of earlier files that were not submitted.
         keep_jobs(self._folder, jobs)
         return tuple(written)
 
     def drop(self) -> None:
-        """Remove what `finish` did not name; harmless when repeated."""
+        """Remove the temporary files that are left; may be called repeatedly."""
         for sheet in self._sheets.values():
             sheet.file.close()
             with suppress(OSError):
@@ -185,7 +185,7 @@ class Outbox:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             with path.open("ab") as file:
-                file.write(b"\n" + self._notes)  # behind what a crash may have left unfinished
+                file.write(b"\n" + self._notes)  # a crash may have left the last line unfinished
                 file.flush()
                 os.fsync(file.fileno())
             sync_folder(path.parent)
@@ -193,7 +193,7 @@ class Outbox:
             raise storage_error(path, error) from error
 
     def _named(self) -> Iterator[tuple[_Sheet, Path]]:
-        """Each sheet with its place: a batch is sent to one model, so each has a file."""
+        """Each sheet with its file: a batch is sent to one model, so each model has a file."""
         sheets = list(self._sheets.values())
         taken: set[Path] = set()
         for sheet in sheets:
@@ -208,22 +208,22 @@ class Outbox:
 
 
 def refuse_existing(out: Path) -> None:
-    """Raise UsageError where a file stands that requests would overwrite: it may be on its way."""
+    """Raise UsageError where requests would overwrite a file: it may have been submitted."""
     if out.exists():
         raise UsageError(
-            "requests overwrite nothing",
+            "the file of requests exists already, and is not overwritten",
             where=str(out),
             found="a file" if out.is_file() else "a folder",
-            expected=f"{OPTION} FILE with a name that is free",
+            expected=f"{OPTION} FILE with the name of a new file",
         )
 
 
-def asked_in(path: Path) -> dict[str, Asked]:
-    """Every question that was written down for a run, by key.
+def batch_questions(path: Path) -> dict[str, BatchQuestion]:
+    """Every question that was written to a file for a run, by key.
 
-    Torn lines are passed over: no file of requests was named after them.
+    Torn lines are skipped: their session ended before it named its files of requests.
     """
-    decode = msgspec.json.Decoder(Asked).decode
+    decode = msgspec.json.Decoder(BatchQuestion).decode
     found = {}
     with suppress(FileNotFoundError), path.open("rb") as lines:
         for line in lines:
@@ -234,24 +234,24 @@ def asked_in(path: Path) -> dict[str, Asked]:
 
 
 def jobs_in(folder: RunFolder) -> list[Job]:
-    """The request files of a run's last session, and all that were submitted before."""
+    """The request files of a run's last session, and all files that were submitted before."""
     try:
         data = folder.jobs.read_bytes()
     except FileNotFoundError:
         return []
     return decode_file(
         data, list[Job], folder.jobs, what="list of batches", version=1,
-        hint="its batches can be read by hand: `harness batch read RUN FILE…`",
+        hint="download the answers yourself, then `harness batch read RUN FILE…`",
     )  # fmt: skip
 
 
 def keep_jobs(folder: RunFolder, jobs: Sequence[Job]) -> None:
-    """Put the request files and batches of a run in the place of those that were noted."""
+    """Replace the noted request files and batches of a run."""
     atomic_write(folder.jobs, msgspec.json.format(_encode(jobs)) + b"\n")
 
 
 def keys_under_way(folder: RunFolder) -> set[str]:
     """The keys of the questions whose batches are not collected yet."""
     jobs = {job.id for job in jobs_in(folder) if job.under_way}
-    asked = asked_in(folder.asked) if jobs else {}
+    asked = batch_questions(folder.asked) if jobs else {}
     return {key for key, one in asked.items() if one.job in jobs}

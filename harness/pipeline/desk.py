@@ -1,4 +1,4 @@
-"""All that a worker sees of the harness: questions, verdicts, options, chance, memory."""
+"""The interface of a stage's code to the harness: questions, verdicts, options, randomness."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from harness.pipeline.stage_context import StageContext
 T = TypeVar("T")
 
 REPEATS_APART = 1_000_000
-"""How far the numbers of questions lie apart in one repeat of a run and the next."""
+"""The distance between the first question number of one repeat of a run and of the next."""
 
 QUOTED = 2000
-"""Characters of an unreadable answer that a correction shows: its beginning and its end."""
+"""Characters of an unreadable answer that a correction quotes: half from each end."""
 
 
 class ItemDesk:
@@ -114,11 +114,11 @@ class ItemDesk:
         corrected: bool,
         into: list[CallRecord],
     ) -> Parsed[T] | Unreadable | CallFailed:
-        """As `ask`, with the model that is meant; what was asked is noted in `into`."""
+        """Like `ask`, for a given model; every call is appended to `into`."""
         model, role = call.model, call.role
-        asked = self._context.template(prompt, role).render(variables)
+        messages = self._context.template(prompt, role).render(variables)
         request = Request(
-            messages=asked,
+            messages=messages,
             sampling=self._context.sampling(role),
             seed=self._context.seed,
             schema=read.schema if self._asks_schema(model) else None,
@@ -141,20 +141,22 @@ class ItemDesk:
                 stage=self._context.label,
                 refresh=self._refresh,
             )
-            note = functools.partial(
-                _record, answer, call=call, prompt=prompt, repeat=number, request=request
-            )
+            text, thought = split_reasoning(answer.reply.text) if answer.reply else ("", None)
+            record = functools.partial(
+                _record, answer, text, thought, call=call, prompt=prompt, repeat=number,
+                request=request,
+            )  # fmt: skip
             try:
-                outcome = self._read(answer, read, truncated=truncated)
+                outcome = self._read(answer, text, read, truncated=truncated)
             except Exception as error:
-                into.append(note(Unreadable("reader_failed", repr(error))))
+                into.append(record(Unreadable("reader_failed", repr(error))))
                 raise
-            into.append(note(outcome))
+            into.append(record(outcome))
             if not isinstance(outcome, Unreadable):
                 break
             if corrected and answer.reply is not None:
-                messages = (*asked, *_correction(asked, answer.reply, outcome))
-                request = msgspec.structs.replace(request, messages=messages)
+                turns = _correction(messages, answer.reply, text, outcome)
+                request = msgspec.structs.replace(request, messages=(*messages, *turns))
         return outcome
 
     @overload
@@ -173,7 +175,7 @@ class ItemDesk:
             self.calls += asking.in_order()
         if not isinstance(verdict, Verdict | NoVerdict):
             raise PluginError(
-                f"the judge {judge.name!r} gave no verdict",
+                f"the judge {judge.name!r} returned something that is no verdict",
                 found=type(verdict).__name__,
                 expected="Selected, Classified or NoVerdict",
             )
@@ -181,21 +183,21 @@ class ItemDesk:
         return verdict
 
     def _number(self, first: int, tries: int) -> int:
-        """What the first of some tries is numbered in the repeat of the run that it belongs to."""
+        """The number of the first of some tries, offset by the repeat of the run."""
         if first + tries > REPEATS_APART:
             raise PluginError(
                 f"stage {self._context.stage.name!r} asks one question too often",
                 found=f"{first + tries:,} times",
-                expected=f"at most {REPEATS_APART:,}: the numbers after them are those of repeats",
+                expected=f"at most {REPEATS_APART:,} times: later numbers belong to other repeats",
             )
         return (self._context.repeat - 1) * REPEATS_APART + first
 
     def _asks_schema(self, model: Model) -> bool:
-        """Whether the model is to be held to a schema; one that answers by rule cannot be."""
+        """Whether requests carry a schema; a model that answers by rule takes none."""
         return self._context.structured and model.identity.scope != "call"
 
     def _read(
-        self, answer: Answer, read: Reader[T], *, truncated: str
+        self, answer: Answer, text: str, read: Reader[T], *, truncated: str
     ) -> Parsed[T] | Unreadable | CallFailed:
         if answer.reply is None:
             return answer.failure or CallFailed("unknown")
@@ -204,7 +206,6 @@ class ItemDesk:
             return Unreadable("refused", _shorten(reply.text))
         if reply.finish == "length" and truncated == "fail":
             return Unreadable("truncated", f"ends in {_shorten(reply.text[-80:])!r}")
-        text, _ = split_reasoning(reply.text)
         outcome = read(text)
         if reply.finish == "length" and isinstance(outcome, Parsed):
             return msgspec.structs.replace(outcome, truncated=True)
@@ -213,7 +214,7 @@ class ItemDesk:
 
 @dataclass(frozen=True, kw_only=True)
 class _Call:
-    """Who is asked: a role's model, and which of its members where it has several."""
+    """The model that is asked: its role, and the member's name where a panel plays the role."""
 
     role: str
     model: Model
@@ -221,7 +222,7 @@ class _Call:
 
 
 class _JudgesAsk:
-    """What a judge asks with: its own models and no others. Notes the calls and the votes."""
+    """The `ask` of a judge: asks only the judge's own models, and keeps the calls and the votes."""
 
     def __init__(self, ask: Any, role: str, members: Mapping[Model, str]) -> None:
         self._ask = ask
@@ -242,23 +243,23 @@ class _JudgesAsk:
     ) -> Parsed[T] | Unreadable | CallFailed:
         if model not in self._members:
             raise PluginError(
-                f"the judge of the role {self._role!r} asks a model that is not its own",
+                f"the judge of the role {self._role!r} asks a model that it was not given",
                 found=f"{model.identity.kind}:{model.identity.name}",
-                expected="one of its `models`",
+                expected="one of the models in its JudgeParts",
             )
         call = _Call(role=self._role, model=model, member=self._members[model])
-        found: Parsed[T] | Unreadable | CallFailed = await self._ask(
+        outcome: Parsed[T] | Unreadable | CallFailed = await self._ask(
             call, prompt, variables, read=read, tries=tries, corrected=corrected,
             into=self._calls[model],
         )  # fmt: skip
-        return found
+        return outcome
 
     def vote(self, vote: Vote) -> None:
-        """Keep what one of several judges decided."""
+        """Keep the vote of one member of a panel."""
         self.votes.append(vote)
 
     def in_order(self) -> list[CallRecord]:
-        """The calls, model after model, whichever answered first."""
+        """The calls by model, in the order of the models and not of the answers."""
         return [call for of_model in self._calls.values() for call in of_model]
 
 
@@ -277,13 +278,14 @@ def _judged(
     )  # fmt: skip
 
 
-def _correction(asked: Sequence[Message], reply: Reply, failure: Unreadable) -> tuple[Message, ...]:
-    """What is said after an answer that could not be read; nothing where the same is to be asked.
+def _correction(
+    asked: Sequence[Message], reply: Reply, text: str, failure: Unreadable
+) -> tuple[Message, ...]:
+    """The turns that show an unreadable answer and its problem; none to repeat the same question.
 
-    That is after an empty answer, after one that was refused or cut, which was no slip of form, and
-    where the prompt begins the answer, which no turn can follow.
+    The question is repeated after an answer that was empty, refused or cut, since its form was not
+    the problem, and where the prompt begins the answer, since no turn can follow that.
     """
-    text, _ = split_reasoning(reply.text)
     if not text.strip() or reply.finish in ("refused", "length") or asked[-1].role == "assistant":
         return ()
     if len(text) > QUOTED:
@@ -295,6 +297,8 @@ def _correction(asked: Sequence[Message], reply: Reply, failure: Unreadable) -> 
 
 def _record(
     answer: Answer,
+    text: str,
+    thought: str | None,
     outcome: Parsed[Any] | Unreadable | CallFailed,
     *,
     call: _Call,
@@ -303,7 +307,7 @@ def _record(
     request: Request,
 ) -> CallRecord:
     reply = answer.reply
-    text, reasoning = _parts(reply)
+    reasoning = [part for part in (reply.reasoning if reply else None, thought) if part]
     return CallRecord(
         role=call.role,
         member=call.member,
@@ -312,8 +316,8 @@ def _record(
         repeat=repeat,
         source=answer.source,
         messages=request.messages,
-        text=text,
-        reasoning=reasoning,
+        text=text if reply else None,
+        reasoning="\n".join(reasoning) or None,
         finish=reply.finish if reply else None,
         usage=reply.usage if reply else None,
         wasted=answer.wasted,
@@ -325,14 +329,6 @@ def _record(
         logprobs=reply.logprobs if reply else None,
         failure=None if isinstance(outcome, Parsed) else outcome,
     )
-
-
-def _parts(reply: Reply | None) -> tuple[str | None, str | None]:
-    if reply is None:
-        return None, None
-    text, reasoning = split_reasoning(reply.text)
-    parts = [part for part in (reply.reasoning, reasoning) if part]
-    return text, "\n".join(parts) or None
 
 
 def _shorten(text: str, length: int = 80) -> str:

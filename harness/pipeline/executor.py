@@ -1,4 +1,4 @@
-"""Carries a plan out in this process: workers pull items, one record an item."""
+"""Runs a plan in this process: workers take items from queues and write a record of each."""
 
 from __future__ import annotations
 
@@ -31,41 +31,42 @@ from harness.contracts.records import CallRecord, Done, JournalLine
 from harness.contracts.stage import Item
 from harness.pipeline.desk import ItemDesk
 from harness.pipeline.failure_limits import FailureWatch, limits_of
-from harness.pipeline.item_queue import Feed, Job, fill
+from harness.pipeline.item_queue import ItemQueue, Job, make_items
 from harness.pipeline.plan import Plan, StageRun, State
 from harness.runs.journal import JournalWriter, recorded
 
-BREATH = 0.02
-"""Seconds of work without a pause after which timers and signals get their turn."""
+MAX_BLOCKING_S = 0.02
+"""Seconds of work after which the event loop runs timers and signal handlers."""
 
 READY = 32
-"""Items at least that are made ready beyond those a model has in hand."""
+"""The fewest items that are prepared beyond those that a model is answering."""
 
 ROUND_SIZE = 100_000
-"""Items in flight in a stage that goes in rounds: all of them, within memory."""
+"""Items in flight in a stage that runs in rounds: all of them, bounded by memory."""
 
 RUN_ENDING = (ModelError, BudgetSpent, StorageError, Interrupted, PluginError, UsageError)
-"""What ends a run when a worker meets it; anything else costs one item."""
+"""Errors of a worker that end the run; any other error costs one item."""
 
 GENTLE = (BudgetSpent, Interrupted)
-"""Ends that let calls in flight finish: they are paid for, and good."""
+"""Errors after which calls in flight may finish: these are paid for, and valid."""
 
 
 @dataclass(eq=False, kw_only=True)
 class _Lane:
-    """The stages that share a model, in order; the next one fills the tail of the one before."""
+    """The stages that share a model, in order; the next one starts as the last items run."""
 
     width: int
-    feeds: deque[Feed] = field(default_factory=deque)
+    queues: deque[ItemQueue] = field(default_factory=deque)
     workers: int = 0
     busy: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
 class LocalSettings:
-    """How a plan is carried out. `retry_failures` asks failed items again, past the store.
+    """The settings of an executor.
 
-    `limits` are the shares of failures that were given, by family.
+    `limits` are the command's limits of failures by family. `retry_failures` asks the questions of
+    failed items again, past the store.
     """
 
     limits: Mapping[str, float]
@@ -73,7 +74,7 @@ class LocalSettings:
 
 
 class LocalExecutor:
-    """Runs every stage of a plan; what it is told to stop, it stops with everything kept."""
+    """Runs every stage of a plan; a run that is stopped keeps all its records."""
 
     def __init__(
         self,
@@ -94,23 +95,23 @@ class LocalExecutor:
         self._on_stage_end = on_stage_end
         self._on_put_off = on_put_off
         self._lanes: dict[StageRun | Model | None, _Lane] = {}
-        self._feeds: list[Feed] = []
+        self._queues: list[ItemQueue] = []
         self._workers: set[asyncio.Task[None]] = set()
         self._changed = asyncio.Event()
         self._stopped_by: HarnessError | None = None
         self._crash: BaseException | None = None
         self._dropped = asyncio.Event()
-        self._last_breath = 0.0
+        self._last_yield = 0.0
         self.halted: list[HarnessError] = []
 
     async def run(self) -> None:
-        """Carry the plan out; raises what stopped it. `halted` holds why tasks were given up."""
+        """Run the plan; raises what stopped it. `halted` holds why tasks were given up."""
         try:
             await self._run_stages()
             if self._workers:
                 await asyncio.wait(self._workers)
-            # A worker may have asked several questions at once and ended at the first refusal.
-            await first_of(self._client.landed(), self._dropped.wait())
+            # A worker may have asked several questions at once and ended at the first error.
+            await wait_for_first(self._client.landed(), self._dropped.wait())
         finally:
             self._drop_workers()
             await asyncio.gather(*self._workers, return_exceptions=True)
@@ -145,9 +146,9 @@ class LocalExecutor:
             if not self._workers and not self._changed.is_set():
                 waiting = ", ".join(run.context.label for run in self._plan.unfinished())
                 raise HarnessError(
-                    "no stage can go on, though some are not done",
+                    "deadlock: none of the unfinished stages can start",
                     found=waiting,
-                    expected="stages whose `after` lead back to a first one",
+                    expected="stages whose `after` lead back to a stage without `after`",
                 )
             await self._changed.wait()
 
@@ -157,18 +158,18 @@ class LocalExecutor:
                 if not self._over:
                     await self._start(run)
             for lane in self._lanes.values():
-                self._man(lane)
+                self._start_workers(lane)
 
     async def _start(self, run: StageRun) -> None:
         run.progress.started = time.monotonic()
         self._on_stage_start(run)
-        stock = await fill(run, self._breathe, lambda: self._over)
-        if stock is None:
+        item_file = await make_items(run, self._yield_to_loop, lambda: self._over)
+        if item_file is None:
             return
-        run.progress.total = len(stock)
-        feed = Feed(
+        run.progress.total = len(item_file)
+        queue = ItemQueue(
             run=run,
-            stock=stock,
+            item_file=item_file,
             recorded=recorded(run.journal, run.context.key),
             writer=JournalWriter(run.journal),
             watch=FailureWatch(
@@ -176,22 +177,22 @@ class LocalExecutor:
                 total=run.progress.total,
             ),
             retry_failures=self._settings.retry_failures,
-            breathe=self._breathe,
+            yield_to_loop=self._yield_to_loop,
         )
-        self._feeds.append(feed)
+        self._queues.append(queue)
         rounds = self._plan.in_rounds(run)
         models = run.context.models
         lane_key = run if rounds else models[0] if models else None
         width = ROUND_SIZE if rounds else max((m.concurrency for m in models), default=1)
-        # More than the model takes at once: answers come in bursts, and none of its places may wait
-        # until a record and the next prompt are made.
+        # More than the model's concurrency: answers come in bursts, and no request slot may wait
+        # until a record is written and the next prompt is rendered.
         lane = self._lanes.setdefault(lane_key, _Lane(width=width + max(width // 8, READY)))
-        lane.feeds.append(feed)
+        lane.queues.append(queue)
 
-    def _man(self, lane: _Lane) -> None:
-        """Put as many workers on a lane as it has width and items for."""
-        wanted = min(lane.width, lane.busy + max(1, sum(feed.left for feed in lane.feeds)))
-        while lane.feeds and lane.workers < wanted:
+    def _start_workers(self, lane: _Lane) -> None:
+        """Start as many workers on a lane as its width and items allow."""
+        wanted = min(lane.width, lane.busy + max(1, sum(queue.left for queue in lane.queues)))
+        while lane.queues and lane.workers < wanted:
             lane.workers += 1
             task = asyncio.get_running_loop().create_task(self._work(lane))
             self._workers.add(task)
@@ -220,31 +221,31 @@ class LocalExecutor:
                     await self._process(job)
                 finally:
                     lane.busy -= 1
-                    job.feed.run.in_flight -= 1
-                self._end_if_over(job.feed)
-                await self._breathe()
+                    job.queue.run.in_flight -= 1
+                self._end_if_over(job.queue)
+                await self._yield_to_loop()
         finally:
             lane.workers -= 1
 
     async def _next(self, lane: _Lane) -> Job | None:
-        while lane.feeds and not self._over:
-            feed = lane.feeds[0]
-            # Counted before it is drawn: the stage must not end while its next item is sought.
-            feed.run.in_flight += 1
+        while lane.queues and not self._over:
+            queue = lane.queues[0]
+            # Counted in advance: the stage must not end while its next item is being taken.
+            queue.run.in_flight += 1
             job = None
             try:
-                job = await feed.next() if feed.run.state is State.RUNNING else None
+                job = await queue.next() if queue.run.state is State.RUNNING else None
             finally:
-                feed.run.in_flight -= job is None
+                queue.run.in_flight -= job is None
             if job is not None:
                 return job
-            if lane.feeds and lane.feeds[0] is feed:
-                lane.feeds.popleft()
-            self._end_if_over(feed)
+            if lane.queues and lane.queues[0] is queue:
+                lane.queues.popleft()
+            self._end_if_over(queue)
         return None
 
     async def _process(self, job: Job) -> None:
-        context = job.feed.run.context
+        context = job.queue.run.context
         desk = ItemDesk(
             item=job.item,
             context=context,
@@ -264,30 +265,30 @@ class LocalExecutor:
             task = asyncio.current_task()
             if task is not None and task.cancelling():
                 raise
-            # Not we were cancelled, but something that the worker waited for.
+            # The worker was not cancelled, but something that it waited for.
             result = Broken("CancelledError", traceback.format_exc(limit=-4))
         except Exception as error:
             result = Broken(type(error).__name__, traceback.format_exc(limit=-4))
         self._record(job, result, desk)
 
     def _put_off(self, job: Job, question: PutOff) -> None:
-        """Have a question written down; its stage is given up where answers lead to others."""
-        feed = job.feed
-        _, most = feed.run.context.calls(job.item)
+        """Write a question to a file; a stage whose questions follow from answers is given up."""
+        queue = job.queue
+        _, most = queue.run.context.calls(job.item)
         if most > 1:
-            self._give_up(feed, asks_again(feed.run.context.label, most))
+            self._give_up(queue, not_batchable(queue.run.context.label, most))
             return
-        feed.run.progress.put_off += 1
+        queue.run.progress.put_off += 1
         if self._on_put_off is not None:
-            self._on_put_off(feed.run, question)
+            self._on_put_off(queue.run, question)
 
-    async def _breathe(self) -> None:
-        if time.monotonic() - self._last_breath > BREATH:
+    async def _yield_to_loop(self) -> None:
+        if time.monotonic() - self._last_yield > MAX_BLOCKING_S:
             await asyncio.sleep(0)
-            self._last_breath = time.monotonic()
+            self._last_yield = time.monotonic()
 
     def _record(self, job: Job, result: Any, desk: ItemDesk) -> None:
-        feed, run = job.feed, job.feed.run
+        queue, run = job.queue, job.queue.run
         calls = tuple(desk.calls)
         outcome = result if isinstance(result, FAILURES) else Done(result)
         record: JournalLine[Item, Any] = JournalLine(
@@ -301,78 +302,78 @@ class LocalExecutor:
             judged=tuple(desk.judged) or msgspec.UNSET,
         )
         try:
-            feed.writer.append(record)
+            queue.writer.append(record)
         except ValueError as error:
             outcome = Broken("unwritable_value", str(error))
-            self._record_without(feed, msgspec.structs.replace(record, outcome=outcome))
+            self._record_without(queue, msgspec.structs.replace(record, outcome=outcome))
         _count(run, outcome, calls)
         if not isinstance(outcome, Done):
-            feed.watch.failed(tag_of(outcome), outcome.cause, outcome.detail)
-            if feed.watch.hopeless():
-                self._give_up(feed, feed.watch.error(run.context.label))
+            queue.watch.failed(tag_of(outcome), outcome.cause, outcome.detail)
+            if queue.watch.hopeless():
+                self._give_up(queue, queue.watch.error(run.context.label))
 
-    def _record_without(self, feed: Feed, record: JournalLine[Item, Any]) -> None:
-        """Write that an item has no value, leaving out what no file can hold."""
+    def _record_without(self, queue: ItemQueue, record: JournalLine[Item, Any]) -> None:
+        """Record that an item has no value, without the parts that cannot be encoded."""
         try:
-            feed.writer.append(record)
+            queue.writer.append(record)
         except ValueError:
-            feed.writer.append(msgspec.structs.replace(record, calls=(), judged=msgspec.UNSET))
+            queue.writer.append(msgspec.structs.replace(record, calls=(), judged=msgspec.UNSET))
 
-    def _end_if_over(self, feed: Feed) -> None:
-        run = feed.run
+    def _end_if_over(self, queue: ItemQueue) -> None:
+        run = queue.run
         worked = run.progress.done + run.progress.put_off
-        whole = feed.exhausted and worked == run.progress.total
+        whole = queue.exhausted and worked == run.progress.total
         if not whole or run.in_flight or run.state is not State.RUNNING:
             return
-        feed.writer.close()
+        queue.writer.close()
         if run.progress.put_off:
             self._plan.put_off(run)
-            self._end(feed, State.PUT_OFF)
-        elif feed.watch.too_many():
-            self._give_up(feed, feed.watch.error(run.context.label))
+            self._end(queue, State.PUT_OFF)
+        elif queue.watch.too_many():
+            self._give_up(queue, queue.watch.error(run.context.label))
         else:
-            self._end(feed, State.DONE)
+            self._end(queue, State.DONE)
 
-    def _give_up(self, feed: Feed, why: HarnessError) -> None:
-        if feed.run.state is State.RUNNING:
-            self._plan.halt(feed.run.task)
+    def _give_up(self, queue: ItemQueue, why: HarnessError) -> None:
+        if queue.run.state is State.RUNNING:
+            self._plan.halt(queue.run.task)
             self.halted.append(why)
-            self._end(feed, State.HALTED)
+            self._end(queue, State.HALTED)
 
-    def _end(self, feed: Feed, state: State) -> None:
-        feed.run.state = state
-        feed.run.progress.ended = time.monotonic()
-        self._on_stage_end(feed.run)
+    def _end(self, queue: ItemQueue, state: State) -> None:
+        queue.run.state = state
+        queue.run.progress.ended = time.monotonic()
+        self._on_stage_end(queue.run)
         self._changed.set()
 
     def _close_journals(self) -> None:
         failed: StorageError | None = None
-        for feed in self._feeds:
+        for queue in self._queues:
             try:
-                feed.writer.close()
+                queue.writer.close()
             except StorageError as error:
                 failed = failed or error
         if failed is not None:
             raise failed
 
 
-class AsksAgain(HarnessError):
-    """A stage whose questions follow from answers, so that no file holds them beforehand."""
+class NotBatchable(HarnessError):
+    """A stage's questions follow from answers, so that they cannot be written in advance."""
 
 
-def asks_again(label: str, most: int) -> AsksAgain:
-    """The error for a stage that asks up to so many questions an item."""
-    return AsksAgain(
-        "this stage's questions cannot be written down",
+def not_batchable(label: str, most: int) -> NotBatchable:
+    """The error for a stage whose items ask up to `most` questions each."""
+    return NotBatchable(
+        "the questions of this stage cannot be written to a file",
         where=label,
-        found=f"up to {most} questions an item, one after the other's answer",
-        expected="a stage that asks once an item",
-        hint="`harness run` with the same options asks it live, and goes on in the same folder",
+        found=f"up to {most} questions per item, each of which may depend on earlier answers",
+        expected="a stage with one question per item",
+        hint="`harness run` with the same options asks them live, in the same run folder",
     )
 
 
-async def first_of(*waits: Coroutine[Any, Any, Any]) -> None:
-    """Return when one of them is over; the others are dropped."""
+async def wait_for_first(*waits: Coroutine[Any, Any, Any]) -> None:
+    """Return when one of the coroutines is done; the others are cancelled."""
     tasks = [asyncio.ensure_future(wait) for wait in waits]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

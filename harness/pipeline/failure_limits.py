@@ -1,4 +1,4 @@
-"""When too many items of a stage fell out."""
+"""Ends a stage when too many of its items failed."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from harness.contracts.task import Task
 from harness.pipeline.settings import FailureLimits
 
 FEWEST = 2
-"""One bad item never ends a run, whatever its share."""
+"""Failures that it takes to exceed a limit: one bad item never ends a run."""
 
 FEWEST_TO_STOP_EARLY = 20
-"""Below this many a stage is worked to its end before it is judged."""
+"""Failures that it takes to stop a stage before its last item."""
 
 
 def limits_of(task: Task, given: Mapping[str, float]) -> FailureLimits:
-    """The limits for a task: those given with the command, then its own, then the usual ones."""
+    """The limits for a task: from the command, else from the task, else the defaults."""
     return FailureLimits(**{**task.max_failures, **given})
 
 
 @dataclass(kw_only=True)
 class FailureWatch:
-    """Counts a stage's failures by family and cause and holds them against the limits."""
+    """Counts a stage's failures by family and cause, and compares them with the limits."""
 
     limits: FailureLimits
     total: int
@@ -34,33 +34,34 @@ class FailureWatch:
     first: dict[str, str] = field(default_factory=dict)
 
     def failed(self, tag: str, cause: str, detail: str = "") -> None:
-        """Count one failure, by the tag of its kind; the first detail of each kind is kept."""
+        """Count one failure by its record's tag; the first detail of each family is kept."""
         self.families[FAMILIES[tag]] += 1
         self.causes[cause] += 1
         if detail:
             self.first.setdefault(FAMILIES[tag], problem_in(detail))
 
     def too_many(self) -> bool:
-        """Whether a family's share of all items is over its limit."""
+        """Whether a family's share of all items exceeds its limit."""
         return self._over(FEWEST) is not None
 
     def hopeless(self) -> bool:
-        """Whether the share will be over its limit however the rest goes."""
+        """Whether the share will exceed its limit even if all other items succeed."""
         return self._over(FEWEST_TO_STOP_EARLY) is not None
 
     def error(self, label: str) -> TooManyFailures:
-        """The error that says which limit was passed and how to go on."""
+        """The error with the limit that was exceeded and the ways to continue."""
         family = self._over(FEWEST) or "errors"
         causes = ", ".join(f"{cause} {count}" for cause, count in self.causes.most_common())
         limit = getattr(self.limits, family)
         return TooManyFailures(
-            "too many items fell out",
+            "too many items failed",
             where=label,
             found=f"{self.families[family]} of {self.total} by {family} ({causes})"
             + (f"; the first: {first}" if (first := self.first.get(family)) else ""),
             expected=f"at most {limit:.0%} (--max_failures {family}={limit:g})",
-            hint="everything is kept: `harness show RUN --failures` lists what failed, the same "
-            "command with --retry_failures asks it again, with a larger --max_failures it goes on",
+            hint="all records are kept: `harness show RUN --failures` lists the failures; repeat "
+            "the command with --retry_failures to ask again, or with a larger --max_failures to "
+            "accept them",
         )
 
     def _over(self, fewest: int) -> str | None:

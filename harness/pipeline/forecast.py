@@ -1,7 +1,7 @@
-"""What a run would ask: first prompts and counts, found by a rehearsal in which no model is asked.
+"""Forecasts what a run would ask, by a rehearsal without models: first prompts and counts.
 
-A few users go through the real stages with baseline respondents in the models' places. What is
-counted there is carried over to the whole data.
+Baseline respondents take the models' places, and the real stages run over a few users. The counts
+are extrapolated to the whole data.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from harness.contracts.stage import Item
 from harness.pipeline.executor import LocalExecutor, LocalSettings
 from harness.pipeline.memos import Memory
 from harness.pipeline.plan import Plan, StageRun
-from harness.pipeline.preparation import PreparedTask, prepare, refuse_unpriced, with_data_of
+from harness.pipeline.preparation import PreparedTask, check_prices, prepare, with_data_of
 from harness.pipeline.roles import Binding
 from harness.pipeline.settings import FailureLimits, RunSettings
 from harness.pipeline.stage_context import StageContext
@@ -39,16 +39,16 @@ if TYPE_CHECKING:
     from harness.registry import Plugins
 
 ASSUMPTIONS = (
-    "`cost, at most`: these calls, completions as long as they may get",
-    "`cost bounds`: from the fewest calls, prompts alone, to the most calls, longest completions",
+    "`cost, at most`: the expected calls, each completion at its token limit",
+    "`cost bounds`: from the fewest calls without completions to the most calls at the limit",
 )
 
 
 class ExpectedCost(msgspec.Struct, frozen=True, kw_only=True):
-    """What one role of one stage would cost.
+    """The expected cost of one role of one stage.
 
-    `at_most` is for the calls expected, each answer as long as it may get. `least` is for the
-    fewest calls and their prompts alone, `most` for the most calls and the longest answers.
+    `at_most` assumes the expected calls, with each completion at its token limit. `least` assumes
+    the fewest calls without completions, `most` the most calls with completions at the limit.
     """
 
     at_most: float
@@ -64,9 +64,9 @@ def expected_cost(
     completion_tokens: int,
     bounds: tuple[float, float],
 ) -> ExpectedCost | None:
-    """What calls of that price would cost, of which there are between the bounds.
+    """The expected cost of calls at a price; `bounds` are the fewest and the most calls.
 
-    None where it is not known: without a price, or where no call shows how long prompts are.
+    None without a price, or where no call shows how long prompts are.
     """
     least, most = bounds
     if not most and not calls:
@@ -79,8 +79,8 @@ def expected_cost(
     return ExpectedCost(at_most=at_most, least=prompts * least / calls, most=at_most * most / calls)
 
 
-def shared(costs: Sequence[ExpectedCost]) -> ExpectedCost:
-    """What calls cost that several models share evenly, from what each would ask for all."""
+def split_evenly(costs: Sequence[ExpectedCost]) -> ExpectedCost:
+    """The cost of calls that several models share evenly, from each model's cost of all calls."""
     whole = all_together(costs)
     many = len(costs)
     return ExpectedCost(at_most=whole.at_most / many, least=whole.least / many,
@@ -88,7 +88,7 @@ def shared(costs: Sequence[ExpectedCost]) -> ExpectedCost:
 
 
 def all_together(costs: Iterable[ExpectedCost]) -> ExpectedCost:
-    """Several expected costs as one."""
+    """The sum of several expected costs."""
     costs = tuple(costs)
     return ExpectedCost(
         at_most=sum(cost.at_most for cost in costs),
@@ -98,16 +98,18 @@ def all_together(costs: Iterable[ExpectedCost]) -> ExpectedCost:
 
 
 REHEARSED = 5
-"""Users that go through the rehearsal."""
+"""The number of users in the rehearsal."""
 
 CHARACTERS_A_TOKEN = 4
-"""A rough measure that holds for English prose; said beside every estimate."""
+"""A rough average of English prose; listed with the assumptions of every forecast."""
 
 
 class RoleForecast(msgspec.Struct, frozen=True, kw_only=True):
-    """What one role of one stage would be asked; `first_prompt` is empty where none was reached.
+    """The calls of one role of one stage.
 
-    `cost` is None where no prices were given, or it is not known.
+    `label` is the name of the model or judge. `most_completion_tokens` assumes every completion at
+    its token limit. `first_prompt` is empty where the rehearsal did not reach the stage. `cost` is
+    None without prices, or where a model's price is not known.
     """
 
     role: str
@@ -120,12 +122,12 @@ class RoleForecast(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StageForecast(msgspec.Struct, frozen=True, kw_only=True):
-    """What one stage of a task would do.
+    """The items and calls of one stage of a task.
 
-    `exact` items were counted in the data, others carried over from the rehearsal: as many a user
-    as there, where `a_user` are the fewest and the most that one had; None where items are not
-    about single users. Calls lie between `least_calls` and `most_calls` when every answer can be
-    read at once.
+    `exact` is true where the items were counted in the data, and false where they were extrapolated
+    from the items per user in the rehearsal. `a_user` then holds the fewest and the most items of
+    one rehearsed user, or None where items are not about single users. If every answer can be read
+    at once, the calls lie between `least_calls` and `most_calls`.
     """
 
     task: str
@@ -139,10 +141,10 @@ class StageForecast(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Forecast(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run would do, and what that was worked out from.
+    """The stages of a run with their calls and costs, and the assumptions behind these.
 
-    `rehearsed_users` is the most that a task's rehearsal had. `currency` is that of the prices,
-    None where none were given; `max_cost` is what the run may spend.
+    `rehearsed_users` is the largest number of users in a task's rehearsal. `currency` is the
+    prices' currency, None without prices. `max_cost` is the run's budget of money.
     """
 
     stages: tuple[StageForecast, ...]
@@ -154,7 +156,7 @@ class Forecast(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass
 class _Asked:
-    """What one role of one stage was asked in the rehearsal."""
+    """The calls to one role of one stage in the rehearsal."""
 
     calls: int = 0
     characters: int = 0
@@ -164,10 +166,10 @@ class _Asked:
 
 @dataclass(frozen=True)
 class _Users:
-    """Whom the items of a stage are about, in the whole data and in the rehearsal.
+    """The users of a stage's items, in the whole data and in the rehearsal.
 
-    `items` are how many there will be and `bounds` the calls that they make at least and at most,
-    None where that depends on answers.
+    `items` is the number of items and `bounds` the fewest and the most calls that they make; both
+    are None where they depend on answers.
     """
 
     everyone: frozenset[str]
@@ -177,7 +179,7 @@ class _Users:
 
     @staticmethod
     def of_all(stages: Sequence[_Users]) -> _Users:
-        """Those of several stages together."""
+        """The users of several stages together."""
         return _Users(
             frozenset().union(*(users.everyone for users in stages)),
             frozenset().union(*(users.rehearsed for users in stages)),
@@ -185,8 +187,8 @@ class _Users:
 
 
 @dataclass(eq=False)
-class _Understudy(Model):
-    """Stands in for every model of a task: notes what it is asked, answers as the baseline does."""
+class _RecordingBaseline(Model):
+    """Takes the place of every model of a task: counts the requests, answers as the baseline."""
 
     plugins: Plugins
     identity: Identity = field(
@@ -212,12 +214,12 @@ class _Understudy(Model):
 
 
 @dataclass
-class _UnderstudyJudge:
-    """Has the judge's prompt made and counted for each model, then decides by word overlap."""
+class _RecordingJudge:
+    """Renders and counts the judge's prompt for each model, then decides by word overlap."""
 
     through_model: Judge
     by_rule: Judge
-    models: tuple[_Understudy, ...]
+    models: tuple[_RecordingBaseline, ...]
     times: int
     name: str = "rehearsal"
     version: int = 1
@@ -229,9 +231,9 @@ class _UnderstudyJudge:
 
 
 async def rehearse(settings: RunSettings, plugins: Plugins) -> Forecast:
-    """What a run of these settings would ask, task by task."""
+    """The forecast of a run with these settings; no model is asked."""
     whole = prepare(settings, plugins)
-    refuse_unpriced(whole)
+    check_prices(whole)
     few = msgspec.structs.replace(settings, limit=min(REHEARSED, settings.limit or REHEARSED))
     small = with_data_of(whole, few, plugins)
     stages: list[StageForecast] = []
@@ -247,13 +249,13 @@ async def rehearse(settings: RunSettings, plugins: Plugins) -> Forecast:
         stages=tuple(stages),
         rehearsed_users=rehearsed,
         assumptions=(
-            "every answer read at once: whatever has to be asked again comes on top of these calls",
-            f"about {CHARACTERS_A_TOKEN} characters a token",
-            "items and calls of later stages as many a user as baseline respondents made them for "
+            "every answer can be read at once: further tries come on top of these calls",
+            f"about {CHARACTERS_A_TOKEN} characters per token",
+            "later stages have as many items and calls per user as with baseline respondents for "
             f"{rehearsed} users",
             *_spread(stages),
-            "completions as long as they may get",
-            "nothing from the store: what it can answer costs no call",
+            "every completion reaches its token limit",
+            "no call is answered from the store, although answered calls cost nothing",
             *(ASSUMPTIONS if settings.prices is not None else ()),
         ),
         currency=settings.prices.currency if settings.prices is not None else None,
@@ -262,7 +264,7 @@ async def rehearse(settings: RunSettings, plugins: Plugins) -> Forecast:
 
 
 def _spread(stages: Sequence[StageForecast]) -> Iterator[str]:
-    """How far the rehearsed users lie apart, where they do: so rough is what they stand for."""
+    """The range of items per rehearsed user where it is wide: the estimates are as rough."""
     apart = [
         f"{each.task}/{each.stage} {each.a_user[0]} to {each.a_user[1]}"
         for each in stages
@@ -271,11 +273,11 @@ def _spread(stages: Sequence[StageForecast]) -> Iterator[str]:
         and task_and_repeat(each.task)[1] == 1
     ]
     if apart:
-        yield f"these users differ, so that it is rough; items of one: {', '.join(apart)}"
+        yield f"these users differ, so the estimate is rough; items per user: {', '.join(apart)}"
 
 
 def _as_before(stages: Sequence[StageForecast], repeat: PreparedTask) -> list[StageForecast]:
-    """The forecasts of a task's repeat: those of its first, since the same is asked."""
+    """The forecasts of a task's repeat: the same as of its first, which asks the same."""
     name, _ = task_and_repeat(repeat.task.name)
     first = [each for each in stages if each.task == name]
     return [msgspec.structs.replace(each, task=repeat.task.name) for each in first]
@@ -284,9 +286,9 @@ def _as_before(stages: Sequence[StageForecast], repeat: PreparedTask) -> list[St
 async def _rehearse_task(
     full: PreparedTask, part: PreparedTask, plugins: Plugins
 ) -> tuple[list[StageForecast], int]:
-    """The forecasts of its stages, and how many users they were worked out from."""
-    understudy = _Understudy(plugins)
-    contexts = _cast(part, understudy, plugins)
+    """The forecasts of a task's stages, and the number of users in the rehearsal."""
+    baseline = _RecordingBaseline(plugins)
+    contexts = _bind_baselines(part, baseline, plugins)
     with tempfile.TemporaryDirectory() as folder:
 
         def journals(number: int, name: str) -> Path:
@@ -300,24 +302,24 @@ async def _rehearse_task(
             for context in contexts
         }
     users = _users(full, contexts, rehearsed)
-    forecasts = _forecast(full, contexts, rehearsed, users=users, understudy=understudy)
+    forecasts = _forecast(full, contexts, rehearsed, users=users, baseline=baseline)
     return forecasts, max((len(each.rehearsed) for each in users.values()), default=0)
 
 
-def _cast(
-    part: PreparedTask, understudy: _Understudy, plugins: Plugins
+def _bind_baselines(
+    part: PreparedTask, baseline: _RecordingBaseline, plugins: Plugins
 ) -> tuple[StageContext, ...]:
     lexical = plugins.judge("lexical").factory(JudgeParts())
-    through_model = plugins.judge("llm").factory(JudgeParts(model=understudy))
+    through_model = plugins.judge("llm").factory(JudgeParts(model=baseline))
     bindings = {}
     for role, binding in part.bindings.items():
         if not binding.models:
             bindings[role] = binding
             continue
-        judge = binding.judge and _UnderstudyJudge(
-            through_model, lexical, (understudy,), times=len(binding.models)
+        judge = binding.judge and _RecordingJudge(
+            through_model, lexical, (baseline,), times=len(binding.models)
         )
-        bindings[role] = Binding(role=role, label=binding.label, model=understudy, judge=judge)
+        bindings[role] = Binding(role=role, label=binding.label, model=baseline, judge=judge)
     return replace(part, bindings=bindings).contexts("rehearsal")
 
 
@@ -336,12 +338,12 @@ async def _run(runs: Sequence[StageRun]) -> None:
 
 
 def _raise_prompt_errors(context: StageContext, journals: Journals) -> None:
-    """Raise PromptError where a prompt of the stage could not be made: it is what is looked for."""
+    """Raise PromptError where a prompt of the stage could not be rendered."""
     for record in records_of(context, journals):
         outcome = record.outcome
         if isinstance(outcome, Broken) and outcome.cause == PromptError.__name__:
             raise PromptError(
-                "a prompt of this stage cannot be made",
+                "a prompt of this stage cannot be rendered",
                 where=f"{context.task.name}/{context.stage.name}",
                 found=problem_in(outcome.detail),
             )
@@ -352,10 +354,10 @@ def _users(
     contexts: Sequence[StageContext],
     rehearsed: Mapping[str, Sequence[Item]],
 ) -> dict[str, _Users]:
-    """By stage whom its items are about.
+    """The users of each stage.
 
-    A later stage is about the users of those stages before it that it shares some with: one that
-    has an item for all together tells nothing of how many a user there will be.
+    A later stage has the users of those earlier stages with which it shares a user: an earlier
+    stage with one item for all users says nothing about the items per user.
     """
     users: dict[str, _Users] = {}
     for context in contexts:
@@ -383,20 +385,20 @@ def _forecast(
     rehearsed: Mapping[str, Sequence[Item]],
     *,
     users: Mapping[str, _Users],
-    understudy: _Understudy,
+    baseline: _RecordingBaseline,
 ) -> list[StageForecast]:
     forecasts = []
     for context in contexts:
         stage = context.stage
-        whom, seen = users[stage.name], len(rehearsed[stage.name])
-        bounds = whom.bounds
-        items = whom.items
+        stage_users, seen = users[stage.name], len(rehearsed[stage.name])
+        bounds = stage_users.bounds
+        items = stage_users.items
         if items is None:
-            items = _scaled(seen, len(whom.everyone), len(whom.rehearsed))
+            items = _scaled(seen, len(stage_users.everyone), len(stage_users.rehearsed))
         if bounds is None:
             least, most = _bounds(context, rehearsed[stage.name])
             bounds = _scaled(least, items, seen), _scaled(most, items, seen)
-        # A judge that is several makes so many calls of one.
+        # A panel makes one call for each of its models.
         models = [len(full.bindings[role].models) for role in (*stage.roles, *stage.judges)]
         asked = [many for many in models if many]
         bounds = bounds[0] * min(asked, default=0), bounds[1] * max(asked, default=0)
@@ -404,7 +406,7 @@ def _forecast(
             _role_forecast(
                 role,
                 full.bindings[role].label,
-                understudy.asked[stage.name, role],
+                baseline.asked[stage.name, role],
                 scale=(items, seen),
             )
             for role in (*stage.roles, *stage.judges)
@@ -415,25 +417,27 @@ def _forecast(
                 task=full.task.name,
                 stage=stage.name,
                 items=items,
-                exact=whom.items is not None,
+                exact=stage_users.items is not None,
                 least_calls=bounds[0],
                 most_calls=bounds[1],
                 roles=_priced(full, _read_at_once(roles, bounds[1]), bounds),
-                a_user=None if whom.items is not None else _a_user(rehearsed[stage.name], whom),
+                a_user=None
+                if stage_users.items is not None
+                else _a_user(rehearsed[stage.name], stage_users),
             )
         )
     return forecasts
 
 
-def _a_user(items: Iterable[Item], whom: _Users) -> tuple[int, int] | None:
-    """The fewest and the most items of one rehearsed user; None where none is a user's own."""
+def _a_user(items: Iterable[Item], stage_users: _Users) -> tuple[int, int] | None:
+    """The fewest and the most items of one rehearsed user; None where no item is about one."""
     of = Counter(item.user for item in items)
-    many = [of[user] for user in whom.rehearsed]
+    many = [of[user] for user in stage_users.rehearsed]
     return (min(many), max(many)) if any(many) else None
 
 
 def _bounds(context: StageContext, items: Iterable[Item]) -> tuple[int, int]:
-    """The calls that these items make at least and at most."""
+    """The fewest and the most calls that these items make."""
     least = most = 0
     for item in items:
         calls = context.calls(item)
@@ -454,7 +458,7 @@ def _role_forecast(role: str, label: str, asked: _Asked, *, scale: tuple[int, in
 
 
 def _read_at_once(roles: tuple[RoleForecast, ...], most: int) -> tuple[RoleForecast, ...]:
-    """The roles without what was asked again, as those who stand in leave more out than models."""
+    """The roles without further tries, since baselines fail to answer more often than models."""
     calls = sum(role.calls for role in roles)
     if calls <= most:
         return roles
@@ -474,7 +478,7 @@ def _priced(
 ) -> tuple[RoleForecast, ...]:
     """The roles of a stage with their costs, where prices were given.
 
-    The bounds are the stage's: each role has the share of them that it had in the rehearsal.
+    Each role gets the share of the stage's bounds that it had in the rehearsal.
     """
     prices = full.settings.prices
     if prices is None:
@@ -495,8 +499,8 @@ def _priced(
             for model in models
         ]
         known = [cost for cost in costs if cost is not None]
-        # Each of a judge that is several is asked as much of what all of them are.
-        cost = shared(known) if len(known) == len(costs) else None
+        # The calls of a panel are divided evenly among its models.
+        cost = split_evenly(known) if len(known) == len(costs) else None
         priced.append(msgspec.structs.replace(role, cost=cost))
     return tuple(priced)
 

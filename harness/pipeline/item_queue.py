@@ -1,4 +1,4 @@
-"""The items of a running stage: made once, and kept aside until their turn comes."""
+"""The items of a running stage: made once, and kept in memory or a file until they are taken."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from harness.runs.atomic_files import storage_error
 from harness.runs.journal import JournalWriter
 from harness.runs.journal_index import OutcomeTag
 
-Breathe = Callable[[], Awaitable[None]]
-"""Lets timers, signals and other stages have their turn, now and then."""
+YieldToLoop = Callable[[], Awaitable[None]]
+"""Yields to the event loop from time to time."""
 
 BUFFER = 1 << 16
-"""Bytes that are written and read at a time: as many as stay in the processor's cache."""
+"""Bytes that are written and read at a time: small enough for the processor's cache."""
 
 HELD = 1 << 23
-"""Bytes of items that are held in memory; more of them go into a file without a name."""
+"""Bytes of items that are held in memory; beyond these, items go to an unnamed file."""
 
 
-class Stock:
+class ItemFile:
     """Keys and items in the order in which they were made."""
 
     def __init__(self, folder: Path, kind: Any) -> None:
@@ -47,7 +47,7 @@ class Stock:
         return len(self._sizes)
 
     def add(self, stage_key: str, item: Item) -> None:
-        """Keep an item; ValueError where it would not come back, StorageError where no room is."""
+        """Add an item; ValueError where JSON changes it, StorageError where the disk is full."""
         text, canonical = struct_texts(item)
         if (read := self._decode(text)) != item:
             raise ValueError(_difference(item, read))
@@ -57,12 +57,12 @@ class Stock:
         self._sizes.append(len(text))
 
     def seal(self) -> None:
-        """End the adding; StorageError where what was added finds no room after all."""
+        """Write everything that was added; StorageError where the disk is full."""
         with self._room():
             self._file.flush()
 
     def take(self) -> Iterator[tuple[bytes, Callable[[], Item]]]:
-        """Each key with a function that gives its item, since many keys are only looked at."""
+        """Each key with a function that decodes its item, since many items are never needed."""
         self._file.seek(0)
         for size in self._sizes:
             key = self._file.read(KEY_BYTES)
@@ -70,7 +70,7 @@ class Stock:
             yield key, lambda data=data: self._decode(data)  # type: ignore[misc]
 
     def close(self) -> None:
-        """Give the room back."""
+        """Free the memory and the file."""
         self._file.close()
 
     @contextmanager
@@ -81,44 +81,46 @@ class Stock:
             raise storage_error(self._folder, error) from error
 
 
-async def fill(run: StageRun, breathe: Breathe, over: Callable[[], bool]) -> Stock | None:
-    """All items of a stage; None where the run was over before the last was made.
+async def make_items(
+    run: StageRun, yield_to_loop: YieldToLoop, over: Callable[[], bool]
+) -> ItemFile | None:
+    """All items of a stage; None where the run was stopped before the last one was made.
 
-    Raises PluginError where they cannot be made or kept, or two have one id.
+    Raises PluginError where an item cannot be made or stored, or two items share an id.
     """
     import numpy as np
 
     folder = run.journal.parent
     folder.mkdir(parents=True, exist_ok=True)
-    stock = Stock(folder, run.context.stage.item)
+    item_file = ItemFile(folder, run.context.stage.item)
     ids = array("q")
-    for item in _made(run):
-        _keep(stock, run, item)
+    for item in _items(run):
+        _keep(item_file, run, item)
         ids.append(hash(item.id))
-        await breathe()
+        await yield_to_loop()
         if over():
-            stock.close()
+            item_file.close()
             return None
-    stock.seal()
+    item_file.seal()
     if len(np.unique(np.frombuffer(ids, dtype=np.int64))) < len(ids):
-        times = Counter(item().id for _, item in stock.take())
+        times = Counter(item().id for _, item in item_file.take())
         repeated = [name for name, count in times.items() if count > 1]
         if repeated:
             raise PluginError(
-                f"stage {run.context.stage.name!r} gives several items one id",
+                f"stage {run.context.stage.name!r} gives the same id to several items",
                 where=f"benchmark {run.context.benchmark}",
                 found=f"{repeated[0]!r} {times[repeated[0]]} times",
-                expected="an id of its own for each item of a stage",
+                expected="a different id for each item of the stage",
             )
-    return stock
+    return item_file
 
 
 def record_key(stage_key: str, item: bytes) -> str:
-    """The key of an item's record, from the stage's key and the item's canonical text."""
+    """The key of an item's record, from the stage's key and the item's canonical JSON."""
     return digest_bytes(stage_key.encode("ascii") + item)
 
 
-def _made(run: StageRun) -> Iterator[Item]:
+def _items(run: StageRun) -> Iterator[Item]:
     try:
         yield from run.items()
     except HarnessError:
@@ -131,79 +133,79 @@ def _made(run: StageRun) -> Iterator[Item]:
         ) from error
 
 
-def _keep(stock: Stock, run: StageRun, item: Item) -> None:
+def _keep(item_file: ItemFile, run: StageRun, item: Item) -> None:
     try:
-        stock.add(run.context.key, item)
+        item_file.add(run.context.key, item)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise PluginError(
-            f"an item of stage {run.context.stage.name!r} cannot be kept",
+            f"an item of stage {run.context.stage.name!r} cannot be stored",
             where=f"task {run.task}, item {getattr(item, 'id', None)!r}",
             found=str(error),
-            expected=f"an item that JSON gives back as it was: {run.context.stage.item.__name__} "
-            "itself, every field of its declared type, no NaN, no infinity",
+            expected=f"an item of exactly the class {run.context.stage.item.__name__} that JSON "
+            "does not change: each field of its declared type, no NaN, no infinity",
         ) from error
 
 
 def _difference(item: Any, read: Any) -> str:
-    """What came back from JSON otherwise than it went there."""
+    """The first part of an item that encoding and decoding changed."""
     if type(read) is not type(item):
-        return f"{type(item).__name__} comes back as {type(read).__name__}"
+        return f"{type(item).__name__} is decoded as {type(read).__name__}"
     for name in item.__struct_fields__:
         before, after = getattr(item, name), getattr(read, name)
         if before != after:
-            return f"`$.{name}`: {reprlib.repr(before)} comes back as {reprlib.repr(after)}"
-    return f"{type(item).__name__} never equals another"
+            return f"`$.{name}`: {reprlib.repr(before)} is decoded as {reprlib.repr(after)}"
+    return f"two equal items of type {type(item).__name__} do not compare equal"
 
 
 BROKEN = "broken"
-"""The tag of items that a fault of the benchmark cost: they are worked again, for it may be mended
-by now, and what was answered is in the store."""
+"""The tag of items whose benchmark code raised: they run again, since the code may be fixed by now
+and the answered calls are in the store."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """An item to work on. `again` means that it failed before and is to be asked anew."""
+    """An item to work on. `again`: it failed before, and its questions are asked past the store."""
 
-    feed: Feed
+    queue: ItemQueue
     item: Item
     key: str
     again: bool
 
 
 @dataclass(eq=False, kw_only=True)
-class Feed:
-    """A running stage's items that have no record yet, and where their records go."""
+class ItemQueue:
+    """The items of a running stage that have no record yet, and the writer of their records."""
 
     run: StageRun
-    stock: Stock
+    item_file: ItemFile
     recorded: dict[bytes, OutcomeTag | None]
     writer: JournalWriter
     watch: FailureWatch
     retry_failures: bool
-    breathe: Breathe
+    yield_to_loop: YieldToLoop
     left: int = field(init=False)
     exhausted: bool = False
     _items: Iterator[tuple[bytes, Callable[[], Item]]] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.left = len(self.stock)
-        self._items = self.stock.take()
+        self.left = len(self.item_file)
+        self._items = self.item_file.take()
 
     async def next(self) -> Job | None:
-        """The next item to work on; None when there is none left."""
+        """The next item to work on; None when no item is left."""
         for key, item in self._items:
             self.left -= 1
             if key not in self.recorded:
-                return Job(feed=self, item=item(), key=key.hex(), again=False)
+                return Job(queue=self, item=item(), key=key.hex(), again=False)
             failure = self.recorded.pop(key)
             if failure is not None and (self.retry_failures or failure.type == BROKEN):
-                return Job(feed=self, item=item(), key=key.hex(), again=self.retry_failures)
+                return Job(queue=self, item=item(), key=key.hex(), again=self.retry_failures)
             self._take_over(failure)
-            await self.breathe()
+            await self.yield_to_loop()
         if not self.exhausted:
             self.exhausted = True
-            self.stock.close()
-            # What is left is of items that are gone: an earlier stage says something else now.
+            self.item_file.close()
+            # The records left belong to items that no longer exist: an earlier stage has changed.
             self.writer.drop(self.run.context.key, self.recorded)
         return None
 

@@ -1,4 +1,4 @@
-"""Small tables that outlive a run: the first write of a key wins."""
+"""The memos of a run's stages: small tables in which the first write of a key wins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which stages of which tasks run when: the order that opens each engine as seldom as possible."""
+"""The order of stages: an order that starts each engine as seldom as possible."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from harness.pipeline.stage_context import StageContext
 
 
 class State(Enum):
-    """How far a stage is. One that is put off waits for answers that come after this session."""
+    """The state of a stage. A stage that is put off waits for answers after this session."""
 
     WAITING = "waiting"
     RUNNING = "running"
@@ -25,7 +25,7 @@ class State(Enum):
 
 @dataclass(eq=False, kw_only=True)
 class StageRun:
-    """One stage of one task in a run. `items` makes its items; it is called once."""
+    """One stage of one task in a run. `items` makes its items and is called once."""
 
     context: StageContext
     journal: Path
@@ -36,16 +36,16 @@ class StageRun:
 
     @property
     def task(self) -> str:
-        """The name of its task."""
+        """The name of the stage's task."""
         return self.context.task.name
 
 
 @dataclass(kw_only=True)
 class Plan:
-    """All stages of a run in the order of tasks and stages, and who may run now.
+    """All stages of a run in the order of tasks and stages, and which of them may run now.
 
-    `resource` tells what a model occupies while it is open. A resource is held by the models of
-    the stages that run on it; stages that need other models on it wait until it is free.
+    `resource` names what a model occupies while its engine runs. A resource is held by the models
+    of the stages that run on it; stages that need other models on it wait until it is free.
     """
 
     runs: Sequence[StageRun]
@@ -53,7 +53,7 @@ class Plan:
     _held: dict[str, frozenset[Model]] = field(default_factory=dict)
 
     def admit(self) -> list[StageRun]:
-        """The stages to start now, marked as running: first all that the open engines serve."""
+        """The stages to start now, marked as running; stages that open engines serve come first."""
         self._release()
         admitted = [run for run in self._ready() if self._served(run)]
         for run in admitted:
@@ -67,23 +67,23 @@ class Plan:
                 run.state = State.RUNNING
                 admitted.append(run)
         if not admitted and self._held and not self._running():
-            # Two stages each hold what the other needs: let go of everything and choose anew.
+            # Two stages each hold what the other needs: release everything and choose again.
             self._held.clear()
             return self.admit()
         return sorted(admitted, key=self.runs.index)
 
     def unfinished(self) -> list[StageRun]:
-        """The stages that neither ended nor were given up or put off."""
+        """The stages that are waiting or running."""
         return [run for run in self.runs if run.state in (State.WAITING, State.RUNNING)]
 
     def halt(self, task: str) -> None:
-        """Give up what has not started of a task."""
+        """Give up the stages of a task that have not started."""
         for run in self.runs:
             if run.task == task and run.state is State.WAITING:
                 run.state = State.HALTED
 
     def put_off(self, late: StageRun) -> None:
-        """Leave a stage, and all that come after it, to a later session."""
+        """Leave a stage, and all stages after it, to a later session."""
         late.state = State.PUT_OFF
         behind = {late.context.stage.name}
         for run in self.runs:
@@ -92,7 +92,7 @@ class Plan:
                 run.state = State.PUT_OFF
 
     def in_rounds(self, run: StageRun) -> bool:
-        """Whether the stage asks several engines of one resource and so goes in rounds."""
+        """Whether the stage needs several engines on one resource and so runs in rounds."""
         return any(len(models) > 1 for models in self._needs(run).values())
 
     def _running(self) -> list[StageRun]:
@@ -122,7 +122,7 @@ class Plan:
         return all(self._held.get(resource) == models for resource, models in needs)
 
     def _release(self) -> None:
-        """Let go of resources that no running or ready stage of the same models wants."""
+        """Release the resources that no running or ready stage of the same models needs."""
         wanted = self._running() + self._ready()
         kept = [self._needs(run) for run in wanted]
         self._held = {

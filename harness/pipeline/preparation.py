@@ -1,4 +1,4 @@
-"""From settings to tasks that can run: what can be wrong is found here, before any call."""
+"""Prepares the tasks of a run: everything is loaded and checked before the first call."""
 
 from __future__ import annotations
 
@@ -34,10 +34,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class PreparedTask:
-    """A task with all it needs to run but the run folder; `stages` are those that it has.
+    """A task with everything that it needs to run, except the run folder.
 
-    `changes` are those of `--set` that were made in it, as others may be meant for other tasks.
-    `repeat` tells which repeat of the run it belongs to, from 1: its task is named after it.
+    `stages` are the benchmark's stages that its data and options call for. `changes` are the
+    changes by `--set` that apply to this task. `repeat` is the run's repeat, counted from 1: it is
+    part of the task's name.
     """
 
     task: Task
@@ -53,7 +54,7 @@ class PreparedTask:
     repeat: int = 1
 
     def contexts(self, run_id: str) -> tuple[StageContext, ...]:
-        """The contexts of its stages in a run folder of that name."""
+        """The contexts of the task's stages in the run of that name."""
         inputs = ContextInputs(
             task=self.task,
             benchmark=self.benchmark,
@@ -71,7 +72,7 @@ class PreparedTask:
 
     @property
     def content(self) -> str:
-        """The hash over everything in the task that shapes its result."""
+        """The hash over everything in the task that decides its result."""
         return content_hash(
             self.task,
             template_hashes=self.templates.digests(self.benchmark.name),
@@ -81,7 +82,7 @@ class PreparedTask:
 
     @property
     def not_comparable_because(self) -> tuple[str, ...]:
-        """Why its scores must not stand beside published ones; empty when they may."""
+        """The reasons why the result is not comparable with published ones; empty if it is."""
         reasons = []
         if not self.dataset.comparable:
             reasons.append("bundled sample data")
@@ -107,7 +108,7 @@ class PreparedTask:
 
 @dataclass(frozen=True, kw_only=True)
 class Prepared:
-    """All chosen tasks, ready to run; `notes` are what the user should know of them."""
+    """All chosen tasks, ready to run; `notes` are lines about them for the user."""
 
     settings: RunSettings
     tasks: tuple[PreparedTask, ...]
@@ -116,7 +117,7 @@ class Prepared:
 
 
 def prepare(settings: RunSettings, plugins: Plugins) -> Prepared:
-    """Everything that a run of these settings needs, loaded and checked."""
+    """The tasks of a run with these settings, loaded and checked."""
     selection = Catalogue(plugins, include_path=settings.include_path).select(settings.tasks)
     tasks = apply_changes(selection.tasks, settings.changes, benchmark=plugins.benchmark)
     places = data_places(settings.data, [task.name for task in tasks])
@@ -134,7 +135,7 @@ def prepare(settings: RunSettings, plugins: Plugins) -> Prepared:
         bindings = binder.bind(task, benchmark, always)
         check_prompts(benchmark, always, bindings, own)
         bound.append((task, benchmark, options, bindings))
-    binder.refuse_unknown(benchmark for _, benchmark, *_ in bound)
+    binder.check_known_roles(benchmark for _, benchmark, *_ in bound)
     loader = _Loader(settings, plugins)
     prepared = []
     for task, benchmark, options, bindings in bound:
@@ -161,7 +162,7 @@ def prepare(settings: RunSettings, plugins: Plugins) -> Prepared:
                 ),
             )
         )
-    binder.refuse_unused()
+    binder.check_used_roles()
     overrides.refuse_useless()
     repeated = [_repeated(each, k) for k in range(1, settings.num_repeats + 1) for each in prepared]
     return Prepared(
@@ -176,8 +177,8 @@ def _repeated(prepared: PreparedTask, number: int) -> PreparedTask:
     return replace(prepared, task=repeat_of(prepared.task, number), repeat=number)
 
 
-def refuse_unpriced(prepared: Prepared) -> None:
-    """Raise UsageError for models without a price, where a budget of money holds."""
+def check_prices(prepared: Prepared) -> None:
+    """Raise UsageError for models without a price if the budget limits the cost."""
     settings = prepared.settings
     if settings.budget.cost is None:
         return
@@ -193,7 +194,7 @@ def refuse_unpriced(prepared: Prepared) -> None:
 
 
 def with_data_of(prepared: Prepared, settings: RunSettings, plugins: Plugins) -> Prepared:
-    """The same tasks, with the stages and roles that they have, over the data of other settings."""
+    """The same tasks, stages and roles over the data of other settings."""
     names = [task_and_repeat(each.task.name)[0] for each in prepared.tasks]
     places = data_places(settings.data, names)
     loader = _Loader(settings, plugins)
@@ -207,7 +208,7 @@ def with_data_of(prepared: Prepared, settings: RunSettings, plugins: Plugins) ->
 
 
 def prompt_folders(plugins: Plugins) -> list[Any]:
-    """The folders that hold prompts, the house's own first."""
+    """The folders of prompts, the harness's own first."""
     return [bundle.prompts for bundle in plugins.bundles if bundle.prompts is not None]
 
 
@@ -233,7 +234,7 @@ def check_prompts(
 def data_places(
     data: str | Mapping[str, str] | None, tasks: Sequence[str]
 ) -> dict[str, str | None]:
-    """Where the data of each of these tasks is; None for the hub."""
+    """The place of each task's data; None stands for the hub."""
     given = data if isinstance(data, Mapping) else {ALL_OTHERS: data}
     for name in given:
         if name not in (*tasks, ALL_OTHERS):
@@ -241,19 +242,19 @@ def data_places(
                 f"--data names a task that is not run: {name!r}",
                 expected=f"TASK=PLACE with one of: {', '.join(tasks)}",
                 hint=did_you_mean(name, tasks)
-                or f"a path with = in its name is given as --data ./{name}=…",
+                or f"write a path with = in its name as --data ./{name}=…",
             )
     return {name: given.get(name, given.get(ALL_OTHERS)) for name in tasks}
 
 
 def _place(task: Task, places: Mapping[str, str | None]) -> str | None:
-    """Where the data of a task is: as the command says, else as the task does; None for the hub."""
+    """The place of a task's data: from the command, else from the task; None for the hub."""
     place = places[task_and_repeat(task.name)[0]]
     return task.data.folder if place is None else place
 
 
 class _Loader:
-    """Loads each distinct data set once for all tasks that share it."""
+    """Loads each distinct dataset once for all tasks that share it."""
 
     def __init__(self, settings: RunSettings, plugins: Plugins) -> None:
         self._settings = settings

@@ -1,4 +1,4 @@
-"""How far a run has come: plain counters that displays poll, and the contract of a display."""
+"""The progress of a run: plain counters that displays poll, and the contract of a display."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from typing import Protocol
 class StageProgress:
     """The counters of one stage of one task; times are `time.monotonic()` seconds.
 
-    `done` includes `resumed`, `calls` includes `calls_from_store`; tokens are those of calls that a
-    model was asked, and were not told of `untold` replies. `put_off` items wait for answers that
-    come after this session.
+    `total`, `done`, `resumed` and `put_off` count items, `failures` counts them by cause: `done`
+    includes `resumed`, and items that are put off wait for answers after this session. `calls`
+    includes `calls_from_store`. The tokens are those of calls that a model answered now; for
+    `untold` replies the server reported no tokens.
     """
 
     task: str
@@ -44,12 +45,12 @@ class RunProgress:
 
 
 class Display(Protocol):
-    """What shows a run to its user. It polls the progress it was given; events only tell."""
+    """Shows a run to its user. It polls the progress that `start` received."""
 
     def start(self, progress: RunProgress) -> None: ...
 
     def tell(self, text: str, *, problem: bool = False) -> None:
-        """Show one line now, above whatever is live; problems even when quiet."""
+        """Show one line now, above the live part; problems are shown even with --quiet."""
         ...
 
     def stage_started(self, stage: StageProgress) -> None: ...

@@ -1,4 +1,4 @@
-"""Which folder a run works in: the one it left unfinished, or a new one."""
+"""Chooses the folder of a run: its unfinished folder, or a new one."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ from harness.runs.manifest import (
 from harness.runs.run_folder import LOCK, RunFolder
 
 STALE = timedelta(hours=20)
-"""After so long an unfinished run whose model has no revision is not taken up by itself.
+"""The age from which an unfinished run is resumed only by --resume, if a model has no revision.
 
-The same name may serve other weights by then, as a nightly checkpoint does, and one run must not
-mix the two.
+The same name may stand for other weights by then, as with a nightly checkpoint, and one run must
+not mix the two.
 """
 
 
 @dataclass(kw_only=True)
 class TakenFolder:
-    """A locked run folder with its manifest; `save` writes what has changed."""
+    """A locked run folder with its manifest; `save` writes changes of the manifest."""
 
     folder: RunFolder
     manifest: Manifest
@@ -52,17 +52,17 @@ class TakenFolder:
 
     @property
     def run_id(self) -> str:
-        """The name that stands for the run in keys of its own."""
+        """The run's unique name, for keys that no other run shares."""
         token = self.manifest.token
         return f"{self.manifest.run_id}-{token}" if token else self.manifest.run_id
 
     def save(self) -> None:
-        """Write the manifest as it is now."""
+        """Write the current manifest."""
         self.folder.write_manifest(self.manifest)
 
     @contextmanager
-    def nothing_left_behind(self) -> Iterator[None]:
-        """Remove the folder, if it is a new one, where what is done meanwhile fails."""
+    def removed_on_failure(self) -> Iterator[None]:
+        """Remove a new folder if the body of the `with` statement fails."""
         try:
             yield
         except BaseException:
@@ -71,9 +71,9 @@ class TakenFolder:
             raise
 
     def begin(self, prepared: Prepared, contexts: Mapping[str, Sequence[StageContext]]) -> None:
-        """Write what the run is made of, and that it is at work.
+        """Write the run's tasks, roles and versions to the manifest, with the status "running".
 
-        Summaries of an earlier session go: they are written again when their task is finished.
+        Summaries of an earlier session are removed: each is rewritten when its task is finished.
         """
         for each in prepared.tasks:
             self.folder.summary(each.task.name).unlink(missing_ok=True)
@@ -97,19 +97,19 @@ class TakenFolder:
 
 
 def take_folder(settings: RunSettings, prepared: Prepared, *, display: Display) -> TakenFolder:
-    """The folder that this run works in, locked.
+    """The locked folder of this run.
 
-    The same settings take up what they left unfinished; a finished run is never reopened, except
-    by `--retry_failures` or `--resume`.
+    An unfinished run of the same settings is resumed. A finished run is reopened only by
+    `--retry_failures` or `--resume`.
     """
     run_key = digest(settings.asked())
     found = _folder_to_resume(settings, run_key)
-    _tell_notes(prepared, display)
+    _show_notes(prepared, display)
     if found is not None:
         found.lock()
         manifest = found.manifest()
         if settings.resume is not None or not _stale(manifest, prepared, display, found.path):
-            display.tell(f"going on in {found.path} ({manifest.status} before)")
+            display.tell(f"resuming {found.path} ({manifest.status} before)")
             return TakenFolder(folder=found, manifest=manifest, resumed=True)
         found.unlock()
     label = _candidate(settings, prepared)
@@ -130,14 +130,14 @@ def take_folder(settings: RunSettings, prepared: Prepared, *, display: Display) 
 
 
 def _candidate(settings: RunSettings, prepared: Prepared) -> str:
-    """What tables call the candidate; it is one for all tasks, and some may not ask it."""
+    """The candidate's label in tables, also where some tasks do not ask it."""
     bound = (each.bindings.get(CANDIDATE) for each in prepared.tasks)
     spec = Spec(kind=settings.model, args=settings.model_args)
     return next((one.label for one in bound if one is not None), spec.label)
 
 
-def _tell_notes(prepared: Prepared, display: Display) -> None:
-    """Say once what is shared between roles, and of each dataset what its benchmark noted."""
+def _show_notes(prepared: Prepared, display: Display) -> None:
+    """Show once which roles share a model, and the notes of each dataset."""
     for note in prepared.notes:
         display.tell(note)
     for dataset in dict.fromkeys(each.dataset for each in prepared.tasks):
@@ -154,11 +154,11 @@ def _folder_to_resume(settings: RunSettings, run_key: str) -> RunFolder | None:
     if folder.manifest().run_key != run_key:
         unlike = [name for name in wanted if asked.get(name) != wanted[name]]
         raise UsageError(
-            "this run was asked something else",
+            "--resume: this command's settings differ from the run's",
             where=str(settings.resume),
             found=", ".join(f"{name}: {asked.get(name)}" for name in unlike),
             expected=", ".join(f"{name}: {wanted.get(name)}" for name in unlike),
-            hint="give the command that began it, with --resume",
+            hint="repeat the command that began the run, with --resume",
         )
     return folder
 
@@ -178,15 +178,15 @@ def _stale(manifest: Manifest, prepared: Prepared, display: Display, path: Path)
         return False
     display.tell(
         f"{path} is unfinished, but was last written {written:%Y-%m-%d %H:%M} UTC and its model "
-        f"has no revision=: it may be another one by now. A new run begins; --resume {path} goes "
-        "on",
+        "has no revision=, so its weights may have changed. A new run begins; to resume the old "
+        f"one, give --resume {path}",
         problem=True,
     )
     return True
 
 
 def _last_written(path: Path) -> datetime:
-    # The lock was written a moment ago, by us.
+    # This process wrote the lock a moment ago.
     files = (file for file in path.rglob("*") if file.is_file() and file.name != LOCK)
     newest = max(file.stat().st_mtime for file in files)
     return datetime.fromtimestamp(newest, UTC)
@@ -245,7 +245,7 @@ def _versions(prepared: Prepared) -> dict[str, str]:
 
 
 def _commits() -> dict[str, str]:
-    """The commit of the checkout that the harness runs from, if it runs from one."""
+    """The commit of the harness's checkout, if it runs from one."""
     checkout = Path(__file__).parents[2]
     if not (checkout / ".git").exists():
         return {}

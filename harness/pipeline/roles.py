@@ -1,4 +1,4 @@
-"""Who answers for each role of each task."""
+"""Binds the roles of tasks to models and judges."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ T = TypeVar("T")
 
 CANDIDATE = "candidate"
 JUDGE = "judge"
-OF_THE_WEIGHTS = frozenset({
+MODEL_SPECIFIC_ARGS = frozenset({
     "model", "pretrained", "revision", "identity", "tokenizer", "chat_template",
     "chat_template_kwargs", "lora", "max_model_len", "reasoning_parser", "endpoint", "stop",
     "azure_deployment", "extra_body",
 })  # fmt: skip
-"""Arguments that suit one model's weights: another that opens as it does is not given them."""
+"""Arguments for one model's weights: a model that takes over the other arguments gets none."""
 
-TELLING_WEIGHTS = OF_THE_WEIGHTS - {"max_model_len"}
-"""Those that are in a model's identity, however they are spelt."""
+IDENTITY_ARGS = MODEL_SPECIFIC_ARGS - {"max_model_len"}
+"""Arguments that are part of a model's identity, in whatever spelling."""
 
 MODEL_JUDGE = "llm"
-"""The judge adapter meant when a judge's role is bound to a model."""
+"""The judge adapter for a judge's role that is bound to a model."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Binding:
-    """What stands behind a role: a model, or a judge by rule, over a model or of several judges.
+    """The model or judge bound to a role. A judge is rule-based, wraps a model, or is a panel.
 
-    `members` are the judges that it is of.
+    `label` is its name in tables, `members` are the judges of a panel.
     """
 
     role: str
@@ -59,16 +59,16 @@ class Binding:
 
     @property
     def by_rule(self) -> bool:
-        """Whether its model answers by rule: nobody is asked, and no tokens are used."""
+        """Whether its model answers by rule and so uses no tokens."""
         return self.model is not None and self.model.identity.scope == "call"
 
     @property
     def single(self) -> tuple[Binding, ...]:
-        """The judges that it is of, or itself."""
+        """The members of a panel, or the binding itself."""
         return self.members or (self,)
 
     def key(self, run_id: str) -> dict[str, Any]:
-        """The part of a stage's key that stands for this role."""
+        """The role's part of a stage's key."""
         parts: dict[str, Any] = {}
         if self.judge is not None:
             parts["judge"] = {"name": self.judge.name, "version": self.judge.version}
@@ -80,7 +80,7 @@ class Binding:
 
 
 def players_of(bindings: Mapping[str, Binding]) -> dict[str, Binding]:
-    """Who answers for each role, members of a judge that is several under names of their own."""
+    """The binding of each role, and of each member of a panel under the member's own name."""
     players = dict(bindings)
     for role, binding in bindings.items():
         players |= {player_name(role, one.label): one for one in binding.members}
@@ -88,9 +88,9 @@ def players_of(bindings: Mapping[str, Binding]) -> dict[str, Binding]:
 
 
 def named_as_recorded(binding: Binding) -> Binding:
-    """The binding, that of a recording labelled with who was recorded.
+    """The binding; one to a recording is labelled with the model that was recorded.
 
-    Members of a judge keep the labels of their specs, which are in keys.
+    Members of a panel keep the labels of their specs, which are in keys.
     """
     if binding.model is None or not binding.model.identity.recorded:
         return binding
@@ -102,22 +102,22 @@ def named_as_recorded(binding: Binding) -> Binding:
 
 @dataclass(frozen=True, kw_only=True)
 class _Opened:
-    """A model that holds a resource while it is open, and the role that it was first made for."""
+    """A model that holds a resource while its engine runs, and the role that it was made for."""
 
     model: Model
     spec: Spec
     role: str
 
 
-class Unbound(UsageError):
-    """A role that nothing is bound to."""
+class UnboundRole(UsageError):
+    """A role has no model or judge."""
 
 
 class RoleBinder:
-    """Binds roles to models and judges; equal specs share one model.
+    """Binds roles to models and judges; roles with equal specs share one model.
 
-    So do models of one identity that would hold the same resource: the weights are loaded once.
-    `notes` tells which roles that concerns.
+    Models of one identity on the same resource are shared as well, so that weights are loaded once;
+    `notes` names these roles.
     """
 
     def __init__(self, settings: RunSettings, plugins: Plugins) -> None:
@@ -133,31 +133,31 @@ class RoleBinder:
         self._models: dict[str, Model] = {}
         self._opened: list[_Opened] = []
         self._bound: set[str] = set()
-        self._other_ways: list[UsageError] = []
+        self._conflicts: list[UsageError] = []
         self.notes: list[str] = []
 
     def bind(self, task: Task, benchmark: Benchmark, stages: Iterable[Stage]) -> dict[str, Binding]:
-        """Every role that these stages name, bound; UsageError for one that cannot be."""
-        self._refuse_unknown_roles(task, benchmark)
+        """The binding of every role of these stages; UsageError where a role cannot be bound."""
+        self._check_task_roles(task, benchmark)
         stages = tuple(stages)
         judges = {role for stage in stages for role in stage.judges}
         asked = {role for stage in stages for role in stage.roles}
         bindings = {}
-        # The candidate first: where roles share an engine, its arguments say how it opens.
+        # The candidate first: where roles share an engine, its arguments start the engine.
         for role in sorted(judges | asked, key=lambda role: (role != CANDIDATE, role)):
             try:
                 bindings[role] = self._bind(role, task, as_judge=role in judges)
-            except Unbound as error:
+            except UnboundRole as error:
                 raise _with_reason(error, role, stages) from error
         for role in judges:
-            self._refuse_self_judging(bindings[role], task)
-        # After that: who may not judge is not told how its engine should open.
-        if self._other_ways:
-            raise self._other_ways[0]
+            self._check_self_judging(bindings[role], task)
+        # Last: advice on engine arguments is useless for a model that may not judge.
+        if self._conflicts:
+            raise self._conflicts[0]
         return bindings
 
-    def refuse_unknown(self, benchmarks: Iterable[Benchmark]) -> None:
-        """Raise UsageError for a role that was given and that none of these benchmarks has."""
+    def check_known_roles(self, benchmarks: Iterable[Benchmark]) -> None:
+        """Raise UsageError for a role of the command that no benchmark has."""
         known = {role for benchmark in benchmarks for role in benchmark.roles}
         for role, spec in self._settings.roles.items():
             if role not in known:
@@ -167,8 +167,8 @@ class RoleBinder:
                     expected=", ".join(sorted(known)),
                 )
 
-    def refuse_unused(self) -> None:
-        """Raise UsageError for a role that was given and that no task asks, as its data is."""
+    def check_used_roles(self) -> None:
+        """Raise UsageError for a role of the command that no task asks, given its data."""
         for role, spec in self._settings.roles.items():
             if role not in self._bound:
                 raise UsageError(
@@ -179,22 +179,22 @@ class RoleBinder:
 
     @property
     def given(self) -> dict[str, Spec]:
-        """Whom the command itself names, by role; UsageError for a spec that says nothing."""
+        """The specs of the command itself, by role; UsageError for a malformed spec."""
         roles = {role: self._spec(text) for role, text in self._settings.roles.items()}
         return {CANDIDATE: self._candidate, **roles} if self._candidate.kind else roles
 
     def bind_given(self, role: str) -> Binding:
-        """What stands behind a role that the command names, whatever tasks want of it."""
+        """The binding of a role that the command names, without a task."""
         spec = self.given[role]
         return self._of_spec(
             spec, role, as_judge=role == JUDGE or self._plugins.has_judge(spec.kind)
         )
 
-    def _refuse_unknown_roles(self, task: Task, benchmark: Benchmark) -> None:
+    def _check_task_roles(self, task: Task, benchmark: Benchmark) -> None:
         for role in task.roles:
             if role not in benchmark.roles:
                 raise UsageError(
-                    f"task {task.name} speaks of a role its benchmark does not have",
+                    f"task {task.name} has a role that its benchmark does not know",
                     found=role,
                     expected=", ".join(sorted(benchmark.roles)),
                 )
@@ -210,11 +210,13 @@ class RoleBinder:
 
     def _judging(self, spec: Spec, role: str) -> Binding:
         if not self._plugins.has_judge(spec.kind):
-            self._refuse_unknown_judge(spec.kind, role)
+            self._check_judge_kind(spec.kind, role)
             return self._judge_over(MODEL_JUDGE, spec, role, label=spec.label)
         registration = self._plugins.judge(spec.kind)
         if registration.on == "alone":
-            judge = made(spec.kind, lambda: registration.factory(JudgeParts(args=spec.args)))
+            judge = call_factory(
+                spec.kind, lambda: registration.factory(JudgeParts(args=spec.args))
+            )
             return Binding(role=role, label=spec.label, model=None, judge=judge)
         if registration.on == "judges":
             return self._judge_of_several(spec, role)
@@ -228,7 +230,7 @@ class RoleBinder:
         return self._judge_over(spec.kind, below, role, label=f"{spec.kind}:{below.label}")
 
     def _judge_of_several(self, spec: Spec, role: str) -> Binding:
-        """A judge over judges; each is called as in tables, with a number where names repeat."""
+        """A panel; its members have their labels in tables, numbered where labels repeat."""
         found: list[Binding] = []
         for text in split_members(spec.rest):
             below = parse_spec(text)
@@ -237,12 +239,13 @@ class RoleBinder:
                 and self._plugins.judge(below.kind).on == "judges"
             ):
                 raise UsageError(
-                    f"the judge {spec.kind!r} cannot be of judges that are several themselves",
+                    f"the judge {spec.kind!r} cannot have a panel as a member",
                     where=f"role {role}",
                     found=text,
+                    expected="members that are models or single judges",
                 )
             found.append(self._judging(below, role))
-        _refuse_twice(found, spec.kind, role)
+        _check_distinct(found, spec.kind, role)
         members = []
         for number, one in enumerate(found):
             again = sum(other.label == one.label for other in found[:number])
@@ -254,16 +257,16 @@ class RoleBinder:
             )
         )
         factory = self._plugins.judge(spec.kind).factory
-        judge = made(spec.kind, lambda: factory(parts))
+        judge = call_factory(spec.kind, lambda: factory(parts))
         label = f"{spec.kind}:{'+'.join(one.label for one in members)}"
         return Binding(role=role, label=label, model=None, judge=judge, members=tuple(members))
 
-    def _refuse_unknown_judge(self, kind: str, role: str) -> None:
+    def _check_judge_kind(self, kind: str, role: str) -> None:
         if self._plugins.has_model(kind) or self._plugins.broken:
             return
         known = (*self._plugins.judges, *self._plugins.models)
         raise UsageError(
-            f"no plugin offers a judge or a kind of model called {kind!r}",
+            f"no plugin offers a judge or a kind of model named {kind!r}",
             where=f"role {role}",
             expected=f"one of {', '.join(known)}",
             hint=did_you_mean(kind, known),
@@ -272,7 +275,7 @@ class RoleBinder:
     def _judge_over(self, adapter: str, spec: Spec, role: str, *, label: str) -> Binding:
         model = self._model(spec, role)
         factory = self._plugins.judge(adapter).factory
-        judge = made(adapter, lambda: factory(JudgeParts(model=model)))
+        judge = call_factory(adapter, lambda: factory(JudgeParts(model=model)))
         return Binding(role=role, label=label, model=model, judge=judge)
 
     def _spec_of(self, role: str, task: Task, *, seen: Sequence[str]) -> Spec:
@@ -281,6 +284,7 @@ class RoleBinder:
                 "roles refer to each other in a circle",
                 where=f"task {task.name}",
                 found=" -> ".join((*seen, role)),
+                expected="a `same_as` that ends at a role with a default, or at the candidate",
             )
         self._bound.add(role)
         if role in self._settings.roles:
@@ -293,8 +297,8 @@ class RoleBinder:
         if wanted is not None and wanted.default is not None:
             return self._default_spec(wanted.default)
         option = option_of(role)
-        raise Unbound(
-            f"task {task.name} has a role {role!r} that nothing is bound to",
+        raise UnboundRole(
+            f"the role {role!r} of task {task.name} has no model or judge",
             expected=f"{option}, as in {option.replace('SPEC', 'openai:model=NAME,base_url=URL')}",
             hint=f"{option.replace('SPEC', 'lexical')} judges by word overlap, for demos and tests"
             if role == JUDGE
@@ -302,21 +306,21 @@ class RoleBinder:
         )
 
     def _spec(self, text: str) -> Spec:
-        """The spec in a text; of a judge that is of several, theirs are left as they stand."""
+        """The spec in a text; the specs of a panel's members are left unparsed."""
         kind, _, rest = text.partition(":")
         if self._plugins.has_judge(kind) and self._plugins.judge(kind).on == "judges":
             return Spec(kind=kind, args={}, rest=rest)
         return parse_spec(text)
 
     def _default_spec(self, text: str) -> Spec:
-        """A task's default names a kind, or only weights: those open as the candidate does."""
+        """The spec of a task's default: mere weights take over the candidate's other arguments."""
         kind = text.partition(":")[0]
         if self._plugins.has_model(kind) or self._plugins.has_judge(kind):
             return self._spec(text)
         unpinned = {
             name: value
             for name, value in self._candidate.args.items()
-            if name.partition(".")[0] not in OF_THE_WEIGHTS
+            if name.partition(".")[0] not in MODEL_SPECIFIC_ARGS
         }
         return Spec(kind=self._candidate.kind, args={**unpinned, "model": text})
 
@@ -335,38 +339,38 @@ class RoleBinder:
                 error.where = error.where or f"role {role}"
                 raise
             try:
-                model = made(spec.kind, lambda: registration.factory(settings))
+                model = call_factory(spec.kind, lambda: registration.factory(settings))
             except UsageError as error:
                 if role != CANDIDATE:
                     error.where = error.where or f"role {role}, as {spec.label}"
-                    error.hint = error.hint or f"{option_of(role)} binds it to something else"
+                    error.hint = error.hint or f"{option_of(role)} binds another model to this role"
                 raise
             if not isinstance(model, Model):
                 raise PluginError(
-                    f"the factory of {spec.kind!r} makes something that is no model",
+                    f"the factory of the model kind {spec.kind!r} returned no model",
                     found=type(model).__name__,
-                    expected="a subclass of harness.Model",
+                    expected="an instance of a subclass of harness.Model",
                 )
             self._models[key] = self._of_one_engine(model, spec, role)
         return self._models[key]
 
     def _of_one_engine(self, model: Model, spec: Spec, role: str) -> Model:
-        """The model that already serves this one's weights from the same resource, else itself."""
+        """An earlier model with the same weights on the same resource, else the model itself."""
         if model.occupies is None:
             return model
         for first in self._opened:
             same = first.model.identity == model.identity
             if same and first.model.occupies == model.occupies:
-                self._other_ways += _other_ways(first, spec, role)
+                self._conflicts += _conflicts(first, spec, role)
                 self.notes.append(
-                    f"{role}: the weights of {first.role}, so one engine serves both, opened as "
-                    f"{first.role}'s arguments say"
+                    f"{role}: has the weights of {first.role}, so one engine serves both, with the "
+                    f"arguments of {first.role}"
                 )
                 return first.model
         self._opened.append(_Opened(model=model, spec=spec, role=role))
         return model
 
-    def _refuse_self_judging(self, judge: Binding, task: Task) -> None:
+    def _check_self_judging(self, judge: Binding, task: Task) -> None:
         if not judge.models or self._settings.allow_self_judging:
             return
         candidate = self._model(self._candidate, CANDIDATE)
@@ -376,13 +380,13 @@ class RoleBinder:
                     f"the candidate would judge itself in task {task.name}",
                     where=f"role {judge.role}",
                     found=one.label,
-                    expected="another model as judge, or revision= of both where they differ",
-                    hint="--allow_self_judging lets it, and every table says so",
+                    expected="another model as judge, or revision= for both if weights differ",
+                    hint="--allow_self_judging allows it, and tables then mark the result",
                 )
 
 
-def _refuse_twice(members: Sequence[Binding], kind: str, role: str) -> None:
-    """Raise UsageError where two are the same judge: it would have two votes."""
+def _check_distinct(members: Sequence[Binding], kind: str, role: str) -> None:
+    """Raise UsageError where two members are the same judge, which would vote twice."""
     seen: dict[str, str] = {}
     for one in members:
         key = digest(one.key("run"))
@@ -391,32 +395,32 @@ def _refuse_twice(members: Sequence[Binding], kind: str, role: str) -> None:
                 f"the judge {kind!r} has a member twice",
                 where=f"role {role}",
                 found=f"{seen[key]} and {one.label}",
-                expected="judges that differ, by revision= where the name is the same",
+                expected="different judges; models of one name need different revision=",
             )
         seen[key] = one.label
 
 
-def _other_ways(first: _Opened, spec: Spec, role: str) -> Iterator[UsageError]:
-    """An error for all in a spec that has an engine open otherwise than another role does."""
+def _conflicts(first: _Opened, spec: Spec, role: str) -> Iterator[UsageError]:
+    """An error for each argument that conflicts with those of the role sharing the engine."""
     for name, value in spec.args.items():
-        told = first.spec.args.get(name)
-        if name not in TELLING_WEIGHTS and value != told:
+        shared = first.spec.args.get(name)
+        if name not in IDENTITY_ARGS and value != shared:
             yield UsageError(
                 f"{role} has the weights of {first.role}, and one engine serves both",
                 where=f"role {role}, as {spec.label}",
                 found=f"{name}={value}",
-                expected=f"{name}={told}, as {first.role} has it, or nothing"
-                if told is not None
-                else f"nothing, or {name}={value} for {first.role} as well",
+                expected=f"{name}={shared}, as for {first.role}, or no {name}="
+                if shared is not None
+                else f"no {name}=, or {name}={value} for {first.role} as well",
             )
 
 
-def _with_reason(error: Unbound, role: str, stages: Sequence[Stage]) -> Unbound:
-    """The error with why the role is asked, where data and options decide that, and what helps."""
+def _with_reason(error: UnboundRole, role: str, stages: Sequence[Stage]) -> UnboundRole:
+    """The error with the stages that ask the role, where data and options call for these."""
     asking = [stage for stage in stages if role in (*stage.roles, *stage.judges)]
     if all(stage.when is not None for stage in asking):
         names = ", ".join(repr(stage.name) for stage in asking)
-        error.found = f"this data and these options call for the stage {names}, which asks it"
+        error.found = f"this data and these options call for the stage {names}, which asks the role"
     hints = [stage.role_hint for stage in asking if stage.role_hint]
     error.hint = "; ".join(hints) or error.hint
     return error
@@ -427,8 +431,8 @@ def option_of(role: str) -> str:
     return "--judge SPEC" if role == JUDGE else f"--role {role}=SPEC"
 
 
-def made(name: str, factory: Callable[[], T]) -> T:
-    """What a plugin's factory makes; what it raises comes as an error that names it."""
+def call_factory(name: str, factory: Callable[[], T]) -> T:
+    """The result of a plugin's factory; PluginError with the plugin's name where that raises."""
     try:
         return factory()
     except HarnessError:

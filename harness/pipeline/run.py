@@ -1,4 +1,4 @@
-"""One run from settings to summaries: prepares, finds its folder, carries the plan out, scores."""
+"""One run from settings to summaries: prepares tasks, opens a folder, runs stages, scores."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from harness.calls.store import Store, default_path
 from harness.contracts.model import Model
 from harness.contracts.task import Group
 from harness.pipeline.batch_requests import Outbox, RequestFile
-from harness.pipeline.executor import AsksAgain, LocalExecutor, LocalSettings
+from harness.pipeline.executor import LocalExecutor, LocalSettings, NotBatchable
 from harness.pipeline.memos import Memory
 from harness.pipeline.plan import Plan, StageRun, State
-from harness.pipeline.preparation import Prepared, prepare, refuse_unpriced
+from harness.pipeline.preparation import Prepared, check_prices, prepare
 from harness.pipeline.progress import Display, RunProgress
 from harness.pipeline.resume import TakenFolder, take_folder
 from harness.pipeline.roles import CANDIDATE
@@ -44,17 +44,17 @@ from harness.scoring.score_run import score_task
 from harness.scoring.summary import RepeatedTask, TaskSummary, over_repeats
 
 RARELY = 10_000
-"""Objects made between two looks, where Python's own choice is 700: looking that often at all that
-waits for a reply costs a tenth of a run's processor time."""
+"""Objects made between two collections. With Python's default of 700, collecting over all objects
+that wait for a reply takes a tenth of a run's processor time."""
 
 _lock = threading.Lock()
 _before: list[tuple[int, int, int]] = []
-"""The thresholds that each run now going on found: the first is what was there before them all."""
+"""The thresholds that each active run found; the first ones are those from before all runs."""
 
 
 @contextmanager
 def rare_collection() -> Iterator[None]:
-    """Look for garbage less often, and as often as before once the last of several runs ends."""
+    """Collect garbage less often until the last of several overlapping runs ends."""
     with _lock:
         _before.append(_before[0] if _before else gc.get_threshold())
         often, *rest = _before[0]
@@ -69,22 +69,24 @@ def rare_collection() -> Iterator[None]:
                 gc.set_threshold(*before)
 
 
-def alike(settings: RunSettings, contexts: Iterable[Sequence[StageContext]]) -> str | None:
-    """Why the repeats of a run would be the same answers again; None where nothing says so."""
+def identical_repeats_warning(
+    settings: RunSettings, contexts: Iterable[Sequence[StageContext]]
+) -> str | None:
+    """The warning that a run's repeats give the same answers; None where they can differ."""
     asking = [
         context
         for each in contexts
         for context in each
         if settings.num_repeats > 1 and CANDIDATE in context.stage.roles
     ]
-    # Who answers by rule draws from the seed, whatever the temperature.
+    # A model that answers by rule draws from the seed, whatever the temperature.
     drawn = [each for each in asking if each.model(CANDIDATE).identity.scope != "call"]
     if not drawn or any(each.sampling(CANDIDATE).temperature > 0 for each in drawn):
         return None
     return (
         f"--num_repeats {settings.num_repeats}: the candidate is asked at temperature 0, so that "
-        "its repeats differ only as far as the server is not deterministic; "
-        "--gen_kwargs temperature=… draws samples"
+        "repeats differ only where the server is not deterministic; "
+        "give --gen_kwargs temperature=… to draw samples"
     )
 
 
@@ -94,11 +96,16 @@ EXIT_CODES: dict[Status, int] = {
 
 
 class RunResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run came to: its folder, the summaries of all finished tasks, and what went wrong.
+    """The result of a run.
 
-    `groups` are those that were asked for, `requests` the files of questions that were put off,
-    `under_way` the number of those whose batches were submitted before and are not collected.
-    `costs` is what this session cost by stage and role, where prices are known.
+    `folder` is the run folder. `summaries` are the results of all finished tasks, `groups` the task
+    groups that the run named. `errors` are the reasons why tasks are missing. `requests` are the
+    files of questions that were put off, `under_way` counts the questions in batches that were
+    submitted before and are not collected. `costs` is the cost of this session by stage and role,
+    where prices are known.
+
+        result = harness.evaluate("films", model="baseline")
+        result.summaries[0].metrics["accuracy"].value
     """
 
     folder: Path
@@ -113,7 +120,7 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def repeats(self) -> tuple[RepeatedTask, ...]:
-        """What the repeats of each task came to together; nothing in a run without repeats."""
+        """The results over the repeats of each task; empty in a run without repeats."""
         return over_repeats(self.summaries)
 
     def to_json(self) -> str:
@@ -158,7 +165,7 @@ class _Run:
 
     @property
     def under_way(self) -> int:
-        """How many questions wait for batches that were submitted before."""
+        """The number of questions in batches that were submitted before."""
         return 0 if self.outbox is None else self.outbox.under_way
 
 
@@ -169,21 +176,21 @@ async def arun(
     handle_signals: bool = False,
     requests_to: Path | None = None,
 ) -> RunResult:
-    """Run what the settings ask for. Errors from before the run folder stands are raised.
+    """Run the tasks of these settings. Errors before the run folder exists are raised.
 
-    With `requests_to` no model is asked that takes batches: what it would be asked is written to
-    that file, and the run waits for the answers.
+    With `requests_to`, the questions to models that take batches are written to that file instead
+    of being asked, and the run waits for the answers.
     """
     plugins = load_plugins()
     prepared = prepare(settings, plugins)
-    refuse_unpriced(prepared)
+    check_prices(prepared)
     taken = take_folder(settings, prepared, display=display)
     try:
-        with taken.nothing_left_behind():
+        with taken.removed_on_failure():
             contexts = {each.task.name: each.contexts(taken.run_id) for each in prepared.tasks}
             taken.begin(prepared, contexts)
-        if told := alike(settings, contexts.values()):
-            display.tell(told, problem=True)
+        if warning := identical_repeats_warning(settings, contexts.values()):
+            display.tell(warning, problem=True)
         runs = [
             stage_run
             for each in prepared.tasks
@@ -234,7 +241,7 @@ async def _carry_out(run: _Run, runs: list[StageRun], *, handle_signals: bool) -
     except HarnessError as error:
         errors.append(error)
     except BaseException:
-        errors.append(HarnessError("the harness itself failed: its traceback tells where"))
+        errors.append(HarnessError("the harness itself failed; see its traceback"))
         raise
     finally:
         code = errors[0].exit_code if status == "failed" and errors else EXIT_CODES[status]
@@ -255,15 +262,15 @@ async def _carry_out(run: _Run, runs: list[StageRun], *, handle_signals: bool) -
 async def _ask_everything(
     run: _Run, runs: list[StageRun], errors: list[HarnessError], *, handle_signals: bool
 ) -> None:
-    """Work through every stage; `errors` gets what stopped the run, and why tasks were given up."""
+    """Run every stage; appends to `errors` what stopped the run, and why tasks were given up."""
     settings, tell = run.settings, run.display.tell
     async with AsyncExitStack() as stack:
         run.display.start(run.progress)
         stack.callback(run.display.stop)
         store = None
         if settings.use_store:
-            said = functools.partial(tell, problem=True)
-            store = Store.open(settings.store or default_path(), say=said)
+            warn = functools.partial(tell, problem=True)
+            store = Store.open(settings.store or default_path(), say=warn)
             stack.callback(store.close)
         answers = None
         if run.taken.folder.answers.exists():
@@ -316,7 +323,7 @@ async def _ask_everything(
 
 
 def _asked(run: _Run) -> list[Model]:
-    """The models that this session may ask: none whose questions are written down."""
+    """The models that this session may ask, without those whose questions go to files."""
     bindings = [one for each in run.prepared.tasks for one in each.bindings.values()]
     models = dict.fromkeys(model for binding in bindings for model in binding.models)
     written = run.outbox is not None
@@ -324,7 +331,7 @@ def _asked(run: _Run) -> list[Model]:
 
 
 async def _close(engines: EngineRoom, errors: list[HarnessError]) -> None:
-    """End every engine; what goes wrong there is told beside what the run came to."""
+    """End every engine; an error joins the errors of the run."""
     try:
         await engines.close()
     except HarnessError as error:
@@ -352,7 +359,7 @@ def _stage_ended(run: _Run, stage: StageRun) -> None:
 def _score_finished(
     run: _Run, runs: list[StageRun], errors: list[HarnessError]
 ) -> list[TaskSummary]:
-    """The summaries of all finished tasks; one that cannot be scored costs the others nothing."""
+    """The summaries of all finished tasks; a task that cannot be scored adds an error."""
     unfinished = {stage.task for stage in runs if stage.state is not State.DONE}
     summaries = []
     for each in run.prepared.tasks:
@@ -368,7 +375,7 @@ def _score_finished(
 
 
 def _status_of(errors: list[HarnessError], *, waiting: bool) -> Status:
-    if not errors or all(isinstance(error, AsksAgain) for error in errors):
+    if not errors or all(isinstance(error, NotBatchable) for error in errors):
         return "waiting" if waiting else "failed" if errors else "done"
     if any(isinstance(error, Interrupted) for error in errors):
         return "interrupted"
@@ -401,7 +408,7 @@ def _notify(run: _Run, hook: str, event: object) -> None:
 
 @contextmanager
 def _signals(executor: LocalExecutor, display: Display) -> Iterator[None]:
-    """First Ctrl-C: calls in flight may finish. Second: stop at once."""
+    """The first Ctrl-C lets calls in flight finish, the second one stops at once."""
     loop = asyncio.get_running_loop()
     count = 0
 
@@ -409,8 +416,8 @@ def _signals(executor: LocalExecutor, display: Display) -> Iterator[None]:
         nonlocal count
         count += 1
         if count == 1:
-            display.tell("finishing the calls in flight; once more stops at once")
-        error = Interrupted("interrupted", hint="the same command goes on where this one stopped")
+            display.tell("finishing the calls in flight; press Ctrl-C again to stop at once")
+        error = Interrupted("interrupted", hint="the same command resumes the run")
         executor.stop(error, at_once=count > 1)
 
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -1,4 +1,4 @@
-"""What a run was asked to do, as one value."""
+"""The settings of a run as one value."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from harness.calls.pricing import PriceTable, price_table
 from harness.pipeline.specs import parse_args, parse_spec
 
 ALL_OTHERS = "*"
-"""What stands for the tasks that `data` does not name."""
+"""The key of `data` for all tasks that it does not name."""
 
 
 class FailureLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """The largest share of items that may fall out, by family, before the run counts as failed.
+    """The largest share of items that may fail, by family, before the run counts as failed.
 
-    What the command says goes before what a task says, and that before these.
+    The command overrides a task's limits, and these override the defaults here.
     """
 
     calls: float = 0.1
@@ -31,10 +31,10 @@ class FailureLimits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything a run was asked.
+    """The settings of a run, named like the options of `harness run`.
 
-    `asked` are those that decide results, and so which unfinished run the same command takes up
-    again. `data` is one place for all tasks, or a place by task, with that of all others under `*`.
+    `asked` gives the settings that decide results, and so which unfinished run the same command
+    resumes. `data` is one place for all tasks, or a place by task with `*` for all other tasks.
     """
 
     tasks: tuple[str, ...]
@@ -66,37 +66,37 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
     use_store: bool = True
 
     def asked(self) -> dict[str, Any]:
-        """The settings that decide results, as JSON values: what names the run."""
+        """The settings that decide results and so identify the run, as JSON values."""
         names = (
             "tasks", "model", "model_args", "roles", "data", "limit", "seed", "changes",
             "sampling", "structured", "fresh",
         )  # fmt: skip
         asked = {name: msgspec.to_builtins(getattr(self, name)) for name in names}
-        # What a run does without is no part of its name.
+        # A setting that a run does not use must not change its identity.
         if self.num_repeats > 1:
             asked["num_repeats"] = self.num_repeats
         return asked if self.prompts is None else {**asked, "prompts": str(self.prompts)}
 
     def as_json(self) -> dict[str, Any]:
-        """All settings as JSON values, without the prices: a manifest has a place for these."""
+        """All settings as JSON values, without the prices: a manifest has a field for these."""
         values: dict[str, Any] = msgspec.to_builtins(self, enc_hook=str)
         del values["prices"]
         return values
 
 
 def make_settings(given: Mapping[str, Any], *, whole: bool = True) -> RunSettings:
-    """The settings of a run from values as a command line or a caller gives them.
+    """The settings of a run from the values of a command line or a caller.
 
-    `tasks` may be one text with commas, `model` a spec as `openai:NAME`, `model_args` a text;
+    `tasks` may be one text with commas, `model` a SPEC such as `openai:NAME`, `model_args` a text;
     `max_failures` may be one share or a text, `prices` a file or a mapping; `max_calls`,
-    `max_tokens` and `max_cost` go into the budget. Raises UsageError for what means nothing, and
-    for settings without tasks or model unless they need not be `whole`.
+    `max_tokens` and `max_cost` go into the budget. Raises UsageError for a value that cannot be
+    used, and for settings without tasks or model unless `whole` is false.
     """
     given = _with_budget(given)
     for name in given:
         if name not in RunSettings.__struct_fields__:
             raise UsageError(
-                f"no setting {name!r}",
+                f"no setting is named {name!r}",
                 expected=", ".join(RunSettings.__struct_fields__),
                 hint=did_you_mean(name, RunSettings.__struct_fields__),
             )
@@ -125,13 +125,13 @@ def make_settings(given: Mapping[str, Any], *, whole: bool = True) -> RunSetting
     except msgspec.ValidationError as error:
         raise UsageError("a setting cannot be used", found=str(error)) from error
     if whole:
-        _refuse_without_tasks_or_model(settings)
-    _refuse_senseless(settings)
+        _check_tasks_and_model(settings)
+    _check_ranges(settings)
     return settings
 
 
 def _with_budget(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings with the bounds that stand alone put into their budget."""
+    """The settings with `max_calls`, `max_tokens` and `max_cost` moved into the budget."""
     bounds = {name: f"max_{name}" for name in Budget.__struct_fields__}
     alone = {name: given[option] for name, option in bounds.items() if option in given}
     rest = {name: value for name, value in given.items() if name not in bounds.values()}
@@ -142,7 +142,7 @@ def _with_budget(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def failure_shares(given: Any) -> dict[str, float]:
-    """`0.2` for all families, or `calls=0.1,parsing=0.5` for some, as shares by family."""
+    """The shares by family, from `0.2` for all families or `calls=0.1,parsing=0.5` for some."""
     names = FailureLimits.__struct_fields__
     if isinstance(given, str):
         given = parse_args(given) if "=" in given else dict.fromkeys(names, given)
@@ -164,20 +164,20 @@ def failure_shares(given: Any) -> dict[str, float]:
     return shares
 
 
-def _refuse_without_tasks_or_model(settings: RunSettings) -> None:
+def _check_tasks_and_model(settings: RunSettings) -> None:
     if not settings.tasks:
         raise UsageError(
-            "nothing to run",
+            "no task to run",
             expected="--tasks NAME,…",
-            hint="`harness tasks` lists them, `harness run --help` tells all",
+            hint="`harness tasks` lists the tasks, `harness run --help` all options",
         )
     if not settings.model:
         raise UsageError(
-            "no model to ask", expected="--model KIND", hint="--model baseline needs nothing else"
+            "no model to ask", expected="--model KIND", hint="--model baseline works offline"
         )
 
 
-def _refuse_senseless(settings: RunSettings) -> None:
+def _check_ranges(settings: RunSettings) -> None:
     counts = {
         "limit": settings.limit,
         "num_repeats": settings.num_repeats,
@@ -202,7 +202,7 @@ def _refuse_senseless(settings: RunSettings) -> None:
 
 
 def _text(value: Any) -> str:
-    """The value as the command line would have it: lists and tables as JSON."""
+    """The value as text for a command line: lists and mappings as JSON."""
     if isinstance(value, bool | list | tuple | Mapping):
         return json.dumps(value)
     return str(value)

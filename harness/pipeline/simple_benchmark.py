@@ -1,4 +1,4 @@
-"""A benchmark of one stage out of three plain functions."""
+"""A benchmark of one stage, made from three plain functions."""
 
 from __future__ import annotations
 
@@ -33,10 +33,17 @@ def simple(
     id_column: str = "id",
     user_column: str | None = None,
 ) -> Benchmark:
-    """A benchmark that asks the candidate one question a row.
+    """A benchmark that asks the candidate one question for each row of the data.
+
+        simple("films", build=lambda row: {"film": row["title"]}, read=JsonReader(type=Answer),
+               score=lambda row, answer: {"accuracy": float(answer.genre == row["genre"])},
+               metrics={"accuracy": Metric(description="share of right genres")})
 
     `build` makes the variables of `prompts/<name>/answer.candidate.j2` from a row, `read` turns
     the reply into a value, `score` turns row and value into a number for each metric.
+    `version` has to be raised when one of these functions changes. `tries` is how often a question
+    is asked until its reply can be read. `id_column` names the column of unique ids, `user_column`
+    the column of users; without one every row is its own user.
     """
 
     def load(dataset: Any, options: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Models and judges as the command line names them: `openai:model=m,base_url=…`."""
+"""SPECs, which name models and judges on the command line: `openai:model=m,base_url=…`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from harness.base.errors import UsageError
 
 @dataclass(frozen=True, kw_only=True)
 class Spec:
-    """A model or judge as the user or a task names it; `rest` is what stands behind the kind."""
+    """A model or judge as a user or a task names it; `rest` is the text after `KIND:`."""
 
     kind: str
     args: Mapping[str, str]
@@ -19,13 +19,13 @@ class Spec:
 
     @property
     def label(self) -> str:
-        """What a table calls it: the kind and the model's name."""
+        """The name in tables: the kind and the model's name."""
         name = self.args.get("model") or self.args.get("pretrained")
         return f"{self.kind}:{name}" if name else self.kind
 
 
 def parse_args(text: str) -> dict[str, str]:
-    """`a=b,c=d` as a mapping; a part without `=` belongs to the value before it."""
+    """The mapping in `a=b,c=d`; a part without `=` belongs to the value before it."""
     args: dict[str, str] = {}
     last: str | None = None
     for part in text.split(",") if text else ():
@@ -38,17 +38,17 @@ def parse_args(text: str) -> dict[str, str]:
         elif last is not None:
             args[last] += f",{part}"
         else:
-            raise UsageError("not an argument", found=part, expected="name=value,name=value")
+            raise UsageError("this is no argument", found=part, expected="name=value,name=value")
     return args
 
 
 def is_argument(name: str) -> bool:
-    """Whether a name can be that of an argument: words, with dots between."""
+    """Whether an argument can have this name: words with dots between them."""
     return all(part.isidentifier() for part in name.split("."))
 
 
 def parse_spec(text: str) -> Spec:
-    """`KIND`, `KIND:name=value,…` or `KIND:MODEL`; the last is short for `KIND:model=MODEL`."""
+    """The SPEC in `KIND`, `KIND:name=value,…` or `KIND:MODEL`, short for `KIND:model=MODEL`."""
     kind, _, rest = text.partition(":")
     if rest and not is_argument(rest.partition("=")[0].strip()):
         first, comma, others = rest.partition(",")
@@ -60,11 +60,11 @@ def parse_spec(text: str) -> Spec:
 
 
 def split_members(text: str) -> tuple[str, ...]:
-    """The specs in `SPEC+SPEC+…`: a `+` before a letter parts two, unless it is written `\\+`."""
+    """The SPECs in `SPEC+SPEC+…`: split at each `+` before a letter, not at `\\+`."""
     parts = re.split(r"(?<!\\)\+(?=[^\W\d_])", text)
     return tuple(part.replace("\\+", "+") for part in parts if part)
 
 
 def joined_members(specs: Iterable[str]) -> str:
-    """The specs as one text that `split_members` parts into them again."""
+    """The SPECs as one text that `split_members` splits again."""
     return "+".join(re.sub(r"\+(?=[^\W\d_])", r"\\+", spec) for spec in specs)

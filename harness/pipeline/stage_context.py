@@ -1,4 +1,4 @@
-"""What one stage of one task is run with, and the key that stands for all of it."""
+"""The inputs of one stage of one task, and the key over all of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from harness.pipeline.roles import CANDIDATE, Binding, players_of
 from harness.prompts import Template, Templates
 
 MEMO_PARTS = ("benchmark", "stage", "version", "prompts", "roles", "fresh", "repeat")
-"""What of a stage's key its memos depend on."""
+"""The components of a stage's key that enter the keys of its memos."""
 
 
 class DeclaredOptions:
@@ -39,7 +39,7 @@ class DeclaredOptions:
             f"stage {self._stage.name!r} reads an option it does not declare",
             found=name,
             expected=", ".join(self._stage.options) or "no option",
-            hint="add it to the stage's `options`: only declared ones enter its key",
+            hint="add it to the stage's `options`: only declared options enter its key",
         )
 
     def as_json(self) -> dict[str, Any]:
@@ -51,7 +51,7 @@ class DeclaredOptions:
 class StageContext:
     """A stage with everything that decides its records.
 
-    `number` is its place and `repeat` which of the run's repeats it belongs to, both from 1.
+    `number` is its place in the benchmark and `repeat` the run's repeat, both counted from 1.
     """
 
     task: Task
@@ -70,28 +70,28 @@ class StageContext:
 
     @property
     def label(self) -> str:
-        """The stage's name with its task's, for counters."""
+        """TASK/STAGE, as counters and messages name it."""
         return f"{self.task.name}/{self.stage.name}"
 
     @functools.cached_property
     def memo_key(self) -> str:
-        """A key for who is asked what: the same for runs of other options and of another seed."""
+        """The key of memos: over prompts, roles and versions, but not options and seed."""
         return digest({n: self.components[n] for n in MEMO_PARTS if n in self.components})
 
     @functools.cached_property
     def models(self) -> tuple[Model, ...]:
-        """The models the stage may ask, without repeats, its first role's first."""
+        """The models that the stage may ask, each once, in the order of its roles."""
         roles = (*self.stage.roles, *self.stage.judges)
         return tuple(dict.fromkeys(model for role in roles for model in self.bindings[role].models))
 
     @functools.cached_property
     def by_rule(self) -> frozenset[str]:
-        """The players of the stage's roles who answer by rule, which uses no tokens."""
+        """The names of the players that answer by rule and so use no tokens."""
         players = players_of(self.bindings)
         return frozenset(name for name, binding in players.items() if binding.by_rule)
 
     def calls(self, item: Item) -> tuple[int, int]:
-        """The calls that an item makes at least and at most, when every answer can be read."""
+        """The fewest and the most calls that an item makes, when every answer can be read."""
         given = self.stage.calls
         calls = given if isinstance(given, Calls) else given(item, self.options)
         times = getattr(self.options, calls.times) if calls.times else 1
@@ -102,9 +102,9 @@ class StageContext:
         model = self._binding(role).model
         if model is None:
             raise PluginError(
-                f"stage {self.stage.name!r} asks the role {role!r} a question of its own",
-                found=f"{self._binding(role).label}, which only judges",
-                expected="desk.judge(…)",
+                f"stage {self.stage.name!r} calls desk.ask with {role!r}, which is no model",
+                found=f"{self._binding(role).label}, a judge",
+                expected="desk.judge(…) for this role",
             )
         return model
 
@@ -113,21 +113,21 @@ class StageContext:
         judge = self._binding(role).judge
         if judge is None:
             raise PluginError(
-                f"stage {self.stage.name!r} has {role!r} judge without declaring it as a judge",
+                f"stage {self.stage.name!r} calls desk.judge with {role!r}, which is no judge",
                 found=self._binding(role).label,
                 expected="the role in the stage's `judges`",
             )
         return judge
 
     def members(self, role: str) -> dict[Model, str]:
-        """What each model of a judge's role is called; "" where there is but one."""
+        """The member's label for each model of a judge's role; "" unless a panel plays the role."""
         binding = self._binding(role)
         if binding.members:
             return {model: one.label for one in binding.members for model in one.models}
         return dict.fromkeys(binding.models, "")
 
     def template(self, prompt: str, role: str) -> Template:
-        """The template of that prompt for that role."""
+        """The template of a prompt for a role; PromptError where none exists."""
         try:
             return self.templates[prompt, role]
         except KeyError:
@@ -138,7 +138,7 @@ class StageContext:
             ) from None
 
     def sampling(self, role: str) -> Sampling:
-        """How replies of that role are drawn."""
+        """The sampling parameters of requests to that role."""
         return self.samplings[role]
 
     def _binding(self, role: str) -> Binding:
@@ -147,14 +147,14 @@ class StageContext:
                 f"stage {self.stage.name!r} asks a role it does not declare",
                 found=role,
                 expected=", ".join((*self.stage.roles, *self.stage.judges)) or "no role",
-                hint="add it to the stage's `roles`, or to its `judges` if it judges there",
+                hint="add it to the stage's `roles`, or to its `judges` if desk.judge uses it",
             )
         return self.bindings[role]
 
 
 @dataclass(frozen=True, kw_only=True)
 class ContextInputs:
-    """What the contexts of all stages of a task are made from."""
+    """The inputs that the contexts of all stages of a task are made from."""
 
     task: Task
     benchmark: Benchmark

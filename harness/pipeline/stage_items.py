@@ -1,4 +1,4 @@
-"""The stages of a prepared task as the plan runs them: items drawn from data and journals."""
+"""The stages of a prepared task for the plan: items are made from data and journals."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from harness.pipeline.stage_context import StageContext
 from harness.runs.journal import JournalRecords
 
 Journals = Callable[[int, str], Path]
-"""The journal of a stage by its number and name."""
+"""Gives the journal of a stage by its number and name."""
 
 
 def stage_runs(
     prepared: PreparedTask, contexts: Sequence[StageContext], journals: Journals
 ) -> list[StageRun]:
-    """A run of every stage of a task, in the benchmark's order."""
+    """The stage runs of a task, in the benchmark's order."""
     check_order(prepared.benchmark)
     return [
         StageRun(
@@ -44,13 +44,13 @@ def records_of(context: StageContext, journals: Journals) -> JournalRecords[Any,
 
 
 def check_order(benchmark: Benchmark) -> None:
-    """Raise PluginError where a stage comes after one that is not before it."""
+    """Raise PluginError where a stage names a later one in `after`, or two share a name."""
     seen: set[str] = set()
     for stage in benchmark.stages:
         for name in stage.after:
             if name not in seen:
                 raise PluginError(
-                    f"stage {stage.name!r} of benchmark {benchmark.name!r} comes after a stage "
+                    f"stage {stage.name!r} of benchmark {benchmark.name!r} has a stage in `after` "
                     "that is not listed before it",
                     found=name,
                     expected=", ".join(sorted(seen)) or "a first stage without `after`",
@@ -58,7 +58,7 @@ def check_order(benchmark: Benchmark) -> None:
         if stage.name in seen:
             raise PluginError(
                 f"benchmark {benchmark.name!r} has two stages named {stage.name!r}",
-                expected="a name for each stage",
+                expected="a different name for each stage",
             )
         seen.add(stage.name)
 

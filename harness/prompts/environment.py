@@ -1,22 +1,22 @@
-"""How template files are compiled and rendered: Jinja, sandboxed and strict.
+"""Compiles and renders template files: Jinja, sandboxed and strict.
 
-Imports jinja2 and is itself imported at the first template only.
+This module imports jinja2, and is itself imported only with the first template.
 
 A template with blocks named `system`, `user`, `assistant` (or `user_1`, `assistant_1`, …) gives one
-message a block, in the order of the file; a block in a loop or a condition gives a message each
-time it is reached. Outside these blocks only code, comments and white space may stand. A template
-without such blocks is one user message.
+message for each block, in the order of the file; a block in a loop or a condition gives a message
+each time it is reached. Only code, comments and white space are allowed outside these blocks. A
+template without such blocks is one user message.
 
-Bytes are exact. Jinja's `trim_blocks` and `lstrip_blocks` hold: the newline after a tag and the
-spaces before a tag on its own line belong to the tag. For the blocks that are messages, one newline
-before `{% endblock %}` belongs to it too, and in a template without them the newline that ends the
-file. Everything else in the file is in the message. A message that comes out empty is left out.
+Bytes are exact. Jinja's `trim_blocks` and `lstrip_blocks` are on: the newline after a tag and the
+spaces before a tag on its own line belong to the tag. So does one newline before the
+`{% endblock %}` of a message, and the newline at the end of a template without messages. All other
+text of the file is in the message. An empty message is left out.
 
-Jinja has no loop without an end, but one over `range` inside another may outlive everybody, so a
-rendering has only so many steps of it.
+Jinja's loops always end, but nested loops over `range` could take forever, so the steps of `range`
+in one rendering are limited.
 
-The same variables give the same messages: `random` and `lipsum` are taken away. `tojson` writes
-plain JSON, in which non-ASCII characters and `<` stay as they are.
+The same variables give the same messages: `random` and `lipsum` are removed. `tojson` writes plain
+JSON, in which non-ASCII characters and `<` are not escaped.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ from harness.base.hashing import digest, digest_bytes
 from harness.contracts.model import Message
 
 RENDERING_VERSION = 1
-"""Raised when the same file and variables would give other messages."""
+"""To be raised when the same file and variables give other messages than before."""
 
 MOST_STEPS = 10_000_000
-"""Steps of `range` in one rendering: about a second, and more than any prompt has words."""
+"""The most steps of `range` in one rendering: about a second, and more than any prompt needs."""
 
 TURN = re.compile(r"(system|user|assistant)(?:_\d+)?")
 UNDEFINED_NAME = re.compile(r"'(\w+)' is undefined")
@@ -54,17 +54,17 @@ T = TypeVar("T")
 
 
 class Turn(str):
-    """The text of one message, told apart from all other output by its type."""
+    """The text of one message; its type distinguishes it from all other output."""
 
     __slots__ = ("role",)
     role: Role
 
 
 class TurnBlocks(dict[str, list[Block]]):
-    """The blocks of a template and its parents; those that are messages yield a Turn.
+    """The blocks of a template and its parents; the blocks of messages yield a Turn.
 
-    Jinja calls the first entry of a list and finds parents by their place behind it, so the entry
-    put in front changes what is called and leaves `super()` as it is.
+    Jinja calls the first entry of a list and finds parents by their position after it, so an entry
+    added in front is called first and does not affect `super()`.
     """
 
     def setdefault(self, name: str, _default: list[Block] | None = None) -> list[Block]:
@@ -74,7 +74,7 @@ class TurnBlocks(dict[str, list[Block]]):
         return self[name]
 
     def add(self, name: str) -> None:
-        """Put the message of this block in front, when it is one."""
+        """Put the function that defines a message in front, if the block is a message."""
         turn = TURN.fullmatch(name)
         if turn is None:
             return
@@ -106,7 +106,7 @@ class TurnContext(Context):
 
 
 class _Steps(Sequence[int]):
-    """Jinja's `range`, whose steps are told each time that somebody begins to walk through it."""
+    """Jinja's `range`; calls `walk` with the number of steps whenever an iteration begins."""
 
     def __init__(self, numbers: range, walk: Callable[[int], None]) -> None:
         self._numbers = numbers
@@ -140,7 +140,7 @@ class _Steps(Sequence[int]):
 
 
 class PromptEnvironment(ImmutableSandboxedEnvironment):
-    """Jinja as prompts need it."""
+    """Jinja with the settings of prompts."""
 
     context_class = TurnContext
 
@@ -165,7 +165,7 @@ class PromptEnvironment(ImmutableSandboxedEnvironment):
         return _Steps(safe_range(*bounds), self._walk)
 
     def _walk(self, steps: int) -> None:
-        """Count the steps of a loop; OverflowError where a rendering takes too many together."""
+        """Count the steps of a loop; OverflowError where one rendering takes too many."""
         self.steps += steps
         if self.steps > MOST_STEPS:
             raise OverflowError(
@@ -173,13 +173,13 @@ class PromptEnvironment(ImmutableSandboxedEnvironment):
             )
 
     def make_globals(self, d: MutableMapping[str, Any] | None) -> MutableMapping[str, Any]:
-        """What a template may use beside its variables, in one dict: each rendering copies it."""
+        """The names that every template may use, in one dict, since each rendering copies it."""
         return {**self.globals, **(d or {})}
 
 
 @dataclass(frozen=True)
 class Source:
-    """One file as it was read: its tree, the files it needs, and the names that it makes itself."""
+    """One file as it was read: its tree, the files that it needs, and the names that it defines."""
 
     file: Path
     data: bytes
@@ -187,12 +187,12 @@ class Source:
     needs: tuple[str, ...]
     parents: tuple[str, ...]
     has_turns: bool
-    makes: frozenset[str]
+    defines: frozenset[str]
 
 
 @dataclass(frozen=True)
 class Compiled:
-    """One prompt, ready to render."""
+    """A prompt that is ready to render."""
 
     template: jinja2.Template
     digest: str
@@ -223,10 +223,10 @@ class Compiled:
                     messages.append(Message(part.role, str(part)))
             elif part and not part.isspace():
                 raise PromptError(
-                    "text stands outside the blocks that are messages",
+                    "the template has text outside the blocks that are messages",
                     where=str(self.template.filename),
                     found=repr(part.strip()[:80]),
-                    expected="all text inside {% block system %}, {% block user %} or the like",
+                    expected="all text inside a block named system, user or assistant",
                 )
         if not messages:
             raise self._empty()
@@ -234,14 +234,14 @@ class Compiled:
 
     def _empty(self) -> PromptError:
         return PromptError(
-            "the prompt came out empty",
+            "the rendered prompt is empty",
             where=str(self.template.filename),
             expected="at least one message with text",
         )
 
 
 class Folder(jinja2.BaseLoader):
-    """One folder of prompt files; each file is read once, so that its hash is of what is used."""
+    """A folder of prompt files; each file is read once, so that its hash matches the text used."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -249,7 +249,7 @@ class Folder(jinja2.BaseLoader):
         self._environment = PromptEnvironment(self)
 
     def compile(self, name: str) -> Compiled:
-        """The prompt of that name, with the digest of all it needs."""
+        """The compiled prompt of that name, with a digest over all files that it needs."""
         sources = self._closure(name)
         own = sources[name]
         assert own is not None
@@ -263,8 +263,8 @@ class Folder(jinja2.BaseLoader):
         variables: set[str] = set()
         for source in sources.values():
             if source:
-                # What it includes sees what it has imported and set.
-                made = source.makes | own.makes
+                # An included file sees the names that this one imports and sets.
+                made = source.defines | own.defines
                 variables |= meta.find_undeclared_variables(source.tree) - made
         return Compiled(
             template=template,
@@ -279,7 +279,7 @@ class Folder(jinja2.BaseLoader):
         name: str,
         globals: Any = None,
     ) -> jinja2.Template:
-        """The compiled file of that name; called by Jinja."""
+        """The compiled file of that name, for Jinja, which calls this method."""
         source = self._source(name)
         if source is None:
             raise jinja2.TemplateNotFound(name)
@@ -287,7 +287,7 @@ class Folder(jinja2.BaseLoader):
         return environment.template_class.from_code(environment, code, globals or {}, lambda: True)
 
     def _closure(self, name: str) -> dict[str, Source | None]:
-        """Every file that the prompt may use, None for those that are not there."""
+        """Every file that the prompt may use; None for a file that does not exist."""
         found: dict[str, Source | None] = {}
         waiting = [name]
         while waiting:
@@ -296,20 +296,20 @@ class Folder(jinja2.BaseLoader):
                 continue
             found[part] = source = self._source(part)
             if source is not None:
-                self._refuse_missing(source)
+                self._check_references(source)
                 waiting.extend(source.needs)
         return dict(sorted(found.items()))
 
-    def _refuse_missing(self, source: Source) -> None:
+    def _check_references(self, source: Source) -> None:
         for line, names in _required(source.tree):
             if not any(self._source(name) for name in names):
                 raise PromptError(
-                    "the template needs a file that is not there",
+                    "the template needs a file that does not exist",
                     where=f"{source.file}:{line}",
                     found=" or ".join(repr(name) for name in names),
                     expected=" or ".join(str(self._path / name) for name in names),
-                    hint="what a template includes, imports or extends is named from the top of "
-                    f"its own folder of prompts, here {self._path}, and looked for there alone",
+                    hint="name the files that a template includes, imports or extends relative to "
+                    f"its own folder of prompts, here {self._path}; no other folder is searched",
                 )
 
     def _has_turns(self, own: Source, sources: Mapping[str, Source | None]) -> bool:
@@ -338,7 +338,7 @@ class Folder(jinja2.BaseLoader):
                 "a template names a file outside its folder of prompts",
                 where=str(self._path),
                 found=name,
-                expected="a name from the top of the folder, such as interests/_person.j2",
+                expected="a name relative to the folder, such as interests/_person.j2",
             )
         file = self._path / name
         if not file.is_file():
@@ -349,7 +349,7 @@ class Folder(jinja2.BaseLoader):
         except UnicodeDecodeError as error:
             line = data[: error.start].count(b"\n") + 1
             raise PromptError(
-                "the template is no UTF-8 text",
+                "the template is not valid UTF-8",
                 where=f"{file}:{line}",
                 found=str(error),
                 hint="save the file as UTF-8",
@@ -362,7 +362,7 @@ class Folder(jinja2.BaseLoader):
             needs=_needs(tree, file),
             parents=_constants(tree, nodes.Extends),
             has_turns=_prepare_turns(tree, file),
-            makes=frozenset(_made(tree)),
+            defines=frozenset(_defined_names(tree)),
         )
 
     def _parse(self, text: str, name: str, file: Path) -> nodes.Template:
@@ -370,7 +370,7 @@ class Folder(jinja2.BaseLoader):
             return self._environment.parse(text, name, str(file))
         except jinja2.TemplateSyntaxError as error:
             raise PromptError(
-                f"the template cannot be read: {error.message}", where=f"{file}:{error.lineno}"
+                f"the template has a syntax error: {error.message}", where=f"{file}:{error.lineno}"
             ) from error
 
 
@@ -379,16 +379,16 @@ def _needs(tree: nodes.Template, file: Path) -> tuple[str, ...]:
     for name in meta.find_referenced_templates(tree):
         if name is None:
             raise PromptError(
-                "a template names another one by an expression, so that it cannot be hashed",
+                "a template names another one by an expression, so its files cannot be hashed",
                 where=str(file),
-                expected='include, import and extends with plain names: {% include "a/_b.j2" %}',
+                expected='include, import and extends with literal names: {% include "a/_b.j2" %}',
             )
         names.append(name)
     return tuple(names)
 
 
 def _required(tree: nodes.Template) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """By line the files of which one must be there: what is not included `ignore missing`."""
+    """The line of each reference, and the files of which one must exist; no `ignore missing`."""
     kinds = (nodes.Include, nodes.Extends, nodes.Import, nodes.FromImport)
     found: Iterator[Any] = itertools.chain(*(tree.find_all(kind) for kind in kinds))
     for node in found:
@@ -397,8 +397,8 @@ def _required(tree: nodes.Template) -> Iterator[tuple[int, tuple[str, ...]]]:
             yield node.lineno, (named,) if isinstance(named, str) else tuple(named)
 
 
-def _made(tree: nodes.Template) -> Iterator[str]:
-    """The names that a template sets, imports or defines at its top, for all its blocks."""
+def _defined_names(tree: nodes.Template) -> Iterator[str]:
+    """The names that a template sets, imports or defines at its top level, for all its blocks."""
     for node in tree.body:
         if isinstance(node, nodes.Assign):
             yield from (name.name for name in node.find_all(nodes.Name) if name.ctx == "store")
@@ -419,15 +419,15 @@ def _constants(tree: nodes.Template, kind: type[nodes.Extends]) -> tuple[str, ..
 
 
 def _prepare_turns(tree: nodes.Template, file: Path) -> bool:
-    """Whether there are blocks that are messages; takes the newline before each `endblock`."""
+    """Whether any block is a message; removes the newline before each message's `endblock`."""
     turns = [block for block in tree.find_all(nodes.Block) if TURN.fullmatch(block.name)]
     for turn in turns:
         for inner in turn.find_all(nodes.Block):
             if TURN.fullmatch(inner.name):
                 raise PromptError(
-                    f"the message {inner.name!r} stands inside the message {turn.name!r}",
+                    f"the message {inner.name!r} is inside the message {turn.name!r}",
                     where=f"{file}:{inner.lineno}",
-                    expected="blocks that are messages one after the other",
+                    expected="one message after the other, not nested",
                 )
         last = turn.body[-1] if turn.body else None
         if isinstance(last, nodes.Output) and isinstance(last.nodes[-1], nodes.TemplateData):
@@ -437,7 +437,7 @@ def _prepare_turns(tree: nodes.Template, file: Path) -> bool:
 
 def _printable(value: T) -> T:
     if value is None:
-        raise jinja2.UndefinedError("a value that would be printed is None")
+        raise jinja2.UndefinedError("a printed value is None")
     return value
 
 
@@ -461,21 +461,21 @@ def _render_error(
     missing = UNDEFINED_NAME.fullmatch(str(error))
     if isinstance(error, jinja2.UndefinedError) and missing:
         return PromptError(
-            f"the prompt needs the variable {missing[1]!r}, which it was not given",
+            f"the prompt needs the variable {missing[1]!r}, which was not given",
             where=where,
             found=", ".join(sorted(variables)) or "no variables",
         )
     if isinstance(error, jinja2.TemplateNotFound):
         return PromptError(
-            "the template needs a file that is not there", where=where, found=str(error.name)
+            "the template needs a file that does not exist", where=where, found=str(error.name)
         )
-    said = str(error) or type(error).__name__
+    text = str(error) or type(error).__name__
     kind = "" if isinstance(error, jinja2.TemplateError) else f"{type(error).__name__}: "
-    return PromptError(f"the prompt cannot be rendered: {kind}{said}", where=where)
+    return PromptError(f"the prompt cannot be rendered: {kind}{text}", where=where)
 
 
 def _place(trace: TracebackType | None) -> str | None:
-    """File and line of the innermost template that an error came through."""
+    """File and line of the innermost template in a traceback."""
     place = None
     while trace is not None:
         template = trace.tb_frame.f_globals.get("__jinja_template__")

@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from harness.contracts.stage import Stage
 
 ASIDE = (".", "_")
-"""What the names of files begin with that are no prompts: hidden ones, and parts of prompts."""
+"""How the names of files begin that are no prompts: hidden files, and parts to include."""
 
 NOTES = (".md", ".yaml")
-"""The endings of files that tell people about prompts."""
+"""The suffixes of files that document prompts."""
 
 
 def overrides_in(folder: Path, templates: Templates) -> dict[str, dict[str, str]]:
     """The files that replace prompts, by benchmark and `<prompt>.<role>`.
 
-    PromptError for a file that replaces nothing, with the nearest prompt, and where there is none.
+    PromptError for a file that replaces no prompt, with the nearest name, and for an empty folder.
     """
     known = templates.everything()
     found: dict[str, dict[str, str]] = {}
@@ -38,9 +38,9 @@ def overrides_in(folder: Path, templates: Templates) -> dict[str, dict[str, str]
                 "a file of --prompts replaces no prompt",
                 where=str(file),
                 found=name,
-                expected=f"BENCHMARK/PROMPT.ROLE{ENDING} of a prompt that there is; names of parts "
-                "to include begin with _",
-                hint=near or "`harness prompts` lists them",
+                expected=f"BENCHMARK/PROMPT.ROLE{ENDING} of an existing prompt; names of parts to "
+                "include begin with _",
+                hint=near or "`harness prompts` lists the prompts",
             )
         found.setdefault(file.parent.name, {})[file.name.removesuffix(ENDING)] = str(file)
     if not found:
@@ -48,7 +48,7 @@ def overrides_in(folder: Path, templates: Templates) -> dict[str, dict[str, str]
             "--prompts names no folder of prompts",
             found=str(folder),
             expected=f"a folder with files BENCHMARK/PROMPT.ROLE{ENDING}",
-            hint="`harness prompts` lists those that there are to replace",
+            hint="`harness prompts` lists the prompts that can be replaced",
         )
     return found
 

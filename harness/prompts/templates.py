@@ -1,9 +1,9 @@
-"""The prompt files of all plugins, and each as a template that renders to messages.
+"""Finds the prompt files of all plugins, and compiles them to templates.
 
 A prompt is `<benchmark>/<prompt>.<role>.j2` in one of the folders. Files whose name begins with
-`_` are for other files to include. What a template includes, imports or extends is named from the
-top of its own folder (`{% include "interests/_person.j2" %}`) and found there only, so that a
-prompt never depends on what else is installed.
+`_` are parts for other files to include. A template names the files that it includes, imports or
+extends relative to its own folder (`{% include "interests/_person.j2" %}`), and only that folder is
+searched, so that a prompt never depends on other plugins.
 """
 
 from __future__ import annotations
@@ -26,8 +26,11 @@ ENDING = ".j2"
 class Template:
     """One prompt, compiled.
 
-    `digest` is a hash of its bytes and of all it includes. `variables` are the names it may read;
-    one that stands only in a branch not taken may be left out.
+    `name` is `<benchmark>/<prompt>.<role>.j2` and `file` its place. `digest` is a hash over its
+    bytes and all files that it includes. `variables` are the names that it may read; a variable of
+    a branch that is not taken may be missing.
+
+        templates.need("films", "answer", "candidate").render({"film": "Alien"})
     """
 
     name: str
@@ -37,15 +40,15 @@ class Template:
     _compiled: Compiled = field(repr=False, compare=False)
 
     def render(self, variables: Mapping[str, Any]) -> tuple[Message, ...]:
-        """The messages for these variables; PromptError where one is missing."""
+        """The messages for these variables; PromptError where a variable is missing."""
         return self._compiled.render(variables)
 
 
 class Templates:
-    """Finds templates by benchmark, prompt and role, and compiles each at most once."""
+    """Finds templates by benchmark, prompt and role, and compiles each of them once."""
 
     def __init__(self, folders: Sequence[Path], *, homes: Sequence[Path] = ()) -> None:
-        """`homes` are further folders: what replaces a prompt includes what is there."""
+        """`folders` hold the prompts; files that replace prompts may include files from `homes`."""
         self._paths = tuple(Path(folder) for folder in folders)
         self._homes = tuple(Path(home) for home in homes)
         self._folders: dict[Path, Folder] = {}
@@ -55,15 +58,17 @@ class Templates:
     def replacing(self, benchmark: str, files: Mapping[str, Path]) -> Templates:
         """These templates with other files for some prompts of a benchmark, by `<prompt>.<role>`.
 
-        Such a file includes what lies beside it, or, in one of the folders of prompts, what others
-        there include. PromptError for a name that the benchmark does not have.
+        Such a file can include files of its own folder or, if it lies in a folder of prompts, of
+        that folder. PromptError for a prompt that the benchmark does not have.
         """
         known = self.names(benchmark)
         for name in files:
             if name not in known:
                 raise PromptError(
                     f"the benchmark {benchmark!r} has no prompt {name!r} to replace",
-                    expected=f"one of {', '.join(known)}" if known else "none",
+                    expected=f"one of {', '.join(known)}"
+                    if known
+                    else "a benchmark that has prompts",
                     hint=did_you_mean(name, known),
                 )
         changed = Templates(self._paths, homes=self._homes)
@@ -72,24 +77,24 @@ class Templates:
         return changed
 
     def get(self, benchmark: str, prompt: str, role: str) -> Template | None:
-        """The template of a benchmark's prompt for a role, None when there is no such file."""
+        """The template of a benchmark's prompt for a role; None where no file exists."""
         name = f"{benchmark}/{prompt}.{role}{ENDING}"
         if name not in self._found:
             self._found[name] = self._load(name)
         return self._found[name]
 
     def need(self, benchmark: str, prompt: str, role: str) -> Template:
-        """The template, or a PromptError that names the file to write and the nearest there is."""
+        """The template; PromptError with the file to write where it does not exist."""
         template = self.get(benchmark, prompt, role)
         if template is not None:
             return template
         wanted = f"{prompt}.{role}"
-        there = self.names(benchmark)
+        known = self.names(benchmark)
         raise PromptError(
             f"the benchmark {benchmark!r} has no prompt {prompt!r} for the role {role!r}",
-            found=", ".join(there) or "no prompts of this benchmark",
+            found=", ".join(known) or "no prompts of this benchmark",
             expected=f"a file {benchmark}/{wanted}{ENDING} in a folder of prompts",
-            hint=did_you_mean(wanted, there),
+            hint=did_you_mean(wanted, known),
         )
 
     def names(self, benchmark: str) -> tuple[str, ...]:
@@ -103,7 +108,7 @@ class Templates:
         return tuple(sorted(found))
 
     def everything(self) -> dict[str, tuple[Path, ...]]:
-        """The files of every prompt by `<benchmark>/<prompt>.<role>`; more than one is a fault."""
+        """The files of every prompt by `<benchmark>/<prompt>.<role>`; more than one is an error."""
         found: dict[str, list[Path]] = {}
         for folder in self._paths:
             for file in folder.glob(f"*/*.*{ENDING}"):
@@ -128,17 +133,19 @@ class Templates:
             return None
         if len(holders) > 1:
             raise PromptError(
-                "two plugins bring a prompt of the same name",
+                "two plugins have a prompt of the same name",
                 where=name,
                 found=" and ".join(str(path / name) for path in holders),
                 expected="one file for each prompt",
-                hint="give the benchmark of one of them another name, or remove one of the plugins",
+                hint="rename the benchmark of one plugin, or uninstall one of the plugins",
             )
         return self._compiled(holders[0], name, called=name)
 
     def _from_elsewhere(self, name: str, file: Path) -> Template:
         if not file.is_file():
-            raise PromptError("no such template file", where=str(file), expected=f"one for {name}")
+            raise PromptError(
+                "this template file does not exist", where=str(file), expected=f"a file for {name}"
+            )
         for path in (*self._paths, *self._homes):
             if file.is_relative_to(path.resolve()):
                 part = file.relative_to(path.resolve()).as_posix()

@@ -1,8 +1,8 @@
-"""What the variables of prompts mean, from the file beside the prompts that says it.
+"""Reads the meanings of the prompts' variables from `prompts/<benchmark>/variables.yaml`.
 
-`prompts/<benchmark>/variables.yaml` maps each variable to its meaning. Where one means something
-else in a prompt, the prompt's name `<prompt>.<role>` maps to the variables that it has otherwise.
-The file is for people: nothing of it enters a digest or a key.
+The file maps each variable to its meaning. Where a variable means something else in one prompt, the
+prompt's name `<prompt>.<role>` maps to the variables with other meanings. The file is for people:
+it affects no digest or key.
 """
 
 from __future__ import annotations
@@ -17,37 +17,41 @@ VARIABLES = "variables.yaml"
 
 
 def meanings(file: Path, variables: Iterable[str]) -> dict[str, str | None]:
-    """The meaning of each of these variables of a prompt's file; None where nothing is said."""
-    said = _said(file.parent / VARIABLES)
-    own = said.get(file.stem, {})
+    """The meaning of each of these variables of a prompt's file; None where none is given."""
+    content = _read(file.parent / VARIABLES)
+    own = content.get(file.stem, {})
     if not isinstance(own, dict):
-        raise _bad(file.parent / VARIABLES, file.stem, own, "variables with their meanings")
-    return {name: _meaning(file, name, own.get(name, said.get(name))) for name in sorted(variables)}
+        raise _invalid(
+            file.parent / VARIABLES, file.stem, own, "a mapping of variables to meanings"
+        )
+    return {
+        name: _meaning(file, name, own.get(name, content.get(name))) for name in sorted(variables)
+    }
 
 
-def _meaning(file: Path, name: str, said: Any) -> str | None:
-    if said is not None and not isinstance(said, str):
-        raise _bad(file.parent / VARIABLES, name, said, "its meaning as text")
-    return said
+def _meaning(file: Path, name: str, text: Any) -> str | None:
+    if text is not None and not isinstance(text, str):
+        raise _invalid(file.parent / VARIABLES, name, text, "its meaning as text")
+    return text
 
 
-def _said(file: Path) -> dict[Any, Any]:
+def _read(file: Path) -> dict[Any, Any]:
     if not file.is_file():
         return {}
     import yaml
 
     try:
-        said = yaml.safe_load(file.read_text("utf-8"))
+        content = yaml.safe_load(file.read_text("utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise PromptError(
             "the file of variables cannot be read", where=str(file), found=str(error)
         ) from error
-    if said is not None and not isinstance(said, dict):
-        raise _bad(file, "all of it", said, "variables with their meanings")
-    return said or {}
+    if content is not None and not isinstance(content, dict):
+        raise _invalid(file, "the file", content, "a mapping of variables to meanings")
+    return content or {}
 
 
-def _bad(file: Path, name: str, found: Any, expected: str) -> PromptError:
+def _invalid(file: Path, name: str, found: Any, expected: str) -> PromptError:
     return PromptError(
         f"{name!r} cannot be used", where=str(file), found=repr(found)[:100], expected=expected
     )

@@ -1,4 +1,4 @@
-"""The plugins there are and what they registered."""
+"""The installed plugins and everything that they registered."""
 
 from harness.registry.collecting import check_command as check_command
 from harness.registry.loading import CHOSEN as CHOSEN

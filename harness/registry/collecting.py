@@ -1,4 +1,4 @@
-"""Asking one plugin for all that it registers."""
+"""Collects everything that one plugin registers."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ COMMAND = re.compile(r"[A-Za-z]\w*", re.ASCII)
 def registered_by(
     plugin: object, manager: pluggy.PluginManager, origin: Origin
 ) -> tuple[list[tuple[Any, Any]], ...]:
-    """What one plugin registers: a list of keys and registrations for each registry."""
+    """The registrations of one plugin: a list of keys and registrations for each registry."""
     benchmarks: list[tuple[Any, Any]] = []
     models: list[tuple[Any, Any]] = []
     judges: list[tuple[Any, Any]] = []
@@ -132,22 +132,22 @@ def _call(
     caller = manager.subset_hook_caller(hook_name, others)
     if not caller.get_hookimpls():
         return
-    said = "done"
+    result = "done"
     try:
         caller(register=register)
     except BaseException as error:
-        said = f"raised {line_of(error)}"
+        result = f"raised {line_of(error)}"
         raise
     finally:
         names = ", ".join(key if isinstance(key, str) else "/".join(key) for key, _ in kept)
-        tracer()(manager.get_name(plugin), hook_name, f"registered {names or 'nothing'}", said)
+        tracer()(manager.get_name(plugin), hook_name, f"registered {names or 'nothing'}", result)
 
 
 def check_command(command: str, *, tool: str) -> None:
-    """Raise PluginError for a word after `harness` that no tool can be found by."""
+    """Raise PluginError for a word after `harness` that cannot be a plugin's command."""
     if command in TAKEN or not COMMAND.fullmatch(command):
         taken = "a command of the harness itself, " if command in TAKEN else ""
         raise PluginError(
             f"the tool {tool!r} cannot belong to {taken}{command!r}",
-            expected=f"letters, digits and _, and none of {', '.join(TAKEN)}",
+            expected=f"a command of letters, digits and _, other than {', '.join(TAKEN)}",
         )

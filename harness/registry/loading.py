@@ -1,4 +1,4 @@
-"""Loading the installed plugins, one by one: a broken one costs itself alone."""
+"""Loads the installed plugins one by one, so that a broken one affects no other."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ from harness.registry.registry import BrokenPlugin, LoadedPlugin, Plugins, Sourc
 GROUP = "harness.plugins"
 
 CHOSEN = "HARNESS_PLUGINS"
-"""The environment variable that names the plugins to load, where not all are wanted."""
+"""The environment variable with the names of the plugins to load; all are loaded without it."""
 
 
 @functools.cache
 def load_plugins() -> Plugins:
-    """All installed plugins, loaded once a process."""
+    """All installed plugins, loaded once in each process."""
     return plugins_from(entry_points(group=GROUP), only=os.environ.get(CHOSEN))
 
 
 def reset() -> None:
-    """Forget what is loaded, so that the next `load_plugins` looks again."""
+    """Forget the loaded plugins, so that the next `load_plugins` loads again."""
     load_plugins.cache_clear()
 
 
 def plugins_from(found: Iterable[EntryPoint], *, only: str | None = None) -> Plugins:
     """The plugins behind the entry points, each loaded on its own.
 
-    `only` names some of them, with commas between, by entry point or distribution: the others are
-    left out, with their tasks and prompts. UsageError for a name that none of them has.
+    `only` names the wanted plugins by entry point or distribution, separated by commas: the others
+    are left out, with their tasks and prompts. UsageError for a name that no plugin has.
     """
     points = sorted(found, key=lambda point: (_distribution(point), point.name))
     wanted = _wanted(points, only)
@@ -52,7 +52,7 @@ def plugins_from(found: Iterable[EntryPoint], *, only: str | None = None) -> Plu
     for point in wanted:
         try:
             loaded.append(_load(point, manager, registries))
-        except (Exception, SystemExit) as error:  # whatever it is, it costs this plugin alone
+        except (Exception, SystemExit) as error:  # foreign code: the other plugins still load
             broken.append(_broken(point, error))
     problems = [line for one in loaded for line in one.problems]
     problems += [line for registry in registries.all() for line in registry.duplicates()]
@@ -76,19 +76,20 @@ def _wanted(points: Sequence[EntryPoint], only: str | None) -> list[EntryPoint]:
         raise UsageError(
             f"{CHOSEN} names a plugin that is not installed: {name!r}",
             found=only,
-            expected=", ".join(sorted({point.name for point in points})) or "nothing",
+            expected=", ".join(sorted({point.name for point in points}))
+            or "no name: none is installed",
             hint=did_you_mean(name, known),
         )
     return [point for point in points if {point.name, _distribution(point)} & names]
 
 
 def _load(point: EntryPoint, manager: pluggy.PluginManager, registries: Registries) -> LoadedPlugin:
-    """Load a plugin and keep what it registers, all of it or nothing."""
+    """Load a plugin and add all its registrations, or none where it fails."""
     plugin = point.load()
     distribution = _distribution(point)
     earlier = manager.get_name(plugin)
     if earlier is not None:
-        raise PluginError(f"the same as {earlier}, which is loaded")
+        raise PluginError(f"the plugin is the same object as {earlier}, which is loaded")
     origin = Origin(
         plugin=point.name,
         distribution=distribution,
@@ -116,7 +117,7 @@ def _load(point: EntryPoint, manager: pluggy.PluginManager, registries: Registri
 
 
 def _specified(manager: pluggy.PluginManager) -> list[str]:
-    """The names of all hooks, in the order of the file that describes them."""
+    """The names of all hooks, in the order of hookspecs.py."""
     return [
         name for name in vars(hookspecs) if manager.parse_hookspec_opts(hookspecs, name) is not None
     ]

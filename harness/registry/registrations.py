@@ -1,4 +1,4 @@
-"""What plugins register, by name and with where it came from."""
+"""The registrations of plugins, by name and with their origin."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ F = TypeVar("F")
 R = TypeVar("R", bound="Registration[Any]")
 
 RespondentKey = tuple[str, str, str, str]
-"""Benchmark, prompt, role and the respondent's own name."""
+"""Benchmark, prompt, role and the respondent's name."""
 
 ToolKey = tuple[str, str]
-"""A command, and the name of a tool of it."""
+"""A command, and the name of one of its tools."""
 
 
 REGISTERING = (
@@ -44,7 +44,7 @@ REGISTERING = (
 
 @dataclass(frozen=True, kw_only=True)
 class Origin:
-    """Which plugin something came from. `package` is the folder of its top-level package."""
+    """The plugin behind a registration; `package` is the folder of its top-level package."""
 
     plugin: str
     distribution: str
@@ -57,7 +57,7 @@ class Origin:
 
 @dataclass(frozen=True, kw_only=True)
 class Registration(Generic[F]):
-    """A name with the factory that a plugin gave for it."""
+    """A name with the factory that a plugin registered for it."""
 
     name: str
     factory: F
@@ -65,11 +65,11 @@ class Registration(Generic[F]):
     description: str = ""
 
     def __post_init__(self) -> None:
-        """Raise PluginError for what could not be shown or called later."""
+        """Raise PluginError for a text or a factory of a wrong type, which would fail later."""
         for word in ("name", "benchmark", "prompt", "role", "command"):
-            said = getattr(self, word, word)
-            if not (isinstance(said, str) and said.strip()):
-                raise PluginError(f"{self.name!r} was registered with {said!r} as its {word}")
+            text = getattr(self, word, word)
+            if not (isinstance(text, str) and text.strip()):
+                raise PluginError(f"{self.name!r} was registered with {text!r} as its {word}")
         if not callable(self.factory):
             raise PluginError(f"{self.name!r} was registered with {self.factory!r}, no function")
         arguments: Mapping[Any, Any] = getattr(self, "arguments", {})
@@ -80,14 +80,14 @@ class Registration(Generic[F]):
 
 @dataclass(frozen=True, kw_only=True)
 class ModelRegistration(Registration[ModelFactory]):
-    """A kind of model; `arguments` say what each of its arguments means."""
+    """A kind of model; `arguments` holds the help of each of its arguments."""
 
     arguments: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
 class JudgeRegistration(Registration[JudgeFactory]):
-    """A judge adapter, and what it stands on."""
+    """A judge adapter; `on` is what it wraps, `arguments` the help of its arguments."""
 
     on: Stands = "alone"
     arguments: Mapping[str, str] = field(default_factory=dict)
@@ -95,7 +95,7 @@ class JudgeRegistration(Registration[JudgeFactory]):
 
 @dataclass(frozen=True, kw_only=True)
 class RespondentRegistration(Registration[Callable[[], Respondent]]):
-    """A baseline respondent; its factory gives the function that answers."""
+    """A baseline respondent; its factory returns the function that answers."""
 
     benchmark: str
     prompt: str
@@ -104,26 +104,26 @@ class RespondentRegistration(Registration[Callable[[], Respondent]]):
 
     @property
     def key(self) -> RespondentKey:
-        """What it is registered under."""
+        """The key of the registration."""
         return self.benchmark, self.prompt, self.role, self.name
 
 
 @dataclass(frozen=True, kw_only=True)
 class AnalysisRegistration(Registration[AnalysisFactory]):
-    """An analysis; its name is one word for all benchmarks, so that commands stay short."""
+    """An analysis; its name is unique over all benchmarks, so that commands stay short."""
 
     benchmark: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class DataToolRegistration(Registration[DataToolFactory]):
-    """A tool; `command` is the word after `harness` that its name follows."""
+    """A data tool, called by `harness COMMAND NAME`."""
 
     command: str
 
 
 class Registry(Mapping[K, R]):
-    """Registrations by name; asking for a name that two plugins gave is a PluginError."""
+    """Registrations by name; PluginError on access to a name that two plugins registered."""
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
@@ -134,8 +134,8 @@ class Registry(Mapping[K, R]):
         if len(given) > 1:
             raise PluginError(
                 self._twice(name),
-                expected="one plugin for a name",
-                hint="uninstall one of them",
+                expected="each name from one plugin only",
+                hint="uninstall one of the plugins",
             )
         return given[0]
 
@@ -149,15 +149,15 @@ class Registry(Mapping[K, R]):
         return name in self._given
 
     def add(self, name: K, registration: R) -> None:
-        """Keep one registration."""
+        """Add a registration."""
         self._given.setdefault(name, []).append(registration)
 
     def everything(self) -> Iterator[R]:
-        """Every registration, those of a name that was given twice among them."""
+        """Every registration, including all registrations of a repeated name."""
         return (registration for given in self._given.values() for registration in given)
 
     def duplicates(self, *, of: Origin | None = None) -> list[str]:
-        """One line for each name that was registered more than once, by that origin if given."""
+        """A line for each name that was registered more than once, by `of` if given."""
         return [
             self._twice(name)
             for name in self
@@ -166,14 +166,14 @@ class Registry(Mapping[K, R]):
         ]
 
     def _twice(self, name: K) -> str:
-        shown = ", ".join(map(repr, name)) if isinstance(name, tuple) else repr(name)
+        text = ", ".join(map(repr, name)) if isinstance(name, tuple) else repr(name)
         sources = " and by ".join(str(one.origin) for one in self._given[name])
-        return f"the {self.kind} {shown} is registered more than once: by {sources}"
+        return f"the {self.kind} {text} is registered more than once: by {sources}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Registries:
-    """A registry for each kind of thing that plugins register."""
+    """The registries of all kinds."""
 
     benchmarks: Registry[str, Registration[BenchmarkFactory]] = field(
         default_factory=lambda: Registry("benchmark")

@@ -1,4 +1,4 @@
-"""What all loaded plugins together offer, found by name."""
+"""Everything that the loaded plugins registered, by name."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from harness.contracts.benchmark import Benchmark
 
 _KIND_AND_NAME = (
-    "a model behind a server is --model openai:NAME; `harness models` tells of each kind"
+    "give a model behind a server as --model openai:NAME; `harness models` lists all kinds"
 )
 
 R = TypeVar("R", bound=Registration[Any])
@@ -39,7 +39,7 @@ R = TypeVar("R", bound=Registration[Any])
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """Where a plugin is declared: an entry point of an installed distribution."""
+    """The declaration of a plugin: an entry point of an installed distribution."""
 
     entry_point: str
     distribution: str
@@ -49,7 +49,7 @@ class Source:
 
 @dataclass(frozen=True, kw_only=True)
 class LoadedPlugin(Source):
-    """A plugin that is in use, with the hooks that it implements and those that are none."""
+    """A loaded plugin with the hooks that it implements; `problems` names misspelt hooks."""
 
     origin: Origin
     hooks: tuple[str, ...]
@@ -58,7 +58,7 @@ class LoadedPlugin(Source):
 
 @dataclass(frozen=True, kw_only=True)
 class BrokenPlugin(Source):
-    """A plugin that could not be loaded, and why."""
+    """A plugin that could not be loaded, with the error and its traceback."""
 
     error: str
     traceback: str
@@ -70,7 +70,7 @@ class BrokenPlugin(Source):
 
 
 class Plugins:
-    """What all plugins together offer. Benchmarks are made at first use and kept."""
+    """Everything that the plugins registered. Benchmarks are made at first use and kept."""
 
     def __init__(
         self,
@@ -100,46 +100,46 @@ class Plugins:
 
     @property
     def hook(self) -> pluggy.HookRelay:
-        """Calls a hook of all plugins at once."""
+        """Pluggy's relay, which calls a hook of all plugins."""
         return self._manager.hook
 
     def notify(self, hook_name: str, event: Any) -> list[str]:
-        """Tell every observer of an event; one line for each observer that raised."""
+        """Call every plugin's observer of an event; returns a line for each one that raised."""
         raised = []
         trace = tracer()
         for implementation in reversed(getattr(self.hook, hook_name).get_hookimpls()):
             arguments = [event] * len(implementation.argnames)
             try:
                 implementation.function(*arguments)
-                said = "done"
+                result = "done"
             except Exception as error:  # an observer must not end a run
-                said = f"raised {line_of(error)}"
+                result = f"raised {line_of(error)}"
                 raised.append(
                     f"{implementation.plugin_name} failed in {hook_name}: {line_of(error)}"
                 )
-            trace(implementation.plugin_name, hook_name, event, said)
+            trace(implementation.plugin_name, hook_name, event, result)
         return raised
 
     def refuse_problems(self) -> None:
-        """Raise PluginError where a plugin is broken, a hook misspelt or a name given twice."""
+        """Raise PluginError where a plugin is broken, a hook misspelt or a name repeated."""
         found = [*map(str, self.broken), *self.problems]
         if found:
             raise PluginError(
-                "the plugins are not in order, and --strict_plugins was given",
+                "plugin problems found (--strict_plugins)",
                 found="\n            ".join(found),
-                expected="plugins that load, hooks that exist, and names that one plugin gives",
-                hint="`harness plugins NAME` shows all about one; HARNESS_PLUGINS=a,b loads "
-                "these alone",
+                expected="plugins that load, hooks that exist, and names that one plugin registers",
+                hint="`harness plugins NAME` shows one plugin; HARNESS_PLUGINS=a,b loads only "
+                "these",
             )
 
     def problems_of(self, plugin: LoadedPlugin) -> tuple[str, ...]:
-        """What is wrong with a plugin: hooks that are none, names that another gives as well."""
+        """The problems of a plugin: misspelt hooks, and names that another plugin registers too."""
         registries = self._registries.all()
         twice = (line for one in registries for line in one.duplicates(of=plugin.origin))
         return (*plugin.problems, *twice)
 
     def registered_by(self, plugin: LoadedPlugin) -> dict[str, tuple[Registration[Any], ...]]:
-        """What a plugin registered, by kind as `data_tools`, without kinds of which it has none."""
+        """The registrations of a plugin by kind, such as `data_tools`; empty kinds are left out."""
         found: dict[str, tuple[Registration[Any], ...]] = {}
         for hook, registry in zip(REGISTERING, self._registries.all(), strict=True):
             given = tuple(one for one in registry.everything() if one.origin is plugin.origin)
@@ -160,25 +160,25 @@ class Plugins:
         return name in self.judges
 
     def benchmark(self, name: str) -> Benchmark:
-        """The benchmark of that name."""
+        """The benchmark of that name; PluginError where no plugin registered it."""
         if name not in self._made:
             self._made[name] = _make(self._registered(self.benchmarks, name))
         return self._made[name]
 
     def model(self, name: str) -> ModelRegistration:
-        """How to make a model of that kind."""
+        """The registration of a kind of model."""
         return self._registered(self.models, name)
 
     def judge(self, name: str) -> JudgeRegistration:
-        """How to make the judge of that name."""
+        """The registration of a judge."""
         return self._registered(self.judges, name)
 
     def analysis(self, name: str) -> AnalysisRegistration:
-        """How to make the analysis of that name."""
+        """The registration of an analysis."""
         return self._registered(self.analyses, name)
 
     def data_tool(self, name: str, command: str = DATA) -> DataToolRegistration:
-        """How to make the tool of that name of a command."""
+        """The registration of a data tool of a command."""
         return self._registered(self.tools_of(command), name)
 
     @property
@@ -187,7 +187,7 @@ class Plugins:
         return tuple(sorted({command for command, _ in self.data_tools}))
 
     def tools_of(self, command: str) -> Registry[str, DataToolRegistration]:
-        """The tools of a command; none where no plugin has that command."""
+        """The tools of a command; empty where no plugin has that command."""
         tools: Registry[str, DataToolRegistration] = Registry(self.data_tools.kind)
         for tool in self.data_tools.everything():
             if tool.command == command:
@@ -197,7 +197,7 @@ class Plugins:
     def respondent(
         self, benchmark: str, prompt: str, role: str, name: str = "default"
     ) -> RespondentRegistration:
-        """The baseline respondent that answers a role's prompt of a benchmark."""
+        """The registration of the respondent that answers a role's prompt of a benchmark."""
         key = (benchmark, prompt, role, name)
         if key in self.respondents:
             return self.respondents[key]
@@ -205,26 +205,28 @@ class Plugins:
         raise PluginError(
             f"no respondent {name!r} answers the prompt {prompt!r} for the role {role!r} "
             f"of the benchmark {benchmark!r}",
-            expected=f"one of {'; '.join(known)}" if known else "one registered by its plugin",
+            expected=f"one of {'; '.join(known)}"
+            if known
+            else "a respondent that its plugin registers",
             hint=self._broken_lines(self.broken_behind(benchmark)),
         )
 
     def package_of(self, benchmark_name: str) -> Path:
-        """The folder of the package that registered a benchmark; its sample data lies there."""
+        """The folder of the package that registered a benchmark, with its sample data."""
         origin = self._registered(self.benchmarks, benchmark_name).origin
         if origin.package is None:
             raise PluginError(
-                "the plugin lies in no folder",
+                "the plugin's package has no directory to read sample data from",
                 where=str(origin),
                 found=f"the module {origin.module}",
-                expected="an installed package, whose folder holds the sample data",
+                expected="a plugin inside an installed package",
             )
         return origin.package
 
     def broken_behind(
         self, benchmark_name: str, bundle_name: str | None = None
     ) -> tuple[BrokenPlugin, ...]:
-        """The broken plugins that a benchmark must be of: by its task's bundle, or by its name."""
+        """The broken plugins that may hold a benchmark, by its task's bundle or by its name."""
         return tuple(
             one
             for one in self.broken
@@ -237,11 +239,13 @@ class Plugins:
         if name in registry:
             return registry[name]
         behind = self.broken_behind(name) or self.broken
-        # Benchmarks are named by task files, all else by the user.
+        # Task files name benchmarks, and the user names everything else.
         named_by_user = registry is not self.benchmarks
         raise (UnknownName if named_by_user and not behind else PluginError)(
             f"no plugin offers the {registry.kind} {name!r}",
-            expected=f"one of {', '.join(registry)}" if registry else "one that is registered",
+            expected=f"one of {', '.join(registry)}"
+            if registry
+            else "a name that a plugin registers",
             hint=did_you_mean(name, registry)
             or self._broken_lines(behind)
             or self._left_out()
@@ -249,7 +253,7 @@ class Plugins:
         )
 
     def _left_out(self) -> str | None:
-        """What may be wanting because it was left out."""
+        """A hint that names the plugins left out, since one of them may have the name."""
         names = ", ".join(one.entry_point for one in self.left_out)
         return f"HARNESS_PLUGINS leaves out {names}" if names else None
 
@@ -271,17 +275,17 @@ def _make(registration: Registration[BenchmarkFactory]) -> Benchmark:
         ) from error
     if benchmark.name != registration.name:
         raise PluginError(
-            f"the benchmark registered as {registration.name!r} calls itself {benchmark.name!r}",
+            f"the benchmark registered as {registration.name!r} has the name {benchmark.name!r}",
             where=str(registration.origin),
-            expected="one name",
+            expected="the same name in register(…) and Benchmark(name=…)",
         )
     return benchmark
 
 
 def line_of(error: BaseException) -> str:
-    """The last line of a traceback: the kind of error and what it says, without secrets."""
-    told = str(error).strip().split("\n")
-    # What is wrong with a hook is said by pluggy at last, below the names of hook and plugin.
-    said = "; ".join(told) if isinstance(error, pluggy.PluginValidationError) else told[0]
-    line = f"{type(error).__name__}: {said}" if said else type(error).__name__
+    """The last line of a traceback without secrets: the class of the error and its message."""
+    lines = str(error).strip().split("\n")
+    # Pluggy puts the problem of a hook last, below the names of hook and plugin.
+    text = "; ".join(lines) if isinstance(error, pluggy.PluginValidationError) else lines[0]
+    line = f"{type(error).__name__}: {text}" if text else type(error).__name__
     return str(without_key_material(line))

@@ -1,4 +1,4 @@
-"""`HARNESS_TRACE_HOOKS=1`: a line on standard error for each call of a plugin's hook."""
+"""`HARNESS_TRACE_HOOKS=1` prints a line on standard error for each call of a plugin's hook."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ VARIABLE = "HARNESS_TRACE_HOOKS"
 LONGEST = 300
 
 Trace = Callable[[Any, str, object, str], None]
-"""Told of a call: the plugin, the hook, what it was called with, and what came of it."""
+"""Gets the plugin, the hook, the argument and the result of a call."""
 
 
 def tracer() -> Trace:
-    """What is to be told of calls of hooks; tells nobody unless the environment asks for it."""
-    return _print if os.environ.get(VARIABLE, "") not in ("", "0") else _nobody
+    """The function that traces calls of hooks; it does nothing unless VARIABLE is set."""
+    return _print if os.environ.get(VARIABLE, "") not in ("", "0") else _ignore
 
 
-def _print(plugin: Any, hook: str, about: object, said: str) -> None:
-    shown = safe_text(about if isinstance(about, str) else repr(about))
-    line = f"hook: {plugin}, {hook}: {_short(shown)}: {_short(safe_text(said))}"
+def _print(plugin: Any, hook: str, argument: object, result: str) -> None:
+    text = safe_text(argument if isinstance(argument, str) else repr(argument))
+    line = f"hook: {plugin}, {hook}: {_short(text)}: {_short(safe_text(result))}"
     print("".join(one if one.isprintable() else " " for one in line), file=sys.stderr)
 
 
@@ -31,5 +31,5 @@ def _short(text: str) -> str:
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
-def _nobody(_plugin: Any, _hook: str, _about: object, _said: str) -> None:
-    """Tells nothing."""
+def _ignore(_plugin: Any, _hook: str, _argument: object, _result: str) -> None:
+    """Does nothing."""

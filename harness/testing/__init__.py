@@ -1,8 +1,8 @@
-"""What the tests of plugins and of the harness share: models that can be scripted, servers that
-misbehave on purpose, and the checks that every plugin has to pass.
+"""Tools for tests of plugins and of the harness: scripted models, servers that misbehave on
+purpose, and the checks that every plugin has to pass.
 
-Imported at first use: `python -m harness.testing.server` warns when its package has imported it
-already.
+Modules are imported at first use: `python -m harness.testing.server` warns if its package has
+imported it before.
 """
 
 from __future__ import annotations

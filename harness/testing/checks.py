@@ -1,4 +1,4 @@
-"""What every plugin promises, a check each: of its texts first, then of runs over its samples."""
+"""The checks of a plugin: first of its registrations and texts, then of runs over its samples."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from harness.runs.run_folder import RunFolder
 from harness.scoring.aggregate import NOT_FINITE
 from harness.scoring.summary import TaskSummary
 from harness.testing.scripted import Answer, ScriptedModel, offered
-from harness.testing.trial import Trial, Tried, scores_of
+from harness.testing.trial import SampledTasks, SampleRuns, scores_of
 
 BROKEN = "broken"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """One promise that is not kept: where, what is wrong, and what to do."""
+    """One problem of a plugin: the check, the place, the problem and the remedy."""
 
     check: str
     where: str
@@ -42,38 +42,37 @@ class Finding:
         return f"[{self.check}] {self.where}: {problem}\n    to do: {self.to_do}"
 
 
-Check = Callable[[Trial], Iterator[Finding]]
-"""A promise that is looked at on a trial; it gives a finding for each place that breaks it."""
+Check = Callable[[SampleRuns], Iterator[Finding]]
+"""A function that yields a finding for each problem of the plugin in a trial."""
 
 
-def loads(trial: Trial) -> Iterator[Finding]:
-    """The plugin loads, its hooks are hooks, its names are its own, its factories make things."""
-    one = trial.subject
+def loads(trial: SampleRuns) -> Iterator[Finding]:
+    """The plugin loads, its hooks exist, its names are unique, its factories work."""
+    one = trial.plugin
     where = f"entry point {one.point.name} = {one.point.value}"
     for broken in one.plugins.broken:
         if (broken.entry_point, broken.distribution) == (one.name, one.distribution):
             yield Finding(
                 check="loads", where=where, problem=broken.traceback.strip(),
-                to_do="mend what the traceback ends with",
+                to_do="correct the error at the end of the traceback",
             )  # fmt: skip
             return
     if one.loaded is None:
         yield Finding(
-            check="loads", where=where, problem=f"it is left out by {CHOSEN}",
-            to_do=f"name it there too, or run the tests without {CHOSEN}",
+            check="loads", where=where, problem=f"{CHOSEN} leaves it out",
+            to_do=f"add it to {CHOSEN}, or run the tests without that variable",
         )  # fmt: skip
         return
     for problem in one.plugins.problems_of(one.loaded):
         yield Finding(
             check="loads", where=where, problem=problem,
-            to_do="spell hooks as harness/registry/hookspecs.py does; begin names with the "
-            "plugin's",
+            to_do="spell hooks as in harness/registry/hookspecs.py; begin names with the plugin's name",
         )  # fmt: skip
     yield from _factories(trial)
 
 
-def _factories(trial: Trial) -> Iterator[Finding]:
-    one, plugins = trial.subject, trial.subject.plugins
+def _factories(trial: SampleRuns) -> Iterator[Finding]:
+    one, plugins = trial.plugin, trial.plugin.plugins
     factories: dict[str, Callable[[], object]] = {
         **{
             f"benchmark {name}": functools.partial(plugins.benchmark, name)
@@ -91,32 +90,32 @@ def _factories(trial: Trial) -> Iterator[Finding]:
     for what, factory in factories.items():
         try:
             made = factory()
-        except Exception as error:  # foreign code, and the others are still to be made
+        except Exception as error:  # foreign code: the other factories are still checked
             yield Finding(
                 check="loads", where=what,
                 problem=f"its factory raised {type(error).__name__}: {error}",
-                to_do="register a function that takes nothing and gives the thing itself",
+                to_do="register a function without parameters that returns the object",
             )  # fmt: skip
             continue
         if what.startswith("respondent") and not callable(made):
             yield Finding(
-                check="loads", where=what, problem=f"its factory gave {made!r}, no function",
-                to_do="register a function that gives the respondent: `lambda: respond`",
+                check="loads", where=what, problem=f"its factory returned {made!r}, no function",
+                to_do="register a function that returns the respondent: `lambda: respond`",
             )  # fmt: skip
 
 
-def tasks(trial: Trial) -> Iterator[Finding]:
-    """Every task file is in order, and every benchmark has a task with a sample."""
+def tasks(trial: SampleRuns) -> Iterator[Finding]:
+    """Every task file is valid, and every benchmark has a task with a sample."""
     from harness.cli.validate import Checker
     from harness.tasks.load import shown
 
-    one = trial.subject
+    one = trial.plugin
     folder = one.plugins.package_of(one.benchmarks[0]) if one.benchmarks else None
     for problem in one.catalogue.problems:
         if folder is not None and (str(folder) in problem or shown(folder) in problem):
             yield Finding(
                 check="tasks", where=one.package, problem=problem,
-                to_do="mend the file, or give the task a name of its own",
+                to_do="correct the file, or give the task a unique name",
             )  # fmt: skip
     checker = Checker(one.plugins, one.catalogue)
     for entry in one.entries:
@@ -129,18 +128,18 @@ def tasks(trial: Trial) -> Iterator[Finding]:
     for name in one.benchmarks:
         if not any(task.benchmark == name and task.data.sample for task in trial.tasks):
             yield Finding(
-                check="tasks", where=f"benchmark {name}", problem="no task of it has a sample",
-                to_do="put a few rows into the package and name them under data.sample: nobody "
-                "can try the benchmark else, and no check can run it",
+                check="tasks", where=f"benchmark {name}", problem="none of its tasks has a sample",
+                to_do="put a few rows into the package and name them under data.sample: users need "
+                "them to try the benchmark, and the checks to run it",
             )  # fmt: skip
 
 
-def prompts(trial: Trial) -> Iterator[Finding]:
-    """Every prompt is a stage's, and renders with the variables that it is given."""
+def prompts(trial: SampleRuns) -> Iterator[Finding]:
+    """Every prompt belongs to a stage, and renders with the stage's variables."""
     from harness.pipeline.preparation import prompt_folders
     from harness.prompts import Templates
 
-    one = trial.subject
+    one = trial.plugin
     templates = Templates(prompt_folders(one.plugins))
     for name in one.benchmarks:
         stages = one.plugins.benchmark(name).stages
@@ -154,36 +153,36 @@ def prompts(trial: Trial) -> Iterator[Finding]:
             where = f"prompts/{name}/{prompt}.j2"
             if prompt not in asked:
                 yield Finding(
-                    check="prompts", where=where, problem="no stage asks with this prompt",
+                    check="prompts", where=where, problem="no stage uses this prompt",
                     to_do=f"name it as one of {', '.join(sorted(asked))}, or begin its name with _",
                 )  # fmt: skip
                 continue
             text, _, role = prompt.rpartition(".")
             if not templates.need(name, text, role).variables:
                 yield Finding(
-                    check="prompts", where=where, problem="it shows nothing of the item",
-                    to_do="use the variables that the stage gives it",
+                    check="prompts", where=where, problem="it uses no variable of the stage",
+                    to_do="show the item with the variables that the stage passes to it",
                 )  # fmt: skip
     yield from _rehearsed(trial)
 
 
-def _rehearsed(trial: Trial) -> Iterator[Finding]:
+def _rehearsed(trial: SampleRuns) -> Iterator[Finding]:
     from harness.pipeline.forecast import rehearse
     from harness.pipeline.settings import make_settings
 
     judge = ScriptedModel(name="judge")
-    for tried in trial.tried:
-        players = tried.others(judge=judge.spec, other="baseline")
+    for sampled in trial.sampled:
+        players = sampled.others(judge=judge.spec, other="baseline")
         settings = make_settings(
-            {"tasks": tried.names, "model": "baseline", "roles": players, "data": "sample"}
+            {"tasks": sampled.names, "model": "baseline", "roles": players, "data": "sample"}
         )
         try:
             with offered((judge,)):
-                forecast = asyncio.run(rehearse(settings, trial.subject.plugins))
+                forecast = asyncio.run(rehearse(settings, trial.plugin.plugins))
         except HarnessError as error:
             yield Finding(
-                check="prompts", where=f"benchmark {tried.benchmark.name}", problem=str(error),
-                to_do="give the prompt every variable it names, or drop the variable",
+                check="prompts", where=f"benchmark {sampled.benchmark.name}", problem=str(error),
+                to_do="pass every variable that the prompt names, or remove the variable from it",
             )  # fmt: skip
             continue
         for stage in forecast.stages:
@@ -192,64 +191,64 @@ def _rehearsed(trial: Trial) -> Iterator[Finding]:
                     yield Finding(
                         check="prompts", where=f"{stage.task}/{stage.stage}",
                         problem=f"the {role.role} was asked nothing in a rehearsal over the sample",
-                        to_do="have the sample and the baseline's answers reach this stage",
+                        to_do="choose a sample and answers of the baseline that reach this stage",
                     )  # fmt: skip
 
 
-def metrics(trial: Trial) -> Iterator[Finding]:
-    """Every metric says what it is, and what it counts at worst is a number."""
-    for name in trial.subject.benchmarks:
-        benchmark = trial.subject.plugins.benchmark(name)
-        for metric, told in benchmark.metrics.items():
-            where = f"metric {metric} of {name}"
-            if not told.description.strip():
+def metrics(trial: SampleRuns) -> Iterator[Finding]:
+    """Every metric has a description, and a finite number as its worst value."""
+    for name in trial.plugin.benchmarks:
+        benchmark = trial.plugin.plugins.benchmark(name)
+        for name_of_metric, metric in benchmark.metrics.items():
+            where = f"metric {name_of_metric} of {name}"
+            if not metric.description.strip():
                 yield Finding(
                     check="metrics", where=where, problem="it has no description",
-                    to_do="say in one line what the number is: Metric(description=…)",
+                    to_do="describe the number in one line: Metric(description=…)",
                 )  # fmt: skip
-            if told.worst is not None and not math.isfinite(told.worst):
+            if metric.worst is not None and not math.isfinite(metric.worst):
                 yield Finding(
-                    check="metrics", where=where, problem=f"at worst it counts {told.worst}",
-                    to_do="give a finite number, or worst=None where no value is worst",
+                    check="metrics", where=where, problem=f"its worst value is {metric.worst}",
+                    to_do="give a finite number, or worst=None where no value is the worst",
                 )  # fmt: skip
 
 
-def baseline(trial: Trial) -> Iterator[Finding]:
-    """`--model baseline` runs over the sample, raises nothing, and every metric has a value."""
-    for tried in trial.tried:
-        result = trial.baseline(tried)
-        yield from _sound("baseline", result, tried)
+def baseline(trial: SampleRuns) -> Iterator[Finding]:
+    """`--model baseline` runs over the sample without an error, and every metric has a value."""
+    for sampled in trial.sampled:
+        result = trial.baseline(sampled)
+        yield from _sound("baseline", result, sampled)
         for summary in result.summaries:
             for name, metric in summary.metrics.items():
                 if metric.n == 0:
                     yield Finding(
                         check="baseline", where=f"{summary.task}: {name}",
                         problem=f"no unit of the sample has a value; causes: {metric.missing}",
-                        to_do="have the baseline give answers that can be read, and the sample "
-                        "rows that can be scored",
+                        to_do="make the baseline's answers readable, and give the sample rows that "
+                        "can be scored",
                     )  # fmt: skip
 
 
-def repeats(trial: Trial) -> Iterator[Finding]:
-    """Another process that asks one call at a time comes to the same scores."""
-    for tried in trial.tried:
-        first = trial.baseline(tried).folder
-        [again] = trial.elsewhere(tried).iterdir()
-        for task in tried.names:
+def repeats(trial: SampleRuns) -> Iterator[Finding]:
+    """A run in another process, with one call at a time, gives the same scores."""
+    for sampled in trial.sampled:
+        first = trial.baseline(sampled).folder
+        [again] = trial.elsewhere(sampled).iterdir()
+        for task in sampled.names:
             differing = _difference(first, again, task)
             if differing:
                 yield Finding(
                     check="repeats", where=task,
-                    problem=f"a second run with other concurrency scored otherwise: {differing}",
-                    to_do="draw from desk.random or harness.base.seeded_random, sort sets before "
-                    "use, and keep nothing between items",
+                    problem=f"a second run with other concurrency has other scores: {differing}",
+                    to_do="draw from desk.random or harness.base.seeded_random, sort sets before use, and "
+                    "keep no state between items",
                 )  # fmt: skip
 
 
-def resumes(trial: Trial) -> Iterator[Finding]:
-    """A run that was cut off half way goes on, asks nothing twice, and scores the same."""
-    for tried in trial.tried:
-        whole = trial.baseline(tried)
+def resumes(trial: SampleRuns) -> Iterator[Finding]:
+    """A run that was interrupted resumes, asks nothing twice, and gives the same scores."""
+    for sampled in trial.sampled:
+        whole = trial.baseline(sampled)
         calls = sum(
             use.calls
             for summary in whole.summaries
@@ -259,17 +258,17 @@ def resumes(trial: Trial) -> Iterator[Finding]:
         if calls < 2:
             continue
         try:
-            trial.run(tried, "resumed", budget={"calls": calls // 2})
+            trial.run(sampled, "resumed", budget={"calls": calls // 2})
         except BudgetSpent:
             pass
         else:
             yield Finding(
-                check="resumes", where=f"benchmark {tried.benchmark.name}",
-                problem=f"a run that may make {calls // 2} calls ended, where another made {calls}",
-                to_do="ask every item through its desk, in every run alike",
+                check="resumes", where=f"benchmark {sampled.benchmark.name}",
+                problem=f"a run limited to {calls // 2} calls finished; the first run made {calls}",
+                to_do="ask all questions through the desk, and the same ones in every run",
             )  # fmt: skip
             continue
-        result = trial.run(tried, "resumed")
+        result = trial.run(sampled, "resumed")
         for summary in result.summaries:
             yield from _resumed(result.folder, whole.folder, summary)
 
@@ -282,24 +281,24 @@ def _resumed(folder: Path, whole: Path, summary: TaskSummary) -> Iterator[Findin
             yield Finding(
                 check="resumes", where=f"{summary.task}/{stage}",
                 problem=f"{made} records were made for {items} items: some were made twice",
-                to_do="have `items` yield the same items each time it is called: same ids, same "
-                "content, in whatever order",
+                to_do="let `items` yield the same items at each call: same ids and same content, "
+                "in any order",
             )  # fmt: skip
     differing = _difference(whole, folder, summary.task)
     if differing:
         yield Finding(
             check="resumes", where=summary.task,
-            problem=f"a run that went on scored otherwise than one in one go: {differing}",
-            to_do="let nothing that is kept depend on what else this process did",
+            problem=f"a resumed run has other scores than an uninterrupted one: {differing}",
+            to_do="make records and scores independent of what the process did before",
         )  # fmt: skip
 
 
-def records(trial: Trial) -> Iterator[Finding]:
-    """Items and values are the same when they are read back from a journal and written again."""
-    for tried in trial.tried:
-        folder = trial.baseline(tried).folder
-        stages = {stage.name: stage for stage in tried.benchmark.stages}
-        for task in tried.names:
+def records(trial: SampleRuns) -> Iterator[Finding]:
+    """Items and values do not change when they are read from a journal and written again."""
+    for sampled in trial.sampled:
+        folder = trial.baseline(sampled).folder
+        stages = {stage.name: stage for stage in sampled.benchmark.stages}
+        for task in sampled.names:
             for name, key, file in _journals(folder, task):
                 stage = stages[name]
                 typed: JournalRecords[Any, Any] = JournalRecords(
@@ -312,13 +311,13 @@ def records(trial: Trial) -> Iterator[Finding]:
                         yield Finding(
                             check="records", where=f"{task}/{name}, record {raw.id}", problem=lost,
                             to_do="give Stage(item=…, value=…) the types that `items` and `work` "
-                            "give, and each field the type that it has",
+                            "return, and declare the right type for each field",
                         )  # fmt: skip
                         break
 
 
 def _lost(read: Record[Any, Any], raw: Record[Any, Any]) -> str | None:
-    """What reading a record as its stage's types changed."""
+    """The change to a record by reading it as its stage's types; None where nothing changed."""
     for part in ("item", "outcome"):
         again = json.loads(msgspec.json.encode(getattr(read, part)))
         written = json.loads(msgspec.json.encode(getattr(raw, part)))
@@ -327,22 +326,22 @@ def _lost(read: Record[Any, Any], raw: Record[Any, Any]) -> str | None:
     return None
 
 
-def failures(trial: Trial) -> Iterator[Finding]:
-    """What fails is missing, with a cause: it breaks nothing off, and is no number."""
-    for tried in trial.tried:
+def failures(trial: SampleRuns) -> Iterator[Finding]:
+    """Failed items are missing with a cause: they end no run, and become no number."""
+    for sampled in trial.sampled:
         for called, answer in TROUBLE.items():
             model = ScriptedModel(answer, name="trouble")
             other = ScriptedModel(answer, name="other trouble")
-            players = tried.others(judge=other, other=other)
-            result = trial.run(tried, called, model=model, roles=players)
-            yield from _sound("failures", result, tried, when=called)
+            players = sampled.others(judge=other, other=other)
+            result = trial.run(sampled, called, model=model, roles=players)
+            yield from _sound("failures", result, sampled, when=called)
             if called != NONSENSE:
-                yield from _no_values(trial, tried, result, when=called)
-        if tried.judges:
+                yield from _no_values(trial, sampled, result, when=called)
+        if sampled.judges:
             judge = ScriptedModel(_failing, name="failing judge")
-            players = tried.others(judge=judge, other="baseline")
-            result = trial.run(tried, "judges fail", roles=players)
-            yield from _sound("failures", result, tried, when="judges fail")
+            players = sampled.others(judge=judge, other="baseline")
+            result = trial.run(sampled, "judges fail", roles=players)
+            yield from _sound("failures", result, sampled, when="judges fail")
 
 
 def _failing(_: Request) -> Answer:
@@ -365,36 +364,40 @@ TROUBLE: Mapping[str, Callable[[Request], Answer]] = {
 }
 
 
-def _no_values(trial: Trial, tried: Tried, bad: RunResult, *, when: str) -> Iterator[Finding]:
-    """Metrics that have values though no question was answered, or have lost their units."""
-    good = {summary.task: summary for summary in trial.baseline(tried).summaries}
+def _no_values(
+    trial: SampleRuns, sampled: SampledTasks, bad: RunResult, *, when: str
+) -> Iterator[Finding]:
+    """Findings for metrics with values although no question was answered, or without units."""
+    good = {summary.task: summary for summary in trial.baseline(sampled).summaries}
     for summary in bad.summaries:
         for name, metric in summary.metrics.items():
             where = f"{summary.task}: {name}"
-            if name in trial.without_answers or tried.benchmark.metrics[name].baseline:
+            if name in trial.without_answers or sampled.benchmark.metrics[name].baseline:
                 continue
             if metric.n:
                 yield Finding(
                     check="failures", where=where,
                     problem=f"where all {when}, {metric.n} units have a value: {metric.value}",
-                    to_do="let units whose records failed be missing, with their cause; name a "
-                    "metric that needs no answer in check_plugin(…, without_answers=…)",
+                    to_do="name the causes of failed records under `missing`; if the metric needs "
+                    "no answer, name it in check_plugin(…, without_answers=…)",
                 )  # fmt: skip
             elif not metric.missing and good[summary.task].metrics[name].n:
                 yield Finding(
                     check="failures", where=where,
-                    problem=f"where all {when}, its units vanish instead of being missing",
+                    problem=f"where all {when}, its units disappear instead of being missing",
                     to_do="yield a Score for each unit, with the cause under `missing`",
                 )  # fmt: skip
 
 
-def _sound(check: str, result: RunResult, tried: Tried, *, when: str = "") -> Iterator[Finding]:
-    """What must be so in every run: it comes to its end, nothing raised, no score is NaN."""
+def _sound(
+    check: str, result: RunResult, sampled: SampledTasks, *, when: str = ""
+) -> Iterator[Finding]:
+    """Findings for a run with an error, an item that raised, or a score that is not finite."""
     manner = f"where all {when}, " if when else ""
     for error in result.errors:
         yield Finding(
-            check=check, where=f"benchmark {tried.benchmark.name}", problem=f"{manner}{error}",
-            to_do="see that records of every outcome can be scored: Done, and each failure",
+            check=check, where=f"benchmark {sampled.benchmark.name}", problem=f"{manner}{error}",
+            to_do="make `score` handle records of every outcome: Done, and each failure",
         )  # fmt: skip
     for summary in result.summaries:
         for name, key, file in _journals(result.folder, summary.task):
@@ -405,7 +408,7 @@ def _sound(check: str, result: RunResult, tried: Tried, *, when: str = "") -> It
                     yield Finding(
                         check=check, where=f"{summary.task}/{name}, item {record.id}",
                         problem=f"{manner}`work` raised\n{record.outcome.detail.strip()}",
-                        to_do="return the failure that was met, as it is",
+                        to_do="return the failure that the desk gave, unchanged",
                     )  # fmt: skip
                     break
         for name, metric in summary.metrics.items():
@@ -413,7 +416,7 @@ def _sound(check: str, result: RunResult, tried: Tried, *, when: str = "") -> It
                 yield Finding(
                     check=check, where=f"{summary.task}: {name}",
                     problem=f"{manner}{metric.missing[NOT_FINITE]} scores are NaN or infinite",
-                    to_do="name the cause under `missing` where there is nothing to compute from",
+                    to_do="name the cause under `missing` where a score cannot be computed",
                 )  # fmt: skip
 
 
@@ -423,7 +426,7 @@ class _Outcome(msgspec.Struct, frozen=True):
 
 
 class _Bare(msgspec.Struct, frozen=True):
-    """A record without what it says."""
+    """The parts of a record that `_sound` reads."""
 
     user: str
     id: str
@@ -431,7 +434,7 @@ class _Bare(msgspec.Struct, frozen=True):
 
 
 def _journals(folder: Path, task: str) -> Iterator[tuple[str, str, Path]]:
-    """Name, key and journal of each stage that a task of a run has."""
+    """Name, key and journal of each stage of a task in a run."""
     entry = RunFolder(folder).manifest().tasks[task]
     for stage in entry.stages:
         yield stage.name, stage.key, folder / entry.folder / stage.file
@@ -447,11 +450,11 @@ def _difference(first: Path, second: Path, task: str) -> str | None:
         unit = json.loads(line)["id"]
         if by_id.get(unit) != line.decode():
             return f"{line.decode()} and {by_id.get(unit, 'no such unit')}"
-    return f"the order of the units, or {len(other) - len(one)} more of them"
+    return f"another order of the units, or {len(other) - len(one)} more units"
 
 
 CHECKS: dict[str, Check] = {
     check.__name__: check
     for check in (loads, tasks, prompts, metrics, baseline, repeats, resumes, records, failures)
 }
-"""Every check by name, those first that run nothing."""
+"""Every check by name; the checks that run no task come first."""

@@ -1,4 +1,4 @@
-"""`check_plugin`: whether an installed plugin keeps what every plugin of the harness promises."""
+"""`check_plugin`, which tests whether an installed plugin behaves as the harness requires."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pathlib import Path
 from harness.base.errors import HarnessError, UsageError, did_you_mean
 from harness.tasks.load import shown
 from harness.testing.checks import CHECKS, Check, Finding
-from harness.testing.trial import CannotBeTried, Trial, subject
+from harness.testing.trial import SampleRunFailed, SampleRuns, plugin_under_test
 
 
 class NotConforming(AssertionError):
-    """A plugin that does not keep what it promises; `findings` are all that were made."""
+    """A plugin has problems; `findings` holds all of them."""
 
     def __init__(self, plugin: str, findings: Sequence[Finding]) -> None:
         self.findings = tuple(findings)
@@ -32,20 +32,23 @@ def check_plugin(
     without_answers: Sequence[str] = (),
     versions: str | Path | None = None,
 ) -> None:
-    """Raise NotConforming with everything that is wrong with an installed plugin.
+    """Raise NotConforming with all problems of an installed plugin.
 
-    `name` is that of its entry point or of its package. `tasks` are those that are run, all that
-    have a sample unless given; `checks` some of `CHECKS`, all unless given. `without_answers` are
-    metrics that have a value even where no question was answered, as the share of what could not be
-    read. `versions` is the file that pins the versions of stages, which `python -m
-    harness.testing.versions` writes.
+        def test_the_plugin_conforms():
+            check_plugin("films", versions="tests/versions.json")
+
+    `name` is the name of its entry point or package. `tasks` are the tasks to run, by default all
+    tasks with a sample. `checks` are names in `CHECKS`, by default all. `without_answers` names
+    metrics that have a value even if no question was answered, such as a share of unreadable
+    replies. `versions` is the file that pins the versions of stages; `python -m
+    harness.testing.versions` writes it.
     """
     chosen = _chosen(checks)
-    one = subject(name)
+    one = plugin_under_test(name)
     with tempfile.TemporaryDirectory(prefix="harness-check-") as folder:
-        trial = Trial(one, Path(folder), tasks=tasks, without_answers=without_answers)
+        trial = SampleRuns(one, Path(folder), tasks=tasks, without_answers=without_answers)
         if one.loaded is None:
-            chosen = {"loads": CHECKS["loads"]}  # of nothing, all else would hold
+            chosen = {"loads": CHECKS["loads"]}  # without a plugin, all other checks would pass
         elif versions is not None:
             chosen["versions"] = functools.partial(_unpinned, file=Path(versions))
         findings = [
@@ -59,33 +62,35 @@ def _chosen(names: Sequence[str]) -> dict[str, Check]:
     for name in names:
         if name not in CHECKS:
             raise UsageError(
-                f"no check {name!r}", expected=", ".join(CHECKS), hint=did_you_mean(name, CHECKS)
+                f"no check is named {name!r}",
+                expected=", ".join(CHECKS),
+                hint=did_you_mean(name, CHECKS),
             )
     return {name: check for name, check in CHECKS.items() if name in (names or CHECKS)}
 
 
-def _made(name: str, check: Check, trial: Trial) -> Iterator[Finding]:
-    """The findings of one check; one that breaks off is a finding as well."""
+def _made(name: str, check: Check, trial: SampleRuns) -> Iterator[Finding]:
+    """The findings of one check; an error of the check is a finding as well."""
     try:
         yield from check(trial)
-    except CannotBeTried as reason:
-        problem, to_do = f"cannot be tried: {reason}", "mend that first"
+    except SampleRunFailed as reason:
+        problem, to_do = f"this check cannot run: {reason}", "correct that first"
     except HarnessError as error:
-        problem, to_do = str(error), "mend what the error names"
-    except Exception:  # foreign code is called, and the other checks are still to be made
+        problem, to_do = str(error), "correct the cause of the error"
+    except Exception:  # foreign code: the other checks still run
         problem = traceback.format_exc().strip()
-        to_do = "mend what the traceback ends with"
+        to_do = "correct the error at the end of the traceback"
     else:
         return
-    yield Finding(check=name, where=f"plugin {trial.subject.name}", problem=problem, to_do=to_do)
+    yield Finding(check=name, where=f"plugin {trial.plugin.name}", problem=problem, to_do=to_do)
 
 
-def _unpinned(trial: Trial, file: Path) -> Iterator[Finding]:
-    from harness.testing.versions import command_for, complaints, pins_of, read_pins
+def _unpinned(trial: SampleRuns, file: Path) -> Iterator[Finding]:
+    from harness.testing.versions import command_for, pin_problems, pins_of, read_pins
 
     place = shown(file)
-    command = command_for(trial.subject.name, place)
-    pinned, now = read_pins(file), pins_of(trial.subject)
-    for line in complaints(pinned, now, command=command):
+    command = command_for(trial.plugin.name, place)
+    pinned, now = read_pins(file), pins_of(trial.plugin)
+    for line in pin_problems(pinned, now, command=command):
         problem, _, to_do = line.partition(": ")
         yield Finding(check="versions", where=place, problem=problem, to_do=to_do)

@@ -1,4 +1,4 @@
-"""The ways in which a model server misbehaves, and when it does."""
+"""The faults of a model server, and the rules that choose the requests for them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ Kind = Literal["answer", "reset", "reset_in_body", "silence"]
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True):
-    """One way to answer wrongly.
+    """A wrong answer of a server.
 
-    "answer" sends `status`, `headers` and `body` (JSON unless it is text) after `delay` seconds;
-    without a body it sends the right answer, so that a delay alone is a slow answer. `choice`
-    replaces fields of the right answer's only choice. "reset" cuts the connection, "reset_in_body"
-    after half of a right answer; "silence" keeps it open and never answers.
+        FaultyServer(faults=[Fault(status=503, headers={"retry-after": "1"}, body={})])
+
+    `kind` "answer" sends `status`, `headers` and `body` as `content_type` after `delay` seconds; a
+    body that is no text is sent as JSON, and without a body the right answer is sent, so that a
+    delay alone makes a slow answer. `choice` replaces fields of the right answer's only choice.
+    "reset" cuts the connection, "reset_in_body" cuts it after half of a right answer, and "silence"
+    keeps it open and never answers.
     """
 
     kind: Kind = "answer"
@@ -30,9 +33,10 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """One request as it arrived: its number from 0, and how often its body had come before.
+    """A request as it arrived.
 
-    `target` is what was asked for: the path, and what follows it.
+    `number` counts requests from 0, `again` is how often the same body arrived before, `digest` the
+    hash of the body, `at` the time by `time.monotonic()`, `target` the path with its query.
     """
 
     number: int
@@ -46,7 +50,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
 When: TypeAlias = Callable[[Asked], Fault | None]
 Faults: TypeAlias = When | Sequence[Fault | None]
-"""A rule, or one entry for each request in the order of arrival; after the last, none."""
+"""A rule, or a list with an entry for each request in the order of arrival."""
 
 
 def status(
@@ -56,7 +60,7 @@ def status(
     code_name: str | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> Fault:
-    """An error status with a body as OpenAI's servers send it."""
+    """An error status with the body that OpenAI's servers send."""
     error = {"message": message, "type": "error", "param": None, "code": code_name}
     return Fault(status=code, headers=headers or {}, body={"error": error})
 
@@ -73,22 +77,22 @@ FILTERED = Fault(choice={"finish_reason": "content_filter"})
 
 
 def slow(seconds: float) -> Fault:
-    """The right answer, late."""
+    """The right answer after some seconds."""
     return Fault(delay=seconds)
 
 
 def first(count: int, fault: Fault) -> When:
-    """The fault for the first requests that arrive."""
+    """The fault for the first `count` requests."""
     return lambda asked: fault if asked.number < count else None
 
 
 def once_each(fault: Fault) -> When:
-    """The fault at the first coming of every body."""
+    """The fault for the first request with each body, and none for its repetitions."""
     return lambda asked: None if asked.again else fault
 
 
 def where(text: str, fault: Fault) -> When:
-    """The fault for every request with the text in one of its messages."""
+    """The fault for every request with this text in one of its messages."""
 
     def rule(asked: Asked) -> Fault | None:
         contents = [str(message.get("content")) for message in asked.body.get("messages", ())]
@@ -98,7 +102,7 @@ def where(text: str, fault: Fault) -> When:
 
 
 def share(part: float, faults: Sequence[Fault], *, seed: int = 0) -> When:
-    """One of the faults for that part of all requests, drawn by seed in order of arrival."""
+    """A random one of the faults for this share of requests, drawn in the order of arrival."""
     draw = Random(seed)
 
     def rule(_: Asked) -> Fault | None:

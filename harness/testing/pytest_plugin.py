@@ -1,6 +1,6 @@
-"""What pytest offers to the tests of plugins wherever the harness is installed: two fixtures.
+"""Two pytest fixtures for tests of plugins, available wherever the harness is installed.
 
-Loaded at every start of pytest, so that nothing of the harness is imported before a test asks.
+Pytest loads this module at every start, so it imports the harness only when a test uses a fixture.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def harness_server() -> Iterator[FaultyServer]:
-    """A model server on 127.0.0.1 that says "ok"; set its `answer` and its `faults`."""
+    """A model server on 127.0.0.1 that answers "ok"; set its `answer` and its `faults`."""
     from harness.testing.server import FaultyServer
 
     with FaultyServer() as server:
@@ -28,7 +28,7 @@ def harness_server() -> Iterator[FaultyServer]:
 
 @pytest.fixture
 def harness_run(tmp_path: Path) -> Callable[..., RunResult]:
-    """Runs tasks over their sample, all in `tmp_path`: `harness_run("films", model=…)`."""
+    """Runs tasks over their sample in `tmp_path`: `harness_run("films", model=…)`."""
     from harness.testing.running import run_tasks
 
     return functools.partial(run_tasks, folder=tmp_path)

@@ -1,4 +1,4 @@
-"""A run in a test: the bundled sample, models of the test's own, nothing kept beside its folder."""
+"""Runs of tasks in tests: over the bundled sample, with scripted models, in the test's folder."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from harness.pipeline.run import RunResult
 
 Player: TypeAlias = str | ScriptedModel | FaultyServer
-"""Who plays a role: as the command line names it, a model of the test, or a running server."""
+"""The model for a role: a SPEC of the command line, a scripted model, or a running server."""
 
 
 def run_tasks(
@@ -25,10 +25,13 @@ def run_tasks(
     roles: Mapping[str, Player] | None = None,
     **settings: Any,
 ) -> RunResult:
-    """What `harness.evaluate` gives, over the bundled sample unless `data` says otherwise.
+    """The result of `harness.evaluate`, over the bundled sample unless `data` is given.
 
-    Run folders and the store of answered calls lie in `folder`. `settings` are those of
-    `harness.evaluate`: limit, seed, changes, concurrency, max_failures, … What a server's own
+        result = run_tasks("films", folder=tmp_path, model=ScriptedModel("comedy"))
+
+    `folder` gets the run folders and the store of answered calls. `judge` and `roles` give the
+    models of the roles other than the candidate. `settings` are further arguments of
+    `harness.evaluate`: limit, seed, changes, concurrency, max_failures, … An error that a server's
     `answer` raised is raised here.
     """
     from harness.api import evaluate
@@ -51,7 +54,7 @@ def run_tasks(
 
 
 def spec_of(player: Player) -> str:
-    """What stands for a player where the command line names one."""
+    """The SPEC of a player on the command line."""
     if isinstance(player, ScriptedModel):
         return player.spec
     if isinstance(player, FaultyServer):

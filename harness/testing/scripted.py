@@ -1,4 +1,4 @@
-"""A model that answers as a test says, and keeps what it was asked."""
+"""A model that answers from a script of a test, and keeps the requests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from harness.registry import ModelRegistration, Origin, Registry, load_plugins
 
 Answer: TypeAlias = str | Reply | CallError
 Answers: TypeAlias = str | Sequence[Answer] | Callable[[Request], Answer]
-"""One text for every request, answers in the order of asking, or a function of the request."""
+"""One text for every request, a list of answers in order, or a function of the request."""
 
 KIND = "scripted"
 
@@ -21,11 +21,13 @@ KIND = "scripted"
 class ScriptedModel(Model):
     """A model in this process: no server, no key, no thread.
 
-    An answer is a text, a `Reply` where more than its text matters (`finish="length"`), or a
-    `CallError`, which is raised. A list answers in the order of asking, one request at a time, and
-    ends the run when it is used up; so does a function that raises anything else. `requests` are
-    all that arrived, `request.topic.variables` the variables of their prompts. Models that play in
-    one run need different names.
+        model = ScriptedModel(lambda request: "yes" if "film" in str(request.messages) else "no")
+
+    An answer is a text, a `Reply` if more than its text matters (`finish="length"`), or a
+    `CallError`, which is raised. A list answers one request at a time, and the run ends with an
+    error when the list is used up or a function raises another error. `requests` holds all requests
+    that arrived; `request.topic.variables` are the variables of a prompt. Models of one run need
+    different names.
     """
 
     def __init__(
@@ -39,23 +41,23 @@ class ScriptedModel(Model):
 
     @property
     def count(self) -> int:
-        """How many requests arrived."""
+        """The number of requests that arrived."""
         return len(self.requests)
 
     @property
     def spec(self) -> str:
-        """What stands for it where a model is named, while it is `offered`."""
+        """The model's SPEC on the command line, valid while it is `offered`."""
         return f"{KIND}:model={self.identity.name}"
 
     async def ask(self, request: Request) -> Reply:
-        """The answer that the script has for the request."""
+        """The scripted answer to the request."""
         number = len(self.requests)
         self.requests.append(request)
         answer = self._answer(number, request)
         if isinstance(answer, CallError):
             raise answer
         if not isinstance(answer, str | Reply):
-            raise self._wrong(f"gave {answer!r}, which is no text, Reply or CallError")
+            raise self._wrong(f"returned {answer!r}, which is no text, Reply or CallError")
         return answer if isinstance(answer, Reply) else Reply(text=answer)
 
     def _answer(self, number: int, request: Request) -> Answer:
@@ -67,27 +69,26 @@ class ScriptedModel(Model):
                 return answers(request)
             except CallError:
                 raise
-            except Exception as error:  # an `assert`, say: it must not pass for a failed call
+            except Exception as error:  # an `assert`, say: it must not count as a failed call
                 raise self._wrong(f"raised {type(error).__name__}: {error}") from error
         if number < len(answers):
             return answers[number]
-        raise self._wrong(f"has {len(answers)} answers, and this is request {number + 1}")
+        raise self._wrong(f"has {len(answers)} answers, but this is request {number + 1}")
 
     def _wrong(self, what: str) -> CallError:
-        """What ends the run: the test is wrong, and not the model."""
-        said = f"the script of {self.identity.name!r} {what}"
-        return CallError("bad_request", said, fatal=True)
+        """An error that ends the run, since the test is wrong and not the model."""
+        return CallError("bad_request", f"the script of {self.identity.name!r} {what}", fatal=True)
 
 
 @contextmanager
 def offered(models: Sequence[ScriptedModel]) -> Iterator[None]:
-    """While this holds, `--model scripted:model=NAME` and the like mean these models."""
+    """Within the `with` statement, SPECs such as `scripted:model=NAME` name these models."""
     by_name = {model.identity.name: model for model in models}
     if len(by_name) < len(set(models)):
         raise UsageError(
-            "two scripted models of one run have one name",
+            "two scripted models of one run have the same name",
             found=", ".join(model.identity.name for model in models),
-            expected='a name for each: ScriptedModel(…, name="judge")',
+            expected='different names: ScriptedModel(…, name="judge")',
         )
     plugins = load_plugins()
     before = plugins.models
@@ -101,7 +102,7 @@ def offered(models: Sequence[ScriptedModel]) -> Iterator[None]:
 def _with(
     models: Registry[str, ModelRegistration], by_name: Mapping[str, ScriptedModel]
 ) -> Registry[str, ModelRegistration]:
-    """The same kinds of models and the scripted one."""
+    """The kinds of models together with the scripted kind."""
 
     def make(settings: ModelSettings) -> ScriptedModel:
         return by_name[settings.args["model"]]

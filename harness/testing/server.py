@@ -1,7 +1,7 @@
-"""A real HTTP server on 127.0.0.1 that speaks /v1/chat/completions, and /v1/completions, and
-misbehaves on purpose.
+"""An HTTP server on 127.0.0.1 with /v1/chat/completions and /v1/completions that misbehaves on
+purpose.
 
-In a test: `with FaultyServer(faults=[status(429)]) as server: … server.url …`. By itself:
+In a test: `with FaultyServer(faults=[status(429)]) as server: … server.url …`. On its own:
 `python -m harness.testing.server --port 0 --latency 0.2` prints its address and serves until
 it is stopped.
 """
@@ -23,31 +23,36 @@ from harness.base.hashing import digest_bytes
 from harness.testing.faults import Asked, Fault, Faults
 
 AnswerWith: TypeAlias = Callable[[dict[str, Any]], "str | dict[str, Any]"]
-"""From a request's body to the text of the answer, or to the fields of its message."""
+"""Makes the text of an answer, or the fields of its message, from a request's body."""
 
 BACKLOG = 4096
 KEPT_REQUESTS = 10_000
 REASONS = {200: "OK", 400: "Bad Request", 404: "Not Found", 429: "Too Many Requests"}
 
 
-def say_ok(_: dict[str, Any]) -> str:
-    """The answer of a server that was given none."""
+def answer_ok(_: dict[str, Any]) -> str:
+    """The default answer of a server."""
     return "ok"
 
 
 class FaultyServer:
-    """The server, in a thread of its own; a context manager.
+    """A model server in its own thread; a context manager.
 
-    `faults` is asked for each chat request; `answer` gives the text of what goes well, after
-    `latency` seconds. `models` are the names that it lists, or what goes wrong when it is asked for
-    the list; it answers under any name. `requests` holds the last bodies, `asked` the requests
-    whole; `count` counts arrivals, `counts` arrivals by digest of the body and `answered` the
-    answers sent in full. `mistake` is what `answer` raised first.
+        with FaultyServer(lambda body: "ok", faults=[status(429), None]) as server:
+            client = openai.OpenAI(base_url=server.url, api_key="none")
+
+    `answer` makes the text of right answers, which are sent after `latency` seconds. `faults`
+    decides which requests get wrong answers. `models` are the names in the list of models, or the
+    fault of a request for the list; the server answers under any name. `port` 0 takes a free port.
+    `requests` holds the last bodies, `asked` the last requests as a whole. `count` counts requests,
+    `counts` requests by digest of the body, `answered` right answers by that digest, `in_flight`
+    and `most_in_flight` requests at the same time. `mistake` is the first error that `answer`
+    raised.
     """
 
     def __init__(
         self,
-        answer: AnswerWith = say_ok,
+        answer: AnswerWith = answer_ok,
         *,
         faults: Faults = (),
         latency: float = 0.0,
@@ -73,7 +78,7 @@ class FaultyServer:
 
     @property
     def url(self) -> str:
-        """The base URL that a client is given."""
+        """The base URL for clients."""
         return f"http://127.0.0.1:{self.port}/v1"
 
     @property
@@ -82,7 +87,7 @@ class FaultyServer:
         return [asked.body for asked in list(self.asked)]
 
     def start(self) -> FaultyServer:
-        """Serve, in a daemon thread, from now until `stop`."""
+        """Serve in a daemon thread until `stop`."""
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
         self._on_loop(self._listen())
@@ -118,14 +123,14 @@ class FaultyServer:
         self._on_loop(self._listen())
 
     def fault_for(self, asked: Asked) -> Fault | None:
-        """What goes wrong with a request."""
+        """The fault for a request, or None."""
         faults = self.faults
         if callable(faults):
             return faults(asked)
         return faults[asked.number] if asked.number < len(faults) else None
 
     def received(self, body: bytes, headers: dict[str, str], *, target: str = "") -> Asked:
-        """Take a request down."""
+        """Record a request that arrived."""
         digest = digest_bytes(body)
         asked = Asked(
             number=self.count,
@@ -187,9 +192,9 @@ class _Connection(asyncio.Protocol):
             self._next()
 
     def cut(self) -> None:
-        """End the connection at once, with what is still to be sent unsent."""
+        """End the connection at once, without sending the rest."""
         if self._transport is not None:
-            # Without lingering the peer gets a reset instead of an orderly end.
+            # Without lingering, the peer gets a reset instead of an orderly close.
             connection = self._transport.get_extra_info("socket")
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self._transport.abort()
@@ -257,7 +262,7 @@ class _Connection(asyncio.Protocol):
         try:
             completion = complete(asked, self._server.answer(asked.body))
         except Exception as error:
-            # No status that is tried again: the test is wrong, and should say so soon.
+            # A status without retries, so that the mistake in the test shows at once.
             self._server.mistake = self._server.mistake or error
             self._send(400, {"error": {"message": f"answer function: {error!r}", "code": None}})
             return
@@ -277,7 +282,7 @@ class _Connection(asyncio.Protocol):
         payload = json.dumps(complete(asked, self._server.answer(asked.body))).encode()
         head = _head(200, len(payload), {}, "application/json")
         self._transport.write(head + payload[: len(payload) // 2])
-        # Cut only when the half has left: an abort drops what is still in the buffer.
+        # Cut only after the half was sent: an abort drops the rest of the buffer.
         self._after(0.02, self.cut)
 
     def _send(
@@ -304,7 +309,7 @@ class _Connection(asyncio.Protocol):
 
 
 def complete(asked: Asked, answer: str | dict[str, Any]) -> dict[str, Any]:
-    """What OpenAI's servers send, by chat or for one text; a word counts as a token."""
+    """A completion in the form of OpenAI's servers, for chat or text; a word counts as a token."""
     if "prompt" in asked.body:
         return _text_completion(asked, answer if isinstance(answer, str) else answer["content"])
     message = {"role": "assistant", "content": answer} if isinstance(answer, str) else answer
@@ -353,18 +358,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m harness.testing.server", description=main.__doc__
     )
-    parser.add_argument("--port", type=int, default=0, help="0 takes any that is free")
+    parser.add_argument(
+        "--port", type=int, default=0, help="the port to listen on; 0 takes a free port"
+    )
     parser.add_argument("--latency", type=float, default=0.0, help="seconds before each answer")
     parser.add_argument("--answer", default="ok", help="the text of every answer")
     parser.add_argument(
-        "--model", action="append", help="a name that it lists (m); it answers under any"
+        "--model",
+        action="append",
+        help="a name in the list of models (default: m); the server answers under any name",
     )
-    asked = parser.parse_args()
+    args = parser.parse_args()
     server = FaultyServer(
-        lambda _: asked.answer,
-        latency=asked.latency,
-        models=asked.model or ("m",),
-        port=asked.port,
+        lambda _: args.answer,
+        latency=args.latency,
+        models=args.model or ("m",),
+        port=args.port,
     )
     with server:
         print(server.url, flush=True)

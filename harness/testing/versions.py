@@ -1,11 +1,12 @@
-"""The versions of a plugin's stages, judges and respondents, each pinned to a hash of its code.
+"""Pins the versions of a plugin's stages, judges and respondents to hashes of their code.
 
-The code of each is its module and all modules of the same package that this one imports, through
-one another too. Formatting, comments, docstrings and imports for type checkers do not count.
+The code is the module of the stage, judge or respondent and all modules of the same package that it
+imports, directly or not. Formatting, comments, docstrings and imports for type checkers do not
+count.
 
-Keys hold code by these versions alone, so that one must change with the code. `python -m
-harness.testing.versions PLUGIN FILE` writes the pins of a plugin to a file and tells what changed;
-`check_plugin(PLUGIN, versions=FILE)` complains where one changed without the other.
+Only these versions represent code in keys, so a version must change with its code. `python -m
+harness.testing.versions PLUGIN FILE` writes the pins of a plugin to a file and prints the changes;
+`check_plugin(PLUGIN, versions=FILE)` reports code that changed without its version.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ import msgspec
 
 from harness.base.errors import HarnessError, PluginError, UsageError
 from harness.base.resources import top_level
-from harness.testing.trial import Subject, subject
+from harness.testing.trial import PluginUnderTest, plugin_under_test
 
 if TYPE_CHECKING:
     from harness.contracts.judge import JudgeParts, Stands
@@ -34,23 +35,23 @@ if TYPE_CHECKING:
 
 
 class Pin(TypedDict):
-    """The version of something, and the hash of the code that it stands for."""
+    """A version, and the hash of the code that it represents."""
 
     version: int
     code: str
 
 
 Pins = dict[str, dict[str, Pin]]
-"""By owner and part, as `stages of films` and `answer`."""
+"""The pins by owner and part, such as `stages of films` and `answer`."""
 
 
-def pins_of(one: Subject) -> Pins:
-    """Version and code hash of all that keys hold by a version alone, of one plugin."""
+def pins_of(one: PluginUnderTest) -> Pins:
+    """The pins of one plugin: of everything whose code only a version represents in keys."""
     plugins, package = one.plugins, one.package
     if one.loaded is None:
         raise PluginError(
-            f"the plugin {one.name!r} is not loaded, and has no versions to pin",
-            hint=f"`harness plugins {one.name}` tells why",
+            f"the plugin {one.name!r} is not loaded, so its versions cannot be pinned",
+            hint=f"`harness plugins {one.name}` shows the reason",
         )
     found: Pins = {}
     for name in one.benchmarks:
@@ -73,7 +74,7 @@ def pins_of(one: Subject) -> Pins:
 
 
 def _parts_of(on: Stands) -> JudgeParts:
-    """What a judge that stands on that can be made of: its code is looked at, and nothing asked."""
+    """Parts to make a judge with, whose code is hashed and which is never asked."""
     from harness.contracts.judge import JudgeParts, Member
 
     anything: Any = object()
@@ -83,9 +84,9 @@ def _parts_of(on: Stands) -> JudgeParts:
 
 
 def code_of_stage(stage: Stage, factory: Any, package: str) -> str:
-    """The hash of all code that decides what the stage's records hold.
+    """The hash of all code that decides the records of a stage.
 
-    Where the harness made the stage's functions (`simple`), the benchmark's factory names the code.
+    Where the harness made the stage's functions (`simple`), the code is found by the factory.
     """
     made_by_harness = top_level(stage.work.__module__) == "harness"
     parts = (stage.items, stage.work, stage.item, stage.value)
@@ -93,9 +94,9 @@ def code_of_stage(stage: Stage, factory: Any, package: str) -> str:
 
 
 def code_of(*parts: Any, package: str) -> str:
-    """The hash of the modules of functions and types, and of all that they import of their package.
+    """The hash of the modules of functions and types, and of the package's modules they import.
 
-    PluginError where none of them is in the package: its pin would never change.
+    PluginError where none of the parts is in the package, since the pin would never change.
     """
     waiting = sorted({module for part in parts for module in _modules_of(part, package)})
     if not waiting:
@@ -117,7 +118,7 @@ def code_of(*parts: Any, package: str) -> str:
 
 
 def hash_of(texts: Iterable[str]) -> str:
-    """One hash for some texts in their order."""
+    """A hash over texts in their order."""
     return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:32]
 
 
@@ -134,7 +135,7 @@ def _modules_of(part: Any, package: str) -> Iterator[str]:
 
 
 def _file_of(module: str) -> Path | None:
-    """The Python file of a module, found without importing it; None where a name is no module."""
+    """The Python file of a module, found without importing it; None for a name of no module."""
     package, *inner = module.split(".")
     spec = importlib.util.find_spec(package)
     if spec is None:
@@ -147,7 +148,7 @@ def _file_of(module: str) -> Path | None:
 
 
 def _imports(tree: ast.Module, holder: str) -> Iterator[str]:
-    """Every name that a module in the package `holder` imports; some are modules, others in one."""
+    """Every name that a module in the package `holder` imports: modules and their contents."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -159,7 +160,7 @@ def _imports(tree: ast.Module, holder: str) -> Iterator[str]:
 
 
 class _Runtime(ast.NodeTransformer):
-    """Drops what has no effect at run time: docstrings, and blocks for type checkers."""
+    """Removes code without an effect at run time: docstrings, and blocks for type checkers."""
 
     def visit_Expr(self, node: ast.Expr) -> ast.AST | None:
         text = isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
@@ -173,13 +174,13 @@ class _Runtime(ast.NodeTransformer):
 
 @functools.cache
 def runtime_tree(source: str) -> ast.Module:
-    """The syntax tree of what a module's source does when it runs."""
+    """The syntax tree of a module's source, without code that has no effect at run time."""
     tree: ast.Module = _Runtime().visit(ast.parse(source))
     return tree
 
 
 def normal(node: Any) -> str:
-    """A syntax tree as text without positions, the same under every Python version."""
+    """A syntax tree as text without positions, identical under every Python version."""
     if isinstance(node, list):
         return "[" + ",".join(map(normal, node)) + "]"
     if not isinstance(node, ast.AST):
@@ -192,8 +193,8 @@ def normal(node: Any) -> str:
     return f"{type(node).__name__}({','.join(parts)})"
 
 
-def complaints(before: Pins, now: Pins, *, command: str) -> list[str]:
-    """What is wrong with pinned versions, one line a version; `command` pins them."""
+def pin_problems(before: Pins, now: Pins, *, command: str) -> list[str]:
+    """The problems of pinned versions, one line for each version; `command` pins them."""
     lines = []
     for owner, parts in sorted(now.items()):
         for part, pin in sorted(parts.items()):
@@ -205,8 +206,8 @@ def complaints(before: Pins, now: Pins, *, command: str) -> list[str]:
             elif old["code"] != pin["code"]:
                 lines.append(
                     f"{owner}/{part} changed and is still version {pin['version']}: raise its "
-                    "version, so that what the old code recorded is made again; where nothing "
-                    f"recorded can differ, keep the version. Then run `{command}`"
+                    "version, so that records of the old code are made again; where no record can "
+                    f"differ, keep the version. Then run `{command}`"
                 )
     gone = [
         f"{owner}/{part} is pinned and no longer there: run `{command}`"
@@ -218,7 +219,7 @@ def complaints(before: Pins, now: Pins, *, command: str) -> list[str]:
 
 
 def read_pins(file: Path) -> Pins:
-    """The pins as last written; none where there is no file yet."""
+    """The pins in a file; none where the file does not exist."""
     if not file.is_file():
         return {}
     try:
@@ -227,18 +228,18 @@ def read_pins(file: Path) -> Pins:
         raise UsageError(
             "pinned versions cannot be read", where=str(file), found=str(error),
             expected="a file that `python -m harness.testing.versions` wrote",
-            hint="take its last good version, or remove it and pin anew",
+            hint="restore its last valid version, or delete it and pin again",
         ) from error  # fmt: skip
 
 
 def write_pins(file: Path, pins: Mapping[str, Any]) -> None:
-    """Write pins so that a change of one is a change of one line."""
+    """Write pins so that a changed pin changes few lines of the file."""
     file.write_text(json.dumps(pins, indent=2, sort_keys=True) + "\n", encoding="utf-8")
 
 
 def update(file: Path, now: Pins, *, command: str) -> None:
-    """Write pins to a file and print what they change, one line a version."""
-    for line in complaints(read_pins(file), now, command=command):
+    """Write pins to a file and print the changes, one line for each version."""
+    for line in pin_problems(read_pins(file), now, command=command):
         print(line.replace(f"Then run `{command}`", "Pinned").replace(f"run `{command}`", "pinned"))
     write_pins(file, now)
 
@@ -249,21 +250,21 @@ def command_for(plugin: str, file: str | Path) -> str:
 
 
 def main() -> int:
-    """Write the pins of a plugin and tell what they change; the exit code."""
+    """Write the pins of a plugin and print the changes."""
     parser = argparse.ArgumentParser(
         prog="python -m harness.testing.versions", description=main.__doc__
     )
-    parser.add_argument("plugin", help="the name of its entry point, or its package")
-    parser.add_argument("file", type=Path, help="where the pins are kept, as tests/versions.json")
-    asked = parser.parse_args()
+    parser.add_argument("plugin", help="the plugin's entry point or package")
+    parser.add_argument("file", type=Path, help="the file of the pins, such as tests/versions.json")
+    args = parser.parse_args()
     try:
-        if not asked.file.resolve().parent.is_dir():
+        if not args.file.resolve().parent.is_dir():
             raise UsageError(
-                "no such folder", found=str(asked.file.parent),
-                expected="a folder that is there, for the file of versions",
+                "the folder of the file of versions does not exist", found=str(args.file.parent),
+                expected="FILE in an existing folder",
             )  # fmt: skip
-        now = pins_of(subject(asked.plugin))
-        update(asked.file, now, command=command_for(asked.plugin, asked.file))
+        now = pins_of(plugin_under_test(args.plugin))
+        update(args.file, now, command=command_for(args.plugin, args.file))
     except HarnessError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code

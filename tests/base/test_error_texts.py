@@ -49,17 +49,17 @@ def stage(name, after=()):
 def test_stages_out_of_order(raised):
     before = benchmark(stage("a"), stage("b", after=("c",)))
     assert raised(PluginError, check_order, before, found="c") == snapshot("""\
-stage 'b' of benchmark 'films' comes after a stage that is not listed before it
+stage 'b' of benchmark 'films' has a stage in `after` that is not listed before it
 expected: a\
 """)
     before = benchmark(stage("a", after=("b",)), stage("b"))
     assert raised(PluginError, check_order, before, found="b") == snapshot("""\
-stage 'a' of benchmark 'films' comes after a stage that is not listed before it
+stage 'a' of benchmark 'films' has a stage in `after` that is not listed before it
 expected: a first stage without `after`\
 """)
     assert raised(PluginError, check_order, benchmark(stage("a"), stage("a"))) == snapshot("""\
 benchmark 'films' has two stages named 'a'
-expected: a name for each stage\
+expected: a different name for each stage\
 """)
 
 
@@ -90,19 +90,19 @@ class Folder(msgspec.Struct):
 def test_a_type_that_no_reader_can_have(raised):
     of_type = partial(JsonReader, type=list[Folder])
     assert raised(PluginError, of_type, found="Folder -> Folder") == snapshot("""\
-a reader's type holds itself
-expected: a type of limited depth: servers take no references\
+a reader's type contains itself
+expected: a type without recursion, since servers accept no references\
 """)
     of_type = partial(JsonReader, type=complex)
     found = "type <class 'complex'> is not supported"
     assert raised(PluginError, of_type, found=found) == snapshot("""\
 a reader's type has no JSON Schema
-expected: a type that msgspec can make a schema of: list[Interest]\
+expected: a type with a schema in msgspec, such as list[Interest]\
 """)
     both = partial(JsonReader, type=list[int], schema={"type": "array"})
     assert raised(PluginError, both) == snapshot("""\
-a reader has a type and a schema
-expected: one of them: the type has a schema\
+a reader has both a type and a schema
+expected: either `type` or `schema`: a type brings its own schema\
 """)
 
 
@@ -136,8 +136,8 @@ def test_plugins_whose_names_mean_nothing(site, raised):
     plugins = site.plugins()
     where = "plugin 'films' of film-benchmark"
     assert raised(PluginError, plugins.benchmark, "films", where=where) == snapshot("""\
-the benchmark registered as 'films' calls itself 'series'
-expected: one name\
+the benchmark registered as 'films' has the name 'series'
+expected: the same name in register(…) and Benchmark(name=…)\
 """)
     (broken,) = plugins.broken
     where, kind, words = str(broken).split(": ", 2)
@@ -149,15 +149,15 @@ expected: one name\
 
 def test_checks_and_models_of_tests(tmp_path, raised):
     checked = raised(UsageError, partial(check_plugin, "interests", checks=["keys"]))
-    assert checked.splitlines()[0] == snapshot("no check 'keys'")
+    assert checked.splitlines()[0] == snapshot("no check is named 'keys'")
     assert raised(UsageError, package_name, "class").splitlines()[0] == snapshot(
         "a package cannot well be called 'class'"
     )
     twins = {"model": ScriptedModel("a", name="m"), "judge": ScriptedModel("b", name="m")}
     run = partial(run_tasks, "interests", **twins, folder=tmp_path)
     assert raised(UsageError, run, found="m, m") == snapshot("""\
-two scripted models of one run have one name
-expected: a name for each: ScriptedModel(…, name="judge")\
+two scripted models of one run have the same name
+expected: different names: ScriptedModel(…, name="judge")\
 """)
 
 
@@ -182,7 +182,7 @@ def test_a_run_that_a_fault_of_ours_ended_says_so_in_its_manifest(tmp_path, monk
     [folder] = (each for each in tmp_path.iterdir() if each.is_dir())
     manifest = json.loads((folder / "manifest.json").read_text())
     assert manifest["status"] == "failed"
-    assert manifest["problem"] == snapshot("the harness itself failed: its traceback tells where")
+    assert manifest["problem"] == snapshot("the harness itself failed; see its traceback")
 
 
 COMMANDS = {
@@ -197,8 +197,8 @@ expected: name, support
 to do: did you mean 'name'?\
 """)),
     "batch read RUN none.jsonl": (1, DataError, "RUN", None, snapshot("""\
-this run has asked nothing in batches
-to do: `harness batch write` writes the questions of a run down\
+this run has written no questions for batches
+to do: `harness batch write` writes the questions of a run to files\
 """)),
     "--model replay:run=RUN,role=canddate --judge lexical --tasks interests --data sample": (
         2, UsageError, "RUN", None,
@@ -230,7 +230,10 @@ expected: panel:SPEC+SPEC+…, as in panel:openai:a+openai:b+openai:c\
 """)),
     "--model baseline --judge panel:lexical+panel:lexical+lexical --tasks interests": (
         2, UsageError, "role judge", "panel:lexical",
-        snapshot("the judge 'panel' cannot be of judges that are several themselves")),
+        snapshot("""\
+the judge 'panel' cannot have a panel as a member
+expected: members that are models or single judges\
+""")),
 }  # fmt: skip
 
 

@@ -86,7 +86,7 @@ expected: a share from 0 to 1, or FAMILY=SHARE with calls, parsing, judging, err
     "--model baseline --data zork=d --judge lexical": (2, UsageError, None, None, snapshot("""\
 --data names a task that is not run: 'zork'
 expected: TASK=PLACE with one of: interests
-to do: a path with = in its name is given as --data ./zork=…\
+to do: write a path with = in its name as --data ./zork=…\
 """)),
     "--modle baseline": (2, UsageError, None, None, snapshot("""\
 no option '--modle'
@@ -152,8 +152,8 @@ to do: docs/coming-from-lm-eval.md has every option\
     "batch write --model baseline --judge lexical --out harness.toml": (
         2, UsageError, "harness.toml", "a file",
         snapshot("""\
-requests overwrite nothing
-expected: --out FILE with a name that is free\
+the file of requests exists already, and is not overwritten
+expected: --out FILE with the name of a new file\
 """)),
 }  # fmt: skip
 

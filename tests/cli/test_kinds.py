@@ -41,7 +41,7 @@ def test_one_kind_is_shown_with_each_argument_and_its_meaning(capsys):
 
 def test_the_name_of_a_model_in_place_of_a_kind_is_told_how_to_be_given(capsys):
     assert main(["--model", "gpt-4", "--tasks", "interests", "--data", "sample"]) == 2
-    assert "to do:    a model behind a server is --model openai:NAME" in capsys.readouterr().err
+    assert "give a model behind a server as --model openai:NAME" in capsys.readouterr().err
 
 
 def test_a_judge_that_wants_a_model_says_how_to_name_it(capsys):

@@ -248,11 +248,11 @@ def test_what_means_nothing_ends_with_the_code_of_a_wrong_command(arguments, tol
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["--model", "baseline"], "nothing to run"),
-        (["--model", "baseline", "--tasks", ","], "nothing to run"),
+        (["--model", "baseline"], "no task to run"),
+        (["--model", "baseline", "--tasks", ","], "no task to run"),
         (["--tasks", "interests"], "no model to ask"),
         (["--tasks", "interests", "--model", ""], "no model to ask"),
-        ([], "nothing to run"),
+        ([], "no task to run"),
     ],
 )
 def test_a_run_needs_tasks_and_a_model(arguments, told, capsys):

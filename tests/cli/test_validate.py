@@ -187,7 +187,11 @@ def test_a_matrix_that_cannot_be_is_told(books, validated):
     [
         ("guess.candidate: mine.j2", "Mine: {{ history }}", None),
         ("guess.candidate: mine.j2", "Mine:\n{% if %}", "5:28: {folder}/mine.j2:2: the template"),
-        ("guess.candidate: gone.j2", "", "5:28: {folder}/gone.j2: no such template file"),
+        (
+            "guess.candidate: gone.j2",
+            "",
+            "5:28: {folder}/gone.j2: this template file does not exist",
+        ),
         ("gues.candidate: mine.j2", "Mine", "5:11: the benchmark 'books' has no prompt 'gues.ca"),
     ],
 )

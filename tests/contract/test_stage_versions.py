@@ -9,13 +9,13 @@ import sys
 import pytest
 from golden import stage_code as tool
 
-from harness.testing.versions import code_of, complaints, normal, read_pins, runtime_tree
+from harness.testing.versions import code_of, normal, pin_problems, read_pins, runtime_tree
 
 
 def test_every_version_is_pinned_to_its_code():
     now = tool.pins()
     assert {"parsing", "judges", "respondents", "stages of interests"} <= set(now)
-    wrong = complaints(read_pins(tool.PINS), now, command=tool.COMMAND)
+    wrong = pin_problems(read_pins(tool.PINS), now, command=tool.COMMAND)
     assert not wrong, "\n".join(wrong)
 
 
@@ -98,7 +98,7 @@ OLD = {"b": {"s": {"version": 1, "code": "aa"}}}
 
 
 def test_changed_code_under_the_same_version_is_told_with_what_to_do():
-    [line] = complaints(OLD, {"b": {"s": {"version": 1, "code": "bb"}}}, command="make pins")
+    [line] = pin_problems(OLD, {"b": {"s": {"version": 1, "code": "bb"}}}, command="make pins")
     assert line.startswith("b/s changed and is still version 1: raise its version")
     assert line.endswith("run `make pins`")
 
@@ -113,4 +113,4 @@ def test_changed_code_under_the_same_version_is_told_with_what_to_do():
     ],
 )
 def test_new_raised_and_removed_stages_are_told(before, now, told):
-    assert [line.split(":")[0] for line in complaints(before, now, command="make pins")] == told
+    assert [line.split(":")[0] for line in pin_problems(before, now, command="make pins")] == told

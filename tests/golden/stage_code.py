@@ -26,12 +26,12 @@ COMMAND = "make pins"
 def pins() -> Pins:
     """Version and code hash of all that keys hold by a version alone, in this project's plugins."""
     from harness.registry import GROUP
-    from harness.testing.trial import subject
+    from harness.testing.trial import plugin_under_test
 
     found: Pins = {"parsing": {"ladder": ladder_pin()}}
     for point in entry_points(group=GROUP):
         if point.dist is not None and point.dist.name == DISTRIBUTION:
-            for owner, parts in pins_of(subject(point.name)).items():
+            for owner, parts in pins_of(plugin_under_test(point.name)).items():
                 found.setdefault(owner, {}).update(parts)
     return found
 

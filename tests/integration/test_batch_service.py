@@ -341,7 +341,7 @@ def test_questions_that_others_answered_are_not_submitted(harness, service, batc
     batch("read", "part")
     refused = batch("submit")
     assert refused.code == 2
-    assert "not all questions of this file are open" in refused.err
+    assert "some questions of this file are already answered" in refused.err
     assert "2 of 3 without an answer" in refused.err
     (harness.folder / "rest").write_text("\n".join(answers[1:]))
     batch("read", "rest")
@@ -354,7 +354,7 @@ def test_a_file_that_is_gone_is_named_before_anything_is_uploaded(harness, servi
     (harness.folder / "one.jsonl").unlink()
     refused = batch("submit")
     assert refused.code == 1
-    assert "one.jsonl: this file of requests is gone" in refused.err
+    assert "one.jsonl: this file of requests is missing" in refused.err
     assert service.asked == []
 
 

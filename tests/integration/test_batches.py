@@ -201,7 +201,7 @@ def test_answers_to_other_questions_are_refused_and_named(batched, serve):
     write(batched, "mixed.out", [*found, stranger])
     refused = replies(batched, "mixed.out")
     assert refused.code == 1
-    assert "1 line answers nothing that this run asked; nothing was taken in" in refused.err
+    assert "1 line answers no question of this run; nothing was imported" in refused.err
     assert "mixed.out:4: 'request-1'" in refused.err
     sent_back = replies(batched, "one.jsonl")
     assert sent_back.code == 1
@@ -213,7 +213,7 @@ def test_answers_to_other_questions_are_refused_and_named(batched, serve):
     os.mkfifo(batched.folder / "pipe")
     refused = replies(batched, "pipe")
     assert refused.code == 2
-    assert refused.err.splitlines()[0] == "harness: pipe: answers are read twice"
+    assert refused.err.splitlines()[0] == "harness: pipe: answers cannot be read from a pipe"
     assert replies(batched, "one.out").out.splitlines()[0] == "3 replies taken in"
 
 
@@ -243,8 +243,8 @@ def test_a_stage_whose_questions_follow_from_answers_says_so(batched):
         "--out", "one.jsonl",
     )  # fmt: skip
     assert said.code == 1
-    assert "this stage's questions cannot be written down" in said.err
-    assert "questions an item, one after the other's answer" in said.err
+    assert "the questions of this stage cannot be written to a file" in said.err
+    assert "questions per item, each of which may depend on earlier answers" in said.err
     assert "`harness run` with the same options asks it live" in said.err
     assert not (batched.folder / "one.jsonl").exists()
 
@@ -266,7 +266,7 @@ def test_requests_overwrite_nothing_and_refuse_what_means_nothing(batched):
     (batched.folder / "one.jsonl").write_text("mine")
     refused = requests(batched, "one.jsonl")
     assert refused.code == 2
-    assert "requests overwrite nothing" in refused.err
+    assert "the file of requests exists already, and is not overwritten" in refused.err
     assert (batched.folder / "one.jsonl").read_text() == "mine"
     assert not (batched.folder / "runs").exists()
     assert requests(batched, "two.jsonl", "--retry_failures").code == 2
@@ -277,7 +277,7 @@ def test_replies_to_a_run_that_asked_nothing_in_batches_are_refused(harness, ser
     live(harness)
     refused = replies(harness, "one.out")
     assert refused.code == 1
-    assert "this run has asked nothing in batches" in refused.err
+    assert "this run has written no questions for batches" in refused.err
 
 
 def test_kill_9_while_requests_are_written_leaves_no_half_file(batched, serve):

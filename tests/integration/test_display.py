@@ -145,7 +145,7 @@ def test_an_interrupted_run_gives_the_terminal_back(terminal, harness, serve):
     assert_cursor_is_back(shown.text)
     lines = plain(shown.text)
     assert any(line.startswith("✗ interests/name") for line in lines)
-    assert any("the same command goes on" in line for line in lines)
+    assert any("the same command resumes" in line for line in lines)
 
 
 def test_a_run_that_is_stopped_at_once_gives_the_terminal_back(terminal, harness, serve):
@@ -154,7 +154,7 @@ def test_a_run_that_is_stopped_at_once_gives_the_terminal_back(terminal, harness
     shown = terminal(*asked(harness, "--concurrency", "4")[3:])
     harness.wait_until(lambda: server.count >= 4)
     shown.process.send_signal(signal.SIGINT)
-    shown.read_until("finishing the calls in flight; once more")
+    shown.read_until("finishing the calls in flight; press Ctrl-C again")
     shown.process.send_signal(signal.SIGINT)
     assert shown.ended() == 130
     assert_cursor_is_back(shown.text)
@@ -203,8 +203,8 @@ def test_json_is_one_document_even_where_too_many_fell_out(harness, serve):
     document = json.loads(done.out)
     assert (document["status"], document["exit_code"]) == ("too_many_failures", 3)
     assert document["summaries"] == []
-    assert "too many items fell out" in document["errors"][0]
-    assert "too many items fell out" in done.err
+    assert "too many items failed" in document["errors"][0]
+    assert "too many items failed" in done.err
     assert "interests/name: started" not in done.err
 
 

@@ -192,7 +192,7 @@ def test_too_many_failures_end_with_3_and_keep_everything(harness, serve):
     harness.url = server.url
     done = harness.run(*FAST, "--concurrency", "1")
     assert done.code == 3
-    assert "too many items fell out" in done.err
+    assert "too many items failed" in done.err
     assert "20 of 40 by calls (bad_request 20)" in done.err
     assert len(harness.records("name")) == PEOPLE
     assert harness.manifest()["status"] == "too_many_failures"

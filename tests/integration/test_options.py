@@ -133,7 +133,7 @@ def test_a_run_is_resumed_by_the_command_that_began_it_alone(harness, serve):
     ):
         refused = harness.run("--resume", f"runs/{folder.name}", *changed)
         assert refused.code == 2
-        assert "this run was asked something else" in refused.err
+        assert "this command's settings differ from the run's" in refused.err
         assert f"found:    {found}\n" in refused.err
         assert f"expected: {expected}\n" in refused.err
     assert server.count == asked

@@ -111,7 +111,7 @@ def test_the_first_ctrl_c_lets_calls_in_flight_finish(harness, serve):
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=30)
     assert process.returncode == 130, err
-    assert "the same command goes on" in err
+    assert "the same command resumes" in err
     assert json.loads(out)["status"] == "interrupted"
     answered = sum(server.answered.values())
     assert answered == server.count

@@ -75,20 +75,20 @@ WRONG = {
     "another role": (ask("judge"), None, "judge", snapshot("""\
 stage 'say' asks a role it does not declare
 expected: candidate
-to do: add it to the stage's `roles`, or to its `judges` if it judges there\
+to do: add it to the stage's `roles`, or to its `judges` if desk.judge uses it\
 """)),
     "no judge": (judge("candidate"), None, "candidate", snapshot("""\
-stage 'say' has 'candidate' judge without declaring it as a judge
+stage 'say' calls desk.judge with 'candidate', which is no judge
 expected: the role in the stage's `judges`\
 """)),
     "an option": (option, None, "window", snapshot("""\
 stage 'say' reads an option it does not declare
 expected: no option
-to do: add it to the stage's `options`: only declared ones enter its key\
+to do: add it to the stage's `options`: only declared options enter its key\
 """)),
     "too often": (ask(repeat=1_000_000), None, "1,000,001 times", snapshot("""\
 stage 'say' asks one question too often
-expected: at most 1,000,000: the numbers after them are those of repeats\
+expected: at most 1,000,000 times: later numbers belong to other repeats\
 """)),
 }  # fmt: skip
 
@@ -125,11 +125,11 @@ def test_a_judge_that_asks_another_model_and_one_that_gives_no_verdict(house, sc
 
     found = "scripted:other"
     assert raised(PluginError, run, elsewhere, found=found) == snapshot("""\
-the judge of the role 'judge' asks a model that is not its own
-expected: one of its `models`\
+the judge of the role 'judge' asks a model that it was not given
+expected: one of the models in its JudgeParts\
 """)
     assert raised(PluginError, run, word, found="str") == snapshot("""\
-the judge 'odd' gave no verdict
+the judge 'odd' returned something that is no verdict
 expected: Selected, Classified or NoVerdict\
 """)
 
@@ -137,10 +137,10 @@ expected: Selected, Classified or NoVerdict\
 def test_a_judge_by_rule_that_is_asked_a_question(house, raised):
     by_rule = Binding(role="judge", label="lexical", model=None, judge=Judging(never))
     judging = stage(ask("judge"), roles=(), prompts=(), judges=("judge",))
-    models, found = {"judge": by_rule}, "lexical, which only judges"
+    models, found = {"judge": by_rule}, "lexical, a judge"
     assert raised(PluginError, house.run, [judging], models, found=found) == snapshot("""\
-stage 'say' asks the role 'judge' a question of its own
-expected: desk.judge(…)\
+stage 'say' calls desk.ask with 'judge', which is no model
+expected: desk.judge(…) for this role\
 """)
 
 
@@ -152,8 +152,8 @@ def test_stages_that_wait_for_each_other_end_the_run(house, monkeypatch, raised)
         stage(never, "two", roles=(), prompts=(), after=("one",)),
     ]
     assert raised(HarnessError, house.run, circle, {}, found="t/one, t/two") == snapshot("""\
-no stage can go on, though some are not done
-expected: stages whose `after` lead back to a first one\
+deadlock: none of the unfinished stages can start
+expected: stages whose `after` lead back to a stage without `after`\
 """)
 
 
@@ -178,18 +178,18 @@ expected: a file of JSON lines, as a batch service writes it\
     indent, request = "\n            ", "a request, not an answer"
     found = f"asked.jsonl:1: {request}{indent}asked.jsonl:2: {request}"
     assert replies(1, DataError, "asked.jsonl", found=found) == snapshot("""\
-2 lines hold no answer of a batch; nothing was taken in
+2 lines hold no answer of a batch; nothing was imported
 expected: lines as {"custom_id": …, "response": {"status_code": …, "body": …}, "error": …}\
 """)
     stranger = {"custom_id": "x", "response": {"status_code": 200, "body": {}}, "error": None}
     (tmp_path / "other.jsonl").write_text(json.dumps(stranger))
     assert replies(1, DataError, "other.jsonl", found="other.jsonl:1: 'x'") == snapshot("""\
-1 line answers nothing that this run asked; nothing was taken in
+1 line answers no question of this run; nothing was imported
 expected: a custom_id that `harness batch write` wrote for this run
 to do: give each run the answers to its own requests\
 """)
     os.mkfifo(tmp_path / "pipe")
     assert replies(2, UsageError, "pipe", where="pipe", found="a pipe or a device") == snapshot("""\
-answers are read twice
-expected: a file\
+answers cannot be read from a pipe
+expected: a regular file, which is read twice\
 """)

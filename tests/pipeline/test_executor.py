@@ -177,7 +177,7 @@ async def test_two_items_with_one_id_are_a_fault_of_the_benchmark(house, scripte
         yield Word(id="a", user="u", word="x")
         yield Word(id="a", user="u", word="y")
 
-    with pytest.raises(PluginError, match="gives several items one id") as caught:
+    with pytest.raises(PluginError, match="gives the same id to several items") as caught:
         await house.run([stage(twice)], {"candidate": scripted("m")})
     assert "'a' 2 times" in str(caught.value)
 

@@ -98,7 +98,7 @@ async def test_an_item_with_nan_in_it_is_a_fault_of_the_benchmark(house, scripte
         return "fine"
 
     counting = Stage("count", item=Number, value=str, items=numbers, work=work)
-    with pytest.raises(PluginError, match="stage 'count' cannot be kept") as caught:
+    with pytest.raises(PluginError, match="stage 'count' cannot be stored") as caught:
         await asyncio.wait_for(house.run([counting], {}), SOON)
     assert "task t, item 'none'" in str(caught.value)
     assert "no NaN" in str(caught.value)

@@ -1,4 +1,4 @@
-"""When too many items fell out."""
+"""When too many items failed."""
 
 from harness.contracts.outcomes import Broken, CallFailed, Unreadable, tag_of
 from harness.contracts.task import DataSpec, Task
@@ -37,7 +37,7 @@ def test_the_error_tells_causes_the_limit_and_both_ways_on():
     text = str(
         watch(10, [Unreadable("no_json")] * 6 + [Unreadable("schema")], parsing=0.5).error("t/name")
     )
-    assert "t/name: too many items fell out" in text
+    assert "t/name: too many items failed" in text
     assert "7 of 10 by parsing (no_json 6, schema 1)" in text
     assert "at most 50% (--max_failures parsing=0.5)" in text
     assert "--retry_failures" in text

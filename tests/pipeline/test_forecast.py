@@ -183,7 +183,7 @@ async def test_how_far_rehearsed_users_lie_apart_is_told_where_they_do(forecast_
         None, (2, 2), (0, 3), None,
     ]  # fmt: skip
     assert forecast.assumptions[3] == (
-        "these users differ, so that it is rough; items of one: talks/differ 0 to 3"
+        "these users differ, so the estimate is rough; items per user: talks/differ 0 to 3"
     )
 
 
@@ -244,14 +244,14 @@ async def test_that_answers_asked_again_come_on_top_is_told(forecast_of):
     forecast, _ = await forecast_of(3)
 
     assert forecast.assumptions[0] == (
-        "every answer read at once: whatever has to be asked again comes on top of these calls"
+        "every answer can be read at once: further tries come on top of these calls"
     )
 
 
 async def test_a_prompt_that_cannot_be_made_is_told(forecast_of):
     with pytest.raises(PromptError) as caught:
         await forecast_of(3, prompt="Talk of {{ topic }}.")
-    assert str(caught.value).startswith("talks/talk: a prompt of this stage cannot be made\n")
+    assert str(caught.value).startswith("talks/talk: a prompt of this stage cannot be rendered\n")
     assert "talk.candidate.j2:1: the prompt needs the variable 'topic'" in str(caught.value.found)
 
 

@@ -62,15 +62,15 @@ def deep():
         (Word, Word(id=7, user="u"), "item 7", "got `int` - at `$.id`"),
         (Word, Word(id="w", user=7), "item 'w'", "got `int` - at `$.user`"),
         (Word, None, "item None", "got `null`"),
-        (Word, Longer(id="w", user="u", more="x"), "item 'w'", "Longer comes back as Word"),
+        (Word, Longer(id="w", user="u", more="x"), "item 'w'", "Longer is decoded as Word"),
         (Bag, Bag(id="b", user="u", anything=(1, 2)), "item 'b'",
-         "`$.anything`: (1, 2) comes back as [1, 2]"),
+         "`$.anything`: (1, 2) is decoded as [1, 2]"),
         (Bag, Bag(id="b", user="u", anything=Part(3)), "item 'b'",
-         "`$.anything`: Part(n=3) comes back as {'n': 3}"),
+         "`$.anything`: Part(n=3) is decoded as {'n': 3}"),
         (Bag, Bag(id="b", user="u", anything=b"raw"), "item 'b'",
-         "`$.anything`: b'raw' comes back as 'cmF3'"),
+         "`$.anything`: b'raw' is decoded as 'cmF3'"),
         (Bag, Bag(id="b", user="u", numbers=[1]), "item 'b'",
-         "`$.numbers`: [1] comes back as (1,)"),
+         "`$.numbers`: [1] is decoded as (1,)"),
         (Bag, Bag(id="b", user="u", anything=deep()), "item 'b'", "recursion"),
     ],
     ids=["none", "id", "user", "no item", "subclass", "tuple", "struct", "bytes", "list", "deep"],
@@ -78,7 +78,7 @@ def deep():
 async def test_an_item_that_json_would_change_is_told_with_its_field(
     house, kind, item, where, found
 ):
-    with pytest.raises(PluginError, match="an item of stage 'say' cannot be kept") as caught:
+    with pytest.raises(PluginError, match="an item of stage 'say' cannot be stored") as caught:
         await asyncio.wait_for(house.run([stage(kind, item)], {}), SOON)
     assert caught.value.where == f"task t, {where}"
     assert found in caught.value.found

@@ -158,7 +158,7 @@ def test_a_place_for_a_task_that_is_not_run_is_refused():
     assert caught.value.hint == "did you mean 'interests'?"
     with pytest.raises(UsageError) as caught:
         prepared(data={"date": "2024/log.csv"})
-    assert caught.value.hint == "a path with = in its name is given as --data ./date=…"
+    assert caught.value.hint == "write a path with = in its name as --data ./date=…"
 
 
 def test_one_place_for_all_is_asked_for_as_it_always_was():

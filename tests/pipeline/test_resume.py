@@ -113,8 +113,8 @@ def test_roles_that_share_an_engine_are_said(take, monkeypatch):
     judge = f"{SERVED['model']},{SERVED['model_args']}"
     take(**served, roles={"judge": judge}, allow_self_judging=True)
     assert take.told == [
-        "judge: the weights of candidate, so one engine serves both, opened as candidate's "
-        "arguments say"
+        "judge: has the weights of candidate, so one engine serves both, with the "
+        "arguments of candidate"
     ]
 
 
@@ -130,7 +130,7 @@ def test_what_was_left_unfinished_is_taken_up(take, status):
     taken = take()
     assert (taken.folder.path, taken.resumed) == (path, True)
     assert taken.run_id == before.run_id
-    assert take.told == [f"going on in {path} ({status} before)"]
+    assert take.told == [f"resuming {path} ({status} before)"]
     assert [session.status for session in taken.manifest.sessions] == [status, "running"]
 
 
@@ -222,7 +222,7 @@ def test_a_run_of_pinned_weights_and_rules_never_grows_old(take):
 
 def test_resuming_another_run_names_what_is_unlike(take):
     path = left(take())
-    with pytest.raises(UsageError, match="asked something else") as caught:
+    with pytest.raises(UsageError, match="settings differ from the run's") as caught:
         take(seed=3, resume=path)
     told = str(caught.value)
     assert "found:    seed: 0\n" in told and "expected: seed: 3\n" in told

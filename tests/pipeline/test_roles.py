@@ -55,7 +55,7 @@ def test_an_argument_given_twice_is_refused():
 
 
 def test_a_word_that_is_no_argument_is_refused():
-    with pytest.raises(UsageError, match="not an argument"):
+    with pytest.raises(UsageError, match="this is no argument"):
         parse_args("http://localhost")
 
 
@@ -145,10 +145,12 @@ def only_sometimes(*, hint="", also_always=False):
 
 
 def test_an_unbound_role_of_a_stage_that_data_call_for_says_so_and_what_helps():
-    with pytest.raises(UsageError, match="'writer' that nothing is bound to") as caught:
+    with pytest.raises(
+        UsageError, match="the role 'writer' of task t has no model or judge"
+    ) as caught:
         bind(settings(), bench=only_sometimes(hint="the data has no profiles"))
     assert caught.value.found == (
-        "this data and these options call for the stage 'profile', which asks it"
+        "this data and these options call for the stage 'profile', which asks the role"
     )
     assert caught.value.expected.startswith("--role writer=SPEC")
     assert caught.value.hint == "the data has no profiles"
@@ -165,7 +167,7 @@ def test_a_role_that_answers_for_another_is_asked():
     bench = benchmark(*((name, (role,), ()) for name, role in stages))
     binder = RoleBinder(settings(roles={"finder": "other:big"}), FakePlugins())
     bound = binder.bind(task(reader=RoleSpec(same_as="finder")), bench, bench.stages[:2])
-    binder.refuse_unused()
+    binder.check_used_roles()
     assert bound["reader"].model.identity.name == "big"
 
 
@@ -175,7 +177,7 @@ def test_a_task_that_speaks_of_a_role_that_there_is_not_is_told_those_there_are(
         binder = RoleBinder(settings(roles={"judge": "words"}), FakePlugins())
         binder.bind(task(reader=RoleSpec()), bench, bench.stages)
     assert str(caught.value) == (
-        "task t speaks of a role its benchmark does not have\n"
+        "task t has a role that its benchmark does not know\n"
         "  found:    reader\n"
         "  expected: candidate, judge"
     )
@@ -257,7 +259,7 @@ def test_a_default_that_the_candidates_kind_cannot_open_names_role_and_option():
         wanted = task(judge=RoleSpec(default="org/Judge-70B"))
         binder.bind(wanted, NAMED_THEN_JUDGED, NAMED_THEN_JUDGED.stages)
     assert caught.value.where == "role judge, as fake:org/Judge-70B"
-    assert caught.value.hint == "--judge SPEC binds it to something else"
+    assert caught.value.hint == "--judge SPEC binds another model to this role"
 
 
 def test_the_option_beats_the_tasks_default():
@@ -282,25 +284,25 @@ def test_the_candidate_never_judges_itself_unless_allowed():
 
 
 def test_a_role_that_the_benchmark_does_not_have_is_refused():
-    with pytest.raises(UsageError, match="a role its benchmark does not have"):
+    with pytest.raises(UsageError, match="a role that its benchmark does not know"):
         bind(settings(roles={"judge": "words"}), task(juge=RoleSpec(default="other:x")))
 
 
 def test_an_option_for_a_role_that_no_task_has_is_refused():
     binder = RoleBinder(settings(roles={"judge": "words", "taxonomist": "other:x"}), FakePlugins())
     with pytest.raises(UsageError, match="no chosen task has a role 'taxonomist'"):
-        binder.refuse_unknown([NAMED_THEN_JUDGED])
+        binder.check_known_roles([NAMED_THEN_JUDGED])
 
 
 def test_an_option_for_a_role_whose_stage_is_left_out_is_refused():
     binder = RoleBinder(settings(roles={"judge": "words"}), FakePlugins())
-    binder.refuse_unknown([NAMED_THEN_JUDGED])
+    binder.check_known_roles([NAMED_THEN_JUDGED])
     bound = binder.bind(task(), NAMED_THEN_JUDGED, NAMED_THEN_JUDGED.stages[:1])
     assert set(bound) == {"candidate"}
     with pytest.raises(UsageError, match="no chosen task asks a 'judge'"):
-        binder.refuse_unused()
+        binder.check_used_roles()
     binder.bind(task(), NAMED_THEN_JUDGED, NAMED_THEN_JUDGED.stages)
-    binder.refuse_unused()
+    binder.check_used_roles()
 
 
 class Nameless(FakePlugins):
@@ -315,9 +317,9 @@ def test_a_factory_that_makes_no_model_is_named():
         RoleBinder(settings(), Nameless()).bind(
             task(), NAMED_THEN_JUDGED, NAMED_THEN_JUDGED.stages[:1]
         )
-    assert caught.value.problem == "the factory of 'fake' makes something that is no model"
+    assert caught.value.problem == "the factory of the model kind 'fake' returned no model"
     assert caught.value.found == "SimpleNamespace"
-    assert caught.value.expected == "a subclass of harness.Model"
+    assert caught.value.expected == "an instance of a subclass of harness.Model"
 
 
 class Heavy(FakePlugins):
@@ -357,8 +359,8 @@ def test_roles_of_one_identity_that_hold_one_resource_share_a_model_and_say_so()
     assert bound["judge"].model is bound["candidate"].model
     assert bound["judge"].judge.models == (bound["candidate"].model,)
     assert notes == [
-        "judge: the weights of candidate, so one engine serves both, opened as candidate's "
-        "arguments say"
+        "judge: has the weights of candidate, so one engine serves both, with the "
+        "arguments of candidate"
     ]
 
 
@@ -382,13 +384,13 @@ def test_the_candidates_arguments_open_an_engine_whatever_the_other_role_is_call
             "fake:small,tensor_parallel_size=2",
             {"tensor_parallel_size": "4"},
             "tensor_parallel_size=2",
-            "tensor_parallel_size=4, as candidate has it, or nothing",
+            "tensor_parallel_size=4, as for candidate, or no tensor_parallel_size=",
         ),
         (
             "fake:small,max_model_len=9",
             {},
             "max_model_len=9",
-            "nothing, or max_model_len=9 for candidate as well",
+            "no max_model_len=, or max_model_len=9 for candidate as well",
         ),
     ],
 )
@@ -480,7 +482,7 @@ def test_a_misspelt_member_is_told_of_judges_and_models():
 
 
 def test_a_panel_of_panels_is_refused():
-    with pytest.raises(UsageError, match="several themselves"):
+    with pytest.raises(UsageError, match="a panel as a member"):
         bind(settings(roles={"judge": "all:other:a+all:other:b"}))
 
 

@@ -13,35 +13,35 @@ from harness.prompts.variable_docs import meanings
 PROMPTS = {
     "outside {% block user %}inside{% endblock %}": ("DIR/quiz/ask.user.j2", "'outside'",
         snapshot("""\
-text stands outside the blocks that are messages
-expected: all text inside {% block system %}, {% block user %} or the like\
+the template has text outside the blocks that are messages
+expected: all text inside a block named system, user or assistant\
 """)),
     "{# nothing #}": ("DIR/quiz/ask.user.j2", None, snapshot("""\
-the prompt came out empty
+the rendered prompt is empty
 expected: at least one message with text\
 """)),
     "fine\n\xff": (
         "DIR/quiz/ask.user.j2:2", "'utf-8' codec can't decode byte 0xff in position 5: invalid start byte",
         snapshot("""\
-the template is no UTF-8 text
+the template is not valid UTF-8
 to do: save the file as UTF-8\
 """)),
     "one\n{% if %}": ("DIR/quiz/ask.user.j2:2", None,
-        snapshot("the template cannot be read: Expected an expression, got 'end of statement block'")),
+        snapshot("the template has a syntax error: Expected an expression, got 'end of statement block'")),
     "{% include name %}": ("DIR/quiz/ask.user.j2", None, snapshot("""\
-a template names another one by an expression, so that it cannot be hashed
-expected: include, import and extends with plain names: {% include "a/_b.j2" %}\
+a template names another one by an expression, so its files cannot be hashed
+expected: include, import and extends with literal names: {% include "a/_b.j2" %}\
 """)),
     "{% block user %}a\n{% block system %}b{% endblock %}{% endblock %}": (
         "DIR/quiz/ask.user.j2:2", None,
         snapshot("""\
-the message 'system' stands inside the message 'user'
-expected: blocks that are messages one after the other\
+the message 'system' is inside the message 'user'
+expected: one message after the other, not nested\
 """)),
     "{{ 1 // 0 }}": ("DIR/quiz/ask.user.j2:1", None,
         snapshot("the prompt cannot be rendered: ZeroDivisionError: integer division or modulo by zero")),
     "{{ who }}": ("DIR/quiz/ask.user.j2:1", "no variables",
-        snapshot("the prompt needs the variable 'who', which it was not given")),
+        snapshot("the prompt needs the variable 'who', which was not given")),
 }  # fmt: skip
 
 
@@ -65,9 +65,9 @@ def test_one_prompt_of_two_plugins(tmp_path, raised):
     need = Templates([tmp_path / "a", tmp_path / "b"]).need
     where, found = "quiz/ask.user.j2", "DIR/a/quiz/ask.user.j2 and DIR/b/quiz/ask.user.j2"
     assert raised(PromptError, need, "quiz", "ask", "user", where=where, found=found) == snapshot("""\
-two plugins bring a prompt of the same name
+two plugins have a prompt of the same name
 expected: one file for each prompt
-to do: give the benchmark of one of them another name, or remove one of the plugins\
+to do: rename the benchmark of one plugin, or uninstall one of the plugins\
 """)
 
 
@@ -79,7 +79,7 @@ def test_prompts_of_ones_own_that_replace_none(tmp_path, raised):
     where, found = "DIR/mine/quiz/aks.user.j2", "quiz/aks.user.j2"
     assert raised(PromptError, overrides_in, *given, where=where, found=found) == snapshot("""\
 a file of --prompts replaces no prompt
-expected: BENCHMARK/PROMPT.ROLE.j2 of a prompt that there is; names of parts to include begin with _
+expected: BENCHMARK/PROMPT.ROLE.j2 of an existing prompt; names of parts to include begin with _
 to do: did you mean 'quiz/ask.user.j2'?\
 """)
 

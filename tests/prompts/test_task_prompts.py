@@ -84,8 +84,13 @@ def test_an_heir_finds_the_prompts_of_its_base_beside_the_base(mine, tmp_path):
     ("said", "file", "where", "problem"),
     [
         ("nam.candidate: words/mine.j2", "x", "3:11", "'nam.candidate' to replace"),
-        ("name.candidate: words/gone.j2", "x", "3:27: {words}/gone.j2", "no such template file"),
-        ("name.candidate: words/mine.j2", "{% if", "3:27: {words}/mine.j2:1", "cannot be read"),
+        (
+            "name.candidate: words/gone.j2",
+            "x",
+            "3:27: {words}/gone.j2",
+            "this template file does not exist",
+        ),
+        ("name.candidate: words/mine.j2", "{% if", "3:27: {words}/mine.j2:1", "syntax error"),
         (
             "name.candidate: words/mine.j2",
             "{% include '../mine.yaml' %}",
@@ -152,10 +157,10 @@ def test_validate_names_the_file_that_a_prompt_needs_and_where_it_is_looked_for(
     file.write_text("Mine.\n{% import 'interests/_blocks.j2' as blocks %}")
     assert main(["validate", str(mine)]) == 2
     said = capsys.readouterr().err
-    assert f"{file}:2: the template needs a file that is not there" in said
+    assert f"{file}:2: the template needs a file that does not exist" in said
     assert "found:    'interests/_blocks.j2'" in said
     assert f"expected: {mine.parent}/words/interests/_blocks.j2" in said
-    assert f"the top of its own folder of prompts, here {mine.parent}/words" in said
+    assert f"its own folder of prompts, here {mine.parent}/words" in said
 
 
 def test_a_rehearsal_shows_it_and_a_run_keeps_its_digest(mine, tmp_path, monkeypatch, capsys):

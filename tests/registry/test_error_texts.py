@@ -33,8 +33,8 @@ def twins(site):
 def test_a_name_that_two_plugins_give(twins, raised):
     assert raised(PluginError, twins.benchmark, "films") == snapshot("""\
 the benchmark 'films' is registered more than once: by plugin 'one' of film-one and by plugin 'two' of film-two
-expected: one plugin for a name
-to do: uninstall one of them\
+expected: each name from one plugin only
+to do: uninstall one of the plugins\
 """)
 
 
@@ -44,9 +44,9 @@ def test_plugins_that_are_refused_unless_in_order(twins, raised):
         "plugin 'two' of film-two"
     )
     assert raised(PluginError, twins.refuse_problems, found=found) == snapshot("""\
-the plugins are not in order, and --strict_plugins was given
-expected: plugins that load, hooks that exist, and names that one plugin gives
-to do: `harness plugins NAME` shows all about one; HARNESS_PLUGINS=a,b loads these alone\
+plugin problems found (--strict_plugins)
+expected: plugins that load, hooks that exist, and names that one plugin registers
+to do: `harness plugins NAME` shows one plugin; HARNESS_PLUGINS=a,b loads only these\
 """)
 
 
@@ -76,6 +76,6 @@ def test_a_plugin_without_a_folder_has_no_sample_data(monkeypatch, raised):
     where, found = "plugin 'films' of an unknown distribution", "the module films_of_a_notebook"
     package_of = plugins_from([point]).package_of
     assert raised(PluginError, package_of, "films", where=where, found=found) == snapshot("""\
-the plugin lies in no folder
-expected: an installed package, whose folder holds the sample data\
+the plugin's package has no directory to read sample data from
+expected: a plugin inside an installed package\
 """)

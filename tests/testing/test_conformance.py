@@ -5,7 +5,7 @@ import pytest
 from harness.base.errors import PluginError, UsageError
 from harness.cli.scaffold import SIMPLE, STAGES
 from harness.testing import CHECKS, check_plugin
-from harness.testing.trial import subject
+from harness.testing.trial import plugin_under_test
 from harness.testing.versions import pins_of, write_pins
 
 YAML = "task_configs/acme_films.yaml"
@@ -47,9 +47,9 @@ def test_a_plugin_that_is_not_loaded_passes_no_check(faulty, monkeypatch, tmp_pa
     file.write_text("{}")
     monkeypatch.setenv("HARNESS_PLUGINS", "models,judges")
     text = the_one(faulty.findings(checks=checks, versions=file), "loads")
-    assert "it is left out by HARNESS_PLUGINS" in text
+    assert "HARNESS_PLUGINS leaves it out" in text
     with pytest.raises(PluginError, match="not loaded"):
-        pins_of(subject("acme_films"))
+        pins_of(plugin_under_test("acme_films"))
 
 
 def test_a_name_that_another_plugin_has(faulty):
@@ -68,7 +68,7 @@ def test_a_factory_that_raises(faulty):
 def test_a_respondent_given_in_place_of_its_factory(faulty):
     change = ("plugin.py", "    return most_shared_words", "    return 'A'")
     text = the_one(faulty.findings(change, checks=["loads"]), "loads")
-    assert "its factory gave 'A', no function" in text
+    assert "its factory returned 'A', no function" in text
 
 
 def test_a_metric_that_the_benchmark_does_not_have(faulty):
@@ -90,13 +90,13 @@ def test_a_task_file_that_cannot_be_read(faulty, tmp_path, monkeypatch, here):
 def test_a_benchmark_without_a_sample(faulty):
     change = (YAML, "  sample: sample ", "  dataset: {repo: acme/films} ")
     findings = faulty.findings(change, checks=["tasks"])
-    assert any("no task of it has a sample" in text for _, text in findings)
+    assert any("none of its tasks has a sample" in text for _, text in findings)
 
 
 def test_a_prompt_of_no_stage(faulty):
     more = {"prompts/acme_films/anwser.candidate.j2": "{{ a }}"}
     text = the_one(faulty.findings(more=more, checks=["prompts"]), "prompts")
-    assert "prompts/acme_films/anwser.candidate.j2: no stage asks with this prompt" in text
+    assert "prompts/acme_films/anwser.candidate.j2: no stage uses this prompt" in text
     assert "answer.candidate" in text
 
 
@@ -109,7 +109,7 @@ def test_a_prompt_that_names_a_variable_it_is_not_given(faulty):
 
 def test_a_metric_whose_worst_is_no_number(faulty):
     change = ("benchmark.py", 'were foreseen")', 'were foreseen", worst=float("nan"))')
-    assert "at worst it counts nan" in the_one(
+    assert "its worst value is nan" in the_one(
         faulty.findings(change, checks=["metrics"]), "metrics"
     )
 
@@ -141,7 +141,7 @@ def test_a_score_that_hangs_on_the_hashes_of_texts(faulty):
         "float(hash('x' + answer) % 1_000_003)",
     )
     text = the_one(faulty.findings(change, checks=["repeats"]), "repeats")
-    assert "scored otherwise" in text
+    assert "has other scores" in text
 
 
 def test_settings_of_whoever_runs_the_checks_do_not_enter_them(faulty, tmp_path, monkeypatch):
@@ -200,7 +200,7 @@ def test_a_failure_that_is_scored_as_zero(faulty):
 def test_units_that_vanish_when_they_fail(faulty):
     change = ("metrics.py", "yield Score(id=record.id, user=record.user, missing=missing)", "pass")
     findings = faulty.findings(change, form=STAGES, checks=["failures"])
-    assert all("its units vanish instead of being missing" in text for _, text in findings)
+    assert all("its units disappear instead of being missing" in text for _, text in findings)
     assert len(findings) == 4
 
 
@@ -234,7 +234,7 @@ def test_all_findings_come_in_one_error(faulty):
 def test_versions_are_held_to_their_code(faulty, tmp_path):
     file = tmp_path / "versions.json"
     faulty.install(SIMPLE)
-    pins = pins_of(subject("acme_films"))
+    pins = pins_of(plugin_under_test("acme_films"))
     assert set(pins) == {"stages of acme_films", "respondents"}
     write_pins(file, pins)
     check_plugin("acme_films", checks=["loads"], versions=file)
@@ -254,7 +254,7 @@ def test_versions_that_cannot_be_had_are_findings_beside_the_others(faulty, tmp_
     findings = faulty.findings(change, checks=["metrics"], versions=file)
     assert [check for check, _ in findings] == ["metrics", "versions"]
     assert str(file) in findings[1][1]
-    assert "pin anew" in findings[1][1]
+    assert "pin again" in findings[1][1]
 
 
 @pytest.mark.parametrize(

@@ -9,18 +9,18 @@ from inline_snapshot import snapshot
 
 from harness.base.errors import PluginError, UsageError
 from harness.testing import check_plugin
-from harness.testing.trial import subject
+from harness.testing.trial import plugin_under_test
 from harness.testing.versions import code_of, main, pins_of
 
 GIVEN = {
     "no check 'record'": ({"checks": ["record"]}, snapshot("""\
-no check 'record'
+no check is named 'record'
 expected: loads, tasks, prompts, metrics, baseline, repeats, resumes, records, failures
 to do: did you mean 'records'?\
 """)),
     "no task": ({"tasks": ["interest"]}, snapshot("""\
 the plugin 'interests' has no task 'interest'
-expected: one of its 3, which `harness tasks` lists
+expected: one of its 3 tasks, which `harness tasks` lists
 to do: did you mean 'interests'?\
 """)),
     "no metric": ({"without_answers": ["suport"]}, snapshot("""\
@@ -45,21 +45,21 @@ def test_names_that_no_plugin_or_several_have(site, monkeypatch, raised):
     files = {"acme/__init__.py": "", "acme/films.py": NOTHING, "acme/books.py": NOTHING}
     site.install("acme-plugins", points, files)
     found = "books = acme.books, films = acme.films"
-    assert raised(PluginError, subject, "acme", found=found) == snapshot("""\
-several plugins are called 'acme'
+    assert raised(PluginError, plugin_under_test, "acme", found=found) == snapshot("""\
+several plugins are named 'acme'
 expected: the name of one entry point of the group 'harness.plugins', or its package
-to do: ask for one of them by its own name\
+to do: give the name of one entry point\
 """)
     found = re.compile(r"(.+, )?films = acme\.films(, .+)?")
-    assert raised(PluginError, subject, "zork", found=found) == snapshot("""\
-no plugin is called 'zork'
+    assert raised(PluginError, plugin_under_test, "zork", found=found) == snapshot("""\
+no plugin is named 'zork'
 expected: the name of one entry point of the group 'harness.plugins', or its package
 to do: install the package first: pip install -e .\
 """)
     monkeypatch.setenv("HARNESS_PLUGINS", "models")
-    assert raised(PluginError, pins_of, subject("films")) == snapshot("""\
-the plugin 'films' is not loaded, and has no versions to pin
-to do: `harness plugins films` tells why\
+    assert raised(PluginError, pins_of, plugin_under_test("films")) == snapshot("""\
+the plugin 'films' is not loaded, so its versions cannot be pinned
+to do: `harness plugins films` shows the reason\
 """)
 
 
@@ -79,13 +79,13 @@ def test_files_that_hold_no_pins(tmp_path, monkeypatch, exits):
     pins = partial(exits, 2, UsageError, run=pinned, says="error")
     command = f"versions interests {tmp_path}"
     assert pins(f"{command}/no/versions.json", found="DIR/no") == snapshot("""\
-no such folder
-expected: a folder that is there, for the file of versions\
+the folder of the file of versions does not exist
+expected: FILE in an existing folder\
 """)
     (tmp_path / "versions.json").write_text('{"respondents": 3}')
     where, found = "DIR/versions.json", "Expected `object`, got `int` - at `$[...]`"
     assert pins(f"{command}/versions.json", where=where, found=found) == snapshot("""\
 pinned versions cannot be read
 expected: a file that `python -m harness.testing.versions` wrote
-to do: take its last good version, or remove it and pin anew\
+to do: restore its last valid version, or delete it and pin again\
 """)

@@ -46,7 +46,7 @@ def test_a_list_answers_in_the_order_of_asking(tmp_path):
 def test_a_list_that_is_used_up_ends_the_run_and_says_so(tmp_path):
     with pytest.raises(ModelError) as failure:
         run(tmp_path, ScriptedModel([INTEREST]))
-    assert "has 1 answers, and this is request 2" in str(failure.value)
+    assert "has 1 answers, but this is request 2" in str(failure.value)
 
 
 def test_an_error_in_the_script_is_a_call_that_failed(tmp_path):
@@ -59,8 +59,8 @@ def test_an_error_in_the_script_is_a_call_that_failed(tmp_path):
     ("script", "said"),
     [
         (lambda request: {}["no such"], "raised KeyError: 'no such'"),
-        (lambda request: None, "gave None, which is no text, Reply or CallError"),
-        ([INTEREST, 7], "gave 7, which is no text, Reply or CallError"),
+        (lambda request: None, "returned None, which is no text, Reply or CallError"),
+        ([INTEREST, 7], "returned 7, which is no text, Reply or CallError"),
     ],
 )
 def test_a_mistake_in_the_script_ends_the_run_and_is_no_failed_call(tmp_path, script, said):
@@ -94,7 +94,7 @@ def test_a_server_may_stand_where_a_model_does(tmp_path):
 def test_two_models_of_one_name_are_refused():
     with pytest.raises(UsageError) as failure, offered([ScriptedModel(), ScriptedModel("b")]):
         pass
-    assert "one name" in str(failure.value)
+    assert "the same name" in str(failure.value)
 
 
 def test_the_kind_is_there_for_the_run_alone(tmp_path):

@@ -1,4 +1,4 @@
-"""`harness analyse NAME RUN…`: what stored runs tell beyond their scores, asking no model."""
+"""`harness analyse NAME RUN…`: analyses of finished runs; calls no model."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from harness.cli.output import print_error, print_json
 from harness.cli.struct_options import options_of, struct_from
 from harness.cli.tools import (
     check_plot,
-    listed,
-    made,
+    make_tool,
     print_tools,
-    ran,
     report_options,
+    run_tool,
     show_report,
+    usable,
 )
 from harness.registry.hookspecs import ANY_BENCHMARK
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class Analyses(CommandGroup):
-    """A command whose own commands are analyses of plugins; without a name they are listed."""
+    """A command whose subcommands are the analyses of plugins; without a name it lists them."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names of the analyses."""
@@ -46,17 +46,17 @@ class Analyses(CommandGroup):
         return list(load_plugins().analyses)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
-        """The command of an analysis, with the options that it declares."""
+        """The command of an analysis, with the options that the analysis declares."""
         from harness.registry import load_plugins
 
         plugins = load_plugins()
         registration = plugins.analysis(cmd_name)
-        analysis = made(registration)
+        analysis = make_tool(registration)
 
         def use(runs: Sequence[str], task: Sequence[str], json: bool, **given: Any) -> int:
-            found = partial(_found, runs, task, registration, plugins)
+            select = partial(_select, runs, task, registration, plugins)
             json = json or ctx.params["json"]
-            return _analyse(registration, analysis, found, json=json, **given)
+            return _analyse(registration, analysis, select, json=json, **given)
 
         own = [
             Argument(
@@ -65,7 +65,7 @@ class Analyses(CommandGroup):
             ),
             Option(
                 ["--task"], metavar="NAME", multiple=True,
-                help="this task only; may be given several times",
+                help="this task only; may be given again",
             ),
             *report_options(),
         ]  # fmt: skip
@@ -73,8 +73,8 @@ class Analyses(CommandGroup):
             cmd_name,
             callback=use,
             help=f"{analysis.description.rstrip('.')}; for runs of "
-            f"{_told(registration.benchmark)}.",
-            params=[*own, *options_of(analysis.options, beside=own)],
+            f"{_describe_benchmark(registration.benchmark)}.",
+            params=[*own, *options_of(analysis.options, own=own)],
         )
 
 
@@ -86,14 +86,14 @@ class Analyses(CommandGroup):
 )
 @json_option
 def analyse(json: bool) -> int:
-    """Analyse stored runs, asking no model. Without a name, the analyses there are; `harness
-    analyse NAME --help` shows the options of one.
+    """Analyse stored runs; no model is called. Without a name, list the analyses; `harness analyse
+    NAME --help` shows the options of one.
     """
     return 0 if click.get_current_context().invoked_subcommand else _list(json=json)
 
 
 def print_group(group: Group, folder: Path) -> None:
-    """Print the analysis of a group over those of its tasks that a run has finished."""
+    """Print the analysis of a group for its tasks that the run has finished."""
     from harness.registry import load_plugins
     from harness.reporting.report_tables import print_report
     from harness.runs.run_folder import RunFolder
@@ -106,24 +106,24 @@ def print_group(group: Group, folder: Path) -> None:
         run_folder = RunFolder(folder)
         manifest = run_folder.manifest()
         tasks = [
-            _kept(run_folder, manifest, name, plugins)
-            for name in _names(manifest, registration.benchmark)
+            _finished_task(run_folder, manifest, name, plugins)
+            for name in _task_names(manifest, registration.benchmark)
             if name in group.members and run_folder.summary(name).exists()
         ]
         if tasks:
-            analysis = made(registration)
-            report = ran(registration, lambda: analysis.run(tasks, analysis.options()))
-            print_report(stamped(report, tasks))
+            analysis = make_tool(registration)
+            report = run_tool(registration, lambda: analysis.run(tasks, analysis.options()))
+            print_report(with_notes(report, tasks))
     except HarnessError as error:
         print_error(error)
 
 
-def stamped(report: Report, tasks: Sequence[KeptTask]) -> Report:
-    """The report with notes in front: what must not stand beside published results, and what
-    is one repeat of several."""
+def with_notes(report: Report, tasks: Sequence[KeptTask]) -> Report:
+    """The report, preceded by notes on results that are not comparable with published ones, and on
+    tasks of which the run has other repeats."""
     import msgspec
 
-    notes = [note for task in tasks if (note := _only_one_of(task))]
+    notes = [note for task in tasks if (note := _repeat_note(task))]
     report = msgspec.structs.replace(report, notes=(*dict.fromkeys(notes), *report.notes))
     reasons: dict[str, list[str]] = {}
     for task in tasks:
@@ -131,30 +131,30 @@ def stamped(report: Report, tasks: Sequence[KeptTask]) -> Report:
             reasons.setdefault(why, []).append(task.label)
     if not reasons:
         return report
-    # An analysis may leave runs out, so a reason of some says whose it is.
-    told = [
+    # A reason that is not common to all tasks names its tasks: an analysis may leave runs out.
+    described = [
         why if len(whose) == len(tasks) else f"{why} ({', '.join(dict.fromkeys(whose))})"
         for why, whose in reasons.items()
     ]
-    note = f"NOT COMPARABLE with published results: {', '.join(told)}"
+    note = f"NOT COMPARABLE with published results: {', '.join(described)}"
     return msgspec.structs.replace(report, notes=(note, *report.notes))
 
 
-def _only_one_of(task: KeptTask) -> str:
-    """That the run has more repeats of this task than the one that is analysed."""
+def _repeat_note(task: KeptTask) -> str:
+    """The note that the run has other repeats of the task; empty if there are none."""
     from harness.tasks.repeats import task_and_repeat
 
     name, number = task_and_repeat(task.task.name)
     others = [each for each in task.manifest.tasks if task_and_repeat(each)[0] == name]
     if len(others) < 2:
         return ""
-    return f"{name}: repeat {number} of {len(others)} ({task.label}); --task names another"
+    return f"{name}: repeat {number} of {len(others)} ({task.label}); --task chooses another"
 
 
 def _list(*, json: bool) -> int:
     from harness.registry import load_plugins
 
-    known = listed(load_plugins().analyses)
+    known = usable(load_plugins().analyses)
     if json:
         fields = ("name", "benchmark", "description")
         print_json({"analyses": [{name: getattr(one, name) for name in fields} for one in known]})
@@ -163,14 +163,14 @@ def _list(*, json: bool) -> int:
         print("any benchmark:" if benchmark == ANY_BENCHMARK else f"{benchmark}:")
         print_tools(one for one in known if one.benchmark == benchmark)
     if not known:
-        print("no plugin offers an analysis")
+        print("no installed plugin has an analysis")
     return 0
 
 
 def _analyse(
     registration: AnalysisRegistration,
     analysis: Analysis,
-    found: Callable[[], _Found],
+    select: Callable[[], _Selection],
     *,
     plot: Path | None,
     json: bool,
@@ -178,25 +178,25 @@ def _analyse(
 ) -> int:
     options = struct_from(given, analysis.options)
     check_plot(plot)
-    runs = found()
-    for problem in runs.left_out:
+    selection = select()
+    for problem in selection.left_out:
         print_error(problem)
-    if not runs.tasks:
-        raise _nothing(runs, registration)
-    tasks = _labelled(runs.tasks)
-    report = stamped(ran(registration, lambda: analysis.run(tasks, options)), tasks)
+    if not selection.tasks:
+        raise _nothing_to_analyse(selection, registration)
+    tasks = _labelled(selection.tasks)
+    report = with_notes(run_tool(registration, lambda: analysis.run(tasks, options)), tasks)
     document = {
         "analysis": registration.name,
         "tasks": [{"task": task.task.name, "run": task.run, "label": task.label} for task in tasks],
-        "left_out": [str(problem) for problem in runs.left_out],
+        "left_out": [str(problem) for problem in selection.left_out],
     }
     show_report(report, document, plot=plot, json=json)
-    return runs.exit_code
+    return selection.exit_code
 
 
 @dataclass
-class _Found:
-    """The tasks that runs hold, and what had to be left out."""
+class _Selection:
+    """The tasks that are analysed, and why others are left out."""
 
     tasks: list[KeptTask] = field(default_factory=list)
     left_out: list[HarnessError] = field(default_factory=list)
@@ -204,24 +204,24 @@ class _Found:
     exit_code: int = 0
 
 
-def _found(
+def _select(
     named: Sequence[str],
     only: Sequence[str],
     registration: AnalysisRegistration,
     plugins: Plugins,
-) -> _Found:
+) -> _Selection:
     from harness.scoring.score_run import Unfinished
     from harness.tasks.repeats import task_and_repeat
 
-    found = _Found()
+    found = _Selection()
     for folder, manifest in _runs(named, found):
-        for name in _names(manifest, registration.benchmark):
+        for name in _task_names(manifest, registration.benchmark):
             found.names[name] = None
-            # One sample of a run: its repeats are no further tasks.
+            # Repeats of a task are not tasks of their own: without --task, the first is analysed.
             if name not in only if only else task_and_repeat(name)[1] > 1:
                 continue
             try:
-                found.tasks.append(_kept(folder, manifest, name, plugins))
+                found.tasks.append(_finished_task(folder, manifest, name, plugins))
             except HarnessError as error:
                 found.left_out.append(error)
                 if not isinstance(error, Unfinished):
@@ -230,14 +230,16 @@ def _found(
         from harness.cli.kept_runs import one_of
 
         for name in only:
-            one_of(name, found.names, f"task of {_told(registration.benchmark)} named")
+            one_of(
+                name, found.names, f"task of {_describe_benchmark(registration.benchmark)} named"
+            )
     return found
 
 
-def _runs(names: Sequence[str], found: _Found) -> Iterator[tuple[RunFolder, Manifest]]:
-    """Each run once; one that cannot be opened does not keep the others from being analysed.
+def _runs(names: Sequence[str], found: _Selection) -> Iterator[tuple[RunFolder, Manifest]]:
+    """Each run once; a run that cannot be opened is left out, and the others are analysed.
 
-    A folder named twice is passed over, a copy in another folder is told.
+    A copy of a run in another folder is left out with an error, the same folder silently.
     """
     from harness.cli.kept_runs import open_run
 
@@ -260,7 +262,7 @@ def _runs(names: Sequence[str], found: _Found) -> Iterator[tuple[RunFolder, Mani
             )
 
 
-def _names(manifest: Manifest, benchmark: str) -> list[str]:
+def _task_names(manifest: Manifest, benchmark: str) -> list[str]:
     return [
         name
         for name, entry in manifest.tasks.items()
@@ -268,11 +270,11 @@ def _names(manifest: Manifest, benchmark: str) -> list[str]:
     ]
 
 
-def _told(benchmark: str) -> str:
+def _describe_benchmark(benchmark: str) -> str:
     return "any benchmark" if benchmark == ANY_BENCHMARK else f"the benchmark {benchmark!r}"
 
 
-def _kept(folder: RunFolder, manifest: Manifest, name: str, plugins: Plugins) -> KeptTask:
+def _finished_task(folder: RunFolder, manifest: Manifest, name: str, plugins: Plugins) -> KeptTask:
     from harness.scoring.finished_task import kept_task
     from harness.scoring.score_run import Unfinished, how_to_finish, unfinished_stages
 
@@ -288,7 +290,7 @@ def _kept(folder: RunFolder, manifest: Manifest, name: str, plugins: Plugins) ->
 
 
 def _labelled(tasks: list[KeptTask]) -> list[KeptTask]:
-    """The tasks under the names of their models; the run's name stands by where one repeats."""
+    """The tasks labelled by model, and by model and run if the same model has several runs."""
     runs: dict[tuple[str, str], set[str]] = {}
     for task in tasks:
         runs.setdefault((task.task.name, task.label), set()).add(task.run)
@@ -299,10 +301,10 @@ def _labelled(tasks: list[KeptTask]) -> list[KeptTask]:
     ]
 
 
-def _nothing(found: _Found, registration: AnalysisRegistration) -> DataError:
-    there = ", ".join(found.names)
+def _nothing_to_analyse(found: _Selection, registration: AnalysisRegistration) -> DataError:
+    names = ", ".join(found.names)
     return DataError(
-        f"there is nothing to analyse for {registration.name!r}",
-        found=f"no usable task among {there}" if there else "no task of that benchmark",
-        expected=f"runs with a finished task of {_told(registration.benchmark)}",
+        f"the runs have no task that {registration.name!r} can analyse",
+        found=f"unusable tasks: {names}" if names else "no task of that benchmark",
+        expected=f"runs with a finished task of {_describe_benchmark(registration.benchmark)}",
     )

@@ -1,4 +1,4 @@
-"""`harness batch`: a run whose questions go to batch services, or to files that others send."""
+"""`harness batch`: runs whose questions go to batch services, or to files that others send."""
 
 from __future__ import annotations
 
@@ -23,18 +23,16 @@ if TYPE_CHECKING:
     from harness.pipeline.run import RunResult
     from harness.runs.run_folder import RunFolder
 
-SENSELESS = ("dry_run", "rescore_only", "print_server_command", "retry_failures")
+EXCLUDED = ("dry_run", "rescore_only", "print_server_command", "retry_failures")
 
 UNFINISHED = 4
-"""The exit code where batches have not ended."""
+"""The exit code while batches are unfinished."""
 
-run_argument = argument(
-    "run", metavar="RUN", candidates="runs", help="the folder of the run that asked"
-)
+run_argument = argument("run", metavar="RUN", candidates="runs", help="the folder of the run")
 
 
 class _Batch(CommandGroup):
-    """The commands of batches, which help lists."""
+    """`harness batch`, whose help lists its subcommands."""
 
     command_class = Command
 
@@ -44,21 +42,22 @@ class _Batch(CommandGroup):
         self.format_commands(ctx, formatter)
 
 
-def _bare() -> None:
+def _no_command() -> None:
     if click.get_current_context().invoked_subcommand is None:
         raise UsageError(
-            "`harness batch` is given no command",
+            "`harness batch` needs a command",
             expected="one of " + ", ".join(batch.commands),
-            hint="`harness batch --help` says what each does",
+            hint="`harness batch --help` describes them",
         )
 
 
 batch = _Batch(
     "batch",
-    callback=_bare,
+    callback=_no_command,
     subcommand_metavar="COMMAND [OPTION…]",
-    help="Ask in batches: write a run's next questions to files, submit these to the services of "
-    "their models, and collect the answers; then write again, until nothing is left to ask.",
+    help="Run with batch services: write the next questions of a run to files, submit the files "
+    "to the services of their models, and collect the answers. Repeat until nothing is left to "
+    "ask.",
     epilog=epilog(
         "harness batch write --model openai:gpt-x --tasks perrec --out next.jsonl",
         "harness batch submit RUN",
@@ -74,7 +73,7 @@ batch = _Batch(
     params=[
         Option(
             ["--out"], metavar="FILE", type=PATH, required=True,
-            help="where the requests go; several models have a file each, as FILE.MODEL.jsonl",
+            help="the file for the requests; with several models, one FILE.MODEL.jsonl for each",
         )
     ],
     short_help="write a run's next questions to files of requests",
@@ -82,9 +81,9 @@ batch = _Batch(
 )  # fmt: skip
 @click.pass_obj
 def write(held: EffectiveSettings, /, out: Path, **options: Any) -> int:
-    """Take the options of a run, and write what its models would be asked next to a file in the
-    OpenAI batch format. `harness batch submit RUN` sends it; once its answers are taken in, the
-    same command writes what follows from them, until nothing is left to ask. Models that take no
+    """Write the next requests of a run to a file in the OpenAI batch format. Takes the options of
+    a run. `harness batch submit RUN` submits the file; when its answers are imported, the same
+    command writes the requests that follow from them, until nothing is left to ask. Models without
     batches (all but openai) are asked as in a run.
     """
     import asyncio
@@ -95,10 +94,10 @@ def write(held: EffectiveSettings, /, out: Path, **options: Any) -> int:
     from harness.reporting.display import make_display
     from harness.reporting.overview import print_results
 
-    for other in SENSELESS:
+    for other in EXCLUDED:
         if options[other]:
             raise UsageError(
-                f"--{other} means nothing to `harness batch write`",
+                f"--{other} cannot be used with `harness batch write`",
                 hint=f"leave --{other} out, or give it to `harness run`",
             )
     quiet, json = options["quiet"], options["json"]
@@ -120,19 +119,19 @@ def write(held: EffectiveSettings, /, out: Path, **options: Any) -> int:
 
 @batch.command(
     "read",
-    short_help="take in answers that others fetched",
+    short_help="import answers that others fetched",
     epilog=epilog("harness batch read RUN answers.jsonl errors.jsonl"),
 )
 @run_argument
 @argument(
     "files", metavar="FILE", nargs=-1, required=True, type=PATH,
-    help="answers, as the batch service gave them",
+    help="an output or error file of the batch service",
 )  # fmt: skip
 @json_option
 def read(run: str, files: Sequence[Path], json: bool) -> int:
-    """Take the output and error files of batches into the run whose questions they answer. Their
-    order is free, parts may be missing, and the same file may come twice. The run's command then
-    uses the answers and goes on; what failed in passing is asked again.
+    """Import the output and error files of batches into the run that asked. The files may be in any
+    order, incomplete or given twice. The command of the run then continues with the answers, and
+    repeats the requests that failed with a temporary error.
     """
     from harness.pipeline.batch_import import take_in
     from harness.registry import load_plugins
@@ -148,15 +147,15 @@ def read(run: str, files: Sequence[Path], json: bool) -> int:
 
 @batch.command(
     "submit",
-    short_help="send the files of requests to the services of their models",
+    short_help="submit the files of requests to the services of their models",
     epilog=epilog("harness batch submit RUN"),
 )
 @run_argument
 @json_option
 def submit(run: str, json: bool) -> int:
-    """Upload the files of requests that the run wrote, and create a batch of each. Address and key
-    are those of the run's model arguments and of the environment. What was submitted is noted in
-    the run folder: given again, the command submits what is left, and no file twice.
+    """Upload the files of requests that the run wrote, and create a batch for each. The address and
+    key come from the model arguments of the run and from the environment. The run folder records
+    what was submitted: a second call submits the remaining files, and no file twice.
     """
     with _locked(run) as folder:
         submitted = []
@@ -167,20 +166,22 @@ def submit(run: str, json: bool) -> int:
     if json:
         print_json(submitted)
     elif submitted:
-        print(f"when they are answered: harness batch collect {folder.path}")
+        print(f"when the batches have ended: harness batch collect {folder.path}")
     else:
         print("nothing is left to submit")
     return 0
 
 
 @batch.command(
-    "status", short_help="how far the batches are", epilog=epilog("harness batch status RUN")
+    "status",
+    short_help="show the progress of the batches",
+    epilog=epilog("harness batch status RUN"),
 )
 @run_argument
 @json_option
 def status(run: str, json: bool) -> int:
-    """Ask the services how far the run's batches are: state, requests done and failed, and until
-    when the service works on them. Nothing is changed.
+    """Show the batches of a run: state, requests done and failed, and when the batch expires. The
+    services are asked for it; nothing is changed.
     """
     from harness.cli.kept_runs import open_run
 
@@ -195,14 +196,15 @@ def status(run: str, json: bool) -> int:
 
 @batch.command(
     "collect",
-    short_help="take in the answers of batches that ended",
+    short_help="import the answers of batches that have ended",
     epilog=epilog("harness batch collect RUN"),
 )
 @run_argument
 @json_option
 def collect(run: str, json: bool) -> int:
-    """Download the answers of the batches that ended, and take them in as `harness batch read`
-    does. Exit code 4 says that others have not ended, which are named: give the command again.
+    """Download the answers of the batches that have ended, and import them as `harness batch read`
+    does. Exit code 4 means that other batches, which are listed, have not ended: run the command
+    again later.
     """
     with _locked(run) as folder:
         collected = _jobs(folder).collect()
@@ -210,7 +212,7 @@ def collect(run: str, json: bool) -> int:
         print_json(collected)
     else:
         for each in (*collected.ended, *collected.unfinished):
-            _print(_in_short(each))
+            _print(_status_line(each))
         if collected.intake is not None:
             _print_intake(collected.intake, folder)
     return UNFINISHED if collected.unfinished else 0
@@ -236,15 +238,15 @@ def _locked(run: str) -> Iterator[RunFolder]:
 
 
 def _print_requests(result: RunResult) -> None:
-    """Print which files were written, and what to do with them."""
+    """Print the files that were written, and the commands that use them."""
     for file in result.requests:
-        for stage, many in file.stages.items():
-            _print(f"{file.path}: {_requests(many)} to {file.model} for {stage}")
+        for stage, count in file.stages.items():
+            _print(f"{file.path}: {_requests(count)} to {file.model} for {stage}")
     if result.requests:
-        print(f"to send them: harness batch submit {result.folder}")
-        print(f"sent by others and answered: harness batch read {result.folder} ANSWERS")
+        print(f"to submit them: harness batch submit {result.folder}")
+        print(f"to import answers to them: harness batch read {result.folder} ANSWERS")
     if result.under_way:
-        print(f"{_requests(result.under_way)} under way: harness batch collect {result.folder}")
+        print(f"{_requests(result.under_way)} in progress: harness batch collect {result.folder}")
     if result.status == "done":
         print("nothing is left to ask: the run is done")
     print(f"run folder: {result.folder}", file=sys.stderr)
@@ -253,15 +255,15 @@ def _print_requests(result: RunResult) -> None:
 def _print_intake(intake: Intake, folder: RunFolder) -> None:
     from harness.reporting.text import causes
 
-    again = f", {intake.known:,} were there already" if intake.known else ""
-    print(f"{intake.replies:,} replies taken in{again}")
+    again = f", {intake.known:,} were imported before" if intake.known else ""
+    print(f"{intake.replies:,} replies imported{again}")
     if intake.final:
-        print(f"failed for good: {causes(intake.final)}")
+        print(f"failed permanently: {causes(intake.final)}")
     if intake.failed:
-        print(f"failed, to be asked again: {causes(intake.failed)}")
+        print(f"failed, to be repeated: {causes(intake.failed)}")
     if intake.waiting:
-        print(f"without an answer yet: {intake.waiting:,}; `harness batch write` writes them again")
-    print(f"the command that began {folder.path} goes on with what came")
+        print(f"not answered yet: {intake.waiting:,}; `harness batch write` writes them again")
+    print(f"to continue with them, give the command of {folder.path} again")
 
 
 def _print_statuses(found: Iterable[JobStatus]) -> None:
@@ -284,7 +286,7 @@ def _print_statuses(found: Iterable[JobStatus]) -> None:
     result_console().print(table)
 
 
-def _in_short(each: JobStatus) -> str:
+def _status_line(each: JobStatus) -> str:
     job, status = each.job, each.status
     problem = f": {status.problem}" if status.problem else ""
     return (
@@ -293,8 +295,8 @@ def _in_short(each: JobStatus) -> str:
     )
 
 
-def _requests(many: int) -> str:
-    return "1 request" if many == 1 else f"{many:,} requests"
+def _requests(count: int) -> str:
+    return "1 request" if count == 1 else f"{count:,} requests"
 
 
 def _print(line: str) -> None:

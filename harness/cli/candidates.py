@@ -1,4 +1,4 @@
-"""What a shell may offer for an option or argument of a command."""
+"""Completions for the options and arguments of commands."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from harness.registry import Plugins
 
 
-def _offered(names: Callable[[], Iterable[str]]) -> Callable[..., list[str]]:
-    return lambda ctx, param, incomplete: _beginning(incomplete, names())
+def _completions(names: Callable[[], Iterable[str]]) -> Callable[..., list[str]]:
+    return lambda ctx, param, incomplete: _starting_with(incomplete, names())
 
 
-def _beginning(incomplete: str, names: Iterable[str]) -> list[str]:
+def _starting_with(incomplete: str, names: Iterable[str]) -> list[str]:
     return [name for name in dict.fromkeys(names) if name.startswith(incomplete)]
 
 
@@ -34,9 +34,9 @@ def _named_models() -> Iterable[str]:
 
 
 def _runs() -> list[str]:
-    from harness.cli.kept_runs import usual_folder
+    from harness.cli.kept_runs import default_folder
 
-    found = (str(file.parent) for file in usual_folder().glob("*/manifest.json"))
+    found = (str(file.parent) for file in default_folder().glob("*/manifest.json"))
     return sorted(found, reverse=True)
 
 
@@ -47,39 +47,39 @@ def _prompts() -> Iterable[str]:
     return Templates(prompt_folders(_plugins())).everything()
 
 
-model_kinds = _offered(lambda: _plugins().models)
-judge_kinds = _offered(lambda: _plugins().judges)
-models = _offered(lambda: [*_plugins().models, *_named_models()])
-judges = _offered(lambda: [*_plugins().judges, *_plugins().models, *_named_models()])
-plugin_names = _offered(
+model_kinds = _completions(lambda: _plugins().models)
+judge_kinds = _completions(lambda: _plugins().judges)
+models = _completions(lambda: [*_plugins().models, *_named_models()])
+judges = _completions(lambda: [*_plugins().judges, *_plugins().models, *_named_models()])
+plugin_names = _completions(
     lambda: [one.entry_point for one in (*_plugins().loaded, *_plugins().broken)]
 )
-prompts = _offered(_prompts)
-runs = _offered(_runs)
+prompts = _completions(_prompts)
+runs = _completions(_runs)
 
 
 def tasks(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
-    """Tasks, groups and tags, after those that commas divide off."""
-    from harness.cli.run_options import included
+    """Tasks, groups and tags for the last name of a list with commas."""
+    from harness.cli.run_options import task_folders
     from harness.registry.task_catalogue import Catalogue
 
     there = [folder for folder in ctx.params["include_path"] or () if folder.is_dir()]
-    catalogue = Catalogue(_plugins(), include_path=included(there))
-    listed, comma, _last = incomplete.rpartition(",")
+    catalogue = Catalogue(_plugins(), include_path=task_folders(there))
+    before, comma, _last = incomplete.rpartition(",")
     names = [*catalogue.names, *catalogue.groups, *(f"tag:{tag}" for tag in catalogue.tags)]
-    return _beginning(incomplete, (f"{listed}{comma}{name}" for name in names))
+    return _starting_with(incomplete, (f"{before}{comma}{name}" for name in names))
 
 
 def roles(ctx: Any, param: Any, incomplete: str) -> list[str]:
-    """A role with a judge or model for it."""
+    """`judge=`, or a judge or model for the role."""
     name, equals, spec = incomplete.partition("=")
     if not equals:
-        return _beginning(incomplete, ["judge="])
+        return _starting_with(incomplete, ["judge="])
     return [f"{name}={judge}" for judge in judges(ctx, param, spec)]
 
 
 def data_places(_ctx: Any, _param: Any, incomplete: str) -> list[str]:
-    """The bundled sample, once its name is begun: any other place is a file or a folder."""
+    """`sample` if its first letters are typed; any other place is a file or a folder."""
     return ["sample"] if incomplete and "sample".startswith(incomplete) else []
 
 
@@ -95,4 +95,4 @@ CANDIDATES: dict[str, Callable[[Any, Any, str], list[str]]] = {
     "runs": runs,
     "tasks": tasks,
 }
-"""Options and arguments name one of these; only the completion of a command calls them."""
+"""By name the completions that options and arguments refer to; only completion calls them."""

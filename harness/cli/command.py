@@ -1,4 +1,4 @@
-"""The commands and options of `harness` on click: both spellings, sections in help, our errors."""
+"""Base classes of commands and options on click: both spellings, help sections, our errors."""
 
 from __future__ import annotations
 
@@ -16,15 +16,17 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 PATH = click.Path(path_type=Path)
-STRICT_PLUGINS = "do nothing where a plugin is broken, a hook misspelt or a name given twice"
+STRICT_PLUGINS = "stop if a plugin is broken, a hook is misspelt or a name is registered twice"
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
 class Option(click.Option):
     """An option whose name may have dashes for underscores; help shows the underscores.
 
-    `section` is the heading in help that the option stands under; `candidates` names what a shell
-    may complete it with, as a function of `harness.cli.candidates`.
+    `section` is the heading of the option in help. `candidates` names the function of
+    `harness.cli.candidates` that a shell completes its value with.
+
+        Option(["--task"], metavar="NAME", help="this task only", candidates="tasks")
     """
 
     def __init__(
@@ -36,11 +38,12 @@ class Option(click.Option):
         **attrs: Any,
     ) -> None:
         super().__init__(param_decls, shell_complete=_completer(candidates), **attrs)
-        self.opts, self.secondary_opts = _both(self.opts), _both(self.secondary_opts)
+        self.opts = _both_spellings(self.opts)
+        self.secondary_opts = _both_spellings(self.secondary_opts)
         self.section = section
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """The first spelling with the value's name, and the help."""
+        """The first spelling with the name of the value, and the help text."""
         if self.hidden:
             return None
         value = "" if self.is_flag else f" {self.make_metavar(ctx)}"
@@ -49,7 +52,7 @@ class Option(click.Option):
     def consume_value(
         self, ctx: click.Context, opts: Mapping[str, Any]
     ) -> tuple[Any, ParameterSource]:
-        """The value; click's error where the next option stands in its place."""
+        """The value and its source; click's error if the next word is another option."""
         value, source = super().consume_value(ctx, opts)
         if source is ParameterSource.COMMANDLINE and not self.is_flag:
             for word in value if self.multiple else [value]:
@@ -60,16 +63,16 @@ class Option(click.Option):
 
 
 class Argument(click.Argument):
-    """An argument whose name stands plain in help, with brackets and dots in the usage alone.
+    """An argument whose name is plain in help, with brackets and dots in the usage only.
 
-    `candidates` is that of an `Option`.
+    `candidates` means the same as for an `Option`.
     """
 
     def __init__(self, param_decls: Sequence[str], *, candidates: str = "", **attrs: Any) -> None:
         super().__init__(param_decls, shell_complete=_completer(candidates), **attrs)
 
     def get_usage_pieces(self, ctx: click.Context) -> list[str]:
-        """The name as a part of the usage."""
+        """The name as it appears in the usage line."""
         name = self.human_readable_name + ("…" if self.nargs == -1 else "")
         return [name if self.required else f"[{name}]"]
 
@@ -82,8 +85,8 @@ json_option = option("--json", is_flag=True, help="as one JSON document")
 class Command(click.Command):
     """A command with `--strict_plugins`, and help in sections.
 
-    With `reports_plugins` the command itself says what is wrong with plugins, and is given the
-    option; for all others the plugins are checked first.
+    A command with `reports_plugins` takes the option and reports plugin problems itself; for all
+    others the plugins are checked before the command runs.
     """
 
     def __init__(
@@ -100,7 +103,7 @@ class Command(click.Command):
             self.params.append(Option(["--strict_plugins"], is_flag=True, help=STRICT_PLUGINS))
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the command line; every error of click's is given its context."""
+        """Read the command line; every error of click has its context."""
         try:
             return super().parse_args(ctx, args)
         except click.UsageError as error:
@@ -108,14 +111,14 @@ class Command(click.Command):
             raise
 
     def get_help_option(self, ctx: click.Context) -> click.Option | None:
-        """The option for help, whose sentence is written as all others are."""
+        """The option for help, with a text in the style of the other options."""
         found = super().get_help_option(ctx)
         if found is not None:
             found.help = "show this help message and exit"
         return found
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options under the headings of their sections."""
+        """Write the options by section."""
         sections: dict[str, list[tuple[str, str]]] = {}
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx)
@@ -131,7 +134,7 @@ class Command(click.Command):
         formatter.write(f"\n{self.epilog}\n" if self.epilog else "")
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Check the plugins where that was asked, then do what the command does."""
+        """Check the plugins if `--strict_plugins` is given, then run the command."""
         if not self.reports_plugins and ctx.params.pop("strict_plugins"):
             from harness.registry import load_plugins
 
@@ -140,13 +143,13 @@ class Command(click.Command):
 
 
 class CommandGroup(Command, click.Group):
-    """Commands below a command; without one of them its own callback runs."""
+    """A command with subcommands; without a subcommand its own callback runs."""
 
     def __init__(self, name: str | None = None, **attrs: Any) -> None:
         super().__init__(name, invoke_without_command=True, **attrs)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """The names of the commands; the commands themselves are not loaded for it."""
+        """The completions for a subcommand, found without importing the subcommands."""
         from click.shell_completion import CompletionItem
 
         names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
@@ -154,7 +157,7 @@ class CommandGroup(Command, click.Group):
 
 
 def command(*examples: str, cls: type[Command] = Command, **attrs: Any) -> Callable[..., Command]:
-    """The decorator of a command; its docstring is its help, the examples end that.
+    """The decorator that makes a function a command; its help is the docstring and the examples.
 
     `@command("harness show", "harness show RUN")`
     """
@@ -162,14 +165,14 @@ def command(*examples: str, cls: type[Command] = Command, **attrs: Any) -> Calla
 
 
 def epilog(*examples: str) -> str:
-    """Examples as the end of help."""
+    """The examples as the last section of help."""
     return "\n".join(["examples:", *(f"  {line}" for line in examples)])
 
 
 def usage_error(error: click.UsageError) -> UsageError:
-    """Click's error as ours: the option that is wrong, and the nearest where there is none."""
+    """The error of click as a UsageError: which option is wrong, and the nearest known name."""
     ctx = error.ctx
-    hint = f"`{ctx.command_path} --help` lists what there is" if ctx else None
+    hint = f"`{ctx.command_path} --help` lists the options" if ctx else None
     message, where = error.message.rstrip("."), None
     problem = message[:1].lower() + message[1:]
     if isinstance(error, click.NoSuchOption):
@@ -189,7 +192,7 @@ def _name(param: click.Parameter) -> str:
 
 
 def _completer(candidates: str) -> Callable[..., Any] | None:
-    """What completes a parameter with these candidates, by the functions in the root context."""
+    """The completer that calls the function of that name from the root context."""
     if not candidates:
         return None
 
@@ -199,6 +202,6 @@ def _completer(candidates: str) -> Callable[..., Any] | None:
     return complete
 
 
-def _both(names: Sequence[str]) -> list[str]:
-    """Names of an option with underscores, then with dashes."""
+def _both_spellings(names: Sequence[str]) -> list[str]:
+    """The names of an option with underscores, then with dashes."""
     return [*dict.fromkeys([*names, *(name.replace("_", "-") for name in names)])]

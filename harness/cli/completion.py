@@ -1,4 +1,4 @@
-"""`harness completion SHELL`, and the answers to the script that it prints."""
+"""`harness completion SHELL`, and the completions that its script requests."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from harness.cli.candidates import CANDIDATES
 from harness.cli.command import argument, command
 
 VARIABLE = "_HARNESS_COMPLETE"
-"""The variable by which the scripts ask for completions."""
+"""The variable with which the scripts request completions."""
 
 _BREAKS = "=:"
-"""What bash takes words apart at."""
+"""The characters at which bash splits words."""
 
 
 class _Completions(ShellComplete):
-    """Completions that take options before a command for those of a run, and end in file names.
+    """Completions; options before a command are options of a run, and file names come last.
 
     Options are offered with underscores until a dash is typed.
     """
@@ -38,7 +38,7 @@ class _Completions(ShellComplete):
         super().__init__(cli, {**ctx_args, "obj": CANDIDATES}, prog_name, complete_var)
 
     def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem[str]]:
-        """What may stand in place of the word that is being typed."""
+        """The completions of the word that is being typed."""
         if (args or [incomplete])[0].startswith("-"):
             args = ["run", *args]
         name, equals, value = incomplete.partition("=")
@@ -54,7 +54,7 @@ class _Completions(ShellComplete):
         return found
 
     def _found(self, args: list[str], incomplete: str) -> list[CompletionItem[str]]:
-        # Nobody reads errors at a Tab; the command that is typed will show them.
+        # Nobody reads errors while pressing Tab; the command shows them when it runs.
         try:
             return super().get_completions(args, incomplete)
         except HarnessError:
@@ -62,7 +62,7 @@ class _Completions(ShellComplete):
 
 
 class _Bash(_Completions, BashComplete):
-    """Completions for bash, whose words are put together again and answered from the last break."""
+    """Completions for bash: words are joined again, and completed from the last break on."""
 
     def get_completion_args(self) -> tuple[list[str], str]:
         """The words before the one that is being typed, and that word."""
@@ -76,7 +76,7 @@ class _Bash(_Completions, BashComplete):
         return words[:-1], words[-1]
 
     def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem[str]]:
-        """What may stand after the last `=` or `:` of the word that is being typed."""
+        """The completions after the last `=` or `:` of the word that is being typed."""
         known = max(map(incomplete.rfind, _BREAKS)) + 1
         found = super().get_completions(args, incomplete)
         for item in found:
@@ -102,7 +102,7 @@ SHELLS: dict[str, type[ShellComplete]] = {"bash": _Bash, "zsh": _Zsh, "fish": _F
 )
 @argument("shell", metavar="bash|zsh|fish", type=click.Choice(list(SHELLS)), help="the shell")
 def completion(shell: str) -> int:
-    """Print the script by which a shell completes commands, options, tasks, models, judges and
+    """Print the script with which a shell completes commands, options, tasks, models, judges and
     runs.
     """
     harness = click.get_current_context().find_root().command
@@ -111,7 +111,7 @@ def completion(shell: str) -> int:
 
 
 def complete(cli: click.Command) -> int:
-    """Answer a shell's script; the exit code."""
+    """Print the completions that a shell's script requests; return the exit code."""
     shell, _, _ = os.environ[VARIABLE].partition("_")
     print(SHELLS[shell](cli, {}, "harness", VARIABLE).complete())
     return 0

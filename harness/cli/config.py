@@ -1,4 +1,4 @@
-"""`harness config`: the settings that hold, and where each of them was given."""
+"""`harness config`: the settings in effect and the source of each."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ VARIABLES = {
     "OPENAI_BASE_URL": "address of `openai` models without a base_url",
     "OPENAI_API_KEY": "key of `openai` models without an api_key_env or api_key_file",
 }
-"""Variables that are no options and are told even where they are not set."""
+"""Variables that are not options; they are listed even if they are not set."""
 
 OTHERS = ("HARNESS_", "OPENAI_")
-"""What the names of further variables begin with that are told where they are set."""
+"""Prefixes of other variables that are listed if they are set."""
 
 
 @command(
@@ -33,63 +33,63 @@ OTHERS = ("HARNESS_", "OPENAI_")
     "HARNESS_SEED=7 harness config --json",
     cls=RunCommand,
     options_metavar="[--all] [--json] [OPTION OF A RUN…]",
-    params=[Option(["--all"], is_flag=True, help="what was overridden as well")],
+    params=[Option(["--all"], is_flag=True, help="show overridden values too")],
 )
 @click.pass_context
 def config(ctx: click.Context, /, all: bool, **options: Any) -> int:
-    """Print every setting of a run, its value and where it was given: default, the user's file,
-    the folder's file, the environment, or the command line, in the order in which they win. Takes
-    the options of a run, runs nothing and shows no key.
+    """Print every setting of a run with its value and source. The sources, in order of precedence
+    from lowest to highest: default, the user's file, the folder's file, the environment, the
+    command line. Takes the options of a run; runs nothing and shows no keys.
     """
     from harness.base.redaction import without_key_material
     from harness.reporting.text import clean_text
 
-    held: EffectiveSettings = ctx.obj
+    effective: EffectiveSettings = ctx.obj
     document = without_key_material(
         {
-            "settings": list(_rows(held, ctx)),
+            "settings": list(_rows(effective, ctx)),
             "models": [
                 {"name": one.name, "spec": one.spec, "where": one.where}
-                for one in held.models.values()
+                for one in effective.models.values()
             ],
-            "variables": list(_variables(held, ctx)),
-            "files": [{"file": file, "there": there} for file, there in held.files],
+            "variables": list(_variables(effective, ctx)),
+            "files": [{"file": file, "there": there} for file, there in effective.files],
         }
     )
     if options["json"]:
         print_json(document)
     else:
-        for line in _page(document, overridden=all):
+        for line in _page(document, with_overridden=all):
             sys.stdout.write(clean_text(line) + "\n")
     return 0
 
 
-def _rows(held: EffectiveSettings, ctx: click.Context) -> Iterator[dict[str, Any]]:
-    """Each setting: its name, value and source, and what it overrides."""
-    defaults = ctx.command.make_context("config", [], resilient_parsing=True).params
-    usual = {**defaults, **_usual_values()}
-    said: dict[str, list[str]] = {}
-    for slot, stack in held.slots.items():
+def _rows(effective: EffectiveSettings, ctx: click.Context) -> Iterator[dict[str, Any]]:
+    """Each setting: its name, value and source, and the values that it overrides."""
+    params = ctx.command.make_context("config", [], resilient_parsing=True).params
+    defaults = {**params, **_other_defaults()}
+    slots_of: dict[str, list[str]] = {}
+    for slot, stack in effective.slots.items():
         option = next(layer[0].option for layer in stack if layer)
-        said.setdefault(option, []).append(slot)
+        slots_of.setdefault(option, []).append(slot)
     for option in settings_of(ctx.command):
-        slots = said.get(option, [])
+        slots = slots_of.get(option, [])
         for slot in slots:
-            holding = held.slots[slot][-1]
+            values = effective.slots[slot][-1]
             yield {
-                **(_told(holding[0], values=holding) if holding else _default(slot, usual)),
+                **(_as_json(values[0], values=values) if values else _default(slot, defaults)),
                 "overrides": [
-                    _told(one, values=(one,))
-                    for layer in reversed(held.slots[slot][:-1])
+                    _as_json(one, values=(one,))
+                    for layer in reversed(effective.slots[slot][:-1])
                     for one in layer
                 ],
             }
-        if not slots and not any(held.holding(option)):
-            yield {**_default(option, usual), "overrides": []}
+        if not slots and not any(effective.holding(option)):
+            yield {**_default(option, defaults), "overrides": []}
 
 
-def _usual_values() -> dict[str, Any]:
-    """What holds of those settings whose default is not the option's own."""
+def _other_defaults() -> dict[str, Any]:
+    """The defaults of settings whose option has none."""
     from harness.calls.policy import Patience
     from harness.calls.store import default_path
     from harness.pipeline.settings import FailureLimits
@@ -105,16 +105,16 @@ def _usual_values() -> dict[str, Any]:
     }
 
 
-def _variables(held: EffectiveSettings, ctx: click.Context) -> Iterator[dict[str, Any]]:
-    """The environment variables that models and the store read, and those that nothing reads."""
+def _variables(effective: EffectiveSettings, ctx: click.Context) -> Iterator[dict[str, Any]]:
+    """The environment variables of models and of the store, and variables that nothing reads."""
     from harness.base.redaction import names_a_secret
 
     read = {option.envvar for option in settings_of(ctx.command).values()}
-    further = sorted(name for name in os.environ if name.startswith(OTHERS))
-    for name in dict.fromkeys([*VARIABLES, *further]):
+    others = sorted(name for name in os.environ if name.startswith(OTHERS))
+    for name in dict.fromkeys([*VARIABLES, *others]):
         if name in read:
             continue
-        value, meant = os.environ.get(name), held.misspelt.get(name)
+        value, meant = os.environ.get(name), effective.misspelt.get(name)
         yield {
             "name": name,
             "value": "set, not shown" if value and names_a_secret(name) else value,
@@ -123,11 +123,11 @@ def _variables(held: EffectiveSettings, ctx: click.Context) -> Iterator[dict[str
         }
 
 
-def _page(document: Mapping[str, Any], *, overridden: bool) -> Iterator[str]:
-    """The lines that a person reads."""
-    shown = [(one["setting"], one["value"], one["where"] or DEFAULT) for one in _flat(
-        document["settings"], overridden=overridden)]  # fmt: skip
-    yield from _columns("settings", shown)
+def _page(document: Mapping[str, Any], *, with_overridden: bool) -> Iterator[str]:
+    """The lines of the text output."""
+    settings = [(one["setting"], one["value"], one["where"] or DEFAULT) for one in _flatten(
+        document["settings"], with_overridden=with_overridden)]  # fmt: skip
+    yield from _columns("settings", settings)
     models = [(one["name"], one["spec"], one["where"]) for one in document["models"]]
     yield from _columns("models", models)
     named = [
@@ -135,14 +135,14 @@ def _page(document: Mapping[str, Any], *, overridden: bool) -> Iterator[str]:
         for one in document["variables"]
     ]
     yield from _columns("variables", named)
-    files = [(one["file"], "read" if one["there"] else "not there") for one in document["files"]]
+    files = [(one["file"], "read" if one["there"] else "not found") for one in document["files"]]
     yield from _columns("files", files)
 
 
-def _flat(settings: Any, *, overridden: bool) -> Iterator[dict[str, Any]]:
+def _flatten(settings: Any, *, with_overridden: bool) -> Iterator[dict[str, Any]]:
     for one in settings:
         yield {**one, "value": _word(one["value"])}
-        for other in one["overrides"] if overridden else ():
+        for other in one["overrides"] if with_overridden else ():
             yield {**other, "setting": "  overrides", "value": _word(other["value"])}
 
 
@@ -156,12 +156,12 @@ def _columns(title: str, rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
         yield ("  " + "  ".join([*cells, row[-1]])).rstrip()
 
 
-def _told(given: SettingValue, *, values: Sequence[SettingValue]) -> dict[str, Any]:
+def _as_json(given: SettingValue, *, values: Sequence[SettingValue]) -> dict[str, Any]:
     from harness.base.redaction import safe_text
 
     value = given.value
     if len(values) > 1 and given.entry is None:
-        # Two options of one slot, as --store and --no_store: what each says is told by its name.
+        # Two options of one slot, as --store and --no_store: each value is shown with its option.
         value = ", ".join(f"{one.option}={_word(one.value)}" for one in values)
     if given.entry is not None:
         text = given.value
@@ -174,7 +174,7 @@ def _told(given: SettingValue, *, values: Sequence[SettingValue]) -> dict[str, A
 
 
 def _without_secret(path: str, text: str) -> str:
-    """What `--set` gives a path, without what a name in it says is a key or a password."""
+    """The value of `--set`, without keys and passwords, which are recognised by their names."""
     import json
 
     from harness.base.redaction import REDACTED, names_a_secret, redacted_args
@@ -186,8 +186,8 @@ def _without_secret(path: str, text: str) -> str:
     return json.dumps(redacted_args(value)) if isinstance(value, Mapping) else text
 
 
-def _default(setting: str, usual: Mapping[str, Any]) -> dict[str, Any]:
-    value = None if usual.get(setting) in ("", [], ()) else usual.get(setting)
+def _default(setting: str, defaults: Mapping[str, Any]) -> dict[str, Any]:
+    value = None if defaults.get(setting) in ("", [], ()) else defaults.get(setting)
     plain = value if isinstance(value, (bool, int, float)) or value is None else _word(value)
     return {"setting": setting, "value": plain, "source": DEFAULT, "where": None}
 

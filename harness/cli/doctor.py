@@ -1,4 +1,4 @@
-"""`harness doctor`: whether a run with these settings could go well, and what is in its way."""
+"""`harness doctor`: checks of everything that a run with these settings needs."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from harness.contracts.finding import Finding
 
 
-SENSELESS = (
+EXCLUDED = (
     "dry_run", "rescore_only", "print_server_command", "resume", "fresh", "retry_failures",
 )  # fmt: skip
 
 
 class DoctorCommand(RunCommand):
-    """A command that looks at settings too: what is wrong with them does not end it."""
+    """A command that checks the settings too, so that an error in the settings does not end it."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the command line and the settings, or the problem with these."""
+        """Read the command line and the settings; an error in the settings is kept as `problem`."""
         try:
             return super().parse_args(ctx, args)
         except UsageError as error:
@@ -47,20 +47,19 @@ class DoctorCommand(RunCommand):
     params=[Option(["--ask"], is_flag=True, help="ask each model one small question")],
 )
 @click.pass_obj
-def doctor(held: EffectiveSettings, /, **options: Any) -> int:
-    """Look at all that a run needs: versions, plugins, settings, models and their servers,
-    folders, the store, the hub. Takes the options of a run and runs nothing. Asks no model
-    anything, so it costs nothing, unless --ask is given. The exit code is 1 where something is in
-    the way.
+def doctor(effective: EffectiveSettings, /, **options: Any) -> int:
+    """Check what a run needs: versions, plugins, settings, models and their servers, folders, the
+    store, the hub. Takes the options of a run; runs nothing. Calls no model, so it costs nothing,
+    unless --ask is given. The exit code is 1 if something would prevent the run.
     """
     import asyncio
 
     from harness.cli.doctor_checks.looking import findings_of
 
-    args = SimpleNamespace(**options, held=held)
-    for other in SENSELESS:
+    args = SimpleNamespace(**options, effective=effective)
+    for other in EXCLUDED:
         if options[other]:
-            raise UsageError(f"--{other} means nothing to `harness doctor`")
+            raise UsageError(f"--{other} cannot be used with `harness doctor`")
     findings = asyncio.run(findings_of(_checks_of(args)))
     if args.json:
         print_json({"findings": findings})
@@ -73,7 +72,7 @@ def doctor(held: EffectiveSettings, /, **options: Any) -> int:
 
 
 def _checks_of(args: SimpleNamespace) -> list[Check]:
-    """All that is to be looked at, in the order in which it is told."""
+    """All checks, in the order of the report."""
     from harness.calls.store import default_path
     from harness.cli.doctor_checks import installation
     from harness.cli.doctor_checks.folders import folder
@@ -86,8 +85,8 @@ def _checks_of(args: SimpleNamespace) -> list[Check]:
         Check(about="libraries", look=installation.libraries),
         Check(about="terminal", look=installation.terminal),
         Check(about="plugins", look=partial(installation.plugins, strict=args.strict_plugins)),
-        Check(about="settings", look=partial(_of_settings, args.held)),
-        *_of_run(args),
+        Check(about="settings", look=partial(_settings_findings, args.effective)),
+        *_checks_of_run(args),
         Check(
             about="runs", look=partial(folder, "runs", args.output_path, option="--output_path DIR")
         ),
@@ -103,27 +102,27 @@ def _checks_of(args: SimpleNamespace) -> list[Check]:
     return [*checks, Check(about="hub", look=hub)]
 
 
-def _of_settings(held: EffectiveSettings) -> Iterator[Finding]:
-    """Where settings were found, or why they cannot be used."""
+def _settings_findings(effective: EffectiveSettings) -> Iterator[Finding]:
+    """Where the settings come from, or why they are not valid."""
     from harness.contracts.finding import bad_by, doubtful, good
 
-    if held.problem is not None:
-        yield bad_by("settings", held.problem)
+    if effective.problem is not None:
+        yield bad_by("settings", effective.problem)
         return
-    for line in held.warnings():
+    for line in effective.warnings():
         yield doubtful("settings", line)
-    summary = held.summary()
-    looked = ", ".join(file for file, _ in held.files)
+    summary = effective.summary()
+    places = ", ".join(file for file, _ in effective.files)
     yield good(
         "settings",
         f"{summary} (`harness config` shows them)"
         if summary
-        else f"none but those of the command; looked for {looked} and HARNESS_ variables",
+        else f"only the options of the command; looked for {places} and HARNESS_ variables",
     )
 
 
-def _of_run(args: SimpleNamespace) -> Iterator[Check]:
-    """The checks of what the options of a run name: tasks, models and judges."""
+def _checks_of_run(args: SimpleNamespace) -> Iterator[Check]:
+    """The checks of the tasks, models and judges that the options name."""
     from harness.base.errors import HarnessError
     from harness.cli.doctor_checks.looking import Check
     from harness.cli.doctor_checks.models import checks_of_models
@@ -132,18 +131,22 @@ def _of_run(args: SimpleNamespace) -> Iterator[Check]:
     from harness.contracts.finding import bad_by
     from harness.registry import load_plugins
 
-    held = EffectiveSettings() if isinstance(args.held, UsageError) else args.held
+    effective = EffectiveSettings() if isinstance(args.effective, UsageError) else args.effective
     try:
         plugins = load_plugins()
     except HarnessError:
-        return  # what is wrong with the plugins is told as such
-    named = {name: one.spec for name, one in held.models.items()}
+        return  # the check of the plugins reports it
+    named = {name: one.spec for name, one in effective.models.items()}
     try:
         settings = settings_from(vars(args), whole=False)
-        models = checks_of_models(settings, named, plugins, placed=held.placed, ask=args.ask)
+        models = checks_of_models(
+            settings, named, plugins, with_source=effective.with_source, ask=args.ask
+        )
     except HarnessError as error:
-        told = bad_by("options", held.placed(error) if isinstance(error, UsageError) else error)
-        yield Check(about="options", look=lambda: [told])
+        finding = bad_by(
+            "options", effective.with_source(error) if isinstance(error, UsageError) else error
+        )
+        yield Check(about="options", look=lambda: [finding])
         return
     if settings.tasks:
         yield Check(about="tasks", look=partial(tasks, settings, plugins))

@@ -1,4 +1,4 @@
-"""`harness export RUN`: a run's results in files that other programs read."""
+"""`harness export RUN`: the results of a run as files for other programs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FORMATS = ("csv", "parquet", "lm-eval")
 def export(run: str, format: str, out: Path, task: str | None) -> int:
     """Write the finished tasks of a run to a new folder: metrics, scores, records and calls as
     tables (csv, parquet), or results and samples as lm-evaluation-harness writes them (lm-eval).
-    No model is asked, and the run is left as it is.
+    No model is called, and the run is not changed.
     """
     from harness.analysis.run_tables import refuse_full
 
@@ -47,7 +47,7 @@ def export(run: str, format: str, out: Path, task: str | None) -> int:
 
 
 def _tasks(run: str, only: str | None) -> tuple[list[KeptTask], list[HarnessError]]:
-    """The finished tasks of the run that are meant, and why others are left out."""
+    """The finished tasks of the run, or the task `only`, and the errors of the other tasks."""
     from harness.cli.kept_runs import one_of, open_run
     from harness.registry import load_plugins
     from harness.scoring.finished_task import kept_task
@@ -57,7 +57,7 @@ def _tasks(run: str, only: str | None) -> tuple[list[KeptTask], list[HarnessErro
     if only is not None:
         names = [one_of(only, names, "task")]
     if not names:
-        raise DataError("the run has no task", where=str(folder.path))
+        raise DataError("the run has no tasks", where=str(folder.path))
     plugins = load_plugins()
     tasks, errors = [], []
     for name in names:
@@ -70,9 +70,9 @@ def _tasks(run: str, only: str | None) -> tuple[list[KeptTask], list[HarnessErro
 
 
 def _write(out: Path, format: str, tasks: Sequence[KeptTask]) -> list[Path]:
-    """Write all files, or none: they take their place when the last one is whole.
+    """Write all files or none: they are moved into place when the last one is complete.
 
-    A folder that is there stays the same folder: somebody may stand in it, or link to it.
+    An existing folder is kept, because it may be a working directory or the target of a link.
     """
     from harness.analysis.lm_eval_export import write_lm_eval
     from harness.analysis.run_tables import tables_of
@@ -80,28 +80,28 @@ def _write(out: Path, format: str, tasks: Sequence[KeptTask]) -> list[Path]:
     from harness.runs.atomic_files import storage_error
 
     try:
-        beside = out if out.is_dir() else out.parent
-        beside.mkdir(parents=True, exist_ok=True)
-        half = Path(tempfile.mkdtemp(prefix=".export.", suffix=".tmp", dir=beside))
+        parent = out if out.is_dir() else out.parent
+        parent.mkdir(parents=True, exist_ok=True)
+        draft = Path(tempfile.mkdtemp(prefix=".export.", suffix=".tmp", dir=parent))
         try:
             if format == "lm-eval":
-                written = write_lm_eval(half, tasks)
+                written = write_lm_eval(draft, tasks)
             else:
                 write = write_csv if format == "csv" else write_parquet
-                written = [write(half, table) for table in tables_of(tasks)]
-            if beside is out:
-                for path in half.iterdir():
+                written = [write(draft, table) for table in tables_of(tasks)]
+            if parent is out:
+                for path in draft.iterdir():
                     path.rename(out / path.name)
-                half.rmdir()
+                draft.rmdir()
             else:
-                half.chmod(0o777 & ~_mask())
-                half.rename(out)
+                draft.chmod(0o777 & ~_mask())
+                draft.rename(out)
         except BaseException:
-            shutil.rmtree(half, ignore_errors=True)
+            shutil.rmtree(draft, ignore_errors=True)
             raise
     except OSError as error:
         raise storage_error(out, error, option="--out") from error
-    return [out / path.relative_to(half) for path in written]
+    return [out / path.relative_to(draft) for path in written]
 
 
 def _mask() -> int:

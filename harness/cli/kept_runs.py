@@ -1,4 +1,4 @@
-"""Finding the run that a command names, and the parts of it that its options choose."""
+"""The run that a command names, found by its folder or its name."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from harness.runs.manifest import Manifest
 from harness.runs.run_folder import RunFolder
 
 
-def usual_folder() -> Path:
-    """The folder that runs go to, where the command does not say otherwise."""
+def default_folder() -> Path:
+    """The folder of runs from the settings, or the default."""
     from harness.cli.run_options import run_setting
 
     folder: Path = run_setting("output_path")
@@ -19,32 +19,32 @@ def usual_folder() -> Path:
 
 
 def open_run(named: str, *, among: Path | None = None) -> tuple[RunFolder, Manifest]:
-    """A run by its folder, or by its name where it lies with the others; with its manifest."""
+    """The run of that folder, or of that name in the folder of runs, and its manifest."""
     path = Path(named)
     if path.name == "manifest.json":
         path = path.parent
     folder = RunFolder(path)
     if folder.manifest_file.exists():
         return folder, folder.manifest()
-    place = usual_folder() if among is None else among
+    place = default_folder() if among is None else among
     if (place / named / "manifest.json").exists():
         folder = RunFolder(place / named)
     if not folder.path.is_dir():
-        beside = path.parent if path.parent != Path() else place
-        names = sorted(each.parent.name for each in beside.glob("*/manifest.json"))
+        parent = path.parent if path.parent != Path() else place
+        names = sorted(each.parent.name for each in parent.glob("*/manifest.json"))
         raise DataError(
-            "there is no such run",
+            "this run does not exist",
             found=named,
-            expected="the folder of a run",
-            where=str(beside),
+            expected="the folder or the name of a run",
+            where=str(parent),
             hint=did_you_mean(path.name, names)
-            or (f"the newest run there is {beside / names[-1]}" if names else None),
+            or (f"the newest run is {parent / names[-1]}" if names else None),
         )
     return folder, folder.manifest()
 
 
 def one_of(name: str, names: Iterable[str], what: str) -> str:
-    """The name, if it is one of the names; UsageError with the nearest where it is not."""
+    """The name, if it is one of `names`; UsageError with the nearest name otherwise."""
     known = list(names)
     if name in known:
         return name

@@ -1,4 +1,4 @@
-"""`harness models` and `harness judges`: the kinds there are, and the arguments of one."""
+"""`harness models` and `harness judges`: the installed kinds, or the arguments of one kind."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     Kind = ModelRegistration | JudgeRegistration
 
 
-WANTS = {
-    "model": "a model behind it: {name}:openai:model=NAME,base_url=URL",
-    "judges": "judges behind it: {name}:openai:model=A,base_url=URL+openai:model=B,base_url=URL",
+WRAPS = {
+    "model": "a model: {name}:openai:model=NAME,base_url=URL",
+    "judges": "judges: {name}:openai:model=A,base_url=URL+openai:model=B,base_url=URL",
 }
-"""What a judge stands on, and how it is given."""
+"""What a judge wraps, and how its SPEC names it."""
 
 
 @command("harness models", "harness models openai")
@@ -28,7 +28,7 @@ WANTS = {
 )  # fmt: skip
 @json_option
 def models(name: str | None, json: bool) -> int:
-    """List the kinds of model. One that is named is shown with what each of its arguments means."""
+    """List the kinds of model, or show the NAME of one with the meaning of its arguments."""
     from harness.registry import load_plugins
 
     plugins = load_plugins()
@@ -43,7 +43,7 @@ def models(name: str | None, json: bool) -> int:
 )  # fmt: skip
 @json_option
 def judges(name: str | None, json: bool) -> int:
-    """List the kinds of judge. One that is named is shown with what each of its arguments means."""
+    """List the kinds of judge, or show the NAME of one with the meaning of its arguments."""
     from harness.registry import load_plugins
 
     plugins = load_plugins()
@@ -52,9 +52,9 @@ def judges(name: str | None, json: bool) -> int:
 
 
 def _show(command: str, registry: Registry[str, Any], named: Kind | None, *, json: bool) -> int:
-    from harness.cli.tools import listed
+    from harness.cli.tools import usable
 
-    kinds: Sequence[Kind] = listed(registry) if named is None else [named]
+    kinds: Sequence[Kind] = usable(registry) if named is None else [named]
     if json:
         print_json({command: [_as_json(one) for one in kinds]})
     elif named is not None:
@@ -65,34 +65,34 @@ def _show(command: str, registry: Registry[str, Any], named: Kind | None, *, jso
     elif kinds:
         print_rows([(one.name, _summary(one)) for one in kinds])
     else:
-        print("  no plugin offers one")
+        print("  no installed plugin has one")
     return 0
 
 
 def _as_json(kind: Kind) -> dict[str, Any]:
-    stands = getattr(kind, "on", None)
+    wraps = getattr(kind, "on", None)
     return {
         "name": kind.name,
         "plugin": kind.origin.plugin,
         "distribution": kind.origin.distribution,
         "description": kind.description,
         "arguments": dict(kind.arguments),
-        **({} if stands is None else {"on": stands}),
+        **({} if wraps is None else {"on": wraps}),
     }
 
 
 def _summary(kind: Kind) -> str:
-    said = [kind.description, f"plugin {kind.origin.plugin}"]
+    parts = [kind.description, f"plugin {kind.origin.plugin}"]
     if kind.arguments:
-        said.insert(1, f"arguments {', '.join(kind.arguments)}")
-    return "; ".join(part for part in said if part)
+        parts.insert(1, f"arguments {', '.join(kind.arguments)}")
+    return "; ".join(part for part in parts if part)
 
 
 def _about(kind: Kind) -> list[Row]:
-    behind = WANTS.get(getattr(kind, "on", ""), "")
+    wraps = WRAPS.get(getattr(kind, "on", ""), "")
     about = [
         ("about", kind.description),
         ("plugin", f"{kind.origin.plugin} of {kind.origin.distribution}"),
-        ("wants", behind.format(name=kind.name)),
+        ("wraps", wraps.format(name=kind.name)),
     ]
     return [row for row in about if row[1]]

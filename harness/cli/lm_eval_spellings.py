@@ -1,4 +1,4 @@
-"""Commands as lm-evaluation-harness spells them, translated by table or refused with a hint."""
+"""Commands in the spelling of lm-evaluation-harness: translated, or refused with a hint."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ ACCEPTED = {
     "tasks": "tasks", "model": "model", "model_args": "model_args", "gen_kwargs": "gen_kwargs",
     "limit": "limit", "use_cache": "store",
 }  # fmt: skip
-"""Options whose values are rewritten, and the option that each becomes."""
+"""Options whose values are rewritten, and the name of each here."""
 
 LISTS = frozenset({"tasks", "model_args", "gen_kwargs"})
-"""Those of them whose values may stand apart, as `--tasks a b`."""
+"""Accepted options whose values may be separate words, as `--tasks a b`."""
 
 CHAT_KINDS = ("local-chat-completions", "openai-chat-completions")
 
@@ -37,74 +37,74 @@ REWRITTEN = (
     ("limit", r"^(\d+)\.0*$", r"\1", ""),
     ("use_cache", "^", "", "--use_cache: answers are stored anyway; as --store FILE"),
 )  # fmt: skip
-"""Option, pattern in its value, replacement, note; of model_args, for CHAT_KINDS alone."""
+"""Option, pattern in its value, replacement, note; `model_args` for CHAT_KINDS only."""
 
 IGNORED = {
-    "log_samples": "the run folder holds every sample anyway",
-    "batch_size": "servers make their own batches; --concurrency says how many requests they have",
+    "log_samples": "the run folder always holds every sample",
+    "batch_size": "servers make their own batches; --concurrency sets the number of requests",
     "max_batch_size": "servers make their own batches",
-    "apply_chat_template": "models are always asked by chat, and the server's template is applied",
-    "cache_requests": "prompts are made anew each time, which takes no time worth keeping",
+    "apply_chat_template": "models are always asked by chat, and the server applies its template",
+    "cache_requests": "prompts are rendered for each run, which takes little time",
     "verbosity": "--quiet shows less",
-    "write_out": "--dry_run shows the first prompts; the run folder holds all of them",
+    "write_out": "--dry_run shows the first prompts; the run folder holds all prompts",
     "show_config": "the run folder's manifest.json holds every setting of every task",
-    "confirm_run_unsafe_code": "nothing that a model writes is ever run",
-    "num_fewshot": "prompts have the examples that their benchmark gives them",
+    "confirm_run_unsafe_code": "the harness never runs code that a model writes",
+    "num_fewshot": "the benchmark sets the examples in its prompts",
 }
-"""Options that change no result here, and the note on each."""
+"""Options that do not change results here, and the note on each."""
 
 SWITCHES = frozenset({"log_samples", "write_out", "show_config", "confirm_run_unsafe_code"})
-"""Those of them that take no value."""
+"""Ignored options that take no value."""
 
 REFUSED = {
-    "config": "settings in harness.toml, which is read from the working folder",
-    "device": "what starts the server chooses: CUDA_VISIBLE_DEVICES, or --model_args of its kind",
-    "samples": "--limit N, which draws by --seed; --data FILE holds the people you choose",
+    "config": "settings in ./harness.toml",
+    "device": "CUDA_VISIBLE_DEVICES, or --model_args of a kind that starts a server",
+    "samples": "--limit N, which draws by --seed; or --data FILE with the samples",
     "check_integrity": "`harness validate TASK`",
-    "system_instruction": "a prompt of the task's own, under `prompts` in its file",
-    "fewshot_as_multiturn": "a prompt of the task's own with the examples in it",
+    "system_instruction": "a prompt of your own under `prompts` in the task file",
+    "fewshot_as_multiturn": "a prompt of your own with the examples in it",
     "wandb_args": "--json, or the run folder's summary.json",
     "wandb_config_args": "--json, or the run folder's manifest.json",
     "trackio_args": "--json, or the run folder's summary.json",
-    "hf_hub_log_args": "the run folder, which can be copied anywhere",
-    "predict_only": "a run that scores too; `harness score RUN` scores its answers again",
-    "trust_remote_code": "--model_args trust_remote_code=true, of kinds that start a server",
+    "hf_hub_log_args": "the run folder, which can be copied",
+    "predict_only": "a run with scores; `harness score RUN` scores its answers again",
+    "trust_remote_code": "--model_args trust_remote_code=true, for kinds that start a server",
     "metadata": "--set OPTION=VALUE",
 }
-"""Options that would change what is done, and what to write instead."""
+"""Options that have no equivalent, and what to use instead."""
 
 REFUSED_VALUES = {
     "model": (r"^(local|openai)-completions$",
-              "--model openai, by chat, or with endpoint=completions in --model_args"),
+              "--model openai for chat, or with endpoint=completions in --model_args"),
     "limit": (r"^(\.\d+|\d+\.\d*[1-9]\d*)$", "a whole number of users or samples, not a share"),
     "seed": (",", "--seed N: one seed decides every draw"),
-    "output_path": (r"\.json$", "a folder, in which each run has one of its own"),
-    "num_fewshot": ("^(?!0$)", "0, or a prompt of the task's own with the examples in it"),
+    "output_path": (r"\.json$", "a folder, in which each run has its own folder"),
+    "num_fewshot": ("^(?!0$)", "0, or a prompt of your own with the examples in it"),
     "apply_chat_template": (".", "--model_args chat_template=FILE of vllm"),
     "gen_kwargs": (r"(^|[, ])do_sample\s*=",
-                   "temperature alone, without do_sample: 0 takes the likeliest token, more draws"),
+                   "temperature without do_sample: 0 takes the likeliest token, more samples"),
 }  # fmt: skip
-"""Options of which some values are refused: the pattern of these, and what to write instead."""
+"""Options with values that are refused: the pattern of the values, and what to use instead."""
 
 
 def translate(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The arguments in the harness's own spelling, and notes for the user.
+    """The arguments in the spelling of the harness, and notes for the user.
 
-    Options that no table names stay as they are. UsageError for what is refused.
+    Options in none of the tables stay unchanged. UsageError for refused options and values.
 
     >>> translate(["run", "-t", "a", "b", "-v", "INFO"])
     (['--tasks=a,b'], ['--verbosity: --quiet shows less'])
     """
     words = list(arguments)
     if words[:1] == ["ls"]:
-        return _listing(words[1:])
+        return _ls_to_tasks(words[1:])
     if words[:1] == ["validate"]:
-        return _validation(words[1:]), []
+        return _validate(words[1:]), []
     if words[:1] == ["run"]:
         words = words[1:]
         if words and not words[0].startswith("-"):
             raise UsageError(
-                "`harness run` takes options alone", found=words[0], expected="--model …, --tasks …"
+                "`harness run` takes only options", found=words[0], expected="--model …, --tasks …"
             )
     options = _options(words)
     chat = any(name == "model" and values[:1] and values[0] in CHAT_KINDS
@@ -115,12 +115,12 @@ def translate(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
         _check(name, " ".join(values))
         if name in IGNORED:
             notes.append(f"--{name}: {IGNORED[name]}")
-            # A switch takes no value: a word behind it is an error, which the parser raises.
+            # A switch takes no value: the parser raises an error for a word after it.
             translated += values if name in SWITCHES else []
         elif name in ACCEPTED and not values:
             translated.append(f"--{ACCEPTED[name]}")
         elif name in ACCEPTED:
-            value, *others = [_joined(values)] if name in LISTS else values
+            value, *others = [_join(values)] if name in LISTS else values
             for option, pattern, replacement, note in REWRITTEN:
                 if option == name and (chat or name != "model_args"):
                     value, count = re.subn(pattern, replacement, value)
@@ -132,19 +132,19 @@ def translate(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def _check(name: str, value: str) -> None:
-    """Raise UsageError for an option, or a value of one, that is refused."""
+    """Raise UsageError for an option or value that is refused."""
     pattern, instead = REFUSED_VALUES.get(name, (None, None))
     if name in REFUSED or (pattern and re.search(pattern, value)):
         raise UsageError(
-            f"--{name} of lm-evaluation-harness has no such meaning here",
+            f"--{name} of lm-evaluation-harness cannot be used here",
             found=value or None,
             expected=REFUSED.get(name, instead),
-            hint="docs/coming-from-lm-eval.md has every option",
+            hint="docs/coming-from-lm-eval.md lists every option",
         )
 
 
 def _options(words: Sequence[str]) -> list[tuple[str, list[str], list[str]]]:
-    """Name and values of each option, and the words as given with short names written out."""
+    """The name and values of each option, and its words with the short name written out."""
     found: list[tuple[str, list[str], list[str]]] = []
     for word in words:
         if word in SHORT:
@@ -160,23 +160,23 @@ def _options(words: Sequence[str]) -> list[tuple[str, list[str], list[str]]]:
     return found
 
 
-def _joined(values: Sequence[str]) -> str:
+def _join(values: Sequence[str]) -> str:
     return values[0] if len(values) == 1 else ",".join(value.strip(",") for value in values)
 
 
-def _listing(words: list[str]) -> tuple[list[str], list[str]]:
+def _ls_to_tasks(words: list[str]) -> tuple[list[str], list[str]]:
     if words[:1] and words[0] in ("tasks", "groups", "subtasks", "tags"):
         words = words[1:]
     if any(not word.startswith("-") for word in words):
-        return ["tasks", *words], ["ls: `harness tasks NAME` tells of what is named"]
-    notes = ["ls: `harness tasks --all` lists tasks, groups and tags in one"]
+        return ["tasks", *words], ["ls: `harness tasks NAME` describes the named tasks"]
+    notes = ["ls: `harness tasks --all` lists tasks, groups and tags together"]
     return ["tasks", "--all", *words], notes
 
 
-def _validation(words: list[str]) -> list[str]:
+def _validate(words: list[str]) -> list[str]:
     """`validate --tasks a,b` as `validate a b`."""
     translated = ["validate"]
     for name, values, written in _options(words):
-        names = [one for one in _joined(values).split(",") if one]
+        names = [one for one in _join(values).split(",") if one]
         translated += names if name == "tasks" else written
     return translated

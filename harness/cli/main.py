@@ -1,4 +1,4 @@
-"""The entry of the `harness` command: finds the subcommand, prints errors, sets the exit code."""
+"""The entry point of the `harness` command: dispatch, printed errors and exit codes."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ COMMANDS = {
     "new-plugin": "new_plugin",
     "run": "run",
 }
-"""The module of each command; there it is a function of the command's name."""
+"""The module of each command; the command is the function of that name in the module."""
 
 RENAMED = {
     "requests": "`harness batch write` takes the same options",
     "replies": "`harness batch read` takes the same run and files",
 }
-"""What to say to who gives a command by the name that it had."""
+"""The hint for each former name of a command."""
 
-ALSO_SPELT = ("run", "ls", "validate")
-"""Commands that have another harness's spelling as well."""
+LM_EVAL_COMMANDS = ("run", "ls", "validate")
+"""Commands that lm-evaluation-harness spells differently."""
 
 HELP = (["--help"], ["-h"])
 
@@ -53,35 +53,35 @@ Find out whether a language model understands people. Try it without a model:
   harness --model baseline --judge lexical --tasks interests --data sample
 
   harness run --help              the options of a run, and examples
-  harness tasks [NAME…]           the tasks and groups there are
+  harness tasks [NAME…]           list the tasks and groups
   harness validate TASK…|FILE     check task files without running them
-  harness show [RUN]              the runs there are, and what one found
-  harness score RUN…              score and compare runs, asking no model
-  harness analyse [NAME RUN…]     what runs tell beyond their scores
+  harness show [RUN]              list the runs, or show the results of one
+  harness score RUN…              score and compare runs; calls no model
+  harness analyse [NAME RUN…]     analyses of finished runs
   harness export RUN --out DIR    results as CSV, Parquet or lm-eval's files
-  harness data [NAME]             make data or see what it holds
-  harness models|judges|prompts|plugins [NAME…]     what is installed
-  harness config                  the settings that hold, and where they stand
-  harness doctor                  what is in the way of a run; asks nothing
-  harness batch write|submit|status|collect|read    ask in batches, for less
-  harness new-plugin NAME         write a package with a benchmark of your own
+  harness data [NAME]             create data or describe it
+  harness models|judges|prompts|plugins [NAME…]     list what is installed
+  harness config                  the settings in effect and their sources
+  harness doctor                  check what a run needs; calls no model
+  harness batch write|submit|status|collect|read    run with batch services
+  harness new-plugin NAME         create a package with your own benchmark
   harness completion SHELL        completion for bash, zsh or fish
-  harness COMMAND --help          more of each; plugins add some, as perrec
+  harness COMMAND --help          the options; plugins add commands, as perrec
 """
 """What `harness --help` prints: one screen of a small terminal."""
 
 
 class Harness(CommandGroup):
-    """All commands, each imported when it is needed."""
+    """The `harness` command with all subcommands, each imported when it is needed."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Our commands, then those of plugins."""
+        """The commands of the harness, then the commands of plugins."""
         from harness.registry import load_plugins
 
         return [*dict.fromkeys([*COMMANDS, *load_plugins().commands])]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of that name, ours or a plugin's."""
+        """The command of that name, from the harness or a plugin; None if there is none."""
         if cmd_name in COMMANDS:
             module = import_module(f"harness.cli.{COMMANDS[cmd_name]}")
             found: click.Command = getattr(module, cmd_name.replace("-", "_"))
@@ -97,7 +97,7 @@ class Harness(CommandGroup):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str, click.Command, list[str]]:
-        """The command that the first word names; UsageError with the nearest where it is none."""
+        """The command that the first word names; UsageError with the nearest name otherwise."""
         found = self.get_command(ctx, args[0])
         if found is not None:
             return args[0], found, args[1:]
@@ -107,7 +107,7 @@ class Harness(CommandGroup):
         raise UsageError(
             f"no command {args[0]!r}",
             found="; ".join(map(str, load_plugins().broken)) or None,
-            expected=", ".join(known) + ", or options of a run, as --model",
+            expected=", ".join(known) + ", or options of a run, such as --model",
             hint=RENAMED.get(args[0]) or did_you_mean(args[0], known),
         )
 
@@ -118,16 +118,16 @@ class Harness(CommandGroup):
 
 def _bare() -> None:
     if click.get_current_context().invoked_subcommand is None:
-        from harness.cli.run import refuse_bare
+        from harness.cli.run import raise_no_command
 
-        refuse_bare()
+        raise_no_command()
 
 
 harness = Harness("harness", callback=_bare)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; the exit code."""
+    """Run the command and return its exit code."""
     given = list(sys.argv[1:] if argv is None else argv)
     try:
         if "_HARNESS_COMPLETE" in os.environ:
@@ -136,29 +136,29 @@ def main(argv: Sequence[str] | None = None) -> int:
             return complete(harness)
         with harness.make_context("harness", with_command(given)) as ctx:
             code: int = harness.invoke(ctx)
-    except click.exceptions.Exit as ended:
-        return ended.exit_code
+    except click.exceptions.Exit as exited:
+        return exited.exit_code
     except (HarnessError, click.UsageError) as error:
-        ours = usage_error(error) if isinstance(error, click.UsageError) else error
-        print_error(ours)
-        return ours.exit_code
+        failure = usage_error(error) if isinstance(error, click.UsageError) else error
+        print_error(failure)
+        return failure.exit_code
     except KeyboardInterrupt:
         print_error("interrupted")
         return 130
     except BrokenPipeError:
-        # The reader of our output went away, as `| head` does; Python would complain at exit.
+        # The reader of the output closed it, as `| head` does; Python would print an error at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     return code
 
 
 def with_command(arguments: list[str]) -> list[str]:
-    """The arguments with the command before them, which is `run` where options come first.
+    """The arguments after the command, which is `run` if an option comes first.
 
-    What another harness's users spell in their way is put into ours.
+    The spellings of lm-evaluation-harness are translated.
     """
     first = arguments[0] if arguments and arguments not in HELP else ""
-    if not (first.startswith("-") or first in ALSO_SPELT):
+    if not (first.startswith("-") or first in LM_EVAL_COMMANDS):
         return arguments
     from harness.cli.lm_eval_spellings import translate
 
@@ -169,13 +169,13 @@ def with_command(arguments: list[str]) -> list[str]:
 
 
 def with_underscores(arguments: Sequence[str]) -> list[str]:
-    """The arguments with dashes inside option names as underscores: both spellings work."""
+    """The arguments with underscores in option names: `--dry-run` becomes `--dry_run`."""
     end = arguments.index("--") if "--" in arguments else len(arguments)
-    spelt = [
+    spelled = [
         re.sub(r"^--[\w-]+", lambda name: f"--{name[0][2:].replace('-', '_')}", word)
         for word in arguments[:end]
     ]
-    return [*spelt, *arguments[end:]]
+    return [*spelled, *arguments[end:]]
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Models that settings give a name: `--model local` for what `[models.local]` says."""
+"""Models named in settings: `--model local` stands for the table `[models.local]`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from harness.base.errors import UsageError
-from harness.cli.setting import argument, arguments_text, refuse_secrets
+from harness.cli.setting import argument, arguments_text, check_no_secrets
 
 if TYPE_CHECKING:
     from harness.registry import Plugins
@@ -18,37 +18,39 @@ _NAME = re.compile(r"\w[\w.-]*")
 
 @dataclass(frozen=True, kw_only=True)
 class NamedModel:
-    """What a name stands for: a kind of model, or a judge, with arguments; and who says so."""
+    """A model or judge that settings define under a name."""
 
     name: str
     kind: str
+    """The kind of model or judge, as `openai`."""
     args: Mapping[str, str]
     where: str
+    """The file and line of the definition."""
 
     @property
     def spec(self) -> str:
-        """The same as `--model` would take it."""
+        """The SPEC that `--model` takes for the same model."""
         return f"{self.kind}:{arguments_text(self.args)}" if self.args else self.kind
 
 
 def named_models(tables: Any, where: Callable[[Sequence[str]], str]) -> dict[str, NamedModel]:
-    """The models of a file's `[models]`, by name; `where` is the place of a path of keys."""
+    """The models of a file's `[models]`, by name; `where(keys)` is the place of a key path."""
     if not isinstance(tables, Mapping):
         raise UsageError(
-            "`models` is no table",
+            "`models` is not a table",
             where=where(["models"]),
-            expected='[models.NAME] with kind = "openai" and its arguments',
+            expected='a table [models.NAME] with kind = "openai" and its arguments',
         )
     found = {}
     for name, values in tables.items():
         place = where(["models", name])
-        refuse_secrets(values, where=place)
+        check_no_secrets(values, where=place)
         found[name] = _named_model(name, values, place)
     return found
 
 
-def with_names(options: dict[str, Any], models: Mapping[str, NamedModel]) -> list[str]:
-    """Replace names of models in the options of a run; the places of the models so named."""
+def replace_names(options: dict[str, Any], models: Mapping[str, NamedModel]) -> list[str]:
+    """Replace the names of models in the options of a run; return where these are defined."""
     if not models:
         return []
     from harness.registry import load_plugins
@@ -57,23 +59,23 @@ def with_names(options: dict[str, Any], models: Mapping[str, NamedModel]) -> lis
     for name, model in models.items():
         if plugins.has_model(name) or plugins.has_judge(name):
             raise UsageError(
-                f"{name!r} is a kind of model or judge, and cannot name another",
+                f"the model {name!r} has the name of a kind of model or judge",
                 where=model.where,
-                expected="another name",
+                expected="a name that `harness models` and `harness judges` do not list",
             )
     roles = [text.partition("=") for text in options["role"]]
     specs = [options["model"] or "", options["judge"] or "", *(spec for _, _, spec in roles)]
     for role in ("model", "judge"):
-        options[role] = options[role] and expanded(options[role], models, plugins)
+        options[role] = options[role] and expand(options[role], models, plugins)
     options["role"] = [
-        f"{name}{equals}{expanded(spec, models, plugins)}" for name, equals, spec in roles
+        f"{name}{equals}{expand(spec, models, plugins)}" for name, equals, spec in roles
     ]
     words = {word for spec in specs for word in spec.split(":")[:2]}
     return [one.where for name, one in models.items() if name in words]
 
 
-def expanded(spec: str, models: Mapping[str, NamedModel], plugins: Plugins) -> str:
-    """A SPEC with what a name in it stands for; arguments after the name win over its own."""
+def expand(spec: str, models: Mapping[str, NamedModel], plugins: Plugins) -> str:
+    """The SPEC with the named model in place of its name; arguments in the SPEC take precedence."""
     from harness.pipeline.specs import joined_members, parse_spec, split_members
 
     kind, colon, rest = spec.partition(":")
@@ -91,26 +93,25 @@ def expanded(spec: str, models: Mapping[str, NamedModel], plugins: Plugins) -> s
             ) from error
         return f"{named.kind}:{text}" if text else named.kind
     if colon and plugins.has_judge(kind) and plugins.judge(kind).on == "model":
-        return f"{kind}:{expanded(rest, models, plugins)}"
+        return f"{kind}:{expand(rest, models, plugins)}"
     if colon and plugins.has_judge(kind) and plugins.judge(kind).on == "judges":
-        members = (expanded(one, models, plugins) for one in split_members(rest))
+        members = (expand(one, models, plugins) for one in split_members(rest))
         return f"{kind}:{joined_members(members)}"
     return spec
 
 
 def _named_model(name: str, values: Any, where: str) -> NamedModel:
     if not _NAME.fullmatch(name):
-        raise UsageError("no name for a model", where=where, found=repr(name),
+        raise UsageError("the name of a model is not valid", where=where, found=repr(name),
                          expected="letters, digits, `_`, `-` and `.`")  # fmt: skip
     if not isinstance(values, Mapping) or not isinstance(values.get("kind"), str):
         raise UsageError(
-            f"the model {name!r} is of no kind",
+            f"the model {name!r} has no kind",
             where=where,
-            expected=f'a table [models.{name}] with kind = "openai" or another, and its arguments',
+            expected=f'a table [models.{name}] with kind = "openai", or another, and arguments',
         )
-    args = {key: value for key, value in values.items() if key != "kind"}
     try:
-        texts = {key: argument(value) for key, value in args.items()}
+        texts = {key: argument(value) for key, value in values.items() if key != "kind"}
         arguments_text(texts)
     except ValueError as error:
         raise UsageError(

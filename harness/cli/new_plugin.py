@@ -1,4 +1,4 @@
-"""`harness new-plugin NAME`: a package with a benchmark to begin from."""
+"""`harness new-plugin NAME`: a new package with a benchmark to start from."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from harness.cli.command import PATH, argument, command, option
 
 @command("harness new-plugin my-bench", "harness new-plugin my-bench --stages --into ~")
 @argument("name", metavar="NAME", help="of the package, as my-bench; its task is my_bench")
-@option("--into", metavar="DIR", type=PATH, default=".", help="where its folder is made (here)")
+@option("--into", metavar="DIR", type=PATH, default=".", help="where its folder is created (here)")
 @option(
     "--stages", is_flag=True, help="two stages, options and a judge, instead of one question a row",
 )  # fmt: skip
 def new_plugin(name: str, into: Path, stages: bool) -> int:
-    """Write a package that installs, runs against the baseline and passes its own tests:
-    pyproject, task, prompt, sample, baseline, tests. Then make it yours.
+    """Create a package that installs, runs with the baseline and passes its own tests: pyproject,
+    task, prompt, sample, baseline, tests. Then change it to your benchmark.
     """
     from harness.cli.scaffold import SIMPLE, STAGES, write_plugin
 

@@ -1,4 +1,4 @@
-"""How commands print: errors on standard error; JSON, and names with texts, on standard output."""
+"""Printing of commands: errors on standard error, JSON and two-column lists on standard output."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 Row = tuple[str, str]
-"""A name, and what is said of it."""
+"""A name and its text."""
 
 
 def print_error(error: object) -> None:
-    """Print an error on standard error; servers' words in it cannot steer the terminal."""
+    """Print an error on standard error, without control codes that a server may have sent."""
     from harness.reporting.text import clean_text
 
     print(clean_text(f"harness: {error}", lines=True), file=sys.stderr)
 
 
 def print_json(value: Any) -> None:
-    """Print one value as a JSON document in ASCII: what models wrote cannot steer a terminal."""
+    """Print a value as a JSON document in ASCII, so that no model's text controls the terminal."""
     import json
 
     import msgspec

@@ -1,4 +1,4 @@
-"""`harness plugins`: which plugins there are, what each registered, and why one failed."""
+"""`harness plugins`: the installed plugins, what each registered, and why one failed to load."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     reports_plugins=True,
 )
 @argument(
-    "names", metavar="NAME", nargs=-1, help="a plugin or its distribution",
+    "names", metavar="NAME", nargs=-1, help="a plugin or a distribution",
     candidates="plugin_names",
 )  # fmt: skip
-@option("--json", is_flag=True, help="all as one JSON document")
+@option("--json", is_flag=True, help="as one JSON document")
 def plugins(names: Sequence[str], json: bool, strict_plugins: bool) -> int:
-    """List the installed plugins with what each registered, broken ones first. A plugin that is
-    named is shown alone, with all that it registered or its traceback.
+    """List the installed plugins and what each registered; broken plugins come first. For each
+    NAME, show everything that the plugin registered, or its traceback.
     """
     from harness.registry import load_plugins
 
@@ -52,7 +52,7 @@ def _chosen(plugins: Plugins, names: Sequence[str]) -> list[Source]:
     for name in names:
         if name not in known:
             raise UnknownName(
-                f"no plugin is called {name!r}",
+                f"there is no plugin {name!r}",
                 expected=f"one of {', '.join(sorted({one.entry_point for one in everything}))}",
                 hint=did_you_mean(name, known),
             )
@@ -62,11 +62,11 @@ def _chosen(plugins: Plugins, names: Sequence[str]) -> list[Source]:
 
 
 def _sections(plugins: Plugins) -> Iterator[tuple[str, list[Row]]]:
-    yield "broken", [(one.entry_point, f"{_told(one)}; {one.error}") for one in plugins.broken]
+    yield "broken", [(one.entry_point, f"{_origin(one)}; {one.error}") for one in plugins.broken]
     yield "plugins", [(one.entry_point, _summary(one, plugins)) for one in plugins.loaded]
     yield (
         "left out by HARNESS_PLUGINS",
-        [(one.entry_point, _told(one)) for one in plugins.left_out],
+        [(one.entry_point, _origin(one)) for one in plugins.left_out],
     )
 
 
@@ -76,8 +76,8 @@ def _summary(plugin: LoadedPlugin, plugins: Plugins) -> str:
     for hook in plugin.hooks:
         kind = hook.removeprefix("register_")
         hooks.append(hook if kind == hook else f"{hook} ({len(registered.get(kind, ()))})")
-    without = "brings task files alone" if _brings_tasks(plugin, plugins) else "implements no hook"
-    return f"{_told(plugin)}; {', '.join(hooks) or without}"
+    without = "task files only" if _brings_tasks(plugin, plugins) else "implements no hook"
+    return f"{_origin(plugin)}; {', '.join(hooks) or without}"
 
 
 def _brings_tasks(plugin: LoadedPlugin, plugins: Plugins) -> bool:
@@ -90,22 +90,23 @@ def _brings_tasks(plugin: LoadedPlugin, plugins: Plugins) -> bool:
 def _page(one: Source, plugins: Plugins) -> Iterator[tuple[str, list[Row]]]:
     from harness.registry import BrokenPlugin, LoadedPlugin
 
-    yield "plugin", [(one.entry_point, _told(one))]
+    yield "plugin", [(one.entry_point, _origin(one))]
     if isinstance(one, LoadedPlugin):
         yield "hooks", [(hook, "") for hook in one.hooks]
         for kind, registrations in plugins.registered_by(one).items():
             rows = [_row(one) for one in registrations]
-            told = [(name, _about(name, plugins)) for name, _ in rows]
-            yield kind.replace("_", " "), told if kind == "benchmarks" else rows
+            if kind == "benchmarks":
+                rows = [(name, _about(name, plugins)) for name, _ in rows]
+            yield kind.replace("_", " "), rows
         yield "problems", [(line, "") for line in plugins.problems_of(one)]
     elif isinstance(one, BrokenPlugin):
         yield "could not be loaded", [(line, "") for line in one.traceback.rstrip().split("\n")]
     else:
-        yield "left out", [("HARNESS_PLUGINS names others", "")]
+        yield "left out", [("HARNESS_PLUGINS does not name it", "")]
 
 
 def _row(registration: Registration[Any]) -> Row:
-    """The name of something registered, as it is asked for, and what is said of it."""
+    """The name by which a registration is used, and its description."""
     from harness.registry import DataToolRegistration, RespondentRegistration
 
     if isinstance(registration, RespondentRegistration):
@@ -117,7 +118,7 @@ def _row(registration: Registration[Any]) -> Row:
 
 
 def _about(benchmark: str, plugins: Plugins) -> str:
-    """What a benchmark says of itself, or why it cannot be used."""
+    """The description of a benchmark, or why the benchmark cannot be used."""
     try:
         return plugins.benchmark(benchmark).description
     except HarnessError as error:
@@ -163,5 +164,5 @@ def _source(one: Source) -> dict[str, str]:
     }
 
 
-def _told(one: Source) -> str:
+def _origin(one: Source) -> str:
     return f"{one.distribution} {one.version}".rstrip() + f", {one.module}"

@@ -1,4 +1,4 @@
-"""`harness prompts`: the prompts there are; one whole, with what its variables mean."""
+"""`harness prompts`: the installed prompts, or one prompt with the meaning of its variables."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from harness.registry import Plugins
     from harness.registry.task_catalogue import Entry
 
-NOT_DESCRIBED = "not described; variables.yaml beside the prompt may say what it means"
+NOT_DESCRIBED = "not described; variables.yaml next to the prompt can describe it"
 
 
 @command("harness prompts 'rate*'", "harness prompts interests/name.candidate")
@@ -26,8 +26,8 @@ NOT_DESCRIBED = "not described; variables.yaml beside the prompt may say what it
 )  # fmt: skip
 @json_option
 def prompts(patterns: Sequence[str], json: bool) -> int:
-    """List prompts as BENCHMARK/PROMPT.ROLE; globs or parts of names show fewer. A prompt that is
-    named in full is shown whole, with its variables and the tasks that ask it.
+    """List prompts as BENCHMARK/PROMPT.ROLE, all or those that match a PATTERN. For the full name
+    of a prompt, show its text, its variables and the tasks that use it.
     """
     from harness.pipeline.preparation import prompt_folders
     from harness.prompts import Templates
@@ -36,14 +36,14 @@ def prompts(patterns: Sequence[str], json: bool) -> int:
     plugins = load_plugins()
     templates = Templates(prompt_folders(plugins))
     files = templates.everything()
-    whole, listed = _chosen(patterns, files)
+    full, others = _chosen(patterns, files)
     if json:
-        pages = [_as_json(name, files[name], plugins) for name in listed]
-        print_json({"prompts": [*(_page(name, templates, plugins) for name in whole), *pages]})
+        pages = [_as_json(name, files[name], plugins) for name in others]
+        print_json({"prompts": [*(_page(name, templates, plugins) for name in full), *pages]})
         return 0
-    for name in whole:
+    for name in full:
         _print_page(_page(name, templates, plugins))
-    _print_list(listed, files)
+    _print_list(others, files)
     for line in plugins.broken:
         print_error(line)
     return 0
@@ -52,26 +52,26 @@ def prompts(patterns: Sequence[str], json: bool) -> int:
 def _chosen(
     patterns: Sequence[str], files: Mapping[str, tuple[Path, ...]]
 ) -> tuple[list[str], list[str]]:
-    """The prompts that are named in full, and those that patterns mean beside them."""
+    """The prompts that are named in full, and the other prompts that patterns match."""
     if not patterns:
         return [], list(files)
-    whole: dict[str, None] = {}
-    listed: dict[str, None] = {}
+    full: dict[str, None] = {}
+    others: dict[str, None] = {}
     for pattern in patterns:
         name = pattern.removesuffix(".j2")
-        ends = [one for one in files if one == name or one.partition("/")[2] == name]
+        exact = [one for one in files if one == name or one.partition("/")[2] == name]
         found = [one for one in files if name in one or fnmatchcase(one, name)]
         if not found:
             known = [*files, *(one.partition("/")[2] for one in files)]
             raise UnknownName(
-                f"no prompt is called {pattern!r}",
-                hint=did_you_mean(name, known) or "`harness prompts` lists what there is",
+                f"no prompt matches {pattern!r}",
+                hint=did_you_mean(name, known) or "`harness prompts` lists all prompts",
             )
-        if len(ends) == 1:
-            whole[ends[0]] = None
+        if len(exact) == 1:
+            full[exact[0]] = None
         else:
-            listed.update(dict.fromkeys(ends or found))
-    return list(whole), [name for name in files if name in listed and name not in whole]
+            others.update(dict.fromkeys(exact or found))
+    return list(full), [name for name in files if name in others and name not in full]
 
 
 def _print_list(names: Sequence[str], files: Mapping[str, tuple[Path, ...]]) -> None:
@@ -98,7 +98,7 @@ def _as_json(name: str, files: Sequence[Path], plugins: Plugins) -> dict[str, An
 
 
 def _source(file: Path, plugins: Plugins) -> str:
-    """The package that a prompt's file came with."""
+    """The package that the file of a prompt belongs to."""
     return next(
         one.name
         for one in plugins.bundles
@@ -136,30 +136,30 @@ def _stages(benchmark: str, prompt: str, role: str, plugins: Plugins) -> list[st
 
 
 def _tasks(benchmark: str, name: str, plugins: Plugins) -> list[str]:
-    """The tasks that ask it with their options, where their data calls for it; folded as listed."""
+    """The tasks whose options use the prompt, with families of tasks as one entry."""
     from harness.cli.tasks import folded
     from harness.registry.task_catalogue import Catalogue
 
     catalogue = Catalogue(plugins)
-    asking: list[Entry] = []
+    using: list[Entry] = []
     for entry in catalogue.entries:
         if entry.benchmark == benchmark and not entry.abstract and entry.members is None:
             try:
-                if _asks(entry.name, name, catalogue, plugins):
-                    asking.append(entry)
+                if _uses(entry.name, name, catalogue, plugins):
+                    using.append(entry)
             except HarnessError as error:
                 print_error(error)
-    return [entry.name for entry in folded(asking)]
+    return [entry.name for entry in folded(using)]
 
 
-def _asks(task_name: str, name: str, catalogue: Any, plugins: Plugins) -> bool:
+def _uses(task_name: str, name: str, catalogue: Any, plugins: Plugins) -> bool:
     from harness.tasks.options import typed_options
 
     (task,) = catalogue.select([task_name]).tasks
     benchmark = plugins.benchmark(task.benchmark)
     options = typed_options(task, benchmark.options)
-    asked = frozenset(one for stage in benchmark.stages for one in stage.asked(options))
-    return name in asked and name not in task.prompts
+    used = frozenset(one for stage in benchmark.stages for one in stage.asked(options))
+    return name in used and name not in task.prompts
 
 
 def _print_page(page: Mapping[str, Any]) -> None:
@@ -170,8 +170,8 @@ def _print_page(page: Mapping[str, Any]) -> None:
         "file": shown(Path(page["files"][0])),
         "from": page["sources"][0],
         "digest": page["digest"],
-        "stages": ", ".join(page["stages"]) or "none asks it",
-        "tasks": ", ".join(page["tasks"]) or "none asks it",
+        "stages": ", ".join(page["stages"]) or "none uses it",
+        "tasks": ", ".join(page["tasks"]) or "none uses it",
     }
     variables = {name: meaning or NOT_DESCRIBED for name, meaning in page["variables"].items()}
     print_sections([(page["name"], [*about.items()]), ("variables", [*variables.items()])])

@@ -1,4 +1,4 @@
-"""`harness --model … --tasks …`: run tasks and print what they found."""
+"""`harness --model … --tasks …`: run tasks and print the results."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from harness.pipeline.settings import RunSettings
 
 EPILOG = """\
-settings that are given each time may stand in ./harness.toml, in config.toml
-of the user's config folder, or in variables as HARNESS_MODEL; a switch of these
-is taken back by --no_SWITCH. Names of options may have dashes: --dry-run.
+Settings can also be in ./harness.toml, in harness/config.toml of the user's
+config folder, or in variables as HARNESS_MODEL; --no_SWITCH turns off a switch
+that they turn on. Option names may have dashes: --dry-run.
 
 examples:
   harness --model baseline --judge lexical --tasks interests --data sample
@@ -34,18 +34,16 @@ exit codes: 0 done, 1 error, 2 usage, 3 too many failures, 130 interrupted"""
     cls=RunCommand, epilog=EPILOG, options_metavar="--model KIND --tasks NAMES [OPTION…]"
 )
 @click.pass_obj
-def run(held: EffectiveSettings, /, **options: Any) -> int:
-    """Run tasks, and print what they found. `harness --help` lists the other commands."""
+def run(effective: EffectiveSettings, /, **options: Any) -> int:
+    """Run tasks and print the results. `harness --help` lists the other commands."""
     settings = settings_from(options)
-    print_settings(held, quiet=options["quiet"])
+    print_settings(effective, quiet=options["quiet"])
     if options["rescore_only"]:
         from harness.cli.score import rescore_only
 
         for other in ("dry_run", "resume", "fresh", "retry_failures"):
             if options[other]:
-                raise UsageError(
-                    f"--rescore_only asks nothing, and --{other} means nothing beside it"
-                )
+                raise UsageError(f"--rescore_only cannot be combined with --{other}")
         return rescore_only(settings, json=options["json"])
     if options["print_server_command"]:
         return _print_server_commands(settings)
@@ -54,23 +52,23 @@ def run(held: EffectiveSettings, /, **options: Any) -> int:
     return _run(settings, quiet=options["quiet"], json=options["json"])
 
 
-def refuse_bare() -> None:
-    """Raise UsageError for `harness` alone, which runs nothing that only settings ask for."""
+def raise_no_command() -> None:
+    """Raise UsageError for `harness` without arguments: settings alone do not start a run."""
     ctx = run.make_context("run", [])
     if ctx.params["tasks"]:
         raise UsageError(
-            "nothing was asked",
+            "no command given (settings alone do not start a run)",
             found=f"settings: {ctx.obj.summary()}",
-            hint="`harness run` runs what the settings say, `harness --help` lists what there is",
+            hint="`harness run` runs these settings, `harness --help` lists the commands",
         )
     settings_from(ctx.params)
 
 
-def print_settings(held: EffectiveSettings, *, quiet: bool) -> None:
-    """Print what was not given on the command line, so that nobody is surprised by it."""
-    for line in held.warnings():
+def print_settings(effective: EffectiveSettings, *, quiet: bool) -> None:
+    """Print the settings that do not come from the command line, so that nobody overlooks them."""
+    for line in effective.warnings():
         print_error(line)
-    if not quiet and (summary := held.summary()):
+    if not quiet and (summary := effective.summary()):
         print(f"settings: {summary} (`harness config` shows them)", file=sys.stderr)
 
 
@@ -102,7 +100,7 @@ def _run(settings: RunSettings, *, quiet: bool, json: bool) -> int:
 
 
 def _dry_run(settings: RunSettings, *, json: bool) -> int:
-    """Print the first prompt of every stage and role and the calls to expect; the exit code."""
+    """Print the first prompt of every stage and role, and the expected calls; the exit code."""
     import asyncio
 
     from harness.pipeline.forecast import rehearse
@@ -120,7 +118,7 @@ def _dry_run(settings: RunSettings, *, json: bool) -> int:
 
 
 def _print_server_commands(settings: RunSettings) -> int:
-    """Print a command line for each server that a run of these settings would start."""
+    """Print the command of each server that a run with these settings would start."""
     import shlex
 
     from harness.pipeline.preparation import prepare
@@ -136,9 +134,9 @@ def _print_server_commands(settings: RunSettings) -> int:
     commands = [command for model in models if (command := model.server_command()) is not None]
     if not commands:
         raise UsageError(
-            "no chosen model starts a server",
+            "none of the models starts a server",
             found=settings.model,
-            expected="one that does, such as --model vllm",
+            expected="a model that starts one, such as --model vllm",
         )
     for command in commands:
         print(shlex.join(command))

@@ -1,4 +1,4 @@
-"""The options of a run, which files of settings and variables give as well, and what they mean."""
+"""The options of a run, which settings files and variables can also set, and their meaning."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ INCLUDE_PATH: dict[str, Any] = {
     "metavar": "DIR",
     "type": PATH,
     "multiple": True,
-    "help": "a folder of task files beside those that are installed; may be given again",
+    "help": "a folder of task files besides the installed ones; may be given again",
 }
 include_path_option = option("--include_path", **INCLUDE_PATH)
 
 
 class RunCommand(Command):
-    """A command that takes the options of a run, and is given what settings say of them.
+    """A command that takes the options of a run, filled in from the settings.
 
-    `ctx.obj` has the EffectiveSettings, by which errors name the file or variable they are of.
+    `ctx.obj` is the EffectiveSettings, so that errors can name the file or variable at fault.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class RunCommand(Command):
         super().__init__(name, params=[*params, *run_options()], **attrs)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the command line, then fill in what settings say."""
+        """Read the command line, then fill in the settings."""
         rest = super().parse_args(ctx, args)
         if not ctx.resilient_parsing:
             from harness.cli.settings_sources import effective_settings
@@ -47,44 +47,44 @@ class RunCommand(Command):
         return rest
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Do what the command does; errors of a setting say where it was given."""
+        """Run the command; an error about a setting names its file or variable."""
         try:
             return super().invoke(ctx)
         except UsageError as error:
             settings: EffectiveSettings = ctx.obj
-            raise settings.placed(error) from error.__cause__
+            raise settings.with_source(error) from error.__cause__
 
 
 def run_options() -> list[Option]:
     """Every option of a run, in the order of its help."""
-    return [*_what(), *_how(), *_shown()]
+    return [*_what_to_run(), *_how_to_run(), *_output()]
 
 
-def _what() -> Iterator[Option]:
+def _what_to_run() -> Iterator[Option]:
     setting = partial(_setting, section="What to run")
     yield setting(
-        "model", "KIND", "how the candidate is asked: openai, baseline, …, or a SPEC",
+        "model", "KIND", "the candidate: openai, baseline, …, or a SPEC",
         candidates="models",
     )  # fmt: skip
     yield setting(
-        "model_args", "A=B,C=D", "its arguments, as base_url=…,model=…", default="",
+        "model_args", "A=B,C=D", "arguments of the model: base_url=…,model=…", default="",
         table="arguments",
     )  # fmt: skip
     yield setting(
         "tasks", "NAMES", "tasks, groups, tags, globs or YAML files, separated by commas",
         multiple=True, candidates="tasks",
     )  # fmt: skip
-    yield setting("judge", "SPEC", "who judges: openai:model=…,base_url=…", candidates="judges")
+    yield setting("judge", "SPEC", "the judge: openai:model=…,base_url=…", candidates="judges")
     yield setting(
-        "role", "NAME=SPEC", "who answers for a role", multiple=True, table="entries",
+        "role", "NAME=SPEC", "the model or judge of a role", multiple=True, table="entries",
         candidates="roles",
     )  # fmt: skip
     yield setting(
         "data", "DIR|FILE|sample",
-        "local data, or the bundled sample; TASK=DIR for one task alone",
+        "local data, or the bundled sample; TASK=DIR for one task only",
         multiple=True, table="entries", candidates="data_places",
     )  # fmt: skip
-    yield setting("limit", "N", "at most N users or samples a task", type=int)
+    yield setting("limit", "N", "at most N users or samples per task", type=int)
     yield setting(
         "set", "KEY=VALUE", "change an option: [TASK.]PATH=VALUE", multiple=True, table="entries",
         as_yaml=True,
@@ -93,78 +93,78 @@ def _what() -> Iterator[Option]:
         "gen_kwargs", "A=B,C=D", "the candidate's sampling: temperature=…", default="",
         table="arguments", as_yaml=True,
     )  # fmt: skip
-    yield setting("seed", "N", "decides every draw (0)", type=int, default=0)
+    yield setting("seed", "N", "seed of every random draw (0)", type=int, default=0)
     yield setting(
-        "num_repeats", "N", "ask everything N times, as N samples; tells mean and spread (1)",
+        "num_repeats", "N", "ask everything N times, as N samples; report mean and spread (1)",
         type=int, default=1,
     )  # fmt: skip
-    yield setting("structured", None, "ask servers to hold answers to the stage's schema")
+    yield setting("structured", None, "request answers that follow the stage's schema")
     yield setting("include_path", **INCLUDE_PATH)
     yield setting(
         "prompts", "DIR",
-        "prompts of your own in place of those of the same name: BENCHMARK/PROMPT.ROLE.j2",
+        "your prompts, which replace prompts of the same name: BENCHMARK/PROMPT.ROLE.j2",
         type=PATH,
     )  # fmt: skip
-    yield setting("allow_self_judging", None, "let the candidate be its own judge")
+    yield setting("allow_self_judging", None, "allow the candidate to judge its own answers")
 
 
-def _how() -> Iterator[Option]:
+def _how_to_run() -> Iterator[Option]:
     section = "How to run it"
     setting = partial(_setting, section=section)
 
     def switch(name: str, text: str) -> Option:
         return Option([f"--{name}"], is_flag=True, help=text, section=section)
 
-    yield setting("output_path", "DIR", "where runs go (runs)", type=PATH, default="runs")
-    yield switch("dry_run", "first prompts and expected calls; ask nothing")
+    yield setting("output_path", "DIR", "the folder for runs (runs)", type=PATH, default="runs")
+    yield switch("dry_run", "print the first prompts and expected calls and exit")
     yield switch(
         "rescore_only",
-        "ask nothing: score the newest finished run of this command under what --set changes",
+        "call no model: score the newest finished run of this command with the --set options",
     )
     yield switch(
         "print_server_command",
-        "how the models' servers would be started; start and ask nothing",
+        "print the server commands and exit",
     )
     yield Option(
-        ["--resume"], metavar="RUN", type=PATH, help="go on with this run folder",
+        ["--resume"], metavar="RUN", type=PATH, help="continue this run folder",
         candidates="runs", section=section,
     )  # fmt: skip
-    yield switch("fresh", "reuse no answer of another run")
-    yield switch("retry_failures", "ask again what failed")
-    yield setting("concurrency", "N", "requests in flight at a model", type=int)
-    yield setting("one_engine_at_a_time", None, "never two models open together")
-    yield setting("attempts", "N", "tries of a call that can be retried (8)", type=int)
-    yield setting("timeout", "S", "seconds for one attempt (600)", type=float)
-    yield setting("total_timeout", "S", "seconds for all attempts (3600)", type=float)
+    yield switch("fresh", "reuse no answers of other runs")
+    yield switch("retry_failures", "ask the failed questions again")
+    yield setting("concurrency", "N", "concurrent requests per model", type=int)
+    yield setting("one_engine_at_a_time", None, "open one model at a time")
+    yield setting("attempts", "N", "attempts per call, if the error is temporary (8)", type=int)
+    yield setting("timeout", "S", "seconds per attempt (600)", type=float)
+    yield setting("total_timeout", "S", "seconds for all attempts of a call (3600)", type=float)
     yield setting("max_calls", "N", "stop after N calls", type=int)
     yield setting("max_tokens", "N", "stop after N tokens", type=int)
-    yield setting("max_cost", "X", "spend at most X, by the prices given", type=float)
+    yield setting("max_cost", "X", "spend at most X, at the prices of --prices", type=float)
     yield setting(
-        "prices", "FILE", "what models cost, for tables and --max_cost", type=PATH,
+        "prices", "FILE", "prices of models, for tables and --max_cost", type=PATH,
         table="contents",
     )  # fmt: skip
     yield setting(
         "max_failures", "SHARE",
-        "share of items that may fall out: 0.2, or calls=0.1,parsing=0.5,judging=0.2",
+        "share of items that may fail: 0.2, or calls=0.1,parsing=0.5,judging=0.2",
         default="", table="arguments",
     )  # fmt: skip
     yield setting("store", "FILE", "the store of answered calls", type=PATH)
-    yield setting("no_store", None, "neither read nor write a store")
+    yield setting("no_store", None, "do not read or write a store")
 
 
-def _shown() -> Iterator[Option]:
-    section = "What is shown"
+def _output() -> Iterator[Option]:
+    section = "Output"
     yield _setting("quiet", None, "only results and errors", section=section)
     yield Option(["--json"], is_flag=True, help="results as one JSON document", section=section)
     yield Option(
         ["--version"], is_flag=True, is_eager=True, expose_value=False, callback=_print_version,
-        help="print the version and stop", section=section,
+        help="print the version and exit", section=section,
     )  # fmt: skip
     yield _setting("strict_plugins", None, STRICT_PLUGINS)
 
 
 def _setting(name: str, metavar: str | None = None, help: str = "", **attrs: Any) -> Setting:
-    """The setting of a name; without a metavar a switch, which `--no_NAME` takes back."""
+    """The setting of a name; without a metavar a switch, which `--no_NAME` turns off."""
     envvar = PREFIX + name.upper()
     if metavar is not None:
         return Setting([f"--{name}"], envvar=envvar, metavar=metavar, help=help, **attrs)
@@ -181,12 +181,12 @@ def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None
 
 
 def run_setting(name: str, *words: str) -> Any:
-    """The value that a run of these words would have of an option, as settings have it."""
+    """The value of an option for `harness run WORDS`, including the settings."""
     return RunCommand("run").make_context("run", list(words)).params[name]
 
 
-def included(folders: Iterable[Path]) -> Sequence[Path]:
-    """The folders of tasks that a run would have: those that are given, else those of settings."""
+def task_folders(folders: Iterable[Path]) -> Sequence[Path]:
+    """The folders of task files: the given folders, or else the folders in the settings."""
     found: Sequence[Path] = run_setting(
         "include_path", *(f"--include_path={one}" for one in folders)
     )
@@ -194,10 +194,13 @@ def included(folders: Iterable[Path]) -> Sequence[Path]:
 
 
 def settings_from(options: Mapping[str, Any], *, whole: bool = True) -> RunSettings:
-    """The options as one value; UsageError for what means nothing, or is not a `whole` run."""
+    """The settings of a run from its options; UsageError if they are not valid.
+
+    With `whole`, the options that every run needs must be there.
+    """
     from harness.pipeline.settings import make_settings
 
-    same = (
+    unchanged = (
         "tasks", "model", "model_args", "limit", "seed", "num_repeats", "structured",
         "allow_self_judging", "prompts", "include_path", "output_path", "resume", "fresh",
         "retry_failures", "concurrency", "one_engine_at_a_time", "prices", "store",
@@ -209,7 +212,7 @@ def settings_from(options: Mapping[str, Any], *, whole: bool = True) -> RunSetti
         "total_timeout": options["total_timeout"],
     }
     given = {
-        **{name: options[name] for name in same},
+        **{name: options[name] for name in unchanged},
         "roles": _roles(options),
         "data": _data(options["data"]),
         "changes": changes_from(options["set"]),
@@ -222,33 +225,33 @@ def settings_from(options: Mapping[str, Any], *, whole: bool = True) -> RunSetti
 
 
 def changes_from(given: Sequence[str]) -> dict[str, Any]:
-    """What every `--set` changes, by path."""
+    """The changes of all `--set` options, by path."""
     from harness.tasks.changes import parse_change
 
-    return _unrepeated("--set", [parse_change(text) for text in given])
+    return _without_repeats("--set", [parse_change(text) for text in given])
 
 
-def _unrepeated(option: str, given: list[tuple[str, Any]]) -> dict[str, Any]:
+def _without_repeats(option: str, given: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(given)
     if len(found) < len(given):
         names = [name for name, _ in given]
         twice = next(name for name in found if names.count(name) > 1)
-        raise UsageError(f"{option} gives {twice!r} twice")
+        raise UsageError(f"{option} sets {twice!r} twice")
     return found
 
 
 def _data(given: Sequence[str]) -> str | dict[str, str] | None:
-    """The place of all data, or places by task, as settings have them."""
+    """The place of all data, or places by task, in the form of RunSettings."""
     from harness.pipeline.settings import ALL_OTHERS
 
     named = [data_of(text) for text in given]
     if [task for task, _ in named].count(ALL_OTHERS) > 1:
         raise UsageError(
-            "--data is given twice",
+            "--data for all tasks is given twice",
             found=", ".join(given),
-            expected="one place for all tasks, or TASK=DIR for each of some",
+            expected="one place for all tasks, and --data TASK=DIR for single tasks",
         )
-    places = _unrepeated("--data", named)
+    places = _without_repeats("--data", named)
     return places if places.keys() - {ALL_OTHERS} else places.get(ALL_OTHERS)
 
 
@@ -257,9 +260,9 @@ def _roles(options: Mapping[str, Any]) -> dict[str, str]:
     for text in options["role"]:
         name, equals, spec = text.partition("=")
         if not equals or not spec:
-            raise UsageError("not a role", found=text, expected="--role NAME=SPEC")
+            raise UsageError("--role needs NAME and SPEC", found=text, expected="--role NAME=SPEC")
         given.append((name, spec))
-    roles = _unrepeated("--role", given)
+    roles = _without_repeats("--role", given)
     if options["judge"]:
         if "judge" in roles:
             raise UsageError(

@@ -1,4 +1,4 @@
-"""Writes a new plugin's files from the templates."""
+"""Writes the files of a new plugin from the templates."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ RESERVED = frozenset({"harness", "plugins", "test", "tests", "docs", "build", "d
 
 
 def package_name(name: str) -> str:
-    """The package of a plugin of that name, which its benchmark and task are called as well."""
+    """The name of the plugin's package, which is also the name of its benchmark and task."""
     suggested = re.sub(r"[^a-z0-9]+", "-", name.casefold()).strip("-")
     if not VALID.fullmatch(name):
         raise UsageError(
-            "not a name for a plugin",
+            "this name cannot be the name of a plugin",
             found=repr(name),
-            expected="small letters, digits and single dashes, a letter first, as my-bench",
-            hint=f"{suggested!r} would do" if VALID.fullmatch(suggested) else None,
+            expected="lower-case letters, digits and single dashes, a letter first, as my-bench",
+            hint=f"{suggested!r} is valid" if VALID.fullmatch(suggested) else None,
         )
     package = name.replace("-", "_")
     if keyword.iskeyword(package) or package in RESERVED | sys.stdlib_module_names:
         raise UsageError(
-            f"a package cannot well be called {package!r}",
-            expected="a name that is no word of Python and no module of its library",
-            hint=f"{name}-bench would do",
+            f"{package!r} cannot be the name of a package",
+            expected="a name that is not a Python keyword or module, and not reserved",
+            hint=f"{name}-bench is valid",
         )
     return package
 
 
-def refuse_taken(package: str, plugins: Plugins) -> None:
-    """Raise UsageError where something installed has the name already."""
+def check_not_taken(package: str, plugins: Plugins) -> None:
+    """Raise UsageError if something that is installed has the name."""
     from harness.registry.task_catalogue import Catalogue
 
     catalogue = Catalogue(plugins)
@@ -66,15 +66,15 @@ def refuse_taken(package: str, plugins: Plugins) -> None:
     if spec is not None and not holders:
         holders.append(f"a package, {spec.origin or 'without a file'}")
     with suppress(PackageNotFoundError):
-        told = distribution(package)
+        installed_as = distribution(package)
         if not holders:
-            holders.append(f"what is installed as {told.name} {told.version}")
+            holders.append(f"the distribution {installed_as.name} {installed_as.version}")
     if holders:
         raise UsageError(
             f"the name {package!r} is taken",
             found="; ".join(holders),
-            expected="one that no plugin, benchmark, task, group, tag or package has",
-            hint="begin it with your own, as acme-films, or uninstall what has it",
+            expected="a name that no plugin, benchmark, task, group, tag or package has",
+            hint="begin it with your own name, as acme-films, or uninstall what has the name",
         )
 
 
@@ -85,11 +85,14 @@ DISTRIBUTION = "user-understanding-harness"
 
 @dataclass(frozen=True, kw_only=True)
 class Form:
-    """One of the packages that can be written; `folders` are those of its templates."""
+    """A kind of package that can be written."""
 
     folders: tuple[str, ...]
+    """The folders of its templates."""
     about: str
+    """The description of the benchmark."""
     run: str
+    """The command to try it, with `{package}` for its task."""
 
 
 SIMPLE = Form(
@@ -106,7 +109,7 @@ STAGES = Form(
 
 @dataclass(frozen=True, kw_only=True)
 class Written:
-    """A plugin that was written: its folder, its files within it, and the command to try it."""
+    """A new plugin: its folder, the files in the folder, and the command to try it."""
 
     folder: Path
     files: tuple[str, ...]
@@ -114,34 +117,37 @@ class Written:
 
 
 def write_plugin(name: str, form: Form, *, into: Path) -> Written:
-    """Write a package of that name into a folder of that name; UsageError where one is there."""
+    """Write a package into a new folder with its name; UsageError if the name is taken.
+
+    `write_plugin("my-bench", SIMPLE, into=Path())`
+    """
     from harness.registry import load_plugins
 
     package = package_name(name)
     folder = into / name
-    refuse_taken(package, load_plugins())
+    check_not_taken(package, load_plugins())
     texts = files_of(name, package, form)
     try:
         _write(folder, texts)
     except FileExistsError as error:
         raise UsageError(
-            "there is something of that name already",
+            "this folder or file already exists",
             found=str(folder),
-            expected="a folder that is not there yet: nothing is written over",
-            hint="another name, or --into another folder",
+            expected="a folder that does not exist: nothing is overwritten",
+            hint="choose another name, or another folder with --into",
         ) from error
     except OSError as error:
         raise StorageError(
             "the plugin could not be written",
             where=str(folder),
             found=f"{type(error).__name__}: {error}",
-            expected="a folder that can be written to: --into DIR",
+            expected="--into DIR with a writable folder",
         ) from error
     return Written(folder=folder, files=tuple(sorted(texts)), run=form.run.format(package=package))
 
 
 def _write(folder: Path, texts: Mapping[str, str]) -> None:
-    """Make the folder with all of the files; where one cannot be written, nothing is left of it."""
+    """Create the folder with all files; if one cannot be written, the folder is removed."""
     folder.mkdir(parents=True)
     try:
         for path, text in texts.items():
@@ -154,7 +160,7 @@ def _write(folder: Path, texts: Mapping[str, str]) -> None:
 
 
 def files_of(name: str, package: str, form: Form) -> Mapping[str, str]:
-    """The text of each file by its path in the new folder."""
+    """The text of each file, by its path in the new folder."""
     words = {
         "__NAME__": name,
         "__PACKAGE__": package,
@@ -168,7 +174,7 @@ def files_of(name: str, package: str, form: Form) -> Mapping[str, str]:
             path = template.relative_to(home).as_posix().removesuffix(ENDING)
             path = ".gitignore" if path == "gitignore" else path.replace("PACKAGE", package)
             text = template.read_text("utf-8")
-            for word, meant in words.items():
-                text = text.replace(word, meant)
+            for word, replacement in words.items():
+                text = text.replace(word, replacement)
             texts[path] = text
     return texts

@@ -1,4 +1,4 @@
-"""`harness score RUN…`: scores anew from stored records, runs beside each other; asks no model."""
+"""`harness score RUN…`: scores from stored records, and comparisons of runs; calls no model."""
 
 from __future__ import annotations
 
@@ -27,27 +27,27 @@ if TYPE_CHECKING:
     from harness.scoring.rescore import Rescoring
 
 
-FREE = ("changes", "fresh")
-"""What a run may have been asked differently: what was changed, and whether answers were old."""
+MAY_DIFFER = ("changes", "fresh")
+"""Options that may differ between a run and the command that scores it with --rescore_only."""
 
-MOST_TOLD = 5
+MOST_LISTED = 5
 
 
 @dataclass(kw_only=True)
 class NamedRun:
-    """A run as the command named it, opened, with the benchmarks of the tasks that are meant.
-
-    What came of scoring it is added. One that could not be opened has errors and nothing else.
-    """
+    """A run that the command names, and the results of scoring it."""
 
     named: str
     opened: tuple[RunFolder, Manifest] | None = None
+    """None if the run could not be opened; `errors` says why."""
     benchmarks: dict[str, Benchmark] = field(default_factory=dict)
+    """By name the benchmarks of the tasks to score."""
     kept: list[KeptTask] = field(default_factory=list)
+    """The scored tasks."""
     errors: list[HarnessError] = field(default_factory=list)
 
     def as_json(self) -> dict[str, Any]:
-        """What came of it, for one JSON document."""
+        """The results, as a part of the JSON document."""
         from harness.scoring.summary import over_repeats
 
         summaries = [task.summary for task in self.kept]
@@ -69,35 +69,34 @@ class NamedRun:
     "runs", metavar="RUN", nargs=-1, required=True, help="the folder of a run",
     candidates="runs",
 )  # fmt: skip
-@option("--task", metavar="TASK", help="this task alone")
+@option("--task", metavar="TASK", help="this task only")
 @option(
     "--set", "changes", metavar="KEY=VALUE", multiple=True,
-    help="score under another option, of those that only scoring reads; no run is changed",
+    help="change an option that only scoring reads; no run is changed",
 )  # fmt: skip
 @option(
     "--compare", is_flag=True,
-    help="print how the runs of every task compare, and no other tables; of benchmarks "
-    "without an oracle as well",
+    help="print only comparisons of runs, for every task, with or without an oracle",
 )  # fmt: skip
-@option("--oracle", metavar="FILE", type=PATH, help="unite the runs' oracle with that of a file")
-@option("--export_oracle", metavar="FILE", type=PATH, help="write the united oracle there")
-@option("--force", is_flag=True, help="compare runs that differ as well, and mark them")
-@option("--output", metavar="FILE", type=PATH, help="write the comparison there as JSON")
+@option("--oracle", metavar="FILE", type=PATH, help="merge the runs' oracle with that of FILE")
+@option("--export_oracle", metavar="FILE", type=PATH, help="write the merged oracle to FILE")
+@option("--force", is_flag=True, help="compare runs even if their settings differ, and mark them")
+@option("--output", metavar="FILE", type=PATH, help="write the comparison to FILE as JSON")
 @option("--json", is_flag=True, help="results as one JSON document")
 def score(**options: Any) -> int:
-    """Compute the scores and summaries of runs anew from their stored records. No model is asked.
+    """Score runs again from their stored records, and update their summaries. No model is called.
 
-    Tasks that are not finished are named and left alone. Where a benchmark scores runs against
-    what they found together, the runs of a task are compared; with --compare those of every task.
+    Unfinished tasks are reported and skipped. If a benchmark has an oracle, which is what its runs
+    found together, the runs of a task are compared; with --compare the runs of every task are.
     """
     args = SimpleNamespace(**options)
-    runs = _opened(args.runs, args.task)
-    _refuse_unclear_oracle(args, runs)
+    runs = _open_runs(args.runs, args.task)
+    _check_oracle_options(args, runs)
     with _scored(args.changes, runs):
         if not (args.json or args.compare):
             for each in runs:
                 _print_run(each)
-        comparisons, errors = _compared(args, runs)
+        comparisons, errors = _compare_runs(args, runs)
     if args.json:
         print_json({"runs": [each.as_json() for each in runs], "comparisons": comparisons})
     elif comparisons:
@@ -115,14 +114,14 @@ def _print_run(run: NamedRun) -> None:
     from harness.reporting.tables import print_summaries
     from harness.reporting.text import clean_text
 
-    many = len(run.kept)
-    scored = f"{many} {'task' if many == 1 else 'tasks'} scored"
+    count = len(run.kept)
+    scored = f"{count} {'task' if count == 1 else 'tasks'} scored"
     print(f"run {clean_text(run.named)}: {scored}\n", flush=True)
     print_summaries([task.summary for task in run.kept])
 
 
-def _opened(named: Sequence[str], only: str | None) -> list[NamedRun]:
-    """The runs, each folder once, with the error of each that is none."""
+def _open_runs(named: Sequence[str], only: str | None) -> list[NamedRun]:
+    """The named runs, each folder once; a run that cannot be opened has its error."""
     from harness.cli.kept_runs import one_of, open_run
 
     runs: list[NamedRun] = []
@@ -135,7 +134,7 @@ def _opened(named: Sequence[str], only: str | None) -> list[NamedRun]:
             continue
         place = folder.path.resolve()
         if place in first:
-            print_error(f"{name} is {first[place]} again, and is taken once")
+            print_error(f"{name} is the same run as {first[place]} and is scored once")
             continue
         first[place] = name
         runs.append(NamedRun(named=name, opened=(folder, manifest)))
@@ -158,32 +157,32 @@ def _find_benchmarks(run: NamedRun, only: str | None) -> None:
                 run.errors.append(error)
 
 
-def _refuse_unclear_oracle(args: SimpleNamespace, runs: Sequence[NamedRun]) -> None:
-    """Raise UsageError where an oracle is given or wanted, and not of exactly one task."""
+def _check_oracle_options(args: SimpleNamespace, runs: Sequence[NamedRun]) -> None:
+    """Raise UsageError if an oracle option is given and not exactly one task has an oracle."""
     if args.oracle is None and args.export_oracle is None:
         return
     option = "--oracle" if args.oracle is not None else "--export_oracle"
     tasks = {name: benchmark for run in runs for name, benchmark in run.benchmarks.items()}
-    having = [name for name, benchmark in tasks.items() if benchmark.oracle is not None]
-    if tasks and not having:
+    with_oracle = [name for name, benchmark in tasks.items() if benchmark.oracle is not None]
+    if tasks and not with_oracle:
         raise UsageError(
             "no benchmark of these runs has an oracle",
             where=option,
             found=", ".join(sorted({benchmark.name for benchmark in tasks.values()})),
             expected="runs of a benchmark whose scores depend on a set of runs",
         )
-    if len(having) > 1:
+    if len(with_oracle) > 1:
         raise UsageError(
-            "an oracle is one task's, and these runs have several",
+            "an oracle belongs to one task, and several tasks of the runs have one",
             where=option,
-            found=", ".join(having),
-            expected="--task TASK",
+            found=", ".join(with_oracle),
+            expected="--task NAME with one of them",
         )
 
 
 @contextlib.contextmanager
 def _scored(changes: Sequence[str], runs: Sequence[NamedRun]) -> Iterator[None]:
-    """Score all runs: into their folders, or under other options into files that go away."""
+    """Score all runs into their folders; with changed options, into temporary files."""
     from harness.scoring.finished_task import labels_of
 
     labels = labels_of(each.opened[1] for each in runs if each.opened)
@@ -192,12 +191,12 @@ def _scored(changes: Sequence[str], runs: Sequence[NamedRun]) -> Iterator[None]:
             _score_run(each, labels)
         yield
         return
-    ways = _rescorings(changes, runs)
+    rescorings = _rescorings(changes, runs)
     with TemporaryDirectory(prefix="harness-score-") as scratch:
         for number, each in enumerate(runs):
             into = Path(scratch, str(number))
             into.mkdir()
-            _rescore_run(each, ways[number], labels, into=into)
+            _rescore_run(each, rescorings[number], labels, into=into)
         yield
 
 
@@ -226,15 +225,15 @@ def _score_run(run: NamedRun, labels: Mapping[str, str]) -> None:
 
 
 def _rescore_run(
-    run: NamedRun, ways: Sequence[Rescoring], labels: Mapping[str, str], *, into: Path
+    run: NamedRun, rescorings: Sequence[Rescoring], labels: Mapping[str, str], *, into: Path
 ) -> None:
-    """Score tasks of a run under other options, into files of the folder `into`."""
+    """Score tasks of a run with changed options, into files in the folder `into`."""
     from harness.scoring.rescore import rescore
 
     if run.opened is None:
         return
     folder, manifest = run.opened
-    for number, way in enumerate(ways):
+    for number, way in enumerate(rescorings):
         try:
             file = into / f"{number}.jsonl"
             run.kept.append(rescore(file, folder, manifest, way, label=labels[manifest.run_id]))
@@ -243,7 +242,7 @@ def _rescore_run(
 
 
 def _rescorings(changes: Sequence[str], runs: Sequence[NamedRun]) -> list[list[Rescoring]]:
-    """How each task of each run is scored; UsageError for what cannot be changed so."""
+    """By run, how each task is scored; UsageError for a change that scoring alone cannot make."""
     from harness.cli.run_options import changes_from
     from harness.registry import load_plugins
     from harness.scoring.rescore import rescoring
@@ -257,16 +256,16 @@ def _rescorings(changes: Sequence[str], runs: Sequence[NamedRun]) -> list[list[R
     ]
     tasks = [task for _, task, _ in asked]
     wanted = apply_changes(tasks, changes_from(changes), benchmark=load_plugins().benchmark)
-    ways: list[list[Rescoring]] = [[] for _ in runs]
+    rescorings: list[list[Rescoring]] = [[] for _ in runs]
     for (number, task, benchmark), then in zip(asked, wanted, strict=True):
-        ways[number].append(rescoring(task, then, benchmark))
-    return ways
+        rescorings[number].append(rescoring(task, then, benchmark))
+    return rescorings
 
 
-def _compared(
+def _compare_runs(
     args: SimpleNamespace, runs: Sequence[NamedRun]
 ) -> tuple[list[Comparison], list[HarnessError]]:
-    """The comparison of each task that there is one of; with `--output`, in its file as well."""
+    """The comparison of each task that can be compared, also written to the file of `--output`."""
     from harness.runs.atomic_files import atomic_write
     from harness.scoring.comparison import compare, write_comparisons
 
@@ -282,13 +281,13 @@ def _compared(
         oracle = tasks[0].benchmark.oracle
         if (oracle is None and not args.compare) or (len(tasks) < 2 and not named):
             if args.compare and len(runs) > 1:
-                print_error(f"task {tasks[0].task.name} is compared with none: only "
-                            f"{tasks[0].label} has it finished")  # fmt: skip
+                print_error(f"task {tasks[0].task.name} is not compared: only "
+                            f"{tasks[0].label} has finished it")  # fmt: skip
             continue
         try:
-            comparison, united = compare(tasks, file=args.oracle, force=args.force)
+            comparison, merged = compare(tasks, file=args.oracle, force=args.force)
             if oracle is not None and args.export_oracle is not None:
-                atomic_write(args.export_oracle, oracle.write(united), option="--export_oracle")
+                atomic_write(args.export_oracle, oracle.write(merged), option="--export_oracle")
                 print(f"oracle written: {args.export_oracle}", file=sys.stderr)
             comparisons.append(comparison)
         except HarnessError as error:
@@ -296,10 +295,10 @@ def _compared(
     if wanted and not comparisons and not errors:
         errors.append(
             DataError(
-                "there is nothing to compare, and nothing was written",
-                expected="two runs or more with the same finished task"
+                "there is nothing to compare; no file was written",
+                expected="at least two runs that finished the same task"
                 if args.compare
-                else "a finished task of a benchmark that has an oracle",
+                else "a run that finished a task of a benchmark with an oracle",
                 hint=None if args.compare else "--compare compares runs of any benchmark",
             )
         )
@@ -309,7 +308,7 @@ def _compared(
 
 
 def rescore_only(settings: RunSettings, *, json: bool) -> int:
-    """Print the newest finished run of these settings as scored under them; the exit code."""
+    """Score the newest finished run of these settings, and print it; the exit code."""
     from harness.registry import load_plugins
     from harness.registry.task_catalogue import Catalogue
     from harness.tasks.changes import apply_changes
@@ -319,10 +318,10 @@ def rescore_only(settings: RunSettings, *, json: bool) -> int:
     chosen = Catalogue(plugins, include_path=settings.include_path).select(settings.tasks).tasks
     changed = apply_changes(chosen, settings.changes, benchmark=plugins.benchmark)
     wanted = [repeat_of(task, k) for k in range(1, settings.num_repeats + 1) for task in changed]
-    folder, manifest, ways = _find(settings, wanted, plugins)
+    folder, manifest, rescorings = _find(settings, wanted, plugins)
     run = NamedRun(named=str(folder.path), opened=(folder, manifest))
     with TemporaryDirectory(prefix="harness-score-") as scratch:
-        _rescore_run(run, ways, {manifest.run_id: manifest.model}, into=Path(scratch))
+        _rescore_run(run, rescorings, {manifest.run_id: manifest.model}, into=Path(scratch))
     if json:
         print_json({"runs": [run.as_json()], "comparisons": []})
     else:
@@ -335,41 +334,41 @@ def rescore_only(settings: RunSettings, *, json: bool) -> int:
 def _find(
     settings: RunSettings, wanted: Sequence[Task], plugins: Plugins
 ) -> tuple[RunFolder, Manifest, list[Rescoring]]:
-    """The newest finished run that needs no more than scoring; an error that says what there is."""
+    """The newest finished run that only needs scoring; otherwise an error that lists the runs."""
     from harness.base.redaction import redacted_args, without_key_material
     from harness.scoring.comparable import told, unlike
 
-    asked = _without_free(without_key_material(redacted_args(settings.asked())))
+    asked = _that_must_match(without_key_material(redacted_args(settings.asked())))
     first: HarnessError | None = None
     others = []
     for folder, manifest in _runs(settings.output_path):
-        different = unlike(_without_free(manifest.asked), asked)
+        different = unlike(_that_must_match(manifest.asked), asked)
         if different:
             others.append(f"{folder.path.name}: {'; '.join(told(different))}")
         elif manifest.status != "done":
             others.append(f"{folder.path.name}: not finished ({manifest.status})")
         elif absent := [task.name for task in wanted if task.name not in manifest.tasks]:
-            others.append(f"{folder.path.name}: this run does not hold task {', '.join(absent)}")
+            others.append(f"{folder.path.name}: without task {', '.join(absent)}")
         else:
             try:
-                return folder, manifest, _ways(manifest, wanted, plugins)
+                return folder, manifest, _rescorings_of(manifest, wanted, plugins)
             except UsageError as error:
                 first = first or error
     if first is not None:
         raise first
-    more = [f"and {len(others) - MOST_TOLD} more"] if len(others) > MOST_TOLD else []
+    more = [f"and {len(others) - MOST_LISTED} more"] if len(others) > MOST_LISTED else []
     raise DataError(
-        "no finished run was asked this",
+        "no finished run has these settings",
         where=str(settings.output_path),
-        found="\n            ".join([*others[:MOST_TOLD], *more]) or "no run",
+        found="\n            ".join([*others[:MOST_LISTED], *more]) or "no run",
         expected=f"a run of {', '.join(settings.tasks)} with the same model, roles, data, limit, "
         "seed and sampling",
-        hint="the same command without --rescore_only makes one; runs elsewhere are found with "
-        "--output_path",
+        hint="make a run with the same command without --rescore_only, or give the folder of the "
+        "runs with --output_path",
     )
 
 
-def _ways(manifest: Manifest, wanted: Sequence[Task], plugins: Plugins) -> list[Rescoring]:
+def _rescorings_of(manifest: Manifest, wanted: Sequence[Task], plugins: Plugins) -> list[Rescoring]:
     from harness.scoring.rescore import rescoring
 
     return [
@@ -378,12 +377,12 @@ def _ways(manifest: Manifest, wanted: Sequence[Task], plugins: Plugins) -> list[
     ]
 
 
-def _without_free(asked: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in asked.items() if name not in FREE}
+def _that_must_match(asked: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in asked.items() if name not in MAY_DIFFER}
 
 
 def _runs(output_path: Path) -> Iterator[tuple[RunFolder, Manifest]]:
-    """The runs in a folder, newest first; what is no run, or cannot be read, is passed over."""
+    """The runs in a folder, newest first; what is not a readable run is skipped."""
     from harness.runs.run_folder import RunFolder
 
     found = []

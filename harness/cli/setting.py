@@ -1,4 +1,4 @@
-"""An option that files and variables give as well, and how their values are read."""
+"""Options that settings files and environment variables can also set, and how values are read."""
 
 from __future__ import annotations
 
@@ -21,15 +21,17 @@ SWITCHES = {"true": True, "on": True, "yes": True, "1": True,
             "false": False, "off": False, "no": False, "0": False}  # fmt: skip
 
 _DATA_OF_TASK = re.compile(r"(?P<task>[\w.-]+)=(?P<place>.*)")
-"""What `--data` says of one task; a path with `=` in it is told apart by its first `/`."""
+"""`--data` for one task; a path that contains `=` does not match, because of its first `/`."""
 
 
 class Setting(Option):
-    """An option of a run that the variable `envvar` and files of settings may give as well.
+    """An option of a run that the variable `envvar` and settings files can also set.
 
-    `table` says what a table is in a file: "entries" of which each is given by name, the
-    "arguments" of one text, or the "contents" of the file that the option names. `as_yaml` says
-    that the command line reads values as YAML.
+    `table` is the meaning of a table in a settings file: named "entries", the "arguments" of one
+    text (`A=B,C=D`), or the "contents" of the file that the option names. With `as_yaml`, the
+    command line reads values as YAML.
+
+        Setting(["--model_args"], envvar="HARNESS_MODEL_ARGS", table="arguments")
     """
 
     def __init__(
@@ -45,12 +47,12 @@ class Setting(Option):
         self.as_yaml = as_yaml
 
     def value_from_envvar(self, ctx: click.Context) -> None:
-        """None: `settings_sources` reads the variable, to merge it with files by name."""
+        """Return None: `settings_sources` reads the variable, to merge it with the files."""
         return
 
     def from_file(self, value: Any, where: str, ctx: click.Context) -> Any:
-        """A value of a file as the command line would give it; UsageError for none."""
-        refuse_secrets(value, where=where, names_are_free=self.table == "entries")
+        """The value from a file in the form of the command line; UsageError if not valid."""
+        check_no_secrets(value, where=where, names_are_free=self.table == "entries")
         if self.is_flag and isinstance(value, bool):
             return value
         if self.table == "contents" and isinstance(value, Mapping):
@@ -59,43 +61,43 @@ class Setting(Option):
             return self._read([] if self.is_flag else self._words(value), ctx)
         except ValueError as error:
             found = str(value).lower() if isinstance(value, bool) else str(value)
-            raise self._unusable(where, found, error) from error
+            raise self._not_valid(where, found, error) from error
 
     def from_variable(self, text: str, where: str, ctx: click.Context) -> Any:
-        """The text of a variable as the command line would give it; UsageError for none."""
-        refuse_secrets(text, where=where, names_are_free=self.table == "entries")
+        """The value of a variable in the form of the command line; UsageError if not valid."""
+        check_no_secrets(text, where=where, names_are_free=self.table == "entries")
         if self.is_flag and text.lower() in SWITCHES:
             return SWITCHES[text.lower()]
         words = [line.strip() for line in text.splitlines() if line.strip()]
         try:
             return self._read([] if self.is_flag else words, ctx)
         except ValueError as error:
-            raise self._unusable(where, ", ".join(words), error) from error
+            raise self._not_valid(where, ", ".join(words), error) from error
 
     def entry(self, text: str) -> str | None:
-        """The name of the entry that a value gives; None where all values are one setting."""
+        """The name of the entry that a value sets; None if the option has no named entries."""
         if self.table != "entries":
             return None
         return data_of(text)[0] if self.name == "data" else text.partition("=")[0].strip()
 
     def _read(self, words: Sequence[str], ctx: click.Context) -> Any:
         if len(words) != 1 and not self.multiple:
-            raise ValueError("true or false" if self.is_flag else "one value")
+            raise ValueError("true or false" if self.is_flag else "exactly one value")
         try:
             return self.type_cast_value(ctx, words if self.multiple else words[0])
         except click.BadParameter as error:
             named = {"integer": "a whole number", "float": "a number", "path": "a path"}
             raise ValueError(named.get(self.type.name, str(self.metavar))) from error
 
-    def _unusable(self, where: str, found: str, error: ValueError) -> UsageError:
+    def _not_valid(self, where: str, found: str, error: ValueError) -> UsageError:
         return UsageError(
-            f"the setting {self.name!r} cannot be used", where=where, found=found,
+            f"the setting {self.name!r} is not valid", where=where, found=found,
             expected=str(error),
         )  # fmt: skip
 
     def _words(self, value: Any) -> list[str]:
         if isinstance(value, Mapping) and self.table == "entries":
-            # The place of all other data is given without a name.
+            # The data of all other tasks has no name on the command line.
             return [
                 self._word(one)
                 if (self.name, path) == ("data", "*")
@@ -105,10 +107,10 @@ class Setting(Option):
         if isinstance(value, Mapping) and self.table == "arguments":
             return [arguments_text({key: self._word(one) for key, one in value.items()})]
         if isinstance(value, Mapping):
-            raise ValueError("no table")
+            raise ValueError("a value that is not a table")
         values = value if isinstance(value, list) else [value]
         if any(isinstance(one, (list, Mapping)) for one in values):
-            raise ValueError("text or a number, or a list of these")
+            raise ValueError("a text, a number, or a list of texts or numbers")
         return [_plain(one) for one in values]
 
     def _word(self, value: Any) -> str:
@@ -116,17 +118,17 @@ class Setting(Option):
 
 
 def data_of(text: str) -> tuple[str, str]:
-    """The task that one `--data` speaks of, all others as `*`, and the place of its data."""
+    """The task of one `--data` value (`*` for all other tasks) and the place of its data."""
     from harness.pipeline.settings import ALL_OTHERS
 
     of_task = _DATA_OF_TASK.fullmatch(text)
     if of_task and not of_task["place"]:
-        raise UsageError("no place to read from", found=text, expected="--data TASK=DIR")
+        raise UsageError("--data names no place", found=text, expected="--data TASK=DIR")
     return (of_task["task"], of_task["place"]) if of_task else (ALL_OTHERS, text)
 
 
 def arguments_text(args: Mapping[str, str]) -> str:
-    """Arguments as `A=B,C=D`; ValueError for one that would be read as another."""
+    """The arguments as `A=B,C=D`; ValueError if the text would not be read back as the same."""
     from harness.pipeline.specs import parse_args
 
     text = ",".join(f"{name}={value}" for name, value in args.items())
@@ -135,7 +137,7 @@ def arguments_text(args: Mapping[str, str]) -> str:
     except HarnessError:
         same = False
     if not same:
-        raise ValueError("names, and values without `,name=` or blanks at their ends")
+        raise ValueError("values without `,name=` inside and without spaces at either end")
     return text
 
 
@@ -144,24 +146,24 @@ def argument(value: Any) -> str:
     return json.dumps(value) if isinstance(value, (list, Mapping)) else _plain(value)
 
 
-def refuse_secrets(value: Any, *, where: str, names_are_free: bool = False) -> None:
-    """Raise UsageError, which repeats none of it, for a setting that holds a key or a password."""
+def check_no_secrets(value: Any, *, where: str, names_are_free: bool = False) -> None:
+    """Raise UsageError, without repeating the value, if a setting holds a key or a password."""
     found = _secret(value, names_are_free=names_are_free)
     if found is not None:
         raise UsageError(
-            "a key, token or password stands in the settings",
+            "the settings contain a key, token or password",
             where=where,
             found=found,
-            expected="api_key_env = the name of a variable that holds it, or api_key_file = the "
-            "file that does",
-            hint="take it out of there, and change it where others may have read it",
+            expected="api_key_env with the name of a variable that holds the key, or api_key_file "
+            "with the path of a file that holds it",
+            hint="remove the key from the settings; replace it if others may have read it",
         )
 
 
 def _secret(value: Any, *, names_are_free: bool) -> str | None:
     if isinstance(value, str):
-        seen = without_key_material(value) if names_are_free else safe_text(value)
-        return None if seen == value else "a text that holds one"
+        redacted = without_key_material(value) if names_are_free else safe_text(value)
+        return None if redacted == value else "a text that contains one"
     entries = value if isinstance(value, Mapping) else {}
     for name in entries:
         if names_a_secret(name) and not names_are_free:
@@ -177,7 +179,7 @@ def _checked(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {name: _checked(one) for name, one in value.items()}
     if not isinstance(value, (bool, int, float, str)):
-        raise ValueError("text, numbers, true, false, lists and tables of these")
+        raise ValueError("texts, numbers, true, false, or lists and tables of these")
     return value
 
 
@@ -185,12 +187,12 @@ def _plain(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if not isinstance(value, (int, float, str)):
-        raise ValueError("text, a number, true or false")
+        raise ValueError("a text, a number, true or false")
     return str(value)
 
 
 def _paths(table: Mapping[str, Any], *, deep: bool) -> Iterator[tuple[str, Any]]:
-    """Entries of a table; with `deep`, those of tables inside by their dotted paths."""
+    """The entries of a table; with `deep`, nested entries by their dotted paths."""
     for name, value in table.items():
         if deep and isinstance(value, Mapping):
             yield from ((f"{name}.{path}", one) for path, one in _paths(value, deep=True))
@@ -199,31 +201,31 @@ def _paths(table: Mapping[str, Any], *, deep: bool) -> Iterator[tuple[str, Any]]
 
 
 def settings_of(command: click.Command) -> dict[str, Setting]:
-    """The options of a command that settings may give, by name."""
+    """The options of a command that settings can set, by name."""
     return {one.name: one for one in command.params if isinstance(one, Setting)}
 
 
 def setting_named(name: str, where: str, command: click.Command) -> Setting:
-    """The option that a key of a file means; UsageError for none, and for one of one command."""
+    """The option of a key in a settings file; UsageError if no setting has that name."""
     options = settings_of(command)
     if name in options:
         return options[name]
     if name in {one.name for one in command.params}:
         raise UsageError(
-            f"{name!r} is for one command and cannot be a setting", where=where,
+            f"{name!r} is an option of single commands and cannot be a setting", where=where,
             expected=f"--{name} on the command line",
         )  # fmt: skip
     known = sorted([*options, "models"])
     raise UsageError(
-        f"no setting {name!r}", where=where, expected=", ".join(known),
+        f"there is no setting {name!r}", where=where, expected=", ".join(known),
         hint=did_you_mean(name, known),
     )  # fmt: skip
 
 
 def misspelt(options: Mapping[str, Setting]) -> dict[str, str]:
-    """Variables that nothing reads, with that of a setting which each must be meant for.
+    """Misspelt variables, each with the variable of the setting that is meant.
 
-    They have to be very near: plugins and models have variables of their own.
+    Only very similar names count: plugins and models have variables of their own.
     """
     found = {}
     for variable in sorted(name for name in os.environ if name.startswith(PREFIX)):

@@ -1,4 +1,4 @@
-"""Where settings were given, and which of them hold: files, variables, the command line."""
+"""The sources of settings, and which takes effect: files, environment, command line."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ import click
 from click.core import ParameterSource
 
 from harness.base.errors import UsageError
-from harness.cli.named_models import NamedModel, named_models, with_names
+from harness.cli.named_models import NamedModel, named_models, replace_names
 from harness.cli.setting import Setting, misspelt, setting_named, settings_of
 
 USER, FOLDER, ENVIRONMENT, COMMAND = "user file", "folder file", "environment", "command line"
 HERE = Path("harness.toml")
 
-_SHARED = {"judge": "role.judge", "no_store": "store"}
-"""Options that say the same thing as another, and the place of that."""
+_SHARED_SLOTS = {"judge": "role.judge", "no_store": "store"}
+"""Options that set the same thing as another option, and the slot that they share with it."""
 
 _HEADER = re.compile(r"\s*\[\[?\s*(?P<path>.+?)\s*\]\]?\s*(#.*)?")
 _KEY = re.compile(r"""\s*(?P<path>(?:[\w.\s-]|"[^"]*"|'[^']*')+?)\s*=""")
@@ -30,23 +30,23 @@ _PART = re.compile(r"""[\w-]+|"[^"]*"|'[^']*'""")
 
 @dataclass(frozen=True, kw_only=True)
 class SettingsFile:
-    """What a file of settings says; `name` as a person would write it."""
+    """A settings file: its name as a person writes it, its values and its text."""
 
     name: str
     values: Mapping[str, Any]
     text: str
 
     def where(self, path: Sequence[str]) -> str:
-        """The file, and the line on which something stands where it is written plainly."""
+        """The file, with the line of a key if the line can be found."""
         line = line_of(self.text, path)
         return f"{self.name}:{line}" if line else self.name
 
 
 @dataclass(frozen=True, kw_only=True)
 class SettingValue:
-    """A value of an option, and where it was given.
+    """A value of an option and its source.
 
-    Of an option that is given entry by entry, this is one entry, and `entry` is its name.
+    For an option with named entries, this is one entry, and `entry` is its name.
     """
 
     option: str
@@ -57,49 +57,50 @@ class SettingValue:
 
     @property
     def slot(self) -> str:
-        """What it settles: of all that are given for one slot, those given nearest hold."""
+        """What the value sets; of all values for a slot, the last layer takes effect."""
         if self.entry is not None:
             return f"{self.option}.{self.entry}"
-        return _SHARED.get(self.option, self.option)
+        return _SHARED_SLOTS.get(self.option, self.option)
 
 
 @dataclass(frozen=True, kw_only=True)
 class EffectiveSettings:
-    """All that was given: by slot what each layer says, the last of which holds.
-
-    `files` are those that were looked for, and whether they are there; `misspelt` has variables
-    that nothing reads, with the one that must be meant, and `named` is where the models stand that
-    are called by name. `problem` is why settings cannot be used, for a command that works without.
-    """
+    """All settings of a command, with the layers that they override."""
 
     slots: Mapping[str, Sequence[Sequence[SettingValue]]] = field(default_factory=dict)
+    """By slot the values of each layer; the last layer takes effect."""
     models: Mapping[str, NamedModel] = field(default_factory=dict)
+    """The models that settings define, by name."""
     files: Sequence[tuple[str, bool]] = ()
+    """The settings files that were looked for, and whether each exists."""
     misspelt: Mapping[str, str] = field(default_factory=dict)
+    """Variables that nothing reads, each with the variable that is meant."""
     named: Sequence[str] = ()
+    """Where the models are defined that the command calls by name."""
     problem: UsageError | None = None
+    """Why the settings are not valid, for a command that works without them."""
 
     def holding(self, option: str | None = None) -> Iterator[SettingValue]:
-        """What holds, of one option or of all."""
+        """The values in effect, of one option or of all."""
         for layers in self.slots.values():
             yield from (one for one in layers[-1] if option in (None, one.option))
 
     def warnings(self) -> Iterator[str]:
         """A line for each misspelt variable."""
         for variable, meant in self.misspelt.items():
-            yield f"{variable} is set and nothing reads it: did you mean {meant}?"
+            yield f"{variable} is set, but nothing reads it: did you mean {meant}?"
 
     def summary(self) -> str | None:
-        """In a line, what was not said on the command line and where it was; None for nothing."""
+        """One line with the settings that are not from the command line; None without any."""
         places: dict[str, dict[str, None]] = {}
         for one in self.holding():
             if one.source != COMMAND:
                 places.setdefault(one.where.partition(":")[0], {})[one.option] = None
-        said = (f"{', '.join(names)} of {place}" for place, names in places.items())
-        return "; ".join(said) or None
+        parts = (f"{', '.join(names)} from {place}" for place, names in places.items())
+        return "; ".join(parts) or None
 
-    def placed(self, error: UsageError) -> UsageError:
-        """The error, with the file or variable that gave the option which it names."""
+    def with_source(self, error: UsageError) -> UsageError:
+        """The error, with the file or variable that set the option named in the error."""
         where = (error.where or "").split()
         named = [word for word in [*where, *error.problem.split()] if word.startswith("--")]
         for word in [*where[:1], *named]:
@@ -115,9 +116,9 @@ class EffectiveSettings:
 
 
 def effective_settings(ctx: click.Context) -> EffectiveSettings:
-    """All layers of settings under a command's options, which are filled in with what holds.
+    """The settings of a command; its options in `ctx` are filled in with the values in effect.
 
-    UsageError, with file and line or the variable, for what cannot be a setting.
+    UsageError, with file and line or with the variable, for a setting that is not valid.
     """
     options = settings_of(ctx.command)
     layers: list[list[SettingValue]] = []
@@ -125,7 +126,7 @@ def effective_settings(ctx: click.Context) -> EffectiveSettings:
     files: list[tuple[str, bool]] = []
     for path, source in ((user_file(), USER), (HERE, FOLDER)):
         file = read_settings(path)
-        files.append((_shown(path), file is not None))
+        files.append((_display_path(path), file is not None))
         if file is not None:
             models |= named_models(file.values.get("models", {}), file.where)
             layers.append([*_of_file(file, source, ctx)])
@@ -136,56 +137,56 @@ def effective_settings(ctx: click.Context) -> EffectiveSettings:
         if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
         for given in _values(option, ctx.params[name], COMMAND, f"--{name}")
     ])  # fmt: skip
-    held = EffectiveSettings(
+    effective = EffectiveSettings(
         slots=_by_slot(layers), models=models, files=files, misspelt=misspelt(options)
     )
     filled: dict[str, Any] = {}
-    for one in held.holding():
+    for one in effective.holding():
         entry = one.entry is not None
         filled[one.option] = [*filled.get(one.option, ()), one.value] if entry else one.value
     ctx.params |= filled
-    return replace(held, named=with_names(ctx.params, models))
+    return replace(effective, named=replace_names(ctx.params, models))
 
 
 def user_file() -> Path:
-    """The settings of this user: in the user's config folder."""
+    """The settings file in the user's config folder."""
     folder = os.environ.get("XDG_CONFIG_HOME")
     return (Path(folder) if folder else Path.home() / ".config") / "harness" / "config.toml"
 
 
 def read_settings(file: Path) -> SettingsFile | None:
-    """What a file says, None where there is no such file; UsageError where it cannot be read."""
-    named = _shown(file)
+    """The settings in a file, None if the file does not exist; UsageError if it cannot be read."""
+    name = _display_path(file)
     try:
         text = file.read_text("utf-8")
-        return SettingsFile(name=named, values=_at_home(tomllib.loads(text)), text=text)
+        return SettingsFile(name=name, values=_expand_home(tomllib.loads(text)), text=text)
     except FileNotFoundError:
         return None
     except tomllib.TOMLDecodeError as error:
         raise UsageError(
-            "the settings are not TOML", where=named, found=str(error),
-            expected='lines as `model = "openai"`',
+            "the settings file is not TOML", where=name, found=str(error),
+            expected='TOML, as `model = "openai"`',
         ) from error  # fmt: skip
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise UsageError("the settings cannot be read", where=named, found=reason) from error
+        raise UsageError("the settings file cannot be read", where=name, found=reason) from error
 
 
 def line_of(text: str, path: Sequence[str]) -> int | None:
-    """The number of the line on which a key or its table begins; None where it cannot be told."""
+    """The number of the line where a key or its table begins; None if it is not found."""
     header: list[str] = []
     nearest: int | None = None
     for number, line in enumerate(text.splitlines(), start=1):
         if found := _HEADER.fullmatch(line):
-            stands = header = _parts(found["path"])
+            current = header = _parts(found["path"])
         elif found := _KEY.match(line):
-            stands = [*header, *_parts(found["path"])]
+            current = [*header, *_parts(found["path"])]
         else:
             continue
-        if stands[: len(path)] == list(path):
+        if current[: len(path)] == list(path):
             return number
-        if stands and list(path[: len(stands)]) == stands:
-            # An inline table, or the header above: the closest that the key is known to be below.
+        if current and list(path[: len(current)]) == current:
+            # An inline table, or the header above: the nearest line that is known to hold the key.
             nearest = number
     return nearest
 
@@ -194,17 +195,17 @@ def _parts(path: str) -> list[str]:
     return [part.strip("\"'") for part in _PART.findall(path)]
 
 
-def _shown(file: Path) -> str:
+def _display_path(file: Path) -> str:
     home = Path.home()
     return f"~/{file.relative_to(home)}" if file.is_relative_to(home) else str(file)
 
 
-def _at_home(value: Any) -> Any:
-    """The values with `~/` at the beginning of a text as the user's home: no shell does it here."""
+def _expand_home(value: Any) -> Any:
+    """The values with `~/` at the beginning expanded: no shell does it for a file."""
     if isinstance(value, dict):
-        return {name: _at_home(one) for name, one in value.items()}
+        return {name: _expand_home(one) for name, one in value.items()}
     if isinstance(value, list):
-        return [_at_home(one) for one in value]
+        return [_expand_home(one) for one in value]
     return str(Path(value).expanduser()) if str(value).startswith("~/") else value
 
 
@@ -231,17 +232,18 @@ def _values(option: Setting, value: Any, source: str, where: str) -> Iterator[Se
 
 
 def _by_slot(layers: Sequence[Sequence[SettingValue]]) -> dict[str, list[list[SettingValue]]]:
-    """By slot what each layer says of it, the farthest layer first."""
+    """By slot the values of each layer, in order of precedence: the last layer takes effect."""
     slots: dict[str, list[list[SettingValue]]] = {}
     for layer in layers:
-        said: dict[str, list[SettingValue]] = {}
+        given: dict[str, list[SettingValue]] = {}
         for one in layer:
-            said.setdefault(one.slot, []).append(one)
+            given.setdefault(one.slot, []).append(one)
         for slot, stack in slots.items():
-            # Who names a model names its arguments too; a place for all data is meant for all.
-            swept = "model" if slot == "model_args" else "data.*" if slot[:5] == "data." else ""
-            if slot not in said and swept in said:
+            # A layer that sets the model replaces its arguments in earlier layers, and one that
+            # sets the place of all data replaces the places of single tasks.
+            replaces = "model" if slot == "model_args" else "data.*" if slot[:5] == "data." else ""
+            if slot not in given and replaces in given:
                 stack.append([])
-        for slot, given in said.items():
-            slots.setdefault(slot, []).append(given)
+        for slot, values in given.items():
+            slots.setdefault(slot, []).append(values)
     return slots

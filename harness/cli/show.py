@@ -1,4 +1,4 @@
-"""`harness show [RUN]`: the runs there are; of one what it found, what failed, or one sample."""
+"""`harness show [RUN]`: lists runs, or shows the results, failures or a sample of one run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _INDENT = "    "
 
 
 class Place(NamedTuple):
-    """One stage of a task and where its records are."""
+    """One stage of a task and the journal with its records."""
 
     task: str
     stage: StageEntry
@@ -39,27 +39,27 @@ class Place(NamedTuple):
 )
 @argument(
     "run", metavar="RUN", required=False, candidates="runs",
-    help="the folder of a run, or its name; without it all",
+    help="the folder or name of a run; without it, all runs",
 )  # fmt: skip
 @option(
     "--output_path", metavar="DIR", type=PATH,
-    help="where runs are, if not where the settings or the default have them",
+    help="the folder of runs, if not the one in the settings or the default",
 )  # fmt: skip
 @option("--sample", metavar="ID", help="the id of an item or of a user")
 @option("--task", metavar="NAME", help="this task only")
 @option("--stage", metavar="NAME", help="this stage only")
-@option("--failures", is_flag=True, help="the records without a value")
-@option("--prices", metavar="FILE", type=PATH, help="what models cost; else as the run was given")
+@option("--failures", is_flag=True, help="only records without a value")
+@option("--prices", metavar="FILE", type=PATH, help="prices of models (those of the run)")
 @json_option
 def show(**options: Any) -> int:
-    """List the runs there are. Of a RUN that is named, show the results, what failed in it
-    (--failures), or everything that was asked and answered about one sample or user (--sample).
+    """List the runs, or show one RUN: its results, its failures (--failures), or every question and
+    answer about one sample or user (--sample).
     """
-    from harness.cli.kept_runs import open_run, usual_folder
+    from harness.cli.kept_runs import default_folder, open_run
 
     args = SimpleNamespace(**options)
     if args.run is None:
-        return _show_runs(args.output_path or usual_folder(), args)
+        return _show_runs(args.output_path or default_folder(), args)
     folder, manifest = open_run(args.run, among=args.output_path)
     places = _places(folder, manifest, args)
     if args.sample is not None:
@@ -74,9 +74,9 @@ def _show_runs(place: Path, args: SimpleNamespace) -> int:
 
     for name in ("sample", "task", "stage", "failures", "prices"):
         if getattr(args, name):
-            raise UsageError(f"--{name} is of one run", expected="harness show RUN")
+            raise UsageError(f"--{name} needs a run", expected=f"harness show RUN --{name}")
     if args.output_path is not None and not place.is_dir():
-        raise DataError("there is no such folder", where="--output_path", found=str(place))
+        raise DataError("this folder does not exist", where="--output_path", found=str(place))
     listing = list_runs(place)
     if args.json:
         print_json(listing)
@@ -89,7 +89,7 @@ def _show_runs(place: Path, args: SimpleNamespace) -> int:
 
 
 def _places(folder: RunFolder, manifest: Manifest, args: SimpleNamespace) -> list[Place]:
-    """The stages that the options choose."""
+    """The stages that --task and --stage choose, by default all."""
     from harness.cli.kept_runs import one_of
 
     tasks = manifest.tasks
@@ -173,11 +173,11 @@ def _heading(
     killed = sum(each.ended is None for each in manifest.sessions)
     cost = session_line((each.costs for each in manifest.sessions), without=killed)
     if cost is not None:
-        many = len(manifest.sessions)
-        yield f"in {many} {'session' if many == 1 else 'sessions'}: {cost}"
+        count = len(manifest.sessions)
+        yield f"in {count} {'session' if count == 1 else 'sessions'}: {cost}"
     yield from rate_limited(each.limits for each in manifest.sessions)
     for name, stages in unfinished.items():
-        why = f"not finished: {', '.join(stages)}" if stages else "not scored: `harness score` does"
+        why = f"not finished: {', '.join(stages)}" if stages else "not scored: use `harness score`"
         yield clean_text(f"task {name}: {why}")
 
 
@@ -187,14 +187,14 @@ def _show_failures(places: list[Place], args: SimpleNamespace) -> int:
     from harness.runs.journal_index import JournalRecords
 
     found = []
-    many = 0
+    count = 0
     record: Any
     for task, stage, journal in places:
         for record in JournalRecords(journal, stage.key, JournalLine[Any, Any]):
             outcome: Any = record.outcome
             if isinstance(outcome, Done):
                 continue
-            many += 1
+            count += 1
             if args.json:
                 found.append(
                     {"task": task, "stage": stage.name, "user": record.user, "id": record.id}
@@ -203,12 +203,12 @@ def _show_failures(places: list[Place], args: SimpleNamespace) -> int:
                 continue
             print(
                 clean_text(f"{task}/{stage.name}  {record.id}  user {record.user}  ")
-                + clean_text(f"{outcome.cause}: {_gist(outcome.detail)}", limit=300)
+                + clean_text(f"{outcome.cause}: {_last_line(outcome.detail)}", limit=300)
             )
     if args.json:
         print_json({"failures": found})
-    elif many:
-        print(f"\n{many:,} failures; --sample ID shows one whole")
+    elif count:
+        print(f"\n{count:,} failures; --sample ID shows everything about one")
     else:
         print("no failures")
     return 0
@@ -251,8 +251,8 @@ def _records_of(place: Place, sample: str) -> Iterator[Any]:
     return iter(JournalRecords(place.journal, key, JournalLine[Any, Any], index=index))
 
 
-def _gist(detail: str) -> str:
-    """The detail of a failure; of a traceback its last line, which says what was raised."""
+def _last_line(detail: str) -> str:
+    """The detail of a failure; for a traceback its last line, which has the exception."""
     return detail.strip().rsplit("\n", 1)[-1] if detail.startswith("Traceback") else detail
 
 
@@ -268,20 +268,17 @@ def _no_sample(folder: RunFolder, places: list[Place], sample: str) -> DataError
             seen.update({head.id: None, head.user: None})
     near = get_close_matches(sample, seen, 3) or list(seen)[:3]
     return DataError(
-        "no record of an item or user of that name",
+        "no item or user with records has this id",
         where=str(folder.path),
         found=sample,
-        expected=f"an id, as {', '.join(near)}" if near else "a run with records",
+        expected=f"an id, such as {', '.join(near)}" if near else "a run with records",
     )
 
 
 def _record_lines(
     task: str, stage: str, record: JournalLine[Any, Any], manifest: Manifest
 ) -> Iterator[str]:
-    """One record as text: all of it from its item over each call to its outcome.
-
-    The manifest says who was asked.
-    """
+    """The lines of one record: its item, each call and its outcome."""
     from harness.calls.usage import player_name
     from harness.contracts.records import Done
 
@@ -289,8 +286,8 @@ def _record_lines(
     yield from _block("item", _json(record.item))
     for number, call in enumerate(record.calls, 1):
         by_rule = manifest.by_rule(task, player_name(call.role, call.member))
-        told = _described(call, by_rule=by_rule)
-        yield _rule(f"call {number} of {len(record.calls)}: {told}", "─")
+        description = _describe_call(call, by_rule=by_rule)
+        yield _rule(f"call {number} of {len(record.calls)}: {description}", "─")
         yield from _call(call)
     for judged in record.judged or ():
         if judged.votes:
@@ -317,7 +314,7 @@ def _call(call: CallRecord) -> Iterator[str]:
         yield from _block(f"failed: {call.failure.cause}", call.failure.detail)
 
 
-def _described(call: CallRecord, *, by_rule: bool) -> str:
+def _describe_call(call: CallRecord, *, by_rule: bool) -> str:
     who = f"{call.role} {call.member}" if call.member else call.role
     parts = [f"{who}, prompt {call.prompt}, from {call.source}"]
     if call.repeat:
@@ -327,7 +324,7 @@ def _described(call: CallRecord, *, by_rule: bool) -> str:
     if call.rung is not None:
         parts.append(f"read as {call.rung}")
     if call.asked_schema:
-        parts.append("schema asked for")
+        parts.append("schema requested")
     if call.attempts > 1:
         parts.append(f"{call.attempts} attempts")
     if call.usage is not None:
@@ -366,9 +363,12 @@ def _json(value: Any) -> str:
 
 
 def laid_out(value: Any, *, width: int, before: int = 0) -> str:
-    """A JSON value on one line where it fits into the width, else one member a line.
+    """A JSON value on one line if it fits into the width, otherwise with one member per line.
 
-    `before` are the characters that stand on its line already.
+    `before` is the number of characters before the value on its line.
+
+    >>> laid_out({"a": [1, 2]}, width=80)
+    '{"a": [1, 2]}'
     """
     flat = json.dumps(value, ensure_ascii=False)
     if before + len(flat) <= width or not value or not isinstance(value, (dict, list)):
@@ -379,7 +379,7 @@ def laid_out(value: Any, *, width: int, before: int = 0) -> str:
                    for name, one in value.items()]  # fmt: skip
     else:
         opened, closed, members = "[", "]", [("", one) for one in value]
-    # Two for what members are indented by, one for the comma.
+    # Members are indented by two, and followed by a comma.
     parts = [name + laid_out(one, width=width - 2, before=len(name) + 1) for name, one in members]
     inside = ",\n".join(parts).replace("\n", "\n  ")
     return f"{opened}\n  {inside}\n{closed}"

@@ -19,8 +19,8 @@ from harness.tasks.wanted import LISTS, choices, in_words
 
 S = TypeVar("S", bound=msgspec.Struct)
 
-GIVEN = "option_"
-"""What the names of these options among the values of a command begin with."""
+PREFIX = "option_"
+"""The prefix of these options among the parameters of a command."""
 
 _NOT_A_WORD = (
     *LISTS,
@@ -31,47 +31,48 @@ _NOT_A_WORD = (
     inspect.DataclassType,
     inspect.NamedTupleType,
 )
-"""What no single word on a command line can be."""
+"""Types that no single word on a command line can give."""
 
 
-def options_of(
-    kind: type[msgspec.Struct], *, beside: Sequence[click.Parameter] = ()
-) -> list[Option]:
+def options_of(kind: type[msgspec.Struct], *, own: Sequence[click.Parameter] = ()) -> list[Option]:
     """An option for each field of a struct, under the field's encoded name.
 
     A list is given by repetition, a bool as a flag. Descriptions come from `msgspec.Meta`.
-    PluginError for a field that no word can give, or that one of the options `beside` is called.
+    PluginError for a field of a type that no word can give, or with the name of an option in
+    `own`, the other options of the command.
+
+        params = [*own, *options_of(tool.options, own=own)]
     """
     options: list[Option] = []
     for field, shape, text in _fields(kind):
-        _refuse_what_no_word_gives(kind, field, shape)
+        _check_type(kind, field, shape)
         options += _options(field, shape, text)
-    taken = {name for param in beside for name in param.opts} | {"--help", "--strict_plugins"}
+    taken = {name for param in own for name in param.opts} | {"--help", "--strict_plugins"}
     for option in options:
         if not taken.isdisjoint(option.opts):
             raise PluginError(
-                f"the field {str(option.name).removeprefix(GIVEN)!r} of {kind.__name__} has the "
-                "name of an option that the command itself has",
-                expected="another name",
+                f"the field {str(option.name).removeprefix(PREFIX)!r} of {kind.__name__} has the "
+                "name of an option of the command itself",
+                expected="a field with a name that no option of the command has",
             )
     return options
 
 
 def struct_from(given: Mapping[str, Any], kind: type[S]) -> S:
-    """The struct that the values of a command give; UsageError names the option that is wrong."""
+    """The struct with the values of a command; UsageError names the option that is wrong."""
     values = {}
     for field, shape, _ in _fields(kind):
-        value = given[GIVEN + field.name]
+        value = given[PREFIX + field.name]
         if value is not None and value != ():
             values[field.name] = _converted(field, shape, value)
     try:
         return kind(**values)
     except (TypeError, ValueError) as error:
-        raise UsageError("these options cannot go together", found=str(error)) from error
+        raise UsageError("these options cannot be combined", found=str(error)) from error
 
 
 def _fields(kind: type[msgspec.Struct]) -> Iterator[tuple[FieldInfo, inspect.Type, str]]:
-    """Each field with its type, of an optional one that which is not None, and its description."""
+    """Each field with its type (without None, if it is optional) and its description."""
     for field in msgspec.structs.fields(kind):
         shape = inspect.type_info(field.type)
         help_text = ""
@@ -84,21 +85,19 @@ def _fields(kind: type[msgspec.Struct]) -> Iterator[tuple[FieldInfo, inspect.Typ
         yield field, shape, help_text
 
 
-def _refuse_what_no_word_gives(
-    kind: type[msgspec.Struct], field: FieldInfo, shape: inspect.Type
-) -> None:
+def _check_type(kind: type[msgspec.Struct], field: FieldInfo, shape: inspect.Type) -> None:
     inner = _inner(shape)
     path = isinstance(inner, inspect.CustomType) and inner.cls is Path
     if isinstance(inner, _NOT_A_WORD) or (isinstance(inner, inspect.CustomType) and not path):
         raise PluginError(
             f"the field {field.name!r} of {kind.__name__} cannot be an option",
             found=f"the type {field.type}",
-            expected="a bool, number, text, Path, Literal or Enum, or a list of one of these",
+            expected="a bool, int, float, str, Path, Literal or Enum, or a list of one of these",
         )
 
 
 def _options(field: FieldInfo, shape: inspect.Type, text: str) -> Iterator[Option]:
-    name, dest = _option(field), GIVEN + field.name
+    name, dest = _option(field), PREFIX + field.name
     make = partial(Option, section="Its own options")
     if isinstance(shape, inspect.BoolType):
         switch = partial(make, is_flag=True, default=None)
@@ -109,26 +108,26 @@ def _options(field: FieldInfo, shape: inspect.Type, text: str) -> Iterator[Optio
             yield switch([f"--no_{name}", dest], flag_value=False, help=opposite)
         return
     several = isinstance(shape, LISTS)
-    told = [text, "may be given several times" if several else "", _default(field)]
+    parts = [text, "may be given again" if several else "", _default(field)]
     yield make(
         [f"--{name}", dest],
         metavar=_metavar(shape),
         multiple=several,
         required=field.required,
-        help="; ".join(part for part in told if part),
+        help="; ".join(part for part in parts if part),
     )
 
 
 def _converted(field: FieldInfo, shape: inspect.Type, given: Any) -> Any:
     try:
-        # A Path is the one type of those let in that msgspec does not know.
+        # Path is the only accepted type that msgspec cannot convert.
         value = msgspec.convert(
             given, field.type, strict=False, dec_hook=lambda kind, value: kind(value)
         )
-        _refuse_infinite(value)
+        _check_finite(value)
     except ValueError as error:
         raise UsageError(
-            f"the option --{_option(field)} cannot be used",
+            f"the value of --{_option(field)} is not valid",
             found=", ".join(map(str, given)) if isinstance(given, tuple) else str(given),
             expected=in_words(_inner(shape))
             if isinstance(error, msgspec.ValidationError)
@@ -138,7 +137,7 @@ def _converted(field: FieldInfo, shape: inspect.Type, given: Any) -> Any:
     return value
 
 
-def _refuse_infinite(value: Any) -> None:
+def _check_finite(value: Any) -> None:
     for one in value if isinstance(value, (list, tuple, set, frozenset)) else (value,):
         if isinstance(one, float) and not math.isfinite(one):
             raise ValueError("a finite number")
@@ -151,7 +150,7 @@ def _nearest(shape: inspect.Type, given: Any) -> str | None:
 
 
 def _inner(shape: inspect.Type) -> inspect.Type:
-    """The type of what is given each time: of a list that of its items."""
+    """The type of one given value: for a list the type of its items."""
     inner: inspect.Type = shape.item_type if isinstance(shape, LISTS) else shape
     return inner.type if isinstance(inner, inspect.Metadata) else inner
 

@@ -1,4 +1,4 @@
-"""`harness tasks`: what can be run."""
+"""`harness tasks`: the tasks and groups that can be run."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from harness.registry import Plugins
     from harness.registry.task_catalogue import Catalogue, Entry
 
-MORE = "`harness tasks NAME` tells more of one, `harness tasks --all` of all"
+MORE = "`harness tasks NAME` describes one, `harness tasks --all` describes all"
 
 MOST_LISTED = 4
-"""Tasks that one file makes are listed one by one up to so many, else as their pattern."""
+"""The most tasks from one file that are listed one by one; more are listed as a pattern."""
 
 
 @command(
@@ -36,22 +36,22 @@ MOST_LISTED = 4
     "patterns", metavar="PATTERN", nargs=-1, help="a name, part, glob or tag:WORD",
     candidates="tasks",
 )  # fmt: skip
-@option("--all", is_flag=True, help="all that there is, with descriptions")
-@option("--json", is_flag=True, help="all as one JSON document")
+@option("--all", is_flag=True, help="list everything, with descriptions")
+@option("--json", is_flag=True, help="as one JSON document")
 @include_path_option
 def tasks(patterns: Sequence[str], all: bool, json: bool, include_path: Sequence[Path]) -> int:
-    """Tell what there is to run, on one screen; with --all each task, group and tag with its
-    description, with patterns or parts of names those that they mean. A task that is named in
-    full is shown alone, with its benchmark, options, roles and data.
+    """List the tasks and groups on one screen; with --all every task, group and tag with its
+    description, with a PATTERN those that match it. For the full name of a task, show its
+    benchmark, options, roles and data.
     """
-    from harness.cli.run_options import included
+    from harness.cli.run_options import task_folders
     from harness.registry import load_plugins
     from harness.registry.task_catalogue import Catalogue
 
     if all and patterns:
-        raise UsageError("--all means nothing beside names", found=" ".join(patterns))
+        raise UsageError("--all cannot be combined with names", found=" ".join(patterns))
     plugins = load_plugins()
-    catalogue = Catalogue(plugins, include_path=included(include_path))
+    catalogue = Catalogue(plugins, include_path=task_folders(include_path))
     entries = [entry for entry in catalogue.matching(patterns) if not entry.abstract]
     named = [one for one in entries if one.members is None and one.name in patterns]
     if json:
@@ -62,21 +62,21 @@ def tasks(patterns: Sequence[str], all: bool, json: bool, include_path: Sequence
     pages = [one.name for one in named if _print_page(one.name, catalogue, plugins)]
     others = [one for one in entries if one.name not in pages]
     if patterns:
-        print_sections(_listed(others))
+        print_sections(_sections(others))
     elif not all:
         for line in _overview(others, catalogue):
             print(line)
     else:
         shown = folded(others)
         tags = [(tag, ", ".join(names)) for tag, names in _tags(shown).items()]
-        print_sections([*_listed(shown), ("tags", tags)])
+        print_sections([*_sections(shown), ("tags", tags)])
     for line in (*map(str, plugins.broken), *plugins.problems, *catalogue.problems):
         print_error(line)
     return 0
 
 
 def _benchmarks_of(tasks: Sequence[Entry], plugins: Plugins) -> list[dict[str, str]]:
-    """What the benchmarks of these tasks, which alone are loaded, tell about themselves."""
+    """The descriptions of the benchmarks of these tasks; no other benchmark is loaded."""
     found, fields = [], ("name", "description", "paper", "licence")
     for name in dict.fromkeys(task.benchmark or "" for task in tasks):
         try:
@@ -91,14 +91,14 @@ def _benchmarks_of(tasks: Sequence[Entry], plugins: Plugins) -> list[dict[str, s
 def _document(entries: Sequence[Entry], catalogue: Catalogue, plugins: Plugins) -> dict[str, Any]:
     shared = ("name", "description", "tags")
     fields = {False: (*shared, "benchmark", "version"), True: (*shared, "members")}
-    listed: dict[bool, list[dict[str, Any]]] = {False: [], True: []}
+    rows: dict[bool, list[dict[str, Any]]] = {False: [], True: []}
     for entry in entries:
         is_group = entry.members is not None
         one = {name: getattr(entry, name) for name in fields[is_group]}
-        listed[is_group].append({**one, "source": entry.bundle, "file": str(entry.file)})
+        rows[is_group].append({**one, "source": entry.bundle, "file": str(entry.file)})
     return {
-        "tasks": listed[False],
-        "groups": listed[True],
+        "tasks": rows[False],
+        "groups": rows[True],
         "tags": _tags(entries),
         "broken": [
             {"plugin": one.entry_point, "distribution": one.distribution, "error": one.error}
@@ -109,7 +109,7 @@ def _document(entries: Sequence[Entry], catalogue: Catalogue, plugins: Plugins) 
 
 
 def folded(entries: Sequence[Entry]) -> list[Entry]:
-    """The entries with one in place of many that a file makes, in the place of the first."""
+    """The entries, with one entry for the many tasks of a file, at the position of the first."""
     from collections import Counter
     from dataclasses import replace
 
@@ -117,13 +117,13 @@ def folded(entries: Sequence[Entry]) -> list[Entry]:
     shown: dict[object, Entry] = {}
     for entry in entries:
         family = (entry.file, entry.pattern)
-        many = counts[family]
-        if entry.pattern is None or many <= MOST_LISTED:
+        count = counts[family]
+        if entry.pattern is None or count <= MOST_LISTED:
             shown[entry.name] = entry
             continue
         known = shown.get(family, entry)
         tags = tuple(dict.fromkeys((*known.tags, *entry.tags)))
-        about = f"{many} tasks: {entry.about}" if entry.about else f"{many} tasks"
+        about = f"{count} tasks: {entry.about}" if entry.about else f"{count} tasks"
         shown[family] = replace(entry, name=entry.pattern, description=about, tags=tags)
     return list(shown.values())
 
@@ -134,7 +134,7 @@ def _tags(entries: Sequence[Entry]) -> dict[str, list[str]]:
 
 
 def _print_page(name: str, catalogue: Catalogue, plugins: Plugins) -> bool:
-    """Print all that is to be known of a task; whether its file could be read so far."""
+    """Print the page of a task; False if its file could not be read."""
     try:
         (task,) = catalogue.select([name]).tasks
     except HarnessError as error:
@@ -145,7 +145,7 @@ def _print_page(name: str, catalogue: Catalogue, plugins: Plugins) -> bool:
 
 
 def _page(task: Task, plugins: Plugins) -> Iterator[tuple[str, list[Row]]]:
-    """What there is to know of a task before it is run, as titles with rows of name and text."""
+    """The page of a task, as titles with rows of name and text."""
     from harness.tasks.load import shown
 
     yield "task", [(f"{task.name}, version {task.version}", task.description)]
@@ -157,7 +157,7 @@ def _page(task: Task, plugins: Plugins) -> Iterator[tuple[str, list[Row]]]:
     }
     benchmark = _benchmark(task, plugins)
     yield "about", [(name, text) for name, text in about.items() if text]
-    yield "benchmark", [(task.benchmark, _told(benchmark) if benchmark else "")]
+    yield "benchmark", [(task.benchmark, _describe(benchmark) if benchmark else "")]
     yield "options", list(_options(task, benchmark))
     yield "roles", list(_roles(task, benchmark)) if benchmark else []
     yield "data", list(_data(task.data))
@@ -171,14 +171,14 @@ def _benchmark(task: Task, plugins: Plugins) -> Benchmark | None:
         return None
 
 
-def _told(benchmark: Benchmark) -> str:
+def _describe(benchmark: Benchmark) -> str:
     named = {"paper": benchmark.paper, "licence": benchmark.licence}
-    told = [f"{word}: {text}" for word, text in named.items() if text]
-    return "; ".join(filter(None, [benchmark.description.rstrip("."), *told]))
+    parts = [f"{word}: {text}" for word, text in named.items() if text]
+    return "; ".join(filter(None, [benchmark.description.rstrip("."), *parts]))
 
 
 def _options(task: Task, benchmark: Benchmark | None) -> Iterator[Row]:
-    """A row for each option that is not at its default, and one for all others."""
+    """A row for each option that differs from its default, and one row for all others."""
     import msgspec
 
     from harness.tasks.options import typed_options
@@ -192,14 +192,14 @@ def _options(task: Task, benchmark: Benchmark | None) -> Iterator[Row]:
         except HarnessError as error:
             print_error(error)
         except TypeError:
-            pass  # An option without a default has none to be told.
-    usual = dict(_flat(defaults))
+            pass  # An option without a default has no default to show.
+    default_of = dict(_flat(defaults))
     at_default = []
     for name, value in _flat(values):
-        if name not in usual:
+        if name not in default_of:
             yield name, value
-        elif value != usual[name]:
-            yield name, f"{value}  (default {usual[name]})"
+        elif value != default_of[name]:
+            yield name, f"{value}  (default {default_of[name]})"
         else:
             at_default.append(f"{name}={value}")
     if at_default:
@@ -207,7 +207,7 @@ def _options(task: Task, benchmark: Benchmark | None) -> Iterator[Row]:
 
 
 def _flat(values: Mapping[str, Any], above: str = "") -> Iterator[Row]:
-    """Every value by its path, as `--set` takes both."""
+    """Every value with its path, in the spelling of `--set`."""
     for name, value in values.items():
         if isinstance(value, dict) and value:
             yield from _flat(value, f"{above}{name}.")
@@ -231,7 +231,7 @@ def _roles(task: Task, benchmark: Benchmark) -> Iterator[Row]:
             who = f"{spec.default}, or {who}"
         sampling = ", ".join(f"{name} {value}" for name, value in spec.sampling.items())
         always = any(stage.when is None for stage in stages) or role == CANDIDATE
-        where = "" if always else "where data and options call for it"
+        where = "" if always else "if data and options need it"
         yield role, "; ".join(filter(None, [who, sampling, where]))
 
 
@@ -253,28 +253,28 @@ def _data(data: DataSpec) -> Iterator[Row]:
 
 
 def _overview(entries: Sequence[Entry], catalogue: Catalogue) -> Iterator[str]:
-    """The lines of the screen; of many tasks that a file makes, those that no group holds."""
+    """The lines of the screen; the many tasks of a file only if no group contains them."""
     from harness.reporting.text import clean_text
 
     width = shutil.get_terminal_size((100, 24)).columns
-    held = {one.name: _held(one.name, catalogue) for one in entries if one.members is not None}
+    held = {one.name: _members(one.name, catalogue) for one in entries if one.members is not None}
     grouped = {name for names in held.values() for name in names}
     if held:
-        yield "groups, and how many tasks each has:"
+        yield "groups, with the number of their tasks:"
     rows = [
         (clean_text(one.name), f"{len(held[one.name]):,}", clean_text(one.description))
         for one in entries
         if one.members is not None
     ]
     columns = [max((len(row[column]) for row in rows), default=0) for column in (0, 1)]
-    for name, many, about in rows:
-        start = f"  {name.ljust(columns[0])}  {many.rjust(columns[1])}  "
+    for name, count, about in rows:
+        start = f"  {name.ljust(columns[0])}  {count.rjust(columns[1])}  "
         room = max(width - len(start), 20)
         yield start + (about if len(about) <= room else about[: room - 1].rstrip() + "…")
     tasks = [one for one in entries if one.members is None]
     alone = [one for one in tasks if one.pattern is None or one.name not in grouped]
     if alone:
-        yield "tasks, beside those that matrices make for these groups:"
+        yield "tasks, except matrix tasks of these groups:"
         names = ", ".join(clean_text(one.name) for one in folded(alone))
         yield from textwrap.wrap(
             names, width, initial_indent="  ", subsequent_indent="  ",
@@ -283,7 +283,7 @@ def _overview(entries: Sequence[Entry], catalogue: Catalogue) -> Iterator[str]:
     yield MORE
 
 
-def _held(group: str, catalogue: Catalogue) -> tuple[str, ...]:
+def _members(group: str, catalogue: Catalogue) -> tuple[str, ...]:
     try:
         return catalogue.tasks_of(group)
     except HarnessError as error:
@@ -291,7 +291,7 @@ def _held(group: str, catalogue: Catalogue) -> tuple[str, ...]:
         return ()
 
 
-def _listed(entries: Sequence[Entry]) -> list[tuple[str, list[Row]]]:
+def _sections(entries: Sequence[Entry]) -> list[tuple[str, list[Row]]]:
     tasks = [(entry.name, entry.description) for entry in entries if entry.members is None]
     groups = [
         (entry.name, f"{entry.description} ({', '.join(entry.members)})".lstrip())

@@ -1,4 +1,4 @@
-"""`harness data`, and the commands of plugins: tools, and how their reports are shown."""
+"""`harness data` and the commands of plugins: data tools, and the output of their reports."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ T = TypeVar("T")
 R = TypeVar("R", bound="Registration[Any]")
 
 EXTRA = {"matplotlib", "sklearn"}
-"""What the extra `analysis` installs."""
+"""Packages that the extra `analysis` installs."""
 
 
 class Tools(CommandGroup):
-    """A command whose own commands are tools of plugins; without a name they are listed."""
+    """A command whose subcommands are data tools of plugins; without a name it lists them."""
 
     def __init__(self, name: str, *examples: str) -> None:
         super().__init__(
@@ -36,7 +36,7 @@ class Tools(CommandGroup):
             callback=self._list,
             params=[Option(["--json"], is_flag=True, help="as one JSON document")],
             subcommand_metavar="[NAME [OPTION…]]",
-            help="Use a tool. Without a name, the tools there are; "
+            help="Use a tool. Without a name, list the tools; "
             f"`harness {name} NAME --help` shows the options of one.",
             epilog=epilog(*examples) if examples else None,
         )
@@ -48,22 +48,22 @@ class Tools(CommandGroup):
         return list(load_plugins().tools_of(str(self.name)))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
-        """The command of a tool, with the options that it declares."""
+        """The command of a tool, with the options that the tool declares."""
         from harness.registry import load_plugins
 
         registration = load_plugins().data_tool(cmd_name, str(self.name))
-        tool = made(registration)
+        tool = make_tool(registration)
 
         def use(plot: Path | None, json: bool, **given: Any) -> int:
             options = struct_from(given, tool.options)
             check_plot(plot)
-            report = ran(registration, lambda: tool.run(options))
+            report = run_tool(registration, lambda: tool.run(options))
             json = json or ctx.params["json"]
             show_report(report, {"tool": registration.name}, plot=plot, json=json)
             return 0
 
         own = report_options()
-        params = [*own, *options_of(tool.options, beside=own)]
+        params = [*own, *options_of(tool.options, own=own)]
         return Command(cmd_name, callback=use, help=tool.description, params=params)
 
     def _list(self, json: bool) -> int:
@@ -71,42 +71,42 @@ class Tools(CommandGroup):
             return 0
         from harness.registry import load_plugins
 
-        known = listed(load_plugins().tools_of(str(self.name)))
+        known = usable(load_plugins().tools_of(str(self.name)))
         if json:
             tools = [{"name": one.name, "description": one.description} for one in known]
             print_json({f"{self.name}_tools": tools})
         elif known:
             print_tools(known)
         else:
-            print("no plugin offers a tool for data")
+            print("no installed plugin has a data tool")
         return 0
 
 
 def report_options() -> list[Option]:
-    """The options that say how a report is shown."""
+    """The options for the output of a report."""
     return [
         Option(["--json"], is_flag=True, help="as one JSON document"),
         Option(
             ["--plot"], metavar="FILE", type=PATH,
-            help="draw its figures: FILE.svg, .png or .pdf, each further one in FILE-2, FILE-3, …",
+            help="draw the figures: FILE.svg, .png or .pdf, the others in FILE-2, FILE-3, …",
         ),
     ]  # fmt: skip
 
 
-def made(registration: Registration[Callable[[], T]]) -> T:
-    """The tool that a plugin registered."""
-    return _guarded(registration, "cannot be made", registration.factory)
+def make_tool(registration: Registration[Callable[[], T]]) -> T:
+    """The tool or analysis that a plugin registered; PluginError if its factory fails."""
+    return _guarded(registration, "could not be created", registration.factory)
 
 
-def ran(registration: Registration[Any], run: Callable[[], Report]) -> Report:
-    """The report that the tool gives; what it raises is told as the plugin's failure."""
+def run_tool(registration: Registration[Any], run: Callable[[], Report]) -> Report:
+    """The report of a tool; PluginError if the tool fails."""
     return _guarded(registration, "failed", run)
 
 
 def show_report(report: Report, document: dict[str, Any], *, plot: Path | None, json: bool) -> None:
-    """Draw the figures that are asked for, and print the report, as JSON within the document.
+    """Draw the figures if `plot` is given, and print the report; as JSON it is part of `document`.
 
-    DataError after it where figures are asked for and the report has none.
+    DataError after printing if `plot` is given and the report has no figures.
     """
     drawn: list[Path] = []
     if plot is not None and report.figures:
@@ -118,7 +118,7 @@ def show_report(report: Report, document: dict[str, Any], *, plot: Path | None, 
     else:
         _print(report, drawn)
     if plot is not None and not report.figures:
-        raise DataError("there is no figure to draw", found="a report of tables alone")
+        raise DataError("--plot: the report has no figures", found="a report with tables only")
 
 
 def _print(report: Report, drawn: list[Path]) -> None:
@@ -127,23 +127,23 @@ def _print(report: Report, drawn: list[Path]) -> None:
 
     print_report(report)
     sys.stdout.flush()
-    told = [f"drawn: {path}" for path in drawn] or [
-        f"with --plot FILE.svg a figure is drawn: {figure.title}" for figure in report.figures
+    lines = [f"drawn: {path}" for path in drawn] or [
+        f"--plot FILE.svg draws a figure: {figure.title}" for figure in report.figures
     ]
-    for line in told:
+    for line in lines:
         print(clean_text(line), file=sys.stderr)
 
 
 def check_plot(plot: Path | None) -> None:
-    """Raise what would keep the figures from being drawn, before anything is computed."""
+    """Raise the error that drawing to this file would raise, before anything is computed."""
     if plot is not None:
         from harness.reporting.figures import check_drawable
 
         check_drawable(plot)
 
 
-def listed(registry: Registry[str, R]) -> list[R]:
-    """What can be used by its name; what cannot, and why, is printed on standard error."""
+def usable(registry: Registry[str, R]) -> list[R]:
+    """The registrations that can be used; problems of plugins are printed on standard error."""
     from harness.registry import load_plugins
 
     plugins = load_plugins()
@@ -151,13 +151,13 @@ def listed(registry: Registry[str, R]) -> list[R]:
         print_error(line)
     usable = []
     for name in registry:
-        with contextlib.suppress(PluginError):  # one of two of that name, among the problems
+        with contextlib.suppress(PluginError):  # two have that name, which is among the problems
             usable.append(registry[name])
     return usable
 
 
 def print_tools(registrations: Iterable[Registration[Any]]) -> None:
-    """Print the names of tools with what they give."""
+    """Print the names and descriptions of tools."""
     print_rows([(one.name, one.description) for one in registrations])
 
 
@@ -174,7 +174,7 @@ def _guarded(registration: Registration[Any], problem: str, call: Callable[[], T
             f"{registration.name!r} {problem}",
             where=str(registration.origin),
             found=f"the package {absent} is not installed" if extra else trace,
-            hint=INSTALL_ANALYSIS if extra else "mend the plugin, or tell those who keep it",
+            hint=INSTALL_ANALYSIS if extra else "fix the plugin, or report this to its developers",
         ) from error
 
 

@@ -1,4 +1,4 @@
-"""`harness validate`: whether task files are in order, without running anything."""
+"""`harness validate`: checks of task files; runs nothing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from harness.tasks.load import Document
 
 FIRST_ROWS = 20
-"""How many rows of each table of a sample are read."""
+"""The number of rows that are read from each table of the sample."""
 
 
 @command("harness validate interests", "harness validate my_task.yaml 'perrec*'")
@@ -33,18 +33,18 @@ FIRST_ROWS = 20
 def validate(targets: Sequence[str], include_path: Sequence[Path]) -> int:
     """Check tasks and groups: their files, benchmark, options, metrics, prompts and sample data.
 
-    Names, globs, groups, tags and files, as --tasks takes them.
+    Takes names, globs, groups, tags and files, as --tasks does.
     """
     from harness.base.errors import HarnessError, TaskError
-    from harness.cli.run_options import included
+    from harness.cli.run_options import task_folders
     from harness.registry import load_plugins
     from harness.registry.task_catalogue import Catalogue
     from harness.tasks.load import shown
 
     plugins = load_plugins()
-    checker = Checker(plugins, Catalogue(plugins, include_path=included(include_path)))
+    checker = Checker(plugins, Catalogue(plugins, include_path=task_folders(include_path)))
     wrong = 0
-    told: set[str] = set()
+    printed: set[str] = set()
     for target in targets:
         try:
             documents = checker.documents(target)
@@ -58,15 +58,15 @@ def validate(targets: Sequence[str], include_path: Sequence[Path]) -> int:
             verdict = f"{len(found)} wrong" if found else "ok"
             print(f"{document.name}: {verdict} ({shown(document.file)})", flush=True)
             for one in found:
-                # What a base or a matrix has wrong is wrong with many tasks.
-                if str(one) not in told:
+                # An error in a base or a matrix is found in many tasks and printed once.
+                if str(one) not in printed:
                     print_error(one)
-            told.update(map(str, found))
+            printed.update(map(str, found))
     return TaskError.exit_code if wrong else 0
 
 
 class Checker:
-    """Checks task files, each once, and everything that they name."""
+    """Checks task files, each once, and everything that they refer to."""
 
     def __init__(self, plugins: Plugins, catalogue: Catalogue) -> None:
         from harness.prompts import Templates
@@ -78,13 +78,13 @@ class Checker:
         self._seen: set[Any] = set()
 
     def documents(self, target: str) -> list[Document]:
-        """The files that a target means, a group's members among them, but those seen before."""
+        """The files of a target, with the members of groups, except files returned before."""
         found: list[Document] = []
         self._collect(self._catalogue.find(target), found)
         return found
 
     def errors(self, document: Document) -> list[HarnessError]:
-        """Everything that is wrong with one file."""
+        """All errors in one file."""
         from harness.base.errors import HarnessError
         from harness.tasks.task_schema import completeness_errors, document_errors
 
@@ -117,7 +117,7 @@ class Checker:
                 try:
                     members = self._catalogue.members(document)
                 except TaskError:
-                    # `errors` tells what is wrong with the group; its members are not known.
+                    # `errors` reports the error of the group; its members are not known.
                     continue
                 self._collect(members, found)
 
@@ -144,7 +144,7 @@ class Checker:
         errors += wrong
         if options is not None and not wrong:
             try:
-                # Which stages the task has is known only with its data.
+                # Which stages a task has is only known once its data is loaded.
                 refuse_unasked(task, benchmark.stages, options)
             except HarnessError as error:
                 errors.append(error)
@@ -152,8 +152,8 @@ class Checker:
             try:
                 benchmark.contents(options)
             except HarnessError as error:
-                said_at = locate(task, ["options"])
-                error.where = f"{said_at}: {error.where}" if error.where else said_at
+                location = locate(task, ["options"])
+                error.where = f"{location}: {error.where}" if error.where else location
                 errors.append(error)
         if task.data.sample is not None:
             errors += self._data_errors(task, "sample", "sample")
@@ -161,8 +161,8 @@ class Checker:
             errors += self._data_errors(task, "folder", task.data.folder)
         return errors
 
-    def _data_errors(self, task: Task, said: str, place: str) -> Iterator[HarnessError]:
-        """What keeps the first rows of data from being read; `said` is the key that names it."""
+    def _data_errors(self, task: Task, key: str, place: str) -> Iterator[HarnessError]:
+        """The error in the first rows of the data; `key` is its key in the task file."""
         from itertools import islice
 
         from harness.base.errors import HarnessError
@@ -183,13 +183,13 @@ class Checker:
                 else:
                     dataset.paths(name)
         except HarnessError as error:
-            said_at = locate(task, ["data", said])
-            error.where = f"{said_at}: {error.where}" if error.where else said_at
+            location = locate(task, ["data", key])
+            error.where = f"{location}: {error.where}" if error.where else location
             yield error
 
 
 def prompt_errors(benchmark: Benchmark, templates: Templates) -> Iterator[HarnessError]:
-    """A PromptError for each role of a stage that has no template, or one that cannot compile."""
+    """A PromptError for each role of a stage whose prompt is missing or does not compile."""
     from harness.base.errors import PromptError
 
     for stage in benchmark.stages:

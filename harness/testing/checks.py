@@ -66,7 +66,8 @@ def loads(trial: SampleRuns) -> Iterator[Finding]:
     for problem in one.plugins.problems_of(one.loaded):
         yield Finding(
             check="loads", where=where, problem=problem,
-            to_do="spell hooks as in harness/registry/hookspecs.py; begin names with the plugin's name",
+            to_do="spell hooks as in harness/registry/hookspecs.py; begin names with the "
+            "plugin's name",
         )  # fmt: skip
     yield from _factories(trial)
 
@@ -240,8 +241,8 @@ def repeats(trial: SampleRuns) -> Iterator[Finding]:
                 yield Finding(
                     check="repeats", where=task,
                     problem=f"a second run with other concurrency has other scores: {differing}",
-                    to_do="draw from desk.random or harness.base.seeded_random, sort sets before use, and "
-                    "keep no state between items",
+                    to_do="draw from desk.random or harness.base.seeded_random, sort sets before "
+                    "use, and keep no state between items",
                 )  # fmt: skip
 
 

@@ -111,9 +111,9 @@ def test_an_option_of_a_tool_that_the_command_has_itself(raised):
         json: bool = False
 
     own = [Option(["--json"])]
-    assert raised(PluginError, partial(options_of, beside=own), Options) == snapshot("""\
-the field 'json' of Options has the name of an option that the command itself has
-expected: another name\
+    assert raised(PluginError, partial(options_of, own=own), Options) == snapshot("""\
+the field 'json' of Options has the name of an option of the command itself
+expected: a field with a name that no option of the command has\
 """)
 
 
@@ -151,7 +151,7 @@ def test_checks_and_models_of_tests(tmp_path, raised):
     checked = raised(UsageError, partial(check_plugin, "interests", checks=["keys"]))
     assert checked.splitlines()[0] == snapshot("no check is named 'keys'")
     assert raised(UsageError, package_name, "class").splitlines()[0] == snapshot(
-        "a package cannot well be called 'class'"
+        "'class' cannot be the name of a package"
     )
     twins = {"model": ScriptedModel("a", name="m"), "judge": ScriptedModel("b", name="m")}
     run = partial(run_tasks, "interests", **twins, folder=tmp_path)
@@ -208,9 +208,9 @@ expected: role= one of candidate
 to do: did you mean 'candidate'?\
 """)),
     "new-plugin taken": (2, UsageError, None, "taken", snapshot("""\
-there is something of that name already
-expected: a folder that is not there yet: nothing is written over
-to do: another name, or --into another folder\
+this folder or file already exists
+expected: a folder that does not exist: nothing is overwritten
+to do: choose another name, or another folder with --into\
 """)),
     "score RUN --oracle none.json": (2, UsageError, "--oracle", "interests", snapshot("""\
 no benchmark of these runs has an oracle

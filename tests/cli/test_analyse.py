@@ -115,7 +115,7 @@ def test_a_report_is_printed_whole_and_cannot_steer_the_terminal(scored_run, cap
         "───────────────────",
         "m-1    toy        1",
     ]
-    assert said.err == "with --plot FILE.svg a figure is drawn: People\n"
+    assert said.err == "--plot FILE.svg draws a figure: People\n"
 
 
 def test_its_own_options_are_read_wherever_they_stand(scored_run, capsys):
@@ -225,15 +225,15 @@ def test_a_run_that_is_none_does_not_keep_the_others_from_it_but_is_an_error(
 ):
     assert main(["analyse", "toy-long", str(tmp_path / "no"), str(scored_run.path)]) == 1
     said = capsys.readouterr()
-    assert "there is no such run" in said.err
+    assert "this run does not exist" in said.err
     assert "m-1    toy        1" in said.out
 
 
 def test_no_usable_task_is_an_error_that_names_what_there_was(kept_run, capsys):
     assert main(["analyse", "toy-long", str(kept_run.path)]) == 1
     err = capsys.readouterr().err
-    assert "there is nothing to analyse for 'toy-long'" in err
-    assert "found:    no usable task among toy, later" in err
+    assert "the runs have no task that 'toy-long'" in err
+    assert "found:    unusable tasks: toy, later" in err
     assert "expected: runs with a finished task of the benchmark 'toybench'" in err
 
 
@@ -255,7 +255,7 @@ def test_an_analysis_that_raises_is_told_as_its_plugins_failure(scored_run, caps
     assert "harness: plugin 'toy' of toyanalyses: 'toy-broken' failed" in err
     assert err.endswith(
         "\nZeroDivisionError: division by zero\n"
-        "  to do:    mend the plugin, or tell those who keep it\n"
+        "  to do:    fix the plugin, or report this to its developers\n"
     )
 
 
@@ -276,7 +276,7 @@ def test_plotting_an_analysis_without_a_figure_is_an_error_after_its_report(
     assert main(["analyse", "toy-long", str(scored_run.path), *plot]) == 1
     said = capsys.readouterr()
     assert "m-1    toy        1" in said.out
-    assert "there is no figure to draw" in said.err
+    assert "--plot: the report has no figures" in said.err
     assert not (tmp_path / "a.svg").exists()
     assert main(["analyse", "toy-long", str(scored_run.path), *plot, "--json"]) == 1
     assert json.loads(capsys.readouterr().out)["report"]["sheets"][0]["title"] == "Long lists"

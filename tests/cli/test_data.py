@@ -62,7 +62,7 @@ def test_that_there_is_no_tool_is_said(monkeypatch, capsys):
     assert main(["data"]) == 0
     assert main(["analyse"]) == 0
     assert capsys.readouterr().out == (
-        "no plugin offers a tool for data\nno plugin offers an analysis\n"
+        "no installed plugin has a data tool\nno installed plugin has an analysis\n"
     )
 
 
@@ -119,7 +119,7 @@ def test_a_package_of_the_extra_that_is_absent_is_told_with_the_extra(capsys):
 def test_a_tool_that_cannot_be_made_is_its_plugins_failure(capsys):
     assert main(["data", "gone"]) == 1
     err = capsys.readouterr().err
-    assert "plugin 'counting' of counting: 'gone' cannot be made" in err
+    assert "plugin 'counting' of counting: 'gone' could not be created" in err
     assert "ZeroDivisionError" in err
 
 
@@ -153,6 +153,6 @@ def test_a_word_that_is_nobodys_command_is_told_with_the_nearest(capsys):
     assert main(["wrods"]) == 2
     assert capsys.readouterr().err == (
         "harness: no command 'wrods'\n"
-        f"  expected: {', '.join(COMMANDS)}, words, or options of a run, as --model\n"
+        f"  expected: {', '.join(COMMANDS)}, words, or options of a run, such as --model\n"
         "  to do:    did you mean 'words'?\n"
     )

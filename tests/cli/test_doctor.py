@@ -39,8 +39,8 @@ def test_a_run_that_can_go_well(capsys):
         "harness", "libraries", "plugins", "settings", "tasks", "candidate: arguments", "judge",
         "runs", "store", "store's folder", "hub",
     ]  # fmt: skip
-    assert found["judge"] == ("good", "lexical judges by rule, and asks no model")
-    assert found["candidate: arguments"] == ("good", "baseline:default can be made of them")
+    assert found["judge"] == ("good", "lexical judges by rule and calls no model")
+    assert found["candidate: arguments"] == ("good", "baseline:default can be created from them")
 
 
 def test_each_model_is_looked_at_once(capsys, tmp_path):
@@ -53,7 +53,7 @@ def test_each_model_is_looked_at_once(capsys, tmp_path):
         assert server.count == 0, "nothing is asked without --ask"
     assert code == 0
     assert found["settings"] == (
-        "good", "model, judge of harness.toml (`harness config` shows them)",
+        "good", "model, judge from harness.toml (`harness config` shows them)",
     )  # fmt: skip
     assert found["candidate and judge: server"] == (
         "good", f"{server.url} lists 1 model without a key, 'm' among them",
@@ -114,7 +114,7 @@ def test_settings_that_cannot_be_used_do_not_end_the_looking(capsys, tmp_path):
     code, found = findings(capsys, "--model", "baseline")
     assert code == 1
     state, says = found["settings"]
-    assert (state, says.partition(";")[0]) == ("bad", "harness.toml:1: no setting 'modle'")
+    assert (state, says.partition(";")[0]) == ("bad", "harness.toml:1: there is no setting 'modle'")
     assert found["candidate: arguments"][0] == "good"
 
 
@@ -133,7 +133,11 @@ def test_an_argument_that_a_file_gives_is_told_with_its_place(capsys, tmp_path):
     ("arguments", "about", "says"),
     [
         (["--tasks", "interest"], "tasks", "no task, group or tag is called 'interest'"),
-        (["--role", "judge"], "options", "not a role; found judge; expected --role NAME=SPEC"),
+        (
+            ["--role", "judge"],
+            "options",
+            "--role needs NAME and SPEC; found judge; expected --role NAME=SPEC",
+        ),
         (["--limit", "0"], "options", "--limit must be at least 1; found 0"),
         (["--judge", "lexicl"], "judge", "role judge: no plugin offers a judge or a kind of model "
          "called 'lexicl'"),
@@ -151,7 +155,7 @@ def test_options_that_mean_nothing_are_findings(capsys, arguments, about, says):
 
 def test_options_of_one_run_mean_nothing_here(capsys):
     assert main(["doctor", "--dry-run"]) == 2
-    assert capsys.readouterr().err == ("harness: --dry_run means nothing to `harness doctor`\n")
+    assert capsys.readouterr().err == ("harness: --dry_run cannot be used with `harness doctor`\n")
 
 
 def test_marks_without_their_characters():

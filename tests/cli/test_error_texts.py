@@ -7,62 +7,62 @@ from harness.base.errors import DataError, TaskError, UnknownName, UsageError
 
 SETTINGS = {
     "models = 3\n": ("harness.toml:1", None, snapshot("""\
-`models` is no table
-expected: [models.NAME] with kind = "openai" and its arguments\
+`models` is not a table
+expected: a table [models.NAME] with kind = "openai" and its arguments\
 """)),
     "[models.mine]\nmodel = 'm'\n": ("harness.toml:1", None, snapshot("""\
-the model 'mine' is of no kind
-expected: a table [models.mine] with kind = "openai" or another, and its arguments\
+the model 'mine' has no kind
+expected: a table [models.mine] with kind = "openai", or another, and arguments\
 """)),
     "[models.'a b']\nkind = 'openai'\n": ("harness.toml:1", "'a b'", snapshot("""\
-no name for a model
+the name of a model is not valid
 expected: letters, digits, `_`, `-` and `.`\
 """)),
     "[models.openai]\nkind = 'openai'\n": ("harness.toml:1", None, snapshot("""\
-'openai' is a kind of model or judge, and cannot name another
-expected: another name\
+the model 'openai' has the name of a kind of model or judge
+expected: a name that `harness models` and `harness judges` do not list\
 """)),
     "\ndry_run = true\n": ("harness.toml:2", None, snapshot("""\
-'dry_run' is for one command and cannot be a setting
+'dry_run' is an option of single commands and cannot be a setting
 expected: --dry_run on the command line\
 """)),
     "[models.mine]\nkind = 'openai'\napi_key = 'abc'\n": ("harness.toml:1", "api_key = [redacted]",
         snapshot("""\
-a key, token or password stands in the settings
-expected: api_key_env = the name of a variable that holds it, or api_key_file = the file that does
-to do: take it out of there, and change it where others may have read it\
+the settings contain a key, token or password
+expected: api_key_env with the name of a variable that holds the key, or api_key_file with the path of a file that holds it
+to do: remove the key from the settings; replace it if others may have read it\
 """)),
     "[models.mine]\nkind = 'openai'\nmodel = ' m'\n": ("harness.toml:1", None, snapshot("""\
 the arguments of the model 'mine' cannot be used
-expected: names, and values without `,name=` or blanks at their ends\
+expected: values without `,name=` inside and without spaces at either end\
 """)),
     "limit = 'many'\n": ("harness.toml:1", "many", snapshot("""\
-the setting 'limit' cannot be used
+the setting 'limit' is not valid
 expected: a whole number\
 """)),
     "model = \n": ("harness.toml", "Invalid value (at line 1, column 9)", snapshot("""\
-the settings are not TOML
-expected: lines as `model = "openai"`\
+the settings file is not TOML
+expected: TOML, as `model = "openai"`\
 """)),
 }  # fmt: skip
 
 COMMANDS = {
-    "": (2, UsageError, None, "settings: tasks of harness.toml", snapshot("""\
-nothing was asked
-to do: `harness run` runs what the settings say, `harness --help` lists what there is\
+    "": (2, UsageError, None, "settings: tasks from harness.toml", snapshot("""\
+no command given (settings alone do not start a run)
+to do: `harness run` runs these settings, `harness --help` lists the commands\
 """)),
     "--model baseline --set a=1 --set a=2": (2, UsageError, None, None,
-        snapshot("--set gives 'a' twice")),
+        snapshot("--set sets 'a' twice")),
     "--model baseline --data interests=": (2, UsageError, None, "interests=", snapshot("""\
-no place to read from
+--data names no place
 expected: --data TASK=DIR\
 """)),
     "--model baseline --data a --data b": (2, UsageError, None, "a, b", snapshot("""\
---data is given twice
-expected: one place for all tasks, or TASK=DIR for each of some\
+--data for all tasks is given twice
+expected: one place for all tasks, and --data TASK=DIR for single tasks\
 """)),
     "--model baseline --role judge": (2, UsageError, None, "judge", snapshot("""\
-not a role
+--role needs NAME and SPEC
 expected: --role NAME=SPEC\
 """)),
     "--model baseline --judge a --role judge=b": (2, UsageError, None, "--judge and --role judge=b",
@@ -72,7 +72,7 @@ the candidate is given by --model
 expected: --model KIND --model_args …\
 """)),
     "--model baseline --rescore_only --fresh": (2, UsageError, None, None,
-        snapshot("--rescore_only asks nothing, and --fresh means nothing beside it")),
+        snapshot('--rescore_only cannot be combined with --fresh')),
     "--model baseline --max_cost 0": (2, UsageError, None, "0.0",
         snapshot("--max_cost must be an amount of money above 0")),
     "--model baseline --timeout 0": (2, UsageError, None, "0.0",
@@ -94,60 +94,60 @@ to do: did you mean '--model'?\
 """)),
     "--limit few": (2, UsageError, "--limit", None, snapshot("""\
 'few' is not a valid integer
-to do: `harness run --help` lists what there is\
+to do: `harness run --help` lists the options\
 """)),
     "prompts zork": (2, UnknownName, None, None, snapshot("""\
-no prompt is called 'zork'
-to do: `harness prompts` lists what there is\
+no prompt matches 'zork'
+to do: `harness prompts` lists all prompts\
 """)),
     "score --oracle x.json": (2, UsageError, None, None, snapshot("""\
 RUN is missing
-to do: `harness score --help` lists what there is\
+to do: `harness score --help` lists the options\
 """)),
     "score none": (1, DataError, "runs", "none", snapshot("""\
-there is no such run
-expected: the folder of a run\
+this run does not exist
+expected: the folder or the name of a run\
 """)),
     "show none": (1, DataError, "runs", "none", snapshot("""\
-there is no such run
-expected: the folder of a run\
+this run does not exist
+expected: the folder or the name of a run\
 """)),
     "batch read none a.jsonl": (1, DataError, "runs", "none", snapshot("""\
-there is no such run
-expected: the folder of a run\
+this run does not exist
+expected: the folder or the name of a run\
 """)),
     "export none": (2, UsageError, None, None, snapshot("""\
 --format is missing
-to do: `harness export --help` lists what there is\
+to do: `harness export --help` lists the options\
 """)),
     "tasks zork": (2, TaskError, None, None, snapshot("""\
 no task, group or tag is called 'zork'
 to do: `harness tasks` lists all tasks\
 """)),
     "new-plugin My_Bench": (2, UsageError, None, "'My_Bench'", snapshot("""\
-not a name for a plugin
-expected: small letters, digits and single dashes, a letter first, as my-bench
-to do: 'my-bench' would do\
+this name cannot be the name of a plugin
+expected: lower-case letters, digits and single dashes, a letter first, as my-bench
+to do: 'my-bench' is valid\
 """)),
     "new-plugin json": (2, UsageError, None, None, snapshot("""\
-a package cannot well be called 'json'
-expected: a name that is no word of Python and no module of its library
-to do: json-bench would do\
+'json' cannot be the name of a package
+expected: a name that is not a Python keyword or module, and not reserved
+to do: json-bench is valid\
 """)),
     "completion tcsh": (2, UsageError, "bash|zsh|fish", None, snapshot("""\
 'tcsh' is not one of 'bash', 'zsh', 'fish'
-to do: `harness completion --help` lists what there is\
+to do: `harness completion --help` lists the options\
 """)),
     "batch write --model baseline --judge lexical --out a.jsonl --retry_failures": (
         2, UsageError, None, None,
         snapshot("""\
---retry_failures means nothing to `harness batch write`
+--retry_failures cannot be used with `harness batch write`
 to do: leave --retry_failures out, or give it to `harness run`\
 """)),
     "--model baseline --limit 0.5": (2, UsageError, None, "0.5", snapshot("""\
---limit of lm-evaluation-harness has no such meaning here
+--limit of lm-evaluation-harness cannot be used here
 expected: a whole number of users or samples, not a share
-to do: docs/coming-from-lm-eval.md has every option\
+to do: docs/coming-from-lm-eval.md lists every option\
 """)),
     "batch write --model baseline --judge lexical --out harness.toml": (
         2, UsageError, "harness.toml", "a file",
@@ -162,11 +162,11 @@ MISSPELT = {
     "analyse perrec-size none": (UnknownName, "perrec-sizes",
         snapshot("no plugin offers the analysis 'perrec-size'")),
     "data descrbe": (UnknownName, "describe", snapshot("no plugin offers the tool 'descrbe'")),
-    "plugins interest": (UnknownName, "interests", snapshot("no plugin is called 'interest'")),
+    "plugins interest": (UnknownName, "interests", snapshot("there is no plugin 'interest'")),
     "models opnai": (UnknownName, "openai", snapshot("no plugin offers the kind of model 'opnai'")),
     "judges lexicl": (UnknownName, "lexical", snapshot("no plugin offers the judge 'lexicl'")),
     "prompts nmae.candidate": (UnknownName, "name.candidate",
-        snapshot("no prompt is called 'nmae.candidate'")),
+        snapshot("no prompt matches 'nmae.candidate'")),
     "validate intrests": (TaskError, "interests",
         snapshot("no task, group or tag is called 'intrests'")),
 }  # fmt: skip
@@ -199,7 +199,7 @@ def test_arguments_after_the_name_of_a_model(tmp_path, exits):
     place, found = "harness.toml:1", "'mine: m'"
     assert exits(2, UsageError, command, where=place, found=found) == snapshot("""\
 the arguments given to the model 'mine' cannot be used
-expected: names, and values without `,name=` or blanks at their ends\
+expected: values without `,name=` inside and without spaces at either end\
 """)
 
 
@@ -208,8 +208,8 @@ def test_a_sample_that_the_run_has_not(kept_run, toy_plugin, exits):
         1, DataError, "show RUN --sample anna", where="RUN", found="anna", RUN=kept_run.path
     )
     assert wording == snapshot("""\
-no record of an item or user of that name
-expected: an id, as ann, ann/1\
+no item or user with records has this id
+expected: an id, such as ann, ann/1\
 """)
 
 

@@ -52,14 +52,14 @@ def test_a_broken_plugin_and_a_misspelt_hook_are_told(tmp_path, monkeypatch):
         "plugins",
         "plugin 'broken' of acme could not be loaded: ModuleNotFoundError: No module named "
         "'acme_is_not_here'",
-        "`harness plugins broken` shows where; install a version of acme that fits, or uninstall "
-        "it",
+        "`harness plugins broken` shows the traceback; install another version of acme, "
+        "or uninstall it",
     )
     assert misspelt == doubtful(
         "plugins",
         "plugin 'misspelt' of acme implements 'register_model', which is no hook: did you mean "
         "'register_models'?",
-        "`harness plugins NAME` shows all about one",
+        "`harness plugins NAME` shows the details of one",
     )
     assert strictly.state == "bad"
     assert loaded == good("plugins", "misspelt 1.0")
@@ -72,7 +72,8 @@ def test_a_terminal_that_cannot_show_everything_is_told(monkeypatch):
     assert list(installation.terminal()) == [
         doubtful(
             "terminal",
-            "the output is written in latin-1, which cannot show all that people and models write",
+            "the output is written in latin-1, which cannot show all characters of people and "
+            "models",
             "export PYTHONUTF8=1",
         )
     ]

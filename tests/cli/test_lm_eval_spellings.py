@@ -109,7 +109,7 @@ def test_nothing_that_is_said_is_dropped(asked, capsys, words, said):
 def test_a_command_behind_run_is_no_run(asked, capsys):
     assert main(["run", "show", "runs/x"]) == 2
     assert asked == []
-    assert "`harness run` takes options alone\n  found:    show" in capsys.readouterr().err
+    assert "`harness run` takes only options\n  found:    show" in capsys.readouterr().err
 
 
 def test_their_values_reach_our_settings(asked, capsys):
@@ -141,8 +141,8 @@ def test_their_listing_lists(capsys, what):
     assert main(["ls", what]) == 0
     said = capsys.readouterr()
     assert "interests_short" in said.out and "groups:" in said.out
-    assert (
-        said.err == "harness: note: ls: `harness tasks --all` lists tasks, groups and tags in one\n"
+    assert said.err == (
+        "harness: note: ls: `harness tasks --all` lists tasks, groups and tags together\n"
     )
 
 
@@ -151,7 +151,7 @@ def test_their_listing_of_what_is_named_shows_that(capsys, words):
     assert main(words) == 0
     said = capsys.readouterr()
     assert "interests_short" in said.out and "perrec" not in said.out
-    assert said.err == "harness: note: ls: `harness tasks NAME` tells of what is named\n"
+    assert said.err == "harness: note: ls: `harness tasks NAME` describes the named tasks\n"
 
 
 def test_their_validation_validates(capsys):
@@ -163,7 +163,7 @@ def test_their_validation_validates(capsys):
 def test_a_bare_command_starts_no_run_that_only_settings_ask_for(asked, capsys, tmp_path):
     (tmp_path / "harness.toml").write_text('model = "baseline"\ntasks = "t"\n')
     assert main([]) == 2
-    assert "`harness run` runs what the settings say" in capsys.readouterr().err
+    assert "`harness run` runs these settings" in capsys.readouterr().err
     assert asked == []
     assert main(["run"]) == 0
     assert asked[0].tasks == ("t",)

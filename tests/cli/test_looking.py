@@ -46,7 +46,7 @@ async def test_foreign_code_that_breaks_is_a_finding():
         raise ZeroDivisionError("by zero")
 
     (found,) = await findings_of([Check(about="model", wait_for=look)])
-    assert found == bad("model", "the look at it failed: ZeroDivisionError: by zero")
+    assert found == bad("model", "the check failed: ZeroDivisionError: by zero")
 
 
 @pytest.mark.parametrize("where", ["thread", "loop"])
@@ -68,7 +68,7 @@ async def test_a_look_that_takes_too_long_is_left(where):
     )
     (found,) = await findings_of([check])
     never.set()
-    assert found == doubtful("x", "not known: the look took more than 0.05 s")
+    assert found == doubtful("x", "not known: the check took more than 0.05 s")
 
 
 async def test_keys_are_in_no_finding(monkeypatch):

@@ -71,7 +71,7 @@ def test_an_option_without_its_value_is_told_with_where_help_is(capsys):
     assert main(["show", "--task"]) == 2
     assert capsys.readouterr().err == (
         "harness: option '--task' requires an argument\n"
-        "  to do:    `harness show --help` lists what there is\n"
+        "  to do:    `harness show --help` lists the options\n"
     )
 
 

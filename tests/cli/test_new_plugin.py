@@ -59,11 +59,11 @@ def test_every_template_is_of_a_form():
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
-        ("My Bench", "'my-bench' would do"),
+        ("My Bench", "'my-bench' is valid"),
         ("9lives", None),
-        ("a--b", "'a-b' would do"),
-        ("bench!", "'bench' would do"),
-        ("../up", "'up' would do"),
+        ("a--b", "'a-b' is valid"),
+        ("bench!", "'bench' is valid"),
+        ("../up", "'up' is valid"),
         ("", None),
     ],
 )
@@ -77,7 +77,7 @@ def test_a_name_that_cannot_be_one_is_refused_with_one_that_can(name, hint):
 def test_words_that_mean_something_else_are_refused(name):
     with pytest.raises(UsageError) as failure:
         package_name(name)
-    assert failure.value.hint == f"{name}-bench would do"
+    assert failure.value.hint == f"{name}-bench is valid"
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_words_that_mean_something_else_are_refused(name):
         ("interests-all", "a group, "),
         ("harness-models", "a package, "),
         ("models", "a plugin of user-understanding-harness"),
-        ("user-understanding-harness", "what is installed as user-understanding-harness "),
+        ("user-understanding-harness", "the distribution user-understanding-harness "),
     ],
 )
 def test_a_name_that_something_installed_has_is_refused(name, found, tmp_path, capsys):

@@ -12,5 +12,5 @@ def test_a_folder_that_cannot_be_made(tmp_path, monkeypatch, exits):
     command = "new-plugin my-bench --into notes"
     assert exits(1, StorageError, command, where="notes/my-bench", found=found) == snapshot("""\
 the plugin could not be written
-expected: a folder that can be written to: --into DIR\
+expected: --into DIR with a writable folder\
 """)

@@ -16,7 +16,7 @@ from harness.testing.server import FaultyServer
 
 OPTION = "--output_path DIR"
 DAMAGED = (
-    "the next run sets a damaged file aside and begins a new one; what it needs is asked again"
+    "the next run sets the damaged file aside, creates a new one and repeats the calls it needs"
 )
 
 
@@ -45,7 +45,7 @@ def test_a_folder_that_will_be_made_on_a_network_file_system(monkeypatch, tmp_pa
     mount(monkeypatch, tmp_path, "nfs4")
     path = tmp_path / "a" / "b"
     assert list(folders.folder("runs", path, option=OPTION)) == [
-        good("runs", f"{path}, which will be made; 100.0 GiB free; on nfs4, over the network")
+        good("runs", f"{path}, which will be created; 100.0 GiB free; on nfs4, over the network")
     ]
 
 
@@ -58,7 +58,7 @@ def test_little_space(monkeypatch, tmp_path, gib, told):
         told(
             "runs",
             f"{tmp_path}; {shown} GiB free",
-            "free some space, or --output_path DIR names another place",
+            "free some space, or --output_path DIR names another folder",
         )
     ]
 
@@ -69,8 +69,8 @@ def test_a_file_in_place_of_the_folder(tmp_path):
     assert list(folders.folder("runs", path, option=OPTION)) == [
         bad(
             "runs",
-            f"{path}: {tmp_path / 'runs'} is no folder",
-            "--output_path DIR names another place",
+            f"{path}: {tmp_path / 'runs'} is not a folder",
+            "--output_path DIR names another folder",
         )
     ]
 
@@ -84,7 +84,7 @@ def test_a_folder_that_cannot_be_written(monkeypatch, tmp_path):
         bad(
             "runs",
             f"{tmp_path} cannot be written: Permission denied",
-            "--output_path DIR names another place",
+            "--output_path DIR names another folder",
         )
     ]
 
@@ -104,7 +104,7 @@ def test_a_whole_store(kept):
     before = kept.read_bytes()
     (found,) = store(kept)
     assert found.state == "good"
-    assert found.says == f"{kept}; format 1, wal, 0.1 MiB, 3 answers; whole"
+    assert found.says == f"{kept}; format 1, wal, 0.1 MiB, 3 answers; undamaged"
     assert kept.read_bytes() == before
 
 
@@ -113,15 +113,16 @@ def test_a_store_over_the_network(kept, monkeypatch, tmp_path):
     slow, whole = store(kept)
     assert (slow.state, whole.state) == ("doubtful", "good")
     assert slow.says == (
-        f"{kept} lies on cifs, over the network: it is written without a log (WAL), so that "
+        f"{kept} is on cifs, over the network: it is written without a log (WAL), so that "
         "several machines can share it, and more slowly"
     )
-    assert slow.to_do == "--store FILE on a disk of this machine, or HARNESS_CACHE=DIR"
+    assert slow.to_do == "use --store FILE on a local disk, or HARNESS_CACHE=DIR"
 
 
 def test_a_store_that_is_not_there_is_not_made(tmp_path):
     path = tmp_path / "calls.sqlite"
-    assert list(store(path)) == [good("store", f"{path}; not there yet, the first run makes it")]
+    found = good("store", f"{path}; does not exist yet, the first run creates it")
+    assert list(store(path)) == [found]
     assert not path.exists()
 
 
@@ -149,9 +150,9 @@ def test_what_is_no_store(tmp_path):
     assert list(store(text)) == [
         bad("store", f"{text} cannot be read: file is not a database", DAMAGED)
     ]
-    elsewhere = "--store FILE names another, --no_store does without"
+    elsewhere = "--store FILE names another store, --no_store runs without one"
     assert list(store(tmp_path)) == [
-        bad("store", f"{tmp_path} is a folder; expected one file", elsewhere)
+        bad("store", f"{tmp_path} is a folder; expected a file", elsewhere)
     ]
     other = tmp_path / "other.sqlite"
     with sqlite3.connect(other) as connection:
@@ -172,7 +173,7 @@ def test_a_store_too_large_to_be_read_whole(kept, monkeypatch):
     monkeypatch.setattr("harness.cli.doctor_checks.store.STEPS", 1)
     (found,) = store(kept)
     assert found.state == "good"
-    assert found.says.endswith("no damage in what was read in 0 s")
+    assert found.says.endswith("no damage in the part read in 0 s")
 
 
 def test_a_hub_that_answers_is_reached_whatever_it_says(monkeypatch):
@@ -192,7 +193,7 @@ def test_the_hub_is_not_asked_where_the_environment_says_so(monkeypatch, offline
         (found,) = hub.hub()
     assert found == good(
         "hub",
-        "the hub was not asked, because HF_HUB_OFFLINE is set: what is cached is used; a token is "
+        "the hub was not asked, because HF_HUB_OFFLINE is set: only the cache is used; a token is "
         "set"
         if offline
         else f"{server.url} answers; a token is set",

@@ -66,7 +66,7 @@ def test_a_package_of_task_files_alone_is_no_plugin_without_hooks(site, capsys, 
     site.install("tea-tasks", {"teas": "teas"}, files)
     site.install("empty-plugin", {"empty": "empty"}, {"empty.py": ""})
     lines = printed(capsys, "plugins").out.splitlines()
-    assert "  teas         tea-tasks 1.0, teas; brings task files alone" in lines
+    assert "  teas         tea-tasks 1.0, teas; task files only" in lines
     assert "  empty        empty-plugin 1.0, empty; implements no hook" in lines
     assert printed(capsys, "validate", "tea").out.startswith("tea: ok (")
 

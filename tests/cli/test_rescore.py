@@ -81,7 +81,7 @@ def test_what_was_looked_for_and_what_there_is_is_told(
     [run] = tmp_path.iterdir()
     code, out, err = ran(capsys, tmp_path, "--limit", "3", "--rescore-only")
     assert (code, out) == (1, None)
-    assert "no finished run was asked this" in err
+    assert "no finished run has these settings" in err
     assert f"{run.name}: limit 2 against 3" in err
     assert "no run" in ran(capsys, tmp_path / "none", "--rescore-only")[2]
 
@@ -91,7 +91,7 @@ def test_options_of_asking_mean_nothing_beside_it(
 ) -> None:
     code, _, err = ran(capsys, tmp_path, "--rescore-only", "--retry-failures")
     assert code == 2
-    assert "--rescore_only asks nothing" in err
+    assert "--rescore_only cannot be combined" in err
 
 
 def test_a_run_that_is_not_finished_is_passed_over(
@@ -115,7 +115,7 @@ def test_a_run_that_does_not_hold_a_task_of_the_file_is_told_among_the_others(
     file.write_text("task: bar\nextends: interests\n")
     code, out, err = ran(capsys, tmp_path / "runs", *asked, "--rescore-only")
     assert (code, out) == (1, None)
-    assert f"{run.name}: this run does not hold task bar" in err
+    assert f"{run.name}: without task bar" in err
 
 
 def test_what_scoring_alone_reads_of_any_task_may_be_changed(

@@ -47,7 +47,7 @@ def test_a_run_that_cannot_be_scored_does_not_keep_others_from_it(
     kept_run: RunFolder, toy_plugin: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert scored(str(tmp_path / "none"), str(kept_run.path)) == 1
-    assert "there is no such run" in capsys.readouterr().err
+    assert "this run does not exist" in capsys.readouterr().err
     assert kept_run.summary("toy").exists()
 
 
@@ -57,7 +57,7 @@ def test_a_run_that_is_not_there_is_told_with_the_newest(
     beside = kept_run.path.parent
     (beside / "zzz-no-run").mkdir()
     assert scored(str(beside / "none-of-that-kind")) == 1
-    assert f"to do:    the newest run there is {kept_run.path}\n" in capsys.readouterr().err
+    assert f"to do:    the newest run is {kept_run.path}\n" in capsys.readouterr().err
 
 
 def test_a_run_at_work_is_left_alone(

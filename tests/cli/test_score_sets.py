@@ -217,7 +217,7 @@ def test_a_task_of_one_run_only_is_named_where_others_are_compared(
     assert scored(one, two, "--compare") == 0
     out, err = capsys.readouterr()
     assert "t  version 1, 2 runs compared\n" in out
-    assert err == "harness: task s is compared with none: only one has it finished\n"
+    assert err == "harness: task s is not compared: only one has finished it\n"
 
 
 def test_comparing_needs_two_runs_of_a_task(
@@ -226,8 +226,8 @@ def test_comparing_needs_two_runs_of_a_task(
     one = a_run(tmp_path, "one", {"ann": [1], "bob": []}, benchmark="plain")
     assert scored(one, "--compare") == 1
     err = capsys.readouterr().err
-    assert "there is nothing to compare, and nothing was written" in err
-    assert "expected: two runs or more with the same finished task" in err
+    assert "there is nothing to compare; no file was written" in err
+    assert "expected: at least two runs that finished the same task" in err
 
 
 def test_intervals_by_another_method_change_no_run(
@@ -302,9 +302,9 @@ def test_an_oracle_is_that_of_one_task(tmp_path: Path) -> None:
     assert (
         str(caught.value)
         == """\
---export_oracle: an oracle is one task's, and these runs have several
+--export_oracle: an oracle belongs to one task, and several tasks of the runs have one
   found:    s, t
-  expected: --task TASK"""
+  expected: --task NAME with one of them"""
     )
     assert scored(one, "--export_oracle", str(file), "--task", "s") == 0
     assert json.loads(file.read_text()) == {"ann": [1], "bob": [2]}
@@ -335,7 +335,7 @@ def test_what_cannot_be_compared_is_told_and_costs_the_others_nothing(
     assert shares(comparison_in(out)) == {"one": 0.5, "two": 0.25, "three": 0.625}
     assert "task 't' is not finished" in err
     assert f"{strange}: no run is kept here" in err
-    assert f"{runs[0]}/ is {runs[0]} again, and is taken once" in err
+    assert f"{runs[0]}/ is the same run as {runs[0]} and is scored once" in err
 
 
 def test_runs_are_scored_under_another_option_without_being_changed(

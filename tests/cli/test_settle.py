@@ -214,22 +214,25 @@ KEY = "correct-horse-battery-staple"
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("concurency = 3", ["harness.toml:1: no setting 'concurency'", "mean 'concurrency'"]),
+        (
+            "concurency = 3",
+            ["harness.toml:1: there is no setting 'concurency'", "mean 'concurrency'"],
+        ),
         ("\n\nseed = 'x'", ["harness.toml:3", "'seed'", "found:    x", "a whole number"]),
         ("timeout = 1\nseed = true", ["harness.toml:2", "found:    true"]),
         ("structured = 'yes'", ["harness.toml:1", "true or false"]),
         ("limit = 0", ["harness.toml:1: --limit must be at least 1"]),
         ("max_failures = 2", ["harness.toml:1: --max_failures cannot be used"]),
         ("tasks = [['a']]", ["harness.toml:1", "list"]),
-        ("seed = [1, 2]", ["harness.toml:1", "one value"]),
-        ("seed = {a = 1}", ["harness.toml:1", "no table"]),
-        ("seed = =", ["harness.toml: the settings are not TOML", "line 1"]),
+        ("seed = [1, 2]", ["harness.toml:1", "exactly one value"]),
+        ("seed = {a = 1}", ["harness.toml:1", "a value that is not a table"]),
+        ("seed = =", ["harness.toml: the settings file is not TOML", "line 1"]),
         ("dry_run = true", ["harness.toml:1", "--dry_run on the command line"]),
         ("[model_args]\nm = 'a,b=c'", ["harness.toml:1", "`,name=`"]),
         ("[models.a]\nmodel = 'm'", ["harness.toml:1", 'kind = "openai"']),
-        ("[models.'a:b']\nkind = 'm'", ["no name for a model"]),
+        ("[models.'a:b']\nkind = 'm'", ["the name of a model is not valid"]),
         ("models = 3", ["harness.toml:1", "[models.NAME]"]),
-        ("[models.lexical]\nkind = 'openai'", ["harness.toml:1", "another name"]),
+        ("[models.lexical]\nkind = 'openai'", ["harness.toml:1", "`harness judges` do not list"]),
         (f"[models.a]\nkind = 'openai'\napi_key = '{KEY}'", ["api_key_env", "harness.toml:1"]),
         (f"model_args = 'model=m,api_key={KEY}'", ["api_key_file"]),
         (f"judge = 'openai:base_url=http://me:{KEY}@host/v1'", ["harness.toml:1", "password"]),
@@ -256,12 +259,12 @@ def test_a_wrong_argument_of_a_named_model_is_told_with_its_place(settings, caps
 
 @pytest.mark.parametrize(
     ("value", "said"),
-    [("x", "a whole number"), ("1\n2", "one value")],
+    [("x", "a whole number"), ("1\n2", "exactly one value")],
 )
 def test_a_variable_that_means_nothing_is_named(settings, capsys, monkeypatch, value, said):
     monkeypatch.setenv("HARNESS_SEED", value)
     error = refused(capsys, "--model", "baseline", "--tasks", "t")
-    assert "HARNESS_SEED: the setting 'seed' cannot be used" in error and said in error
+    assert "HARNESS_SEED: the setting 'seed' is not valid" in error and said in error
 
 
 def test_a_file_of_prices_that_is_not_there_is_told_with_who_named_it(settings, capsys):
@@ -275,14 +278,14 @@ def test_a_misspelt_variable_is_told_and_those_of_others_are_not(settings, capsy
     monkeypatch.setenv("HARNESS_REAL_DATA", "x")
     settings.asked("--model", "baseline", "--tasks", "t")
     assert capsys.readouterr().err == (
-        "harness: HARNESS_CONCURENCY is set and nothing reads it: "
+        "harness: HARNESS_CONCURENCY is set, but nothing reads it: "
         "did you mean HARNESS_CONCURRENCY?\n"
     )
 
 
 def test_a_file_that_cannot_be_read_is_named(settings, capsys):
     (settings.folder / "harness.toml").write_bytes(b"model = '\xff'")
-    assert "harness.toml: the settings cannot be read" in refused(capsys, "--tasks", "t")
+    assert "harness.toml: the settings file cannot be read" in refused(capsys, "--tasks", "t")
 
 
 def test_what_no_option_said_is_told_before_a_run(settings, capsys, monkeypatch):
@@ -290,7 +293,7 @@ def test_what_no_option_said_is_told_before_a_run(settings, capsys, monkeypatch)
     monkeypatch.setenv("HARNESS_LIMIT", "3")
     assert main(["--tasks", "t"]) == 0
     assert capsys.readouterr().err == (
-        "settings: model, seed of harness.toml; limit of HARNESS_LIMIT"
+        "settings: model, seed from harness.toml; limit from HARNESS_LIMIT"
         " (`harness config` shows them)\n"
     )
 
@@ -377,7 +380,7 @@ def test_a_table_in_place_of_a_file_reaches_its_option_whole(settings):
     settings.write('[prices."openai:m"]\ninput = 1.5\n', user='prices = "p.toml"')
     ctx = run_command.run.make_context("run", [])
     assert ctx.params["prices"] == {"openai:m": {"input": 1.5}}
-    error = ctx.obj.placed(UsageError("no price", where='prices, [prices."openai:m"]'))
+    error = ctx.obj.with_source(UsageError("no price", where='prices, [prices."openai:m"]'))
     assert error.where == 'harness.toml:1 (prices, [prices."openai:m"])'
 
 

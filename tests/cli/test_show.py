@@ -30,7 +30,7 @@ def test_results_and_what_is_not_finished(
 def test_a_finished_task_without_a_summary_says_what_makes_one(
     kept_run: RunFolder, shown: Callable[..., str]
 ) -> None:
-    assert "task toy: not scored: `harness score` does" in shown(str(kept_run.path))
+    assert "task toy: not scored: use `harness score`" in shown(str(kept_run.path))
 
 
 def test_an_old_summary_of_a_task_that_is_at_work_again_is_not_shown(
@@ -107,7 +107,7 @@ def test_json_output_is_ascii(kept_run: RunFolder, shown: Callable[..., str]) ->
 
 def test_names_that_are_not_there(kept_run: RunFolder, shown: Callable[..., str]) -> None:
     run = str(kept_run.path)
-    with pytest.raises(DataError, match="no record of an item or user") as sample:
+    with pytest.raises(DataError, match="no item or user with records") as sample:
         shown(run, "--sample", "anne")
     assert "ann" in (sample.value.expected or "")
     with pytest.raises(UsageError, match="did you mean 'toy'"):

@@ -154,7 +154,7 @@ def test_where_runs_are_is_what_the_command_says_or_the_settings(
     (tmp_path / "harness.toml").write_text('output_path = "results"\n')
     assert f"\nresults/{name}\n" in shown()
     assert "m-1, begun " in shown(name)
-    with pytest.raises(DataError, match="no such folder"):
+    with pytest.raises(DataError, match="this folder does not exist"):
         shown("--output_path", "elsewhere")
 
 
@@ -171,7 +171,7 @@ def test_a_run_that_is_named_by_its_folder_is_shown_whatever_the_settings_say(
 def test_what_is_asked_of_one_run_needs_its_name(
     option: tuple[str, ...], shown: Callable[..., str]
 ) -> None:
-    with pytest.raises(UsageError, match=f"{option[0]} is of one run"):
+    with pytest.raises(UsageError, match=f"{option[0]} needs a run"):
         shown(*option)
 
 

@@ -92,30 +92,30 @@ def test_lists_are_given_by_repetition_and_bools_as_flags():
     [
         (
             ["--min-users", "many"],
-            "the option --min_users cannot be used\n  found:    many\n"
+            "the value of --min_users is not valid\n  found:    many\n"
             "  expected: a whole number, at least 1",
         ),
         (
             ["--min-users", "0"],
-            "the option --min_users cannot be used\n  found:    0\n"
+            "the value of --min_users is not valid\n  found:    0\n"
             "  expected: a whole number, at least 1",
         ),
         (
             ["--share", "half"],
-            "the option --share cannot be used\n  found:    half\n  expected: a number",
+            "the value of --share is not valid\n  found:    half\n  expected: a number",
         ),
         (
             ["--above", "1", "--above", "x"],
-            "the option --above cannot be used\n  found:    1, x\n  expected: a number",
+            "the value of --above is not valid\n  found:    1, x\n  expected: a number",
         ),
         (
             ["--by", "users"],
-            "the option --by cannot be used\n  found:    users\n"
+            "the value of --by is not valid\n  found:    users\n"
             "  expected: one of model, user\n  to do:    did you mean 'user'?",
         ),
         (
             ["--kinds", "a", "--kinds", "c"],
-            "the option --kinds cannot be used\n  found:    a, c\n  expected: one of a, b",
+            "the value of --kinds is not valid\n  found:    a, c\n  expected: one of a, b",
         ),
     ],
 )
@@ -134,7 +134,7 @@ def test_an_option_without_default_must_be_given():
 
 def test_options_that_contradict_one_another_are_told_as_the_struct_says_it():
     said = refused(Paired, "--low", "3", "--high", "2")
-    assert said == "these options cannot go together\n  found:    low is above high"
+    assert said == "these options cannot be combined\n  found:    low is above high"
 
 
 def test_the_help_says_what_a_field_is_and_its_default():
@@ -142,15 +142,15 @@ def test_the_help_says_what_a_field_is_and_its_default():
     assert "--from TEXT where it comes from; default: log" in words
     assert "--min_users N 5% of them; default: 10" in words
     assert "--by model|user default: user" in words
-    assert "--above X may be given several times" in words
-    assert "--kinds a|b may be given several times; default: a" in words
+    assert "--above X may be given again" in words
+    assert "--kinds a|b may be given again; default: a" in words
     assert "--out FILE" in words
     assert "--no_folded keep case apart" in words
 
 
 def test_a_field_with_the_name_of_the_commands_own_option_is_the_plugins_error():
     with pytest.raises(PluginError, match="the field 'min_users' of Options has the name"):
-        options_of(Options, beside=[Option(["--min_users"])])
+        options_of(Options, own=[Option(["--min_users"])])
 
 
 class Size(Enum):
@@ -168,19 +168,19 @@ def test_an_enum_is_given_and_told_by_its_values():
         size=Size.LARGE, sizes=(Size.SMALL,)
     )
     assert refused(Sized, "--size", "larg") == (
-        "the option --size cannot be used\n  found:    larg\n"
+        "the value of --size is not valid\n  found:    larg\n"
         "  expected: one of small, large\n  to do:    did you mean 'large'?"
     )
     words = help_of(Sized)
     assert "--size small|large default: small" in words
-    assert "--sizes small|large may be given several times; default: large" in words
+    assert "--sizes small|large may be given again; default: large" in words
 
 
 @pytest.mark.parametrize("number", ["inf", "-inf", "nan"])
 @pytest.mark.parametrize("option", ["--share", "--above"])
 def test_a_number_without_a_value_is_refused(option, number):
     assert refused(Options, f"{option}={number}") == (
-        f"the option {option} cannot be used\n  found:    {number}\n  expected: a finite number"
+        f"the value of {option} is not valid\n  found:    {number}\n  expected: a finite number"
     )
 
 
@@ -212,4 +212,4 @@ class Divided(msgspec.Struct, frozen=True, kw_only=True):
 
 def test_a_type_error_of_the_struct_is_told_as_it_says_it():
     said = refused(Divided, "--high", "2")
-    assert said == "these options cannot go together\n  found:    high is of the wrong kind"
+    assert said == "these options cannot be combined\n  found:    high is of the wrong kind"

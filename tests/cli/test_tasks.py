@@ -69,7 +69,7 @@ def test_what_there_is_fits_one_small_screen(capsys, monkeypatch):
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) <= 22  # of 24, beside the command itself and the prompt
     assert max(map(len, lines)) <= 80
-    assert lines[-1] == "`harness tasks NAME` tells more of one, `harness tasks --all` of all"
+    assert lines[-1] == "`harness tasks NAME` describes one, `harness tasks --all` describes all"
 
 
 def test_groups_are_told_with_their_number_of_tasks_and_other_tasks_by_name(
@@ -99,7 +99,7 @@ def test_groups_are_told_with_their_number_of_tasks_and_other_tasks_by_name(
 
 def test_all_is_meant_without_names(books, capsys):
     assert main(["tasks", "--all", "books"]) == 2
-    assert "--all means nothing beside names" in capsys.readouterr().err
+    assert "--all cannot be combined with names" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("pattern", ["tag:paper", "paper", "books_*", "books_"])
@@ -159,7 +159,7 @@ roles:
   candidate  --model; max_tokens 9
   reader     the candidate, or --role reader=SPEC
   judge      fake:big, or --judge SPEC
-  finder     --role finder=SPEC; where data and options call for it
+  finder     --role finder=SPEC; if data and options need it
 data:
   hub     acme/books
   sample  --data sample

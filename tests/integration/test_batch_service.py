@@ -192,7 +192,7 @@ def test_a_run_is_asked_in_batches_to_its_end(harness, service, batch):
     service.end()
     collected = batch("collect")
     assert collected.code == 0, collected.err
-    assert collected.out.splitlines()[1] == "3 replies taken in"
+    assert collected.out.splitlines()[1] == "3 replies imported"
     batch("write", "two.jsonl")
     batch("submit")
     service.end(batch="batch-1")
@@ -309,9 +309,9 @@ def test_what_a_batch_left_unanswered_is_counted_and_asked_again(harness, servic
     assert said.code == 0, said.err
     assert said.out.splitlines()[:4] == [
         f"{harness.folder / 'one.jsonl'}: {state}, 1 done and 2 failed of 3",
-        "1 replies taken in",
-        f"failed, to be asked again: 2: batch_{state} 2",
-        "without an answer yet: 2; `harness batch write` writes them again",
+        "1 replies imported",
+        f"failed, to be repeated: 2: batch_{state} 2",
+        "not answered yet: 2; `harness batch write` writes them again",
     ]
     again = batch("write", "again.jsonl")
     assert again.json["requests"][0]["stages"] == {"interests/name": 2}
@@ -327,8 +327,8 @@ def test_a_batch_that_failed_as_a_whole_says_why(harness, service, batch):
     said = batch("collect")
     assert said.out.splitlines()[:3] == [
         f"{harness.folder / 'one.jsonl'}: failed, 0 done and 0 failed of 3: line 2: no such model",
-        "0 replies taken in",
-        "without an answer yet: 3; `harness batch write` writes them again",
+        "0 replies imported",
+        "not answered yet: 3; `harness batch write` writes them again",
     ]
     assert batch("write", "two.jsonl").json["requests"][0]["stages"] == {"interests/name": 3}
 

@@ -79,7 +79,7 @@ def test_batches_ask_what_a_live_run_asks_and_come_to_the_same(batched, serve):
     assert first.json["status"] == "waiting"
     assert [file["stages"] for file in first.json["requests"]] == [{"interests/name": PEOPLE}]
     service(batched, server, "one.jsonl", "one.out")
-    assert replies(batched, "one.out").out.startswith("12 replies taken in\n")
+    assert replies(batched, "one.out").out.startswith("12 replies imported\n")
 
     second = requests(batched, "two.jsonl")
     (file,) = second.json["requests"]
@@ -110,8 +110,8 @@ def test_answers_hold_in_any_order_in_parts_and_twice(batched, serve):
     write(batched, "first.out", found[:5])
     write(batched, "last.out", found[3:])
     assert replies(batched, "first.out", "first.out").out.splitlines()[:2] == [
-        "5 replies taken in",
-        "without an answer yet: 7; `harness batch write` writes them again",
+        "5 replies imported",
+        "not answered yet: 7; `harness batch write` writes them again",
     ]
     again = requests(batched, "rest.jsonl")
     assert again.json["requests"][0]["stages"] == {"interests/name": 7}
@@ -119,7 +119,7 @@ def test_answers_hold_in_any_order_in_parts_and_twice(batched, serve):
         line["custom_id"] for line in found[5:]
     }
     assert replies(batched, "last.out").out.splitlines()[0] == (
-        "7 replies taken in, 2 were there already"
+        "7 replies imported, 2 were imported before"
     )
     assert requests(batched, "two.jsonl").json["requests"][0]["stages"].keys() == {
         "interests/support"
@@ -136,7 +136,7 @@ def test_of_two_answers_to_one_question_the_same_holds_in_either_order(batched, 
     kept = set()
     for order in ([line, other, failed], [failed, other, line]):
         write(batched, "both.out", order)
-        assert replies(batched, "both.out").out.splitlines()[0] == "1 replies taken in"
+        assert replies(batched, "both.out").out.splitlines()[0] == "1 replies imported"
         (folder,) = batched.folders
         kept.add((folder / "batches" / "answers.sqlite").read_bytes().count(b'"text":"[]"'))
         (folder / "batches" / "answers.sqlite").unlink()
@@ -155,10 +155,10 @@ def test_what_failed_in_passing_is_asked_again_and_what_failed_for_good_is_recor
     found[4]["response"], found[4]["error"] = None, {"code": "batch_expired", "message": "late"}
     write(batched, "one.out", found)
     assert replies(batched, "one.out").out.splitlines()[:4] == [
-        "9 replies taken in",
-        "failed for good: 1: overflow 1",
-        "failed, to be asked again: 2: batch_expired 1, rate_limited 1",
-        "without an answer yet: 2; `harness batch write` writes them again",
+        "9 replies imported",
+        "failed permanently: 1: overflow 1",
+        "failed, to be repeated: 2: batch_expired 1, rate_limited 1",
+        "not answered yet: 2; `harness batch write` writes them again",
     ]
     again = requests(batched, "again.jsonl", "--max_failures", "1")
     assert again.code == 0, again.err
@@ -214,7 +214,7 @@ def test_answers_to_other_questions_are_refused_and_named(batched, serve):
     refused = replies(batched, "pipe")
     assert refused.code == 2
     assert refused.err.splitlines()[0] == "harness: pipe: answers cannot be read from a pipe"
-    assert replies(batched, "one.out").out.splitlines()[0] == "3 replies taken in"
+    assert replies(batched, "one.out").out.splitlines()[0] == "3 replies imported"
 
 
 def test_each_model_has_a_file_of_its_own(batched, serve):
@@ -300,7 +300,7 @@ def test_kill_9_while_requests_are_written_leaves_no_half_file(batched, serve):
     (folder,) = batched.folders
     assert requests(batched, "one.jsonl").code == 0
     service(batched, serve(), "one.jsonl", "one.out")
-    assert replies(batched, "one.out").out.startswith("12 replies taken in\n")
+    assert replies(batched, "one.out").out.startswith("12 replies imported\n")
     assert requests(batched, "two.jsonl").json["folder"].endswith(folder.name)
 
 
@@ -312,7 +312,7 @@ def test_a_torn_note_of_what_was_asked_costs_nothing(batched, serve):
     asked.write_bytes(asked.read_bytes() + b'{"key":"00ff","task":"inter')
     again = requests(batched, "again.jsonl")
     assert again.json["requests"][0]["stages"] == {"interests/name": PEOPLE}
-    assert replies(batched, "one.out").out.startswith("12 replies taken in\n")
+    assert replies(batched, "one.out").out.startswith("12 replies imported\n")
 
 
 def test_members_of_a_panel_are_asked_in_batches_one_after_the_other(batched, serve):

@@ -160,7 +160,7 @@ def test_an_analysis_takes_one_repeat_and_says_so(harness):
     assert usual.code == 0, usual.err
     assert [one["task"] for one in usual.json["tasks"]] == ["gist_synthetic"]
     assert (
-        "gist_synthetic: repeat 1 of 2 (baseline); --task names another"
+        "gist_synthetic: repeat 1 of 2 (baseline); --task chooses another"
         in (usual.json["report"]["notes"])
     )
     other = harness.here("analyse", "gist-scores", folder, "--json", "--task", "gist_synthetic@2")

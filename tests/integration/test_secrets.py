@@ -82,7 +82,7 @@ def test_the_key_of_a_file_is_sent_and_written_nowhere(harness, serve, status, v
     run = [*harness.arguments()[:3], "--tasks", "interests", "--data", "sample"]
     done = harness.command([*run, "--judge", "lexical", "--attempts", "2"], **variable)
     assert done.code == (0 if status == 400 else 1), done.err
-    assert "settings: model of harness.toml" in done.err
+    assert "settings: model from harness.toml" in done.err
     assert server.asked[0].headers["authorization"] == f"Bearer {KEY}"
     assert any(b"refused: Bearer" in text for text in told_and_written(harness, done).values())
     assert holding(KEY, harness, done) == []

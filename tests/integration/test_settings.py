@@ -63,7 +63,7 @@ def test_requests_tell_which_settings_they_use_as_runs_do(harness):
     write(harness, "http://127.0.0.1:9/v1")
     done = harness.command_of("batch", "write", "--out", "asked.jsonl", HARNESS_CONCURENCY="3")
     assert done.code == 0, done.err
-    assert "settings: model, judge, tasks, limit, data of harness.toml" in done.err
+    assert "settings: model, judge, tasks, limit, data from harness.toml" in done.err
     assert "did you mean HARNESS_CONCURRENCY?" in done.err
     quiet = harness.command_of("batch", "write", "--out", "again.jsonl", "--quiet")
     assert quiet.code == 0, quiet.err

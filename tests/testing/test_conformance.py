@@ -108,7 +108,7 @@ def test_a_prompt_that_names_a_variable_it_is_not_given(faulty):
 
 
 def test_a_metric_whose_worst_is_no_number(faulty):
-    change = ("benchmark.py", 'were foreseen")', 'were foreseen", worst=float("nan"))')
+    change = ("benchmark.py", 'were predicted")', 'were predicted", worst=float("nan"))')
     assert "its worst value is nan" in the_one(
         faulty.findings(change, checks=["metrics"]), "metrics"
     )
@@ -224,7 +224,7 @@ def test_a_score_that_raises_where_a_call_failed(faulty):
 
 def test_all_findings_come_in_one_error(faulty):
     findings = faulty.findings(
-        ("benchmark.py", '"share of the choices that were foreseen"', '""'),
+        ("benchmark.py", '"share of the choices that were predicted"', '""'),
         more={"prompts/acme_films/anwser.candidate.j2": "{{ a }}"},
         checks=["prompts", "metrics"],
     )
@@ -250,7 +250,7 @@ def test_versions_are_held_to_their_code(faulty, tmp_path):
 def test_versions_that_cannot_be_had_are_findings_beside_the_others(faulty, tmp_path):
     file = tmp_path / "versions.json"
     file.write_text('{"respondents": {\n<<<<<<< HEAD\n')
-    change = ("benchmark.py", '"share of the choices that were foreseen"', '""')
+    change = ("benchmark.py", '"share of the choices that were predicted"', '""')
     findings = faulty.findings(change, checks=["metrics"], versions=file)
     assert [check for check, _ in findings] == ["metrics", "versions"]
     assert str(file) in findings[1][1]

@@ -1,1 +1,1 @@
-"""What `harness doctor` looks at before a run: plain functions that give findings."""
+"""The checks of `harness doctor`: plain functions that yield findings."""

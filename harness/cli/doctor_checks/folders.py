@@ -1,4 +1,4 @@
-"""Looks at the places that a run writes to: can they be written, and is there space?"""
+"""Checks of the folders that a run writes to: are they writable, and is there space?"""
 
 from __future__ import annotations
 
@@ -12,42 +12,42 @@ from harness.contracts.finding import Finding, bad, doubtful, good
 
 GIB = 1024**3
 LITTLE = 1 * GIB
-"""Free space below which a long run may not end."""
+"""Below this free space, a long run may not finish."""
 TOO_LITTLE = GIB // 20
-"""Free space below which no run is begun with good reason."""
+"""Below this free space, no run should be started."""
 
 
 def folder(about: str, path: Path, *, option: str) -> Iterator[Finding]:
-    """Whether a folder, or the one in which it would be made, can be written and has space.
+    """Whether the folder, or the folder in which it would be created, is writable and has space.
 
-    `option` names another place.
+    `option` is the option that names another folder.
     """
-    there = nearest(path)
-    cure = f"{option} names another place"
-    shown = f"{path}" if there == path else f"{path}, which will be made"
-    if not there.is_dir():
-        yield bad(about, f"{path}: {there} is no folder", cure)
+    existing = nearest(path)
+    advice = f"{option} names another folder"
+    shown = f"{path}" if existing == path else f"{path}, which will be created"
+    if not existing.is_dir():
+        yield bad(about, f"{path}: {existing} is not a folder", advice)
         return
     try:
-        with tempfile.TemporaryFile(dir=there):
+        with tempfile.TemporaryFile(dir=existing):
             pass
     except OSError as error:
-        yield bad(about, f"{there} cannot be written: {error.strerror}", cure)
+        yield bad(about, f"{existing} cannot be written: {error.strerror}", advice)
         return
-    free = shutil.disk_usage(there).free
-    kind = network_type(there)
+    free = shutil.disk_usage(existing).free
+    kind = network_type(existing)
     where = f"{shown}; {free / GIB:.1f} GiB free" + (
         f"; on {kind}, over the network" if kind else ""
     )
     if free < TOO_LITTLE:
-        yield bad(about, where, f"free some space, or {cure}")
+        yield bad(about, where, f"free some space, or {advice}")
     elif free < LITTLE:
-        yield doubtful(about, where, f"free some space, or {cure}")
+        yield doubtful(about, where, f"free some space, or {advice}")
     else:
         yield good(about, where)
 
 
 def nearest(path: Path) -> Path:
-    """The path itself, or the innermost of the folders above it that is there."""
+    """The path itself, or the nearest folder above it that exists."""
     path = path.expanduser().absolute()
     return next(one for one in (path, *path.parents) if one.exists())

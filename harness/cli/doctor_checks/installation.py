@@ -1,4 +1,4 @@
-"""Looks at what is installed: versions, libraries, plugins, and the terminal."""
+"""Checks of the installation: versions, libraries, plugins, and the terminal."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def versions() -> Iterator[Finding]:
 
 
 def libraries(distribution: str = DISTRIBUTION) -> Iterator[Finding]:
-    """Whether all that a distribution always needs is installed, in a version that it takes."""
+    """Whether the required packages of a distribution are installed in suitable versions."""
     from packaging.requirements import Requirement
 
-    there: list[str] = []
+    installed: list[str] = []
     for text in metadata.requires(distribution) or ():
         wanted = Requirement(text)
         if wanted.marker is not None and not wanted.marker.evaluate({"extra": ""}):
@@ -43,13 +43,13 @@ def libraries(distribution: str = DISTRIBUTION) -> Iterator[Finding]:
                 f"pip install '{wanted.name}{wanted.specifier}'",
             )
         else:
-            there.append(f"{wanted.name} {version}")
-    if there:
-        yield good("libraries", ", ".join(sorted(there)))
+            installed.append(f"{wanted.name} {version}")
+    if installed:
+        yield good("libraries", ", ".join(sorted(installed)))
 
 
 def plugins(*, strict: bool) -> Iterator[Finding]:
-    """Which plugins are loaded, what is broken, and what is wrong with others."""
+    """The loaded plugins, the broken plugins, and the problems of plugins."""
     from harness.registry import load_plugins
 
     loaded = load_plugins()
@@ -57,29 +57,29 @@ def plugins(*, strict: bool) -> Iterator[Finding]:
         yield bad(
             "plugins",
             str(broken),
-            f"`harness plugins {broken.entry_point}` shows where; install a version of "
-            f"{broken.distribution} that fits, or uninstall it",
+            f"`harness plugins {broken.entry_point}` shows the traceback; install another "
+            f"version of {broken.distribution}, or uninstall it",
         )
-    told = bad if strict else doubtful
+    finding = bad if strict else doubtful
     for problem in loaded.problems:
-        yield told("plugins", problem, "`harness plugins NAME` shows all about one")
+        yield finding("plugins", problem, "`harness plugins NAME` shows the details of one")
     if loaded.loaded:
         names = ", ".join(f"{one.entry_point} {one.version}".rstrip() for one in loaded.loaded)
         yield good("plugins", names)
     else:
-        yield bad("plugins", "none is loaded, so there is nothing to run", "pip install one")
+        yield bad("plugins", "none is loaded, so there is nothing to run", "pip install PLUGIN")
     if loaded.left_out:
         names = ", ".join(one.entry_point for one in loaded.left_out)
         yield doubtful("plugins", f"left out by HARNESS_PLUGINS: {names}")
 
 
 def terminal() -> Iterator[Finding]:
-    """What is wrong with the encoding of the output; nothing where nothing is."""
+    """Whether the output cannot show all characters; no finding if it can."""
     encoding = sys.stdout.encoding or "ascii"
     if codecs.lookup(encoding).name != "utf-8":
         yield doubtful(
             "terminal",
-            f"the output is written in {encoding}, which cannot show all that people and models "
-            "write",
+            f"the output is written in {encoding}, which cannot show all characters of people and "
+            "models",
             "export PYTHONUTF8=1",
         )

@@ -1,4 +1,4 @@
-"""Looking at many things at once, none of them for long."""
+"""Running checks in parallel, each with a timeout."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from harness.contracts.finding import Finding, bad, bad_by, doubtful
 T = TypeVar("T")
 
 SECONDS = 10.0
-"""How long one look may take; what takes longer is left, and told as doubtful."""
+"""The timeout of a check; a check that takes longer is reported as doubtful."""
 
 Look = Callable[[], Iterable[Finding]]
 SlowLook = Callable[[], Awaitable[Sequence[Finding]]]
@@ -26,32 +26,36 @@ SlowLook = Callable[[], Awaitable[Sequence[Finding]]]
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """One thing to look at, and how: in a thread, or on the loop where it waits for others."""
+    """One check, as `Check(about="store", look=partial(store, file))`."""
 
     about: str
+    """What is checked; findings start with it."""
     look: Look | None = None
+    """A function that runs in a thread."""
     wait_for: SlowLook | None = None
+    """A coroutine function for the event loop, in place of `look`."""
     seconds: float = SECONDS
+    """The timeout."""
 
 
 async def findings_of(checks: Sequence[Check]) -> list[Finding]:
-    """What all checks found, in their order and without keys; they are made at the same time."""
+    """The findings of all checks, which run in parallel; in order, and without keys."""
     found = await asyncio.gather(*(_findings(check) for check in checks))
     return [_without_keys(finding) for several in found for finding in several]
 
 
 async def in_thread(work: Callable[[], T]) -> T:
-    """What the work gives. It is done in a thread that nobody waits for when the command ends."""
+    """The result of the work, done in a thread that does not delay the end of the command."""
     loop = asyncio.get_running_loop()
-    given: asyncio.Future[T] = loop.create_future()
+    result: asyncio.Future[T] = loop.create_future()
 
     def settle(error: BaseException | None, value: T | None) -> None:
-        if given.done():
+        if result.done():
             return
         if error is not None:
-            given.set_exception(error)
+            result.set_exception(error)
         else:
-            given.set_result(value)  # type: ignore[arg-type]  # None only where T is
+            result.set_result(value)  # type: ignore[arg-type]  # None only where T is
 
     def run() -> None:
         error, value = None, None
@@ -59,11 +63,11 @@ async def in_thread(work: Callable[[], T]) -> T:
             value = work()
         except BaseException as raised:
             error = raised
-        with suppress(RuntimeError):  # the loop is closed: the look had taken too long
+        with suppress(RuntimeError):  # the loop is closed, because the check took too long
             loop.call_soon_threadsafe(settle, error, value)
 
     threading.Thread(target=run, daemon=True).start()
-    return await given
+    return await result
 
 
 def _without_keys(finding: Finding) -> Finding:
@@ -77,11 +81,11 @@ async def _findings(check: Check) -> Sequence[Finding]:
             if check.look is not None:
                 look = check.look
                 return await in_thread(lambda: list(look()))
-            assert check.wait_for is not None, f"{check.about}: nothing to look at"
+            assert check.wait_for is not None, f"{check.about}: neither look nor wait_for"
             return list(await check.wait_for())
     except TimeoutError:
-        return [doubtful(check.about, f"not known: the look took more than {check.seconds:g} s")]
+        return [doubtful(check.about, f"not known: the check took more than {check.seconds:g} s")]
     except HarnessError as error:
         return [bad_by(check.about, error)]
-    except Exception as error:  # foreign code: whatever it raises is what was found
-        return [bad(check.about, f"the look at it failed: {type(error).__name__}: {error}")]
+    except Exception as error:  # whatever the code of a plugin raises is a finding
+        return [bad(check.about, f"the check failed: {type(error).__name__}: {error}")]

@@ -1,4 +1,4 @@
-"""Looks at the models that roles are bound to, and at those that have a name in the settings."""
+"""Checks of the models and judges that roles are bound to, or that settings define."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ QUESTION = Request(
 )
 ASK_SECONDS = 60.0
 MAKE_SECONDS = 60.0
-"""A model with a server of its own may have another interpreter judge its arguments first."""
+"""Long, because a model with its own server may check its arguments in another interpreter."""
 
-WORDLESS = "no_content"
-"""How a model fails that was given no room to say anything after it had thought."""
+REASONING_ONLY = "no_content"
+"""The cause of failure if the tokens were enough for reasoning only."""
 
 
 def checks_of_models(
@@ -36,29 +36,31 @@ def checks_of_models(
     named: Mapping[str, str],
     plugins: Plugins,
     *,
-    placed: Callable[[UsageError], UsageError],
+    with_source: Callable[[UsageError], UsageError],
     ask: bool,
 ) -> list[Check]:
-    """A check for each model and judge that the command binds, and for those only `named`.
+    """A check for each model and judge that the command binds, and for others in the settings.
 
-    `placed` tells of an error where the setting stands that it speaks of.
+    `named` has the SPECs from the settings by name. `with_source` adds to an error the file or
+    variable of the setting at fault.
     """
     bound = RoleBinder(settings, plugins).given
     others = {f"models.{name}": text for name, text in named.items()}
-    whole = msgspec.structs.replace(settings, roles={**settings.roles, **others})
+    with_named = msgspec.structs.replace(settings, roles={**settings.roles, **others})
     roles_of: dict[str, list[str]] = {}
-    for role, spec in RoleBinder(whole, plugins).given.items():
-        roles_of.setdefault(_who(spec), []).append(role)
+    for role, spec in RoleBinder(with_named, plugins).given.items():
+        roles_of.setdefault(_identity(spec), []).append(role)
     checks = []
     for same in roles_of.values():
         roles = [role for role in same if role in bound] or same
-        look = partial(_roles, RoleBinder(whole, plugins), roles, placed=placed, ask=ask)
+        binder = RoleBinder(with_named, plugins)
+        look = partial(_roles, binder, roles, with_source=with_source, ask=ask)
         seconds = MAKE_SECONDS + (ASK_SECONDS if ask else 0)
         checks.append(Check(about=" and ".join(roles), wait_for=look, seconds=seconds))
     return checks
 
 
-def _who(spec: Spec) -> str:
+def _identity(spec: Spec) -> str:
     """The same text for specs of the same model or judge."""
     return digest({"kind": spec.kind, "args": dict(spec.args) or spec.rest})
 
@@ -67,18 +69,18 @@ async def _roles(
     binder: RoleBinder,
     roles: Sequence[str],
     *,
-    placed: Callable[[UsageError], UsageError],
+    with_source: Callable[[UsageError], UsageError],
     ask: bool,
 ) -> list[Finding]:
-    """What is found of whoever is bound to these roles, which are bound alike."""
+    """The findings on the model or judge that all these roles are bound to."""
     about = " and ".join(roles)
     try:
         binding = await in_thread(lambda: binder.bind_given(roles[0]))
     except UsageError as error:
-        return [bad_by(about, placed(error))]
+        return [bad_by(about, with_source(error))]
     models = list(dict.fromkeys(binding.models))
     if not models:
-        return [good(about, f"{binding.label} judges by rule, and asks no model")]
+        return [good(about, f"{binding.label} judges by rule and calls no model")]
     found = await asyncio.gather(*(_model(model, ask=ask) for model in models))
     names = [f", {model.identity.name}" if len(models) > 1 else "" for model in models]
     return [
@@ -95,12 +97,12 @@ async def _model(model: Model, *, ask: bool) -> list[Finding]:
     except HarnessError as error:
         return [bad_by(name, error)]
     if not found:
-        found = [good("arguments", f"{name} can be made of them")]
+        found = [good("arguments", f"{name} can be created from them")]
     if not ask or model.identity.scope == "call":
         return found
-    answer = await asked(model)
+    answer = await ask_question(model)
     if answer.state == "good":
-        # It answers, so what seemed to stand in the way does not.
+        # It answers, so the problems that were found do not prevent a run.
         found = [
             msgspec.structs.replace(one, state="doubtful") if one.state == "bad" else one
             for one in found
@@ -108,15 +110,15 @@ async def _model(model: Model, *, ask: bool) -> list[Finding]:
     return [*found, answer]
 
 
-async def asked(model: Model) -> Finding:
-    """What becomes of one small question."""
+async def ask_question(model: Model) -> Finding:
+    """The finding of one small question to the model."""
     about = "question"
     try:
         if await in_thread(model.server_command) is not None:
             return doubtful(
                 about,
-                "not asked: its server would have to be started for it",
-                "a run with --limit 1",
+                "not asked: the server of the model would have to be started",
+                "try a run with --limit 1",
             )
         async with asyncio.timeout(ASK_SECONDS):
             await model.open()
@@ -127,8 +129,8 @@ async def asked(model: Model) -> Finding:
     except TimeoutError:
         return bad(about, f"no answer within {ASK_SECONDS:g} s")
     except CallError as error:
-        if error.cause == WORDLESS:
-            return good(about, "answered, with nothing but thoughts")
+        if error.cause == REASONING_ONLY:
+            return good(about, "answered, but with reasoning only")
         return bad(about, f"{error.cause}: {error.detail}")
     except HarnessError as error:
         return bad_by(about, error)

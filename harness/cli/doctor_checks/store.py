@@ -1,4 +1,4 @@
-"""Looks at the store of answered calls, without changing it."""
+"""Check of the store of answered calls, which does not change it."""
 
 from __future__ import annotations
 
@@ -13,35 +13,35 @@ from harness.calls.store import APPLICATION_ID, FORMAT
 from harness.contracts.finding import Finding, bad, doubtful, good
 
 ABOUT = "store"
-ELSEWHERE = "--store FILE names another, --no_store does without"
+ELSEWHERE = "--store FILE names another store, --no_store runs without one"
 LOOK_SECONDS = 5.0
-"""How long the file is read to find damage: a large one takes minutes to read."""
+"""How long the file is checked for damage: a large file takes minutes to read."""
 BUSY_SECONDS = 2.0
 STEPS = 10_000
-"""Of SQLite's own, between two looks at the clock."""
+"""SQLite's virtual machine steps between two looks at the clock."""
 MIB = 1024**2
 
 
 def store(path: Path) -> Iterator[Finding]:
-    """Whether the file is a store that can be used, whole, and how much it holds."""
+    """Whether the file is a usable and undamaged store, and how much it holds."""
     if not path.exists():
-        yield good(ABOUT, f"{path}; not there yet, the first run makes it")
+        yield good(ABOUT, f"{path}; does not exist yet, the first run creates it")
         return
     if path.is_dir():
-        yield bad(ABOUT, f"{path} is a folder; expected one file", ELSEWHERE)
+        yield bad(ABOUT, f"{path} is a folder; expected a file", ELSEWHERE)
         return
     kind = network_type(path)
     if kind is not None:
         yield doubtful(
             ABOUT,
-            f"{path} lies on {kind}, over the network: it is written without a log (WAL), so that "
+            f"{path} is on {kind}, over the network: it is written without a log (WAL), so that "
             "several machines can share it, and more slowly",
-            "--store FILE on a disk of this machine, or HARNESS_CACHE=DIR",
+            "use --store FILE on a local disk, or HARNESS_CACHE=DIR",
         )
     try:
         yield _opened(path)
     except sqlite3.DatabaseError as error:
-        yield bad(ABOUT, f"{path} cannot be read: {error}", _cure(error))
+        yield bad(ABOUT, f"{path} cannot be read: {error}", _advice(error))
 
 
 def _opened(path: Path) -> Finding:
@@ -63,36 +63,36 @@ def _opened(path: Path) -> Finding:
                 ELSEWHERE,
             )
         journal = connection.execute("PRAGMA journal_mode").fetchone()[0]
-        told = f"{path}; format {version}, {journal}, {size:,.1f} MiB"
-        return _read_through(connection, told)
+        description = f"{path}; format {version}, {journal}, {size:,.1f} MiB"
+        return _read_through(connection, description)
 
 
-def _read_through(connection: sqlite3.Connection, told: str) -> Finding:
-    """What reading it all finds, or as much as can be read in the time there is."""
+def _read_through(connection: sqlite3.Connection, description: str) -> Finding:
+    """The finding after reading the whole file, or as much as the time allows."""
     until = time.monotonic() + LOOK_SECONDS
     connection.set_progress_handler(lambda: time.monotonic() > until, STEPS)
     try:
         rows = connection.execute("SELECT count(*) FROM replies").fetchone()[0]
-        told += f", {rows:,} answers"
-        said = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+        description += f", {rows:,} answers"
+        verdict = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
     except sqlite3.OperationalError as error:
         if error.sqlite_errorcode != sqlite3.SQLITE_INTERRUPT:
             raise
-        return good(ABOUT, f"{told}; no damage in what was read in {LOOK_SECONDS:g} s")
-    if said != "ok":
-        return bad(ABOUT, f"{told}; damaged: {said}", _DAMAGED)
-    return good(ABOUT, f"{told}; whole")
+        return good(ABOUT, f"{description}; no damage in the part read in {LOOK_SECONDS:g} s")
+    if verdict != "ok":
+        return bad(ABOUT, f"{description}; damaged: {verdict}", _DAMAGED)
+    return good(ABOUT, f"{description}; undamaged")
 
 
 _DAMAGED = (
-    "the next run sets a damaged file aside and begins a new one; what it needs is asked again"
+    "the next run sets the damaged file aside, creates a new one and repeats the calls it needs"
 )
 
 
-def _cure(error: sqlite3.DatabaseError) -> str:
+def _advice(error: sqlite3.DatabaseError) -> str:
     code = error.sqlite_errorcode & 0xFF
     if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
         return _DAMAGED
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-        return "another process holds it: find out which with `fuser FILE`, or wait"
+        return "another process holds it: wait, or find the process with `fuser FILE`"
     return ELSEWHERE

@@ -1,4 +1,4 @@
-"""Looks at the tasks that were chosen."""
+"""Check of the chosen tasks."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from harness.registry.task_catalogue import Catalogue
 
 
 def tasks(settings: RunSettings, plugins: Plugins) -> Iterator[Finding]:
-    """The chosen tasks, once they are found and their benchmarks made; else the error."""
+    """The names of the chosen tasks; an error if a task or its benchmark cannot be loaded."""
     chosen = Catalogue(plugins, include_path=settings.include_path).select(settings.tasks).tasks
     for name in dict.fromkeys(task.benchmark for task in chosen):
         plugins.benchmark(name)
     names = ", ".join(task.name for task in chosen)
-    yield good("tasks", f"{names} (--dry_run looks at their prompts and data)")
+    yield good("tasks", f"{names} (--dry_run checks their prompts and data)")

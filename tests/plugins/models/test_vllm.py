@@ -304,4 +304,4 @@ def test_the_command_shows_how_a_server_would_be_started(folder, capsys):
 def test_a_model_that_starts_no_server_has_no_command(capsys):
     command = ["--model", "baseline", "--tasks", "interests", "--judge", "lexical"]
     assert main([*command, "--data", "sample", "--print_server_command"]) == 2
-    assert "no chosen model starts a server" in capsys.readouterr().err
+    assert "none of the models starts a server" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""What judges decided in stored runs, one option or text at a time."""
+"""The decisions of judges in stored runs, one for each option or text."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ from harness.contracts.records import Judged
 from harness.scoring.finished_task import KeptTask
 
 Label: TypeAlias = bool | str
-"""What was said of an option (whether it is selected) or of a text (its class)."""
+"""The label of an option (whether it is selected) or of a text (its class)."""
 
 NO_LABEL = "no_label"
-"""Why nothing was said of a text that got no label that exists."""
+"""The cause for a text without an existing label."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Decision:
-    """What a judge said of one option or text of one question, or why it said nothing.
+    """A judge's decision on one option or text of one question.
 
-    `question` is its number among those of the item, from 1, and `option` what the option was
-    called, or the number of the text. `votes` are what each member of a panel said.
+    `question` is the number of the question within the item, from 1. `option` is the name of the
+    option, or the number of the text. `said` is the label; without one, `why` is the cause. `votes`
+    are the labels of a panel's members, by member.
     """
 
     stage: str
@@ -45,7 +46,7 @@ def decisions_of(task: KeptTask) -> Iterator[Decision]:
         for record in task.judged(entry.name):
             for number, judged in enumerate(record.judged, start=1):
                 for place, option in enumerate(_options(judged)):
-                    said, why = _said(judged.verdict, place)
+                    said, why = _label(judged.verdict, place)
                     yield Decision(
                         stage=entry.name,
                         role=judged.role,
@@ -57,7 +58,9 @@ def decisions_of(task: KeptTask) -> Iterator[Decision]:
                         option=option,
                         said=said,
                         why=why,
-                        votes={vote.member: _said(vote.verdict, place)[0] for vote in judged.votes},
+                        votes={
+                            vote.member: _label(vote.verdict, place)[0] for vote in judged.votes
+                        },
                     )
 
 
@@ -65,8 +68,8 @@ def _options(judged: Judged) -> tuple[str, ...]:
     return judged.labels or tuple(str(number) for number in range(1, judged.texts + 1))
 
 
-def _said(verdict: Verdict | NoVerdict, place: int) -> tuple[Label | None, str]:
-    """What a verdict says of the option or text at a place, and why it says nothing."""
+def _label(verdict: Verdict | NoVerdict, place: int) -> tuple[Label | None, str]:
+    """The label of the option or text at a place, or None with the cause."""
     if isinstance(verdict, NoVerdict):
         return None, verdict.cause
     if isinstance(verdict, Selected):

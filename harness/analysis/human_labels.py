@@ -1,9 +1,9 @@
-"""Labels that people gave to what judges decided: read from files, matched, and their majority.
+"""People's labels for the decisions of judges: read from files, matched, and their majority.
 
-A row has an `item`, as `harness show --sample` calls it, and a `label`: yes or no for an option
-that may be selected, a class for a text. Where that leaves several decisions, `task`, `stage`,
-`question` (its number within the item, or its subject) and `option` (what it was called, or the
-text's number) say which. `rater` says whose label it is where several people gave some.
+A row has an `item`, as `harness show --sample` names it, and a `label`: yes or no for an option
+that may be selected, a class for a text. If the item has several decisions, `task`, `stage`,
+`question` (its number within the item, or its subject) and `option` (its name, or the number of
+the text) choose one. `rater` is the person who gave the label, if there are several.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 MEANING = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
 ANYBODY = ""
-"""The rater of rows that name none."""
+"""The rater of rows without a rater."""
 
 NARROWING = ("task", "stage", "question", "option")
-"""Columns that say which decision of an item is meant, where there are several."""
+"""Columns that choose one decision of an item that has several."""
 
 ThingT = TypeVar("ThingT")
 LabelT = TypeVar("LabelT", bound=Label)
@@ -34,7 +34,7 @@ LabelT = TypeVar("LabelT", bound=Label)
 
 @dataclass(frozen=True, kw_only=True)
 class HumanLabel:
-    """One row of a file; `where` holds those of the narrowing columns that it fills."""
+    """One row of a file; `where` holds its values of the narrowing columns."""
 
     rows: Table
     number: int
@@ -48,16 +48,16 @@ class HumanLabel:
         return self.rows.bad(self.number, column, value, expected)
 
     def says_yes(self) -> bool:
-        """Whether the label says yes; DataError where it says neither yes nor no."""
-        said = MEANING.get(self.label.casefold())
-        if said is None:
+        """Whether the label is a yes; DataError if it is neither yes nor no."""
+        meaning = MEANING.get(self.label.casefold())
+        if meaning is None:
             raise self.bad("label", self.label, "yes or no")
-        return said
+        return meaning
 
 
 @dataclass(kw_only=True)
 class HumanLabels:
-    """The rows of all files that have a label, and how many of each task have none."""
+    """The rows with a label in all files, and the number of rows without one by task."""
 
     rows: list[HumanLabel] = field(default_factory=list)
     blank: Counter[str] = field(default_factory=Counter)
@@ -65,9 +65,9 @@ class HumanLabels:
 
 @dataclass(kw_only=True)
 class Matching:
-    """The decisions that people labelled, and why other labels are not of one.
+    """The decisions that people labelled, and why other labels match none.
 
-    `raters` holds by stage and role what each rater said, by the place in `decisions`.
+    `raters` holds, by stage and role, the labels of each rater by the index in `decisions`.
     """
 
     decisions: list[Decision] = field(default_factory=list)
@@ -77,7 +77,10 @@ class Matching:
 
 @dataclass(frozen=True, kw_only=True)
 class Majority(Generic[ThingT, LabelT]):
-    """The label that most raters gave to each thing; of others there are too `few` or a tie."""
+    """The most frequent label of each thing, and the counts of things without a majority.
+
+    `few` things have too few labels; `tied` things have two labels that are most frequent.
+    """
 
     labels: dict[ThingT, LabelT]
     few: int
@@ -87,7 +90,7 @@ class Majority(Generic[ThingT, LabelT]):
 def read_human_labels(
     paths: Sequence[str], columns: Mapping[str, Column] | None = None
 ) -> HumanLabels:
-    """The labels in files of any format that data may have; `columns` are read otherwise."""
+    """The labels in files of any format that data may have; `columns` replace default columns."""
     labels = HumanLabels()
     for path in paths:
         rows = table(path, "labels", {**_columns(), **(columns or {})})
@@ -111,7 +114,7 @@ def read_human_labels(
 
 
 def match(labels: HumanLabels, decisions: Iterable[Decision], *, task: str) -> Matching:
-    """Each label with its decision; a second label of one rater for the same is a DataError."""
+    """The labels matched with decisions; DataError if a rater labelled a decision twice."""
     matching = Matching()
     by_item: dict[str, list[int]] = defaultdict(list)
     wanted = {row.item for row in labels.rows}
@@ -130,15 +133,15 @@ def match(labels: HumanLabels, decisions: Iterable[Decision], *, task: str) -> M
             continue
         decision = matching.decisions[meant[0]]
         raters = matching.raters.setdefault((decision.stage, decision.role), {})
-        said = raters.setdefault(row.rater, {})
-        if meant[0] in said:
-            raise row.bad("item", row.item, "one label of each by a rater")
-        said[meant[0]] = row.label if decision.subject is None else row.says_yes()
+        given = raters.setdefault(row.rater, {})
+        if meant[0] in given:
+            raise row.bad("item", row.item, "one label from each rater for a decision")
+        given[meant[0]] = row.label if decision.subject is None else row.says_yes()
     return matching
 
 
 def votes_of(raters: Mapping[str, Mapping[ThingT, LabelT]]) -> dict[ThingT, Counter[LabelT]]:
-    """How many gave each label to each thing."""
+    """How many raters gave each label to each thing."""
     votes: dict[ThingT, Counter[LabelT]] = defaultdict(Counter)
     for labels in raters.values():
         for thing, label in labels.items():
@@ -149,7 +152,7 @@ def votes_of(raters: Mapping[str, Mapping[ThingT, LabelT]]) -> dict[ThingT, Coun
 def majority_of(
     raters: Mapping[str, Mapping[ThingT, LabelT]], *, least: int
 ) -> Majority[ThingT, LabelT]:
-    """What more raters said than anything else, of what `least` of them labelled."""
+    """The majority label of each thing that at least `least` raters labelled."""
     found: dict[ThingT, LabelT] = {}
     few = tied = 0
     for thing, votes in votes_of(raters).items():
@@ -171,13 +174,13 @@ def _columns() -> dict[str, Column]:
 
 
 def _plain(value: Any) -> str:
-    # A column of whole numbers with a gap comes out of many tools as one of fractions.
+    # Many tools write a column of whole numbers with gaps as decimals.
     whole = isinstance(value, float) and value.is_integer()
     return str(int(value) if whole else value).strip()
 
 
 def _is_meant(row: HumanLabel, decision: Decision) -> bool:
-    """Whether what a row fills in is so of a decision."""
+    """Whether a decision has all values of a row's narrowing columns."""
     where = row.where
     return (
         where.get("stage", decision.stage) == decision.stage

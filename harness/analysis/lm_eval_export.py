@@ -1,4 +1,4 @@
-"""A stored run in the files that lm-evaluation-harness writes, for tools that read those."""
+"""Export of a stored run to the files of lm-evaluation-harness, for tools that read those."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CANDIDATE = "candidate"
 
 
 def write_lm_eval(folder: Path, tasks: Sequence[KeptTask]) -> list[Path]:
-    """One file of results and one of samples a task, in a folder named after the model."""
+    """The files written: one of results, and one of samples per task, in the model's folder."""
     manifest = tasks[0].manifest
     into = folder / in_file_name(_model_name(manifest))
     into.mkdir(parents=True, exist_ok=True)
@@ -56,7 +56,7 @@ def write_lm_eval(folder: Path, tasks: Sequence[KeptTask]) -> list[Path]:
 
 
 def results_of(tasks: Sequence[KeptTask]) -> dict[str, Any]:
-    """What stands in the file of results; `harness` holds what the format has no place for."""
+    """The content of the file of results; `harness` holds what the format has no place for."""
     manifest = tasks[0].manifest
     settings = manifest.settings
     began, ended = _time(manifest.sessions[0].started), _time(manifest.sessions[-1].ended)
@@ -115,9 +115,9 @@ def results_of(tasks: Sequence[KeptTask]) -> dict[str, Any]:
 
 
 def samples_of(task: KeptTask) -> Iterator[dict[str, Any]]:
-    """A sample a scored unit: what the candidate was asked about it, and what it answered.
+    """A sample for each scored unit: the candidate's prompts and replies, and the scores.
 
-    `target` is empty: what an answer is held against is the benchmark's own affair.
+    `target` is empty: each benchmark has references of its own kind.
     """
     names = score_names(task)
     with _Journals(task) as journals:
@@ -158,12 +158,12 @@ def samples_of(task: KeptTask) -> Iterator[dict[str, Any]]:
 
 
 def in_file_name(name: str) -> str:
-    """The name of a model or task as names of files have it."""
+    """The name of a model or task in the form for file names."""
     return re.sub(r'["<>:/|\\?*\[\]\x00-\x1f]+', "__", name).strip(".") or "unnamed"
 
 
 class _Journals:
-    """A task's records by whose they are: where each line stands, read when it is wanted."""
+    """An index of a task's records by user; lines are read when they are needed."""
 
     def __init__(self, task: KeptTask) -> None:
         self._stages: dict[str, StageEntry] = {one.name: one for one in task.entry.stages}
@@ -193,7 +193,7 @@ class _Journals:
             os.close(file)
 
     def lines(self, score: Score[Any]) -> list[tuple[str, JournalLine[Any, Any]]]:
-        """The records of a unit: those of its id, or all of its user's where it is the user."""
+        """The records of a unit: the records with its id, or all of the user if it is a user."""
         whole = score.id == score.user
         return [
             (stage, self._decode(os.pread(self._files[stage], length, offset)))
@@ -202,7 +202,7 @@ class _Journals:
         ]
 
     def sampling(self, stage: str) -> dict[str, Any]:
-        """How the answers of each role of a stage were drawn."""
+        """The sampling of each role of a stage."""
         roles = self._stages[stage].components.get("roles", {})
         return {role: parts.get("sampling") for role, parts in roles.items()}
 
@@ -223,7 +223,7 @@ def _results(task: KeptTask) -> dict[str, Any]:
 
 
 def _stderr(result: MetricResult) -> float | str:
-    """The standard error with which a normal interval would be as wide as the bootstrap's."""
+    """The standard error of a normal interval that is as wide as the bootstrap's."""
     if result.interval is None:
         return "N/A"
     low, high = result.interval
@@ -250,7 +250,7 @@ def _config(task: KeptTask) -> dict[str, Any]:
 
 
 def _offered(task: KeptTask) -> int:
-    """Units of the whole data where the task says how many ids were chosen of how many."""
+    """The units of the whole data, if the summary has the number of ids before the choice."""
     chosen = task.summary.data.get("chosen", {})
     several = [one["of"] for one in chosen.values() if one.get("chosen") == task.summary.units]
     return int(several[0]) if several else task.summary.units

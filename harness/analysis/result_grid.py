@@ -1,4 +1,4 @@
-"""Results as a grid: a row for each model and setting, a cell for each task, and an average.
+"""Grids of results: a row for each model and setting, a cell for each task, and an average.
 
 A benchmark declares its grid once and its analyses fill it from the tasks of stored runs:
 
@@ -42,9 +42,9 @@ CellT = TypeVar("CellT", bound=Hashable)
 
 @dataclass(frozen=True, kw_only=True)
 class GridRow(Generic[CellT]):
-    """One model asked in one setting: the task of each cell, and columns of its scores.
+    """One model in one setting: the task of each cell, and columns of its scores.
 
-    `apart` is the run, and the task if need be, where rows of the same model and setting repeat.
+    `apart` is the run, and the task if needed, if there are other rows of this model and setting.
     """
 
     model: str
@@ -55,22 +55,22 @@ class GridRow(Generic[CellT]):
 
     @property
     def name(self) -> str:
-        """What tables call the row."""
+        """The name of the row in tables."""
         return row_name(self.model, self.apart, self.setting)
 
     @property
     def first(self) -> KeptTask:
-        """One of the row's tasks, for what is the same in all of them."""
+        """The row's first task, for properties that all its tasks share."""
         return next(iter(self.tasks.values()))
 
     def of(self, metric: str) -> dict[CellT, ScoreColumn]:
-        """One column of the scores by cell, for the cells that have a unit of it."""
+        """One column of the scores by cell, for the cells with units in it."""
         return {cell: found[metric] for cell, found in self.columns.items() if found[metric].values}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Average:
-    """The mean of a row's cells; None, and `why`, where one of them has no value to show."""
+    """The mean of a row's cells; None, with the reason in `why`, if a cell has no value."""
 
     value: float | None = None
     low: float | None = None
@@ -80,7 +80,7 @@ class Average:
 
 @dataclass(frozen=True, kw_only=True)
 class Line(Generic[CellT]):
-    """A row of a sheet: what names it, a value for each cell, and the average."""
+    """A row of a sheet: its names, a value for each cell, and the average."""
 
     names: tuple[str, ...]
     cells: Mapping[CellT, float | int | None]
@@ -88,7 +88,7 @@ class Line(Generic[CellT]):
 
 
 def same_roles(task: KeptTask) -> tuple[str, ...]:
-    """A digest of the model behind each role: equal for tasks of different runs that asked it."""
+    """A digest of the model of each role: equal for all runs that asked the same model."""
     known = task.manifest.roles
     entries = [
         (role, known.get(f"{task.task.name}/{role}") or known.get(role))
@@ -103,13 +103,13 @@ def same_roles(task: KeptTask) -> tuple[str, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class ResultGrid(Generic[CellT]):
-    """What a grid of results has in its rows and cells.
+    """The definition of a grid of results.
 
     `name` enters the seeds of intervals, so that grids draw independently. `headings` are all cells
-    in the order of the columns, each with its heading; `cell` gives the one of a task. `setting`
-    says in words how a task was asked, empty where as usual. Tasks whose `alike` differs never
-    share a row, as those of other data. `label` names a cell in a remark, `units` what is scored,
-    and `empty` says why there is no average where no row has a unit.
+    in the order of the columns, each with its heading; `cell` gives the cell of a task. `setting`
+    describes how a task was asked, empty for the usual way. Tasks whose `alike` differs never
+    share a row, such as tasks with other data. `label` gives the name of a cell in remarks; `units`
+    is the word for what is scored; `empty` is the reason for no average if no row has a unit.
     """
 
     name: str
@@ -122,14 +122,14 @@ class ResultGrid(Generic[CellT]):
     empty: str = "no unit has a value"
 
     def ground(self, task: KeptTask) -> Hashable:
-        """What the tasks of one row have in common beside model and setting."""
+        """The properties that the tasks of one row share, besides model and setting."""
         return self.alike(task), task.manifest.seed, *same_roles(task)
 
     def rows(self, tasks: Iterable[KeptTask], metrics: Collection[str]) -> list[GridRow[CellT]]:
-        """The tasks as rows with columns of these metrics, in the order in which they came.
+        """The tasks as rows with columns of these metrics, in the order of the tasks.
 
-        Tasks of several runs make one row where they asked the same model in the same way. Of two
-        tasks for one cell the second begins another row. Tasks of no cell are left out.
+        Tasks of several runs share a row if they asked the same model in the same way. If two tasks
+        have the same cell, the second starts another row. Tasks without a cell are left out.
         """
         found: dict[tuple[Any, ...], dict[CellT, KeptTask]] = {}
         for task in tasks:
@@ -140,12 +140,12 @@ class ResultGrid(Generic[CellT]):
                 number += 1
             found.setdefault((*key, number), {})[cell] = task
         owners = [(key[0], key[1]) for key in found]
-        apart = _told_apart(owners, [next(iter(cells.values())) for cells in found.values()])
+        apart = _distinctions(owners, [next(iter(cells.values())) for cells in found.values()])
         return [
             GridRow(
                 model=model,
                 setting=setting,
-                apart=told,
+                apart=distinction,
                 tasks={cell: cells[cell] for cell in self.headings if cell in cells},
                 columns={
                     cell: score_columns(cells[cell].scores(), metrics)
@@ -153,18 +153,20 @@ class ResultGrid(Generic[CellT]):
                     if cell in cells
                 },
             )
-            for (model, setting), told, cells in zip(owners, apart, found.values(), strict=True)
+            for (model, setting), distinction, cells in zip(
+                owners, apart, found.values(), strict=True
+            )
         ]
 
     def filled(self, rows: Iterable[GridRow[CellT]], metric: str) -> tuple[CellT, ...]:
-        """The cells in which any of the rows has a unit of a metric, in the order of columns."""
+        """The cells in which any row has a unit of a metric, in the order of the columns."""
         there = {cell for row in rows for cell in row.of(metric)}
         return tuple(cell for cell in self.headings if cell in there)
 
     def line(
         self, row: GridRow[CellT], metric: str, cells: Collection[CellT], *, called: str = ""
     ) -> Line[CellT]:
-        """One column of a row, units without a value counted 0, with its average."""
+        """One column of a row with its average; units without a value count 0."""
         columns = row.of(metric)
         return Line(
             names=(called or row.name,),
@@ -180,9 +182,9 @@ class ResultGrid(Generic[CellT]):
         *names: str,
         but: Collection[CellT] = (),
     ) -> Line[CellT]:
-        """One column of a row over the units with a value; the cells in `but` are left empty.
+        """One column of a row over the units with a value; the cells in `but` stay empty.
 
-        There is an average where all cells have a value.
+        There is an average if all cells have a value.
         """
         means = {cell: found.dropped for cell, found in row.of(metric).items() if cell not in but}
         return Line(names=names, cells=means, average=Average(value=mean_of(means, cells)))
@@ -195,7 +197,7 @@ class ResultGrid(Generic[CellT]):
         task: KeptTask,
         metric: str,
     ) -> Average:
-        """The mean of the cells, units without a value counted 0; draws and seed are the task's."""
+        """The mean of the cells, with the task's draws and seed; units without a value count 0."""
         from harness.scoring.stats import NoInterval
 
         if not cells:
@@ -220,14 +222,14 @@ class ResultGrid(Generic[CellT]):
         return Average(value=value, low=drawn.low, high=drawn.high)
 
     def remarks(self, row: GridRow[CellT], metric: str, line: Line[CellT]) -> list[str]:
-        """Which cells of a line are not shown and why, and why there is no average."""
-        told = [
+        """The reasons for hidden cells of a line, and for a missing average."""
+        remarks = [
             f"{line.names[0]}, {self.label(cell)}: {column.unreadable} of {len(column.values)} "
             f"{self.units} could not be read ({_counts(column.causes)}), over {MOST_UNREADABLE:.0%}"
             for cell, column in row.of(metric).items()
             if column.hidden
         ]
-        return [*told, f"{line.names[0]}: {line.average.why}"] if line.average.why else told
+        return [*remarks, f"{line.names[0]}: {line.average.why}"] if line.average.why else remarks
 
     def sheet(
         self,
@@ -239,7 +241,7 @@ class ResultGrid(Generic[CellT]):
         notes: Iterable[str] = (),
         digits: int = 2,
     ) -> Sheet:
-        """The lines with some or all cells; averages and bounds where any line has one."""
+        """The lines with some or all cells; averages and bounds if any line has one."""
         shown = tuple(self.headings) if cells is None else tuple(cells)
         averages = any(line.average.value is not None for line in lines)
         bounds = any(line.average.low is not None for line in lines)
@@ -282,7 +284,7 @@ def published_lines(
 ) -> list[Line[CellT]]:
     """A line for each model of a paper, in the order of the results.
 
-    `cell` says which cell a result is in, and gives None for the average of a model.
+    `cell` gives the cell of a result, or None for the average of a model.
     """
     cells: dict[str, dict[CellT, float]] = defaultdict(dict)
     averages: dict[str, Average] = {}
@@ -298,9 +300,9 @@ def published_lines(
 
 
 def neighbours(lines: Iterable[Line[CellT]], average: float) -> tuple[Line[CellT], ...]:
-    """The lines whose averages are next above and next below, the upper one first.
+    """The lines with the next higher and the next lower average, the higher one first.
 
-    Of lines with the same printed average the nearest is the one whose cells have the nearest mean.
+    Of lines with the same average, the one with the nearest mean of its cells is the nearest.
     """
 
     def place(line: Line[CellT]) -> tuple[float, float]:
@@ -313,28 +315,28 @@ def neighbours(lines: Iterable[Line[CellT]], average: float) -> tuple[Line[CellT
 
 
 def row_name(model: str, apart: str, setting: str) -> str:
-    """A model's name for tables, with what tells it from others."""
+    """The name of a model in tables, with its run and setting if they distinguish it."""
     return ", ".join(filter(None, (f"{model} {apart}".rstrip(), setting)))
 
 
 def short_runs(runs: Iterable[str]) -> dict[str, str]:
-    """What tables call each run: the end of its name, or all of it where ends are the same."""
+    """The name of each run in tables: the end of its name, or all of it if ends are equal."""
     ends = {run: run.rpartition("-")[2] for run in runs}
     times = Counter(ends.values())
     return {run: end if times[end] == 1 else run for run, end in ends.items()}
 
 
-def _told_apart(owners: Sequence[tuple[str, str]], firsts: Sequence[KeptTask]) -> list[str]:
-    """What rows of the same name are told apart by: their runs, or else tasks."""
+def _distinctions(owners: Sequence[tuple[str, str]], firsts: Sequence[KeptTask]) -> list[str]:
+    """The text that distinguishes rows of the same name: their runs, and tasks if needed."""
     runs = short_runs(task.run for task in firsts)
     times = Counter(owners)
     within = Counter((owner, task.run) for owner, task in zip(owners, firsts, strict=True))
-    told = []
+    texts = []
     for owner, task in zip(owners, firsts, strict=True):
         run = runs[task.run]
         alone = run if within[owner, task.run] == 1 else f"{run} {task.task.name}"
-        told.append(alone if times[owner] > 1 else "")
-    return told
+        texts.append(alone if times[owner] > 1 else "")
+    return texts
 
 
 def _counts(causes: Mapping[str, int]) -> str:

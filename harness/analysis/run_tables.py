@@ -1,6 +1,6 @@
-"""A stored run as tables of plain values: its metrics, scores, records and calls, a row at a time.
+"""Tables of a stored run for export: metrics, scores, records and calls, a row at a time.
 
-What is missing is None, with its cause in a column beside it.
+A missing value is None; another column has its cause.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Export:
-    """A table: its columns with what they hold, and its rows, made when they are read."""
+    """A table: its name, its columns with their kinds, and a function that makes its rows."""
 
     name: str
     columns: Mapping[str, Kind]
@@ -56,7 +56,7 @@ UNIT: dict[str, Kind] = {"task": "text", "id": "text", "user": "text"}
 
 
 def tables_of(tasks: Sequence[KeptTask]) -> tuple[Export, ...]:
-    """The tables of some tasks of a run."""
+    """The four tables of these tasks of a run."""
     return (
         Export(name="metrics", columns=METRICS, rows=lambda: _metrics(tasks)),
         Export(name="scores", columns=_score_columns(tasks), rows=lambda: _scores(tasks)),
@@ -66,12 +66,12 @@ def tables_of(tasks: Sequence[KeptTask]) -> tuple[Export, ...]:
 
 
 def missing_column(metric: str) -> str:
-    """The column that says why a unit has no score of a metric."""
+    """The name of the column with the causes of a metric's missing scores."""
     return f"{metric}_missing"
 
 
 def lines_of(task: KeptTask) -> Iterator[tuple[str, JournalLine[Any, Any]]]:
-    """Every current record of a task with its stage and its calls."""
+    """Every current record of a task with its calls, each after the name of its stage."""
     for stage in task.entry.stages:
         path = task.path / task.entry.folder / stage.file
         line: Any
@@ -80,7 +80,7 @@ def lines_of(task: KeptTask) -> Iterator[tuple[str, JournalLine[Any, Any]]]:
 
 
 def score_names(task: KeptTask) -> list[str]:
-    """The columns of scores that a task's metrics are made of."""
+    """The columns of scores that a task's metrics use."""
     metrics = chosen_metrics(task.task, task.benchmark)
     return list(dict.fromkeys(metric.of or name for name, metric in metrics.items()))
 
@@ -110,11 +110,11 @@ def _score_columns(tasks: Sequence[KeptTask]) -> dict[str, Kind]:
             for column, kind in ((name, "number"), (missing_column(name), "text")):
                 if columns.setdefault(column, kind) != kind or column in UNIT:  # type: ignore[arg-type]
                     raise UsageError(
-                        "two columns of the scores would have one name",
+                        "two columns of the table of scores would have the same name",
                         where=f"task {task.task.name}",
                         found=column,
-                        expected=f"metrics of other names, none of them {', '.join(UNIT)}",
-                        hint="--task exports one task alone; the scores are in scores.jsonl too",
+                        expected=f"a different name for each column, and none of {', '.join(UNIT)}",
+                        hint="export one task alone with --task, or read scores.jsonl",
                     )
     return columns
 
@@ -175,7 +175,7 @@ def _call(call: CallRecord) -> Row:
 
 
 def messages_json(messages: Sequence[Message]) -> str:
-    """The turns of a question as one text."""
+    """The messages of a request as JSON text."""
     return _json([{"role": one.role, "content": one.content} for one in messages])
 
 
@@ -184,11 +184,11 @@ def _json(value: Any) -> str:
 
 
 def refuse_full(folder: Path) -> None:
-    """Raise UsageError where an export would fall among other files."""
+    """Raise UsageError unless the folder of an export is new or empty."""
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
         raise UsageError(
-            "an export overwrites nothing",
+            "the folder of an export must be new or empty",
             where=str(folder),
             found="a folder that is not empty" if folder.is_dir() else "a file",
-            expected="--out DIR with a new or an empty folder",
+            expected="--out DIR with a new or empty folder",
         )

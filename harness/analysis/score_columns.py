@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from harness.scoring.stats import Interval, NoInterval
 
 MOST_UNREADABLE = 0.15
-"""A cell of which a larger share of the units has no value is not shown."""
+"""A column is not shown if a larger share of its units has no value."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScoreColumn:
-    """One column of a task's scores: a value for each unit, None where the unit has none.
+    """One column of a task's scores: a value for each unit, None if the unit has none.
 
     `clusters` are the users or items of the units: units of one cluster are drawn together.
-    `causes` count why units have no value.
+    `causes` counts the units without a value by cause.
     """
 
     clusters: tuple[str, ...] = ()
@@ -40,7 +40,7 @@ class ScoreColumn:
 
     @property
     def hidden(self) -> bool:
-        """Whether too many units have no value for the others to speak for all."""
+        """Whether too many units have no value to show a mean."""
         return self.unreadable > MOST_UNREADABLE * len(self.values)
 
     @property
@@ -50,12 +50,12 @@ class ScoreColumn:
 
     @property
     def counted(self) -> float | None:
-        """The mean with 0 for each unit that has no value; None where that is not shown."""
+        """The mean with 0 for each unit that has no value; None if the column is hidden."""
         return fsum(self.readable) / len(self.values) if self.values and not self.hidden else None
 
 
 def score_columns(scores: Iterable[Score[Any]], names: Collection[str]) -> dict[str, ScoreColumn]:
-    """The named columns of some scores; a unit that a column says nothing about is not in it.
+    """The named columns of some scores; a unit with neither value nor cause is not in a column.
 
     score_columns(task.scores(), ("accuracy",))["accuracy"].counted
     """

@@ -1,4 +1,4 @@
-"""How a task was asked, in words: what it sets otherwise than the tasks of a published table."""
+"""The settings of a task in words: its differences from the tasks of a published table."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class TaskSetting:
-    """Names what a task changes of its benchmark's default options, sampling and prompts.
+    """Describes what a task changes of its benchmark's default options, sampling and prompts.
 
-    `passed_over` are options that every table tells otherwise, such as the cell of a grid.
-    `sampling` is how `role` is usually sampled. `words` replace an option with its value,
-    `counted` are the options that are told as "3 shots". For example:
+    `passed_over` are options that tables show elsewhere, such as the cell of a grid. `sampling` is
+    the usual sampling of `role`. `words` replace an option with its value; `counted` are options
+    that are written as "3 shots". For example:
 
         SETTING = TaskSetting(passed_over={"level"}, counted={"shots"},
                               words={("thought", True): "chain of thought"})
@@ -33,9 +33,9 @@ class TaskSetting:
     counted: Collection[str] = ()
 
     def describe(self, task: KeptTask, but: Collection[str] = ()) -> str:
-        """What a task changes but for the options in `but`; empty if nothing.
+        """The changes of a task, without the options in `but`; empty if there are none.
 
-        A prompt that the user replaced counts by the name of its file.
+        A prompt that the user replaced is described by the name of its file.
         """
         changed = {
             name: value
@@ -48,7 +48,7 @@ class TaskSetting:
         return ", ".join([*described, *(f"own prompt {name}" for name in own)])
 
     def _sampling(self, task: KeptTask) -> dict[str, Any]:
-        """The sampling that differs from the usual one, by task or command."""
+        """The sampling of the task or command that differs from the usual one."""
         role = task.task.roles.get(self.role)
         given = {**(role.sampling if role else {}), **task.manifest.asked.get("sampling", {})}
         return {name: value for name, value in given.items() if value != self.sampling.get(name)}
@@ -65,7 +65,7 @@ class TaskSetting:
 
 
 def changed_options(task: KeptTask) -> dict[str, Any]:
-    """The options of a task that are not as they are by default."""
+    """The options of a task that differ from their defaults."""
     return {
         field.name: value
         for field in msgspec.structs.fields(type(task.options))

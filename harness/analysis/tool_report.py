@@ -1,4 +1,4 @@
-"""What a data tool kept and dropped, and why: for people as a table, for programs as JSON.
+"""The rules of a data tool with what each one left, as a table for people and as JSON.
 
 report = ToolReport(
     rules="users …",
@@ -28,7 +28,7 @@ from harness.runs.atomic_files import atomic_write, storage_error
 
 @dataclass(frozen=True)
 class Step:
-    """One rule, and how much of each kind it left; every step counts the same kinds."""
+    """A rule with the count of each kind that it left; every step counts the same kinds."""
 
     rule: str
     left: Mapping[str, int]
@@ -38,7 +38,7 @@ class Step:
 class ToolReport:
     """The rules that a tool applied, in their order.
 
-    `rules` heads their column, `dropped` is the kind whose losses stand beside the counts.
+    `rules` is the header of their column; `dropped` is the kind whose losses get a column.
     """
 
     rules: str
@@ -86,7 +86,7 @@ class ToolReport:
 
 
 def settings_without(settings: msgspec.Struct, *names: str) -> dict[str, Any]:
-    """The settings of a tool by name, without those that name files of this machine.
+    """The settings of a tool by name, without the given ones, which name files of this machine.
 
     settings_without(settings, "log", "out")
     """
@@ -96,7 +96,7 @@ def settings_without(settings: msgspec.Struct, *names: str) -> dict[str, Any]:
 
 
 def write_json(file: Path, value: Any, *, option: str) -> None:
-    """Write a value so that people can read it too; `option` is the one that chose the folder."""
+    """Write a value as indented JSON; `option` is the option that chose the folder."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Tables that a person lays beside stored runs: figures of models, labels, counts."""
+"""Tables that users add to stored runs: figures of models, labels, counts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def table(path: str, name: str, columns: Mapping[str, Column]) -> Table:
-    """The table in a file of any format that data may have; columns not named are passed over."""
+    """The table in a file of any format that data may have; other columns are skipped."""
     from harness.data import Table
     from harness.data.fingerprint import stamp_of
     from harness.data.source import FileSource
@@ -26,9 +26,9 @@ def table(path: str, name: str, columns: Mapping[str, Column]) -> Table:
 def read_models(
     path: str, columns: Mapping[str, Column], *, model: str
 ) -> dict[str, dict[str, Any]]:
-    """The row of each model, by the model's name in small letters; one named twice is refused.
+    """The row of each model, by the model's name in lower case; DataError for repeated names.
 
-    `model` is the column that names it.
+    `model` is the column of the names.
     """
     from harness.contracts.task import Column
 
@@ -43,7 +43,7 @@ def read_models(
 
 
 def read_figures(path: str, *, model: str, column: str) -> dict[str, float]:
-    """The figure of each model that has one, by the model's name in small letters."""
+    """The figure of each model that has one, by the model's name in lower case."""
     from harness.contracts.task import Column
 
     columns = {column: Column(type="number", required=False)}
@@ -55,14 +55,14 @@ def read_figures(path: str, *, model: str, column: str) -> dict[str, float]:
             f"no row has a figure in a column {column!r}",
             where=path,
             found=f"columns {', '.join(there or ['that differ by row'])}",
-            expected="a column of numbers, one a model",
-            hint="name it with --column",
+            expected="a column with a number for each model",
+            hint="name the column with --column",
         )
     return figures
 
 
 def names_of(*models: str) -> Iterator[str]:
-    """What a table may call a model that runs call so, in small letters, the most exact first."""
+    """The names that tables may have for a model, in lower case, the most exact first."""
     for name in models:
         yield name.casefold()
         bare = name.partition(":")[2] or name

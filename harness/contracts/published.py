@@ -1,4 +1,4 @@
-"""Tables and results of papers as data, which plugins ship beside their benchmarks."""
+"""Tables and results of papers as data, which plugins ship with their benchmarks."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from harness.contracts.report import Cell, Sheet
 class PublishedResult(msgspec.Struct, frozen=True, kw_only=True):
     """One value that a paper reports: a model's result in one metric of one task.
 
-    `task` is a task of the benchmark, or a group whose average it is; `model` is the paper's name.
-    `low` and `high` bound the printed interval and `n` counts the units, where the paper has them.
-    `source` is the table; `comparable_if` says what must hold of one's own result beside it.
+    `task` is a task of the benchmark, or a group if the value is its average. `model` is the
+    paper's name of the model. `low` and `high` bound the printed interval and `n` counts the units,
+    if the paper gives them. `source` is the table; `comparable_if` is how a run must be made to be
+    comparable.
 
         PublishedResult(task="quiz", metric="accuracy", model="GPT-4o", value=0.81, n=200,
                         source="Table 1", comparable_if="all 200 questions, asked once")
@@ -35,9 +36,9 @@ class PublishedResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Published(msgspec.Struct, frozen=True, kw_only=True):
-    """One table: where the paper has it, the unit of its numbers, and its rows.
+    """One table: its place in the paper, the unit of its numbers, and its rows.
 
-    Numbers that the paper does not give are null; `notes` are what a reader must know of it.
+    Numbers that the paper does not give are null; `notes` are remarks for the reader.
     """
 
     source: str
@@ -48,12 +49,12 @@ class Published(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
 
     def dicts(self) -> list[dict[str, Any]]:
-        """Each row by the names of its columns."""
+        """Each row as a dictionary by column."""
         return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
 
     @property
     def heading(self) -> str:
-        """What a report writes above the table."""
+        """The title of the table in reports."""
         return f"Published, {self.source}: {self.title} ({self.units})"
 
     def sheet(self, *, digits: int = 1) -> Sheet:

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 BATCH_ROWS = 1 << 14
 
 SAMPLE = 64
-"""Rows of a column that show whether its values repeat."""
+"""The first rows of a column, which show whether its values repeat."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Batch:
-    """Consecutive rows of a table, column by column; `first` is the number of the first of them."""
+    """Consecutive rows of a table as columns; `first` is the number of the first row."""
 
     first: int
     columns: Mapping[str, list[Any]]
@@ -29,9 +29,9 @@ class Batch:
 
 
 def checked_whole(array: pa.Array, column: Column) -> list[Any] | None:
-    """The values of an arrow column where all are seen at once to be fit, as rows would give them.
+    """The values of an arrow column, as `rows` gives them, if its type shows that all are valid.
 
-    None where any might not be: then each must be looked at, for its conversion or its error.
+    None if a value may be invalid: then each must be checked or converted on its own.
     """
     import pyarrow as pa
 
@@ -62,7 +62,7 @@ def checked_whole(array: pa.Array, column: Column) -> list[Any] | None:
 
 
 def _repeats(array: pa.Array) -> bool:
-    """Whether few values seem to stand in many rows, so that each is best looked at once."""
+    """Whether the column seems to have few distinct values, so that each is checked only once."""
     import pyarrow as pa
 
     kind = array.type

@@ -1,9 +1,9 @@
-"""From a cell to a value of the type that a column declares.
+"""Conversion of cells to the types that columns declare.
 
-Types are strict: what would lose something is refused. Whole numbers written 7.0 are integers,
-integers are taken as ids by string columns (7 becomes "7"), and number columns give floats
-throughout. A cell of CSV or TSV that is empty counts as absent, because such files cannot tell
-the two apart; every other format can.
+Types are strict: a conversion that would lose something is an error. Whole numbers written as 7.0
+are integers, string columns take integers as ids (7 becomes "7"), and number columns always give
+floats. An empty cell of CSV or TSV counts as absent, because these formats cannot distinguish the
+two; every other format can.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from harness.data.wording import listed
+from harness.data.wording import join_names
 
 if TYPE_CHECKING:
     from harness.contracts.task import Column
@@ -31,7 +31,7 @@ _LARGEST_EXACT = 2**53
 
 
 class Unfit(Exception):
-    """A value that is not what its column declares; `expected` says what would do."""
+    """A value that does not fit its column; `expected` describes a valid one."""
 
     def __init__(self, problem: str, expected: str, hint: str | None = None) -> None:
         super().__init__(problem)
@@ -41,9 +41,9 @@ class Unfit(Exception):
 
 
 def converter(column: Column, *, text: bool) -> Convert:
-    """A function from a cell that is not absent to the column's type; it raises Unfit.
+    """A function that converts a cell that is not absent to the column's type, or raises Unfit.
 
-    `text` says that cells are written text, as in CSV, so that numbers must be read from it.
+    `text` is true if cells are text, as in CSV, from which numbers must be read.
     """
     convert = (_FROM_TEXT if text else _FROM_VALUE)[column.type]
     if not column.one_of:
@@ -55,8 +55,8 @@ def converter(column: Column, *, text: bool) -> Convert:
         result = convert(value)
         if str(result) not in allowed:
             raise Unfit(
-                "not one of the values that the task knows",
-                f"one of: {listed(choices)}",
+                "not one of the values that the task allows",
+                f"one of: {join_names(choices)}",
                 None,
             )
         return result
@@ -98,7 +98,7 @@ def _integer_text(value: str) -> int:
     if not _WHOLE.fullmatch(stripped):
         hint = None
         if _NUMBER.fullmatch(stripped) and "e" in stripped.lower():
-            hint = "spreadsheets write long numbers this way and lose digits; export it as text"
+            hint = "spreadsheets write long numbers like this and lose digits: export it as text"
         raise Unfit("not an integer", "a whole number, such as 42", hint)
     return int(stripped.partition(".")[0])
 

@@ -1,4 +1,4 @@
-"""The opened data of one task: its tables, which ids are kept, and what was read."""
+"""The opened data of one task: its tables, the chosen ids, and a description of its files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from harness.data.files import find_tables, patterns
 from harness.data.fingerprint import combined, sha256_of, stamp_of
 from harness.data.source import FileSource, Source
 from harness.data.table import Table
-from harness.data.wording import listed, nearest
+from harness.data.wording import join_names, nearest
 
 if TYPE_CHECKING:
     from harness.contracts.task import DataSpec, TableSpec
@@ -27,11 +27,18 @@ SAMPLE = "sample"
 
 @dataclass(eq=False, kw_only=True)
 class TaskData:
-    """What a benchmark's `load` is given.
+    """The data that a benchmark's `load` gets.
 
-    `absent` are the tables that the task can do without and that this data lacks, each with what it
-    would have been. State: which ids were chosen, what was noted, what was made of tables for all
-    tasks that `shared` is given to, and hashes once made.
+        def load(data, options):
+            people = data.choose(row["user"] for _, row in data.table("people").rows())
+
+    `origin` is where the data comes from, `about` describes that for the manifest. `tables` are the
+    tables by name, `files` their files, and `pinned` describes tables of the hub. `size` is the
+    task's number of units, `limit` the run's; `seed` decides which ones are chosen. `absent` are
+    the optional tables that this data lacks, each with the files that were looked for.
+
+    State: `chosen` counts the chosen ids, `notes` holds the noted facts, `shared` the results of
+    `once` for all tasks with the same `shared`.
     """
 
     origin: Origin
@@ -51,22 +58,22 @@ class TaskData:
 
     @property
     def comparable(self) -> bool:
-        """Whether results on this data may stand beside others: not on a bundled sample."""
+        """Whether results on this data are comparable: not on a bundled sample."""
         return self.origin != SAMPLE
 
     def has(self, name: str) -> bool:
-        """Whether there is data for a table that the task need not have."""
+        """Whether there is data for a table, which may be optional."""
         return name not in self.absent and bool(self._name(name))
 
     def table(self, name: str | None = None) -> Table:
-        """The table of that name; without one, the only table there is."""
+        """The table of this name, or without a name the only table."""
         return self.tables[self._name(name)]
 
     def once(self, name: str, make: Callable[[Table], T]) -> T:
-        """What `make` gives of a table: made once for all tasks of a run that read the same one.
+        """The result of `make` for a table, computed once for all tasks that read the same table.
 
-        It must not be changed, and depend on nothing but the table. `make` is known by its
-        identity: a function of a module, not one made anew for each call.
+        The result must not be changed and may depend on the table only. `make` is compared by
+        identity: give a function of a module, not a new function for each call.
         """
         table = self.table(name)
         source = canonical(self.pinned[name]) if name in self.pinned else self.files[name]
@@ -77,59 +84,62 @@ class TaskData:
         return made
 
     def path(self, name: str | None = None) -> Path:
-        """The one file that holds a table, for layouts that are no tables."""
+        """The only file of a table, for files that have their own layout."""
         paths = self.paths(name)
         if len(paths) > 1:
             raise DataError(
                 f"table '{self._name(name)}' of task '{self.task}' is in several files",
-                found=listed(str(path) for path in paths),
+                found=join_names(str(path) for path in paths),
                 expected="one file",
             )
         return paths[0]
 
     def paths(self, name: str | None = None) -> tuple[Path, ...]:
-        """The files that hold a table, in the order in which they are read."""
+        """The files of a table, in the order in which they are read."""
         table = self._name(name)
         if table not in self.files:
             raise DataError(
-                f"table '{table}' of task '{self.task}' is in no file",
+                f"table '{table}' of task '{self.task}' has no file of its own",
                 found="a split that the datasets library prepared",
                 expected="a table with `hub_files`, or data given with --data",
             )
         return tuple(source.path for source in self.files[table])
 
     def choose(self, ids: Iterable[str], *, of: str = "users") -> list[str]:
-        """The ids that this run keeps, in an order that depends on nothing but seed and ids.
+        """The ids that this run keeps, in an order that depends on seed and ids only.
 
-        At most the task's size and the run's limit; a smaller choice is a part of a larger one.
+        There are at most as many as the task's size and the run's limit allow; a smaller choice is
+        a part of a larger one.
         """
         bounds = [bound for bound in (self.size, self.limit) if bound is not None]
         ids_kept, there = sampling.choose(ids, seed=self.seed, most=min(bounds) if bounds else None)
         if not there:
             raise DataError(
                 f"the data of task '{self.task}' leaves no {of} to choose from",
-                where=listed(source.label for t in self.tables.values() for source in t.sources),
+                where=join_names(s.label for t in self.tables.values() for s in t.sources),
                 found="; ".join(self.noted) or None,
-                expected=f"at least one of the {of}",
+                expected=f"data that leaves at least one of the {of}",
             )
         self.chosen[of] = {"chosen": len(ids_kept), "of": there}
         return ids_kept
 
     def note(self, fact: str, number: int) -> None:
-        """Has a reader of the scores know of this many: rows left out, users without enough, …
+        """Note a count for readers of the scores: rows left out, users with too little data, …
 
-        Said at the start of a run, and kept in its manifest, summaries and tables. The same fact
-        told again has the new number; no key and no fingerprint depends on it.
+            data.note("users without a review", 12)
+
+        It is shown at the start of a run, and kept in its manifest, summaries and tables. A second
+        note of a fact replaces its number; no key and no fingerprint depends on notes.
         """
         self.notes[fact] = number
 
     @property
     def noted(self) -> tuple[str, ...]:
-        """What was noted, a line a fact."""
+        """The noted facts, one line each."""
         return tuple(f"{fact}: {number:,}" for fact, number in self.notes.items())
 
     def describe(self) -> dict[str, Any]:
-        """What was read, as JSON values for the manifest: origin, revision, files, fingerprints.
+        """The description of the data for the manifest: origin, revision, files, fingerprints.
 
         `fingerprint` depends on content alone: the bytes of files, or repository, revision,
         configuration and split.
@@ -175,7 +185,7 @@ class TaskData:
             name = known[0]
         if name is not None and name in self.absent:
             raise DataError(
-                f"this data holds no table '{name}', which task '{self.task}' can do without",
+                f"this data has no table '{name}', which is optional in task '{self.task}'",
                 expected=self.absent[name],
             )
         if name is not None and name in self.tables:
@@ -184,8 +194,8 @@ class TaskData:
         raise DataError(
             f"task '{self.task}' has no table '{name}'"
             if name
-            else f"task '{self.task}' has several tables, and none was named",
-            expected=f"one of: {listed(known)}",
+            else f"task '{self.task}' has several tables: name one of them",
+            expected=f"one of: {join_names(known)}",
             hint=f"'{near}' is the nearest name" if near else None,
         )
 
@@ -200,14 +210,14 @@ def open_dataset(
     task: str,
     shared: dict[Any, Any] | None = None,
 ) -> TaskData:
-    """The data of a task, found and opened; no row is read yet.
+    """The opened data of a task; no row is read yet.
 
-    `data` is what `--data` said: nothing for the hub, "sample" for the sample in `package`, the
-    folder of the benchmark's code, else a file or folder. Data sets that are given one `shared`
-    make only once what `TaskData.once` makes.
+    `data` is the value of `--data`: None for the hub, "sample" for the sample in `package`, the
+    folder of the benchmark's code, else a file or folder. Datasets with the same `shared` share the
+    results of `TaskData.once`.
     """
     if limit is not None and limit < 1:
-        raise UsageError("the limit keeps nothing", found=f"--limit {limit}", expected="1 or more")
+        raise UsageError("the limit is too small", found=f"--limit {limit}", expected="1 or more")
     if data is None:
         return _open_hub(spec, limit=limit, seed=seed, task=task, shared=shared)
     origin: Origin = "local"
@@ -222,7 +232,7 @@ def open_dataset(
     found = find_tables(folder, spec.tables, task=task)
     files = {name: _file_sources(paths, spec.tables[name]) for name, paths in found.items()}
     absent = {
-        name: f"{listed(patterns(name, table))} in {folder}"
+        name: f"{join_names(patterns(name, table))} in {folder}"
         for name, table in spec.tables.items()
         if name not in found
     }
@@ -247,9 +257,9 @@ def _open_hub(
     if spec.hub is None:
         ways = "--data FILE or --data DIR" if len(spec.tables) == 1 else "--data DIR"
         raise DataError(
-            f"task '{task}' needs data that is on no hub",
-            expected=f"{ways}: the data, as the task's documentation says where to get it",
-            hint="for a first try, --data sample takes the bundled sample" if spec.sample else None,
+            f"task '{task}' needs data that is not on the hub",
+            expected=f"{ways}; the task's documentation says where to get the data",
+            hint="for a first try, use the bundled sample: --data sample" if spec.sample else None,
         )
     from harness.data.hub import open_hub
 
@@ -304,7 +314,7 @@ def _sample_folder(spec: DataSpec, package: Path | None, *, task: str) -> Path:
             f"task '{task}' has no bundled sample",
             found="--data sample",
             expected="a file or folder with the data, or a data set on the hub",
-            hint="a folder that is called sample is given as --data ./sample",
+            hint="for a folder with the name sample, use --data ./sample",
         )
     folder = package / spec.sample
     if not folder.exists():
@@ -312,6 +322,6 @@ def _sample_folder(spec: DataSpec, package: Path | None, *, task: str) -> Path:
             f"the bundled sample of task '{task}' is not installed",
             where=str(folder),
             expected="the folder that the task's `data.sample` names inside its package",
-            hint="this is a fault of the plugin's package: its sample files were left out",
+            hint="report this to the plugin's authors: the package lacks its sample files",
         )
     return folder

@@ -1,8 +1,8 @@
 """Rows of CSV and TSV files.
 
 The first line names the columns, unless the task does. Quoting follows RFC 4180 in both formats
-and is checked: a quote that is not closed, or is followed by something else than a delimiter, is an
-error instead of a guess. A task says where files know no quotes at all.
+and is checked: a quote that is not closed, or that is followed by anything except a delimiter, is
+an error. A task can declare that its files have no quotes.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Protocol
 
 from harness.base.errors import DataError
 from harness.data.opening import empty_file, text_lines
-from harness.data.wording import place, shown
+from harness.data.wording import place, preview
 
 if TYPE_CHECKING:
     from harness.contracts.task import DelimitedSpec
 
 LONGEST_FIELD = 1 << 28
-"""The longest field in characters; the module's own 131,072 is short for a history in a cell."""
+"""The longest field in characters; the default of 131,072 is too short for a history in a cell."""
 
 _BARE_RETURN = re.compile(r"\r(?!\n|$)")
 
@@ -38,7 +38,7 @@ class _Reader(Protocol):
 
 
 class _Unquoted:
-    """A reader of lines in which nothing but the delimiter has a meaning."""
+    """A reader of lines in which only the delimiter has a meaning."""
 
     def __init__(self, lines: Iterator[str], delimiter: str) -> None:
         self.line_num = 0
@@ -57,7 +57,7 @@ class _Unquoted:
 def read_header(
     path: Path, *, delimiter: str, written: DelimitedSpec | None = None
 ) -> tuple[str, ...]:
-    """The names of a file's columns, in their order; a column without a name is ''."""
+    """The names of a file's columns in order; '' for a column without a name."""
     return _header(path, _reader(path, delimiter, written), written)
 
 
@@ -123,7 +123,7 @@ def _header(path: Path, reader: _Reader, written: DelimitedSpec | None) -> tuple
     for position, name in enumerate(names):
         if name and name in names[:position]:
             raise DataError(
-                f"two columns are called '{name}'",
+                f"two columns have the name '{name}'",
                 where=place(str(path), line=1),
                 found=f"columns {names.index(name) + 1} and {position + 1} of the header",
                 expected="a header that names each column once",
@@ -133,21 +133,21 @@ def _header(path: Path, reader: _Reader, written: DelimitedSpec | None) -> tuple
 
 
 def _malformed(path: Path, error: csv.Error, *, row: int | None, line: int, last: int) -> DataError:
-    said = str(error)
+    message = str(error)
     hint = None
-    if "new-line character" in said:
-        problem = "a carriage return stands inside a cell that is not quoted"
+    if "new-line character" in message:
+        problem = "a cell without quotes contains a carriage return"
         expected = "lines that end in LF or CRLF, and quotes around cells that hold line ends"
-        hint = "old Macintosh files end lines in CR alone: convert the line ends"
-    elif "unexpected end of data" in said:
+        hint = "old Macintosh files end lines with CR only: convert the line ends"
+    elif "unexpected end of data" in message:
         problem = "a quoted cell is never closed"
         expected = 'a closing " before the end of the file'
         hint = f"the quote was opened in this row; the file ends at line {last}"
-    elif "expected after" in said:
-        problem = "a quoted cell goes on after its closing quote"
-        expected = 'cells in which a " is written twice, and which end in one'
+    elif "expected after" in message:
+        problem = "a quoted cell continues after its closing quote"
+        expected = 'a quoted cell in which each " is doubled, and one " closes it'
     else:
-        problem = f"the row cannot be read ({said})"
+        problem = f"the row cannot be read ({message})"
         expected = "CSV as RFC 4180 describes it"
     return DataError(
         problem, where=place(str(path), row=row, line=line), expected=expected, hint=hint
@@ -166,9 +166,9 @@ def _ragged(
     more = len(cells) > len(header)
     quotes = written is None or written.quotes
     at = (
-        f"the first too many: {shown(cells[len(header)])}"
+        f"the first surplus cell: {preview(cells[len(header)])}"
         if more
-        else f"'{header[len(cells)]}' is the first without one"
+        else f"'{header[len(cells)]}' is the first column without a cell"
     )
     return DataError(
         f"the row has {'more' if more else 'fewer'} cells than the header has columns",

@@ -1,4 +1,4 @@
-"""Which files of a folder hold the tables of a task."""
+"""The files of a folder that hold the tables of a task."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from harness.base.errors import DataError
 from harness.data.source import FORMATS, PACKINGS
-from harness.data.wording import listed, nearest
+from harness.data.wording import join_names, nearest
 
 if TYPE_CHECKING:
     from harness.contracts.task import TableSpec
@@ -21,7 +21,7 @@ ENTRIES = (".json",)
 def find_tables(
     place: Path, tables: Mapping[str, TableSpec], *, task: str
 ) -> dict[str, tuple[Path, ...]]:
-    """The files of each table in a folder; or, for a task with one table, the one file given.
+    """The files of each table in a folder; or, for a task with one table, the given file.
 
     A table that is not required and has no file in the folder is left out.
     """
@@ -32,26 +32,28 @@ def find_tables(
         raise _absent(place)
     if not place.is_file():
         raise DataError(
-            "this is no ordinary file, and a run reads its data more than once",
+            "not a regular file; a run reads its data more than once",
             where=str(place),
             expected="a file or folder on disk",
         )
     if len(tables) > 1:
         raise DataError(
-            f"one file was given, and task '{task}' has {len(tables)} tables",
+            f"one file was given, but task '{task}' has {len(tables)} tables",
             where=str(place),
-            expected="a folder that holds, for each table, one of its files:"
-            + "".join(f"\n      {name}: {listed(patterns(name, t))}" for name, t in tables.items()),
+            expected="a folder with one of these files for each table:"
+            + "".join(
+                f"\n      {name}: {join_names(patterns(name, t))}" for name, t in tables.items()
+            ),
             hint="give the folder with --data DIR",
         )
     return dict.fromkeys(tables, (place,))
 
 
 def files_of(folder: Path, name: str, table: TableSpec, *, task: str) -> tuple[Path, ...]:
-    """The files that the first fitting pattern of a table finds, in the order of their names.
+    """The files that the first matching pattern of a table finds, in the order of their names.
 
-    A pattern also finds packed files, whose names go on with .gz or .zst, where no plain one is.
-    None is an error, but where the table is not required.
+    A pattern also finds packed files, with .gz or .zst at the end, if there is no plain one. It is
+    an error if a required table has no file.
     """
     for pattern in patterns(name, table):
         if PurePosixPath(pattern).is_absolute() or ".." in PurePosixPath(pattern).parts:
@@ -73,18 +75,19 @@ def files_of(folder: Path, name: str, table: TableSpec, *, task: str) -> tuple[P
         f"no file for table '{name}' of task '{task}'",
         where=str(folder),
         found=_content(folder),
-        expected=f"{listed(patterns(name, table))}; each may be packed ({' or '.join(PACKINGS)})",
+        expected=f"{join_names(patterns(name, table))}; "
+        f"each may be packed ({' or '.join(PACKINGS)})",
         hint=_nearest_file(folder, patterns(name, table)),
     )
 
 
 def patterns(name: str, table: TableSpec) -> tuple[str, ...]:
-    """The names and globs under which a table is looked for: its own, or its name in any format."""
+    """The names and globs of a table's files: its own, or its name in any format."""
     return table.files or tuple(name + suffix for suffix in (ENTRIES if table.entries else FORMATS))
 
 
 def _counts(path: Path, folder: Path) -> bool:
-    """Whether a match is data: not what editors and file managers hide beside it."""
+    """Whether a match is data, and not a hidden file of an editor or file manager."""
     hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
     return not hidden and path.is_file()
 
@@ -95,11 +98,11 @@ def _content(folder: Path) -> str:
         for path in folder.iterdir()
         if not path.name.startswith(".")
     )
-    return f"a folder that holds {listed(names)}" if names else "an empty folder"
+    return f"a folder with {join_names(names)}" if names else "an empty folder"
 
 
 def _nearest_file(folder: Path, wanted: tuple[str, ...]) -> str | None:
-    """Names are held against each other without their endings, which are few and alike."""
+    """A hint with the nearest name; names are compared without extensions, which are alike."""
     stems = {path.name.partition(".")[0]: path.name for path in folder.iterdir() if path.is_file()}
     wanted_stems = [PurePosixPath(one).name.partition(".")[0] for one in wanted]
     near = next((found for one in wanted_stems if (found := nearest(one, stems))), None)
@@ -111,9 +114,9 @@ def _absent(place: Path) -> DataError:
     around = sorted(path.name for path in parent.iterdir()) if parent.is_dir() else []
     near = nearest(place.name, around)
     return DataError(
-        "there is no such file or folder",
+        "the file or folder of --data does not exist",
         where=str(place),
         found=None if parent.is_dir() else f"'{parent}' does not exist either",
-        expected="the file or folder that --data names",
+        expected="an existing file or folder",
         hint=f"'{parent / near}' is the nearest name" if near else None,
     )

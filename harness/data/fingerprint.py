@@ -1,4 +1,4 @@
-"""What was read, as a hash; and whether it is still what it was."""
+"""Fingerprints of files, and checks that files stay unchanged."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from harness.base.hashing import digest
 
 
 class Stamp(msgspec.Struct, frozen=True):
-    """What shows that a file was changed without reading it again."""
+    """Size and time of a file, which show a change without reading the file."""
 
     size: int
     modified_ns: int
 
 
 def stamp_of(path: Path) -> Stamp:
-    """The stamp of a file as it is now."""
+    """The current stamp of a file."""
     try:
         status = path.stat()
     except OSError as error:
@@ -30,20 +30,20 @@ def stamp_of(path: Path) -> Stamp:
 
 
 def check_unchanged(path: Path, stamp: Stamp) -> None:
-    """Raise DataError when a file is no longer what it was when the run opened it."""
+    """Raise DataError if a file changed since the run opened it."""
     now = stamp_of(path)
     if now != stamp:
         raise DataError(
             "the file changed while the run was using it",
             where=str(path),
             found=f"{now.size} bytes, changed since it was opened with {stamp.size} bytes",
-            expected="data that stays as it is until the run has ended",
-            hint="run again; copy the file first if something else is still writing it",
+            expected="data that does not change until the run has ended",
+            hint="run again; copy the file first if another program still writes it",
         )
 
 
 def sha256_of(path: Path, stamp: Stamp) -> str:
-    """The SHA-256 of a file's bytes, as `sha256sum` prints it; refused if the file changed."""
+    """The SHA-256 of a file's bytes, as `sha256sum` prints it; DataError if the file changed."""
     check_unchanged(path, stamp)
     try:
         with path.open("rb") as stream:
@@ -57,5 +57,5 @@ def sha256_of(path: Path, stamp: Stamp) -> str:
 
 
 def combined(parts: list[str]) -> str:
-    """One fingerprint of several, in their order."""
+    """One fingerprint for several in this order."""
     return digest(parts)

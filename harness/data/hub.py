@@ -1,7 +1,7 @@
 """Tables from the Hugging Face hub: prepared splits, or files of the repository.
 
 Files are fetched into the cache of `huggingface_hub` and read from there by `datasets`, so that a
-benchmark can read them twice, and again without a network. Code in a repository is never run.
+benchmark can read them again, even without a network. Code in a repository is never run.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.base.errors import DataError
 from harness.base.hashing import digest
-from harness.data.wording import listed, nearest
+from harness.data.wording import join_names, nearest
 
 if TYPE_CHECKING:
     import datasets  # type: ignore[import-untyped]
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 BATCH_ROWS = 1024
 
 HUB_TIMEOUT = 15.0
-"""Seconds to wait for the hub's first answer before the cache is taken instead."""
+"""Seconds to wait for the hub's first answer before the cache is used instead."""
 
 _TRUE = {"1", "true", "yes", "on"}
 _PRIVATE = "check the name; for a private data set log in (hf auth login) or set HF_TOKEN"
-_GATED = "ask for access on its page on the hub, then log in (hf auth login) or set HF_TOKEN"
+_GATED = "request access on its page on the hub, then log in (hf auth login) or set HF_TOKEN"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +62,7 @@ class SplitSource:
 
 @dataclass(frozen=True, kw_only=True)
 class HubTable:
-    """One table as the hub gave it: its files, or a split; and what was read, for the manifest."""
+    """One table from the hub: its files or its split, and its description for the manifest."""
 
     described: Mapping[str, Any]
     files: tuple[Path, ...] = ()
@@ -71,7 +71,7 @@ class HubTable:
 
 @dataclass(frozen=True, kw_only=True)
 class OpenedHub:
-    """A data set of the hub with everything that a task wants of it fetched."""
+    """A data set of the hub: its description and its fetched tables."""
 
     about: Mapping[str, Any]
     tables: Mapping[str, HubTable]
@@ -79,7 +79,7 @@ class OpenedHub:
 
 @dataclass(frozen=True, kw_only=True)
 class _Listing:
-    """The files of a data set at a commit; and, where the cache gave them, why the hub did not."""
+    """The files of a data set at a commit; `offline` is why they come from the cache."""
 
     files: tuple[str, ...]
     commit: str | None = None
@@ -87,25 +87,25 @@ class _Listing:
 
 
 def open_hub(hub: HubSpec, tables: Mapping[str, TableSpec], *, task: str) -> OpenedHub:
-    """The tables of a task at one commit of a hub data set, fetched or found in the cache.
+    """The tables of a task at one commit of a hub data set, fetched or from the cache.
 
-    A table that is not required and has no place there is left out.
+    A table that is not required and has no place on the hub is left out.
     """
     placed = {name: table for name, table in tables.items() if table.split or table.hub_files}
     for name, table in tables.items():
         if table.required and name not in placed:
             raise DataError(
-                f"task '{task}' does not say where the hub's '{hub.repo}' holds table '{name}'",
+                f"task '{task}' has no place of table '{name}' in the hub's '{hub.repo}'",
                 expected="`split` or `hub_files` in the task's table",
-                hint="give the data with --data, or mend the task file",
+                hint="give the data with --data, or correct the task file",
             )
     listing = _listing(hub, task=task)
     chosen = {
-        name: _fitting(hub, table.hub_files, listing.files, table=name, task=task)
+        name: _matching(hub, table.hub_files, listing.files, table=name, task=task)
         for name, table in placed.items()
         if table.hub_files
     }
-    # Which files make a split is known to `datasets` alone, so a split needs all of them.
+    # Only `datasets` knows which files make a split, so a split needs all of them.
     whole = len(chosen) < len(placed)
     wanted = None if whole else [one for files in chosen.values() for one in files]
     folder = _snapshot(hub, wanted, listing, task=task)
@@ -128,7 +128,7 @@ def open_hub(hub: HubSpec, tables: Mapping[str, TableSpec], *, task: str) -> Ope
 
 
 def offline_by_setting() -> str | None:
-    """Why the hub is not asked, where the environment says so."""
+    """Why the hub is not asked, if a variable of the environment turns it off."""
     from huggingface_hub import constants
 
     if constants.HF_HUB_OFFLINE:
@@ -146,29 +146,29 @@ def endpoint() -> str:
 
 
 def _listing(hub: HubSpec, *, task: str) -> _Listing:
-    """What a data set holds at the task's revision.
+    """The files of a data set at the task's revision.
 
-    A hub that says no is an error. A hub that cannot be reached is none while the cache can serve.
+    A refusal of the hub is an error. A hub that cannot be reached is one only without a cache.
     """
     from huggingface_hub import HfApi, constants, errors, get_cached_repo_tree
 
     offline = offline_by_setting()
     if offline is None:
-        # The library raises whatever its transport raises: all of it means that no answer came.
+        # The library raises any error of its transport: each means that no answer came.
         try:
             info = HfApi().dataset_info(hub.repo, revision=hub.revision, timeout=HUB_TIMEOUT)
             files = tuple(sorted(file.rfilename for file in info.siblings or ()))
             return _Listing(files=files, commit=info.sha)
         except errors.GatedRepoError as error:
-            raise _refused(hub, task, "access must be asked for first", _GATED) from error
+            raise _refused(hub, task, "access must be requested first", _GATED) from error
         except errors.RepositoryNotFoundError as error:
-            raise _refused(hub, task, "it is not there, or is private", _PRIVATE) from error
+            raise _refused(hub, task, "it does not exist, or is private", _PRIVATE) from error
         except errors.RevisionNotFoundError as error:
             raise _refused(
-                hub, task, f"it has no revision '{hub.revision}'", "mend the task's revision"
+                hub, task, f"it has no revision '{hub.revision}'", "correct the task's revision"
             ) from error
         except errors.HFValidationError as error:
-            raise _refused(hub, task, str(error), "mend the task's `data.hub.repo`") from error
+            raise _refused(hub, task, str(error), "correct the task's `data.hub.repo`") from error
         except Exception as error:
             offline = f"{endpoint()} could not be reached: {_first_line(error)}"
     try:
@@ -179,32 +179,32 @@ def _listing(hub: HubSpec, *, task: str) -> _Listing:
     return _Listing(files=tuple(sorted(file.path for file in tree)), offline=offline)
 
 
-def _fitting(
+def _matching(
     hub: HubSpec, patterns: Sequence[str], listing: Sequence[str], *, table: str, task: str
 ) -> list[str]:
-    """The files of a data set that patterns mean, each once, in the patterns' order."""
+    """The files of a data set that match the patterns, each once, in the patterns' order."""
     chosen: dict[str, None] = {}
     for pattern in patterns:
-        fits = _translated(pattern)
-        found = [one for one in listing if fits.fullmatch(one)]
+        expression = _translated(pattern)
+        found = [one for one in listing if expression.fullmatch(one)]
         if not found:
             raise DataError(
-                f"no file of the hub's '{hub.repo}' fits '{pattern}' (table '{table}')",
-                found=f"files {listed(listing)} at revision {hub.revision or 'main'}",
-                hint=f"mend `hub_files` of task '{task}'",
+                f"no file of the hub's '{hub.repo}' matches '{pattern}' (table '{table}')",
+                found=f"files {join_names(listing)} at revision {hub.revision or 'main'}",
+                hint=f"correct `hub_files` of task '{task}'",
             )
         chosen.update(dict.fromkeys(found))
     return list(chosen)
 
 
 def _snapshot(hub: HubSpec, files: Sequence[str] | None, listing: _Listing, *, task: str) -> Path:
-    """The folder of one commit in the hub's cache, named by that commit, with these files or all.
+    """The folder of one commit in the hub's cache, named by the commit, with these files or all.
 
-    It is asked for by the task's own revision, so that the cache notes which commit a branch means.
+    The request has the task's revision, so that the cache remembers the commit of a branch.
     """
     from huggingface_hub import snapshot_download
 
-    # The library raises whatever its transport raises, so all of it becomes one error here.
+    # The library raises any error of its transport, so all of them become one error here.
     try:
         folder = Path(
             snapshot_download(
@@ -218,14 +218,14 @@ def _snapshot(hub: HubSpec, files: Sequence[str] | None, listing: _Listing, *, t
     except Exception as error:
         if listing.offline:
             raise _unreachable(hub, listing.offline, _first_line(error), task=task) from error
-        raise _failed(hub, "its files could not be had", error, task=task) from error
+        raise _failed(hub, "its files could not be fetched", error, task=task) from error
     if listing.commit not in (None, folder.name):
-        # A branch that moved in between, or a hub that went away: the library takes what is cached.
+        # The branch moved in between, or the hub went away and the library used its cache.
         raise DataError(
-            f"task '{task}': the hub gave another revision of '{hub.repo}' than it named",
+            f"task '{task}': the revision of '{hub.repo}' changed while it was fetched",
             found=f"revision {folder.name}",
             expected=f"revision {listing.commit}",
-            hint="run again when the hub can be reached, or give the data with --data",
+            hint="run again once the hub can be reached, or give the data with --data",
         )
     return folder
 
@@ -246,7 +246,7 @@ def _builder(hub: HubSpec, folder: Path, *, task: str) -> Any:
     """The library's builder of one configuration, with its splits prepared."""
     import datasets
 
-    # The library raises whatever its readers raise, so all of it becomes one error here.
+    # The library raises any error of its readers, so all of them become one error here.
     try:
         builder = datasets.load_dataset_builder(str(folder), name=hub.config)
         builder.download_and_prepare()
@@ -261,7 +261,7 @@ def _split(hub: HubSpec, builder: Any, split: str, commit: str, *, task: str) ->
         near = nearest(split, names)
         raise DataError(
             f"the hub's '{hub.repo}' has no split '{split}'",
-            found=f"splits {listed(names)} in configuration '{builder.config.name}'",
+            found=f"splits {join_names(names)} in configuration '{builder.config.name}'",
             expected=f"the split that task '{task}' names",
             hint=f"'{near}' is the nearest name" if near else None,
         )
@@ -291,7 +291,7 @@ def _failed(hub: HubSpec, problem: str, error: Exception, *, task: str) -> DataE
 
 def _refused(hub: HubSpec, task: str, why: str, hint: str) -> DataError:
     return DataError(
-        f"task '{task}': the hub does not give out the data set '{hub.repo}'",
+        f"task '{task}': the hub refused the data set '{hub.repo}'",
         where=endpoint(),
         found=why,
         hint=f"{hint}; or give the data with --data",
@@ -303,7 +303,7 @@ def _unreachable(hub: HubSpec, why: str, looked: str, *, task: str) -> DataError
     return DataError(
         f"task '{task}' needs the hub's data set {wanted}, which is neither reachable nor cached",
         found=f"{why}; {looked}",
-        expected="a way to the hub, or a cache that an earlier run with a way filled",
+        expected="a connection to the hub, or a cache that an earlier run filled",
         hint="give a local copy with --data FILE or --data DIR, or run once with a network",
     )
 

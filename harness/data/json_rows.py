@@ -22,14 +22,14 @@ from harness.data.opening import (
     text_lines,
     unpacked,
 )
-from harness.data.wording import kind_of, place, shown
+from harness.data.wording import kind_of, place, preview
 
 Rows = Iterator[tuple[int, dict[str, Any]]]
 
 _DECODE_FAILURES = (msgspec.MsgspecError, UnicodeError, RecursionError)
 _SPACE = " \t\r\n"
 _MARGIN = 16
-"""How near the end of what was read so far an error may be and still mean "not all here yet"."""
+"""An error this near the end of the text read so far may only mean that more must be read."""
 
 
 def read_json_lines(path: Path) -> Rows:
@@ -65,9 +65,9 @@ def read_json(path: Path) -> Rows:
     if not first:
         raise empty_file(path)
     raise DataError(
-        "the file holds no rows",
+        "the file has no rows",
         where=str(path),
-        found=f"a file that begins with {shown(first.decode('utf-8', 'replace'))}",
+        found=f"a file that begins with {preview(first.decode('utf-8', 'replace'))}",
         expected="an array of objects, or one object a line",
     )
 
@@ -80,15 +80,15 @@ def _lines_or_one_object(path: Path) -> Rows:
         raise DataError(
             "the file is neither an array of objects nor one object a line",
             where=str(path),
-            found="a first line that is no whole object",
+            found="a first line that is not a whole object",
             expected="[{…}, {…}] or one {…} on each line",
-            hint="write the list of rows alone, without an object around it",
+            hint="write only the list of rows, without an object around it",
         ) from None
     return read_json_lines(path)
 
 
 class Walk(ABC):
-    """The walk over one array or object: what is read and not yet used, and how far that is."""
+    """The walk over one array or object: the text that is read but not used yet, and its place."""
 
     whole = "array"
     close = "]"
@@ -117,7 +117,7 @@ class Walk(ABC):
                     break
                 row += 1
                 if mark == self.close:
-                    self._refuse(
+                    self._fail(
                         f"a comma before the closing {self.close}",
                         "a comma between rows only",
                         row=row,
@@ -125,9 +125,7 @@ class Walk(ABC):
                 yield self._line, self._row(stream, row)
                 mark = self._next_mark(stream, row)
                 if mark not in (",", self.close):
-                    self._refuse(
-                        f"{mark!r} follows an element", f"a comma or {self.close}", row=row
-                    )
+                    self._fail(f"{mark!r} follows an element", f"a comma or {self.close}", row=row)
                 if mark == self.close:
                     break
                 self._take(1)
@@ -139,12 +137,12 @@ class Walk(ABC):
         """The columns of the row that begins here."""
 
     def _value(self, stream: IO[bytes], row: int, *, column: str | None = None) -> Any:
-        """The whole JSON value that begins here; `column` is its own where it is not a row."""
+        """The whole JSON value that begins here; `column` is its column if it is not a row."""
         grow = CHUNK
         while True:
             try:
                 _, end = self._scan(self._text, self._used)
-                # Half of a number is a number as well.
+                # A part of a number is a number too.
                 if (
                     self._ended
                     or self._text[self._used] in '{["'
@@ -156,7 +154,7 @@ class Walk(ABC):
                 if self._ended or not (cut or error.pos >= len(self._text) - _MARGIN):
                     raise self._broken(error, row, column) from None
             except RecursionError:
-                self._refuse("objects nested too deeply", "fewer levels", row=row)
+                self._fail("objects nested too deeply", "fewer levels", row=row)
             self._read(stream, grow)
             grow *= 2
         piece = self._text[self._used : end]
@@ -170,7 +168,7 @@ class Walk(ABC):
         return value
 
     def _next_mark(self, stream: IO[bytes], row: int, *, inside: bool = False) -> str:
-        """The next character that is no space; `inside` says that the row is not over yet."""
+        """The next character that is no space; `inside` means that the row is not complete."""
         self._skip_space(stream)
         if self._used >= len(self._text):
             raise DataError(
@@ -185,9 +183,7 @@ class Walk(ABC):
     def _finish(self, stream: IO[bytes], row: int) -> None:
         self._skip_space(stream)
         if self._used < len(self._text):
-            self._refuse(
-                f"something after the end of the {self.whole}", f"one {self.whole}", row=row
-            )
+            self._fail(f"text after the end of the {self.whole}", f"only one {self.whole}", row=row)
 
     def _skip_space(self, stream: IO[bytes]) -> None:
         while True:
@@ -227,11 +223,11 @@ class Walk(ABC):
         return DataError(
             "malformed JSON",
             where=place(str(self._path), row=row, line=line, column=column),
-            found=_said(error, self._text),
+            found=_describe(error, self._text),
             expected="a JSON object" if column is None else "a JSON value",
         )
 
-    def _refuse(self, found: str, expected: str, *, row: int) -> NoReturn:
+    def _fail(self, found: str, expected: str, *, row: int) -> NoReturn:
         raise DataError(
             "malformed rows",
             where=place(str(self._path), row=row, line=self._line),
@@ -244,7 +240,7 @@ class _Array(Walk):
     def _row(self, stream: IO[bytes], row: int) -> dict[str, Any]:
         mark = self._text[self._used]
         if mark != "{":
-            self._refuse(f"an element that begins with {mark!r}", "an object", row=row)
+            self._fail(f"an element that begins with {mark!r}", "an object", row=row)
         value: dict[str, Any] = self._value(stream, row)
         return value
 
@@ -252,15 +248,15 @@ class _Array(Walk):
 def malformed(
     path: Path, text: str, error: Exception, *, row: int, line: int, column: str | None = None
 ) -> DataError:
-    """The error for a text that is not the strict JSON that rows must be, in words.
+    """The error for a text that is not strict JSON.
 
-    `column` is the one that the text stands in, where it is not a whole row.
+    `column` is the column of the text, if the text is not a whole row.
     """
     expected = "a JSON object" if column is None else "a JSON value"
     try:
         value = json.loads(text)
     except json.JSONDecodeError as explained:
-        found = _said(explained, text)
+        found = _describe(explained, text)
     except RecursionError:
         found = "objects nested too deeply"
     else:
@@ -277,13 +273,13 @@ def malformed(
     )
 
 
-def _said(error: json.JSONDecodeError, text: str) -> str:
+def _describe(error: json.JSONDecodeError, text: str) -> str:
     near = text[error.pos : error.pos + 20].rstrip("\r\n")
-    return f"{error.msg.removesuffix(' at')} at {shown(near) if near else 'the end'}"
+    return f"{error.msg.removesuffix(' at')} at {preview(near) if near else 'the end'}"
 
 
 def _unwritable(value: Any, column: str | None = None) -> tuple[str | None, str] | None:
-    """The top-level key and the kind of a value that Python's decoder takes and JSON forbids."""
+    """The top-level key and the kind of a value that Python's decoder accepts but JSON forbids."""
     if isinstance(value, dict):
         parts = (_unwritable(one, column or str(key)) for key, one in value.items())
         return next((part for part in parts if part), None)
@@ -294,15 +290,15 @@ def _unwritable(value: Any, column: str | None = None) -> tuple[str | None, str]
     if isinstance(value, float) and math.isinf(value):
         return column, "Infinity, or a number too large for a float"
     if isinstance(value, str) and any("\ud800" <= char <= "\udfff" for char in value):
-        return column, f"half of a surrogate pair in {shown(value)}"
+        return column, f"half of a surrogate pair in {preview(value)}"
     return None
 
 
 def _no_object(path: Path, value: Any, *, row: int, line: int) -> DataError:
     return DataError(
-        "the line holds no object",
+        "the line is not an object",
         where=place(str(path), row=row, line=line),
-        found=f"a JSON {kind_of(value)}: {shown(value)}",
+        found=f"a JSON {kind_of(value)}: {preview(value)}",
         expected='one JSON object, such as {"user": "u1"}',
     )
 
@@ -310,7 +306,7 @@ def _no_object(path: Path, value: Any, *, row: int, line: int) -> DataError:
 def read_entries(path: Path, *, names: tuple[str, str]) -> Rows:
     """Line number, and key and value under these two names, of each entry of a file's object.
 
-    Entries are read one at a time; their keys are held, for no key may stand twice.
+    Entries are read one at a time; all keys are held in memory to find repeated ones.
     """
     with unpacked(path) as stream:
         start = stream.read(CHUNK).removeprefix(BOM).lstrip()
@@ -321,7 +317,7 @@ def read_entries(path: Path, *, names: tuple[str, str]) -> Rows:
         raise _no_single_object(path, names, "an array")
     if start[:1] != b"{":
         raise _no_single_object(
-            path, names, f"a file that begins with {shown(start[:1].decode('utf-8', 'replace'))}"
+            path, names, f"a file that begins with {preview(start[:1].decode('utf-8', 'replace'))}"
         )
     first, _, rest = start.partition(b"\n")
     if first.rstrip().endswith(b"}") and rest.lstrip().startswith(b"{"):
@@ -330,7 +326,7 @@ def read_entries(path: Path, *, names: tuple[str, str]) -> Rows:
 
 
 class _Entries(Walk):
-    """The walk over the entries of one object; the keys that it met are its state too."""
+    """The walk over the entries of one object, which remembers the keys."""
 
     whole = "object"
     close = "}"
@@ -343,20 +339,20 @@ class _Entries(Walk):
     def _row(self, stream: IO[bytes], row: int) -> dict[str, Any]:
         mark = self._text[self._used]
         if mark != '"':
-            self._refuse(f"an entry that begins with {mark!r}", "a key in quotes", row=row)
+            self._fail(f"an entry that begins with {mark!r}", "a key in quotes", row=row)
         line = self._line
         key = self._value(stream, row, column=self._key)
         if key in self._met:
             raise DataError(
-                "a key stands twice",
+                "a key occurs twice",
                 where=place(str(self._path), row=row, line=line, column=self._key),
-                found=shown(key),
+                found=preview(key),
                 expected="each key once",
             )
         self._met.add(key)
         mark = self._next_mark(stream, row, inside=True)
         if mark != ":":
-            self._refuse(f"{mark!r} follows a key", "a colon", row=row)
+            self._fail(f"{mark!r} follows a key", "a colon", row=row)
         self._take(1)
         self._next_mark(stream, row, inside=True)
         return {self._key: key, self._held: self._value(stream, row, column=self._held)}
@@ -365,7 +361,7 @@ class _Entries(Walk):
 def _no_single_object(path: Path, names: tuple[str, str], found: str) -> DataError:
     key, held = names
     return DataError(
-        "the rows of this table are the entries of one JSON object",
+        "the file of this table must hold one JSON object, whose entries are the rows",
         where=str(path),
         found=found,
         expected=f'{{"KEY": VALUE, …}}, where each key is a {key} and its value the {held}',

@@ -1,4 +1,4 @@
-"""The bytes and lines of a file, unpacked, with damage told instead of read over."""
+"""The unpacked bytes and lines of a file; damage is an error."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _KNOWN_STARTS = (
 class ZstdFrames(io.RawIOBase):
     """The unpacked bytes of a zstd file of any number of frames; a cut-off last frame raises.
 
-    The library's own reader ends in silence where a file was cut off, which would turn a broken
+    The library's own reader ends without an error if a file was cut off, which would turn a broken
     download into a smaller data set.
     """
 
@@ -75,7 +75,7 @@ class ZstdFrames(io.RawIOBase):
 
 @contextmanager
 def unpacked(path: Path) -> Iterator[IO[bytes]]:
-    """The bytes of a file, unpacked by the end of its name (.gz, .zst); damage is a DataError."""
+    """The bytes of a file, unpacked if its name ends in .gz or .zst; DataError if damaged."""
     packing = {".gz": "gzip", ".zst": "zstd"}.get(path.suffix.lower())
     try:
         with path.open("rb") as stream:
@@ -105,14 +105,14 @@ def _damaged(path: Path, packing: str | None, error: Exception) -> DataError:
         where=str(path),
         found=str(error),
         expected=f"a whole {packing} file",
-        hint="fetch or pack it again; it may be cut off, or its name may end wrongly",
+        hint="fetch or pack it again; it may be cut off, or have the wrong extension",
     )
 
 
 def text_lines(path: Path) -> Iterator[bytes]:
     """The lines of a text file as checked bytes, with their ends, without a byte order mark.
 
-    Only a line feed ends a line: a carriage return stays where it stands.
+    Only a line feed ends a line; a carriage return is kept.
     """
     with unpacked(path) as stream:
         offset = 0
@@ -133,11 +133,11 @@ def text_lines(path: Path) -> Iterator[bytes]:
 
 
 def check_start(path: Path, start: bytes) -> None:
-    """Raise DataError when the first bytes are those of something that is no UTF-8 text."""
+    """Raise DataError if the first bytes are those of a format that is no UTF-8 text."""
     for magic, kind, hint in _KNOWN_STARTS:
         if start.startswith(magic):
             raise DataError(
-                f"the file is {kind}, which its name does not say",
+                f"the file is {kind}, unlike its name",
                 where=str(path),
                 found=f"first bytes {start[: len(magic)]!r}",
                 expected="UTF-8 text",
@@ -146,7 +146,7 @@ def check_start(path: Path, start: bytes) -> None:
 
 
 def bad_utf8(path: Path, *, byte: int, offset: int, line: int) -> DataError:
-    """The error for a byte that is no UTF-8; `offset` counts unpacked bytes from 0."""
+    """The error for a byte that is not UTF-8; `offset` counts unpacked bytes from 0."""
     return DataError(
         "the text is not UTF-8",
         where=place(str(path), line=line),
@@ -157,7 +157,7 @@ def bad_utf8(path: Path, *, byte: int, offset: int, line: int) -> DataError:
 
 
 def empty_file(path: Path) -> DataError:
-    """The error for a file that holds nothing."""
+    """The error for an empty file."""
     return DataError(
         "the file is empty", where=str(path), found="0 rows", expected="at least one row"
     )

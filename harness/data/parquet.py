@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
 BATCH_ROWS = 1024
 READ_AHEAD = 1 << 20
-"""Bytes of a column that are held while it is read; a mapped file would come to stand in memory."""
+"""Bytes of a column that are held while it is read; a mapped file would fill the memory."""
 
 
 def read_names(path: Path) -> tuple[str, ...]:
-    """The names of a file's columns, in their order."""
+    """The names of a file's columns in order."""
     with _opened(path) as file:
         names = tuple(file.schema_arrow.names)
     for name in names:
         if names.count(name) > 1:
             raise DataError(
-                f"two columns are called '{name}'",
+                f"two columns have the name '{name}'",
                 where=str(path),
                 expected="a file that names each column once",
             )
@@ -46,9 +46,9 @@ def read_parquet(
 def read_batches(
     path: Path, *, wanted: Collection[str] | None, rows: int
 ) -> Iterator[pa.RecordBatch]:
-    """The same in columns, at most so many rows at a time.
+    """The rows as columns, at most `rows` rows at a time.
 
-    A walk over all row groups at once would hold more with each of them.
+    Row groups are read one by one, as one iterator over all of them holds more with each.
     """
     with _opened(path) as file:
         columns = None if wanted is None else [n for n in file.schema_arrow.names if n in wanted]
@@ -72,5 +72,5 @@ def _opened(path: Path) -> Iterator[pyarrow.parquet.ParquetFile]:
             where=str(path),
             found=str(error).splitlines()[0],
             expected="a whole Parquet file",
-            hint="fetch or write it again; it may be cut off, or its name may end wrongly",
+            hint="fetch or write it again; it may be cut off, or have the wrong extension",
         ) from error

@@ -1,4 +1,4 @@
-"""Which ids a run keeps: the same ones in every process, whatever order they came in."""
+"""The choice of the ids that a run keeps: the same in every process and for any order of ids."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def choose(ids: Iterable[str], *, seed: int, most: int | None) -> tuple[list[str], int]:
-    """The ids with the smallest hashes, at most `most`, in hash order; and how many there were.
+    """The ids with the smallest hashes, at most `most`, in hash order; and the number of all ids.
 
     Repeated ids count once. The choice of 10 is a part of the choice of 20 for the same seed.
     """
@@ -22,5 +22,5 @@ def choose(ids: Iterable[str], *, seed: int, most: int | None) -> tuple[list[str
 
 
 def ranks(ids: Iterable[str], *, seed: int) -> np.ndarray:
-    """The hash by which `choose` orders each id, smallest first, for a great many of them."""
+    """The hashes by which `choose` orders ids, smallest first; fast for very many ids."""
     return stable_ints(ids, "choose", seed)

@@ -1,4 +1,4 @@
-"""Where the rows of a table come from: one file, in any of the formats that are read."""
+"""The sources of a table's rows, such as a file in any supported format."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _DELIMITERS = {"csv": ",", "tsv": "\t"}
 
 
 class Source(Protocol):
-    """Something that holds rows. `text` says that cells are written text without types."""
+    """A source of rows. `text` is true if cells are text without types."""
 
     @property
     def label(self) -> str: ...
@@ -39,27 +39,27 @@ class Source(Protocol):
     def text(self) -> bool: ...
 
     def columns(self) -> tuple[str, ...] | None:
-        """The names of the columns, None where each row brings its own."""
+        """The names of the columns; None if each row has its own."""
         ...
 
     def rows(
         self, wanted: Collection[str] | None
     ) -> Iterator[tuple[int | None, Mapping[str, Any]]]:
-        """Line number, where there are lines, and cells of each row, from the first again."""
+        """Line number, if there are lines, and cells of each row, always from the first row."""
         ...
 
     def batches(
         self, wanted: Collection[str] | None, *, rows: int
     ) -> Iterator[pa.RecordBatch] | None:
-        """The same in columns, at most so many rows at a time; None where only rows can be read."""
+        """The same as columns, at most `rows` rows at a time; None if only rows can be read."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class FileSource:
-    """The rows of one file; reading a file that changed since `stamp` was taken is refused.
+    """The rows of one file; DataError if the file changed since `stamp` was taken.
 
-    With `entries`, two names, the file is one JSON object, and each of its entries a row of these.
+    `entries` are two column names for a file with one JSON object, whose entries are the rows.
     """
 
     path: Path
@@ -77,7 +77,7 @@ class FileSource:
 
     def columns(self) -> tuple[str, ...] | None:
         if self.entries:
-            self._refuse_unless_json()
+            self._check_json()
             return None
         kind = format_of(self.path)
         if kind == "parquet":
@@ -95,7 +95,7 @@ class FileSource:
     ) -> Iterator[tuple[int | None, Mapping[str, Any]]]:
         check_unchanged(self.path, self.stamp)
         if self.entries:
-            self._refuse_unless_json()
+            self._check_json()
             from harness.data.json_rows import read_entries
 
             return read_entries(self.path, names=self.entries)
@@ -125,11 +125,11 @@ class FileSource:
 
         return read_batches(self.path, wanted=wanted, rows=rows)
 
-    def _refuse_unless_json(self) -> None:
+    def _check_json(self) -> None:
         kind = format_of(self.path)
         if kind != "json":
             raise DataError(
-                "the rows of this table are the entries of one JSON object",
+                "the file of this table must hold one JSON object, whose entries are the rows",
                 where=str(self.path),
                 found=f"a file of the format {kind}",
                 expected=f"a .json file, which may be packed ({' or '.join(PACKINGS)})",
@@ -137,18 +137,18 @@ class FileSource:
 
 
 def format_of(path: Path) -> Format:
-    """The format of a file by the end of its name; DataError for one that is not read."""
+    """The format of a file by the end of its name; DataError for an unsupported one."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     packed = bool(suffixes) and suffixes[-1] in PACKINGS
     ending = "".join(suffixes[-2:-1] if packed else suffixes[-1:])
     kind = FORMATS.get(ending)
-    shown = "".join(path.suffixes[-2:] if packed else [path.suffix])
+    extension = "".join(path.suffixes[-2:] if packed else [path.suffix])
     if kind is None or (packed and kind == "parquet"):
         raise DataError(
-            "the file is of a format that is not read as a table",
+            "the format of the file is not supported",
             where=str(path),
-            found=f"a name that ends in '{shown}'" if shown else "a name without an ending",
-            expected=f"{', '.join(FORMATS)}, each but .parquet also with {' or '.join(PACKINGS)}",
-            hint="Parquet is packed inside: leave .gz and .zst away" if kind else None,
+            found=f"the extension '{extension}'" if extension else "a name without an extension",
+            expected=f"{', '.join(FORMATS)}; all except .parquet also with {' or '.join(PACKINGS)}",
+            hint="unpack it: Parquet files are compressed inside" if kind else None,
         )
     return kind

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from harness.base.errors import DataError
 from harness.data.batches import BATCH_ROWS, Batch, checked_whole
 from harness.data.columns import Convert, Unfit, converter
-from harness.data.wording import listed, nearest, place, shown
+from harness.data.wording import join_names, nearest, place, preview
 
 if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped]
@@ -19,52 +19,56 @@ if TYPE_CHECKING:
     from harness.contracts.task import Column
     from harness.data.source import Source
 
-LOOKED_AT = 100_000
-"""How many rows behind the first that cannot be used are looked at: a moment's work, whatever the
-file holds."""
+MOST_ROWS = 100_000
+"""How many rows after the first bad one are checked, which takes a moment for any file."""
 
-TOLD = 5
-"""How many of the values found in them are told, the most frequent first."""
+MOST_VALUES = 5
+"""How many of the bad values are listed, the most frequent first."""
 
 NEW_LINE = "\n            "
-"""Under what an error says it found."""
+"""Continues the `found` of an error on a new line."""
 
 
 def further_unfit(rows: Iterable[Sequence[tuple[str, Any]]]) -> str:
-    """How many of these rows cannot be used either, and for which values; "" where all can.
+    """How many of these rows are bad too, with their bad values; "" if none is.
 
-    A row is what is wrong with it, as pairs of column and cell. A file that cannot be read any
-    further is looked at as far as that goes: its next error will say why.
+    A row is given by its bad cells, as pairs of column and cell. If the file cannot be read
+    further, the rows before that count: the next run reports why.
     """
     found: Counter[tuple[str, str]] = Counter()
     seen = unfit = 0
     try:
-        for wrong in itertools.islice(rows, LOOKED_AT):
+        for wrong in itertools.islice(rows, MOST_ROWS):
             seen += 1
             unfit += bool(wrong)
-            found.update((column, shown(cell)) for column, cell in wrong)
+            found.update((column, preview(cell)) for column, cell in wrong)
     except DataError:
         pass
     if not unfit:
         return ""
-    told = [
+    values = [
         f"{value} in '{column}' ({times:,})"
         for (column, value), times in sorted(found.items(), key=lambda one: (-one[1], one[0]))
     ]
-    rest = f" and {len(told) - TOLD:,} other values" if len(told) > TOLD else ""
+    more = len(values) - MOST_VALUES
+    rest = f" and {more:,} other values" if more > 0 else ""
     return (
         f"{NEW_LINE}{unfit:,} of the next {seen:,} rows cannot be used either: "
-        f"{', '.join(told[:TOLD])}{rest}"
+        f"{', '.join(values[:MOST_VALUES])}{rest}"
     )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """Rows from one or several sources, checked as they stream past.
+    """The rows of one or several sources, checked while they are read.
 
-    A row holds the declared columns under their own names, whatever alias its source uses, and
-    nothing else; with no columns declared it is passed on as it stands. A column that is optional
-    and absent, null or an empty cell is None; a required one is an error.
+        for number, row in table.rows():
+            if row["age"] < 0:
+                raise table.bad(number, "age", row["age"], "an age of 0 or more")
+
+    A row holds the declared columns only, under their own names instead of a source's aliases; with
+    no declared columns it holds all cells unchanged. An optional column that is absent, null or an
+    empty cell is None; for a required column this is an error.
     """
 
     name: str
@@ -72,9 +76,9 @@ class Table:
     sources: Sequence[Source]
 
     def rows(self) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Number and values of each row; reads from the start every time it is called.
+        """Number and values of each row; each call reads from the start.
 
-        Numbers start at 1, do not count a header and run on over several files.
+        Numbers start at 1, do not count a header, and continue over several files.
         """
         number = 0
         for source in self.sources:
@@ -85,11 +89,11 @@ class Table:
             raise self._empty()
 
     def batches(self, *names: str) -> Iterator[Batch]:
-        """The same rows as columns, many at a time: the named ones of the declared columns, or all.
+        """The same rows as columns, many at a time: the named columns, or all declared ones.
 
-        Only what is asked for is checked. With no columns declared a batch has all that any of its
-        rows has, and None where a row has it not. Sources that are stored in columns, Parquet and
-        splits of the hub, are read many times faster than by rows.
+        Only these columns are checked. With no declared columns, a batch has every column of any of
+        its rows, and None for rows without it. Sources that are stored as columns (Parquet and
+        splits of the hub) are read many times faster than by rows.
         """
         number = 0
         for source in self.sources:
@@ -109,7 +113,7 @@ class Table:
         return DataError(
             "a value that cannot be used",
             where=self._place(row, column),
-            found=shown(value),
+            found=preview(value),
             expected=expected,
         )
 
@@ -127,7 +131,7 @@ class Table:
     def _empty(self) -> DataError:
         return DataError(
             f"table '{self.name}' has no rows",
-            where=listed(source.label for source in self.sources),
+            where=join_names(source.label for source in self.sources),
             expected="at least one row",
         )
 
@@ -212,14 +216,14 @@ class Table:
     def _wrong(
         self, names: Collection[str], source: Source, rest: Iterable[Mapping[str, Any]]
     ) -> Iterator[list[tuple[str, Any]]]:
-        """What cannot be used of each row of the source that is left, by the source's columns."""
+        """The bad cells of each remaining row of the source, with the source's column names."""
         keys: KeysView[str] | None = None
-        # Where only some columns are asked for, a source gives no others.
-        asked = {name: column for name, column in self.columns.items() if name in names}
+        # If only some columns are requested, a source gives no others.
+        requested = {name: column for name, column in self.columns.items() if name in names}
         for cells in rest:
             if cells.keys() != keys:
                 keys = cells.keys()
-                fields = _fields(asked, tuple(keys), text=source.text, where=source.label)
+                fields = _fields(requested, tuple(keys), text=source.text, where=source.label)
             yield [
                 (field.key, cells[field.key])
                 for field in fields
@@ -229,7 +233,7 @@ class Table:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Field:
-    """How one column is taken from a row: `key` is what the source calls it, None if absent."""
+    """A column with its conversion: `key` is its name in the source, None if absent."""
 
     name: str
     key: str | None
@@ -253,23 +257,23 @@ class _Field:
         return self.convert(cell)
 
     def checked(self, cell: Any, *, source: Source, row: int, line: int | None) -> Any:
-        """The value of a cell; raises _BadRow where it cannot be used."""
+        """The value of a cell; raises _BadRow if it cannot be used."""
         try:
             return self.value(cell)
         except Unfit as unfit:
             where = place(source.label, row=row, line=line, column=self.key)
-            raise _BadRow(unfit, row=row, where=where, found=shown(cell)) from None
+            raise _BadRow(unfit, row=row, where=where, found=preview(cell)) from None
 
 
 class _BadRow(Exception):
-    """A row with a cell that cannot be used, before the rows behind it are looked at."""
+    """A row with a cell that cannot be used; the rows after it are not checked yet."""
 
     def __init__(self, unfit: Unfit, *, row: int, where: str, found: str) -> None:
         self.row = row
         self._unfit, self._where, self._found = unfit, where, found
 
     def error(self, further: str) -> DataError:
-        """The error for a person, with what is said of the rows behind."""
+        """The error for the user, followed by the text about further rows."""
         return DataError(
             self._unfit.problem,
             where=self._where,
@@ -280,7 +284,7 @@ class _BadRow(Exception):
 
 
 def _cells(part: pa.RecordBatch, others: Iterator[pa.RecordBatch]) -> Iterator[Mapping[str, Any]]:
-    """The rows of a part of a source, and of those behind it."""
+    """The rows of a batch and of the batches after it."""
     for batch in itertools.chain([part], others):
         yield from batch.to_pylist()
 
@@ -291,7 +295,7 @@ def _parts(rows: Iterator[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]
 
 
 def _as_is(source: Source, names: Collection[str]) -> Iterator[dict[str, list[Any]]]:
-    """Rows without declared columns: JSON's need not all have the same."""
+    """Batches without declared columns; rows of JSON may have different columns."""
     for part in _parts(cells for _, cells in source.rows(None)):
         wanted = names or dict.fromkeys(name for row in part for name in row)
         yield {name: [row.get(name) for row in part] for name in wanted}
@@ -335,13 +339,13 @@ def _missing(
     if len(present) == 1:
         other = next((mark for mark in ";\t|," if mark in present[0]), None)
         if other:
-            hints = [f"the header seems to be separated by {other!r}; CSV takes commas, TSV tabs"]
+            hints = [f"the header seems to be separated by {other!r}; CSV needs commas, TSV tabs"]
     return DataError(
         f"column '{names[0]}' is missing"
         if len(names) == 1
-        else f"columns {listed(names)} are missing",
+        else f"columns {join_names(names)} are missing",
         where=where,
-        found=f"columns {listed(present)}",
+        found=f"columns {join_names(present)}",
         expected=", ".join(
             " or ".join(f"'{one}'" for one in (name, *columns[name].aliases)) for name in names
         ),

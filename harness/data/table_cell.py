@@ -1,4 +1,4 @@
-"""A cell of a table that errors name, with the nested values in it read as types."""
+"""Cells of tables with nested values, which are read as types; errors name the cell."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableCell:
-    """One cell, by its table, row number and column.
+    """One cell, given by its table, row number and column.
 
     for row, values in table.rows():
         cell = TableCell(table=table, row=row, column="history")
@@ -42,7 +42,7 @@ class TableCell:
         return self.table.bad(self.row, self.column, value, expected)
 
     def read(self, values: Any, kind: type[T], *, written: bool = False) -> list[T]:
-        """A list of objects as structs; `written` says that their numbers may be texts."""
+        """A list of objects as structs; with `written`, numbers may be texts."""
         try:
             return msgspec.convert(values, list[kind], strict=not written)  # type: ignore[valid-type]
         except msgspec.ValidationError as error:

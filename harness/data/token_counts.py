@@ -15,13 +15,13 @@ BATCH = 1000
 
 @dataclass(frozen=True, kw_only=True)
 class TokenCounter:
-    """How many tokens each of some texts has, and by which tokenizer."""
+    """A tokenizer's name, and a function that counts the tokens of each of some texts."""
 
     name: str
     count: Callable[[list[str]], list[int]]
 
     def lengths(self, texts: Iterable[str]) -> dict[str, int]:
-        """The tokens of each text, of each distinct one once."""
+        """The number of tokens of each distinct text."""
         every = list(dict.fromkeys(texts))
         found: dict[str, int] = {}
         for start in range(0, len(every), BATCH):
@@ -31,30 +31,30 @@ class TokenCounter:
 
 
 def token_counter(name: str | None) -> TokenCounter:
-    """A counter by white space, or by the tokenizer of that name, file or model: `--tokenizer`.
+    """A counter by white space, or by the tokenizer of this name, file or model: `--tokenizer`.
 
         token_counter("Qwen/Qwen3-8B").lengths(["two words"])["two words"]
 
-    UsageError where no package for tokenizers is installed, DataError where this one cannot be had.
+    UsageError if no package for tokenizers is installed, DataError if this one cannot be loaded.
     """
     if name is None:
         return TokenCounter(name=WORDS, count=lambda texts: [len(text.split()) for text in texts])
     load = _loader(name)
     try:
         count = load(name)
-    except Exception as error:  # a package of others, which reads files and asks the hub
+    except Exception as error:  # third-party code, which reads files and asks the hub
         raise DataError(
             "the tokenizer cannot be loaded",
             where="--tokenizer",
             found=f"{name}: {error}",
             expected="a tokenizer.json, or the name of a model on the hub that has one",
-            hint="without --tokenizer, words are counted",
+            hint="omit --tokenizer to count words",
         ) from error
     return TokenCounter(name=name, count=count)
 
 
 def _loader(name: str) -> Callable[[str], Callable[[list[str]], list[int]]]:
-    """How tokenizers are loaded here."""
+    """The function that loads tokenizers with an installed package."""
     from importlib.util import find_spec
 
     if find_spec("tokenizers") is not None:
@@ -66,7 +66,7 @@ def _loader(name: str) -> Callable[[str], Callable[[list[str]], list[int]]]:
         where="--tokenizer",
         found=name,
         expected="the package tokenizers or transformers",
-        hint="pip install tokenizers; or leave --tokenizer away, and words are counted",
+        hint="pip install tokenizers; or omit --tokenizer to count words",
     )
 
 

@@ -1,4 +1,4 @@
-"""How errors about data name places, values and near misses."""
+"""Places, values and near misses in the errors about data."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import difflib
 from collections.abc import Iterable
 from typing import Any
 
-SHOWN = 80
-"""How many characters of a found value an error shows."""
+MOST_CHARACTERS = 80
+"""The most characters of a found value that an error shows."""
 
-LISTED = 12
-"""How many names an error lists before it counts the rest."""
+MOST_NAMES = 12
+"""The most names that an error lists before it counts the rest."""
 
 
 def place(
     label: str, *, row: int | None = None, line: int | None = None, column: str | None = None
 ) -> str:
-    """Where something stands: file, data row (the first is 1), line of the text, column."""
+    """A place in a file: its label, data row (the first is 1), line of the text, column."""
     parts = [label]
     if row is not None:
         parts.append(f"row {row}" + (f" (line {line})" if line is not None else ""))
@@ -27,18 +27,18 @@ def place(
     return ", ".join(parts)
 
 
-def shown(value: Any) -> str:
-    """A found value as an error prints it: with its kind where that is the point, cut short."""
+def preview(value: Any) -> str:
+    """A found value in an error: shortened, and with its kind unless it is a string."""
     if value is None:
         return "nothing"
     text = repr(value)
-    if len(text) > SHOWN:
-        text = f"{text[: SHOWN - 1]}…"
+    if len(text) > MOST_CHARACTERS:
+        text = f"{text[: MOST_CHARACTERS - 1]}…"
     return text if isinstance(value, str) else f"{text} ({kind_of(value)})"
 
 
 def kind_of(value: Any) -> str:
-    """What a value is, in the words of task files."""
+    """The kind of a value, in the words of task files."""
     kinds = {
         bool: "boolean",
         int: "integer",
@@ -50,17 +50,17 @@ def kind_of(value: Any) -> str:
     return kinds.get(type(value), type(value).__name__)
 
 
-def listed(names: Iterable[str]) -> str:
-    """Names for an error, in their order, the surplus counted."""
+def join_names(names: Iterable[str]) -> str:
+    """Names in their order for an error; the surplus is counted."""
     every = list(names)
     if not every:
         return "none"
-    text = ", ".join(every[:LISTED])
-    return text if len(every) <= LISTED else f"{text} and {len(every) - LISTED} more"
+    text = ", ".join(every[:MOST_NAMES])
+    return text if len(every) <= MOST_NAMES else f"{text} and {len(every) - MOST_NAMES} more"
 
 
 def nearest(name: str, names: Iterable[str]) -> str | None:
-    """The name most like the one given, if any is like it at all."""
+    """The most similar of the names, or None if none is similar."""
     by_folded = {known.casefold(): known for known in names}
     close = difflib.get_close_matches(name.casefold(), by_folded, n=1, cutoff=0.7)
     return by_folded[close[0]] if close else None

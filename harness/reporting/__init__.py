@@ -1,1 +1,1 @@
-"""What a person sees: progress while a run goes on, tables when it is done."""
+"""Progress displays of a run, and its results as tables, reports and figures."""

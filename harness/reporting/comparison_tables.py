@@ -27,14 +27,14 @@ from harness.scoring.comparison import Comparison, Difference
 
 
 def print_comparisons(comparisons: Sequence[Comparison], console: Console | None = None) -> None:
-    """Print each comparison: who is in it, the metrics of all runs, and how they differ."""
+    """Print each comparison: its runs, their metrics, and the differences between them."""
     console = console or result_console()
     for comparison in comparisons:
         console.print(comparison_report(comparison))
 
 
 def comparison_report(comparison: Comparison) -> Group:
-    """A comparison: who is in it and who is not, metrics, common units, differences."""
+    """A comparison: its runs, the runs left out, metrics, common units, differences."""
     names = _names(comparison)
     parts: list[RenderableType] = [*_head(comparison, names), Text()]
     parts += [run_table(comparison, names)]
@@ -53,9 +53,9 @@ def comparison_report(comparison: Comparison) -> Group:
 
 
 def run_table(comparison: Comparison, names: Mapping[str, str]) -> Table:
-    """Every metric of every run, metric after metric."""
+    """Every metric of every run, ordered by metric."""
     others = other_policies(each for run in comparison.runs for each in run.metrics.values())
-    numbers = ("value", _interval_header(comparison), "n", "fell out", *others)
+    numbers = ("value", _interval_header(comparison), "n", "missing", *others)
     table = _by_metric("run", numbers=numbers)
     for metric in _metrics(comparison):
         shown = metric_name(metric, comparison.runs[0].metrics[metric])
@@ -67,10 +67,8 @@ def run_table(comparison: Comparison, names: Mapping[str, str]) -> Table:
 
 
 def common_table(comparison: Comparison, names: Mapping[str, str]) -> Table:
-    """The same over the units that all runs with a value of the metric have scored."""
-    table = _by_metric(
-        "on what all have scored", numbers=("value", _interval_header(comparison), "n")
-    )
+    """The metrics over the units that every run with a value of the metric has scored."""
+    table = _by_metric("on common units", numbers=("value", _interval_header(comparison), "n"))
     for metric in _metrics(comparison):
         shown = metric_name(metric, comparison.runs[0].metrics[metric])
         for run in comparison.runs:
@@ -87,7 +85,7 @@ def common_table(comparison: Comparison, names: Mapping[str, str]) -> Table:
 
 
 def difference_table(comparison: Comparison, names: Mapping[str, str]) -> Table:
-    """Each pair of runs, metric after metric: paired bootstrap, permutation test, Holm's p."""
+    """Each pair of runs by metric: difference, interval, p, and p adjusted after Holm."""
     numbers = ("difference", _interval_header(comparison), "p", "p (Holm)", "n")
     table = _by_metric("first − second", numbers=numbers)
     before = ""
@@ -106,14 +104,14 @@ def difference_table(comparison: Comparison, names: Mapping[str, str]) -> Table:
 
 
 def p_value(value: float | None) -> str:
-    """A p as tables show it: never 0, which no test gives."""
+    """A p value as tables show it: never 0, which no test gives."""
     if value is None:
         return NOTHING
     return "<0.001" if value < 0.001 else number(value)
 
 
 def _missing_tests(comparison: Comparison) -> Sequence[RenderableType]:
-    """What has no p or no interval, and why; each reason once."""
+    """Notes on differences without p or interval, each reason once."""
     reasons: dict[str, list[str]] = {}
     for each in comparison.differences:
         for what, why in (("interval", each.no_interval), ("p", each.no_p)):
@@ -156,7 +154,7 @@ def _head(comparison: Comparison, names: Mapping[str, str]) -> list[RenderableTy
 
 
 def _with_run(label: str, run: str) -> str:
-    """A label and the run that it is of, whose name stands in labels that would be alike."""
+    """A label with its run, unless the label already ends with the run's name."""
     return clean_text(label if label.endswith(run) else f"{label} ({run})")
 
 
@@ -191,7 +189,7 @@ def _runs(many: int) -> str:
 def _signed(value: float | None) -> str:
     if value is None:
         return NOTHING
-    # The same numbers added in another order differ by their last digits, and are no difference.
+    # Sums of the same numbers in another order differ in the last digits; that is no difference.
     value = round(value, 12) + 0.0
     return number(value) if value <= 0 else f"+{number(value)}"
 

@@ -1,4 +1,4 @@
-"""The displays of a run: live on a terminal, plain lines elsewhere, next to nothing on request."""
+"""The displays of a run: live on a terminal, plain lines elsewhere, problems only on request."""
 
 from __future__ import annotations
 
@@ -18,16 +18,15 @@ from harness.reporting.throughput import Pace, tokens_per_second
 LEAST_PAUSE = 10.0
 LONGEST_PAUSE = 60.0
 STEP = 0.1
-"""A stage's next plain line comes after the least pause with this share more done, at the latest
-after the longest pause."""
+"""A plain line is due after the least pause if this share more is done, else after the longest."""
 
 
 def make_display(
     *, quiet: bool = False, json: bool = False, stream: TextIO | None = None
 ) -> Display:
-    """The display that fits the settings and the stream, standard error unless given.
+    """The display for these settings and this stream; the stream is standard error by default.
 
-    With `json` standard output belongs to the summaries, and progress is not shown.
+    With `json`, standard output is for the summaries, and progress is not shown.
     """
     stream = stream or sys.stderr
     if quiet or json:
@@ -49,9 +48,9 @@ class QuietDisplay:
         """Shows nothing."""
 
     def tell(self, text: str, *, problem: bool = False) -> None:
-        """Show a problem; keep the rest to itself."""
+        """Show a problem, and nothing else."""
         if problem:
-            _say(self._stream, text)
+            _print_line(self._stream, text)
 
     def stage_started(self, stage: StageProgress) -> None:
         """Shows nothing."""
@@ -64,7 +63,7 @@ class QuietDisplay:
 
 
 class PlainDisplay:
-    """Lines for logs: a run's and a stage's start and end, and how far it is now and then."""
+    """Lines for logs: the start and end of the run and its stages, and regular progress."""
 
     def __init__(self, stream: TextIO, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._stream = stream
@@ -75,7 +74,7 @@ class PlainDisplay:
         self._ticker: threading.Thread | None = None
 
     def start(self, progress: RunProgress) -> None:
-        """Say what runs where, and look at it once a second from now on."""
+        """Show what runs where, and check the stages once a second from now on."""
         again = " (resumed)" if progress.resumed else ""
         stages = len(progress.stages)
         many = f"{stages} {_plural('stage', stages)}"
@@ -85,22 +84,22 @@ class PlainDisplay:
 
     def tell(self, text: str, *, problem: bool = False) -> None:
         """Show the text as a line."""
-        _say(self._stream, f"! {text}" if problem else text)
+        _print_line(self._stream, f"! {text}" if problem else text)
 
     def stage_started(self, stage: StageProgress) -> None:
-        """Say so."""
+        """Show that the stage started."""
         with self._lock:
             self._running[stage] = _Followed(stage, self._clock())
         self.tell(f"{_name(stage)}: started")
 
     def stage_ended(self, stage: StageProgress) -> None:
-        """Say what came of it."""
+        """Show the result of the stage."""
         with self._lock:
             self._running.pop(stage, None)
         self.tell(f"{_name(stage)}: {end_line(stage)}")
 
     def stop(self) -> None:
-        """Look no more, and say how far the stages came that have not ended."""
+        """End the checks, and show the progress of stages that have not ended."""
         self._over.set()
         if self._ticker is not None and self._ticker is not threading.current_thread():
             self._ticker.join()
@@ -111,7 +110,7 @@ class PlainDisplay:
             self.tell(f"{_name(stage)}: {end_line(stage)}")
 
     def tick(self) -> None:
-        """Show the stages that have come far enough, or have been silent for too long."""
+        """Show a line for each running stage whose next line is due."""
         now = self._clock()
         with self._lock:
             lines = [line for followed in self._running.values() if (line := followed.line(now))]
@@ -124,23 +123,23 @@ class PlainDisplay:
 
 
 class _Followed:
-    """A running stage and what was last said of it."""
+    """A running stage and its last line."""
 
     def __init__(self, stage: StageProgress, now: float) -> None:
         self.stage = stage
         self._pace = Pace()
-        self._said_at = now
-        self._said_done = stage.done
+        self._shown_at = now
+        self._shown_done = stage.done
 
     def line(self, now: float) -> str | None:
-        """The next line on the stage; None while it is not due."""
+        """The next line about the stage; None while it is not due."""
         stage = self.stage
         self._pace.look(stage, now)
-        silent = now - self._said_at
-        steps = (stage.done - self._said_done) / stage.total if stage.total else 0.0
+        silent = now - self._shown_at
+        steps = (stage.done - self._shown_done) / stage.total if stage.total else 0.0
         if silent < LEAST_PAUSE or (steps < STEP and silent < LONGEST_PAUSE):
             return None
-        self._said_at, self._said_done = now, stage.done
+        self._shown_at, self._shown_done = now, stage.done
         parts = [f"{stage.done:,}/{stage.total:,}" if stage.total else f"{stage.done:,}"]
         if stage.total:
             parts.append(share(stage.done, stage.total))
@@ -153,7 +152,7 @@ class _Followed:
 
 
 def end_line(stage: StageProgress) -> str:
-    """What came of a stage, in one line."""
+    """The result of a stage in one line."""
     parts = [f"{stage.done:,} done"]
     if stage.total is not None and stage.done < stage.total:
         parts = [f"stopped at {stage.done:,}/{stage.total:,}"]
@@ -177,12 +176,12 @@ def _facts(stage: StageProgress) -> list[str]:
         facts.append(f"{stage.put_off:,} put off until their answers come")
     failures = dict(stage.failures)
     if failures:
-        facts.append(f"fell out {causes(failures)}")
+        facts.append(f"missing {causes(failures)}")
     return facts
 
 
-def _say(stream: TextIO, text: str) -> None:
-    # Whoever read along may have gone; the run is worth more than its lines.
+def _print_line(stream: TextIO, text: str) -> None:
+    # The reader of a pipe may have gone; the run is worth more than its lines.
     with contextlib.suppress(BrokenPipeError):
         print(clean_text(text, lines=True), file=stream, flush=True)
 

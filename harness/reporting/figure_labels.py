@@ -1,4 +1,4 @@
-"""Words within a drawing: names beside dots, and labels at the ends of references."""
+"""Text within a drawing: names next to dots, and labels at the ends of reference lines."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
     from matplotlib.transforms import Bbox
 
 SIDES = ((1, 0), (-1, 0), (0, 1), (0, -1), (0.8, 0.8), (-0.8, 0.8), (0.8, -0.8), (-0.8, -0.8))
-"""Where a name may stand, seen from its dot: what comes first is tried first."""
+"""The sides of a dot where its name may be, in the order in which they are tried."""
 
 MOST = 200
-"""How many names are written: more could not be read, and each looks for its place among all."""
+"""The most names that are written: more are unreadable, and each is compared with all others."""
 
 GAP = 3.0
 """Points between a dot and its name."""
 
 
 def write_captions(figure: Figure, axes: Axes, renderer: Any) -> None:
-    """Put all words where they hide nothing, as far as there is such a place.
+    """Write all names and labels, where possible without hiding anything.
 
     The axes must have their final size and limits.
     """
@@ -61,7 +61,7 @@ def _dots(figure: Figure) -> Iterator[_Dot]:
 
 
 def _place(text: Any, dot: _Dot, taken: list[Bbox], inside: Bbox, renderer: Any) -> Bbox:
-    """Put a name on that side of its dot where it hides least; the place that it takes."""
+    """Move a name to the side of its dot where it hides least, and return its box."""
     hidden = []
     for side in SIDES:
         _put(text, side, dot.area)
@@ -82,14 +82,14 @@ def _put(text: Any, side: tuple[float, float], size: float) -> None:
 
 
 def _hidden(box: Bbox, taken: list[Bbox], inside: Bbox) -> float:
-    """How much a box hides of others, and how much of it would stand outside."""
+    """The area of other boxes that a box hides, plus its own area outside `inside`."""
     hidden = sum(_overlap(box.extents, other.extents) for other in taken)
     shown = _overlap(box.extents, inside.extents)
     return float(hidden + max(box.width * box.height - shown - 1e-6, 0.0))
 
 
 def _overlap(one: Sequence[float], other: Sequence[float]) -> float:
-    """The area that two boxes share, each from its left and lower end to its right and upper."""
+    """The area that two boxes share; each is given as left, low, right, high."""
     left, low, right, high = one
     across = min(right, other[2]) - max(left, other[0])
     up = min(high, other[3]) - max(low, other[1])
@@ -97,7 +97,7 @@ def _overlap(one: Sequence[float], other: Sequence[float]) -> float:
 
 
 def _around(dot: _Dot, axes: Axes) -> Bbox:
-    """The place that a dot takes on the drawing."""
+    """The box of a dot on the drawing."""
     from matplotlib.transforms import Bbox as Boxed
 
     across, up = axes.transData.transform((dot.x, dot.y))
@@ -106,7 +106,7 @@ def _around(dot: _Dot, axes: Axes) -> Bbox:
 
 
 def _label_references(figure: Figure, axes: Axes, renderer: Any) -> list[Bbox]:
-    """Write what dashed lines and rules are; the places that this takes."""
+    """Label the dashed lines and rules, and return the boxes of the labels."""
     boxes = []
     for mark in figure.marks:
         if not mark.label:
@@ -142,7 +142,7 @@ def _label(label: str, axes: Axes, place: tuple[float, float], **how: Any) -> An
 
 
 def _last_inside(mark: Line, axes: Axes) -> tuple[float, float] | None:
-    """The last point of a line that can be seen."""
+    """The last point of a line within the limits of the axes."""
     low_x, high_x = sorted(axes.get_xlim())
     low_y, high_y = sorted(axes.get_ylim())
     for x, y in reversed(list(zip(mark.x, mark.y, strict=True))):

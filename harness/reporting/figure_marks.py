@@ -17,9 +17,9 @@ ABOVE, BELOW = "#0072b2", "#d55e00"
 """The deepest colours of a grid, for what is above and below 0."""
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#595959")
-"""Told apart by colour-blind people too, after Okabe and Ito.
+"""Colours that colour-blind people can distinguish, after Okabe and Ito.
 
-Further labels get darker ones, then lighter ones."""
+Further labels get darker shades, then lighter ones."""
 
 REFERENCE = "#777777"
 EMPTY = "#f2f2f2"
@@ -34,29 +34,29 @@ GROUP = 0.8
 """The share of a name's place that its bars, boxes or spans take."""
 
 MOST_DOTTED = 30
-"""A line of more points is drawn without dots."""
+"""Lines with more points are drawn without dots."""
 
 DARK = 0.6
-"""How deep a colour is that dark letters cannot be read on."""
+"""Cells of a grid that are deeper than this share get white letters."""
 
 MOST_WRITTEN = 600
-"""In a grid of more places the values are not written."""
+"""Grids with more cells show no values."""
 
 MOST_TICKS = 60
-"""Of more names only some stand at the axis."""
+"""Of more names, the axis shows only some."""
 
 RASTER = 20_000
-"""More faint dots than this become an image within the drawing, which else would be huge."""
+"""More faint dots than this become an image, as the drawing would be huge otherwise."""
 
 
 def colours_of(figure: Figure) -> dict[str, str]:
-    """A colour for each label that is no reference, in the order in which they come."""
+    """A colour for each label except references, in the order of the marks."""
     labels = dict.fromkeys(mark.label for mark in figure.marks if not _is_reference(mark))
     return {label: _colour(number) for number, label in enumerate(labels)}
 
 
 def names_of(figure: Figure, *kinds: type[Bars | Boxes | Spans]) -> list[str]:
-    """The names that the marks of these kinds stand at, each once."""
+    """The names on the axis of the marks of these kinds, each once."""
     return list(
         dict.fromkeys(
             name for mark in figure.marks if isinstance(mark, kinds) for name in mark.names
@@ -65,24 +65,23 @@ def names_of(figure: Figure, *kinds: type[Bars | Boxes | Spans]) -> list[str]:
 
 
 def labels_of(figure: Figure, *kinds: type[Bars | Boxes | Spans]) -> list[str]:
-    """The labels of the marks of these kinds, each once: they share the place of a name."""
+    """The labels of the marks of these kinds, each once; they share the room of a name."""
     return list(dict.fromkeys(mark.label for mark in figure.marks if isinstance(mark, kinds)))
 
 
 def grid_of(figure: Figure) -> Grid | None:
-    """The grid that a figure is, if it is one."""
+    """The grid of a figure, if it has one."""
     return next((mark for mark in figure.marks if isinstance(mark, Grid)), None)
 
 
 def legend_of(figure: Figure) -> list[str]:
-    """The labels a legend must explain: none where one says all, or names stand by the dots."""
+    """The labels that a legend must explain: none if there is one label or all dots have names."""
     named: dict[str, bool] = {}
     for mark in figure.marks:
         if not _is_reference(mark):
             by_name = isinstance(mark, Points) and set(mark.names) == {mark.label}
             named[mark.label] = by_name or named.get(mark.label, False)
-    told = [label for label in named if not named[label]]
-    return [label for label in named if label in told] if len(named) > 1 else []
+    return [label for label in named if not named[label]] if len(named) > 1 else []
 
 
 def draw_marks(figure: Figure, axes: Axes) -> None:
@@ -110,7 +109,7 @@ def draw_marks(figure: Figure, axes: Axes) -> None:
 
 
 def handle_of(label: str, figure: Figure) -> Artist:
-    """What stands beside a label in the legend."""
+    """The symbol next to a label in the legend."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
@@ -128,12 +127,12 @@ def handle_of(label: str, figure: Figure) -> Artist:
 
 
 def largest_size(figure: Figure) -> float:
-    """What the sizes of all dots of a figure are measured by."""
+    """The largest size of a figure's dots, by which all are scaled."""
     return max((size for mark in _points(figure) for size in mark.sizes), default=0.0) or 1.0
 
 
 def area(mark: Points, index: int, largest: float) -> float:
-    """How large a dot is drawn, in square points."""
+    """The area of a dot in square points."""
     if mark.sizes:
         return max(LARGEST_DOT * mark.sizes[index] / largest, 2.0)
     return FAINT_DOT if mark.faint else DOT
@@ -184,7 +183,7 @@ def _draw_grid(mark: Grid, axes: Axes) -> None:
 
 
 def _edges(names: Sequence[str]) -> list[float]:
-    """Where the squares of so many names begin and end, each around its number."""
+    """The edges of the squares for these names, each around its number."""
     return [place - 0.5 for place in range(len(names) + 1)]
 
 
@@ -231,11 +230,11 @@ def _draw_boxes(
 
 
 def _places(mark: Bars | Boxes | Spans, names: Sequence[str], labels: Sequence[str]) -> list[float]:
-    """Where a mark stands at each of its names, beside the marks of other labels."""
+    """The position of a mark at each of its names, next to the marks of other labels."""
     step = GROUP / len(labels)
-    aside = (labels.index(mark.label) - (len(labels) - 1) / 2) * step
+    offset = (labels.index(mark.label) - (len(labels) - 1) / 2) * step
     where = {name: number for number, name in enumerate(names)}
-    return [where[name] + aside for name in mark.names]
+    return [where[name] + offset for name in mark.names]
 
 
 def _name_ticks(figure: Figure, axes: Axes) -> None:
@@ -261,7 +260,7 @@ def _name_ticks(figure: Figure, axes: Axes) -> None:
 
 
 def _turn_long(names: Sequence[str], axes: Axes) -> None:
-    """Slant the names at the x axis where they would run into one another."""
+    """Slant the names at the x axis if they would overlap."""
     inches = axes.get_figure().get_figwidth() / len(names)  # type: ignore[union-attr]
     if max(map(len, names)) * 0.08 > inches:
         for tick in axes.get_xticklabels():
@@ -290,13 +289,13 @@ def _colour(number: int) -> str:
 
 
 def _shade(value: float | None, deepest: float) -> str:
-    """The colour of a place in a grid."""
+    """The colour of a grid's cell."""
     if value is None:
         return EMPTY
     return mixed("#ffffff", ABOVE if value > 0 else BELOW, min(abs(value) / deepest, 1.0))
 
 
 def mixed(colour: str, other: str, share: float) -> str:
-    """A colour with a share of another in it."""
+    """A colour mixed with a share of another."""
     pairs = [(int(colour[at : at + 2], 16), int(other[at : at + 2], 16)) for at in (1, 3, 5)]
     return "#" + "".join(f"{round(one + (two - one) * share):02x}" for one, two in pairs)

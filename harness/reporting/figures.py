@@ -37,7 +37,7 @@ METADATA: dict[str, dict[str, None]] = {
     "png": {"Software": None},
     "pdf": {"Creator": None, "Producer": None, "CreationDate": None},
 }
-"""What each format would say of the moment and the maker, left out."""
+"""The metadata of each format that name the time and the program; None leaves them out."""
 
 STYLE: dict[Any, Any] = {
     "font.family": "sans-serif",
@@ -71,29 +71,29 @@ STYLE: dict[Any, Any] = {
 }
 
 CHARACTERS_AN_INCH = 15
-"""How many of a note's small letters go into an inch."""
+"""How many small letters of a note fit into an inch."""
 
 LAYOUTS = 3
-"""How often the layout is worked out: axes with a fixed aspect move their labels each time."""
+"""How often the layout is computed: axes with a fixed aspect move their labels each time."""
 
 
 def check_drawable(path: Path) -> None:
-    """Raise what would keep figures from being drawn into such a file."""
+    """Raise UsageError if figures cannot be drawn into this file."""
     if path.suffix.lower().removeprefix(".") not in METADATA:
         raise UsageError(
-            "figures cannot be drawn into such a file",
+            "figures cannot be drawn in this format",
             found=str(path),
-            expected=f"a name that ends in {', '.join(f'.{kind}' for kind in METADATA)}",
+            expected=f"a file name that ends in {', '.join(f'.{kind}' for kind in METADATA)}",
         )
     if not path.parent.is_dir():
         raise UsageError(
-            "there is no such folder",
+            "the folder for the figures does not exist",
             found=str(path.parent),
-            expected="a folder that is there, for the figures",
-            hint="make the folder, or choose another with --plot",
+            expected="an existing folder",
+            hint="create the folder, or choose another with --plot",
         )
     try:
-        import matplotlib  # noqa: F401 - only whether it is there
+        import matplotlib  # noqa: F401 - only checks that it is installed
     except ImportError as error:
         raise UsageError(
             "drawing figures needs matplotlib",
@@ -103,25 +103,25 @@ def check_drawable(path: Path) -> None:
 
 
 def write_figures(figures: Sequence[Figure], path: Path) -> list[Path]:
-    """Draw the first figure into the file, each further one beside it: FILE-2, FILE-3, …"""
+    """The files that were drawn: the first figure as `path`, others as FILE-2, FILE-3, …"""
     check_drawable(path)
     written = []
     for number, figure in enumerate(figures, 1):
         place = path if number == 1 else path.with_stem(f"{path.stem}-{number}")
-        data = drawn(figure, path.suffix.lower().removeprefix("."))
+        data = figure_bytes(figure, path.suffix.lower().removeprefix("."))
         atomic_write(place, data, option="--plot")
         written.append(place)
     return written
 
 
-def drawn(figure: Figure, kind: str = "svg") -> bytes:
-    """The figure as a file of a kind: svg, png or pdf."""
+def figure_bytes(figure: Figure, kind: str = "svg") -> bytes:
+    """The content of the figure's file in a format: svg, png or pdf."""
     from matplotlib import rc_context
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure as Drawing
 
     with rc_context(STYLE), warnings.catch_warnings():
-        # Names in scripts that the font lacks are text in the file, for the reader's fonts.
+        # Names in scripts that the font lacks stay text in the file, for the viewer's fonts.
         warnings.filterwarnings("ignore", message="Glyph .* missing")
         drawing = Drawing(figsize=_size(figure), layout="constrained")
         canvas: Any = FigureCanvasAgg(drawing)
@@ -129,7 +129,7 @@ def drawn(figure: Figure, kind: str = "svg") -> bytes:
         _set_axes(figure, axes)
         draw_marks(figure, axes)
         _set_limits(figure, axes)
-        _add_around(figure, drawing)
+        _add_legend_and_note(figure, drawing)
         for _ in range(LAYOUTS):
             drawing.draw_without_rendering()
         drawing.set_layout_engine("none")
@@ -161,7 +161,7 @@ def _plain_number(value: float, _: float) -> str:
 
 
 def _set_limits(figure: Figure, axes: Axes) -> None:
-    """The ends that the figure gives, but not those of an axis of names."""
+    """Set the limits that the figure gives, except on an axis of names."""
     if grid_of(figure):
         return
     if not names_of(figure, Bars, Boxes):
@@ -170,7 +170,7 @@ def _set_limits(figure: Figure, axes: Axes) -> None:
         axes.set_ylim(figure.y.low, figure.y.high)
 
 
-def _add_around(figure: Figure, drawing: Drawing) -> None:
+def _add_legend_and_note(figure: Figure, drawing: Drawing) -> None:
     if labels := legend_of(figure):
         handles = [handle_of(label, figure) for label in labels]
         drawing.legend(handles=handles, loc="outside right upper", fontsize=8)
@@ -181,16 +181,16 @@ def _add_around(figure: Figure, drawing: Drawing) -> None:
 
 
 def _size(figure: Figure) -> tuple[float, float]:
-    """Width and height in inches: as many names as there are want room."""
+    """Width and height in inches, with room for all names."""
     legend = max((len(label) for label in legend_of(figure)), default=-5) * 0.07 + 0.35
     if grid := grid_of(figure):
-        beside = max(map(len, grid.down), default=0) * 0.07
+        labels = max(map(len, grid.down), default=0) * 0.07
         across, down = 1.2 + 0.6 * len(grid.across), 1.2 + 0.4 * len(grid.down)
-        return min(max(across + beside, 4.0), 14.0), min(max(down, 2.5), 30.0)
+        return min(max(across + labels, 4.0), 14.0), min(max(down, 2.5), 30.0)
     if rows := names_of(figure, Spans):
-        beside = max(map(len, rows)) * 0.07
+        labels = max(map(len, rows)) * 0.07
         each = 0.2 + 0.1 * len(labels_of(figure, Spans))
-        return 4.8 + beside + legend, min(max(1.5 + each * len(rows), 2.5), 30.0)
+        return 4.8 + labels + legend, min(max(1.5 + each * len(rows), 2.5), 30.0)
     if columns := names_of(figure, Bars, Boxes):
         each = 0.25 + 0.2 * len(labels_of(figure, Bars, Boxes))
         return min(max(1.2 + each * len(columns), 5.0), 14.0) + legend, 4.2
@@ -198,6 +198,6 @@ def _size(figure: Figure) -> tuple[float, float]:
 
 
 def _is_square(figure: Figure) -> bool:
-    """Whether both axes have the same ends, so that what is equal lies on the diagonal."""
+    """Whether both axes have the same limits, so that equal values lie on the diagonal."""
     x, y = figure.x, figure.y
     return x.low is not None and x.high is not None and x == replace(y, label=x.label)

@@ -1,4 +1,4 @@
-"""What was found, for a terminal. Imports rich at the top: import this where it is used."""
+"""Findings on a terminal. Imports rich at the top: import this where it is used."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from harness.reporting.text import clean_text
 
 MARKS = {"good": "✓", "doubtful": "!", "bad": "✗"}
 PLAIN_MARKS = {"good": "ok", "doubtful": "!", "bad": "x"}
-"""Where the encoding has no others."""
+"""For encodings that lack the other marks."""
 BETWEEN = "  "
 NARROWEST = 30
-"""What is said has this much room, even on a terminal that has not."""
+"""The text of a finding is at least this wide, even on a narrower terminal."""
 COLOURS = {"good": "green", "doubtful": "yellow", "bad": "bold red"}
 
 
 def print_findings(findings: Sequence[Finding], console: Console | None = None) -> None:
-    """Print a line a finding with what to do below it, and in the last line what they come to."""
+    """Print a line for each finding with what to do below it, and a summary as the last line."""
     console = console or result_console()
     marks = marks_for(console.encoding)
     widest = max((cell_len(one.about) for one in findings), default=0)
@@ -32,23 +32,23 @@ def print_findings(findings: Sequence[Finding], console: Console | None = None) 
         mark = marks[one.state]
         start = Text(mark, style=COLOURS[one.state]).append(f"{BETWEEN}{clean_text(one.about)}")
         start.append(" " * (margin - start.cell_len))
-        said = Text(clean_text(one.says)).wrap(console, room)
+        lines = Text(clean_text(one.says)).wrap(console, room)
         if one.to_do:
-            said.extend(Text(f"to do: {clean_text(one.to_do)}", style="dim").wrap(console, room))
-        for line in said:
+            lines.extend(Text(f"to do: {clean_text(one.to_do)}", style="dim").wrap(console, room))
+        for line in lines:
             line.rstrip()
             console.print(start + line, soft_wrap=True)
             start = Text(" " * margin)
-    console.print(Text(summed_up(findings)))
+    console.print(Text(summary_line(findings)))
 
 
-def summed_up(findings: Sequence[Finding]) -> str:
+def summary_line(findings: Sequence[Finding]) -> str:
     """How many findings are bad and doubtful, in words."""
     states = [one.state for one in findings]
     bad, doubtful = states.count("bad"), states.count("doubtful")
     parts = [
-        *([f"{bad} in the way of a run"] if bad else ["nothing is in the way of a run"]),
-        *([f"{doubtful} to look at"] if doubtful else []),
+        *([f"{bad} to fix before a run"] if bad else ["nothing to fix before a run"]),
+        *([f"{doubtful} to check"] if doubtful else []),
     ]
     return "; ".join(parts)
 

@@ -1,4 +1,4 @@
-"""What a run would ask, on a terminal. Imports rich: import this where it is used."""
+"""The expected calls of a run on a terminal. Imports rich: import this where it is used."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from harness.reporting.tables import plain_table, result_console
 from harness.reporting.text import clean_text, count
 from harness.tasks.repeats import task_and_repeat
 
-NOT_REACHED = "no prompt: no item of the rehearsal came this far"
+NOT_REACHED = "no prompt: no item of the rehearsal reached this stage"
 
 
 def print_forecast(forecast: Forecast, console: Console | None = None) -> None:
@@ -33,7 +33,7 @@ def print_forecast(forecast: Forecast, console: Console | None = None) -> None:
     console.print(call_table(forecast))
     for line in cost_lines(forecast):
         console.print(Text(line))
-    console.print(Text("worked out from:"))
+    console.print(Text("estimated from:"))
     for assumption in forecast.assumptions:
         console.print(Padding(Text(assumption), (0, 0, 0, 2), expand=False))
 
@@ -65,31 +65,31 @@ def call_table(forecast: Forecast) -> Table:
 
 
 def cost_cells(cost: ExpectedCost | None) -> tuple[str, str]:
-    """What is expected and its bounds, or that nothing is known."""
+    """The expected cost and its bounds as text, or twice `unknown`."""
     if cost is None:
         return UNKNOWN, UNKNOWN
     return money(cost.at_most), f"{money(cost.least)} to {money(cost.most)}"
 
 
 def cost_lines(forecast: Forecast) -> list[str]:
-    """What everything would cost together, as far as it is known, and what it may not."""
+    """The total cost as far as it is known, and whether --max_cost covers it."""
     if forecast.currency is None:
         return []
     roles = [role for stage in forecast.stages for role in stage.roles]
     known = [role.cost for role in roles if role.cost is not None]
     unknown = len(roles) - len(known)
     total, currency = all_together(known), clean_text(forecast.currency)
-    told = "nothing is known of what it costs"
+    line = "the cost is unknown"
     if known or not unknown:
-        told = f"all together at most {money(total.at_most)} {currency} for the calls expected, "
-        told += f"between {money(total.least)} and {money(total.most)} {currency} by the bounds"
+        line = f"in total at most {money(total.at_most)} {currency} for the expected calls, "
+        line += f"between {money(total.least)} and {money(total.most)} {currency} by the bounds"
     if unknown:
-        told += f"; without the {unknown} marked as unknown" if known else ""
-    lines = [told]
+        line += f"; without the {unknown} marked as unknown" if known else ""
+    lines = [line]
     limit = forecast.max_cost
     if limit is not None:
         enough = "is" if total.at_most <= limit and not unknown else "may not be"
-        lines.append(f"--max_cost {limit:g} {enough} enough for the calls expected")
+        lines.append(f"--max_cost {limit:g} {enough} enough for the expected calls")
     return lines
 
 

@@ -20,14 +20,14 @@ from harness.reporting.money import UNKNOWN, tokens
 from harness.reporting.text import NOTHING, causes, clean_text, count, duration, share
 from harness.reporting.throughput import Pace, tokens_per_second
 
-LOOKS_A_SECOND = 2.0
+REFRESHES_PER_SECOND = 2.0
 LONGEST_BAR = 30
 FRAME_LINES = 5
-"""Lines around the rows: head, column names, the rows left out, foot, the cursor's."""
+"""Lines around the rows: head, column names, count of hidden rows, foot, cursor."""
 
 
 class LiveDisplay:
-    """A row a stage, redrawn twice a second; `stop` leaves the last picture and the terminal whole.
+    """A row for each stage, redrawn twice a second; `stop` leaves the last picture on screen.
 
     A thread draws, so the picture moves while the run computes.
     """
@@ -46,12 +46,12 @@ class LiveDisplay:
         self._lock = threading.Lock()
 
     def start(self, progress: RunProgress) -> None:
-        """Begin to draw."""
+        """Start to draw."""
         self._picture = Picture(progress, self._clock())
         self._live = Live(
             get_renderable=self._draw,
             console=self._console,
-            refresh_per_second=LOOKS_A_SECOND,
+            refresh_per_second=REFRESHES_PER_SECOND,
             redirect_stdout=sys.stdout.isatty(),
         )
         atexit.register(self.stop)
@@ -68,7 +68,7 @@ class LiveDisplay:
         """The next picture shows it."""
 
     def stop(self) -> None:
-        """Draw a last time and give the terminal back; may be called again."""
+        """Draw a last time and restore the terminal; further calls do nothing."""
         with self._lock:
             live, self._live = self._live, None
         if live is None:
@@ -86,9 +86,9 @@ class LiveDisplay:
 
 
 class Picture:
-    """How a run looks at a moment; remembers the pace of each stage.
+    """The picture of a run at a moment; remembers the pace of each stage.
 
-    Once the run is `over` no row is left out, and what still ran was stopped.
+    Once the run is `over`, all rows are shown, and stages without an end count as stopped.
     """
 
     def __init__(self, progress: RunProgress, began: float) -> None:
@@ -98,7 +98,7 @@ class Picture:
         self._paces: dict[StageProgress, Pace] = {}
 
     def draw(self, now: float, *, width: int, height: int) -> Group:
-        """The picture for a terminal of that size."""
+        """The picture for a terminal of this size."""
         stages = list(self._progress.stages)
         for stage in stages:
             if stage.started is not None and stage.ended is None:
@@ -144,7 +144,7 @@ class Picture:
         failures = dict(stage.failures)
         if failures:
             notes.append("  " if stage.resumed else "")
-            notes.append(f"fell out {causes(failures)}", style="yellow")
+            notes.append(f"missing {causes(failures)}", style="yellow")
         return [row, notes] if stage.resumed or failures else [row]
 
     def _foot(self, stages: Sequence[StageProgress], now: float) -> Text:
@@ -174,7 +174,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Layout:
-    """What fits into a width: the stage's name, a bar, some columns."""
+    """The parts of a row that fit into a width: the stage's name, a bar, some columns."""
 
     title: int
     bar: int
@@ -182,7 +182,7 @@ class Layout:
 
     @staticmethod
     def fit(width: int, stages: Sequence[StageProgress]) -> Layout:
-        """The layout that shows most in that width."""
+        """The layout that shows the most in this width."""
         columns = [Column("done", 11)]
         if width >= 50:
             columns.append(Column("calls", 6))
@@ -203,7 +203,7 @@ class Layout:
         return line
 
     def name(self, stage: StageProgress) -> str:
-        """The stage's name, cut in its middle where it is too long."""
+        """The stage's name, cut in its middle if it is too long."""
         label = _label(stage)
         if cell_len(label) > self.title:
             tail = min(len(label) - label.rfind("/"), self.title - 5)
@@ -212,9 +212,9 @@ class Layout:
 
 
 def choose_rows(stages: Sequence[StageProgress], lines: Sequence[int], room: int) -> Sequence[int]:
-    """The stages to show, in their order, when there is no room for all.
+    """The indexes of the stages that fit into `room` lines, in their order.
 
-    Running ones come first, then the latest to end, then the next to start.
+    Running stages are chosen first, then the latest to end, then the next to start.
     """
     if sum(lines) <= room:
         return range(len(stages))
@@ -240,8 +240,8 @@ def _left_out(stages: Sequence[StageProgress], shown: Sequence[int]) -> Text:
     waiting = sum(1 for stage in hidden if stage.started is None)
     running = len(hidden) - ended - waiting
     parts = [(ended, "done"), (running, "running"), (waiting, "waiting")]
-    told = ", ".join(f"{many} {what}" for many, what in parts if many)
-    return Text(f"  … and {told}", style="dim")
+    counts = ", ".join(f"{many} {what}" for many, what in parts if many)
+    return Text(f"  … and {counts}", style="dim")
 
 
 def _label(stage: StageProgress) -> str:

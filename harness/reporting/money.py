@@ -1,4 +1,4 @@
-"""Amounts of money and tokens as people read them, with what is not known of them."""
+"""Amounts of money and tokens as text, which also shows what is unknown."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ UNKNOWN = "unknown"
 
 
 def money(amount: float) -> str:
-    """An amount with two decimals, or with as many as a small one needs to be seen."""
+    """An amount with two decimals, or more if it is small."""
     if not amount:
         return "0"
     if amount >= 1:
@@ -21,56 +21,56 @@ def money(amount: float) -> str:
 
 
 def known(amount: float | None, unknown: int) -> str:
-    """An amount, the least that it can be where some is not known, or that none of it is."""
+    """An amount as text: with `≥` if a part is unknown, or `unknown`."""
     if amount is None:
         return UNKNOWN
     return f"≥ {money(amount)}" if unknown else money(amount)
 
 
 def tokens(amount: float | None, untold: int) -> str:
-    """So many tokens, at least so many where some replies told none, or that none are known."""
+    """A number of tokens as text: with `≥` if some replies had no usage, or `unknown`."""
     if amount is None or (untold and not amount):
         return UNKNOWN
     return f"≥ {count(amount)}" if untold else count(amount)
 
 
 def paid(cost: Cost | None) -> str:
-    """What was paid."""
+    """The amount paid, as text."""
     return NOTHING if cost is None else known(cost.paid, cost.paid_unknown)
 
 
 def saved(cost: Cost | None) -> str:
-    """What reused replies had cost."""
+    """The amount that reused replies had cost, as text."""
     return NOTHING if cost is None else known(cost.saved, cost.saved_unknown)
 
 
 def cost_notes(name: str, cost: Cost | None) -> list[str]:
-    """What is not known of a cost, and why."""
+    """Notes on the unknown parts of a cost, with reasons."""
     if cost is None:
         return []
     asked, reused = cost.paid_unknown, cost.saved_unknown
     if not cost.priced:
         calls = asked + reused
-        return [f"{name}: no price of {clean_text(cost.model)}, for {calls:,} calls"] * bool(calls)
+        return [f"{name}: no price for {clean_text(cost.model)}, {calls:,} calls"] * bool(calls)
     notes = []
     if asked:
-        notes.append(f"{name}: for {asked:,} of {cost.asked:,} calls no usage was told, or not all")
+        notes.append(f"{name}: usage unknown or incomplete for {asked:,} of {cost.asked:,} calls")
     if reused:
-        notes.append(f"{name}: of {reused:,} of {cost.reused:,} reused replies no usage is known")
+        notes.append(f"{name}: usage unknown for {reused:,} of {cost.reused:,} reused replies")
     return notes
 
 
 def token_notes(name: str, use: RoleUse) -> list[str]:
-    """Of how many replies no tokens are known, where what is not known of the cost does not say."""
+    """The note on replies without usage, unless the notes on the cost have it already."""
     cost = use.cost
-    said = cost is not None and cost.priced and (cost.paid_unknown or cost.saved_unknown)
-    if not use.untold or said:
+    noted = cost is not None and cost.priced and (cost.paid_unknown or cost.saved_unknown)
+    if not use.untold or noted:
         return []
-    return [f"{name}: for {use.untold:,} of {use.calls:,} calls no usage was told"]
+    return [f"{name}: usage unknown for {use.untold:,} of {use.calls:,} calls"]
 
 
 def cost_line(costs: Iterable[Cost]) -> str | None:
-    """What some calls cost together, in one line; None where nobody said what anything costs."""
+    """The total cost of some calls in one line; None without prices."""
     costs = tuple(costs)
     if not costs:
         return None
@@ -78,19 +78,20 @@ def cost_line(costs: Iterable[Cost]) -> str | None:
     currency = clean_text(cost.currency)
     parts = [f"paid {paid(cost)}{_unit(cost.paid, currency)} for {cost.asked:,} calls"]
     if cost.paid_unknown:
-        parts.append(f"not known of {cost.paid_unknown:,}")
+        parts.append(f"unknown for {cost.paid_unknown:,}")
     if cost.reused:
         parts.append(f"saved {saved(cost)}{_unit(cost.saved, currency)} by {cost.reused:,} reused")
     return ", ".join(parts)
 
 
 def session_line(sessions: Iterable[Mapping[str, Cost]], *, without: int = 0) -> str | None:
-    """What all sessions of a run paid; `without` of them have not ended, and cannot say."""
+    """The total cost of a run's sessions in one line; `without` more sessions did not end."""
     costs = [cost for session in sessions for cost in session.values()]
     line = cost_line(costs)
     if line is None or not without:
         return line
-    return f"{line}; nothing is known of {without:,} without an end"
+    sessions_without = "session that did not end" if without == 1 else "sessions that did not end"
+    return f"{line}; unknown for {without:,} {sessions_without}"
 
 
 def _unit(amount: float | None, currency: str) -> str:

@@ -1,4 +1,4 @@
-"""The results of many tasks on a terminal, where each in full would be too much.
+"""The results of a run on a terminal, as an overview if there are many tasks.
 
 Imports rich at the top: import this module where it is used.
 """
@@ -13,10 +13,10 @@ from rich.text import Text
 from harness.reporting.tables import (
     data_name,
     known_notes,
-    lost_notes,
+    missing_notes,
     own_metrics,
-    print_beside,
     print_costs,
+    print_side_by_side,
     print_summaries,
     result_console,
     stamp,
@@ -25,15 +25,15 @@ from harness.reporting.text import clean_text
 from harness.scoring.summary import TaskSummary
 
 MOST_IN_FULL = 4
-"""So many tasks of a run are told one by one."""
+"""The most tasks of a run that are shown in full."""
 
 
 def print_results(
     summaries: Sequence[TaskSummary], run: str, console: Console | None = None
 ) -> None:
-    """Print the results of a run: each task in full, or of many what must be known of them.
+    """Print the results of a run: each task in full, or an overview of many tasks.
 
-    Repeats are many: what counts is what they came to together.
+    Repeats always get the overview: their means count.
     """
     console = console or result_console()
     if len(summaries) <= MOST_IN_FULL and all(each.repeat == 1 for each in summaries):
@@ -47,14 +47,14 @@ def print_results(
     if reasons := _reasons(summaries):
         console.print(stamp(reasons))
     console.print()
-    print_beside(summaries, console)
+    print_side_by_side(summaries, console)
     for note in known_notes({n: one for each in summaries for n, one in own_metrics(each).items()}):
         console.print(note)
     for summary in summaries:
-        for note in lost_notes(own_metrics(summary), clean_text(summary.task)):
+        for note in missing_notes(own_metrics(summary), clean_text(summary.task)):
             console.print(note)
     print_costs(summaries, console)
-    console.print(Text(f"`harness show {clean_text(run)}` tells all of each task"))
+    console.print(Text(f"`harness show {clean_text(run)}` shows each task in full"))
     console.print()
 
 
@@ -70,7 +70,7 @@ def _roles_and_data(summaries: Sequence[TaskSummary]) -> list[str]:
 
 
 def _reasons(summaries: Sequence[TaskSummary]) -> list[str]:
-    """Why results are not comparable, each reason once, with the tasks where not all share it."""
+    """Why results are not comparable: each reason once, with its tasks unless all share it."""
     tasks: dict[str, list[str]] = {}
     for summary in summaries:
         for reason in summary.not_comparable_because:

@@ -18,21 +18,21 @@ from harness.reporting.text import ROUNDING, clean_text
 MISSING = "—"
 
 LONG_WORD = 40
-"""Words up to this length are kept whole where the console is wide enough for one at all."""
+"""Words up to this length are kept whole if the console is wide enough for one."""
 
 BETWEEN = 2
 """Blanks between two columns of `plain_table`."""
 
 
 class Span(NamedTuple):
-    """The least width of a column in which its words stay whole, and that of all of it."""
+    """Two widths of a column: `least` keeps its words whole, `whole` keeps its cells whole."""
 
     least: int
     whole: int
 
 
 def print_report(report: Report, console: Console | None = None) -> None:
-    """Print what must be known first, then each sheet with its notes."""
+    """Print the report's notes, then each sheet with its own notes."""
     console = console or result_console()
     for note in report.notes:
         console.print(Text(clean_text(note)))
@@ -44,9 +44,9 @@ def print_report(report: Report, console: Console | None = None) -> None:
 
 
 def sheet_parts(sheet: Sheet, console: Console) -> list[RenderableType]:
-    """A sheet's title, table and notes; one too wide for the console is cut into several tables.
+    """A sheet's title, table and notes; a table too wide for the console is split.
 
-    Each of these repeats the columns that name the rows.
+    Each part of it repeats the columns that name the rows.
     """
     parts: list[RenderableType] = [Text(clean_text(sheet.title), style="bold")]
     spans = [_span(sheet, column) for column in range(len(sheet.columns))]
@@ -62,8 +62,8 @@ def sheet_parts(sheet: Sheet, console: Console) -> list[RenderableType]:
     return parts
 
 
-def shown_cell(cell: Cell, digits: int) -> str:
-    """A cell as people read it; what is smaller than its digits can tell is not shown as zero."""
+def format_cell(cell: Cell, digits: int) -> str:
+    """A cell as text; a number too small for its digits becomes `<0.01`, not zero."""
     if cell is None:
         return MISSING
     if isinstance(cell, str):
@@ -78,7 +78,7 @@ def shown_cell(cell: Cell, digits: int) -> str:
 
 
 def _blocks(sheet: Sheet, spans: Sequence[Span], room: int) -> list[list[int]]:
-    """The columns of each table, so that every table has room where it can."""
+    """The columns of each part of a table, so that each part fits if possible."""
     keys = _keys(sheet)
     blocks: list[list[int]] = []
     for column in range(len(keys), len(sheet.columns)):
@@ -97,10 +97,10 @@ def _keys(sheet: Sheet) -> list[int]:
 
 
 def _cut(spans: Sequence[Span], numbers: Sequence[bool], room: int) -> list[int]:
-    """How wide each column is: whole where there is room, else the widest give first.
+    """The width of each column: whole if there is room, else the widest shrink first.
 
-    Before these the heads of all `numbers` are broken at every blank, so that they look alike.
-    Words are cut only where there is no room for them.
+    Before that, the heads of all `numbers` are broken at every blank, so that they look alike.
+    Words are cut only if there is no room for them.
     """
     widths = [min(span.whole, room) for span in spans]
     if _total(widths) > room:
@@ -123,7 +123,7 @@ def _total(widths: Sequence[int]) -> int:
 def _span(sheet: Sheet, column: int) -> Span:
     digits = _digits(sheet, column)
     texts = [clean_text(sheet.columns[column])]
-    texts += [shown_cell(row[column], digits) for row in sheet.rows]
+    texts += [format_cell(row[column], digits) for row in sheet.rows]
     words = (cell_len(word) for text in texts for word in text.split())
     return Span(
         least=min(max(words, default=1), LONG_WORD),
@@ -139,13 +139,13 @@ def _table(sheet: Sheet, columns: Sequence[int], widths: Sequence[int]) -> Table
         made.justify = "right" if _has_numbers(sheet, column) else "left"
         made.width = width
     for row in sheet.rows:
-        cells = [shown_cell(row[column], _digits(sheet, column)) for column in columns]
+        cells = [format_cell(row[column], _digits(sheet, column)) for column in columns]
         table.add_row(*map(Text, cells))
     return table
 
 
 def _has_numbers(sheet: Sheet, column: int) -> bool:
-    """Whether a column is of numbers: it has one, or nothing else that could be there."""
+    """Whether a column is aligned as numbers: it has one, or is empty and not the first."""
     cells = [row[column] for row in sheet.rows]
     return any(isinstance(cell, (int, float)) for cell in cells) or (
         bool(cells) and column > 0 and all(cell is None for cell in cells)

@@ -9,16 +9,16 @@ from harness.reporting.text import clean_text, number
 from harness.scoring.run_list import ListedRun, ListedTask, Listing
 
 MOST_TASKS = 10
-"""So many tasks of a run are told one by one."""
+"""The most tasks of a run that are listed one by one."""
 
 
 def listing_lines(listing: Listing) -> Iterator[str]:
-    """Each run with its tasks, then the folders that are no runs."""
+    """The lines about each run with its tasks, then about the folders that are no runs."""
     many = len(listing.runs)
     place = clean_text(listing.folder)
     if many:
         first = "1 run" if many == 1 else f"{many:,} runs, newest first"
-        yield f"{first}; `harness show RUN` tells all of one"
+        yield f"{first}; `harness show RUN` shows one in full"
     else:
         yield f"no runs in {place}"
     for run in listing.runs:
@@ -42,10 +42,10 @@ def _run(run: ListedRun) -> Iterator[str]:
     shown = run.tasks if len(run.tasks) <= MOST_TASKS else run.tasks[: MOST_TASKS - 1]
     width = max((len(clean_text(task.task)) for task in shown), default=0)
     for task in shown:
-        yield f"  {clean_text(task.task).ljust(width)}  {_found(task)}"
+        yield f"  {clean_text(task.task).ljust(width)}  {_result(task)}"
     if rest := run.tasks[len(shown) :]:
         scored = sum(task.scored for task in rest)
-        yield f"  and {len(rest):,} tasks more, {scored:,} of them finished"
+        yield f"  and {len(rest):,} more tasks, {scored:,} of them finished"
 
 
 def _status(run: ListedRun) -> str:
@@ -59,23 +59,23 @@ def _status(run: ListedRun) -> str:
     return f"{working}, {finished:,} of {len(run.tasks):,} tasks finished"
 
 
-def _found(task: ListedTask) -> str:
-    """The main metric of a finished task, or how far the task is."""
+def _result(task: ListedTask) -> str:
+    """The main metric of a finished task, or the progress of the task."""
     if task.stages_done < task.stages:
         return f"not finished: {task.stages_done:,} of {task.stages:,} stages done"
     if task.problem is not None:
         return clean_text(task.problem.splitlines()[0])
     if not task.scored:
-        return "not scored: `harness score` does"
+        return "not scored: run `harness score`"
     if task.metric is None:
         return "no metric"
     arrow = "" if task.higher_is_better else " ↓"
-    told = f"{clean_text(task.metric)}{arrow} {number(task.value)}"
-    lost = f", {task.missing:,} fell out" if task.missing else ""
+    result = f"{clean_text(task.metric)}{arrow} {number(task.value)}"
+    missing = f", {task.missing:,} missing" if task.missing else ""
     if task.repeats > 1:
-        return f"{told}, mean of {task.repeats:,} repeats{lost}"
+        return f"{result}, mean of {task.repeats:,} repeats{missing}"
     spread = f" ({number(task.interval[0])} to {number(task.interval[1])})" if task.interval else ""
-    return f"{told}{spread}, n {task.n:,}{lost}"
+    return f"{result}{spread}, n {task.n:,}{missing}"
 
 
 def rate_limited(sessions: Iterable[Mapping[str, Any]]) -> Iterator[str]:
@@ -92,5 +92,5 @@ def rate_limited(sessions: Iterable[Mapping[str, Any]]) -> Iterator[str]:
         ceiling = max(one["ceiling"] for one in limiters)
         yield clean_text(
             f"{model}: slowed by rate limits (HTTP 429) {often}, "
-            f"to {lowest:,} in flight at the least, of {ceiling:,}"
+            f"down to {lowest:,} of {ceiling:,} requests in flight"
         )

@@ -11,14 +11,14 @@ from harness.analysis.run_tables import Export, Kind
 from harness.reporting.text import clean_text
 
 ROWS = 5000
-"""Rows that are held at once while Parquet is written."""
+"""Rows that are held in memory at once while Parquet is written."""
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""How a text begins that spreadsheets would work out: what models wrote must not run there."""
+"""Starts of texts that spreadsheets take for formulas: a model's text must not run as one."""
 
 
 def write_csv(folder: Path, table: Export) -> Path:
-    """The table as CSV: nothing between commas is missing, an empty text is `""`."""
+    """The CSV file of the table: a missing value is empty, an empty text is `""`."""
     path = folder / f"{table.name}.csv"
     with path.open("x", encoding="utf-8", newline="") as file:
         file.write(",".join(_quoted(name) for name in table.columns) + "\r\n")
@@ -28,7 +28,7 @@ def write_csv(folder: Path, table: Export) -> Path:
 
 
 def csv_cell(value: Any) -> str:
-    """A value as a cell. A text loses what could steer a terminal or be taken for a formula."""
+    """A value as a cell; text is escaped for terminals and cannot be taken for a formula."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -39,7 +39,7 @@ def csv_cell(value: Any) -> str:
 
 
 def write_parquet(folder: Path, table: Export) -> Path:
-    """The table as Parquet, its texts as they are."""
+    """The Parquet file of the table, with unchanged texts."""
     import pyarrow as pa  # type: ignore[import-untyped]
     import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
@@ -62,7 +62,7 @@ def _parts(table: Export) -> Iterator[list[dict[str, Any]]]:
 
 def _quoted(text: str) -> str:
     clean = clean_text(text, lines=True)
-    # Blanks before it do not keep every spreadsheet from seeing a formula.
+    # Some spreadsheets skip blanks before a formula.
     if text.startswith(FORMULA) or clean.lstrip().startswith(FORMULA):
         clean = f"'{clean}"
     doubled = clean.replace('"', '""')

@@ -24,10 +24,10 @@ PIPE_WIDTH = 120
 
 UNBOUNDED = 10_000
 WORST, LEFT_OUT = "counted as worst", "left out"
-"""The columns for the value by the policy that is not a metric's own."""
+"""The columns for the value by the policy that a metric does not use."""
 
 WRAPPED_HEADER = 13
-"""Columns with a header of this length or more may be squeezed; others keep their numbers whole."""
+"""Columns with a header of this length or more may wrap; others keep their numbers whole."""
 
 
 def result_console(stream: TextIO | None = None) -> Console:
@@ -38,18 +38,18 @@ def result_console(stream: TextIO | None = None) -> Console:
 
 
 def print_summaries(summaries: Sequence[TaskSummary], console: Console | None = None) -> None:
-    """Print each task's results, then all tasks side by side where there are several."""
+    """Print each task's results, then all tasks side by side if there are several."""
     console = console or result_console()
     for summary in summaries:
         console.print(task_report(summary))
     if len(summaries) > 1:
-        print_beside(summaries, console)
+        print_side_by_side(summaries, console)
         console.print()
     print_costs(summaries, console)
 
 
 def print_costs(summaries: Sequence[TaskSummary], console: Console) -> None:
-    """Print what each model cost in these tasks, where the run was given prices."""
+    """Print the cost of each model in these tasks, if the run was given prices."""
     costs = costs_by_model(costs_of(summaries))
     if not costs:
         return
@@ -58,7 +58,7 @@ def print_costs(summaries: Sequence[TaskSummary], console: Console) -> None:
     table = plain_table("model", numbers=numbers)
     rows = dict(costs)
     if len(costs) > 1:
-        rows["all together"] = together("all together", costs.values())
+        rows["total"] = together("total", costs.values())
     for name, cost in rows.items():
         if name not in costs:
             table.add_section()
@@ -76,8 +76,8 @@ def print_costs(summaries: Sequence[TaskSummary], console: Console) -> None:
     console.print()
 
 
-def print_beside(summaries: Sequence[TaskSummary], console: Console) -> None:
-    """Print the metrics of several tasks side by side, and what repeats came to together."""
+def print_side_by_side(summaries: Sequence[TaskSummary], console: Console) -> None:
+    """Print the metrics of several tasks side by side, and the means over repeats."""
     table = cross_table(summaries)
     wanted = console.measure(table, options=console.options.update_width(UNBOUNDED)).maximum
     console.print(table if wanted <= console.width else long_table(summaries))
@@ -89,7 +89,7 @@ def print_beside(summaries: Sequence[TaskSummary], console: Console) -> None:
 
 
 def task_report(summary: TaskSummary) -> Group:
-    """A task's results: what may be made of them, metrics, stages, roles."""
+    """A task's results: whether they are comparable, metrics, counts, stages, roles."""
     title = Text(clean_text(summary.task), style="bold")
     title.append(f"  version {summary.version}, {clean_text(summary.model)}", style="dim")
     others = [
@@ -114,10 +114,10 @@ def task_report(summary: TaskSummary) -> Group:
 
 
 def metric_table(summary: TaskSummary) -> Table:
-    """Each metric with its interval, n, how many fell out, and the value by the other policy."""
+    """Each metric with its interval, n, missing units, and the value by the other policy."""
     metrics = shown_metrics(summary)
     others = other_policies(metrics.values())
-    numbers = ("value", interval_header(metrics.values()), "n", "fell out", *others)
+    numbers = ("value", interval_header(metrics.values()), "n", "missing", *others)
     table = plain_table("metric", numbers=numbers)
     for title, wanted in (("", False), ("without any model", True)):
         results = {name: each for name, each in metrics.items() if each.baseline is wanted}
@@ -130,38 +130,40 @@ def metric_table(summary: TaskSummary) -> Table:
 
 
 def other_policies(results: Iterable[MetricResult]) -> tuple[str, ...]:
-    """The headers of the columns for the values by a policy that is not that of every metric."""
+    """The headers of the columns for the values by a policy that some metric does not use."""
     results = tuple(results)
-    beside = any(result.left_out is not None for result in results)
-    lost = any(result.missing for result in results if result.left_out is None)
-    # Where nothing fell out of any metric, the one column says so.
-    wanted = ((WORST, lost or not beside), (LEFT_OUT, beside))
-    return tuple(header for header, there in wanted if there)
+    left_out = any(result.left_out is not None for result in results)
+    missing = any(result.missing for result in results if result.left_out is None)
+    # If no metric has missing units, one column shows that.
+    wanted = ((WORST, missing or not left_out), (LEFT_OUT, left_out))
+    return tuple(header for header, shown in wanted if shown)
 
 
 def result_cells(result: MetricResult, others: Sequence[str]) -> list[Text]:
-    """The cells of a metric: value, interval, n, fell out, and the values by either policy.
+    """The cells of a metric: value, interval, n, missing, and the values by either policy.
 
-    `n` is of the units behind the value, among them those that it counts as worst.
+    `n` counts the units behind the value, including units that it counts as worst.
     """
-    lost = sum(result.missing.values())
+    missing = sum(result.missing.values())
     counts = result.left_out is not None
     cells = {
-        WORST: result.counted_as_worst if lost else None,
-        LEFT_OUT: result.left_out if counts else result.value if lost else None,
+        WORST: result.counted_as_worst if missing else None,
+        LEFT_OUT: result.left_out if counts else result.value if missing else None,
     }
-    behind = f"{result.n + lost:,} ({lost:,} as worst)" if counts and lost else f"{result.n:,}"
+    n = f"{result.n:,}"
+    if counts and missing:
+        n = f"{result.n + missing:,} ({missing:,} as worst)"
     return [
         Text(number(result.value), style="bold"),
         Text(interval_of(result)),
-        Text(behind),
-        Text(f"{lost:,}" if lost else NOTHING, style="yellow" if lost else "dim"),
+        Text(n),
+        Text(f"{missing:,}" if missing else NOTHING, style="yellow" if missing else "dim"),
         *(Text(number(cells[other])) for other in others),
     ]
 
 
 def counts_table(summary: TaskSummary) -> Table:
-    """What happened on the way and how often, over all units."""
+    """How often each event that the benchmark counts occurred, over all units."""
     table = plain_table("counted", numbers=("times",))
     for name, times in summary.counts.items():
         table.add_row(Text(clean_text(name)), Text(f"{times:,}"))
@@ -169,9 +171,9 @@ def counts_table(summary: TaskSummary) -> Table:
 
 
 def stage_table(summary: TaskSummary) -> Table:
-    """Each stage with its items and why some fell out."""
+    """Each stage with its items, and the causes of missing values."""
     table = plain_table("stage", numbers=("items", "done"))
-    table.add_column("fell out", overflow="fold")
+    table.add_column("missing", overflow="fold")
     for name, stage in summary.stages.items():
         table.add_row(
             Text(clean_text(name)),
@@ -183,7 +185,7 @@ def stage_table(summary: TaskSummary) -> Table:
 
 
 def role_table(summary: TaskSummary) -> Table:
-    """What each role of each stage was asked and what that cost."""
+    """The calls of each role of each stage, with their tokens and cost."""
     numbers = ["calls", "stored", "failed", "tokens in", "tokens out"]
     roles = _roles(summary)
     currencies = {clean_text(use.cost.currency) for _, use in roles if use.cost is not None}
@@ -213,7 +215,7 @@ def cross_table(summaries: Sequence[TaskSummary]) -> Table:
 
 
 def long_table(summaries: Sequence[TaskSummary]) -> Table:
-    """The same as the cross table, a line a value, for terminals it is too wide for."""
+    """The values of the cross table, one per line, for terminals that are too narrow for it."""
     table = plain_table("task", numbers=())
     table.add_column("metric", overflow="fold")
     table.add_column("value", justify="right", no_wrap=True)
@@ -245,7 +247,7 @@ def repeats_table(tasks: Sequence[RepeatedTask]) -> Table:
 
 
 def shown_metrics(summary: TaskSummary) -> dict[str, MetricResult]:
-    """The metrics that a task's table shows: all but baselines that this data cannot give."""
+    """The metrics that a task's table shows: all but baselines without any unit."""
     return {
         name: each
         for name, each in summary.metrics.items()
@@ -254,12 +256,12 @@ def shown_metrics(summary: TaskSummary) -> dict[str, MetricResult]:
 
 
 def own_metrics(summary: TaskSummary) -> dict[str, MetricResult]:
-    """The metrics that tell of the model, without the baselines."""
+    """The metrics of the model, without the baselines."""
     return {name: each for name, each in summary.metrics.items() if not each.baseline}
 
 
 def plain_table(name: str, *, numbers: Sequence[str]) -> Table:
-    """A table without lines but the one under its head: names at the left, numbers right."""
+    """A table with one line, under its head: names on the left, numbers on the right."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
     table.add_column(name, overflow="fold")
     for header in numbers:
@@ -268,7 +270,7 @@ def plain_table(name: str, *, numbers: Sequence[str]) -> Table:
 
 
 def data_name(data: Mapping[str, Any]) -> str:
-    """Where the data came from, as its reader would name it."""
+    """The name of the data: repository and revision, path, or bundled sample."""
     origin = str(data.get("origin", "unknown"))
     if origin == "hub":
         return f"{data.get('repo')} at {str(data.get('revision'))[:12]}"
@@ -279,7 +281,7 @@ def data_name(data: Mapping[str, Any]) -> str:
 
 
 def stamp(reasons: Sequence[str]) -> Panel:
-    """The box that says why numbers may not stand beside published ones."""
+    """The box with the reasons why results are not comparable with published ones."""
     text = Text("NOT COMPARABLE with published results", style="bold")
     for reason in reasons:
         text.append(f"\n{clean_text(reason)}", style="not bold")
@@ -287,21 +289,21 @@ def stamp(reasons: Sequence[str]) -> Panel:
 
 
 def metric_notes(metrics: Mapping[str, MetricResult]) -> list[Padding]:
-    """What the numbers leave open, told once for the metrics that have it in common."""
+    """The notes on metrics, each once for all metrics that share it."""
     return [*known_notes(metrics), *open_notes(metrics)]
 
 
 def known_notes(metrics: Mapping[str, MetricResult], style: str = "yellow") -> list[Padding]:
-    """What its benchmark says a reader must know of a metric before the number is used."""
+    """The benchmark's own notes on its metrics, which readers must know."""
     notes: dict[str, list[str]] = {}
     for name, result in metrics.items():
         if result.note:
             notes.setdefault(clean_text(result.note), []).append(name)
-    return indented(_told(notes), style)
+    return indented(_by_metrics(notes), style)
 
 
 def open_notes(metrics: Mapping[str, MetricResult], whose: str = "") -> list[Padding]:
-    """What fell out of which metrics, which have no value or interval, and why."""
+    """The notes on missing units, values and intervals, with their causes."""
     notes: dict[str, list[str]] = {}
     for name, result in metrics.items():
         if result.value is not None and result.interval is None and result.no_interval:
@@ -309,30 +311,30 @@ def open_notes(metrics: Mapping[str, MetricResult], whose: str = "") -> list[Pad
         if result.users not in (0, result.n):
             samples = f"{result.n:,} samples of {result.users:,} users"
             notes.setdefault(samples, []).append(name)
-    return lost_notes(metrics, whose) + indented(_told(notes, whose), "dim")
+    return missing_notes(metrics, whose) + indented(_by_metrics(notes, whose), "dim")
 
 
-def lost_notes(metrics: Mapping[str, MetricResult], whose: str = "") -> list[Padding]:
-    """What fell out of which metrics, and which have no value."""
-    fallen: dict[str, list[str]] = {}
-    without: dict[str, list[str]] = {}
+def missing_notes(metrics: Mapping[str, MetricResult], whose: str = "") -> list[Padding]:
+    """The notes on missing units and on metrics without a value, with their causes."""
+    units: dict[str, list[str]] = {}
+    values: dict[str, list[str]] = {}
     for name, result in metrics.items():
-        if lost := sum(result.missing.values()):
+        if missing := sum(result.missing.values()):
             counted = "" if result.left_out is None else "; the value counts them as worst"
-            told = f"{lost:,} fell out ({reasons(result.missing)}){counted}"
-            fallen.setdefault(told, []).append(name)
+            note = f"{missing:,} missing ({reasons(result.missing)}){counted}"
+            units.setdefault(note, []).append(name)
         if result.value is None and result.undefined:
-            without.setdefault(f"no value: {clean_text(result.undefined)}", []).append(name)
-    return indented([*_told(fallen, whose), *_told(without, whose)], "yellow")
+            values.setdefault(f"no value: {clean_text(result.undefined)}", []).append(name)
+    return indented([*_by_metrics(units, whose), *_by_metrics(values, whose)], "yellow")
 
 
-def _told(notes: Mapping[str, Sequence[str]], whose: str = "") -> list[str]:
+def _by_metrics(notes: Mapping[str, Sequence[str]], whose: str = "") -> list[str]:
     start = f"{whose}: " if whose else ""
     return [f"{start}{clean_text(', '.join(names))}: {note}" for note, names in notes.items()]
 
 
 def _role_notes(summary: TaskSummary) -> list[Padding]:
-    """How each role's answers were read, how schemas were met, and tokens of special kinds."""
+    """The notes on each role: how replies were read, schemas, special tokens, unknown usage."""
     notes = []
     for name, use in _roles(summary):
         total = sum(use.rungs.values())
@@ -344,10 +346,10 @@ def _role_notes(summary: TaskSummary) -> list[Padding]:
             if amount
         ]
         if rungs:
-            notes.append(f"{name}: {total:,} of {use.calls:,} answers read: {rungs}")
+            notes.append(f"{name}: {total:,} of {use.calls:,} replies read: {rungs}")
         if use.asked_schema:
             asked, met = f"{use.asked_schema:,}", f"{use.met_schema:,}"
-            notes.append(f"{name}: asked for a schema {asked}, met it {met}")
+            notes.append(f"{name}: {asked} calls asked for a schema, {met} replies met it")
         if special:
             notes.append(f"{name}: {', '.join(special)}")
     unknown = [
@@ -375,12 +377,12 @@ def _starred(summary: TaskSummary) -> str:
 
 
 def metric_name(name: str, result: MetricResult) -> str:
-    """What a table calls a metric: an arrow says that less is better."""
+    """The name of a metric in tables, with an arrow if less is better."""
     return clean_text(name) + ("" if result.higher_is_better else " ↓")
 
 
 def interval_header(results: Iterable[MetricResult]) -> str:
-    """What the column of intervals is called: with confidence and method where they share one."""
+    """The header of the intervals' column, with confidence and method if all share them."""
     kinds = {(result.confidence, result.interval_method) for result in results}
     if len(kinds) != 1:
         return "interval"
@@ -389,7 +391,7 @@ def interval_header(results: Iterable[MetricResult]) -> str:
 
 
 def interval_of(result: MetricResult) -> str:
-    """Low and high of an interval, or that there is none."""
+    """Low and high of an interval as text, or `–`."""
     if result.interval is None:
         return NOTHING
     low, high = result.interval

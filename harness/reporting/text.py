@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 NOTHING = "–"
 ROUNDING = 1e-12
-"""Below this a value is what sums of floats leave of zero."""
+"""Smaller values are rounding errors of sums, and shown as zero."""
 
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 _WANTED = frozenset("\u200c\u200d")
@@ -15,11 +15,11 @@ _WANTED = frozenset("\u200c\u200d")
 
 
 def clean_text(text: str, *, lines: bool = False, limit: int | None = None) -> str:
-    """The text with everything that could steer a terminal made visible as an escape.
+    """The text with control and formatting characters as escapes, safe for a terminal.
 
-    Control and formatting characters, among them those that turn the direction of writing, become
-    `\\x1b` and the like. Line ends and tabs stay where `lines` is true and are blanks otherwise.
-    At most `limit` characters are kept. The result may still hold rich markup: show it as
+    These characters, such as those that change the direction of writing, become `\\x1b` and the
+    like. Line ends and tabs stay if `lines` is true and become blanks otherwise. At most `limit`
+    characters are kept. The result may contain rich markup: show it as
     `rich.text.Text`, never as a marked-up string.
     """
     if limit is not None and len(text) > limit:
@@ -32,19 +32,19 @@ def clean_text(text: str, *, lines: bool = False, limit: int | None = None) -> s
 
 
 def causes(counts: Mapping[str, int]) -> str:
-    """How many and why: `4: no_json 3, timeout 1`."""
+    """The total and the count of each cause: `4: no_json 3, timeout 1`."""
     total = sum(counts.values())
     return f"{total:,}: {reasons(counts)}" if total else NOTHING
 
 
 def reasons(counts: Mapping[str, int]) -> str:
-    """Why, and how often: `no_json 3, timeout 1`, most frequent first."""
+    """The count of each cause, the most frequent first: `no_json 3, timeout 1`."""
     ordered = sorted(counts.items(), key=lambda one: (-one[1], one[0]))
     return ", ".join(f"{clean_text(cause)} {many:,}" for cause, many in ordered if many)
 
 
 def number(value: float | None) -> str:
-    """A measured value with three decimals, or more or fewer where it is tiny or large."""
+    """A measured value with three decimals; tiny values have more and large ones fewer."""
     if value is None:
         return NOTHING
     size = abs(value)
@@ -67,7 +67,7 @@ def count(value: float) -> str:
 
 
 def share(part: float, whole: float) -> str:
-    """A part in percent; only the whole is 100% and only nothing is 0%."""
+    """A part in percent; only the whole is 100% and only zero is 0%."""
     if not whole:
         return NOTHING
     percent = 100 * part / whole
@@ -99,13 +99,15 @@ def _unix(text: str) -> str:
 
 def _visible(char: str) -> str:
     code = ord(char)
-    if char in _WANTED or (unicodedata.category(char) not in _HIDDEN and not _is_none(code)):
+    if char in _WANTED or (
+        unicodedata.category(char) not in _HIDDEN and not _is_noncharacter(code)
+    ):
         return char
     if code < 0x100:
         return f"\\x{code:02x}"
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
-def _is_none(code: int) -> bool:
-    """Whether Unicode keeps a number from ever being a character; XML forbids some of these."""
+def _is_noncharacter(code: int) -> bool:
+    """Whether Unicode never assigns this code point; XML forbids some of them."""
     return 0xFDD0 <= code <= 0xFDEF or code & 0xFFFE == 0xFFFE

@@ -1,4 +1,4 @@
-"""How fast a stage goes, from what was asked of models: not from what was resumed or stored."""
+"""The pace of a stage by its calls to models; resumed items and stored calls do not count."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 from harness.pipeline.progress import StageProgress
 
 SPAN = 60.0
-"""Seconds of the recent past that a running stage's pace is taken from."""
+"""The pace of a running stage is measured over this many past seconds."""
 
 
 class _Moment(NamedTuple):
@@ -18,7 +18,7 @@ class _Moment(NamedTuple):
 
 
 class Pace:
-    """The recent pace of one stage; `look` is called now and then with the current time."""
+    """The recent pace of one stage; call `look` regularly with the current time."""
 
     def __init__(self) -> None:
         self._moments: deque[_Moment] = deque()
@@ -34,12 +34,12 @@ class Pace:
             self._moments.popleft()
 
     def tokens_per_second(self) -> float | None:
-        """Completion tokens a second; None before anything is known."""
+        """Completion tokens per second; None before any time has passed."""
         first, last, seconds = self._stretch()
         return (last.tokens - first.tokens) / seconds if seconds else None
 
     def seconds_left(self, stage: StageProgress) -> float | None:
-        """The time until the stage is done if every call left has to be asked of a model."""
+        """Seconds until the stage is done, if no further call is stored; None if unknown."""
         first, last, seconds = self._stretch()
         fresh = stage.done - stage.resumed
         if stage.total is None or not seconds or not fresh or last.steps == first.steps:
@@ -56,14 +56,14 @@ class Pace:
 
 
 def tokens_per_second(stage: StageProgress) -> float | None:
-    """Completion tokens a second over the whole of a stage that ended."""
+    """Completion tokens per second over a whole stage; None unless it has ended."""
     if stage.started is None or stage.ended is None or stage.ended <= stage.started:
         return None
     return stage.completion_tokens / (stage.ended - stage.started)
 
 
 def _steps(stage: StageProgress) -> int:
-    """Calls that a model was asked; items worked where the stage asks nothing."""
+    """Calls to models, or the items that were worked if the stage makes no calls."""
     if stage.calls:
         return stage.calls - stage.calls_from_store
     return stage.done - stage.resumed

@@ -1,4 +1,4 @@
-"""Files of a run: written so that a reader meets the old one or the new one, and read back."""
+"""Atomic writing of a run's files, and their decoding."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from harness.base.errors import DataError, StorageError
 T = TypeVar("T")
 
 RUNS = "--output_path"
-"""The option that says where runs are kept."""
+"""The option that names the folder of runs."""
 
 
 def storage_error(path: Path, error: OSError, *, option: str = RUNS) -> StorageError:
-    """The error for a file that could not be written, with what to do about it.
+    """The error for a file that could not be written, with what to do.
 
-    `option` is the one that chose the place.
+    `option` is the option that chose the file's folder.
     """
     full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
     if full:
-        goes_on = ": it goes on where it stopped" if option == RUNS else ""
-        hint = f"free some space, then give the same command again{goes_on}"
+        resumes = ": it continues where it stopped" if option == RUNS else ""
+        hint = f"free some space, then repeat the same command{resumes}"
     else:
         hint = f"make the folder writable, or choose another with {option}"
     return StorageError(
@@ -38,10 +38,10 @@ def storage_error(path: Path, error: OSError, *, option: str = RUNS) -> StorageE
 
 @contextmanager
 def atomic_writer(path: Path, *, option: str = RUNS) -> Iterator[BinaryIO]:
-    """A binary file that takes the place of `path` when the block ends well, and else vanishes.
+    """A binary file that replaces `path` if the block succeeds, and is deleted otherwise.
 
-    It is written beside `path`, so that the last step is a rename within one file system.
-    `option` is the one that chose the place, for the error.
+    It is written in the folder of `path`, so that the last step is a rename in one file system.
+    `option` is the option that chose the folder, for the error.
     """
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
     try:
@@ -60,13 +60,13 @@ def atomic_writer(path: Path, *, option: str = RUNS) -> Iterator[BinaryIO]:
 
 
 def atomic_write(path: Path, data: bytes, *, option: str = RUNS) -> None:
-    """Put `data` in the place of whatever `path` holds, at once and for good."""
+    """Replace the content of `path` by `data`, atomically and durably."""
     with atomic_writer(path, option=option) as file:
         file.write(data)
 
 
 def decode_file(data: bytes, kind: type[T], path: Path, *, what: str, version: int, hint: str) -> T:
-    """The value that a file of ours holds; DataError where it cannot be understood."""
+    """The value in a file of the harness; DataError if it cannot be decoded."""
     try:
         return msgspec.json.decode(data, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -80,7 +80,7 @@ def decode_file(data: bytes, kind: type[T], path: Path, *, what: str, version: i
 
 
 def sync_folder(folder: Path) -> None:
-    """Make new names in a folder last; file systems that cannot do that are left to themselves."""
+    """Make new names in a folder durable, if its file system can do that."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

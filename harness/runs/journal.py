@@ -1,7 +1,7 @@
 """The journal of one stage: records appended as lines, read back as a stream.
 
-A record's `stage` is the key of its stage, not its name: lines written under another key stay in
-the file and are passed over.
+A record's `stage` is the key of its stage, not its name: lines with another key stay in the file
+and are skipped.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ __all__ = ["JournalRecords", "JournalWriter", "recorded"]
 
 _ROWS = 256
 _BYTES = 1 << 16
-"""Few enough to be in the processor's cache still when they are written, which halves the cost."""
+"""Few enough to be still in the processor's cache when they are written, which halves the cost."""
 _SECONDS = 0.1
 
 
 class JournalWriter:
     """Appends records to a journal; lines reach the file in batches, at the latest after 0.1 s.
 
-    Opening cuts off what a crash left unfinished. Once a write has failed every later call raises
-    that StorageError, also when it failed between two calls.
+    Opening cuts off the line that a crash left unfinished. Once a write has failed, every later
+    call raises that StorageError, even if the write failed between two calls.
     """
 
     def __init__(self, path: Path) -> None:
@@ -56,11 +56,11 @@ class JournalWriter:
             raise storage_error(path, error) from error
 
     def append(self, record: JournalLine[Any, Any]) -> None:
-        """Take one record; ValueError where it holds what no line can hold, and nothing is written.
+        """Append one record; ValueError if JSON cannot hold it, and nothing is written.
 
-        JSON has no NaN and no infinity, and the codec writes null for them. So only an outcome with
-        a null in it needs the slow look at every number, and most have none. Items came out of JSON
-        once already; of a call only its logprobs are numbers that somebody else made.
+        JSON has no NaN and no infinity, and the codec writes null for them. So every number is
+        checked only if the outcome has a null, and most have none. Items were read from JSON; in a
+        call only the logprobs are numbers from outside.
         """
         self._check()
         start = len(self._buffer)
@@ -76,10 +76,10 @@ class JournalWriter:
         self._appended()
 
     def drop(self, stage_key: str, keys: Iterable[bytes]) -> None:
-        """Take back the records of keys that no item of the stage has any more.
+        """Drop the records of keys that no item of the stage has any more.
 
-        A stage that is taken up again after its upstreams changed may find lines of items that
-        are gone; they share its key, so only a line of their own tells readers.
+        A stage that resumes after its upstreams changed may have lines of items that are gone.
+        These lines have the stage's key, so readers need a further line that drops each of them.
         """
         for key in keys:
             self._check()
@@ -89,14 +89,14 @@ class JournalWriter:
             self._appended()
 
     def flush(self) -> None:
-        """Hand every line so far to the operating system, where a killed process cannot lose it."""
+        """Hand every line to the operating system, so that a killed process loses none."""
         self._stop_timer()
         self._check()
         self._write()
         self._check()
 
     def close(self) -> None:
-        """Write what is left and have the disk keep it; closing twice does nothing."""
+        """Write the remaining lines durably to disk; a second call does nothing."""
         if self._descriptor is None:
             return
         self._stop_timer()
@@ -158,7 +158,7 @@ class JournalWriter:
             self._timer = None
 
     def _write(self) -> None:
-        """Write the buffer whole; a failure is kept for the next caller, its half line removed."""
+        """Write the whole buffer; keep a failure for the next call, and cut the half line."""
         if not self._buffer or self._descriptor is None or self._broken is not None:
             return
         try:
@@ -169,7 +169,7 @@ class JournalWriter:
             self._end += written
         except OSError as error:
             self._broken = storage_error(self.path, error)
-            # Whoever opens the journal next cuts a half line off too; this only spares it that.
+            # Best effort: the next process that opens the journal cuts a half line too.
             with suppress(OSError):
                 os.ftruncate(self._descriptor, self._end)
         self._buffer.clear()
@@ -182,7 +182,7 @@ class JournalWriter:
 
 
 def recorded(path: Path, stage_key: str) -> dict[bytes, OutcomeTag | None]:
-    """Every key that has a current record in a stage's journal: its failure, None for a value."""
+    """The keys with a current record in a stage's journal, each with its failure or None."""
     found: dict[bytes, OutcomeTag | None] = {}
     for _, _, head in scan(path, OutcomeHead):
         if head.stage != stage_key:
@@ -197,7 +197,7 @@ def recorded(path: Path, stage_key: str) -> dict[bytes, OutcomeTag | None]:
 
 
 def holds_non_finite(value: Any) -> bool:
-    """Whether a NaN or an infinity stands anywhere in a value."""
+    """Whether a value contains a NaN or an infinity at any depth."""
     if isinstance(value, float):
         return not math.isfinite(value)
     if value is None or isinstance(value, (str, bytes, int)):

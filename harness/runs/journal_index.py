@@ -1,4 +1,4 @@
-"""The records of one stage as its journal holds them: an index of offsets, lines read on demand."""
+"""The records of one stage in its journal: an index of offsets, and lines read on demand."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 _CHUNK = 1 << 16
 _ITEM = b',"item":'
-"""Stands behind a line's head and nowhere before, as quotes within strings are escaped."""
+"""Follows a line's head and occurs nowhere before, as quotes within strings are escaped."""
 
 
 class Head(msgspec.Struct, frozen=True, gc=False):
-    """What a reader must know of a line. `dropped` lines take back an earlier line's record."""
+    """The head of a line. A `dropped` line takes back the record of an earlier line."""
 
     key: str
     stage: str
@@ -35,14 +35,14 @@ class Head(msgspec.Struct, frozen=True, gc=False):
 
 
 class OutcomeTag(msgspec.Struct, frozen=True, gc=False):
-    """The kind of an outcome, and the cause where it is a failure."""
+    """The kind of an outcome, and the cause if it is a failure."""
 
     type: str
     cause: str = ""
 
 
 class OutcomeHead(msgspec.Struct, frozen=True, gc=False):
-    """The head of a line with the kind of its outcome; none where the line drops a record."""
+    """The head of a line with the kind of its outcome; None if the line drops a record."""
 
     key: str
     stage: str
@@ -54,11 +54,11 @@ HeadT = TypeVar("HeadT", Head, OutcomeHead)
 
 
 def scan(path: Path, head: type[HeadT]) -> Iterator[tuple[int, int, HeadT]]:
-    """Offset, length and head of every whole line of a journal; nothing where there is no file.
+    """Offset, length and head of every whole line of a journal; nothing if there is no file.
 
-    A torn end is passed over: its record was never finished. A damaged line with others after it
-    means that something was lost, and is an error. Of such a line only as much is looked at as the
-    head needs: what `Head` leaves out is told to be damaged by whoever reads it.
+    A torn end is skipped: its record was never finished. A damaged line before other lines means
+    that a record was lost, and is a DataError. With `Head`, only the head of such a line is
+    decoded: damage behind the head is found when the record is read.
     """
     decode = msgspec.json.Decoder(head).decode
     try:
@@ -84,7 +84,7 @@ def scan(path: Path, head: type[HeadT]) -> Iterator[tuple[int, int, HeadT]]:
 
 
 def _start(line: bytes) -> bytes:
-    """A line without its item and what follows, which may be long; the whole of one without any."""
+    """A line without its item and the rest, which may be long; unchanged without an item."""
     end = line.find(_ITEM)
     return line if end < 0 else line[:end] + b"}"
 
@@ -96,7 +96,7 @@ def damaged(path: Path, number: int, error: Exception) -> DataError:
         where=f"{path}:{number}",
         found=str(error),
         expected="one whole JSON record a line",
-        hint="delete the line and give the run's command again: its item is asked anew",
+        hint="delete the line and repeat the run's command: it asks again for the item",
     )
 
 
@@ -114,9 +114,9 @@ def line_number(path: Path, offset: int) -> int:
 
 
 def cut_torn_tail(descriptor: int) -> int:
-    """Cut off the end of a journal that a crash left unfinished; the number of bytes cut.
+    """Cut off the end of a journal that a crash left unfinished; return the number of bytes cut.
 
-    That is whatever follows the last newline, and a last line that is no record.
+    That is everything after the last newline, and a last line that is no record.
     """
     size = os.fstat(descriptor).st_size
     end = _after_last_newline(descriptor, size)
@@ -132,7 +132,7 @@ def cut_torn_tail(descriptor: int) -> int:
 
 
 def _after_last_newline(descriptor: int, end: int) -> int:
-    """The offset after the last newline before `end`; 0 where there is none."""
+    """The offset after the last newline before `end`; 0 if there is none."""
     while end > 0:
         start = max(0, end - _CHUNK)
         found = os.pread(descriptor, end - start, start).rfind(b"\n")
@@ -146,14 +146,14 @@ ItemT = TypeVar("ItemT")
 ValueT = TypeVar("ValueT")
 
 _LARGE = 4096
-"""Users with more records than this have their lines put in order before they are decoded."""
+"""The lines of users with more records than this are sorted before they are decoded."""
 
 
 class JournalIndex:
-    """Where the current record of each key stands, users together in the order of their hash.
+    """The place of the current record of each key, by user in the order of the users' hashes.
 
-    `wanted` keeps only the lines whose head it accepts. Small: 12 bytes a record and 8 a user,
-    and about 40 bytes a record while it is made.
+    `wanted` keeps only the lines whose head it accepts. The index is small: 12 bytes a record and
+    8 a user, and about 40 bytes a record while it is made.
     """
 
     def __init__(
@@ -169,10 +169,10 @@ class JournalIndex:
                 continue
             if head.user != user:
                 user, user_hash = head.user, stable_int(head.user)
-            # The hash lives no longer than this process; where two agree the keys are compared.
+            # The hash is only for this process; if two are equal, the keys are compared.
             keys.append(hash(head.key))
             users.append(user_hash)
-            # A dropping line stands in the index only until the line it takes back is out.
+            # A dropping line is in the index only until the line that it takes back is removed.
             places.append(~offset if head.dropped else offset)
             sizes.append(size)
         offsets = np.frombuffer(places, dtype=np.int64)
@@ -194,7 +194,7 @@ class JournalIndex:
         return len(self.offsets)
 
     def users(self) -> Iterator[tuple[int, int]]:
-        """For each user the first position of that user's records and the one after the last."""
+        """The first position of each user's records and the position after the last."""
         for position, start in enumerate(self.starts):
             last = position + 1 == len(self.starts)
             yield int(start), len(self) if last else int(self.starts[position + 1])
@@ -202,7 +202,7 @@ class JournalIndex:
     def _current(
         self, keys: NDArray[np.int64], offsets: NDArray[np.int64], lengths: NDArray[np.uint32]
     ) -> NDArray[np.bool_] | None:
-        """Which lines stand: the last of each key unless it drops; None means all of them."""
+        """The lines that are current: the last of each key unless it drops; None means all."""
         import numpy as np
 
         in_order = np.sort(keys)
@@ -210,7 +210,7 @@ class JournalIndex:
         del in_order
         if not len(repeated) and not (offsets < 0).any():
             return None
-        standing = offsets >= 0
+        kept = offsets >= 0
         candidates = np.flatnonzero(np.isin(keys, repeated))
         last: dict[str, int] = {}
         decode = msgspec.json.Decoder(Head).decode
@@ -223,16 +223,16 @@ class JournalIndex:
                 last[decode(line).key] = candidate
         finally:
             os.close(descriptor)
-        standing[candidates] = False
+        kept[candidates] = False
         for candidate in last.values():
-            standing[candidate] = offsets[candidate] >= 0
-        return standing
+            kept[candidate] = offsets[candidate] >= 0
+        return kept
 
 
 class JournalRecords(Generic[ItemT, ValueT]):
     """The current records of one stage, streamed from its journal; see `Records` for their order.
 
-    What is read is the journal as it stood when this was made.
+    Lines that were appended after this was made are not read.
     """
 
     def __init__(
@@ -279,7 +279,7 @@ class JournalRecords(Generic[ItemT, ValueT]):
         return JournalRecords(self._index.path, "", record_type(kind, value), index=self._index)
 
     def by_user(self) -> Iterator[tuple[str, list[Record[ItemT, ValueT]]]]:
-        """Each user with that user's records."""
+        """Each user with the records of that user."""
         for user, records in groupby(self, key=lambda record: record.user):
             yield user, list(records)
 
@@ -305,7 +305,7 @@ class JournalRecords(Generic[ItemT, ValueT]):
                 "a record does not fit the types of its stage",
                 where=f"{index.path}:{line_number(index.path, offset)}",
                 found=str(error),
-                hint="the benchmark's code changed since the run; raise its stage's version, or "
+                hint="the benchmark's code changed since the run: raise the stage's version, or "
                 "use the release of the plugin that the manifest names",
             ) from error
         except (msgspec.DecodeError, UnicodeDecodeError) as error:

@@ -1,4 +1,4 @@
-"""What a run was asked, what it was made of and how it stands: `manifest.json`."""
+"""The manifest of a run, `manifest.json`: its settings, tasks, roles, versions and status."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from harness.runs.atomic_files import atomic_write, decode_file
 FORMAT = 1
 
 Status = Literal["running", "done", "waiting", "too_many_failures", "failed", "interrupted"]
-"""A run that is waiting has written questions down, and goes on once answers were taken in."""
+"""A waiting run has written requests for a batch, and continues once answers are collected."""
 
 
 class StageEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """One stage of a task: its key, what the key was made of, and where its records are.
+    """One stage of a task: its key, the components of the key, and the file of its records.
 
-    `items` is how many the stage has, known once all of them have their record; None before.
+    `items` is the number of the stage's items, once all have a record; None before.
     """
 
     name: str
@@ -37,7 +37,7 @@ class StageEntry(msgspec.Struct, frozen=True, kw_only=True):
 class TaskEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One task: its resolved definition, so that it is scored as it was run, and its stages.
 
-    `contents` are digests of what its options only point to.
+    `contents` are digests of the files that its options name.
     """
 
     folder: str
@@ -51,15 +51,15 @@ class TaskEntry(msgspec.Struct, frozen=True, kw_only=True):
     not_comparable_because: tuple[str, ...] = ()
 
     def task(self) -> Task:
-        """The task itself."""
+        """The task, made from its definition."""
         fields = {name: value for name, value in self.definition.items() if name != "file"}
         return msgspec.convert(fields, Task)
 
 
 class RoleEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """Who plays a role: the name shown, and the identity that enters keys.
+    """The model or judge in a role: its name for people, and its identity, which enters keys.
 
-    `by_rule` is true where nobody is asked, which costs nothing.
+    `by_rule` is true if no model is asked, which costs nothing.
     """
 
     name: str
@@ -68,11 +68,10 @@ class RoleEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Session(msgspec.Struct, frozen=True, kw_only=True):
-    """One time the run was at work. One without an end was killed, or is at work now.
+    """One session of a run. A session without an end was killed, or is at work now.
 
-    `usage` is what each role of each stage was asked in that time, attempts that failed included;
-    `costs` what that cost, where prices were given; `limits` is what the limiter of each model went
-    through.
+    `usage` has the calls and tokens of each role of each stage in this session, with failed
+    attempts; `costs` their costs, if prices were given; `limits` what each model's limiter did.
     """
 
     started: str
@@ -84,12 +83,12 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """A run folder's account of itself. `run_key` is what the same command finds it by.
+    """The description of a run in its folder. The same command finds the run by `run_key`.
 
-    `asked` are the settings that decide results, `settings` all of the last session; `groups` are
-    the groups that were asked for, with their tasks; `problem` is why a run did not end well.
-    `token` tells runs apart that began in the same second in different places. `prices` are the
-    last that the run was given.
+    `asked` are the settings that decide results, `settings` all settings of the last session;
+    `groups` are the requested groups with their tasks; `problem` is why a run did not end well.
+    `token` distinguishes runs that began in the same second in different places. `prices` are the
+    last prices that the run was given.
     """
 
     format: int = FORMAT
@@ -112,17 +111,17 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     prices: PriceTable | None = None
 
     def player(self, task: str, role: str) -> RoleEntry | None:
-        """Who plays a role in one of the tasks."""
+        """The entry of a role in one of the tasks."""
         return self.roles.get(f"{task}/{role}", self.roles.get(role))
 
     def by_rule(self, task: str, role: str) -> bool:
-        """Whether who plays a role in one of the tasks answers by rule."""
+        """Whether a role in one of the tasks answers by rule."""
         entry = self.player(task, role)
         return entry is not None and entry.by_rule
 
 
 def task_definition(task: Task) -> dict[str, Any]:
-    """A resolved task as JSON values; its files by name only, since the folder is one machine's."""
+    """A resolved task as JSON values; files have only their names, as folders differ by machine."""
     prompts = {name: Path(file).name for name, file in task.prompts.items()}
     folder = None if task.data.folder is None else Path(task.data.folder).name
     data = msgspec.structs.replace(task.data, folder=folder)
@@ -162,7 +161,7 @@ def session_ended(
     costs: Mapping[str, Cost] | None = None,
     limits: Mapping[str, Any] | None = None,
 ) -> Manifest:
-    """The manifest of a run that ended so; its last session ended with it."""
+    """The manifest with this status for the run and for its last session, which ends now."""
     last = manifest.sessions[-1] if manifest.sessions else Session(started=now())
     ended = msgspec.structs.replace(
         last,
@@ -183,9 +182,9 @@ def now() -> str:
 
 
 def write_manifest(path: Path, manifest: Manifest) -> None:
-    """Put the manifest in its file, without whatever in it looks like a secret.
+    """Write the manifest to its file, without any value that looks like a secret.
 
-    Names that readers find tasks, files and keys by are ours and stay as they are.
+    The names of tasks, files and keys stay unchanged, as readers need them.
     """
     values: dict[str, Any] = msgspec.to_builtins(manifest)
     for name in ("asked", "settings"):
@@ -203,12 +202,12 @@ def write_manifest(path: Path, manifest: Manifest) -> None:
 
 
 def read_manifest(path: Path) -> Manifest:
-    """The manifest in a file; DataError where there is none or it cannot be understood."""
+    """The manifest in a file; DataError if there is none or it cannot be read."""
     try:
         data = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError) as error:
         raise DataError(
-            "no run is kept here", where=str(path.parent), expected=f"a file {path.name}"
+            "no run in this folder", where=str(path.parent), expected=f"a file {path.name}"
         ) from error
-    hint = "it may be of another version of the harness, or damaged"
+    hint = "it may come from another version of the harness, or be damaged"
     return decode_file(data, Manifest, path, what="manifest", version=FORMAT, hint=hint)

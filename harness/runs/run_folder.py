@@ -1,4 +1,4 @@
-"""The folder of one run: its name, its paths, and the lock that one process holds on it."""
+"""The folder of one run: its name, its paths, and its lock, which one process holds."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ _PLAIN = re.compile(r"[a-z0-9_][a-z0-9._@-]{0,79}")
 _NOT_PLAIN = re.compile(r"[^A-Za-z0-9._-]+")
 LOCK = "lock"
 ENGINES = "engines"
-"""Where the logs of servers lie that a run started."""
+"""The subfolder for the logs of the servers that a run started."""
 
 BATCHES = "batches"
-"""Where the questions are noted that were sent in batches, and the answers that came."""
+"""The subfolder for the requests that were sent in batches, and for their answers."""
 
 _TAKEN = frozenset({LOCK, ENGINES, BATCHES, "manifest.json"})
 _NAME = re.compile(r"(?P<time>\d{8}T\d{6})-.*-(?P<key>[0-9a-f]{8})(?:-(?P<again>\d+))?")
 
 
 def plain_name(name: str) -> str:
-    """A name for a file or folder: the name itself, or a readable form of it with a hash.
+    """The name of a file or folder for `name`: the same name, or a readable form with a hash.
 
-    No two names share one, not even where a file system takes capitals for small letters: what
-    had to be changed carries a `~`, which no name that could stay has.
+    Different names never get the same one, even on file systems that ignore case: a changed name
+    contains a `~`, and an unchanged name never does.
     """
     if _PLAIN.fullmatch(name) and name not in _TAKEN:
         return name
@@ -51,7 +51,7 @@ def slug(name: str, *, longest: int = 60) -> str:
 
 
 class RunFolder:
-    """One run's folder. `lock` it before writing; paths are given whether or not they exist."""
+    """One run's folder. `lock` it before you write to it; its paths need not exist."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -71,10 +71,10 @@ class RunFolder:
             except FileExistsError as error:
                 if not output_path.is_dir():
                     raise UsageError(
-                        "runs cannot go here",
+                        "runs cannot be stored here",
                         where=str(output_path),
                         found="a file",
-                        expected="a folder, with --output_path",
+                        expected="a folder: choose one with --output_path",
                     ) from error
                 tries += 1
                 continue
@@ -99,15 +99,15 @@ class RunFolder:
 
     @property
     def manifest_file(self) -> Path:
-        """Where the run's manifest is."""
+        """The path of the run's manifest."""
         return self.path / "manifest.json"
 
     def manifest(self) -> Manifest:
-        """The run's manifest; DataError where there is none."""
+        """The run's manifest; DataError if there is none."""
         return read_manifest(self.manifest_file)
 
     def write_manifest(self, manifest: Manifest) -> None:
-        """Put the manifest in its place, atomically and without secrets."""
+        """Write the run's manifest, atomically and without secrets."""
         write_manifest(self.manifest_file, manifest)
 
     def task(self, name: str) -> Path:
@@ -119,34 +119,34 @@ class RunFolder:
         return self.task(task) / f"{number}-{plain_name(stage)}.jsonl"
 
     def scores(self, task: str) -> Path:
-        """Where the scores of a task's units are."""
+        """The file of a task's scores, one line per unit."""
         return self.task(task) / "scores.jsonl"
 
     def summary(self, task: str) -> Path:
-        """Where the summary of a task is; its absence means that the task is unfinished."""
+        """The file of a task's summary; without this file the task is unfinished."""
         return self.task(task) / "summary.json"
 
     @property
     def asked(self) -> Path:
-        """Where the questions are noted that were written down to be sent in batches."""
+        """The file of the requests that are to be sent in batches."""
         return self.path / BATCHES / "asked.jsonl"
 
     @property
     def answers(self) -> Path:
-        """The file of answers that came in batches; it is there once the first was taken in."""
+        """The file of the collected answers of batches; it exists once there is one."""
         return self.path / BATCHES / "answers.sqlite"
 
     @property
     def jobs(self) -> Path:
-        """Where the request files are noted, with the batches that were made of them."""
+        """The list of the request files, with their batches."""
         return self.path / BATCHES / "jobs.json"
 
     def batch_answers(self, job: str) -> Path:
-        """Where the answers of a batch are that were downloaded."""
+        """The file of a batch's downloaded answers."""
         return self.path / BATCHES / f"{job}.jsonl"
 
     def lock(self) -> None:
-        """Hold the folder for this process until `unlock` or its end, however it ends."""
+        """Lock the folder for this process until `unlock` or the end of the process."""
         if self._lock is not None:
             return
         try:
@@ -171,9 +171,9 @@ class RunFolder:
         self._lock = descriptor
 
     def at_work(self) -> bool | None:
-        """Whether the process that locked it last is alive; None where it is another machine's.
+        """Whether the last process that locked it is alive; None if it is on another machine.
 
-        Nothing is locked to find out: a run that begins at that moment must not be kept from it.
+        The lock is not tried, as that could stop a run that begins at the same moment.
         """
         try:
             holder = json.loads((self.path / LOCK).read_bytes())
@@ -182,18 +182,18 @@ class RunFolder:
             return False
         if host != socket.gethostname():
             return None
-        if pid < 1:  # what stands for several processes, as no run writes it
+        if pid < 1:  # means several processes; no run writes it
             return False
         try:
             os.kill(pid, 0)
         except (ProcessLookupError, OverflowError):
             return False
         except PermissionError:
-            return True  # somebody else's
+            return True  # another user's process
         return True
 
     def unlock(self) -> None:
-        """Let other processes have the folder."""
+        """Release the lock for other processes."""
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
@@ -208,7 +208,7 @@ def _of_key(output_path: Path, run_key: str) -> Iterator[tuple[RunFolder, Manife
             found.append((name["time"], int(name["again"] or 1), path))
     for _, _, path in sorted(found, reverse=True):
         folder = RunFolder(path)
-        # A process that was killed between making the folder and its manifest left nothing in it.
+        # A process that was killed before it wrote the manifest left nothing in the folder.
         if folder.manifest_file.exists():
             manifest = folder.manifest()
             if manifest.run_key == run_key:
@@ -225,5 +225,5 @@ def _held(path: Path, holder: bytes) -> HarnessError:
         "the run folder is in use",
         where=str(path),
         found=f"{who} is at work in it",
-        hint="wait until it has ended, or end it; with --fresh a new run starts beside it",
+        hint="wait until it has ended, or end it; --fresh starts a new run in its own folder",
     )

@@ -1,4 +1,4 @@
-"""From a stream of scores to metrics: columns of numbers, never a list of units."""
+"""Metrics from a stream of scores, kept as columns of numbers instead of a list of units."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from harness.contracts.records import Score
 
 NOT_FINITE = "not_finite"
-"""Why a unit has no score where its benchmark came to NaN or infinity."""
+"""The cause for a unit whose score is NaN or infinite."""
 
 
 class Columns:
-    """Collects scores as columns: 8 bytes a unit and metric, and 8 for whose unit it is.
+    """Collects scores as columns: 8 bytes per unit and metric, and 8 for the unit's user.
 
-    A unit that names a metric neither under `values` nor under `missing` is no unit of it.
+    A unit with a metric neither in `values` nor in `missing` is no unit of this metric.
     """
 
     def __init__(self, metrics: Mapping[str, Metric]) -> None:
@@ -39,7 +39,7 @@ class Columns:
         self._missing: dict[str, Counter[str]] = {name: Counter() for name in metrics}
 
     def add(self, score: Score[Any]) -> None:
-        """Take one score, as `sound` left it."""
+        """Add one score, which `sound` has checked."""
         self.units += 1
         self._users.append(stable_int(score.user))
         self.counts.update(score.counts)
@@ -53,9 +53,9 @@ class Columns:
     def results(
         self, *, interval: IntervalSpec, seed: int, task: str, least_scored: float = 0.0
     ) -> dict[str, MetricResult]:
-        """Every metric with its interval; the seed of each is drawn from seed, task and metric.
+        """Every metric with its interval; the seed of each depends on seed, task and metric.
 
-        A metric that a smaller share of its units than `least_scored` has a value for shows none.
+        A metric has no value if a smaller share of its units than `least_scored` has a score.
         """
         return {
             name: self._result(
@@ -85,11 +85,11 @@ class Columns:
         counted = _number(statistic_of(worst[np.isfinite(worst)], metric.statistic))
         if metric.worst is None and missing:
             counted = None
-        # Where nothing at all has a value, worst ones alone make none either.
+        # If no unit has a score, units counted as worst do not make a value.
         counts = metric.missing == "counted" and n > 0
         value = counted if counts else left_out
         undefined = _why_undefined(value, n)
-        # Shares and not numbers of units: 0.07 * 100 is more than 7.
+        # Compares shares instead of numbers of units: 0.07 * 100 is more than 7.
         if value is not None and n / (n + missing.total()) < least_scored:
             undefined = _too_few(left_out, n, missing.total(), least_scored)
             value = None
@@ -105,7 +105,7 @@ class Columns:
                 confidence=interval.confidence,
                 method=interval.method,
             )
-        beside = counts and value is not None and (bool(missing) or value != left_out)
+        both = counts and value is not None and (bool(missing) or value != left_out)
         return MetricResult(
             value=value,
             n=n,
@@ -119,14 +119,14 @@ class Columns:
             undefined=undefined,
             note=metric.note,
             no_interval=drawn.reason if isinstance(drawn, NoInterval) else None,
-            left_out=left_out if beside else None,
+            left_out=left_out if both else None,
             baseline=metric.baseline,
             interval_method=interval.method,
         )
 
 
 def at_worst(score: Score[Any], column: str, metric: Metric) -> float:
-    """What a unit counts in a column of scores where missing ones count; NaN for nothing."""
+    """A unit's number in a column if missing units count as worst; NaN if it does not count."""
     if column not in score.missing:
         return score.worst.get(column, score.values.get(column, math.nan))
     return score.worst.get(column, math.nan if metric.worst is None else metric.worst)
@@ -140,7 +140,7 @@ def summarise(
     seed: int,
     task: str,
 ) -> dict[str, MetricResult]:
-    """Each metric over all scores, with n, who fell out and why, and an interval over users."""
+    """Each metric over all scores, with n, missing units by cause, and an interval over users."""
     columns = Columns(metrics)
     for score in scores:
         columns.add(sound(score))
@@ -148,9 +148,9 @@ def summarise(
 
 
 def sound(score: Score[Any]) -> Score[Any]:
-    """The score with plain finite numbers only; what is none of them is missing, with a cause.
+    """The score with plain finite numbers only; other values become missing, with a cause.
 
-    What counts at worst is kept for units that have a value or a cause.
+    `worst` keeps only the names that have a value or a cause.
     """
     plain = all(type(value) is float and math.isfinite(value) for value in score.values.values())
     if plain and not (score.missing or score.worst):
@@ -173,7 +173,7 @@ def _floats(score: Score[Any], given: Mapping[str, Any]) -> dict[str, float]:
             floats[name] = float(number)
         except (TypeError, ValueError, OverflowError) as error:
             raise PluginError(
-                f"the score of {score.id!r} is no number",
+                f"the score of {score.id!r} is not a number",
                 where=f"metric {name!r}",
                 found=repr(number),
                 expected="a number, or a cause under `missing`",
@@ -188,7 +188,7 @@ def _number(value: float) -> float | None:
 def _too_few(value: float | None, scored: int, missing: int, least: float) -> str:
     few = "" if value is None else f"; over those few it is {value:.3f}"
     units = f"{scored:,} of {scored + missing:,} units"
-    return f"{units} have one, and it is shown from {least:.0%} on{few}"
+    return f"{units} have one, less than the required {least:.0%}{few}"
 
 
 def _why_undefined(value: float | None, scored: int) -> str | None:

@@ -1,4 +1,4 @@
-"""Which stored runs of one task may be compared, and why others may not."""
+"""The stored runs of one task that may be compared, and why others may not."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _DIGEST = re.compile(r"[0-9a-f]{32,}")
 LONGEST = 80
 
 ABSENT = "nothing"
-"""What a leaf is called on the side that does not have it."""
+"""Stands for a leaf on the side that lacks it."""
 
 
 def unlike(first: Any, second: Any) -> dict[str, tuple[str, str]]:
     """Both sides of each leaf that differs, by its dotted path; lists are leaves."""
     ours, theirs = dict(_leaves(first, "")), dict(_leaves(second, ""))
     return {
-        path: (_shown(ours, path), _shown(theirs, path))
+        path: (_leaf_text(ours, path), _leaf_text(theirs, path))
         for path in dict.fromkeys((*ours, *theirs))
         if path not in ours or path not in theirs or ours[path] != theirs[path]
     }
@@ -36,7 +36,7 @@ def unlike(first: Any, second: Any) -> dict[str, tuple[str, str]]:
 def told(
     differences: Mapping[str, tuple[str, str]], *, between: str = "against"
 ) -> tuple[str, ...]:
-    """The differences as lines, `window 50 against 100`; those with the same sides share one."""
+    """The differences as lines, `window 50 against 100`; equal differences share a line."""
     paths: dict[str, list[str]] = {}
     for path, (first, second) in differences.items():
         paths.setdefault(f"{first} {between} {second}", []).append(path)
@@ -51,7 +51,7 @@ def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
         yield path, list(value) if isinstance(value, tuple) else value
 
 
-def _shown(leaves: Mapping[str, Any], path: str) -> str:
+def _leaf_text(leaves: Mapping[str, Any], path: str) -> str:
     if path not in leaves:
         return ABSENT
     value = leaves[path]
@@ -62,8 +62,8 @@ def _shown(leaves: Mapping[str, Any], path: str) -> str:
 
 
 CANDIDATE = "candidate"
-CALLED = {"options": "option", "contents": "what is in", "prompts": "prompt"}
-"""What a person calls the settings of these tables."""
+PREFIXES = {"options": "option", "contents": "content of", "prompts": "prompt"}
+"""The words before the name of a setting in these tables."""
 
 
 class Refused(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,9 +77,10 @@ class Refused(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, kw_only=True)
 class ComparisonSet:
-    """Runs of one task that are compared. `marks` say of a run what it was taken in in spite of.
+    """Runs of one task that are compared.
 
-    `reference` is the newest run of those that agree; `chosen` says how the set was found.
+    `reference` is the newest of the runs that agree. `marks` are, per run, the differences that
+    --force overrode; `refused` are the runs left out. `chosen` describes how the set was found.
     """
 
     members: tuple[KeptTask, ...]
@@ -90,9 +91,9 @@ class ComparisonSet:
 
 
 def comparison_set(tasks: Sequence[KeptTask], *, force: bool = False) -> ComparisonSet:
-    """The largest set of runs that agree in all but their candidate, or of equals the newest.
+    """The largest set of runs that agree in all but their candidate; of equal sets the newest.
 
-    `force` takes the others in and marks them, all but a copy of a run that is there already.
+    `force` includes the other runs and marks them, except copies of a run in the set.
     """
     distinct: dict[str, KeptTask] = {}
     refused: list[Refused] = []
@@ -121,10 +122,10 @@ def comparison_set(tasks: Sequence[KeptTask], *, force: bool = False) -> Compari
 
 
 def settings_of(task: KeptTask) -> dict[str, Any]:
-    """All that must agree between runs, as they were asked: everything but who the candidate is.
+    """The settings that must agree between runs: all except the candidate.
 
-    Of who answers, the run's own id counts for nothing: it stands in the identity of a model that
-    is served without a revision, and no two runs would ever agree.
+    Run ids in the identities of models are ignored: a model that is served without a revision has
+    one, and no two runs would ever agree.
     """
     entry, asked = task.entry, task.entry.task()
     chosen = entry.data.get("chosen") or {}
@@ -144,10 +145,10 @@ def settings_of(task: KeptTask) -> dict[str, Any]:
 
 
 def candidate_of(task: KeptTask) -> str:
-    """What stands for the candidate of a run: the same in every run of one model.
+    """The id of a run's candidate: the same in every run of one model.
 
-    A model that is served without a revision is taken for one in all runs, as its name is all that
-    is known of it. A recording is whoever was recorded, where it tells more of that than a name.
+    A model that is served without a revision counts as one model in all runs, as only its name is
+    known. A recording counts as the recorded model if it has more details of it than the name.
     """
     entry = _roles(task).get(CANDIDATE)
     if entry is None:
@@ -159,7 +160,7 @@ def candidate_of(task: KeptTask) -> str:
 
 
 def _named(differences: Mapping[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
-    """The differences of two settings, each by what a person calls it."""
+    """The differences of two settings, each under a readable name."""
     return {_name(path): sides for path, sides in differences.items()}
 
 
@@ -173,7 +174,7 @@ def _name(path: str) -> str:
         sampling, _, of_role = below.partition(".")
         role, _, setting = of_role.partition(".")
         return f"{role}'s {setting} in {whose}" if sampling == "sampling" else f"{whose}'s {below}"
-    return f"{CALLED[what]} {rest}" if rest else path
+    return f"{PREFIXES[what]} {rest}" if rest else path
 
 
 def _largest(tasks: Sequence[KeptTask], settings: Mapping[str, Any]) -> tuple[list[KeptTask], str]:
@@ -197,7 +198,7 @@ def _age(task: KeptTask) -> tuple[str, str]:
 
 
 def _others(task: KeptTask) -> dict[str, RoleEntry]:
-    """Who plays each role but the candidate's."""
+    """The entry of each role except the candidate."""
     return {role: entry for role, entry in _roles(task).items() if role != CANDIDATE}
 
 
@@ -219,7 +220,7 @@ def _without_run(about: Any) -> Any:
 
 
 def _stage(components: Mapping[str, Any]) -> dict[str, Any]:
-    """What of a stage's key must agree and stands nowhere else: the candidate's own is free."""
+    """The parts of a stage's key that must agree and are in no other setting."""
     roles: Mapping[str, Any] = components.get("roles", {})
     others = {role: about.get("sampling") for role, about in roles.items() if role != CANDIDATE}
     shared = {name: components.get(name) for name in ("version", "ladder")}
@@ -229,7 +230,7 @@ def _stage(components: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _own_judge(task: KeptTask, reference: KeptTask) -> tuple[str, ...]:
-    """Why a run may not be judged as the reference is: its candidate would judge itself."""
+    """Why a run may not be compared with the reference: its candidate would judge itself."""
     candidate = next(iter(_models(_roles(task).get(CANDIDATE))), None)
     judging = {role for stage in task.benchmark.stages for role in stage.judges}
     judges: Iterable[tuple[str, RoleEntry]] = _others(reference).items()
@@ -244,7 +245,7 @@ def _own_judge(task: KeptTask, reference: KeptTask) -> tuple[str, ...]:
 
 
 def _models(entry: RoleEntry | None) -> list[Identity]:
-    """The models behind a role: one, or those of a judge's members."""
+    """The models of a role: its own, or the models of a panel's members."""
     if entry is None:
         return []
     parts = [entry.identity, *entry.identity.get("members", {}).values()]

@@ -1,4 +1,4 @@
-"""Runs of one task beside each other, scored against what they found together if that counts."""
+"""Comparisons of runs of one task, scored against a common oracle if the benchmark has one."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ FORMAT = 1
 class ComparedRun(msgspec.Struct, frozen=True, kw_only=True):
     """One run of a comparison.
 
-    `metrics` are over all of its units, `common` over those that every run with a value of the
-    metric has scored. `counts` are those that the oracle changed. `marks` say in what it differs
-    from the set, where it was forced in.
+    `metrics` are over all units of the run, `common` over the units that every run with a value of
+    the metric has scored. `counts` are the counts that the oracle changed. `marks` are the
+    differences from the other runs that --force overrode.
     """
 
     run: str
@@ -50,12 +50,12 @@ class ComparedRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
-    """A metric of the first run less that of the second, over the units that both have scored.
+    """The metric of the first run minus that of the second, over the units that both have scored.
 
-    The interval is that of a paired bootstrap: the same users are drawn for both. `p` is that of
-    the paired permutation test, `exact` where it went through all exchanges there are, and `p_holm`
-    is adjusted for all tests of the comparison. Where there is none, `no_p` says why. `value` is
-    None where the statistic has none for what is in common of one of the two.
+    The interval is from a paired bootstrap: the same users are drawn for both runs. `p` is from
+    the paired permutation test, `exact` if the test used all possible exchanges, and `p_holm` is
+    adjusted for all tests of the comparison; without a `p`, `no_p` is the reason. `value` is None
+    if the statistic of the common units is undefined for one of the runs.
     """
 
     metric: str
@@ -75,9 +75,9 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OracleUse(msgspec.Struct, frozen=True, kw_only=True):
-    """What the oracle was made of, the metrics that depend on it, and whether it is too small.
+    """The sources of the oracle, the metrics that depend on it, and a warning if it is too small.
 
-    `models` are the different candidates of its runs.
+    `models` counts the different candidates of its runs.
     """
 
     runs: int
@@ -88,10 +88,10 @@ class OracleUse(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
-    """Runs of one task beside each other. A run's own summary stays its own.
+    """A comparison of runs of one task, which leaves the runs' own summaries as they are.
 
-    Of a benchmark that has an oracle they are scored against their common one. `doubts` are what
-    the scores themselves say against putting the runs side by side.
+    If the benchmark has an oracle, the runs are scored against their common one. `doubts` are
+    signs in the scores that the runs should not be compared.
     """
 
     task: str
@@ -117,7 +117,7 @@ class ComparisonDocument(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class _Rescored:
-    """A run's scores against the oracle, without their details, and the counts that changed."""
+    """A run's scores against the oracle, without details, and the changed counts."""
 
     scores: list[Score[Any]]
     counts: dict[str, int]
@@ -125,7 +125,7 @@ class _Rescored:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class _Together:
-    """What all runs and the file found, each run against it, and what speaks against that."""
+    """The oracle of all runs and the file, each run's scores against it, and doubts."""
 
     united: Any
     rescored: dict[str, _Rescored]
@@ -133,7 +133,7 @@ class _Together:
 
 
 def read_oracle(path: Path, oracle: Oracle, options: Any) -> Any:
-    """The oracle in a file, for runs of these options; DataError with its path where it is none."""
+    """The oracle in a file, for runs with these options; DataError if there is none."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -153,9 +153,9 @@ def read_oracle(path: Path, oracle: Oracle, options: Any) -> Any:
 def compare(
     tasks: Sequence[KeptTask], *, file: Path | None = None, force: bool = False
 ) -> tuple[Comparison, Any]:
-    """The comparison of runs of one task, and the oracle that they and a file make together.
+    """The comparison of runs of one task, and the oracle of these runs and a file.
 
-    The oracle is None where the benchmark has none: the runs' own scores are compared then.
+    If the benchmark has no oracle, it is None, and the runs' own scores are compared.
     """
     runs = comparison_set(tasks, force=force)
     oracle = runs.reference.benchmark.oracle
@@ -163,7 +163,7 @@ def compare(
         raise UsageError(
             f"no run of task {runs.reference.task.name!r} can be compared",
             found="; ".join(f"{each.run}: {', '.join(each.because)}" for each in runs.refused),
-            hint="--force compares and marks them",
+            hint="add --force to compare them anyway; they are marked then",
         )
     if oracle is None:
         together = _Together(
@@ -213,9 +213,9 @@ def compare(
 
 
 def _against_oracle(runs: ComparisonSet, oracle: Oracle, held: Any) -> _Together:
-    """The oracle of all runs, and the scores of each against it.
+    """The oracle of all runs, and the scores of each run against it.
 
-    The kept scores are read anew each time, a unit at a time: details of all runs may be much.
+    The stored scores are read again each time, a unit at a time: all details need much memory.
     """
     try:
         united = oracle.gather(_scores(runs), held)
@@ -230,7 +230,7 @@ def _against_oracle(runs: ComparisonSet, oracle: Oracle, held: Any) -> _Together
         raise PluginError(
             f"benchmark {runs.reference.benchmark.name!r} failed to compare runs",
             found=traceback.format_exc(limit=-4).strip(),
-            hint="the scores are kept: mend the benchmark, then `harness score`",
+            hint="the scores are kept: fix the benchmark, then run `harness score`",
         ) from error
 
 
@@ -248,17 +248,17 @@ def _rescored(task: KeptTask, oracle: Oracle, united: Any) -> _Rescored:
     after: Counter[str] = Counter()
     scores = []
     for score in task.scores():
-        anew = sound(oracle.rescore(score, united, task.options))
+        rescored = sound(oracle.rescore(score, united, task.options))
         before.update(score.counts)
-        after.update(anew.counts)
-        scores.append(msgspec.structs.replace(anew, details=None, counts={}))
+        after.update(rescored.counts)
+        scores.append(msgspec.structs.replace(rescored, details=None, counts={}))
     names = sorted(before.keys() | after.keys())
     counts = {name: after[name] for name in names if after[name] != before[name]}
     return _Rescored(scores=scores, counts=counts)
 
 
 def _absent(oracle: Oracle, held: Any, scores: Iterable[Sequence[Score[Any]]]) -> tuple[int, int]:
-    """How many of the runs' users a file does not hold, and of how many; nobody without a file."""
+    """How many of the runs' users are not in the file, and of how many; 0 without a file."""
     everybody = {score.user for of_run in scores for score in of_run}
     if held is None or oracle.users is None:
         return 0, len(everybody)
@@ -268,9 +268,9 @@ def _absent(oracle: Oracle, held: Any, scores: Iterable[Sequence[Score[Any]]]) -
 def _metrics(
     runs: ComparisonSet, oracle: Oracle, file: Path | None, *, absent: tuple[int, int]
 ) -> tuple[dict[str, Metric], OracleUse]:
-    """The task's metrics, those of the oracle with what is to be known of this one.
+    """The task's metrics, with a warning in the notes of those that depend on the oracle.
 
-    `absent` users of so many are not in the file.
+    `absent` is how many users are not in the file, and of how many.
     """
     metrics = chosen_metrics(runs.reference.task, runs.reference.benchmark)
     moved = {name for name, each in metrics.items() if {name, each.of} & {*oracle.metrics}}
@@ -280,12 +280,12 @@ def _metrics(
     warning = None
     if file is None and models < oracle.enough:
         warning = (
-            f"the oracle is of {those} of {models} {'model' if models == 1 else 'models'}, and "
-            f"should be of {oracle.enough} models or more: each that is added may change much"
+            f"the oracle is made of {those} of {models} {'model' if models == 1 else 'models'} and "
+            f"needs {oracle.enough} models or more: each added model may change it a lot"
         )
     elif absent[0]:
         warning = (
-            f"{file} does not hold {absent[0]:,} of {absent[1]:,} users: for them the oracle is of "
+            f"{file} lacks {absent[0]:,} of {absent[1]:,} users: for them the oracle is made of "
             f"{those} alone"
         )
     noted = {
@@ -326,7 +326,7 @@ def _common(
     metrics: Mapping[str, Metric],
     shown: Mapping[str, set[str]],
 ) -> dict[str, dict[str, MetricResult]]:
-    """The metrics of each run over the units that count in it of every run which has the metric."""
+    """The metrics of each run over the units that count for every run with the metric."""
     found: dict[str, dict[str, MetricResult]] = {task.run: {} for task in runs.members}
     for name, metric in metrics.items():
         column = metric.of or name
@@ -346,7 +346,7 @@ def _common(
 def _values(
     scores: Iterable[Score[Any]], name: str, metric: Metric
 ) -> dict[str, tuple[str, float]]:
-    """Each unit that counts in a metric's value, with its user and what it counts there."""
+    """Each unit that counts in a metric's value, with its user and its number."""
     column = metric.of or name
     if metric.missing == "left_out":
         return {
@@ -438,7 +438,7 @@ def _difference(
 
 
 def _adjusted(differences: Iterable[Difference]) -> tuple[Difference, ...]:
-    """The differences with their p adjusted after Holm for all tests among them."""
+    """The differences with p values adjusted after Holm for all tests among them."""
     from harness.scoring.stats import holm
 
     found = tuple(differences)
@@ -450,7 +450,7 @@ def _adjusted(differences: Iterable[Difference]) -> tuple[Difference, ...]:
 
 
 def write_comparisons(path: Path, comparisons: Sequence[Comparison]) -> None:
-    """Put comparisons in a file, atomically and without secrets."""
+    """Write comparisons to a file, atomically and without secrets."""
     document = ComparisonDocument(comparisons=tuple(comparisons))
     values = without_key_material(msgspec.to_builtins(document))
     data = msgspec.json.format(msgspec.json.encode(values), indent=2) + b"\n"

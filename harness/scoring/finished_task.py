@@ -1,4 +1,4 @@
-"""Tasks of stored runs as comparisons and analyses read them."""
+"""Tasks of stored runs, for comparisons and analyses."""
 
 from __future__ import annotations
 
@@ -27,9 +27,13 @@ if TYPE_CHECKING:
 class KeptTask:
     """One finished task of one stored run.
 
-    `label` is what tables call the run: its model, with the run's name where models repeat.
-    `options` are the benchmark's own, typed. `scores_file` is where its scores are when they were
-    made under other options than the run's, and so are not the run's own.
+        for score in task.scores():
+            print(score.user, score.values.get("accuracy"), score.missing.get("accuracy"))
+
+    `label` is the name of the run in tables: its model, with the run's name if models repeat.
+    `path` is the run's folder, `manifest` its manifest and `entry` the task's part of it. `options`
+    are the task's options as the benchmark's type. `scores_file` is given if the task was scored
+    with other options than the run's.
     """
 
     label: str
@@ -48,7 +52,7 @@ class KeptTask:
         return self.manifest.run_id
 
     def scores(self) -> Iterator[Score[Any]]:
-        """The scores as the run kept them, a unit at a time, with their details typed."""
+        """The stored scores, a unit at a time, with typed details."""
         details = self.benchmark.details or Any
         decoder: msgspec.json.Decoder[Score[Any]] = msgspec.json.Decoder(
             Score[details]  # type: ignore[valid-type]
@@ -60,18 +64,18 @@ class KeptTask:
                     yield decoder.decode(line)
                 except msgspec.DecodeError as error:
                     raise DataError(
-                        "a score cannot be understood",
+                        "a score cannot be read",
                         where=f"{path}:{number}",
                         found=str(error),
-                        hint="`harness score` writes the scores of a run anew",
+                        hint="run `harness score` to write the scores again",
                     ) from error
 
     def records(self, stage: str) -> Records[Any, Any]:
-        """The records of one stage, typed, as the run's journal holds them."""
+        """The typed records of one stage from the run's journal."""
         return self._journal(stage)
 
     def judged(self, stage: str) -> Iterable[JudgedRecord]:
-        """What judges decided in one stage, item after item, the questions of an item in order."""
+        """The judges' decisions in one stage, by item, with the questions of an item in order."""
         return cast("Iterable[JudgedRecord]", self._journal(stage, JudgedRecord))
 
     def _journal(self, stage: str, kind: Any = None) -> JournalRecords[Any, Any]:
@@ -82,7 +86,7 @@ class KeptTask:
                 f"no records of a stage {stage!r}",
                 where=f"{self.path}, task {self.task.name!r}",
                 found=f"stages {', '.join(kept)} of the run, {', '.join(kinds)} of the benchmark",
-                expected="a stage of both",
+                expected="a stage that both have",
                 hint="use the release of the plugin that the manifest names",
             )
         path = self.path / self.entry.folder / kept[stage].file
@@ -90,7 +94,7 @@ class KeptTask:
 
 
 def labels_of(manifests: Iterable[Manifest]) -> dict[str, str]:
-    """What tables call each run, by its name: its model, with that name where models repeat."""
+    """The label of each run in tables: its model, with the run's name if models repeat."""
     models = {manifest.run_id: manifest.model for manifest in manifests}
     times = Counter(models.values())
     return {run: model if times[model] == 1 else f"{model} {run}" for run, model in models.items()}
@@ -99,7 +103,7 @@ def labels_of(manifests: Iterable[Manifest]) -> dict[str, str]:
 def kept_task(
     folder: RunFolder, manifest: Manifest, name: str, benchmark: Benchmark, *, label: str
 ) -> KeptTask:
-    """A finished task of a stored run; raises Unfinished where it has no summary."""
+    """A finished task of a stored run; raises Unfinished if it has no summary."""
     summary = read_summary(folder.summary(name))
     if summary is None:
         raise Unfinished(

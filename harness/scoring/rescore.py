@@ -1,4 +1,4 @@
-"""Stored records scored otherwise than the run was asked to; no model is asked."""
+"""Scoring of stored records with changed options; no model is asked."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 
 SCORING = ("metrics", "interval", "least_scored")
-"""The parts of any task that scoring alone reads."""
+"""The parts of any task that only scoring reads."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rescoring:
-    """A kept task as it is to be scored now; `changed` are lines as `window 50 → 100`."""
+    """A stored task with changed scoring; `changed` are lines such as `window 50 → 100`."""
 
     task: Task
     benchmark: Benchmark
@@ -37,9 +37,9 @@ class Rescoring:
 
 
 def rescoring(asked: Task, wanted: Task, benchmark: Benchmark) -> Rescoring:
-    """How a task that was asked so is scored as wanted.
+    """The rescoring of the task `asked` as `wanted`.
 
-    UsageError where they differ in more than what scoring alone reads.
+    UsageError if the tasks differ in settings that not only scoring reads.
     """
     before = _shaping(asked, task_options(asked, benchmark))
     after = _shaping(wanted, typed_options(wanted, benchmark.options))
@@ -52,10 +52,10 @@ def rescoring(asked: Task, wanted: Task, benchmark: Benchmark) -> Rescoring:
     }
     if fixed:
         raise UsageError(
-            f"task {asked.name!r} cannot be scored so without asking again",
+            f"task {asked.name!r} cannot be scored with these changes without asking again",
             found="; ".join(_arrows(fixed)),
             expected=f"changes of {', '.join((*_paths(benchmark), *SCORING))}",
-            hint="a run with these changes asks for what is new, and takes the rest from the store",
+            hint="start a run with these changes: it reuses stored replies where possible",
         )
     task = msgspec.structs.replace(
         asked, options=wanted.options, **{name: getattr(wanted, name) for name in SCORING}
@@ -66,7 +66,7 @@ def rescoring(asked: Task, wanted: Task, benchmark: Benchmark) -> Rescoring:
 def rescore(
     into: Path, folder: RunFolder, manifest: Manifest, how: Rescoring, *, label: str
 ) -> KeptTask:
-    """The task of a run scored so, its scores in the file `into`; nothing of the run is changed."""
+    """The rescored task of a run, with its scores in the file `into`; the run is not changed."""
     summary = score_into(into, folder, manifest, how.task, how.benchmark)
     options = task_options(how.task, how.benchmark)
     if how.changed:
@@ -102,7 +102,7 @@ def _arrows(different: Any) -> tuple[str, ...]:
 
 
 def _paths(benchmark: Benchmark) -> Sequence[str]:
-    """The options that may change, those within an option by their own names."""
+    """The options that may change; options within an option have dotted names."""
     paths: list[str] = []
     types = {field.encode_name: field.type for field in msgspec.structs.fields(benchmark.options)}
     for name in benchmark.scored_with:

@@ -1,4 +1,4 @@
-"""What a run has cost: its stored usage, priced."""
+"""The cost of a run: its stored usage at given prices."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ UNNAMED = "unknown"
 
 
 def cost_of_role(entry: RoleEntry | None, prices: PriceTable, *, paid: Spend, saved: Spend) -> Cost:
-    """What was spent on one role, by the price of the model behind it."""
+    """The cost of one role, at the price of its model."""
     about = entry.identity.get("model") if entry is not None else None
     if entry is None or about is None:
         free = FREE if entry is not None and entry.by_rule else None
@@ -35,7 +35,7 @@ def cost_of_role(entry: RoleEntry | None, prices: PriceTable, *, paid: Spend, sa
 def session_costs(
     manifest: Manifest, usage: Mapping[str, Mapping[str, int]], prices: PriceTable
 ) -> dict[str, Cost]:
-    """What the usage of one session cost, under the same names of stages and roles."""
+    """The costs of one session's usage, under the same names of stages and roles."""
     costs = {}
     for task, entry in manifest.tasks.items():
         for stage in entry.stages:
@@ -50,7 +50,7 @@ def session_costs(
 
 
 def sessions_at(manifest: Manifest, prices: PriceTable) -> Manifest:
-    """The manifest with what its sessions cost at these prices."""
+    """The manifest with the costs of its sessions at these prices."""
     sessions = tuple(
         msgspec.structs.replace(each, costs=session_costs(manifest, each.usage, prices))
         for each in manifest.sessions
@@ -59,7 +59,7 @@ def sessions_at(manifest: Manifest, prices: PriceTable) -> Manifest:
 
 
 def costs_of(summaries: Iterable[TaskSummary]) -> list[Cost]:
-    """Every cost that the summaries hold."""
+    """Every cost in the summaries."""
     return [
         use.cost
         for summary in summaries
@@ -70,7 +70,7 @@ def costs_of(summaries: Iterable[TaskSummary]) -> list[Cost]:
 
 
 def _role_names(manifest: Manifest) -> dict[str, None]:
-    """The roles of all tasks; an entry of one task alone has the task's name before its own."""
+    """The roles of all tasks; entries that belong to one task start with the task's name."""
     names = dict.fromkeys(manifest.roles)
     for task in manifest.tasks:
         names |= {

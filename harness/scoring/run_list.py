@@ -1,4 +1,4 @@
-"""The runs in a folder, each in short: who was asked what, how far it came, what it found."""
+"""The runs in a folder, each in short: its model, its tasks, their progress and main metrics."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from harness.tasks.repeats import task_and_repeat
 
 
 class ListedTask(msgspec.Struct, frozen=True, kw_only=True):
-    """A task of a run, its repeats with it: how far it is, and its main metric.
+    """A task of a run with its repeats: its progress and its main metric.
 
-    That is the first one that its file names, over `repeats` their mean. `metric` is None until
-    every repeat is finished and scored; `value` is None where it has none. `missing` units fell out
-    of it. `problem` is why a summary that is there cannot be read.
+    The main metric is the first that the task names; with several `repeats` the value is their
+    mean. `metric` is None until every repeat is finished and scored; `value` is None if the metric
+    has none. `missing` counts the units without a score. `problem` is why a summary is unreadable.
     """
 
     task: str
@@ -38,7 +38,7 @@ class ListedTask(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ListedRun(msgspec.Struct, frozen=True, kw_only=True):
-    """A run in short. `at_work` is None where a process of another machine may be at work in it."""
+    """A run in short. `at_work` is None if a process on another machine may be at work in it."""
 
     folder: str
     run: str
@@ -52,14 +52,14 @@ class ListedRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Unlisted(msgspec.Struct, frozen=True, kw_only=True):
-    """A folder among runs that is none, or whose manifest cannot be read, and why."""
+    """A folder that is no run, or whose manifest cannot be read, and why."""
 
     folder: str
     because: str
 
 
 class Listing(msgspec.Struct, frozen=True, kw_only=True):
-    """The runs in a folder, the newest first, and the other folders that lie there."""
+    """The runs in a folder, the newest first, and the other folders in it."""
 
     folder: str
     runs: tuple[ListedRun, ...]
@@ -68,7 +68,7 @@ class Listing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def list_runs(place: Path) -> Listing:
-    """All runs that lie in a folder; none where there is no such folder."""
+    """All runs in a folder; none if the folder does not exist."""
     runs: list[ListedRun] = []
     damaged: list[Unlisted] = []
     others: list[Unlisted] = []
@@ -93,7 +93,7 @@ def list_runs(place: Path) -> Listing:
 
 
 def _inside(place: Path) -> list[Path]:
-    """What lies in a folder, nothing where there is none; DataError where it cannot be read."""
+    """The entries of a folder, none if it does not exist; DataError if it cannot be read."""
     try:
         return sorted(place.iterdir()) if place.is_dir() else []
     except OSError as error:
@@ -101,7 +101,7 @@ def _inside(place: Path) -> list[Path]:
             "the folder of runs cannot be read",
             where=str(place),
             found=error.strerror or str(error),
-            hint="ask whose it is, or name another with --output_path",
+            hint="check the folder's permissions, or name another with --output_path",
         ) from error
 
 
@@ -146,7 +146,7 @@ def _tasks(folder: RunFolder, manifest: Manifest) -> Iterator[ListedTask]:
 
 
 def _with_metric(listed: ListedTask, summaries: list[TaskSummary]) -> ListedTask:
-    """The task with the first metric that tells of the model, which not every task has."""
+    """The task with its first metric that is no baseline, if it has one."""
     scored = msgspec.structs.replace(listed, scored=True)
     main = next((name for name, one in summaries[0].metrics.items() if not one.baseline), None)
     if main is None:

@@ -1,4 +1,4 @@
-"""Scores of a stored run: pure functions of its records, asking no model."""
+"""Scoring of a stored run: a function of its records alone, which asks no model."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 COUNTED = ("calls", "from_store", "failed", "asked_schema", "met_schema")
-"""What is counted of the calls of a role, under the names of a summary's fields."""
+"""The counts of a role's calls, by the names of the summary's fields."""
 
 
 class Unfinished(HarnessError):
@@ -40,13 +40,13 @@ class Unfinished(HarnessError):
 
 
 def how_to_finish(manifest: Manifest) -> str:
-    """What finishes the run's tasks: where too many items fell out, going on alone does not."""
+    """The hint how to finish a run's tasks; after too many failures a plain resume stops again."""
     if manifest.status == "too_many_failures":
         return (
-            "`harness show RUN --failures` lists what failed; the run's command with "
-            "--retry_failures asks it again, with a larger --max_failures it goes on"
+            "`harness show RUN --failures` lists the failures; repeat the run's command with "
+            "--retry_failures to ask again, or with a larger --max_failures to continue"
         )
-    return "give the run's command again: it goes on where it stopped"
+    return "repeat the run's command: it continues where it stopped"
 
 
 class _Outcome(msgspec.Struct, frozen=True, gc=False):
@@ -68,7 +68,7 @@ class _Call(msgspec.Struct, frozen=True, gc=False):
 
 
 class _Bare(msgspec.Struct, frozen=True):
-    """A record without what it says: enough to count with."""
+    """The parts of a record that counting needs."""
 
     user: str
     id: str
@@ -79,9 +79,9 @@ class _Bare(msgspec.Struct, frozen=True):
 def score_task(
     folder: RunFolder, manifest: Manifest, name: str, benchmark: Benchmark
 ) -> TaskSummary:
-    """Score a finished task from its records, write its scores and summary, and give the summary.
+    """The summary of a finished task, scored from its records; writes its scores and summary.
 
-    Raises Unfinished where records are missing; the files are then left as they were.
+    Raises Unfinished if records are missing; the files then stay as they were.
     """
     task = manifest.tasks[name].task()
     summary = score_into(folder.scores(name), folder, manifest, task, benchmark)
@@ -92,9 +92,9 @@ def score_task(
 def score_into(
     scores: Path, folder: RunFolder, manifest: Manifest, task: Task, benchmark: Benchmark
 ) -> TaskSummary:
-    """The summary of a finished task of a run, its scores written to the file `scores`.
+    """The summary of a finished task of a run; writes its scores to the file `scores`.
 
-    `task` may have other options than the run was asked with, if scoring alone reads them.
+    The options of `task` may differ from the run's options if only scoring reads them.
     """
     entry = manifest.tasks[task.name]
     metrics = chosen_metrics(task, benchmark)
@@ -138,13 +138,13 @@ def score_into(
 def priced_stages(
     folder: RunFolder, manifest: Manifest, name: str, prices: PriceTable
 ) -> dict[str, StageSummary]:
-    """The stages of a finished task of a run, counted again with what these prices make of them."""
+    """The stages of a finished task of a run, counted again at these prices."""
     indexes = _open(folder, manifest, name)
     return _stage_summaries(manifest, name, indexes, prices)
 
 
 def unfinished_stages(entry: TaskEntry) -> tuple[str, ...]:
-    """The stages of a task that are not known to have a record of every item."""
+    """The stages of a task that may lack the record of an item."""
     return tuple(stage.name for stage in entry.stages if stage.items is None)
 
 
@@ -162,18 +162,18 @@ def chosen_metrics(task: Task, benchmark: Benchmark) -> dict[str, Metric]:
 
 
 def write_summary(path: Path, summary: TaskSummary) -> None:
-    """Put a summary in its file, atomically and without secrets."""
+    """Write a summary to its file, atomically and without secrets."""
     values = without_key_material(msgspec.to_builtins(summary))
     atomic_write(path, msgspec.json.format(msgspec.json.encode(values), indent=2) + b"\n")
 
 
 def read_summary(path: Path) -> TaskSummary | None:
-    """The summary in a file; None where there is none, since the task is then unfinished."""
+    """The summary in a file; None if there is no file, as the task is then unfinished."""
     try:
         data = path.read_bytes()
     except FileNotFoundError:
         return None
-    hint = "`harness score` writes it anew"
+    hint = "run `harness score` to write it again"
     return decode_file(data, TaskSummary, path, what="summary", version=FORMAT, hint=hint)
 
 
@@ -209,7 +209,7 @@ def _typed(
     for kept in entry.stages:
         if kept.name not in stages:
             raise PluginError(
-                f"benchmark {benchmark.name!r} has no stage {kept.name!r}, but the run had",
+                f"benchmark {benchmark.name!r} lacks the stage {kept.name!r} of the run",
                 where=f"task {entry.task().name!r}",
                 found=f"stages {', '.join(stages)}",
                 expected=f"stages {', '.join(each.name for each in entry.stages)}, as in the run",
@@ -228,7 +228,7 @@ def task_options(task: Task, benchmark: Benchmark) -> msgspec.Struct:
         return msgspec.convert(task.options, benchmark.options)
     except msgspec.ValidationError as error:
         raise TaskError(
-            f"benchmark {benchmark.name!r} does not take these options any more",
+            f"benchmark {benchmark.name!r} no longer accepts these options",
             where=f"task {task.name!r}",
             found=str(error),
             hint="use the release of the plugin that the manifest names",
@@ -242,7 +242,7 @@ def _scores(
     try:
         for score in benchmark.score(records, options):
             if not all(
-                told.keys() <= declared for told in (score.values, score.missing, score.worst)
+                each.keys() <= declared for each in (score.values, score.missing, score.worst)
             ):
                 raise _undeclared(benchmark, score, declared)
             yield sound(score)
@@ -252,15 +252,15 @@ def _scores(
         raise PluginError(
             f"benchmark {benchmark.name!r} failed to score its records",
             found=traceback.format_exc(limit=-4).strip(),
-            hint="the records are kept: mend the benchmark, then `harness score`",
+            hint="the records are kept: fix the benchmark, then run `harness score`",
         ) from error
 
 
 def _undeclared(benchmark: Benchmark, score: Score[Any], declared: Collection[str]) -> PluginError:
-    """The error for a score of something that no metric reads, as a misspelt one is."""
+    """The error for a score that no metric reads, such as one with a misspelt name."""
     named = sorted({*score.values, *score.missing, *score.worst} - set(declared))
     return PluginError(
-        f"benchmark {benchmark.name!r} scores what none of its metrics reads",
+        f"benchmark {benchmark.name!r} has a score that none of its metrics reads",
         where=f"the score of {score.id!r}",
         found=", ".join(named),
         expected=", ".join(sorted(declared)),
@@ -282,9 +282,9 @@ def _counts(
 
 
 def role_entries(manifest: Manifest, name: str, benchmark: Benchmark) -> dict[str, RoleEntry]:
-    """Who plays each role of the stages that a task of a run has, in their order.
+    """The entry of each role in the stages of a run's task, in their order.
 
-    A run has one list of roles for all its tasks, and some may have roles that others lack.
+    A run has one list of roles for all its tasks, and tasks may differ in their roles.
     """
     kept = {stage.name for stage in manifest.tasks[name].stages}
     stages = [stage for stage in benchmark.stages if stage.name in kept]
@@ -294,10 +294,10 @@ def role_entries(manifest: Manifest, name: str, benchmark: Benchmark) -> dict[st
 
 
 class _Tally:
-    """Counts what one role did."""
+    """Counts the calls of one role."""
 
     def __init__(self) -> None:
-        self.told = 0
+        self.with_usage = 0
         self.untold = 0
         self.counts: Counter[str] = Counter()
         self.rungs: Counter[str] = Counter()
@@ -314,7 +314,7 @@ class _Tally:
             self.rungs[call.rung] += 1
         self.untold += call.finish is not None and call.usage is None
         if call.usage is not None:
-            self.told += 1
+            self.with_usage += 1
             for field in Usage.__struct_fields__:
                 self.counts[field] += getattr(call.usage, field)
         self._spend(call)
@@ -328,7 +328,7 @@ class _Tally:
         spend.add(call.wasted)
 
     def use(self, cost: Cost | None, *, by_rule: bool) -> RoleUse:
-        known = self.told or by_rule or not self.untold
+        known = self.with_usage or by_rule or not self.untold
         counts: dict[str, Any] = {name: self.counts[name] for name in COUNTED}
         counts |= {name: self.counts[name] if known else None for name in Usage.__struct_fields__}
         return RoleUse(

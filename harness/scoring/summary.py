@@ -1,4 +1,4 @@
-"""What the repeats of a run's tasks came to together: each metric's mean and spread."""
+"""Each metric's mean and spread over the repeats of a run's tasks."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from harness.tasks.repeats import task_and_repeat
 
 
 class MetricResult(msgspec.Struct, frozen=True, kw_only=True):
-    """One metric under both policies: missing units left out, and counted as worst.
+    """One metric with both policies for missing units: left out, and counted as worst.
 
-    `value` leaves them out, unless `left_out` is there: then it counts them, and `left_out` is the
-    value without them. `value` is None where nothing was scored, or too little to show; `undefined`
-    then says why. `interval` is that of `value`, None where none can be drawn; `no_interval` then
-    says why. `n` units of so many `users` have a value.
-    `interval_method` is how its bounds came of the bootstrap's draws.
+    `value` leaves missing units out, unless `left_out` is given: then `value` counts them as worst,
+    and `left_out` is the value without them. `value` is None if no unit or too few have a score;
+    `undefined` is the reason. `interval` is the interval of `value`; if it is None, `no_interval`
+    is the reason. `n` units of `users` users have a score; `missing` counts the others by cause.
+    `interval_method` is how the interval's bounds follow from the bootstrap's draws.
     """
 
     value: float | None
@@ -41,15 +41,15 @@ class MetricResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RoleUse(msgspec.Struct, frozen=True, kw_only=True):
-    """What one role of one stage cost. Tokens are those of all replies, stored ones as well.
+    """The calls of one role of one stage. Tokens are of all replies, also of stored ones.
 
-    Of `untold` replies no tokens were told, and are not among these; where none were told of any,
-    they are None. A model that answers by rule uses none, which is 0.
+    `untold` replies came without usage, and no tokens of them are counted; if all did, the tokens
+    are None. A model that answers by rule uses 0 tokens.
 
-    `cost` is there where the run was given prices.
+    `cost` is given if the run had prices.
 
-    `asked_schema` calls asked the server to hold its reply to a schema; `met_schema` of them were
-    answered with JSON that could be read as it stood.
+    `asked_schema` calls asked the server for a reply that meets a schema; `met_schema` of them got
+    JSON that could be read without repair.
     """
 
     calls: int
@@ -67,7 +67,7 @@ class RoleUse(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StageSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """How one stage went."""
+    """The result of one stage: its items, how many have a value, and the causes of the others."""
 
     items: int
     done: int
@@ -76,9 +76,9 @@ class StageSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TaskSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of one task; its file's absence means the task is unfinished.
+    """The result of one task; a task without this file is unfinished.
 
-    `repeat` tells which of the run's repeats it is, from 1.
+    `repeat` is the number of the repeat within the run, from 1.
     """
 
     format: int
@@ -104,10 +104,10 @@ ALONE = "one value alone has no spread"
 
 
 class Spread(msgspec.Struct, frozen=True, kw_only=True):
-    """A metric over the repeats that have a value of it, `n` of them; `without` have none.
+    """A metric over `n` repeats that have a value; `without` more repeats have none.
 
-    `sd` is the standard deviation of a sample, `stderr` that of the mean. What cannot be told is
-    None, and `undefined` says why.
+    `sd` is the standard deviation of the sample, `stderr` the standard error of the mean. If `sd`
+    is None, `undefined` is the reason.
     """
 
     values: tuple[float | None, ...]
@@ -122,7 +122,7 @@ class Spread(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RepeatedTask(msgspec.Struct, frozen=True, kw_only=True):
-    """A task over the repeats of it that are finished, by their names and in their order."""
+    """The metrics of a task over its finished repeats, whose names are in `repeats` in order."""
 
     task: str
     repeats: tuple[str, ...]
@@ -130,12 +130,12 @@ class RepeatedTask(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def over_repeats(summaries: Iterable[TaskSummary]) -> tuple[RepeatedTask, ...]:
-    """Every task that has a repeat beside the first, over those that are finished."""
+    """Every task with more than one repeat, over its finished repeats."""
     tasks: dict[str, list[TaskSummary]] = {}
     for summary in sorted(summaries, key=lambda each: each.repeat):
         tasks.setdefault(task_and_repeat(summary.task)[0], []).append(summary)
     for name, repeats in tasks.items():
-        _refuse_unlike(name, repeats)
+        _check_metrics(name, repeats)
     return tuple(
         RepeatedTask(
             task=name,
@@ -147,14 +147,14 @@ def over_repeats(summaries: Iterable[TaskSummary]) -> tuple[RepeatedTask, ...]:
     )
 
 
-def _refuse_unlike(task: str, repeats: Sequence[TaskSummary]) -> None:
-    """Raise DataError where repeats were scored at times when the task had other metrics."""
+def _check_metrics(task: str, repeats: Sequence[TaskSummary]) -> None:
+    """Raise DataError if the repeats of a task were scored by different metrics."""
     counted = Counter(metric for each in repeats for metric in each.metrics)
     if unlike := [metric for metric, times in counted.items() if times < len(repeats)]:
         raise DataError(
             f"the repeats of task {task!r} were not scored by the same metrics",
             found=f"not in all of them: {', '.join(sorted(unlike))}",
-            hint="`harness score RUN` scores all of them again",
+            hint="run `harness score RUN` to score all of them again",
         )
 
 

@@ -68,7 +68,7 @@ def test_options_that_a_newer_benchmark_does_not_take(raised):
     where, found = "task 'films'", "Expected `int`, got `str` - at `$.window`"
     wording = raised(TaskError, task_options, task, benchmark(), where=where, found=found)
     assert wording == snapshot("""\
-benchmark 'films' does not take these options any more
+benchmark 'films' no longer accepts these options
 to do: use the release of the plugin that the manifest names\
 """)
 
@@ -259,7 +259,7 @@ def test_a_run_at_which_another_process_is_at_work(small_run, tmp_path, exits):
         )  # fmt: skip
     assert wording == snapshot("""\
 the run folder is in use
-to do: wait until it has ended, or end it; with --fresh a new run starts beside it\
+to do: wait until it has ended, or end it; --fresh starts a new run in its own folder\
 """)
 
 

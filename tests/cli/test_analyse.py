@@ -147,8 +147,8 @@ def test_a_run_with_too_many_failures_is_not_told_to_go_on_as_it_is(scored_run, 
     for command in (["analyse", "toy-long"], ["score"]):
         main([*command, str(scored_run.path)])
         err = capsys.readouterr().err
-        assert "the run's command with --retry_failures asks it again" in err
-        assert "with a larger --max_failures it goes on" in err
+        assert "repeat the run's command with --retry_failures to ask again" in err
+        assert "or with a larger --max_failures to continue" in err
         assert "give the run's command again" not in err
 
 

@@ -127,8 +127,8 @@ def test_a_file_that_no_figure_can_be_drawn_into_is_refused_before_the_work(tmp_
     plot = ["--plot", str(tmp_path / "a.gif")]
     assert main(["data", "count", "--from", "nowhere", *plot]) == 2
     err = capsys.readouterr().err
-    assert "figures cannot be drawn into such a file" in err
-    assert "expected: a name that ends in .svg, .png, .pdf" in err
+    assert "figures cannot be drawn in this format" in err
+    assert "expected: a file name that ends in .svg, .png, .pdf" in err
 
 
 def test_a_plugin_may_have_a_command_of_its_own(capsys):

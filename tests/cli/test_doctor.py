@@ -73,7 +73,7 @@ def test_what_stands_in_the_way_is_told_with_a_cure(capsys):
         "                      to do: mend the model's name; where it is another name of one of "
         "them, `harness doctor --ask` asks",
         "                      the model one small question",
-        "1 in the way of a run",
+        "1 to fix before a run",
     ]
 
 
@@ -172,7 +172,7 @@ def test_the_page_has_colours_on_a_terminal_only(capsys):
         "!  bcd  hm",
         "        to do: look",
         "✗  e    [red]no[/red]\\x1b[2J",
-        "1 in the way of a run; 1 to look at",
+        "1 to fix before a run; 1 to check",
     ]
     terminal = Console(width=40, force_terminal=True, color_system="standard")
     print_findings(found[:1], terminal)

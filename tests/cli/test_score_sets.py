@@ -334,7 +334,7 @@ def test_what_cannot_be_compared_is_told_and_costs_the_others_nothing(
     out, err = capsys.readouterr()
     assert shares(comparison_in(out)) == {"one": 0.5, "two": 0.25, "three": 0.625}
     assert "task 't' is not finished" in err
-    assert f"{strange}: no run is kept here" in err
+    assert f"{strange}: no run in this folder" in err
     assert f"{runs[0]}/ is the same run as {runs[0]} and is scored once" in err
 
 
@@ -359,7 +359,7 @@ def test_runs_are_scored_under_another_option_without_being_changed(
 
 
 def test_an_option_that_decided_what_was_asked_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="cannot be scored so") as caught:
+    with pytest.raises(UsageError, match="cannot be scored with these changes") as caught:
         scored(*three_runs(tmp_path), "--set", "window=50")
     assert "window 100 → 50" in str(caught.value)
     assert "changes of limits.least" in str(caught.value)

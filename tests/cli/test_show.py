@@ -116,5 +116,5 @@ def test_names_that_are_not_there(kept_run: RunFolder, shown: Callable[..., str]
         shown(run, "--stage", "names")
     with pytest.raises(DataError, match="did you mean"):
         shown(run[:-1])
-    with pytest.raises(DataError, match="no run is kept here"):
+    with pytest.raises(DataError, match="no run in this folder"):
         shown(str(kept_run.path.parent))

@@ -42,10 +42,10 @@ def test_each_run_with_what_it_found_or_how_far_it_is(
 ) -> None:
     scored(kept_run)
     lines = shown().splitlines()
-    assert lines[0] == "1 run; `harness show RUN` tells all of one"
+    assert lines[0] == "1 run; `harness show RUN` shows one in full"
     assert lines[2] == "runs/20260101T000000-m-01234567"
     assert lines[3].endswith(" UTC, m-1, killed, 1 of 2 tasks finished")
-    assert lines[4] == "  toy    many 2.000, n 1, 2 fell out"
+    assert lines[4] == "  toy    many 2.000, n 1, 2 missing"
     assert lines[5] == "  later  not finished: 0 of 1 stages done"
     assert len(lines) == 6
 
@@ -124,7 +124,7 @@ def test_the_main_metric_is_the_first_that_tells_of_the_model_over_repeats_their
         metrics = {"chance": metric | {"baseline": True}, "many": metric | {"value": value}}
         changed = summary | {"task": name, "repeat": repeat, "metrics": metrics}
         kept_run.summary(name).write_text(json.dumps(changed))
-    assert "  toy  many 3.500, mean of 2 repeats, 4 fell out\n" in shown()
+    assert "  toy  many 3.500, mean of 2 repeats, 4 missing\n" in shown()
     [listed] = json.loads(shown("--json"))["runs"][0]["tasks"]
     assert (listed["metric"], listed["value"], listed["interval"]) == ("many", 3.5, None)
 
@@ -139,8 +139,8 @@ def test_many_tasks_of_one_run_are_cut_and_counted(
     tasks = {**entries, "toy": manifest.tasks["toy"]}
     kept_run.write_manifest(msgspec.structs.replace(manifest, tasks=tasks))
     lines = shown().splitlines()
-    assert sum("not scored: `harness score` does" in line for line in lines) == 9
-    assert lines[-1] == "  and 3 tasks more, 1 of them finished"
+    assert sum("not scored: run `harness score`" in line for line in lines) == 9
+    assert lines[-1] == "  and 3 more tasks, 1 of them finished"
 
 
 def test_where_runs_are_is_what_the_command_says_or_the_settings(

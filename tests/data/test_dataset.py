@@ -76,7 +76,7 @@ def test_a_folder_without_a_fitting_file_lists_what_it_holds(tmp_path: Path) -> 
     (tmp_path / "more").mkdir()
     error = refused(ONE, tmp_path)
     assert error.problem == "no file for table 'notes' of task 'interests'"
-    assert error.found == "a folder that holds more/, note.jsonl"
+    assert error.found == "a folder with more/, note.jsonl"
     assert str(error.expected).startswith("notes.jsonl, part-*.csv")
     assert error.hint == "'note.jsonl' is the nearest name"
 
@@ -84,12 +84,12 @@ def test_a_folder_without_a_fitting_file_lists_what_it_holds(tmp_path: Path) -> 
 def test_a_path_that_is_not_there_names_its_neighbour(tmp_path: Path) -> None:
     (tmp_path / "history.csv").write_text(CSV)
     error = refused(ONE, tmp_path / "histroy.csv")
-    assert error.problem == "there is no such file or folder"
+    assert error.problem == "the file or folder of --data does not exist"
     assert error.hint == f"'{tmp_path / 'history.csv'}' is the nearest name"
 
 
 def test_what_cannot_be_read_twice_is_refused() -> None:
-    assert "no ordinary file" in refused(ONE, "/dev/null").problem
+    assert "not a regular file" in refused(ONE, "/dev/null").problem
 
 
 def test_a_pattern_that_leaves_the_folder_is_refused(tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_data_of_ones_own_says_whose_place_it_takes(tmp_path: Path) -> None:
 
 def test_a_task_without_a_hub_asks_for_data() -> None:
     error = refused(ONE, None)
-    assert error.problem == "task 'interests' needs data that is on no hub"
+    assert error.problem == "task 'interests' needs data that is not on the hub"
     assert "--data FILE or --data DIR" in str(error.expected)
     assert "--data sample" in str(error.hint)
     assert isinstance(error, DataError)
@@ -138,7 +138,7 @@ def test_tables_are_named_or_the_only_one(tmp_path: Path) -> None:
     (tmp_path / "items.csv").write_text("item\ni1\n")
     data = opened(TWO, tmp_path)
     assert [row for _, row in data.table("items").rows()] == [{"item": "i1"}]
-    with pytest.raises(DataError, match="none was named"):
+    with pytest.raises(DataError, match="name one of them"):
         data.table()
     with pytest.raises(DataError, match="'items' is the nearest name"):
         data.table("item")
@@ -157,11 +157,11 @@ def test_a_table_that_is_not_required_may_be_absent(tmp_path: Path) -> None:
         with pytest.raises(DataError) as caught:
             ask("profiles")
         assert caught.value.problem == (
-            "this data holds no table 'profiles', which task 'interests' can do without"
+            "this data has no table 'profiles', which is optional in task 'interests'"
         )
         assert str(caught.value.expected).startswith("profiles.jsonl, profiles.ndjson, ")
         assert str(caught.value.expected).endswith(f" in {tmp_path}")
-    with pytest.raises(DataError, match="none was named"):
+    with pytest.raises(DataError, match="name one of them"):
         data.table()
     with pytest.raises(DataError, match="'profiles' is the nearest name"):
         data.has("profile")

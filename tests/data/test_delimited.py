@@ -55,13 +55,13 @@ def test_a_carriage_return_in_a_quoted_cell_stays(tmp_path: Path) -> None:
     [
         (b"", "t.csv", "the file is empty"),
         (b"\n\n", "t.csv", "the file is empty"),
-        (b"a,b,a\n1,2,3\n", "t.csv, line 1", "two columns are called 'a'"),
+        (b"a,b,a\n1,2,3\n", "t.csv, line 1", "two columns have the name 'a'"),
         (b"a,b\n1,2\n3\n", "t.csv, row 2 (line 3)", "fewer cells"),
-        (b"a,b\n1,2,3\n", "t.csv, row 1 (line 2)", "3 cells; the first too many: '3'"),
-        (b"a,b\nx\ry,1\n", "t.csv, row 1 (line 2)", "a carriage return stands inside"),
+        (b"a,b\n1,2,3\n", "t.csv, row 1 (line 2)", "3 cells; the first surplus cell: '3'"),
+        (b"a,b\nx\ry,1\n", "t.csv, row 1 (line 2)", "contains a carriage return"),
         (b"a,b\r1,2\r3,4\r", "t.csv, line 1", "old Macintosh files"),
         (b'a,b\n1,2\n"3,4\n5,6\n', "t.csv, row 2 (line 3)", "a quoted cell is never closed"),
-        (b'a,b\n"1"x,2\n', "t.csv, row 1 (line 2)", "goes on after its closing quote"),
+        (b'a,b\n"1"x,2\n', "t.csv, row 1 (line 2)", "continues after its closing quote"),
         (b"a,b\nJos\xe9,2\n", "t.csv, line 2", "byte 0xe9 at offset 7"),
         (b"\xef\xbb\xbfa\n\xff\n", "t.csv, line 2", "byte 0xff at offset 5"),
         ("a,b\n1,2\n".encode("utf-16"), "t.csv", "UTF-16 text"),
@@ -108,7 +108,7 @@ def test_a_row_of_another_width_is_told_without_talk_of_quotes(tmp_path: Path) -
     with pytest.raises(DataError) as caught:
         rows(tmp_path, b"1\t2\n1\t2\t3\n", delimiter="\t", written=written)
     assert caught.value.where == f"{tmp_path / 't.csv'}, row 2 (line 2)"
-    assert caught.value.found == "3 cells; the first too many: '3'"
+    assert caught.value.found == "3 cells; the first surplus cell: '3'"
     assert caught.value.hint is None
 
 

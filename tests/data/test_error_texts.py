@@ -30,7 +30,7 @@ expected: a JSON object\
 """)),
     ("a.jsonl", b'{"user": "a"}\n[1]\n'): ("DIR/a.jsonl, row 2 (line 2)", "a JSON list: [1] (list)",
         snapshot("""\
-the line holds no object
+the line is not an object
 expected: one JSON object, such as {"user": "u1"}\
 """)),
     ("a.jsonl", b'{"user": NaN}\n'): ("DIR/a.jsonl, row 1 (line 1), column 'user'", "NaN",
@@ -66,14 +66,14 @@ to do: the file may have been cut off: fetch or write it again\
 malformed JSON
 expected: a JSON object\
 """)),
-    ("a.csv", b"user,x\na,1,2\n"): ("DIR/a.csv, row 1 (line 2)", "3 cells; the first too many: '2'",
+    ("a.csv", b"user,x\na,1,2\n"): ("DIR/a.csv, row 1 (line 2)", "3 cells; the first surplus cell: '2'",
         snapshot("""\
 the row has more cells than the header has columns
 expected: 2 cells
 to do: put quotes around cells that hold the delimiter or a line end\
 """)),
     ("a.csv", b"user,x\na\n"): (
-        "DIR/a.csv, row 1 (line 2)", "1 cells; 'x' is the first without one",
+        "DIR/a.csv, row 1 (line 2)", "1 cells; 'x' is the first column without a cell",
         snapshot("""\
 the row has fewer cells than the header has columns
 expected: 2 cells\
@@ -84,8 +84,8 @@ expected: a closing " before the end of the file
 to do: the quote was opened in this row; the file ends at line 2\
 """)),
     ("a.csv", b'user,x\n"a"b,1\n'): ("DIR/a.csv, row 1 (line 2)", None, snapshot("""\
-a quoted cell goes on after its closing quote
-expected: cells in which a " is written twice, and which end in one\
+a quoted cell continues after its closing quote
+expected: a quoted cell in which each " is doubled, and one " closes it\
 """)),
     ("a.csv", b"users,x\na,1\n"): ("DIR/a.csv", "columns users, x", snapshot("""\
 column 'user' is missing
@@ -94,14 +94,14 @@ to do: 'users' is the nearest name: rename it if it is 'user'\
 """)),
     ("a.csv", b"user,x,user\n"): ("DIR/a.csv, line 1", "columns 1 and 3 of the header",
         snapshot("""\
-two columns are called 'user'
+two columns have the name 'user'
 expected: a header that names each column once
 to do: rename or remove one of them\
 """)),
     ("a.csv", b"user,x\na\rb,1\n"): ("DIR/a.csv, row 1 (line 2)", None, snapshot("""\
-a carriage return stands inside a cell that is not quoted
+a cell without quotes contains a carriage return
 expected: lines that end in LF or CRLF, and quotes around cells that hold line ends
-to do: old Macintosh files end lines in CR alone: convert the line ends\
+to do: old Macintosh files end lines with CR only: convert the line ends\
 """)),
     ("a.csv", b"user,x\n,1\n"): ("DIR/a.csv, row 1 (line 2), column 'user'", "''", snapshot("""\
 the value is missing
@@ -114,7 +114,7 @@ expected: at least one row\
     ("a.csv", b"user;x\na;1\n"): ("DIR/a.csv", "columns user;x", snapshot("""\
 column 'user' is missing
 expected: 'user'
-to do: the header seems to be separated by ';'; CSV takes commas, TSV tabs\
+to do: the header seems to be separated by ';'; CSV needs commas, TSV tabs\
 """)),
     ("a.csv", b""): ("DIR/a.csv", "0 rows", snapshot("""\
 the file is empty
@@ -125,29 +125,29 @@ expected: at least one row\
         snapshot("""\
 the file cannot be unpacked as gzip
 expected: a whole gzip file
-to do: fetch or pack it again; it may be cut off, or its name may end wrongly\
+to do: fetch or pack it again; it may be cut off, or have the wrong extension\
 """)),
     ("a.csv.zst", zstandard.ZstdCompressor().compress(b"user\na\n")[:-4]): (
         "DIR/a.csv.zst", "the file ends in the middle of a frame",
         snapshot("""\
 the file cannot be unpacked as zstd
 expected: a whole zstd file
-to do: fetch or pack it again; it may be cut off, or its name may end wrongly\
+to do: fetch or pack it again; it may be cut off, or have the wrong extension\
 """)),
-    ("a.json", b'{\n"data": []}'): ("DIR/a.json", "a first line that is no whole object",
+    ("a.json", b'{\n"data": []}'): ("DIR/a.json", "a first line that is not a whole object",
         snapshot("""\
 the file is neither an array of objects nor one object a line
 expected: [{…}, {…}] or one {…} on each line
-to do: write the list of rows alone, without an object around it\
+to do: write only the list of rows, without an object around it\
 """)),
     ("a.csv", gzip.compress(b"user\na\n", mtime=0)): ("DIR/a.csv", "first bytes b'\\x1f\\x8b'",
         snapshot("""\
-the file is gzip, which its name does not say
+the file is gzip, unlike its name
 expected: UTF-8 text
 to do: name it with .gz at the end\
 """)),
     ("a.csv", b"PAR1abc"): ("DIR/a.csv", "first bytes b'PAR1'", snapshot("""\
-the file is Parquet, which its name does not say
+the file is Parquet, unlike its name
 expected: UTF-8 text
 to do: name it with .parquet at the end\
 """)),
@@ -157,29 +157,29 @@ to do: name it with .parquet at the end\
         snapshot("""\
 the file cannot be read as Parquet
 expected: a whole Parquet file
-to do: fetch or write it again; it may be cut off, or its name may end wrongly\
+to do: fetch or write it again; it may be cut off, or have the wrong extension\
 """)),
-    ("a.xml", b"<a/>"): ("DIR/a.xml", "a name that ends in '.xml'", snapshot("""\
-the file is of a format that is not read as a table
-expected: .jsonl, .ndjson, .json, .csv, .tsv, .parquet, each but .parquet also with .gz or .zst\
+    ("a.xml", b"<a/>"): ("DIR/a.xml", "the extension '.xml'", snapshot("""\
+the format of the file is not supported
+expected: .jsonl, .ndjson, .json, .csv, .tsv, .parquet; all except .parquet also with .gz or .zst\
 """)),
 }  # fmt: skip
 
 ENTRIES = {
     b'{"a": 1, "b": 2, "a": 3}': ("DIR/a.json, row 3 (line 1), column 'user'", "'a'", snapshot("""\
-a key stands twice
+a key occurs twice
 expected: each key once\
 """)),
     b"[1]": ("DIR/a.json", "an array", snapshot("""\
-the rows of this table are the entries of one JSON object
+the file of this table must hold one JSON object, whose entries are the rows
 expected: {"KEY": VALUE, …}, where each key is a user and its value the history\
 """)),
     b"3": ("DIR/a.json", "a file that begins with '3'", snapshot("""\
-the rows of this table are the entries of one JSON object
+the file of this table must hold one JSON object, whose entries are the rows
 expected: {"KEY": VALUE, …}, where each key is a user and its value the history\
 """)),
     b'{"a": 1}\n{"b": 2}\n': ("DIR/a.json", "one object a line", snapshot("""\
-the rows of this table are the entries of one JSON object
+the file of this table must hold one JSON object, whose entries are the rows
 expected: {"KEY": VALUE, …}, where each key is a user and its value the history\
 """)),
 }  # fmt: skip
@@ -263,22 +263,22 @@ def test_places(tmp_path, opened, raised):
     (tmp_path / "a.csv").write_text("user\na\n")
     os.mkfifo(tmp_path / "pipe")
     assert raised(DataError, opened, ONE, "none", where="DIR/none") == snapshot("""\
-there is no such file or folder
-expected: the file or folder that --data names\
+the file or folder of --data does not exist
+expected: an existing file or folder\
 """)
     assert raised(DataError, opened, ONE, "pipe", where="DIR/pipe") == snapshot("""\
-this is no ordinary file, and a run reads its data more than once
+not a regular file; a run reads its data more than once
 expected: a file or folder on disk\
 """)
     assert raised(DataError, opened, TWO, "a.csv", where="DIR/a.csv") == snapshot("""\
-one file was given, and task 'quiz' has 2 tables
-expected: a folder that holds, for each table, one of its files:
+one file was given, but task 'quiz' has 2 tables
+expected: a folder with one of these files for each table:
       rows: a.*
       items: b.*
 to do: give the folder with --data DIR\
 """)
     assert raised(UsageError, partial(opened, limit=0), found="--limit 0") == snapshot("""\
-the limit keeps nothing
+the limit is too small
 expected: 1 or more\
 """)
 
@@ -288,7 +288,7 @@ def test_tables(tmp_path, opened, read, raised):
         (tmp_path / name).write_text("user\na\n")
     data, files = opened(TWO), "DIR/a.csv, DIR/a.tsv"
     assert raised(DataError, data.table) == snapshot("""\
-task 'quiz' has several tables, and none was named
+task 'quiz' has several tables: name one of them
 expected: one of: rows, items\
 """)
     assert raised(DataError, data.table, "row") == snapshot("""\
@@ -302,12 +302,12 @@ expected: one file\
 """)
     assert raised(DataError, data.choose, [], where=f"{files}, DIR/b.csv") == snapshot("""\
 the data of task 'quiz' leaves no users to choose from
-expected: at least one of the users\
+expected: data that leaves at least one of the users\
 """)
     (tmp_path / "b.csv").unlink()
     optional = DataSpec(tables={"rows": ROWS, "items": TableSpec(files=("b.*",), required=False)})
     assert raised(DataError, opened(optional).table, "items") == snapshot("""\
-this data holds no table 'items', which task 'quiz' can do without
+this data has no table 'items', which is optional in task 'quiz'
 expected: b.* in DIR\
 """)
     outside = DataSpec(tables={"rows": TableSpec(files=("../a.*",))})
@@ -323,18 +323,18 @@ def test_samples(tmp_path, raised):
     assert raised(DataError, sample, ONE, found="--data sample") == snapshot("""\
 task 'quiz' has no bundled sample
 expected: a file or folder with the data, or a data set on the hub
-to do: a folder that is called sample is given as --data ./sample\
+to do: for a folder with the name sample, use --data ./sample\
 """)
     spec = DataSpec(tables={"rows": ROWS}, sample="little")
     assert raised(DataError, sample, spec, where="DIR/little") == snapshot("""\
 the bundled sample of task 'quiz' is not installed
 expected: the folder that the task's `data.sample` names inside its package
-to do: this is a fault of the plugin's package: its sample files were left out\
+to do: report this to the plugin's authors: the package lacks its sample files\
 """)
     assert raised(DataError, partial(opened, data=None), spec) == snapshot("""\
-task 'quiz' needs data that is on no hub
-expected: --data FILE or --data DIR: the data, as the task's documentation says where to get it
-to do: for a first try, --data sample takes the bundled sample\
+task 'quiz' needs data that is not on the hub
+expected: --data FILE or --data DIR; the task's documentation says where to get the data
+to do: for a first try, use the bundled sample: --data sample\
 """)
 
 
@@ -342,9 +342,9 @@ def test_places_on_the_hub(raised):
     opened = partial(open_dataset, data=None, package=None, limit=None, seed=0, task="quiz")
     spec = DataSpec(tables={"rows": ROWS}, hub=HubSpec(repo="a/b"))
     assert raised(DataError, opened, spec) == snapshot("""\
-task 'quiz' does not say where the hub's 'a/b' holds table 'rows'
+task 'quiz' has no place of table 'rows' in the hub's 'a/b'
 expected: `split` or `hub_files` in the task's table
-to do: give the data with --data, or mend the task file\
+to do: give the data with --data, or correct the task file\
 """)
     split = TaskData(
         origin="hub", task="quiz", about={}, files={}, pinned={}, size=None, limit=None, seed=0,
@@ -352,7 +352,7 @@ to do: give the data with --data, or mend the task file\
     )  # fmt: skip
     found = "a split that the datasets library prepared"
     assert raised(DataError, split.paths, "rows", found=found) == snapshot("""\
-table 'rows' of task 'quiz' is in no file
+table 'rows' of task 'quiz' has no file of its own
 expected: a table with `hub_files`, or data given with --data\
 """)
 
@@ -363,8 +363,8 @@ HUB = {
     "no file": (
         {"repo": "people/notes", "hub_files": ["*.csv"]},
         None, "files extra/labels.csv, train.jsonl at revision main", snapshot("""\
-no file of the hub's 'people/notes' fits '*.csv' (table 'notes')
-to do: mend `hub_files` of task 'notes'\
+no file of the hub's 'people/notes' matches '*.csv' (table 'notes')
+to do: correct `hub_files` of task 'notes'\
 """)),
     "no split": (
         {"repo": "people/notes", "split": "trian"},
@@ -375,21 +375,21 @@ to do: 'train' is the nearest name\
 """)),
     "private": (
         {"repo": "people/absent", "hub_files": ["a.csv"]},
-        "HUB", "it is not there, or is private", snapshot("""\
-task 'notes': the hub does not give out the data set 'people/absent'
+        "HUB", "it does not exist, or is private", snapshot("""\
+task 'notes': the hub refused the data set 'people/absent'
 to do: check the name; for a private data set log in (hf auth login) or set HF_TOKEN; or give the data with --data\
 """)),
     "gated": (
         {"repo": "people/secret", "hub_files": ["a.csv"]},
-        "HUB", "access must be asked for first", snapshot("""\
-task 'notes': the hub does not give out the data set 'people/secret'
-to do: ask for access on its page on the hub, then log in (hf auth login) or set HF_TOKEN; or give the data with --data\
+        "HUB", "access must be requested first", snapshot("""\
+task 'notes': the hub refused the data set 'people/secret'
+to do: request access on its page on the hub, then log in (hf auth login) or set HF_TOKEN; or give the data with --data\
 """)),
     "no revision": (
         {"repo": "people/notes", "revision": "v9", "hub_files": ["a.csv"]},
         "HUB", "it has no revision 'v9'", snapshot("""\
-task 'notes': the hub does not give out the data set 'people/notes'
-to do: mend the task's revision; or give the data with --data\
+task 'notes': the hub refused the data set 'people/notes'
+to do: correct the task's revision; or give the data with --data\
 """)),
 }  # fmt: skip
 
@@ -440,7 +440,7 @@ def test_a_hub_that_goes_away(hub, load, refused):
     hub.forbidden.add(SECOND)
     forbidden = re.compile("HTTPStatusError: Client error '403 Forbidden'.*")
     assert refused("people/notes", split="train", found=forbidden) == snapshot("""\
-task 'notes': the hub's data set 'people/notes': its files could not be had
+task 'notes': the hub's data set 'people/notes': its files could not be fetched
 to do: give a local copy with --data FILE or --data DIR\
 """)
     found = "the hub was not asked, because HF_HUB_OFFLINE is set; looked in DIR/hf/hub"
@@ -448,6 +448,6 @@ to do: give a local copy with --data FILE or --data DIR\
     wording = refused("people/other", "v1", split="train", found=found, environment=offline)
     assert wording == snapshot("""\
 task 'notes' needs the hub's data set 'people/other' at revision 'v1', which is neither reachable nor cached
-expected: a way to the hub, or a cache that an earlier run with a way filled
+expected: a connection to the hub, or a cache that an earlier run filled
 to do: give a local copy with --data FILE or --data DIR, or run once with a network\
 """)

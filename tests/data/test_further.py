@@ -70,7 +70,7 @@ def test_one_that_is_alone_is_told_alone(tmp_path: Path) -> None:
 def test_only_so_many_rows_and_values_are_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(further, "LOOKED_AT", 7)
+    monkeypatch.setattr(further, "MOST_ROWS", 7)
     rows = "".join(f"{number},k{number}\n" for number in range(20))
     assert refused(tmp_path, "a.csv", f"user,kind\n{rows}").found == (
         "'k0'\n            7 of the next 7 rows cannot be used either: 'k1' in 'kind' (1), "

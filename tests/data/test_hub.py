@@ -93,7 +93,7 @@ def test_files_of_a_repository_make_a_table_and_are_found_again_offline(
     assert offline["tables"] == online["tables"], offline
     assert offline["about"]["fingerprint"] == online["about"]["fingerprint"]
     absent = load(spec(hub_files=["*.csv"]), endpoint=hub.url)
-    assert "fits '*.csv'" in absent["error"]
+    assert "matches '*.csv'" in absent["error"]
     assert "extra/labels.csv, train.jsonl" in absent["error"]
     unfetched = load(spec(hub_files=["train.jsonl"]), endpoint=DEAD)
     assert "train.jsonl" in unfetched["error"]
@@ -163,7 +163,7 @@ def test_no_other_revision_stands_in_for_one_whose_files_the_hub_refuses(
     load(spec("v1"), endpoint=hub.url)
     hub.forbidden.add(SECOND)
     result = load(spec(), endpoint=hub.url)
-    assert "'people/notes': its files could not be had" in result["error"], result
+    assert "'people/notes': its files could not be fetched" in result["error"], result
     assert SECOND in result["error"]
 
 
@@ -182,7 +182,7 @@ def test_a_cached_revision_does_not_stand_in_for_the_one_that_the_hub_named(
     looked_up: list[str] = []
     answer, hub.reply = hub.reply, reply
     result = load(spec(), endpoint=hub.url)
-    assert "gave another revision of 'people/notes' than it named" in result["error"], result
+    assert "the revision of 'people/notes' changed while it was fetched" in result["error"], result
     assert f"found:    revision {FIRST}" in result["error"]
     assert f"expected: revision {SECOND}" in result["error"]
 
@@ -235,8 +235,8 @@ def test_a_hub_that_says_no_is_told_apart_from_one_that_is_away(hub: Any, load: 
     hub.gated.add("people/secret")
     unknown = {"hub": {"repo": "people/absent"}, "tables": {"notes": {"split": "train"}}}
     gated = {"hub": {"repo": "people/secret"}, "tables": {"notes": {"split": "train"}}}
-    assert "not there, or is private" in load(unknown, endpoint=hub.url)["error"]
-    assert "access must be asked for first" in load(gated, endpoint=hub.url)["error"]
+    assert "does not exist, or is private" in load(unknown, endpoint=hub.url)["error"]
+    assert "access must be requested first" in load(gated, endpoint=hub.url)["error"]
     assert "no revision 'v9'" in load(spec("v9"), endpoint=hub.url)["error"]
 
 
@@ -260,7 +260,7 @@ def test_a_table_that_is_not_required_may_have_no_place_on_the_hub(hub: Any, loa
     assert set(result["tables"]) == {"notes"}, result
     assert result["about"]["fingerprint"] == alone["about"]["fingerprint"]
     asked["tables"]["profiles"]["hub_files"] = ["profiles.json"]
-    assert "fits 'profiles.json'" in load(asked, endpoint=hub.url)["error"]
+    assert "matches 'profiles.json'" in load(asked, endpoint=hub.url)["error"]
 
 
 def test_a_table_without_a_place_on_the_hub_is_an_error_of_the_task(load: Any) -> None:

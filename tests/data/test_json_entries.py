@@ -101,7 +101,10 @@ def test_bad_files_are_told_with_their_place(
 def test_what_is_expected_names_the_columns(tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught:
         read(written(tmp_path, b"[]"))
-    assert caught.value.problem == "the rows of this table are the entries of one JSON object"
+    assert (
+        caught.value.problem
+        == "the file of this table must hold one JSON object, whose entries are the rows"
+    )
     assert caught.value.expected == (
         '{"KEY": VALUE, …}, where each key is a user and its value the history'
     )

@@ -66,7 +66,7 @@ def test_an_array_larger_than_a_chunk_is_not_held_whole(
     ("data", "where", "says"),
     [
         (b"", "t.json", "the file is empty"),
-        (b'"x"', "t.json", "the file holds no rows"),
+        (b'"x"', "t.json", "the file has no rows"),
         (b'{\n"data": []}', "t.json", "neither an array of objects nor one object a line"),
         (b'{"a": 1}\n{"a": 2\n', "t.json, row 2 (line 2)", "Expecting ',' delimiter at the end"),
         (b'{"a": 1}\n[2]\n', "t.json, row 2 (line 2)", "a JSON list: [2]"),
@@ -85,7 +85,7 @@ def test_an_array_larger_than_a_chunk_is_not_held_whole(
         (b'[{"a": NaN}]', "t.json, row 1 (line 1), column 'a'", "NaN"),
         (b'[{"a": 1},\n{"a": "\xff"}]', "t.json, line 2", "byte 0xff at offset 18"),
         (b'[{"a":' + b"[" * 100_000, "t.json, row 1 (line 1)", "nested too deeply"),
-        (b'{"a":' + b"[" * 100_000, "t.json", "no whole object"),
+        (b'{"a":' + b"[" * 100_000, "t.json", "not a whole object"),
     ],
 )
 def test_bad_files_are_told_with_their_place(

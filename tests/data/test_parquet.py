@@ -55,7 +55,7 @@ def test_a_table_reads_nested_values_and_names_rows_without_lines(tmp_path: Path
 def test_repeated_names_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "t.parquet"
     pq.write_table(pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"]), path)
-    with pytest.raises(DataError, match="two columns are called 'a'"):
+    with pytest.raises(DataError, match="two columns have the name 'a'"):
         parquet.read_names(path)
 
 

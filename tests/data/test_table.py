@@ -156,5 +156,5 @@ def test_a_file_that_changed_since_it_was_opened_is_refused(tmp_path: Path) -> N
 @pytest.mark.parametrize("name", ["t.xlsx", "t", "t.parquet.gz", "t.gz"])
 def test_an_unknown_format_lists_the_known_ones(tmp_path: Path, name: str) -> None:
     error = refused(table(tmp_path, {name: "x"}))
-    assert error.problem == "the file is of a format that is not read as a table"
+    assert error.problem == "the format of the file is not supported"
     assert ".jsonl" in str(error.expected)

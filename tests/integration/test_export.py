@@ -159,12 +159,12 @@ def test_an_export_overwrites_nothing_and_leaves_nothing_half(harness, run):
     before = harness.files(out)
     again = export(harness, run, "parquet")
     assert again.code == 2
-    assert "an export overwrites nothing" in again.err
+    assert "the folder of an export must be new or empty" in again.err
     assert harness.files(out) == before
     (run / "interests" / "scores.jsonl").write_text('{"id": "x"\n')
     torn = export(harness, run, "csv", "other")
     assert torn.code == 1
-    assert "a score cannot be understood" in torn.err
+    assert "a score cannot be read" in torn.err
     assert [path.name for path in harness.folder.iterdir() if "other" in path.name] == []
 
 

@@ -100,7 +100,7 @@ def test_recall_of_all_runs_changes_as_the_oracle_grows_and_no_model_is_asked(th
 
 def test_an_oracle_of_few_runs_is_warned_of(three):
     few, enough = (one["oracle"]["warning"] for one in three.compared)
-    assert "the oracle is of 2 runs of 2 models, and should be of 3 models or more" in few
+    assert "the oracle is made of 2 runs of 2 models and needs 3 models or more" in few
     assert enough is None
     assert (
         "against the categories that this run verified itself"

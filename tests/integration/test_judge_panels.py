@@ -272,7 +272,7 @@ def test_whole_numbers_that_became_fractions_are_read(panel):
         ("item,label\nann/9,yes\n", "no label is of anything that these runs judged"),
         ("item,label\nann/1,\n", "nobody has labelled anything"),
         ("item,option,label\nann/1,1,maybe\n", "expected: yes or no"),
-        ("item,option,label\nann/1,1,yes\nann/1,1,no\n", "one label of each by a rater"),
+        ("item,option,label\nann/1,1,yes\nann/1,1,no\n", "one label from each rater"),
     ],
 )
 def test_labels_that_cannot_be_used_are_told(panel, text, told):

@@ -121,7 +121,7 @@ def test_what_the_server_does_not_tell_is_counted_and_not_zero(harness, serve, p
     assert cost["paid"] == about(36 * CANDIDATE_COST)
     shown = harness.here("show", str(harness.folders[0]))
     assert "≥ 0.0864" in shown.out
-    assert "name, candidate: for 4 of 40 calls no usage was told, or not all" in shown.out
+    assert "name, candidate: usage unknown or incomplete for 4 of 40 calls" in shown.out
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_tokens_that_the_server_does_not_tell_are_not_0(harness, serve, told, ex
     shown = harness.here("show", folder).out
     [line] = [line for line in shown.splitlines() if line.startswith("name, candidate ")]
     assert line.split()[5:] == cells
-    assert f"name, candidate: for {expected[0]} of 40 calls no usage was told\n" in shown
+    assert f"name, candidate: usage unknown for {expected[0]} of 40 calls\n" in shown
     untold = [one["id"] for one in harness.records("name") if "usage" not in one["calls"][0]]
     assert len(untold) == expected[0]
     sample = harness.here("show", folder, "--sample", untold[0], "--stage", "name").out
@@ -200,7 +200,7 @@ def test_a_model_without_a_price_is_told_as_unknown(harness, serve):
     assert (judge["priced"], judge["paid"]) == (False, None)
     assert judge["paid_unknown"] == judge["asked"] == asked_of(server, JUDGE) > 0
     shown = harness.here("show", str(harness.folders[0]))
-    assert "no price of openai:judge-model" in shown.out
+    assert "no price for openai:judge-model" in shown.out
     assert "unknown" in shown.out
 
 
@@ -321,8 +321,8 @@ def test_a_dry_run_adds_up_and_says_whether_the_budget_is_enough(harness, serve,
         one for one in harness.arguments("--dry_run", "--prices", prices) if one != "--json"
     ]
     told = harness.command([*arguments, "--max_cost", "0.01"]).out
-    assert "cost, at most" in told and "all together at most" in told
-    assert "--max_cost 0.01 may not be enough for the calls expected" in told
+    assert "cost, at most" in told and "in total at most" in told
+    assert "--max_cost 0.01 may not be enough for the expected calls" in told
     assert "--max_cost 500 is enough" in harness.command([*arguments, "--max_cost", "500"]).out
 
 

@@ -150,7 +150,7 @@ def test_a_run_that_is_not_there_cannot_be_resumed(harness, serve):
     harness.url = server.url
     done = harness.run("--resume", "runs/gone")
     assert done.code == 1
-    assert "runs/gone: no run is kept here" in done.err
+    assert "runs/gone: no run in this folder" in done.err
     assert server.count == 0
 
 

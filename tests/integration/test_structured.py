@@ -96,8 +96,8 @@ def test_the_table_tells_how_many_answers_met_the_schema(harness, serve):
     arguments = [one for one in harness.arguments("--structured") if one != "--json"]
     done = harness.command(arguments)
     assert done.code == 0, done.err
-    assert "name, candidate: 40 of 40 answers read: fenced 50%, strict 50%" in done.out
-    assert "name, candidate: asked for a schema 40, met it 20" in done.out
+    assert "name, candidate: 40 of 40 replies read: fenced 50%, strict 50%" in done.out
+    assert "name, candidate: 40 calls asked for a schema, 20 replies met it" in done.out
     assert "judge: asked for a schema" not in done.out
 
 
@@ -105,5 +105,5 @@ def test_the_table_is_silent_where_no_schema_was_asked_for(harness, serve):
     server = serve()
     harness.url = server.url
     done = harness.command([one for one in harness.arguments() if one != "--json"])
-    assert "name, candidate: 40 of 40 answers read: strict 100%" in done.out
+    assert "name, candidate: 40 of 40 replies read: strict 100%" in done.out
     assert "asked for a schema" not in done.out

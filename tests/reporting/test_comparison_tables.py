@@ -42,7 +42,7 @@ def a_run(name, metrics, common, **more):
     )
 
 
-WARNING = "the oracle is of 2 runs, and should be of 3 or more"
+WARNING = "the oracle is made of 2 runs and needs 3 or more"
 FIRST = a_run(
     "gpt",
     {"f1": metric(0.5, (0.4, 0.6), 40, note=WARNING), "is": metric(0.25, (0.2, 0.3), 40)},
@@ -131,24 +131,24 @@ data: people.csv
   left out, a 1 against 2; copy: odd (2026-odd)
   forced in, seed 1 against 0: llama * (2026-llama)
 
-metric  run      value    95% interval   n  fell out  counted as worst
-──────────────────────────────────────────────────────────────────────
-f1      gpt      0.500  0.400 to 0.600  40         –                 –
-        llama *  0.400  0.300 to 0.500  38         2             0.380
-is      gpt      0.250  0.200 to 0.300  40         –                 –
-        llama *      –               –   2        38             0.000
-  f1: the oracle is of 2 runs, and should be of 3 or more
+metric  run      value    95% interval   n  missing  counted as worst
+─────────────────────────────────────────────────────────────────────
+f1      gpt      0.500  0.400 to 0.600  40        –                 –
+        llama *  0.400  0.300 to 0.500  38        2             0.380
+is      gpt      0.250  0.200 to 0.300  40        –                 –
+        llama *      –               –   2       38             0.000
+  f1: the oracle is made of 2 runs and needs 3 or more
   gpt: users with an empty oracle 2
-  llama *: f1: 2 fell out (no_json 2)
-  llama *: is: 38 fell out (timeout 38)
+  llama *: f1: 2 missing (no_json 2)
+  llama *: is: 38 missing (timeout 38)
   llama *: is: no value: 2 of 40 units have one
 
-metric  on what all have scored  value    95% interval   n
-──────────────────────────────────────────────────────────
-f1      gpt                      0.510  0.410 to 0.610  38
-        llama *                  0.400  0.300 to 0.500  38
-is      gpt                      0.260  0.200 to 0.300  38
-        llama *                      –               –   –
+metric  on common units  value    95% interval   n
+──────────────────────────────────────────────────
+f1      gpt              0.510  0.410 to 0.610  38
+        llama *          0.400  0.300 to 0.500  38
+is      gpt              0.260  0.200 to 0.300  38
+        llama *              –               –   –
 
 metric  first − second  difference      95% interval       p  p (Holm)   n
 ──────────────────────────────────────────────────────────────────────────

@@ -95,7 +95,7 @@ def test_plain_lines_tell_start_and_end(clock, progress, stage):
         "openai:gpt: 1 stage in runs/x",
         "interests/name: started",
         "interests/name: 40 done in 0:30; 10 resumed; 32 calls (25% from the store); "
-        "fell out 3: no_json 2, timeout 1; 200 tokens/s",
+        "missing 3: no_json 2, timeout 1; 200 tokens/s",
         "! watch out",
     ]
 

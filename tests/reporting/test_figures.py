@@ -22,7 +22,7 @@ from harness.contracts.report import (
 )
 from harness.reporting.figure_labels import MOST
 from harness.reporting.figure_marks import COLOURS, colours_of, draw_marks, legend_of
-from harness.reporting.figures import check_drawable, drawn, write_figures
+from harness.reporting.figures import check_drawable, figure_bytes, write_figures
 
 to_hex = pytest.importorskip("matplotlib.colors").to_hex
 
@@ -50,19 +50,20 @@ def axes_with(of):
 
 def test_text_stays_text_and_is_taken_literally():
     dots = Points(label="a", x=(0.5,), y=(0.5,), names=("$m$ <b>&\x1b[2J",))
-    written = texts(drawn(figure(dots, x=UNIT, y=Axis(label="score"), note="Of 3 users.")))
+    written = texts(figure_bytes(figure(dots, x=UNIT, y=Axis(label="score"), note="Of 3 users.")))
     assert {"Title", "share", "score", "Of 3 users.", "$m$ <b>&\\x1b[2J"} <= set(written)
 
 
 def test_a_drawing_is_the_same_bytes_in_every_process():
     code = (
         "import sys\n"
-        "from harness.reporting.figures import drawn\n"
+        "from harness.reporting.figures import figure_bytes\n"
         "from harness.contracts.report import *\n"
         "marks = (Points(label='a', x=(1, 2), y=(2, 1), names=('p', 'q')),\n"
         "         Line(label='b', x=(1, 2), y=(1, 2)), Rule(label='r', at=1.5))\n"
         "figure = Figure(title='T', x=Axis(label='x'), y=Axis(label='y'), marks=marks)\n"
-        "sys.stdout.buffer.write(b''.join(drawn(figure, kind) for kind in ('svg', 'png', 'pdf')))"
+        "kinds = ('svg', 'png', 'pdf')\n"
+        "sys.stdout.buffer.write(b''.join(figure_bytes(figure, kind) for kind in kinds))"
     )
     first, second = (
         subprocess.run(
@@ -143,7 +144,7 @@ def test_grids_with_the_same_deepest_value_can_be_compared():
 
 def test_a_grid_keeps_its_squares_whatever_the_axes_say_and_has_no_image():
     grid = Grid(label="a", across=("p",), down=("r",), values=((0.2,),), digits=1)
-    data = drawn(figure(grid, x=Axis(label="k", low=5, high=6), y=Axis(label="shots")))
+    data = figure_bytes(figure(grid, x=Axis(label="k", low=5, high=6), y=Axis(label="shots")))
     assert {"p", "r", "0.2", "k", "shots"} <= set(texts(data))
     assert b"<image" not in data
 
@@ -190,7 +191,7 @@ def test_references_are_named_where_they_are_and_only_where_they_can_be_seen():
         x=UNIT,
         y=UNIT,
     )
-    written = texts(drawn(of))
+    written = texts(figure_bytes(of))
     assert "y = x" in written
     assert "limit" in written
     assert "far away" not in written
@@ -216,14 +217,14 @@ def test_a_legend_tells_what_nothing_else_does(marks, told):
 
 def test_ends_of_a_log_axis_are_written_as_plain_numbers():
     line = Line(label="a", x=(1, 1000), y=(1, 2))
-    written = texts(drawn(figure(line, x=Axis(label="n", log=True))))
+    written = texts(figure_bytes(figure(line, x=Axis(label="n", log=True))))
     assert {"1", "10", "100", "1,000"} <= set(written)
 
 
 def test_numbers_stand_at_the_ticks_that_are_given_alone():
     sizes = Axis(label="users", low=1.8, high=4.2, ticks=(2, 3, 4))
     line = Line(label="a", x=(2, 3, 4), y=(10, 20, 30))
-    written = texts(drawn(figure(line, x=sizes, y=Axis(label="", ticks=(15,)))))
+    written = texts(figure_bytes(figure(line, x=sizes, y=Axis(label="", ticks=(15,)))))
     assert [text for text in written if text[:1].isdigit()] == ["2", "3", "4", "15"]
 
 
@@ -236,9 +237,9 @@ def test_of_very_many_names_some_stand_at_the_axis():
 
 
 UNDRAWABLE = """\
-figures cannot be drawn into such a file
+figures cannot be drawn in this format
   found:    DIR/NAME
-  expected: a name that ends in .svg, .png, .pdf"""
+  expected: a file name that ends in .svg, .png, .pdf"""
 
 
 @pytest.mark.parametrize(
@@ -249,10 +250,10 @@ figures cannot be drawn into such a file
         (
             "no/plot.svg",
             """\
-there is no such folder
+the folder for the figures does not exist
   found:    DIR/no
-  expected: a folder that is there, for the figures
-  to do:    make the folder, or choose another with --plot""",
+  expected: an existing folder
+  to do:    create the folder, or choose another with --plot""",
         ),
     ],
 )
@@ -273,7 +274,9 @@ def test_a_place_that_cannot_be_written_is_told_with_the_option_that_chose_it(tm
 def test_of_very_many_named_dots_the_first_have_their_names():
     many = range(MOST + 5)
     names = tuple(f"dot {number}" for number in many)
-    written = texts(drawn(figure(Points(label="a", x=tuple(many), y=tuple(many), names=names))))
+    written = texts(
+        figure_bytes(figure(Points(label="a", x=tuple(many), y=tuple(many), names=names)))
+    )
     assert [text for text in written if text.startswith("dot")] == list(names[:MOST])
 
 
@@ -282,7 +285,7 @@ def test_the_largest_numbers_that_are_taken_can_be_drawn():
     ends = Axis(label="", low=-LARGEST, high=LARGEST)
     dots = Points(label="a", x=(-LARGEST, LARGEST), y=(0, LARGEST), names=("p", "q"))
     for axis in (PLAIN, ends):
-        assert "p" in texts(drawn(figure(dots, x=axis, y=axis)))
+        assert "p" in texts(figure_bytes(figure(dots, x=axis, y=axis)))
 
 
 def test_without_matplotlib_the_extra_is_named(tmp_path, monkeypatch):

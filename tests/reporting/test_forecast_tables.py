@@ -83,7 +83,7 @@ task, stage, role            items   calls          bounds  tokens in  out, at m
 ───────────────────────────────────────────────────────────────────────────────────
 interests, name, candidate      40     ~40       40 to 120     ~13.0k         41.0k
 interests, support, judge   ~1,200  ~1,200  1,200 to 1,200         ~0           900
-worked out from:
+estimated from:
   every answer read at once
   about 4 characters a token\
 """)
@@ -107,7 +107,7 @@ def test_a_role_that_the_rehearsal_did_not_reach_says_so():
 
     assert lines[:2] == [
         "─────────────────── interests, support: judge (openai:llama) ───────────────────",
-        "no prompt: no item of the rehearsal came this far",
+        "no prompt: no item of the rehearsal reached this stage",
     ]
 
 
@@ -171,12 +171,12 @@ def test_costs_stand_beside_the_calls_and_what_is_unknown_says_so():
     support = next(line for line in lines if line.startswith("interests, support, judge"))
     assert support.split()[-2:] == ["unknown", "unknown"]
     assert (
-        "all together at most 2.50 EUR for the calls expected, between 0.0100 and 7.50 EUR by the "
+        "in total at most 2.50 EUR for the expected calls, between 0.0100 and 7.50 EUR by the "
         "bounds; without the 1 marked as unknown"
     ) in " ".join(lines)
-    assert "--max_cost 3 may not be enough for the calls expected" in lines
+    assert "--max_cost 3 may not be enough for the expected calls" in lines
     known = replace(priced, stages=(replace(NAME, roles=(replace(CANDIDATE, cost=cost),)),))
-    assert "--max_cost 3 is enough for the calls expected" in printed(known, width=120)
+    assert "--max_cost 3 is enough for the expected calls" in printed(known, width=120)
 
 
 def test_a_cost_is_carried_over_to_the_fewest_and_the_most_calls():

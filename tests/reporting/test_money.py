@@ -35,17 +35,17 @@ def test_tokens_that_were_not_told_are_never_a_number():
 
 
 def test_notes_say_why_and_of_how_many():
-    assert cost_notes("name", COST) == ["name: for 12 of 400 calls no usage was told, or not all"]
-    assert cost_notes("name", NOTHING_KNOWN) == ["name: no price of openai:n, for 5 calls"]
+    assert cost_notes("name", COST) == ["name: usage unknown or incomplete for 12 of 400 calls"]
+    assert cost_notes("name", NOTHING_KNOWN) == ["name: no price for openai:n, 5 calls"]
     assert cost_notes("name", None) == []
 
 
 def test_a_line_holds_all_together():
     assert cost_line([COST, NOTHING_KNOWN]) == (
-        "paid ≥ 1.50 USD for 403 calls, not known of 15, saved unknown by 2 reused"
+        "paid ≥ 1.50 USD for 403 calls, unknown for 15, saved unknown by 2 reused"
     )
     assert cost_line([]) is None
     line = session_line([{"t/s, candidate": COST}, {}], without=1)
     assert line == (
-        "paid ≥ 1.50 USD for 400 calls, not known of 12; nothing is known of 1 without an end"
+        "paid ≥ 1.50 USD for 400 calls, unknown for 12; unknown for 1 session that did not end"
     )

@@ -77,14 +77,14 @@ task_4 *             –
 task_5 *  0.500 ±0.100
 * not comparable with published results
   tau: of few
-  task_3: tau: 5 fell out (no_json 4, timeout 1); the value counts them as worst
+  task_3: tau: 5 missing (no_json 4, timeout 1); the value counts them as worst
   task_4: tau: no value: too few
-`harness show runs/one` tells all of each task
+`harness show runs/one` shows each task in full
 """)
 
 
 @pytest.mark.parametrize(("many", "in_full"), [(1, True), (4, True), (5, False)])
 def test_few_tasks_are_printed_in_full(many, in_full):
     lines = printed(*(task(number) for number in range(1, many + 1)))
-    assert ("stage  items  done  fell out" in lines) is in_full
-    assert ("`harness show runs/one` tells all of each task" in lines) is not in_full
+    assert ("stage  items  done  missing" in lines) is in_full
+    assert ("`harness show runs/one` shows each task in full" in lines) is not in_full

@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from harness.contracts.report import Report, Sheet
-from harness.reporting.report_tables import print_report, shown_cell
+from harness.reporting.report_tables import format_cell, print_report
 
 
 def printed(report, width=120):
@@ -77,7 +77,7 @@ def test_each_column_may_have_its_own_digits():
     ],
 )
 def test_a_cell_is_shown_as_people_read_it(cell, digits, shown):
-    assert shown_cell(cell, digits) == shown
+    assert format_cell(cell, digits) == shown
 
 
 def test_words_of_models_cannot_steer_the_terminal_or_be_markup():

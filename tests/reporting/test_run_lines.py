@@ -19,6 +19,6 @@ def test_sessions_are_told_together_each_model_in_a_line():
         {"openai:a": limits(cuts=39, lowest=1, ceiling=8)},
     ]
     assert list(rate_limited(sessions)) == [
-        "openai:a: slowed by rate limits (HTTP 429) 41 times, to 1 in flight at the least, of 64",
-        "openai:b\\x1b: slowed by rate limits (HTTP 429) once, to 32 in flight at the least, of 64",
+        "openai:a: slowed by rate limits (HTTP 429) 41 times, down to 1 of 64 requests in flight",
+        "openai:b\\x1b: slowed by rate limits (HTTP 429) once, down to 32 of 64 requests in flight",
     ]

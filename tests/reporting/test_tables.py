@@ -122,14 +122,14 @@ interests  version 1, openai:gpt
 judge: openai:llama
 data: people.csv
 
-metric    value    95% interval   n  fell out  counted as worst
-───────────────────────────────────────────────────────────────
-support   0.734  0.702 to 0.781  37         3             0.679
-grounded  0.500  0.450 to 0.560  37         3             0.463
-coverage  0.250  0.150 to 0.300  40         –                 –
-  support, grounded: 3 fell out (name/no_json 2, support/timeout 1)
+metric    value    95% interval   n  missing  counted as worst
+──────────────────────────────────────────────────────────────
+support   0.734  0.702 to 0.781  37        3             0.679
+grounded  0.500  0.450 to 0.560  37        3             0.463
+coverage  0.250  0.150 to 0.300  40        –                 –
+  support, grounded: 3 missing (name/no_json 2, support/timeout 1)
 
-stage    items  done  fell out
+stage    items  done  missing
 ──────────────────────────────────
 name        40    38  2: no_json 2
 support    180   179  1: timeout 1
@@ -138,9 +138,9 @@ asked            calls  stored  failed  tokens in  tokens out
 ─────────────────────────────────────────────────────────────
 name, candidate     44      0%       1      30.2k        6.1k
 support, judge     180     33%       0      30.2k         600
-  name, candidate: 37 of 44 answers read: strict 81%, fenced 16%, repaired 3%
+  name, candidate: 37 of 44 replies read: strict 81%, fenced 16%, repaired 3%
   name, candidate: 4.0k tokens reasoning
-  support, judge: 179 of 180 answers read: strict 100%
+  support, judge: 179 of 180 replies read: strict 100%
 """)
 
 
@@ -160,15 +160,15 @@ def test_a_value_that_counts_what_fell_out_has_the_other_beside_it_and_baselines
         "tau: 2 2", "exact: 3 3",
     )  # fmt: skip
     assert shown == snapshot("""\
-metric             value     95% interval                n  fell out  counted as worst  left out
-────────────────────────────────────────────────────────────────────────────────────────────────
-tau                0.250   0.150 to 0.300  40 (2 as worst)         2             0.250     0.263
-exact              0.500   0.450 to 0.560               37         3             0.463     0.500
+metric             value     95% interval                n  missing  counted as worst  left out
+───────────────────────────────────────────────────────────────────────────────────────────────
+tau                0.250   0.150 to 0.300  40 (2 as worst)        2             0.250     0.263
+exact              0.500   0.450 to 0.560               37        3             0.463     0.500
 
 without any model
-random             0.010  -0.100 to 0.120               40         –                 –         –
-  tau: 2 fell out (no_json 2); the value counts them as worst
-  exact: 3 fell out (no_json 3)\
+random             0.010  -0.100 to 0.120               40        –                 –         –
+  tau: 2 missing (no_json 2); the value counts them as worst
+  exact: 3 missing (no_json 3)\
 """)
 
 
@@ -178,7 +178,7 @@ def test_where_nothing_fell_out_of_a_metric_it_asks_for_no_column(summary):
         "tau": metric(0.25, (0.15, 0.3), 38, {"no_json": 2}, 0.25, left_out=0.263),
     }
     lines = printed(replace(summary, metrics=metrics, stages={}), width=100)
-    assert lines[4].split("  fell out")[1] == "  left out"
+    assert lines[4].split("  missing")[1] == "  left out"
 
 
 def test_a_baseline_that_the_data_cannot_give_has_no_line(summary):
@@ -207,10 +207,13 @@ def test_how_schemas_were_met_is_told_where_one_was_asked_for(summary, table):
     print_summaries([replace(summary, stages={"name": stage})], console)
 
     assert table(lines[-3:], "name, 40 1,040 100%", "name, 1,040 38") == snapshot("""\
-  name, candidate: 40 of 1,040 answers read: strict 100%
-  name, candidate: asked for a schema 1,040, met it 38
+  name, candidate: 40 of 1,040 replies read: strict 100%
+  name, candidate: 1,040 calls asked for a schema, 38 replies met it
 """)
-    assert "\x1b[2mname, candidate: asked for a schema 1,040, met it 38" in console.file.getvalue()
+    assert (
+        "\x1b[2mname, candidate: 1,040 calls asked for a schema, 38 replies met it"
+        in console.file.getvalue()
+    )
 
 
 def test_a_schema_that_nothing_met_is_told_as_well(summary):
@@ -219,7 +222,7 @@ def test_a_schema_that_nothing_met_is_told_as_well(summary):
 
     lines = printed(replace(summary, stages={"name": stage}), width=80)
 
-    assert lines[-2:] == ["  name, candidate: asked for a schema 2, met it 0", ""]
+    assert lines[-2:] == ["  name, candidate: 2 calls asked for a schema, 0 replies met it", ""]
 
 
 def test_tokens_that_were_not_told_are_no_number(summary, table):
@@ -243,8 +246,8 @@ name, candidate     40      0%       0    ≥ 30.2k       ≥ 600
 name, judge          9      0%       0    unknown     unknown
 name, rule           3      0%       0          0           0
   name, candidate: ≥ 90 tokens cached
-  name, candidate: for 4 of 40 calls no usage was told
-  name, judge: for 9 of 9 calls no usage was told
+  name, candidate: usage unknown for 4 of 40 calls
+  name, judge: usage unknown for 9 of 9 calls
 """)
 
 
@@ -259,12 +262,12 @@ def test_one_task_in_sixty_columns(summary, table):
     )  # fmt: skip
     assert shown == snapshot("""\
                                                   counted as
-metric    value    95% interval   n  fell out          worst
+metric    value    95% interval   n  missing           worst
 ────────────────────────────────────────────────────────────
-support   0.734  0.702 to 0.781  37         3          0.679
-grounded  0.500  0.450 to 0.560  37         3          0.463
-coverage  0.250  0.150 to 0.300  40         –              –
-  support, grounded: 3 fell out (name/no_json 2,\
+support   0.734  0.702 to 0.781  37        3           0.679
+grounded  0.500  0.450 to 0.560  37        3           0.463
+coverage  0.250  0.150 to 0.300  40        –               –
+  support, grounded: 3 missing (name/no_json 2,\
 """)
 
 
@@ -332,10 +335,10 @@ def test_a_metric_without_a_value_says_why(summary, table):
     lines = printed(replace(summary, metrics=metrics, roles={}), width=80)
 
     assert table(lines[3:9], "metric 95%", "loss 0 40", "loss: 40 40") == snapshot("""\
-metric  value  95% interval  n  fell out  counted as worst
-──────────────────────────────────────────────────────────
-loss ↓      –             –  0        40                 –
-  loss: 40 fell out (name/no_json 40)
+metric  value  95% interval  n  missing  counted as worst
+─────────────────────────────────────────────────────────
+loss ↓      –             –  0       40                 –
+  loss: 40 missing (name/no_json 40)
   loss: no value: no unit
 """)
 
@@ -350,8 +353,8 @@ def test_what_was_counted_stands_between_metrics_and_stages(summary, table):
         "coverage 0.250 0.150 0.300 40", "support, 3 2 1", "invented 1,204", "windows 3",
     )  # fmt: skip
     assert shown == snapshot("""\
-coverage  0.250  0.150 to 0.300  40         –                 –
-  support, grounded: 3 fell out (name/no_json 2, support/timeout 1)
+coverage  0.250  0.150 to 0.300  40        –                 –
+  support, grounded: 3 missing (name/no_json 2, support/timeout 1)
 
 counted             times
 ─────────────────────────
@@ -369,7 +372,7 @@ def test_what_a_reader_must_know_is_told_once_for_the_metrics_that_share_it(summ
         "is 0.500 0.400 0.600 2", "recall, 1",
     )  # fmt: skip
     assert shown == snapshot("""\
-is      0.500  0.400 to 0.600  2         –                 –
+is      0.500  0.400 to 0.600  2        –                 –
   recall, f1: against this run alone
 """)
 
@@ -383,10 +386,10 @@ def test_a_value_over_too_few_is_withheld_and_told_below(summary, table):
         "metric 95%", "f1 1 3 7 0.100", "f1: 1 7 7", "f1: 1 3 10 0.412",
     )  # fmt: skip
     assert shown == snapshot("""\
-metric  value  95% interval  n  fell out  counted as worst
-──────────────────────────────────────────────────────────
-f1          –             –  3         7             0.100
-  f1: 7 fell out (no_json 7)
+metric  value  95% interval  n  missing  counted as worst
+─────────────────────────────────────────────────────────
+f1          –             –  3        7             0.100
+  f1: 7 missing (no_json 7)
   f1: no value: 3 of 10 units have one; over those few it is 0.412\
 """)
 
@@ -400,9 +403,9 @@ def test_metrics_without_an_interval_say_why_together(summary, table):
         "a 0.500 1", "b 0.500 1", "c 0.500 0.400 0.600 2",
     )  # fmt: skip
     assert shown == snapshot("""\
-a       0.500               –  1         –                 –
-b       0.500               –  1         –                 –
-c       0.500  0.400 to 0.600  2         –                 –
+a       0.500               –  1        –                 –
+b       0.500               –  1        –                 –
+c       0.500  0.400 to 0.600  2        –                 –
   a, b: no interval: only one user\
 """)
 

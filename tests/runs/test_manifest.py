@@ -76,7 +76,7 @@ def test_sessions_tell_when_the_run_was_at_work_and_how_it_ended() -> None:
 
 
 def test_no_manifest_is_a_clear_error(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="no run is kept here"):
+    with pytest.raises(DataError, match="no run in this folder"):
         read_manifest(tmp_path / "manifest.json")
 
 

@@ -49,7 +49,7 @@ def test_two_runs_in_one_second_get_two_folders(
 
 def test_an_output_path_that_is_a_file_is_a_usage_error(tmp_path: Path) -> None:
     (tmp_path / "runs").write_text("")
-    with pytest.raises(UsageError, match="runs cannot go here"):
+    with pytest.raises(UsageError, match="runs cannot be stored here"):
         RunFolder.create(tmp_path / "runs", "m", KEY)
 
 

@@ -89,7 +89,7 @@ def test_a_value_that_counts_missing_units_is_not_shown_of_too_few() -> None:
     assert held.undefined is not None
     # What those few have is told in words alone, as it is of a value that leaves the others out.
     assert held.undefined == (
-        "16 of 20 units have one, and it is shown from 85% on; over those few it is 1.000"
+        "16 of 20 units have one, less than the required 85%; over those few it is 1.000"
     )
     assert (held.left_out, held.counted_as_worst) == (None, 0.8)
 
@@ -187,7 +187,7 @@ def test_nan_and_infinity_are_missing_and_numpy_numbers_are_plain() -> None:
 
 
 def test_a_score_that_is_no_number_names_unit_and_metric() -> None:
-    with pytest.raises(PluginError, match="'s7' is no number") as caught:
+    with pytest.raises(PluginError, match="'s7' is not a number") as caught:
         sound(Score(id="s7", user="u", values={"m": "high"}))  # type: ignore[dict-item]
     assert "metric 'm'" in str(caught.value)
 
@@ -233,7 +233,7 @@ def test_a_value_over_too_few_is_not_shown_but_told() -> None:
     assert at_third.value == 0.5
     assert (found.value, found.interval, found.n, found.missing) == (None, None, 1, {"no_json": 2})
     assert found.undefined == (
-        "1 of 3 units have one, and it is shown from 50% on; over those few it is 0.500"
+        "1 of 3 units have one, less than the required 50%; over those few it is 0.500"
     )
 
 
@@ -270,7 +270,7 @@ def test_what_counts_at_worst_is_checked_as_values_are() -> None:
 
 def test_a_worst_that_is_no_number_names_unit_and_metric() -> None:
     score = Score(id="s7", user="u", values={"m": 1.0}, worst={"m": "low"})  # type: ignore[dict-item]
-    with pytest.raises(PluginError, match="'s7' is no number") as caught:
+    with pytest.raises(PluginError, match="'s7' is not a number") as caught:
         sound(score)
     assert "metric 'm'" in str(caught.value)
 

@@ -213,8 +213,7 @@ def test_few_runs_are_warned_of_on_the_metrics_of_the_oracle_alone(tmp_path: Pat
     two, three = compare(runs[:2])[0], compare(runs)[0]
     assert two.oracle.warning is not None
     assert (
-        "the oracle is of 2 runs of 2 models, and should be of 3 models or more"
-        in two.oracle.warning
+        "the oracle is made of 2 runs of 2 models and needs 3 models or more" in two.oracle.warning
     )
     notes = {name: result.note for name, result in two.runs[0].metrics.items()}
     assert notes == {
@@ -232,9 +231,9 @@ def test_runs_of_one_model_are_one_model_for_the_oracle(tmp_path: Path) -> None:
     ]
     oracle = compare(again)[0].oracle
     assert (oracle.runs, oracle.models) == (3, 2)
-    assert "the oracle is of 3 runs of 2 models, and should be of 3 models" in oracle.warning
+    assert "the oracle is made of 3 runs of 2 models and needs 3 models" in oracle.warning
     one = compare(again[:2])[0].oracle
-    assert "the oracle is of 2 runs of 1 model, and should" in one.warning
+    assert "the oracle is made of 2 runs of 1 model and needs" in one.warning
 
 
 @pytest.mark.parametrize(("told", "models"), [({"host": "h"}, 1), ({}, 3)])
@@ -265,7 +264,7 @@ def test_a_file_is_united_with_the_runs_and_spares_the_warning(tmp_path: Path) -
         ({"options": {"limits": {"least": 3}}}, "option limits.least 3 against 2"),
         ({"options": {"window": 50}}, "option window 50 against 100"),
         ({"seed": 1}, "seed 1 against 0"),
-        ({"words": "b" * 32}, "what is in words bbbbbbbb against aaaaaaaa"),
+        ({"words": "b" * 32}, "content of words bbbbbbbb against aaaaaaaa"),
         ({"chosen": 5}, "chosen users 5 against 2"),
         ({"prompt": "e" * 32}, "prompt find.judge eeeeeeee against dddddddd"),
         ({"judge": {**LLAMA, "name": "gpt"}}, "judge's name gpt against llama"),

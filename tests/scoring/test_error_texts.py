@@ -55,7 +55,7 @@ def test_records_of_a_stage_that_the_run_has_not(folder, benchmark, raised):
     )  # fmt: skip
     assert wording == snapshot("""\
 no records of a stage 'nam'
-expected: a stage of both
+expected: a stage that both have
 to do: use the release of the plugin that the manifest names\
 """)
 
@@ -68,7 +68,7 @@ def test_records_of_another_type(folder, benchmark, raised):
     wording = raised(DataError, list, records, where=where, found=found, RUN=folder.path)
     assert wording == snapshot("""\
 a record does not fit the types of its stage
-to do: the benchmark's code changed since the run; raise its stage's version, or use the release of the plugin that the manifest names\
+to do: the benchmark's code changed since the run: raise the stage's version, or use the release of the plugin that the manifest names\
 """)
 
 
@@ -78,7 +78,7 @@ def test_a_stage_that_the_benchmark_has_no_more(folder, benchmark, raised):
         PluginError, scored, folder, renamed, where=where, found="stages list, support"
     )
     assert wording == snapshot("""\
-benchmark 'interests' has no stage 'name', but the run had
+benchmark 'interests' lacks the stage 'name' of the run
 expected: stages name, support, as in the run
 to do: use the release of the plugin that the manifest names\
 """)
@@ -90,7 +90,7 @@ def test_a_score_that_is_no_number(folder, benchmark, raised):
 
     worded, where = replace(benchmark, score=score), "metric 'support'"
     assert raised(PluginError, scored, folder, worded, where=where, found="'high'") == snapshot("""\
-the score of 'ann/1' is no number
+the score of 'ann/1' is not a number
 expected: a number, or a cause under `missing`\
 """)
 
@@ -100,9 +100,9 @@ def test_a_change_that_needs_new_answers(folder, benchmark, raised):
     wanted = msgspec.structs.replace(asked, options={**asked.options, "window": 5})
     wording = raised(UsageError, rescoring, asked, wanted, benchmark, found="window 20 → 5")
     assert wording == snapshot("""\
-task 'interests' cannot be scored so without asking again
+task 'interests' cannot be scored with these changes without asking again
 expected: changes of min_support, metrics, interval, least_scored
-to do: a run with these changes asks for what is new, and takes the rest from the store\
+to do: start a run with these changes: it reuses stored replies where possible\
 """)
 
 
@@ -116,7 +116,7 @@ def test_a_benchmark_that_fails_to_compare(folder, benchmark, raised):
     )
     assert raised(PluginError, compare, [broken], found=found) == snapshot("""\
 benchmark 'interests' failed to compare runs
-to do: the scores are kept: mend the benchmark, then `harness score`\
+to do: the scores are kept: fix the benchmark, then run `harness score`\
 """)
 
 
@@ -134,9 +134,9 @@ def test_a_metric_with_the_name_of_a_column(folder, benchmark, raised):
     task = replace(task, task=msgspec.structs.replace(task.task, metrics=("user",)))
     wording = raised(UsageError, tables_of, [task], where="task interests", found="user")
     assert wording == snapshot("""\
-two columns of the scores would have one name
-expected: metrics of other names, none of them task, id, user
-to do: --task exports one task alone; the scores are in scores.jsonl too\
+two columns of the table of scores would have the same name
+expected: a different name for each column, and none of task, id, user
+to do: export one task alone with --task, or read scores.jsonl\
 """)
 
 

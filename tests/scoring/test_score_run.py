@@ -339,7 +339,7 @@ def test_a_score_of_what_no_metric_reads_is_an_error_that_names_it(
     assert (
         str(caught.value)
         == """\
-the score of '7': benchmark 'toy' scores what none of its metrics reads
+the score of '7': benchmark 'toy' has a score that none of its metrics reads
   found:    rihgt
   expected: right, unused
   to do:    did you mean 'right'?"""

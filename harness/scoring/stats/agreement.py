@@ -1,4 +1,4 @@
-"""How far those agree who put the same things into classes. Imports numpy when used."""
+"""Agreement of raters who labelled the same things. Imports numpy when used."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ONE_LABEL = "both gave one label alone, and the same"
 
 @dataclass(frozen=True, kw_only=True)
 class Agreement:
-    """How far labels agree with a reference: `same` of `n` are alike, Cohen's κ, F1 of True."""
+    """The agreement of labels with a reference: `same` of `n` are equal, Cohen's κ, F1 of True."""
 
     n: int
     same: int
@@ -27,12 +27,12 @@ class Agreement:
 
     @property
     def share(self) -> float | None:
-        """The part of all that has the same label in both; None of nothing."""
+        """The share of equal labels; None without labels."""
         return self.same / self.n if self.n else None
 
 
 def agreement_of(labels: Sequence[Hashable], reference: Sequence[Hashable]) -> Agreement:
-    """How far labels agree with a reference; κ and F1 may be undefined where one label rules."""
+    """The agreement of labels with a reference; κ and F1 may be undefined for a single label."""
     both = list(zip(labels, reference, strict=True))
     named = sum(label is True for pair in both for label in pair)
     return Agreement(
@@ -52,10 +52,10 @@ def cohen_kappa(
     weights: Weights = "none",
     order: Sequence[Hashable] | None = None,
 ) -> float | Undefined:
-    """Cohen's κ of two who labelled the same things: agreement beyond chance.
+    """Cohen's κ of two raters of the same things: their agreement beyond chance.
 
-    With weights a disagreement counts by the distance of the labels, or by its square, in `order`;
-    without weights all disagreements are alike and the order does not matter.
+    With weights, a disagreement counts by the distance of the labels in `order`, or by its square;
+    without weights, all disagreements count alike and the order does not matter.
     """
     import numpy as np
 
@@ -84,9 +84,9 @@ def kappa_interval(
     confidence: float = 0.95,
     method: Method = "percentile",
 ) -> Interval | NoInterval:
-    """The bootstrap interval of Cohen's κ without weights, users drawn with all that is theirs.
+    """The bootstrap interval of Cohen's κ without weights; users are drawn with all their pairs.
 
-    It is that of `relation_interval`, reckoned from a table of each user instead of the labels.
+    It equals that of `relation_interval`, but is computed faster, from a table per user.
     """
     import numpy as np
 
@@ -119,7 +119,7 @@ def kappa_interval(
 
 
 def _kappas(tables: Floats, cost: Any) -> Floats:
-    """Cohen's κ of each table of counts, NaN where chance alone leaves nothing to disagree on."""
+    """Cohen's κ of each table of counts, NaN if no disagreement is possible by chance."""
     import numpy as np
 
     rows, columns = tables.sum(axis=2), tables.sum(axis=1)
@@ -131,7 +131,10 @@ def _kappas(tables: Floats, cost: Any) -> Floats:
 
 
 def fleiss_kappa(counts: Sequence[Sequence[int]]) -> float | Undefined:
-    """Fleiss' κ of several: for each thing how many put it into each class, as many for all."""
+    """Fleiss' κ of several raters, from how many of them put each thing into each class.
+
+    All things must have the same number of raters.
+    """
     import numpy as np
 
     if not counts:
@@ -139,7 +142,7 @@ def fleiss_kappa(counts: Sequence[Sequence[int]]) -> float | Undefined:
     table = np.asarray(counts, dtype=np.float64)
     raters = table[0].sum()
     if (table.sum(axis=1) != raters).any():
-        raise ValueError("not everything was labelled by as many")
+        raise ValueError("the things have different numbers of raters")
     if raters < 2:
         return Undefined("fewer than two labelled")
     shares = table.sum(axis=0) / table.sum()

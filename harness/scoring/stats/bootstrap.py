@@ -1,7 +1,7 @@
 """Intervals by the bootstrap over clusters. Imports numpy: import it where it is used.
 
-Units of one cluster (a user's samples) are no independent draws, so whole clusters are drawn, as
-many as there are, with replacement; the statistic is computed over all units of those drawn.
+Units of one cluster (a user's samples) are not independent. So whole clusters are drawn with
+replacement, as many as there are, and the statistic is computed over all units of the draw.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from harness.scoring.stats.intervals import (
 from harness.scoring.stats.statistic import Statistic, statistic_of, without_each
 
 _CELLS = 1 << 20
-"""Random numbers drawn at a time: bounds the memory whatever the number of clusters."""
+"""Random numbers drawn at a time: bounds the memory for any number of clusters."""
 
 _BLOCK = 4096
 """Clusters whose sums fit into the processor's cache together."""
 
 _FEW = 8
-"""Clusters are drawn by kind where each kind stands for this many of them on average."""
+"""Clusters are drawn by kind if each kind has at least this many of them on average."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Sample:
-    """Values with cluster after cluster; `starts` and `sizes` say where each cluster is."""
+    """Values ordered by cluster; `starts` and `sizes` are the clusters' places."""
 
     values: Floats
     starts: Integers
@@ -83,9 +83,9 @@ def bootstrap_interval(
 def blocks_of_draws(
     count: int, draws: int, random: np.random.Generator, *, dtype: type[np.integer[Any]]
 ) -> Iterator[Integers]:
-    """Draws of as many clusters as there are, a row each, in blocks of bounded size.
+    """Draws of `count` clusters, one per row, in blocks of bounded size.
 
-    Each type of integer has its own stream of random numbers.
+    Each integer type gives another stream of random numbers.
     """
     rows = max(1, _CELLS // count)
     for first in range(0, draws, rows):
@@ -93,7 +93,7 @@ def blocks_of_draws(
 
 
 def units_of(drawn: Integers, starts: Integers, sizes: Integers) -> Integers:
-    """Where the units of the drawn clusters stand, one cluster after the other."""
+    """The indexes of the units of the drawn clusters, cluster by cluster."""
     many = sizes[drawn]
     ends = np.cumsum(many)
     units: Integers = np.repeat(starts[drawn] - (ends - many), many) + np.arange(ends[-1])
@@ -111,15 +111,15 @@ def _by_cluster(values: Floats, clusters: Integers) -> _Sample:
 
 
 def _draws_of_clusters(count: int, draws: int, random: np.random.Generator) -> Iterator[Integers]:
-    """Draw after draw of as many clusters as there are."""
+    """Each draw of `count` clusters."""
     return chain.from_iterable(blocks_of_draws(count, draws, random, dtype=np.int64))
 
 
 def _means(sample: _Sample, draws: int, random: np.random.Generator) -> Floats:
-    """The mean needs no more of a cluster than its sum and its size.
+    """The mean of each draw, from the sum and the size of each cluster.
 
-    Where many clusters share both (answers right or wrong), drawing how often each kind comes
-    has the same distribution as drawing clusters, and costs next to nothing.
+    If many clusters share both (answers right or wrong), drawing how often each kind occurs has the
+    same distribution as drawing clusters, and is much faster.
     """
     count = len(sample.sizes)
     one_each = count == len(sample.values)
@@ -135,10 +135,10 @@ def _means(sample: _Sample, draws: int, random: np.random.Generator) -> Floats:
 
 
 def _totals(clusters: NDArray[Any], draws: int, random: np.random.Generator) -> NDArray[Any]:
-    """The sum over each draw's clusters, drawn block by block of clusters.
+    """The sum over each draw's clusters, drawn one block of clusters after the other.
 
-    How many of a draw fall into each block is drawn first, then which of the block: the same
-    distribution as drawing from all at once, without reaching all over memory for each.
+    How many clusters of a draw are in each block is drawn first, then the clusters of the block.
+    This has the same distribution as drawing from all at once, but with local memory access.
     """
     count = len(clusters)
     firsts = range(0, count, _BLOCK)
@@ -159,7 +159,7 @@ def _totals(clusters: NDArray[Any], draws: int, random: np.random.Generator) -> 
 
 
 def _medians(sample: _Sample, draws: int, random: np.random.Generator) -> Floats:
-    """Medians by counting how often each unit was drawn: the values are sorted only once."""
+    """The median of each draw from the count of each unit, so that values are sorted only once."""
     count = len(sample.sizes)
     order = np.argsort(sample.values, kind="stable")
     values = sample.values[order]
@@ -176,10 +176,10 @@ def _medians(sample: _Sample, draws: int, random: np.random.Generator) -> Floats
 
 
 def _medians_of_ones(values: Floats, draws: int, random: np.random.Generator) -> Floats:
-    """Medians of draws from sorted values that are a cluster each.
+    """The median of each draw from sorted values that are a cluster each.
 
-    The m-th smallest of n draws stands at the place that the m-th smallest of n uniform numbers
-    points to, which follows a beta law; the next one is the smallest of those that are left.
+    The m-th smallest of n draws is at the place given by the m-th smallest of n uniform numbers,
+    which has a beta distribution; the next one is the smallest of the remaining numbers.
     """
     count = len(values)
     rank = (count + 1) // 2

@@ -1,4 +1,4 @@
-"""How far two series go together, with intervals. Imports numpy, and scipy when used."""
+"""Correlations of paired values, with intervals. Imports numpy, and scipy when used."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from harness.scoring.stats.intervals import (
 )
 
 Relation = Callable[[Sequence[Any], Sequence[Any]], "float | Undefined"]
-"""What is measured of paired values: a correlation, or a κ."""
+"""A statistic of paired values: a correlation, or a κ."""
 
 
 def pearson(x: Sequence[float], y: Sequence[float]) -> float | Undefined:
@@ -32,12 +32,12 @@ def pearson(x: Sequence[float], y: Sequence[float]) -> float | Undefined:
 
 
 def spearman(x: Sequence[float], y: Sequence[float]) -> float | Undefined:
-    """Spearman's ρ of three paired values or more, ties ranked by their mean."""
+    """Spearman's ρ of three or more paired values; ties get their mean rank."""
     from scipy.stats import spearmanr
 
     undefined = _unless_constant(x, y)
     if undefined is None and len(x) == 2:
-        undefined = Undefined("fewer than three pairs: of two it is 1 or -1 whatever they are")
+        undefined = Undefined("fewer than three pairs: for two it is always 1 or -1")
     return undefined or _number(spearmanr(x, y).statistic)
 
 
@@ -59,14 +59,14 @@ def _unless_constant(x: Sequence[float], y: Sequence[float]) -> Undefined | None
 def _number(value: float) -> float | Undefined:
     if math.isfinite(value):
         return float(value)
-    return Undefined("the values are too large or too close to each other to be reckoned with")
+    return Undefined("the values are too large or too close to each other to compute it")
 
 
 def fisher_interval(r: float, pairs: int, *, confidence: float = 0.95) -> Interval | NoInterval:
-    """The interval of Pearson's r by Fisher's z, for few pairs of which none belong together.
+    """The interval of Pearson's r by Fisher's z, for few independent pairs.
 
-    It supposes that both sides are normal. A bootstrap of a handful of pairs says little, and
-    mostly has draws in which all are the same.
+    It assumes that both sides are normal. A bootstrap of a few pairs is unreliable, as it mostly
+    has draws in which all pairs are equal.
     """
     from scipy.special import ndtri
 
@@ -90,9 +90,9 @@ def relation_interval(
     confidence: float = 0.95,
     method: Method = "percentile",
 ) -> Interval | NoInterval:
-    """The bootstrap interval of a correlation or κ: users are drawn, each with all their pairs.
+    """The bootstrap interval of a correlation or κ; users are drawn with all their pairs.
 
-    The same in every process for the same seed and the same order of users.
+    It is the same in every process for the same seed and the same order of users.
     """
     if draws < 1:
         return NoInterval("no draws were asked for")

@@ -1,4 +1,4 @@
-"""Bounds of what came of each draw of a bootstrap: percentile, or BCa.
+"""Intervals from the draws of a bootstrap: percentile, or BCa.
 
 Imports numpy: import it where it is used.
 """
@@ -22,7 +22,7 @@ _SAME = 1e-12
 
 @dataclass(frozen=True)
 class Interval:
-    """The bounds of a statistic at the confidence that was asked for."""
+    """The bounds of a statistic at the requested confidence."""
 
     low: float
     high: float
@@ -30,21 +30,21 @@ class Interval:
 
 @dataclass(frozen=True)
 class NoInterval:
-    """Why there is no interval."""
+    """The reason for a missing interval."""
 
     reason: str
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What BCa needs besides the draws: the statistic of all, and that without each cluster."""
+    """The statistic of all values and without each cluster, which BCa needs besides the draws."""
 
     value: float
     without: Floats
 
 
 def interval_of(drawn: Floats, confidence: float, *, of: str) -> Interval | NoInterval:
-    """The percentile interval of what came of each draw; none where a draw has no value."""
+    """The percentile interval of the draws; none if a draw has no value."""
     if (reason := _undefined(drawn, of)) is not None:
         return NoInterval(reason)
     tail = (1.0 - confidence) / 2.0
@@ -54,7 +54,7 @@ def interval_of(drawn: Floats, confidence: float, *, of: str) -> Interval | NoIn
 def bca_interval(
     drawn: Floats, measured: Measured, confidence: float, *, of: str
 ) -> Interval | NoInterval:
-    """The bias-corrected and accelerated interval (Efron 1987), clusters left out one by one."""
+    """The bias-corrected and accelerated interval (Efron 1987), with the jackknife by cluster."""
     from scipy.special import ndtr, ndtri
 
     if (reason := _undefined(drawn, of)) is not None:
@@ -86,7 +86,7 @@ def bounds(
     confidence: float,
     of: str,
 ) -> Interval | NoInterval:
-    """The interval by a method; what BCa alone needs is measured for it alone."""
+    """The interval by a method; `measured` is called for BCa only."""
     if method == "bca":
         return bca_interval(drawn, measured(), confidence, of=of)
     return interval_of(drawn, confidence, of=of)
@@ -104,6 +104,6 @@ def _between(drawn: Floats, low: float, high: float) -> Interval:
 
 @dataclass(frozen=True)
 class Undefined:
-    """Why a statistic has no value for what it was given."""
+    """The reason why a statistic has no value for its arguments."""
 
     reason: str

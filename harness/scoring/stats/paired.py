@@ -1,4 +1,4 @@
-"""The bootstrap of a difference between two that were measured on the same units.
+"""The bootstrap of a difference between two columns of values for the same units.
 
 Imports numpy: import it where it is used.
 """
@@ -31,9 +31,9 @@ def paired_interval(
     confidence: float = 0.95,
     method: Method = "percentile",
 ) -> Interval | NoInterval:
-    """The interval of the first statistic less the second, the same users drawn for both.
+    """The interval of the first statistic minus the second, with the same users drawn for both.
 
-    The i-th values belong to one unit; the other arguments are as in `bootstrap_interval`.
+    The i-th values belong to the same unit; other arguments are as in `bootstrap_interval`.
     """
     if draws < 1:
         return NoInterval("no draws were asked for")
@@ -68,7 +68,7 @@ def paired_interval(
 
 
 def _medians(values: Floats, drawn: Integers) -> Floats:
-    """The median of each row of a block; places in the sorted values sort faster than values."""
+    """The median of each row of a block; ranks are sorted, which is faster than sorting values."""
     order = np.argsort(values, kind="stable")
     place = np.empty(len(values), dtype=np.uint32)
     place[order] = np.arange(len(values), dtype=np.uint32)
@@ -82,7 +82,7 @@ def _medians(values: Floats, drawn: Integers) -> Floats:
 def _any(
     first: Floats, second: Floats, sizes: Integers, drawn: Integers, statistic: Statistic
 ) -> Floats:
-    """A difference for each row of a block of users, all of whose units are taken."""
+    """The difference for each row of a block of users, with all units of these users."""
     starts = np.cumsum(sizes) - sizes
     found = []
     for users in drawn:

@@ -1,4 +1,4 @@
-"""Whether a difference between two that were measured on the same units may be chance.
+"""The paired permutation test of a difference between two columns for the same units.
 
 Imports numpy: import it where it is used.
 """
@@ -16,10 +16,10 @@ from harness.scoring.stats.statistic import Statistic, statistic_of
 
 
 def holm(values: Sequence[float]) -> tuple[float, ...]:
-    """The p values adjusted after Holm (1979), in their order.
+    """The p values adjusted after Holm (1979), in the same order.
 
-    Rejecting what is below α then errs anywhere among them with a chance of at most α, however
-    they depend on each other.
+    If all hypotheses with an adjusted p below α are rejected, the chance of any error is at most α,
+    for any dependence between the tests.
     """
     by_size = sorted(range(len(values)), key=lambda place: values[place])
     adjusted = [0.0] * len(values)
@@ -31,20 +31,20 @@ def holm(values: Sequence[float]) -> tuple[float, ...]:
 
 
 ASSIGNMENTS = 9999
-"""How many ways of exchanging are drawn where there are too many to go through all of them."""
+"""How many exchanges are drawn if there are too many to use all of them."""
 
 _CELLS = 1 << 20
-"""Units held at a time: bounds the memory whatever their number."""
+"""Units held at a time: bounds the memory for any number of units."""
 
 _SAME = 1e-12
-"""Differences that part by less than this share of the values' size are the same."""
+"""Differences closer than this share of the values' size count as equal."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PValue:
-    """The share of so many ways of exchanging that give at least the difference found.
+    """The share of `ways` exchanges with at least the measured difference.
 
-    `exact` where all ways there are were gone through; else the one found counts as one of them.
+    `exact` if all possible exchanges were used; else the measured one counts as one of them.
     """
 
     value: float
@@ -61,11 +61,11 @@ def paired_p(
     statistic: Statistic = "mean",
     assignments: int = ASSIGNMENTS,
 ) -> PValue | Undefined:
-    """The two-sided p of the paired permutation test: the two are exchanged user by user.
+    """The two-sided p of the paired permutation test, which exchanges the sides user by user.
 
-    Were they alike, it would be chance which of them gave which values of a user. The i-th values
-    belong to one unit, and all units of a user are exchanged together. Users whose values are the
-    same on both sides are left out of the exchanging, which they cannot change.
+    Under the null hypothesis, either side may have given a user's values. The i-th values belong
+    to the same unit, and all units of a user are exchanged together. Users with equal values on
+    both sides are not exchanged, as this changes nothing.
     """
     users, owners = np.unique(clusters, return_inverse=True)
     if len(users) < 2:
@@ -96,14 +96,14 @@ def paired_p(
 
 
 def _all_ways(count: int, rows: int) -> Iterator[NDArray[np.bool_]]:
-    """Every way of exchanging so many users, a row each, in blocks of so many rows."""
+    """Every exchange of `count` users, one per row, in blocks of `rows` rows."""
     for start in range(0, 2**count, rows):
         numbers = np.arange(start, min(start + rows, 2**count))[:, None]
         yield (numbers >> np.arange(count)) % 2 == 1
 
 
 def _drawn_ways(count: int, assignments: int, rows: int, seed: int) -> Iterator[NDArray[np.bool_]]:
-    """So many ways of exchanging, each drawn with even chances, in blocks of so many rows."""
+    """Random exchanges with even chances, one per row, in blocks of `rows` rows."""
     random = np.random.Generator(np.random.PCG64(seed))
     for start in range(0, assignments, rows):
         many = min(rows, assignments - start)
@@ -117,13 +117,13 @@ def _differences(
     exchanged: NDArray[np.bool_],
     statistic: Statistic,
 ) -> Floats:
-    """The difference under each way; `owners` are columns of `exchanged`, -1 for nobody's."""
+    """The difference under each exchange; `owners` are columns of `exchanged`, -1 for no column."""
     if statistic == "mean":
         gaps = np.zeros(exchanged.shape[1])
         np.add.at(gaps, owners[owners >= 0], (first - second)[owners >= 0])
         means: Floats = (gaps.sum() - 2.0 * (exchanged @ gaps)) / len(first)
         return means
-    padded = np.pad(exchanged, ((0, 0), (0, 1)))  # nobody's column, which is never exchanged
+    padded = np.pad(exchanged, ((0, 0), (0, 1)))  # the column of -1, which is never exchanged
     if statistic == "median":
         swapped = padded[:, owners]
         ours = np.median(np.where(swapped, second, first), axis=1)

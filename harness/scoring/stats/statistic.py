@@ -1,4 +1,4 @@
-"""A statistic of a column: the mean, the median, or a function of one's own.
+"""Statistics of a column: the mean, the median, or a function.
 
 Imports numpy: import it where it is used.
 """
@@ -16,7 +16,7 @@ Statistic: TypeAlias = Literal["mean", "median"] | Callable[[Any], float]
 
 
 def statistic_of(values: Floats, statistic: Statistic) -> float:
-    """The statistic of values, NaN where it has none."""
+    """The statistic of values, NaN if it is undefined."""
     if not len(values):
         return float("nan")
     if statistic == "mean":
@@ -32,7 +32,7 @@ def statistic_of(values: Floats, statistic: Statistic) -> float:
 def without_each(values: Floats, starts: Integers, sizes: Integers, statistic: Statistic) -> Floats:
     """The statistic without each cluster in turn: the jackknife.
 
-    Values stand cluster after cluster; `starts` and `sizes` say where each is.
+    The values are ordered by cluster; `starts` and `sizes` are the clusters' places.
     """
     if statistic == "mean":
         means: Floats = (values.sum() - np.add.reduceat(values, starts)) / (len(values) - sizes)
@@ -47,7 +47,7 @@ def without_each(values: Floats, starts: Integers, sizes: Integers, statistic: S
 
 
 def _medians_without(values: Floats, starts: Integers, sizes: Integers) -> Floats:
-    """Medians found in the sorted values, past the places of the cluster that is left out."""
+    """Medians from the sorted values, skipping the places of the cluster that is left out."""
     order = np.argsort(values, kind="stable")
     place = np.empty(len(values), dtype=np.int64)
     place[order] = np.arange(len(values))
@@ -62,7 +62,7 @@ def _medians_without(values: Floats, starts: Integers, sizes: Integers) -> Float
 
 
 def _past(gone: Integers, rank: int) -> int:
-    """Where the value of that rank stands when those at the sorted places `gone` are left out."""
+    """The place of the value with this rank if the sorted places `gone` are left out."""
     for place in gone:
         if place > rank:
             break

@@ -88,7 +88,7 @@ def test_a_model_that_too_few_users_of_can_be_read_has_no_number(kept, judged):
     groundedness, _, people = run([kept("first", users)], TableOptions()).sheets
     assert groundedness.rows == (("first", None, None),)
     assert groundedness.notes[0] == (
-        "first on synthetic: no IG F1, for 1 of 3 units have one, and it is shown from 50% on; "
+        "first on synthetic: no IG F1, for 1 of 3 units have one, less than the required 50%; "
         "over those few it is 1.000"
     )
     assert people.columns == ("dataset", "model", "users", "with IG", "with IS", "why not")

@@ -206,8 +206,7 @@ def test_outside_figures_are_matched_and_correlated(ranked, tmp_path):
     assert correlations.rows[0][3] == pytest.approx(0.5)
     assert correlations.rows[1][3] is None
     assert correlations.notes == (
-        "synthetic, Elo above 1200: no ρ: fewer than three pairs: "
-        "of two it is 1 or -1 whatever they are",
+        "synthetic, Elo above 1200: no ρ: fewer than three pairs: for two it is always 1 or -1",
     )
 
 

@@ -203,7 +203,7 @@ def test_a_recorded_run_that_is_damaged(run, raised):
     assert raised(ModelError, opened, *given, where=where, found=found) == snapshot("""\
 the recording cannot be used: damaged record
 expected: one whole JSON record a line
-to do: delete the line and give the run's command again: its item is asked anew\
+to do: delete the line and repeat the run's command: it asks again for the item\
 """)
 
 

@@ -1,4 +1,4 @@
-"""An answer without any model: the floor that a model has to beat."""
+"""An answer without a model: the floor that a model must beat."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ SHORT = 4
 
 
 def frequent_words(variables: Mapping[str, Any], rng: Random) -> str:
-    """The most frequent content words of the liked titles, each citing every title it is in.
+    """The most frequent content words of the liked titles; each cites all titles that contain it.
 
-    It has no notion of meaning: it takes a turn of phrase for a taste, and cites a title that was
-    skipped as readily as one that was liked.
+    The rule ignores meaning: it takes a frequent phrase for an interest, and cites skipped titles
+    as well as liked ones.
     """
     history = variables["history"]
     counts = Counter(word for one in history if one["liked"] for word in words(one["title"]))
@@ -32,6 +32,6 @@ def frequent_words(variables: Mapping[str, Any], rng: Random) -> str:
 
 
 def words(title: str) -> list[str]:
-    """The words of a title that may mean something, each once, in their order."""
+    """The distinct content words of a title, in their order."""
     found = re.findall(r"\w+", title.casefold())
     return list(dict.fromkeys(word for word in found if len(word) > SHORT))

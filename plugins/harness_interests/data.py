@@ -1,4 +1,4 @@
-"""From rows to people."""
+"""Loads people from rows of engagements."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 
 def load(dataset: Dataset, _options: Options) -> list[Person]:
-    """The people chosen, each with their engagements in the order of the file.
+    """The chosen people with their engagements, in the order of the file.
 
-    The rows are read twice, so that only the chosen people's are ever held.
+    The rows are read twice, so that memory only holds those of the chosen people.
     """
     table = dataset.table()
     everybody = {row["user"] for _, row in table.rows()}

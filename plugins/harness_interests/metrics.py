@@ -1,4 +1,4 @@
-"""The scores: pure functions of stored records, so that a changed threshold asks no model again."""
+"""Scores as pure functions of stored records: a changed threshold needs no new model calls."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ METRICS = {
 
 
 class NotMeasured(Exception):
-    """A person has no score; the argument is the cause that tables count."""
+    """A person has no score, for the cause in the argument."""
 
 
 def score(records: Mapping[str, Records[Any, Any]], options: Options) -> Iterator[Score]:
-    """One score a person, with the cause in place of each value that cannot be had."""
+    """One score per person, with the cause of each missing value."""
     outcomes = {record.id: record.outcome for record in records["support"]}
     for record in records["name"]:
         try:
@@ -55,7 +55,7 @@ def shares(
     kept: list[tuple[int, ...]],
     min_support: int,
 ) -> tuple[dict[str, float], dict[str, str]]:
-    """A person's metrics, and the cause where there is nothing to take a share of."""
+    """A person's metrics, and the cause of each metric that would divide by 0."""
     cited = sum(len(interest.cited) for interest in interests)
     grounded = [numbers for numbers in kept if len(numbers) >= min_support]
     explained = {number for numbers in grounded for number in numbers}
@@ -70,7 +70,7 @@ def shares(
 
 
 def value_of(stage: str, outcome: Any) -> Any:
-    """The value a stage came to; raises NotMeasured with the stage and its failure's cause."""
+    """The value of an outcome; NotMeasured with the stage and the cause if it has none."""
     if outcome is None:
         raise NotMeasured(f"{stage}/not_done")
     if isinstance(outcome, FAILURES):

@@ -1,4 +1,4 @@
-"""How the candidate's answer is read."""
+"""Reads the candidate's answer."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ class Named(msgspec.Struct, frozen=True):
     items: tuple[int, ...]
 
 
-# The possessive quantifiers keep the time linear on whatever a model sends.
+# The possessive quantifiers keep the time linear on hostile text.
 LINE = re.compile(r"(?:[-*•]|\d++[.)])?+\s*+([^:]++):\s*+(?:items?\s++)?+(\d++(?:\s*+,\s*+\d++)*+)")
 
 
 def to_interests(answer: list[Named]) -> tuple[Interest, ...]:
-    """The interests of an answer; a number cited twice counts once."""
+    """The interests of an answer, without repeated numbers."""
     return tuple(
         Interest(name=one.interest.strip(), cited=tuple(dict.fromkeys(one.items))) for one in answer
     )
 
 
 def from_lines(text: str) -> list[dict[str, Any]] | None:
-    """The same answer from lines such as `- Night trains: 2, 5`, for models that write no JSON."""
+    """The JSON value of lines such as `- Night trains: 2, 5`; None if no line has this form."""
     found = [match for line in text.splitlines() if (match := LINE.fullmatch(line.strip()))]
     return [
         {"interest": match[1], "items": [int(number) for number in match[2].split(",")]}

@@ -1,4 +1,4 @@
-"""What the plugin tells the harness; the factories import the rest at first use."""
+"""The hooks of the plugin; its factories import the other modules at first use."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def register_benchmarks(register: RegisterBenchmark) -> None:
 
 @hookimpl
 def register_respondents(register: RegisterRespondent) -> None:
-    """Lets `--model baseline` stand in for the candidate."""
+    """Adds the respondent with which `--model baseline` plays the candidate."""
     register("interests", "name", "candidate", find_respondent)
 
 

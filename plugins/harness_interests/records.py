@@ -12,10 +12,11 @@ AtLeastOne = Annotated[int, msgspec.Meta(ge=1)]
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a task file may set under `options`.
+    """The options of a task file.
 
-    `window` is how many of a person's latest engagements are shown, `max_interests` how many
-    interests are read from an answer, `min_support` how many items make an interest grounded.
+    `window` is the number of a person's latest engagements in the prompt, `max_interests` the
+    number of interests that count in an answer, and `min_support` the number of kept items that
+    make an interest grounded.
     """
 
     window: AtLeastOne = 20
@@ -24,7 +25,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class Engagement(msgspec.Struct, frozen=True):
-    """One thing a person was shown, and whether they liked it."""
+    """The title of an object that a person saw, and whether they liked it."""
 
     title: str
     liked: bool
@@ -38,7 +39,7 @@ class Person(msgspec.Struct, frozen=True):
 
 
 class History(Item, frozen=True, kw_only=True):
-    """Item of the stage "name": what the candidate is shown of one person, numbered from 1."""
+    """Item of the stage "name": one person's engagements, which the prompt numbers from 1."""
 
     engagements: tuple[Engagement, ...]
 
@@ -48,14 +49,14 @@ class History(Item, frozen=True, kw_only=True):
 
 
 class Interest(msgspec.Struct, frozen=True):
-    """An interest as the candidate named it, with each number it cites once."""
+    """An interest that the candidate named, with the distinct numbers that it cites."""
 
     name: str
     cited: tuple[int, ...]
 
 
 class Claim(Item, frozen=True, kw_only=True):
-    """Item of the stage "support": one interest and the cited items that could support it."""
+    """Item of the stage "support": one interest, and the cited items that may support it."""
 
     interest: str
     numbers: tuple[int, ...]
@@ -63,17 +64,17 @@ class Claim(Item, frozen=True, kw_only=True):
 
 
 class Support(msgspec.Struct, frozen=True):
-    """The numbers of the cited items that the judge kept."""
+    """Value of the stage "support": the numbers of the cited items that the judge kept."""
 
     kept: tuple[int, ...]
 
 
 def claim_id(user: str, position: int) -> str:
-    """The id of the claim made from a person's interest at a position, counted from 1."""
+    """The id of the claim about a person's interest at a position, counted from 1."""
     return f"{user}/{position}"
 
 
 def evidence(history: History, interest: Interest) -> tuple[int, ...]:
-    """The cited numbers that can support an interest: shown to the candidate, and liked."""
+    """The cited numbers that can support an interest: those of liked engagements."""
     liked = set(history.liked())
     return tuple(number for number in interest.cited if number in liked)

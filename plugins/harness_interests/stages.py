@@ -1,4 +1,4 @@
-"""The method: the candidate names a person's interests, the judge weighs the evidence it cites."""
+"""The stages: the candidate names a person's interests, the judge checks the cited evidence."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ if TYPE_CHECKING:
 def histories(
     _upstreams: Mapping[str, Records[Any, Any]], people: Iterable[Person], options: Options
 ) -> Iterator[History]:
-    """One item a person: their latest engagements."""
+    """One item per person, with the latest engagements."""
     for person in people:
         window = person.history[-options.window :]
         yield History(id=person.id, user=person.id, engagements=window)
 
 
 async def name_interests(item: History, desk: Desk) -> tuple[Interest, ...] | Failure:
-    """What the candidate says the person is interested in, with the items it cites."""
-    shown = [
+    """The interests that the candidate names, each with the items that it cites."""
+    history = [
         {"number": number, "title": one.title, "liked": one.liked}
         for number, one in enumerate(item.engagements, start=1)
     ]
-    variables = {"history": shown, "max_interests": desk.options.max_interests}
+    variables = {"history": history, "max_interests": desk.options.max_interests}
     answer = await desk.ask("candidate", "name", variables, read=read_interests, tries=2)
     if isinstance(answer, Parsed):
         return answer.value[: desk.options.max_interests]
@@ -47,7 +47,7 @@ async def name_interests(item: History, desk: Desk) -> tuple[Interest, ...] | Fa
 def claims(
     upstreams: Mapping[str, Records[Any, Any]], _people: Iterable[Person], _options: Options
 ) -> Iterator[Claim]:
-    """One item an interest; one that cites nothing the person liked needs no judge."""
+    """One item per interest that cites a liked engagement; the others need no judge."""
     for history, interests in upstreams["name"].values():
         for position, interest in enumerate(interests, start=1):
             numbers = evidence(history, interest)
@@ -62,7 +62,7 @@ def claims(
 
 
 async def weigh_evidence(item: Claim, desk: Desk) -> Support | Failure:
-    """Which of the cited items the judge accepts as evidence of the interest."""
+    """The cited items that the judge accepts as evidence of the interest."""
     question = Select(prompt="support", subject=item.interest, options=item.titles)
     verdict = await desk.judge(question, role="judge")
     if isinstance(verdict, Selected):

@@ -1,1 +1,1 @@
-"""The judges that come with the harness: a model with the benchmark's prompt, and word overlap."""
+"""The judges that come with the harness: a model, a panel of judges, and word overlap."""

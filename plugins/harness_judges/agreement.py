@@ -1,4 +1,4 @@
-"""How far judges agree: the members of a panel with each other, any judge with people."""
+"""Agreement of judges: the members of a panel with each other, and any judge with people."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ MAJORITY = "majority of people"
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the labels are."""
+    """The options of `judge-agreement`: `labels` are the files of people's labels."""
 
     labels: Annotated[
         tuple[str, ...],
         msgspec.Meta(
-            description="table of people's labels: columns item and label, and task, stage, "
-            "question, option and rater where they are needed"
+            description="table of people's labels, with the columns item and label, and task, "
+            "stage, question, option and rater where labels would be ambiguous without them"
         ),
     ]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Panel:
-    """What a panel decided in one stage of one task, option by option and text by text."""
+    """The decisions of a panel in one stage of one task, one for each option and text."""
 
     task: KeptTask
     stage: str
@@ -51,21 +51,22 @@ class Panel:
     decisions: tuple[Decision, ...]
 
     @property
-    def named(self) -> tuple[str, str, str]:
+    def row_labels(self) -> tuple[str, str, str]:
         """The first cells of its rows: model, task, and stage with role."""
         return self.task.label, self.task.task.name, f"{self.stage}, {self.role}"
 
     @property
     def members(self) -> tuple[str, ...]:
-        """Everybody who voted or should have."""
+        """The labels of all members, including those that never voted."""
         return tuple(dict.fromkeys(name for each in self.decisions for name in each.votes))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Compared:
-    """The labels of a rater and of a judge for the same things, each pair with its user.
+    """The labels of a rater and a judge for the same decisions.
 
-    Of `silent` things that the rater labelled, the judge said nothing, by cause.
+    `both` holds the rater's label, the judge's label and the user of each decision. `silent` counts
+    the decisions that only the rater labelled, by cause.
     """
 
     task: KeptTask
@@ -77,31 +78,31 @@ class Compared:
     silent: Counter[str]
 
     @property
-    def named(self) -> tuple[str, ...]:
-        """The first cells of its rows."""
+    def row_labels(self) -> tuple[str, ...]:
+        """The first cells of its rows: model, task, stage with role, judge and rater."""
         return (
             self.task.label, self.task.task.name, f"{self.stage}, {self.role}", self.judge,
             self.rater or "people",
         )  # fmt: skip
 
 
-def among_members(tasks: Sequence[KeptTask], _options: object) -> Report:
-    """Each panel as a whole, its members, and its members in pairs."""
+def panel_agreement(tasks: Sequence[KeptTask], _options: object) -> Report:
+    """The report of `judge-panel`: each panel, its members, and its pairs of members."""
     panels = [panel for task in tasks for panel in panels_of(task)]
     if not panels:
         raise UsageError(
-            "no task of these runs was judged by a panel",
+            "no task of these runs has a panel as judge",
             found=", ".join(dict.fromkeys(task.task.name for task in tasks)),
             expected="a run with --judge panel:SPEC+SPEC+…",
         )
     return Report(
         sheets=(panels_sheet(panels), members_sheet(panels), pairs_sheet(panels)),
-        notes=("decisions are of single options and texts, of which a question may have many",),
+        notes=("a decision is about a single option or text; a question may have many",),
     )
 
 
 def panels_of(task: KeptTask) -> Iterator[Panel]:
-    """The panels of a task, a stage and role each."""
+    """The panels of a task, one for each stage and role."""
     found: dict[tuple[str, str], list[Decision]] = {}
     for decision in decisions_of(task):
         if decision.votes:
@@ -111,21 +112,21 @@ def panels_of(task: KeptTask) -> Iterator[Panel]:
 
 
 def panels_sheet(panels: Sequence[Panel]) -> Sheet:
-    """Fleiss' κ over what all members decided, and what was tied or undecided."""
+    """A sheet with Fleiss' κ of the decisions of all members, and the tied and undecided ones."""
     rows: list[tuple[Cell, ...]] = []
     notes = []
     for panel in panels:
-        name = ", ".join(panel.named)
+        name = ", ".join(panel.row_labels)
         whole = [each for each in panel.decisions if None not in each.votes.values()]
         kappa, why = fleiss(whole)
         if why:
             notes.append(f"{name}: no κ: {why}")
         lost = Counter(each.why for each in panel.decisions if each.said is None)
         if lost:
-            notes.append(f"{name}: undecided: {counted(lost)}")
+            notes.append(f"{name}: undecided: {format_causes(lost)}")
         tied = sum(is_tied(each) for each in panel.decisions)
         rows.append((
-            *panel.named, len(panel.members), len(panel.decisions), lost.total(), tied,
+            *panel.row_labels, len(panel.members), len(panel.decisions), lost.total(), tied,
             len(whole), kappa,
         ))  # fmt: skip
     return Sheet(
@@ -139,7 +140,7 @@ def panels_sheet(panels: Sequence[Panel]) -> Sheet:
 
 
 def fleiss(decisions: Sequence[Decision]) -> tuple[float | None, str]:
-    """Fleiss' κ of decisions that all members made, or why there is none."""
+    """Fleiss' κ of decisions that all members made; None and the reason if it is undefined."""
     from harness.scoring.stats import Undefined, fleiss_kappa
 
     labels = list(dict.fromkeys(said for each in decisions for said in each.votes.values()))
@@ -149,14 +150,14 @@ def fleiss(decisions: Sequence[Decision]) -> tuple[float | None, str]:
 
 
 def is_tied(decision: Decision) -> bool:
-    """Whether as many votes as for the first were for another: the panel then takes neither."""
+    """True if two labels have the most votes: the panel then takes neither."""
     votes = Counter(said for said in decision.votes.values() if said is not None)
     first = votes.most_common(2)
     return len(first) == 2 and first[0][1] == first[1][1]
 
 
 def members_sheet(panels: Sequence[Panel]) -> Sheet:
-    """Each member: how much it decided, and how often as the panel did."""
+    """A sheet with each member's number of votes, and how often it agreed with the panel."""
     rows: list[tuple[Cell, ...]] = []
     for panel in panels:
         for member in panel.members:
@@ -164,7 +165,7 @@ def members_sheet(panels: Sequence[Panel]) -> Sheet:
             both = [each for each in voted if each.said is not None]
             same = sum(each.votes[member] == each.said for each in both)
             share = 100 * same / len(both) if both else None
-            rows.append((*panel.named, member, len(voted), len(both), share))
+            rows.append((*panel.row_labels, member, len(voted), len(both), share))
     return Sheet(
         title="Members and the panel",
         columns=("model", "task", "stage, role", "member", "voted", "panel decided",
@@ -174,7 +175,7 @@ def members_sheet(panels: Sequence[Panel]) -> Sheet:
 
 
 def pairs_sheet(panels: Sequence[Panel]) -> Sheet:
-    """Cohen's κ of each two members, with its interval over users."""
+    """A sheet with Cohen's κ of each pair of members, with its interval over users."""
     rows: list[tuple[Cell, ...]] = []
     notes: list[str] = []
     for panel in panels:
@@ -185,11 +186,11 @@ def pairs_sheet(panels: Sequence[Panel]) -> Sheet:
                 for first, second in [[each.votes.get(member) for member in pair]]
                 if first is not None and second is not None
             ]
-            named = " and ".join(pair)
+            names = " and ".join(pair)
             seed = stable_int("panel", panel.task.manifest.seed, panel.stage, *pair)
             cells, why = agreement(both, panel.task, seed=seed)
-            notes += [f"{', '.join(panel.named)}: {named}: {reason}" for reason in why]
-            rows.append((*panel.named, named, len(both), *cells))
+            notes += [f"{', '.join(panel.row_labels)}: {names}: {reason}" for reason in why]
+            rows.append((*panel.row_labels, names, len(both), *cells))
     return Sheet(
         title="Members in pairs",
         columns=("model", "task", "stage, role", "members", "decisions", "alike, %", "Cohen's κ",
@@ -200,12 +201,12 @@ def pairs_sheet(panels: Sequence[Panel]) -> Sheet:
     )  # fmt: skip
 
 
-def with_people(tasks: Sequence[KeptTask], options: Options) -> Report:
-    """Every judge, and every member of a panel, against every rater and their majority."""
+def people_agreement(tasks: Sequence[KeptTask], options: Options) -> Report:
+    """The report of `judge-agreement`: judges and members against raters and their majority."""
     labels = read_human_labels(options.labels)
     if not labels.rows:
         raise UsageError(
-            "nobody has labelled anything",
+            "the files contain no labels",
             where=", ".join(options.labels),
             expected="rows with an item and a label",
         )
@@ -214,10 +215,10 @@ def with_people(tasks: Sequence[KeptTask], options: Options) -> Report:
     if not compared:
         items = tuple(dict.fromkeys(row.item for row in labels.rows))
         raise UsageError(
-            "no label is of anything that these runs judged",
+            "no label fits a decision of these runs",
             where=", ".join(options.labels),
             found=f"items {', '.join(items[:3])}" + (", …" if len(items) > 3 else ""),
-            expected="items as `harness show RUN --sample ITEM` knows them",
+            expected="the ids of items, as in `harness show RUN --sample ITEM`",
         )
     return Report(
         sheets=(people_sheet(compared), confusion_sheet(compared)),
@@ -226,28 +227,28 @@ def with_people(tasks: Sequence[KeptTask], options: Options) -> Report:
 
 
 def notes_on(labels: HumanLabels, matched: Sequence[tuple[KeptTask, Matching]]) -> Iterator[str]:
-    """How many labels there are, and which are of nothing."""
+    """Notes on the number of labels, and on those that fit no decision."""
     blank = labels.blank.total()
-    yield f"labels: {len(labels.rows):,}" + (f"; without a label: {blank:,}" if blank else "")
+    yield f"labels: {len(labels.rows):,}" + (f"; blank: {blank:,}" if blank else "")
     for task, matching in matched:
         number = sum(len(said) for raters in matching.raters.values() for said in raters.values())
-        lost = f"; {counted(matching.unmatched)}" if matching.unmatched else ""
+        lost = f"; {format_causes(matching.unmatched)}" if matching.unmatched else ""
         yield f"{task.label}, {task.task.name}: matched {number:,}{lost}"
         for (stage, role), raters in matching.raters.items():
             if len(raters) > 1:
                 majority = majority_of(raters, least=2)
-                without = Counter({"labelled by one alone": majority.few, "tied": majority.tied})
-                if causes := counted(+without):
+                without = Counter({"labelled by one rater": majority.few, "tied": majority.tied})
+                if causes := format_causes(+without):
                     yield f"{task.label}, {task.task.name}, {stage}, {role}: no majority: {causes}"
     if shared := of_other_subjects(matching for _, matching in matched):
         yield (
-            f"labels of decisions with another subject in another run: {shared:,}; the column "
-            "question, with the subject, says which is meant"
+            f"labels that fit decisions on different subjects in several runs: {shared:,}; add a "
+            "column question that holds the subject"
         )
 
 
 def of_other_subjects(matchings: Iterable[Matching]) -> int:
-    """How many labels were matched in several tasks with decisions on different subjects."""
+    """The number of labels that fit decisions on different subjects in several tasks."""
     subjects: dict[tuple[str, str, int, str], set[str | None]] = defaultdict(set)
     for matching in matchings:
         for raters in matching.raters.values():
@@ -258,7 +259,7 @@ def of_other_subjects(matchings: Iterable[Matching]) -> int:
 
 
 def compared_in(task: KeptTask, matching: Matching) -> Iterator[Compared]:
-    """Each rater with each judge of a task."""
+    """Each rater compared with each judge of a task."""
     for place, by_rater in matching.raters.items():
         raters: dict[str, Mapping[int, Label]] = dict(by_rater)
         if len(raters) > 1:
@@ -282,7 +283,7 @@ def compare(
     rater: str,
     labelled: Sequence[tuple[Label, Decision]],
 ) -> Compared:
-    """A rater with the judge of a role, or with one member of it."""
+    """A rater compared with the judge of a role, or with one member of its panel."""
     both: list[tuple[Label, Label, str]] = []
     silent: Counter[str] = Counter()
     for label, decision in labelled:
@@ -301,17 +302,17 @@ def compare(
 
 
 def people_sheet(compared: Sequence[Compared]) -> Sheet:
-    """n, the share of the same, κ with its interval; what has none says why."""
+    """A sheet with n, the share of equal labels, and κ with its interval; notes give gaps."""
     rows: list[tuple[Cell, ...]] = []
     notes = []
     for each in compared:
-        name = ", ".join(each.named)
+        name = ", ".join(each.row_labels)
         if each.silent:
-            notes.append(f"{name}: the judge said nothing: {counted(each.silent)}")
-        seed = stable_int("people", each.task.manifest.seed, *each.named[1:])
+            notes.append(f"{name}: not judged: {format_causes(each.silent)}")
+        seed = stable_int("people", each.task.manifest.seed, *each.row_labels[1:])
         cells, why = agreement(each.both, each.task, seed=seed)
         notes += [f"{name}: {reason}" for reason in why]
-        rows.append((*each.named, len(each.both), each.silent.total(), *cells))
+        rows.append((*each.row_labels, len(each.both), each.silent.total(), *cells))
     return Sheet(
         title="Judges against people",
         columns=("model", "task", "stage, role", "judge", "rater", "n", "not judged", "alike, %",
@@ -323,11 +324,13 @@ def people_sheet(compared: Sequence[Compared]) -> Sheet:
 
 
 def confusion_sheet(compared: Sequence[Compared]) -> Sheet:
-    """How often the judge said what of what people said."""
+    """A sheet with the number of decisions for each pair of labels."""
     rows: list[tuple[Cell, ...]] = []
     for each in compared:
-        times = Counter((spelt(people), spelt(judge)) for people, judge, _ in each.both)
-        rows += [(*each.named, *pair, times[pair]) for pair in sorted(times)]
+        times = Counter(
+            (format_label(people), format_label(judge)) for people, judge, _ in each.both
+        )
+        rows += [(*each.row_labels, *pair, times[pair]) for pair in sorted(times)]
     return Sheet(
         title="Who said what",
         columns=("model", "task", "stage, role", "judge", "rater", "people say", "judge says", "n"),
@@ -338,9 +341,9 @@ def confusion_sheet(compared: Sequence[Compared]) -> Sheet:
 def agreement(
     both: Sequence[tuple[Label, Label, str]], task: KeptTask, *, seed: int
 ) -> tuple[tuple[Cell, ...], list[str]]:
-    """Share alike in %, κ and its interval of pairs of labels with their user; why one is missing.
+    """The cells share in %, κ and interval over users, and the reasons for those that are missing.
 
-    The interval is over users.
+    `both` holds pairs of labels with their user.
     """
     from harness.scoring.stats import Interval, Undefined, agreement_of, kappa_interval
 
@@ -349,21 +352,21 @@ def agreement(
     share = 100 * found.same / found.n if found.n else None
     if isinstance(found.kappa, Undefined):
         return (share, None, None), [f"no κ: {found.kappa.reason}"]
-    asked = task.task.interval
+    settings = task.task.interval
     drawn = kappa_interval(
         first, second, users, seed=seed,
-        draws=asked.draws, confidence=asked.confidence, method=asked.method,
+        draws=settings.draws, confidence=settings.confidence, method=settings.method,
     )  # fmt: skip
     if not isinstance(drawn, Interval):
         return (share, found.kappa, None), [f"no interval: {drawn.reason}"]
     return (share, found.kappa, f"{drawn.low:.2f} to {drawn.high:.2f}"), []
 
 
-def counted(causes: Mapping[str, int]) -> str:
-    """Causes with their numbers, as notes list them."""
+def format_causes(causes: Mapping[str, int]) -> str:
+    """Causes with their numbers, formatted for notes."""
     return ", ".join(f"{cause} {number:,}" for cause, number in sorted(causes.items()))
 
 
-def spelt(label: Label) -> str:
-    """A label as tables show it."""
+def format_label(label: Label) -> str:
+    """A label, formatted for tables."""
     return label if isinstance(label, str) else "yes" if label else "no"

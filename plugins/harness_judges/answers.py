@@ -1,7 +1,7 @@
-"""How a judge's answer is read: as JSON, as labels separated by commas, or as one label a line.
+"""Readers of judges' answers: JSON, labels separated by commas, or one label per line.
 
-An answer in any other form is Unreadable: a label that is mentioned in prose may be mentioned
-because it was refused. Every pattern takes linear time on hostile text.
+An answer in any other form is Unreadable: prose may mention a label in order to reject it. Every
+pattern takes linear time on hostile text.
 """
 
 from __future__ import annotations
@@ -35,21 +35,20 @@ LABEL_KEYS = ("label", "class", "category", "answer")
 
 
 class NoAnswer(ValueError):
-    """The text is in no form that can be taken as the answer."""
+    """The text has none of the forms of an answer."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SelectionReader:
-    """Reads the labels of the options that were chosen, or NONE.
+    """Reads the labels of the chosen options, or NONE: `SelectionReader(labels=("1", "2"))(text)`.
 
-    JSON may be a list of labels (or one label), an object with a list in it, or an object that
-    gives each label a true or false. It counts when it is the whole answer or stands in a fence; an
-    object also within prose. Arrays within prose do not: they are labels in brackets as often as
-    not, and what is said of them may be that they do not fit.
+    JSON is a list of labels (or one label), an object with a list in it, or an object from labels
+    to true or false. It must be the whole answer or in a fence; an object may also be within prose.
+    Arrays within prose do not count: they may be labels in brackets that the prose rejects.
 
-    A label may stand in brackets, quotes or emphasis, in any case, and where labels are a word with
-    a number, as item_3, the numbers alone may stand for them. A label of that form that does not
-    exist is left out and counted, as are repeated labels and those that exceed `at_most`.
+    A label may be in brackets, quotes or emphasis, in upper or lower case. If labels are a word
+    with a number, as in item_3, the number alone is enough. Labels of that form that do not exist
+    are left out and counted, as are repeated labels and labels beyond `at_most`.
     """
 
     labels: Sequence[str]
@@ -57,11 +56,11 @@ class SelectionReader:
 
     @property
     def schema(self) -> None:
-        """None: the prompt is the benchmark's, and so is the form it asks for."""
+        """None: the benchmark's prompt asks for a form of its own."""
         return
 
     def __call__(self, text: str) -> Parsed[Selected] | Unreadable:
-        """What was chosen, or why the answer cannot be read."""
+        """The chosen options, or why the answer is unreadable."""
         text = whole_characters(text).strip()
         if not text:
             return Unreadable("empty")
@@ -130,10 +129,10 @@ class SelectionReader:
         raise NoAnswer(f"which of its keys is the answer? {', '.join(value)[:100]}")
 
     def _selected(self, names: Sequence[str]) -> Selected:
-        """The options of these names, in the order named.
+        """The options with these names, in their order.
 
-        NoAnswer where NONE stands among labels, and where no label exists: to take that for an
-        empty choice would make a value of a failure.
+        NoAnswer if NONE is among labels, or if no label exists: an empty selection would turn a
+        failure into a value.
         """
         places, stem = self._form
         if NONE in names and NONE not in places:
@@ -161,11 +160,11 @@ class SelectionReader:
 class ClassReader:
     """Reads one label for each of `count` texts, which the prompt numbers from 1.
 
-    JSON: a list with a label for every text in order, an object from numbers to labels, or a list
-    of objects with a number and a label. Plain: a numbered line for each text, or a line for each
-    text in order. A list of another length cannot be lined up with the texts and is not read. A
-    text gets None where its label does not exist, is missing, or was given twice and differently;
-    when that is so of all texts, there is no answer.
+    JSON is a list with a label for every text in order, an object from numbers to labels, or a list
+    of objects with a number and a label. Plain text is a numbered line for each text, or a line for
+    each text in order. Lists of another length cannot be aligned with the texts and are not read. A
+    text gets None if its label does not exist, is missing, or was given twice and differently; if
+    all texts get None, there is no answer.
     """
 
     labels: Sequence[str]
@@ -173,11 +172,11 @@ class ClassReader:
 
     @property
     def schema(self) -> None:
-        """None: the prompt is the benchmark's, and so is the form it asks for."""
+        """None: the benchmark's prompt asks for a form of its own."""
         return
 
     def __call__(self, text: str) -> Parsed[Classified] | Unreadable:
-        """The label of each text, or why the answer cannot be read."""
+        """The label of each text, or why the answer is unreadable."""
         found = JsonReader(convert=self._align, fallback=self._lines)(text)
         return found if isinstance(found, Unreadable) else _on_rung(found)
 
@@ -216,30 +215,30 @@ class ClassReader:
 
 
 def clean(name: str) -> str:
-    """A name without case, brackets, quotes and punctuation around it."""
+    """A name in lower case, without surrounding brackets, quotes and punctuation."""
     return name.strip(WRAPPING).casefold()
 
 
 def _lines_of(text: str) -> list[str]:
-    """The lines that hold anything, without the bullets of a list."""
+    """The lines that are not blank, without the bullets of a list."""
     return [BULLET.sub("", plain) for line in text.splitlines() if (plain := line.strip())]
 
 
 @functools.lru_cache(maxsize=64)
 def _form(labels: tuple[str, ...]) -> tuple[Mapping[str, int], str | None]:
-    """The position of each label, and what all are up to a number; None where they are otherwise.
+    """The position of each label, and their common stem before a number; None without one.
 
-    Most questions of a benchmark have the same labels.
+    Cached, because most questions of a benchmark have the same labels.
     """
     places = {clean(label): place for place, label in enumerate(labels)}
     if len(places) != len(labels):
-        raise ValueError(f"a question needs labels that differ, not {labels!r}")
+        raise ValueError(f"the labels of a question must differ: {labels!r}")
     stems = {match[1] or "" if (match := STEMMED.fullmatch(label)) else None for label in places}
     return places, stems.pop() if len(stems) == 1 else None
 
 
 def _place(name: str, places: Mapping[str, int], stem: str | None) -> int | None:
-    """The position of a label, None for one that does not exist; NoAnswer for what is no label."""
+    """The position of a label, None if it does not exist; NoAnswer if the name is no label."""
     place = places.get(name)
     if place is not None:
         return place
@@ -254,7 +253,7 @@ def _on_rung(found: Parsed[Any]) -> Parsed[Any]:
 
 
 def _inside(text: str) -> str:
-    """What the brackets around a text hold; the text where none are around it."""
+    """The text without brackets around it."""
     enclosed = ENCLOSED.fullmatch(text)
     return enclosed[1] if enclosed else text
 
@@ -272,7 +271,7 @@ def _only(labels: set[str | None]) -> str | None:
 
 
 def _pairs(value: dict[str, Any] | list[Any]) -> list[tuple[int, Any]] | None:
-    """Number and label of each text in an object or a list of objects, None for other forms."""
+    """Number and label of each text in an object or a list of objects; None for other forms."""
     if isinstance(value, dict):
         if value and all(clean(key).isdecimal() for key in value):
             return [(int(clean(key)), label) for key, label in value.items()]

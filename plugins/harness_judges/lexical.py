@@ -1,4 +1,4 @@
-"""A judge that compares words: always the same verdict, and no model. For demos and tests."""
+"""A deterministic judge that compares words without a model, for demos and tests."""
 
 from __future__ import annotations
 
@@ -38,18 +38,20 @@ class LexicalJudge:
     models: tuple[()] = ()
 
     async def judge(self, question: Question, _ask: Ask) -> Verdict | NoVerdict:
-        """What word overlap says; NoVerdict where the subject has no words to compare."""
+        """The verdict by word overlap; NoVerdict if the subject has no words to compare."""
         if isinstance(question, Select):
             return select(question, self.share)
         return classify(question)
 
 
 def make(parts: JudgeParts) -> Judge:
-    """The judge for these arguments; a share other than the usual one is part of its name."""
+    """The judge for these arguments; a share other than the default is part of its name."""
     for key in parts.args:
         if key != "share":
             raise UsageError(
-                "the judge 'lexical' has no such argument", found=key, expected="share"
+                f"the judge 'lexical' has no argument {key!r}",
+                found=key,
+                expected="share=NUMBER",
             )
     text = parts.args.get("share")
     if text is None:
@@ -60,7 +62,7 @@ def make(parts: JudgeParts) -> Judge:
         share = 0.0
     if not 0.0 < share <= 1.0:
         raise UsageError(
-            "the share of words that an option must hold makes no sense",
+            "the share of words that an option must hold cannot be used",
             where="the judge 'lexical'",
             found=f"share={text}",
             expected="a number above 0, at most 1",
@@ -69,7 +71,7 @@ def make(parts: JudgeParts) -> Judge:
 
 
 def select(question: Select, share: float) -> Selected | NoVerdict:
-    """The options that hold enough of the subject's words, those with the most first."""
+    """The options with enough of the subject's words, the one with the most words first."""
     wanted = stems(question.subject)
     if not wanted:
         return NoVerdict("no_words", f"nothing to compare in {question.subject[:80]!r}")
@@ -80,7 +82,7 @@ def select(question: Select, share: float) -> Selected | NoVerdict:
 
 
 def classify(question: Classify) -> Classified:
-    """For each text the label that shares the largest part of its words, None where none does."""
+    """For each text, the label with the largest part of its words in the text; None without one."""
     labels = [(label, stems(label)) for label in question.labels]
     return Classified(
         labels=tuple(_nearest(stems(text), labels) for text in question.texts), rung=RUNG
@@ -88,7 +90,7 @@ def classify(question: Classify) -> Classified:
 
 
 def stems(text: str) -> frozenset[str]:
-    """The words that may mean something, without case and plural s."""
+    """The content words of a text, in lower case and singular."""
     words = (word for word in WORD.findall(text.casefold()) if word not in EMPTY_WORDS)
     return frozenset(_stem(word) for word in words)
 

@@ -1,4 +1,4 @@
-"""A judge that is a model: it is asked with the benchmark's own prompt, and its answer is read."""
+"""A judge that asks a model with the benchmark's own prompt."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ RUNG_WITHOUT_ASKING = "rule"
 
 @dataclass(frozen=True, kw_only=True)
 class LlmJudge:
-    """Asks the model bound to the role; an answer that cannot be read is asked for again, with the
-    reason."""
+    """Asks the model bound to the role; after an unreadable answer, it repeats the question with
+    the reason."""
 
     model: Model
     name: str = "llm"
@@ -37,11 +37,11 @@ class LlmJudge:
 
     @property
     def models(self) -> tuple[Model, ...]:
-        """The one that it asks."""
+        """The judge's model."""
         return (self.model,)
 
     async def judge(self, question: Question, ask: Ask) -> Verdict | NoVerdict:
-        """What the model decided, or the cause for which the last try brought no verdict."""
+        """The model's verdict, or the cause of the last try's failure."""
         if isinstance(question, Select):
             return await self._select(question, ask)
         return await self._classify(question, ask)
@@ -82,30 +82,32 @@ class LlmJudge:
 
 
 def make(parts: JudgeParts) -> Judge:
-    """The judge on its model."""
+    """The judge with its model; UsageError without a model or with arguments."""
     if parts.model is None:
         raise UsageError(
-            "the judge 'llm' needs a model", hint="name it as `--judge openai:…` or the like"
+            "the judge 'llm' needs a model",
+            expected="the SPEC of a model",
+            hint="give one, as in --judge openai:model=NAME",
         )
     for key in parts.args:
         raise UsageError(
             "the judge 'llm' has no arguments of its own",
             found=key,
-            expected="those of its model: llm:openai:model=NAME",
+            expected="arguments after its model, as in llm:openai:model=NAME",
         )
     return LlmJudge(model=parts.model)
 
 
 def merged(parts: dict[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    """What the template may use: the question's parts and its own variables."""
+    """The variables of the template: the question's parts and its `variables`."""
     twice = parts.keys() & own.keys()
     if twice:
         raise ValueError(
-            f"the question's variables {sorted(twice)} have the names of the question's own parts"
+            f"rename the question's variables {sorted(twice)}: its parts have these names already"
         )
     return {**parts, **own}
 
 
 def no_verdict(failure: Unreadable | CallFailed) -> NoVerdict:
-    """The failure of asking as the failure of judging, with its cause."""
+    """The NoVerdict for a failed call or an unreadable answer, with its cause."""
     return NoVerdict(failure.cause, failure.detail)

@@ -1,4 +1,4 @@
-"""A judge that is several: each is asked the same, and the majority decides."""
+"""A panel: several judges answer each question, and the majority decides."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ RUNG = "majority"
 
 @dataclass(frozen=True, kw_only=True)
 class PanelJudge:
-    """Asks its members at once; those that answered decide, where they are more than half."""
+    """Asks its members at the same time; the answers decide if more than half answered."""
 
     members: tuple[Member, ...]
     name: str = "panel"
@@ -37,11 +37,11 @@ class PanelJudge:
 
     @property
     def models(self) -> tuple[Model, ...]:
-        """Those of all members."""
+        """The models of all members."""
         return tuple(model for member in self.members for model in member.judge.models)
 
     async def judge(self, question: Question, ask: Ask) -> Verdict | NoVerdict:
-        """What the majority decided; NoVerdict where too few answered. Every vote is told."""
+        """The majority's verdict; NoVerdict if too few answered. It records every vote."""
         verdicts = await asyncio.gather(
             *(member.judge.judge(question, ask) for member in self.members)
         )
@@ -62,30 +62,30 @@ def make(parts: JudgeParts) -> Judge:
     """The panel of these members."""
     if len(parts.members) < 2:
         raise UsageError(
-            "a panel is of two judges or more",
+            "a panel needs two judges or more",
             found=", ".join(member.label for member in parts.members) or "none",
-            expected="panel:SPEC+SPEC+…, as in panel:openai:a+openai:b+openai:c",
+            expected="panel:SPEC+SPEC+…, as in panel:openai:model=a+openai:model=b+openai:model=c",
         )
     return PanelJudge(members=parts.members)
 
 
 def no_quorum(votes: Sequence[Vote], answered: int) -> NoVerdict | None:
-    """Why the panel gives no verdict: half of its members, or more, gave none."""
+    """The NoVerdict of a panel if at most half of its members answered; None otherwise."""
     if 2 * answered > len(votes):
         return None
     silent = [(vote.member, one) for vote in votes if isinstance(one := vote.verdict, NoVerdict)]
-    told = ", ".join(f"{member}: {verdict.cause}" for member, verdict in silent)
+    causes = ", ".join(f"{member}: {verdict.cause}" for member, verdict in silent)
     return NoVerdict(
         "no_quorum",
-        f"{answered} of {len(votes)} answered; {told}",
+        f"{answered} of {len(votes)} answered; {causes}",
         behind=tuple(sorted({cause for _, verdict in silent for cause in verdict.causes})),
     )
 
 
 def select(question: Select, verdicts: Sequence[Selected]) -> Selected:
-    """The options that more than half of those who answered chose, the most chosen first.
+    """The options that more than half of the answers chose, the most frequent first.
 
-    What just half of them chose is not selected, and counted as tied.
+    Options in exactly half of the answers are not selected, and counted as tied.
     """
     times = Counter(place for verdict in verdicts for place in set(verdict.chosen))
     enough = [place for place in times if 2 * times[place] > len(verdicts)]
@@ -100,9 +100,9 @@ def select(question: Select, verdicts: Sequence[Selected]) -> Selected:
 
 
 def classify(question: Classify, verdicts: Sequence[Classified]) -> Classified | NoVerdict:
-    """For each text the label given most often, None where none was or several were as often.
+    """For each text, the most frequent label; None if there is none or a tie.
 
-    A member that gave a text no label abstains. When no text has a label, there is no verdict.
+    A member without a label for a text abstains. Without any label there is no verdict.
     """
     counts = [
         Counter(verdict.labels[place] for verdict in verdicts if verdict.labels[place] is not None)
@@ -111,7 +111,7 @@ def classify(question: Classify, verdicts: Sequence[Classified]) -> Classified |
     labels = tuple(_leading(each) for each in counts)
     tied = sum(bool(each) and label is None for each, label in zip(counts, labels, strict=True))
     if labels and not any(labels):
-        return NoVerdict("tied", "no text has a label that was given more often than others")
+        return NoVerdict("tied", "no text has a label that is more frequent than the others")
     return Classified(labels=labels, rung=RUNG, tied=tied)
 
 

@@ -1,4 +1,4 @@
-"""What the plugin tells the harness; the factories import the rest at first use."""
+"""The hooks of the plugin; its factories import the other modules at first use."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 ANALYSES = {
-    "judge-panel": "how far the members of a panel of judges agree",
-    "judge-agreement": "judges against people's labels, from a file",
+    "judge-panel": "agreement of the members of a panel of judges",
+    "judge-agreement": "agreement of judges with people's labels from a file",
 }
 """Name of the analysis → description."""
 
@@ -27,7 +27,7 @@ def register_judges(register: RegisterJudge) -> None:
         "llm",
         make_llm,
         on="model",
-        description="a model, asked with the benchmark's own prompt",
+        description="a model with the benchmark's own prompt",
     )
     register(
         "panel",
@@ -39,13 +39,13 @@ def register_judges(register: RegisterJudge) -> None:
         "lexical",
         make_lexical,
         description="word overlap, for demos and tests",
-        arguments={"share": "the part of the subject's words that an option must hold (0.5)"},
+        arguments={"share": "the share of the subject's words that an option must hold (0.5)"},
     )
 
 
 @hookimpl
 def register_analyses(register: RegisterAnalysis) -> None:
-    """Adds what can be told of the judges of any benchmark."""
+    """Adds the analyses of the judges of any benchmark."""
     for name, description in ANALYSES.items():
         register("*", name, partial(analysis, name), description=description)
 
@@ -53,11 +53,11 @@ def register_analyses(register: RegisterAnalysis) -> None:
 def analysis(name: str) -> Analysis:
     """The analysis of that name."""
     from harness import Analysis
-    from harness_judges.agreement import Options, among_members, with_people
+    from harness_judges.agreement import Options, panel_agreement, people_agreement
 
     if name == "judge-panel":
-        return Analysis(name=name, description=ANALYSES[name], run=among_members)
-    return Analysis(name=name, description=ANALYSES[name], run=with_people, options=Options)
+        return Analysis(name=name, description=ANALYSES[name], run=panel_agreement)
+    return Analysis(name=name, description=ANALYSES[name], run=people_agreement, options=Options)
 
 
 def make_llm(parts: JudgeParts) -> Judge:
@@ -68,7 +68,7 @@ def make_llm(parts: JudgeParts) -> Judge:
 
 
 def make_panel(parts: JudgeParts) -> Judge:
-    """The judge `panel`, of the judges that it was given."""
+    """The judge `panel`, with its members."""
     from harness_judges.panel import make
 
     return make(parts)

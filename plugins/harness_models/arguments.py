@@ -1,4 +1,4 @@
-"""Arguments that several kinds of model read alike."""
+"""Checks and readers for arguments that several kinds of model share."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 
 from harness.base.errors import UsageError, did_you_mean
 
-USUAL_MODEL = "Qwen/Qwen3-8B"
-USUAL_FROM = "HARNESS_PRETRAINED"
-"""The variable that names another."""
+DEFAULT_MODEL = "Qwen/Qwen3-8B"
+DEFAULT_MODEL_ENV = "HARNESS_PRETRAINED"
+"""The environment variable that replaces DEFAULT_MODEL."""
 
 
 def bad(
@@ -34,16 +34,17 @@ def bad(
 
 
 def check_given(kind: str, given: Mapping[str, str], refused: Mapping[str, str]) -> None:
-    """Raise UsageError for arguments without a value, and for those `refused`, with what to do."""
+    """Raise UsageError for empty arguments and for the names in `refused`, which hold the hints."""
     for name, value in given.items():
         if name in refused:
-            raise bad(kind, f"{name}={value}", "no such argument", hint=refused[name])
+            expected = f"--model_args without {name}"
+            raise bad(kind, f"{name}={value}", expected, hint=refused[name])
         if not value:
-            raise bad(kind, f"{name}=", "a value")
+            raise bad(kind, f"{name}=", f"{name}=VALUE")
 
 
 def check_switches(kind: str, given: Mapping[str, str], names: Collection[str]) -> None:
-    """Raise UsageError for switches that are neither on nor off."""
+    """Raise UsageError for switches that are neither `true` nor `false`."""
     for name in names:
         if given.get(name, "true") not in ("true", "false"):
             raise bad(kind, f"{name}={given[name]}", "true or false")
@@ -52,7 +53,7 @@ def check_switches(kind: str, given: Mapping[str, str], names: Collection[str]) 
 def unknown_argument(
     name: str, program: str, *, of: str, own: Sequence[str], known: Sequence[str]
 ) -> UsageError:
-    """The error for an argument that is neither our `own` nor one of an installed server."""
+    """The error for an argument that neither the harness (`own`) nor the server (`known`) has."""
     return UsageError(
         f"{program} has no argument {name!r}",
         where="--model_args",
@@ -62,42 +63,43 @@ def unknown_argument(
 
 
 def model_of(kind: str, given: Mapping[str, str]) -> tuple[str, str | None]:
-    """The weights to serve, and what to tell a user who named none."""
+    """The weights to serve, and a note for the user where they are the default."""
     if "model" in given and "pretrained" in given:
-        expected = "either model= or pretrained=, which mean the same"
+        expected = "model= or pretrained=, not both: they are synonyms"
         raise bad(kind, f"model={given['model']}", expected)
     named = given.get("pretrained") or given.get("model")
     if named:
         return named, None
-    chosen = os.environ.get(USUAL_FROM)
-    because = f"which {USUAL_FROM} names; " if chosen else ""
-    usual = chosen or USUAL_MODEL
-    return usual, f"no model was named, so {usual} is asked ({because}pretrained=… names another)"
+    chosen = os.environ.get(DEFAULT_MODEL_ENV)
+    source = f"from {DEFAULT_MODEL_ENV}; " if chosen else ""
+    default = chosen or DEFAULT_MODEL
+    return default, f"no model given: using {default} ({source}pretrained=… chooses another)"
 
 
 def count_of(kind: str, name: str, text: str) -> int:
-    """A whole number from 1 on."""
+    """The whole number, at least 1, that a text spells; UsageError for any other text."""
     if not text.isdecimal() or int(text) < 1:
-        raise bad(kind, f"{name}={text}", "a whole number from 1 on")
+        raise bad(kind, f"{name}={text}", "a whole number, at least 1")
     return int(text)
 
 
 def file_of(kind: str, name: str, text: str) -> Path:
-    """A file that is there."""
+    """The path of an existing file; UsageError for any other text."""
     path = Path(text).expanduser()
     if not path.is_file():
-        raise bad(kind, f"{name}={text}", "a file")
+        raise bad(kind, f"{name}={text}", "the path of an existing file")
     return path
 
 
-def refuse_revision(kind: str, revision: str | None) -> None:
-    """Raise UsageError for a revision of a folder: a server would pass it over without a word."""
+def check_no_revision(kind: str, revision: str | None) -> None:
+    """Raise UsageError if a folder is given with a revision: servers ignore it silently."""
     if revision is not None:
-        raise bad(kind, f"revision={revision}", "none, since a folder holds one revision")
+        expected = "no revision=: a folder holds a single revision"
+        raise bad(kind, f"revision={revision}", expected)
 
 
 def flags_of(engine: Mapping[str, str]) -> list[str]:
-    """A server's arguments as its command line spells them: `true` and `false` are switches."""
+    """The command-line flags of a server's arguments; `true` and `false` become switches."""
     flags = []
     for name, value in engine.items():
         dashed = name.replace("_", "-")
@@ -109,7 +111,7 @@ def flags_of(engine: Mapping[str, str]) -> list[str]:
 
 
 def template_kwargs(kind: str, text: str) -> dict[str, Any]:
-    """`enable_thinking=false` or a JSON object; several of the first are separated by `;`."""
+    """The variables in `enable_thinking=false;NAME=VALUE` or in a JSON object."""
     if text.lstrip().startswith("{"):
         try:
             return dict(json.loads(text))
@@ -120,7 +122,7 @@ def template_kwargs(kind: str, text: str) -> dict[str, Any]:
     for part in text.split(";"):
         name, equals, value = part.partition("=")
         if not equals or not name.strip().isidentifier():
-            expected = "as enable_thinking=false, or a JSON object"
+            expected = "NAME=VALUE;NAME=VALUE, as in enable_thinking=false, or a JSON object"
             raise bad(kind, f"chat_template_kwargs={text}", expected)
         values[name.strip()] = _value(value.strip())
     return values

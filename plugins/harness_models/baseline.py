@@ -1,4 +1,4 @@
-"""A model without a model: it answers with the rules that benchmarks register as respondents."""
+"""The baseline: answers with the rules that benchmarks register as respondents, without a model."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from harness.registry import Plugins
     from harness.registry.hookspecs import Respondent
 
-USUAL = "default"
+DEFAULT = "default"
 
 
 class BaselineModel(Model):
-    """Answers each request with the respondent of that name for its benchmark, prompt and role."""
+    """Answers each request by the named respondent of the request's benchmark, prompt and role."""
 
     def __init__(self, *, name: str, concurrency: int | None, plugins: Plugins) -> None:
         self.concurrency = concurrency or self.concurrency
@@ -30,11 +30,13 @@ class BaselineModel(Model):
         self._respondents: dict[tuple[str, str, str], Respondent] = {}
 
     async def ask(self, request: Request) -> Reply:
-        """What the respondent says; the same for the same question and seed."""
+        """The respondent's answer; the same question and seed give the same answer."""
         topic = request.topic
         if topic is None:
             raise CallError(
-                "bad_request", "a baseline needs to know what a request is about", fatal=True
+                "bad_request",
+                "a baseline needs the topic of a request, and this request has none",
+                fatal=True,
             )
         key = (topic.benchmark, topic.prompt, topic.role)
         respond = self._respondents.get(key) or self._find(key)
@@ -48,7 +50,7 @@ class BaselineModel(Model):
         if not isinstance(text, str):
             raise CallError(
                 "bad_response",
-                f"the respondent {self._about(key)} gave {type(text).__name__}, not text",
+                f"the respondent {self._about(key)} returned {type(text).__name__}, not str",
             )
         return Reply(text=text)
 
@@ -66,40 +68,40 @@ class BaselineModel(Model):
 
 
 def make(settings: ModelSettings) -> Model:
-    """The baseline for these settings; UsageError for arguments it does not have."""
+    """The baseline for these settings; UsageError for unknown arguments and respondents."""
     from harness.registry import load_plugins
 
     for key in settings.args:
         if key != "respondent":
             raise UsageError(
-                "the model 'baseline' has no such argument",
+                f"the model 'baseline' has no argument {key!r}",
                 where="--model_args",
                 found=key,
-                expected="respondent",
+                expected="respondent=NAME",
                 hint=did_you_mean(key, ["respondent"]),
             )
     plugins = load_plugins()
-    name = settings.args.get("respondent", USUAL)
+    name = settings.args.get("respondent", DEFAULT)
     known = sorted({key[3] for key in plugins.respondents})
     if name not in known:
         raise UsageError(
-            "no plugin registers a respondent of that name",
+            f"no plugin registers a respondent named {name!r}",
             where="--model_args",
             found=name,
-            expected=", ".join(known) or "a respondent; no plugin registers any",
+            expected=", ".join(known) or "a plugin that registers one",
             hint=did_you_mean(name, known),
         )
     return BaselineModel(name=name, concurrency=settings.concurrency, plugins=plugins)
 
 
 def versions(plugins: Plugins, name: str) -> dict[str, int]:
-    """The versions of all respondents of a name, by benchmark, prompt and role."""
+    """The version of each respondent with this name, by `benchmark/prompt/role`."""
     found = {}
     for key in plugins.respondents:
         if key[3] == name:
             try:
                 found["/".join(key[:3])] = plugins.respondents[key].version
             except PluginError:
-                # Registered twice: an error for the benchmark that asks it, not for all others.
+                # Registered twice: only the benchmark that uses it fails, and not here.
                 continue
     return found

@@ -1,4 +1,4 @@
-"""Messages as one text, for models that are asked at the completions endpoint."""
+"""Renders messages to one text, for models behind the completions endpoint."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from harness.base.errors import UsageError
 from harness.contracts.model import CallError, Message
 
 PLAIN_VERSION = 1
-"""Raised when the plain form of the same messages would be another text."""
+"""Increase it when the plain form changes the text of the same messages."""
 
 NAMES = {"user": "User", "assistant": "Assistant"}
 PLAIN_STOP = "\n\nUser:"
-"""Where a model that goes on by itself begins the user's next turn."""
+"""Stops a model that continues with the user's next turn."""
 
 SERVER_ADDS = "bos_token"
-"""Servers put it in front of every prompt: a template that does so too gets nothing for it."""
+"""Servers put this token before every prompt, so templates get an empty text for it."""
 
 NEEDED = "eos_token"
 TRIAL = (Message("user", "Hello"),)
@@ -27,8 +27,11 @@ TRIAL = (Message("user", "Hello"),)
 
 @dataclass(frozen=True, kw_only=True)
 class Form:
-    """How messages become a text: `render`, what tells this form from another, and where its
-    answers stop."""
+    """How messages become one text.
+
+    `render` makes the text, `identity` distinguishes this form from others in a model's identity,
+    and `stop` are the texts that end its answers.
+    """
 
     render: Callable[[Sequence[Message]], str]
     identity: Mapping[str, Any]
@@ -36,18 +39,18 @@ class Form:
 
 
 def plain_form() -> Form:
-    """What the system says, then turns under `User:` and `Assistant:`, blank lines between."""
+    """The form without a template: the system text, then turns under `User:` and `Assistant:`."""
     return Form(render=_plain, identity={"plain": PLAIN_VERSION}, stop=(PLAIN_STOP,))
 
 
 def template_form(file: Path, variables: Mapping[str, Any]) -> Form:
-    """The form of a chat template in a file; UsageError for one that cannot be used."""
+    """The form that a file's chat template defines; UsageError if it cannot be used."""
     try:
         source = file.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise _bad(file, str(reason)) from error
-    fill = _compiled(file, source, variables)
+        reason = error.strerror if isinstance(error, OSError) else "the file is not UTF-8"
+        raise _template_error(file, str(reason)) from error
+    fill = _compile(file, source, variables)
 
     def render(messages: Sequence[Message]) -> str:
         begun = messages[-1].content if messages[-1].role == "assistant" else ""
@@ -55,14 +58,14 @@ def template_form(file: Path, variables: Mapping[str, Any]) -> Form:
         try:
             return fill(asked) + begun
         except Exception as error:
-            raise CallError("bad_request", f"{file.name}: {_told(error)}") from error
+            raise CallError("bad_request", f"{file.name}: {_one_line(error)}") from error
 
     try:
         tried = fill(TRIAL)
     except Exception as error:
-        raise _bad(file, _told(error)) from error
+        raise _template_error(file, _one_line(error)) from error
     if TRIAL[0].content not in tried:
-        raise _bad(file, f"it says nothing of what the user says, but {tried[:60]!r}")
+        raise _template_error(file, f"its text lacks the user's message: {tried[:60]!r}")
     digest = hashlib.blake2b(source.encode(), digest_size=16).hexdigest()
     return Form(render=render, identity={"template": digest, "variables": dict(variables)})
 
@@ -77,10 +80,10 @@ def _plain(messages: Sequence[Message]) -> str:
     return "\n\n".join(parts)
 
 
-def _compiled(
+def _compile(
     file: Path, source: str, variables: Mapping[str, Any]
 ) -> Callable[[Sequence[Message]], str]:
-    """The template as a function of messages, in a sandbox, with what such templates rely on."""
+    """The template as a function of messages; it runs in a sandbox with the usual extensions."""
     import jinja2
     from jinja2 import meta
     from jinja2.sandbox import ImmutableSandboxedEnvironment
@@ -88,19 +91,18 @@ def _compiled(
     environment = ImmutableSandboxedEnvironment(
         trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"]
     )
-    environment.globals["raise_exception"] = _refuse
-    # The same messages give the same text.
+    environment.globals["raise_exception"] = _raise_template_error
+    # Without random parts: the same messages give the same text.
     environment.globals.pop("lipsum")
     environment.filters.pop("random")
     try:
         used = meta.find_undeclared_variables(environment.parse(source))
         template = environment.from_string(source)
     except jinja2.TemplateSyntaxError as error:
-        raise _bad(file, f"line {error.lineno}: {error.message}") from error
+        raise _template_error(file, f"line {error.lineno}: {error.message}") from error
     if NEEDED in used and NEEDED not in variables:
-        raise _bad(
-            file, f"it needs {NEEDED}", hint=f"chat_template_kwargs={NEEDED}=TEXT says what it is"
-        )
+        hint = f"give its text with chat_template_kwargs={NEEDED}=TEXT"
+        raise _template_error(file, f"it uses {NEEDED}, which has no value", hint=hint)
     given = {SERVER_ADDS: "", **variables}
 
     def fill(messages: Sequence[Message]) -> str:
@@ -110,21 +112,21 @@ def _compiled(
     return fill
 
 
-def _refuse(message: str) -> str:
+def _raise_template_error(message: str) -> str:
     import jinja2
 
     raise jinja2.TemplateRuntimeError(message)
 
 
-def _told(error: Exception) -> str:
+def _one_line(error: Exception) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
 
-def _bad(file: Path, found: str, *, hint: str | None = None) -> UsageError:
+def _template_error(file: Path, found: str, *, hint: str | None = None) -> UsageError:
     return UsageError(
         "the chat template cannot be used",
         where=f"--model_args, chat_template={file}",
         found=found,
-        expected="a Jinja template of `messages`, as in a model's chat_template.jinja",
+        expected="a Jinja template of `messages`, such as a model's chat_template.jinja",
         hint=hint,
     )

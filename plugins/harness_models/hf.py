@@ -1,8 +1,8 @@
-"""A model served by `transformers serve`, started by us: small checkpoints, CPUs, tests.
+"""A model served by `transformers serve`, started by the harness: small checkpoints, CPUs, tests.
 
-The server keeps to what it is asked less than it seems to: it draws only where the checkpoint's own
-settings say so, takes all they say of sampling, reads prompts beyond what the model was made for,
-and leaves the words at which it should stop in the answer.
+The server does not follow every request by itself: it samples only if the checkpoint's settings
+do, takes all other sampling settings from the checkpoint, reads prompts longer than the model
+supports, and leaves the stop texts in the answer. `fields` and `checked` correct this.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ import msgspec
 from harness.base.errors import ModelError, UsageError
 from harness.contracts.identity import Identity
 from harness.contracts.model import CallError, Model, ModelSettings, Reply, Request
-from harness_models.arguments import bad, flags_of, refuse_revision
+from harness_models.arguments import bad, check_no_revision, flags_of
 from harness_models.hf_args import (
     KIND,
     KNOWN,
-    OF_THE_MACHINE,
+    SPEED_ARGS,
     HfArgs,
     check_with_help,
     read_args,
 )
-from harness_models.server.interpreter import engine_findings, looked_into
+from harness_models.server.interpreter import engine_findings, probe_interpreter
 from harness_models.server.launching import without_secrets
 from harness_models.server.ports import HOST
 from harness_models.server.served import HUB_TROUBLES, Engine, ServedModel, trouble
@@ -45,18 +45,18 @@ from harness_models.server.weights import (
 SERVER = ("-m", "transformers.cli.transformers", "serve")
 
 LONGEST_CONTEXT = 100_000
-"""Taken of models that were made for more: beyond it, one prompt takes the memory of many."""
+"""The limit for models that support more: beyond it, one prompt takes the memory of many."""
 
 FAILED = 500
-"""How the server answers where it failed itself: it would again."""
+"""The status of a failure inside the server; the same request would fail again."""
 
 ENVIRONMENT = {"HF_HUB_DISABLE_UPDATE_CHECK": "1"}
-"""Else it asks the package index at each start whether it is the newest."""
+"""Prevents a version check on the package index at each start."""
 
 WIDE = {"COLUMNS": "200", "NO_COLOR": "1"}
-"""A help that breaks no line of an option."""
+"""Keeps each option of the help text on one line."""
 
-LOOK = """
+PROBE = """
 import importlib.util, json
 wanted = ("transformers", "torch", "accelerate", "fastapi", "uvicorn", "openai", "pydantic")
 print(json.dumps([name for name in wanted if importlib.util.find_spec(name) is None]))
@@ -74,8 +74,8 @@ DRAWN = {
     "epsilon_cutoff": 0.0,
     "eta_cutoff": 0.0,
 }
-"""What a request does not say of its sampling is not taken from the checkpoint: stages say how
-they are asked."""
+"""Neutral values for the settings that a request leaves open, so that none comes from the
+checkpoint: stages define how they sample."""
 
 STAGES = (
     (r"\[transformers\] Loading \S+@", "loading the weights"),
@@ -86,7 +86,7 @@ STAGES = (
 TROUBLES = (
     trouble(
         r"Missing dependencies for serving|No module named '(fastapi|uvicorn|openai|pydantic)'",
-        "transformers is installed without what serving needs",
+        "transformers is installed without the packages for serving",
         'pip install "transformers[serving]" into the environment of python=…',
     ),
     trouble(
@@ -96,13 +96,13 @@ TROUBLES = (
     ),
     trouble(
         r"tokenizer\.chat_template is not set|does not have a chat template",
-        "the checkpoint has no chat template, so it cannot be asked",
-        "chat_template=FILE.jinja, the one that it was trained with",
+        "the checkpoint has no chat template, so it cannot answer messages",
+        "give the template that it was trained with: chat_template=FILE.jinja",
     ),
     trouble(
         r"Unsupported dtype: '(?P<dtype>[^']*)'",
-        "there is no dtype {dtype}",
-        "dtype=auto, float32, float16 or bfloat16",
+        "transformers has no dtype {dtype}",
+        "use dtype=auto, float32, float16 or bfloat16",
     ),
     trouble(
         r"Invalid value for '?(?P<reason>[^\n]+)",
@@ -111,34 +111,34 @@ TROUBLES = (
     ),
     trouble(
         r"out of memory\. Tried to allocate (?P<wanted>[\d.]+ \w+)",
-        "the GPU is out of memory: {wanted} more are wanted",
-        "smaller weights, a smaller max_model_len, or device=cpu",
+        "the GPU is out of memory: {wanted} more are needed",
+        "use smaller weights, a smaller max_model_len, or device=cpu",
     ),
     trouble(
         r"`?trust_remote_code=True`?",
-        "the checkpoint brings code of its own",
-        "trust_remote_code=true, if you have read that code",
+        "the checkpoint contains code of its own",
+        "read that code, then set trust_remote_code=true",
     ),
     *HUB_TROUBLES,
-    trouble(r"No space left on device", "a disk is full", "free some: weights need it"),
+    trouble(r"No space left on device", "a disk is full", "free disk space for the weights"),
 )
 
 
 def make(settings: ModelSettings) -> Model:
-    """The model that the arguments describe; what can be wrong without a start is found here."""
+    """The model that the arguments describe; raises all errors that need no started server."""
     args = read_args(settings)
     if settings.structured:
         raise UsageError(
-            "transformers serve cannot hold answers to a schema",
+            "transformers serve cannot constrain answers to a schema",
             where="--structured",
-            found="--model hf, whose server ignores response_format without a word",
-            expected="a server that follows it: --model vllm, or openai",
-            hint="leave --structured out: answers are read and checked as well without it",
+            found="--model hf, whose server silently ignores response_format",
+            expected="a server that follows response_format: --model vllm or openai",
+            hint="leave --structured out: answers are read and checked without it as well",
         )
     folder = checked_folder(args.model, argument="pretrained")
     if folder is not None:
         _check_folder(folder, args)
-    python = _checked_python(args.python)
+    python = _find_python(args.python)
     foreign = {name: value for name, value in args.engine.items() if name not in KNOWN}
     if foreign:
         check_with_help(_help(python), foreign)
@@ -173,9 +173,9 @@ def make(settings: ModelSettings) -> Model:
 
 
 def identity_of(args: HfArgs, *, folder: Path | None, commit: str | None) -> Identity:
-    """Who the model is: its weights, and all that decides what it says but not how fast."""
+    """The model's identity: its weights and all settings that decide its answers, not its speed."""
     details = identity_details(
-        engine={k: v for k, v in args.engine.items() if k not in OF_THE_MACHINE},
+        engine={k: v for k, v in args.engine.items() if k not in SPEED_ARGS},
         folder=folder,
         commit=commit,
         chat_template=args.chat_template,
@@ -191,11 +191,11 @@ def identity_of(args: HfArgs, *, folder: Path | None, commit: str | None) -> Ide
 
 
 def server_flags(args: HfArgs) -> list[str]:
-    """The command line of the server, but for weights and address."""
+    """The server's flags, without weights and address."""
     flags = flags_of(args.engine)
     template = dict[str, Any](args.chat_template_kwargs)
     if args.chat_template is not None:
-        # What the server hands to the template goes through a function that also takes one.
+        # The server passes these variables to a function that also accepts a template.
         template["chat_template"] = args.chat_template.read_text("utf-8")
     if template:
         flags += ["--chat-template-kwargs", json.dumps(template)]
@@ -205,19 +205,19 @@ def server_flags(args: HfArgs) -> list[str]:
 def fields(
     request: Request, *, context: int | None, ends: Sequence[int] | None = None
 ) -> Mapping[str, Any]:
-    """What goes along with a request; CallError for one that the server would answer wrongly.
+    """The additional fields of a request; CallError if the server would answer it wrongly.
 
-    A server that batches has to be told the tokens that end an answer, `ends`. A prompt that is
-    too long is cut one token above what has room, so that it costs no more than one that fits, and
-    is known by that.
+    A server that batches needs `ends`, the tokens that end an answer. An overlong prompt is cut to
+    one token more than fits: it then costs no more than a prompt that fits, and its length shows
+    that it was cut.
     """
     sampling = request.sampling
     drawn = sampling.temperature > 0
     if ends is not None and (drawn or sampling.stop):
         raise CallError(
             "bad_request",
-            "transformers serve with continuous_batching draws every answer as the first one, and "
-            "knows neither a temperature nor stop of a request: continuous_batching=false",
+            "transformers serve with continuous_batching samples every answer as it did the first, "
+            "and ignores a request's temperature and stop: set continuous_batching=false",
             fatal=True,
         )
     settings: dict[str, Any] = {**(DRAWN if drawn else GREEDY)}
@@ -231,9 +231,9 @@ def fields(
 
 
 def checked(request: Request, reply: Reply, *, context: int | None) -> Reply:
-    """The reply, ended where it should stop; CallError where its prompt was too long."""
+    """The reply, cut at the first stop text; CallError if its prompt was too long."""
     if reply.usage is None:
-        raise CallError("bad_response", "the answer does not tell the length of its prompt")
+        raise CallError("bad_response", "the answer lacks the number of prompt tokens")
     if context is not None and reply.usage.prompt_tokens > room_of(request, context):
         raise too_long(request, context)
     ends = [at for at in (reply.text.find(word) for word in request.sampling.stop) if at >= 0]
@@ -243,7 +243,7 @@ def checked(request: Request, reply: Reply, *, context: int | None) -> Reply:
 
 
 def room_of(request: Request, context: int) -> int:
-    """The tokens that a prompt may have beside the longest answer; CallError where none is left."""
+    """The tokens left for a prompt after the longest answer; CallError if none is left."""
     room = context - request.sampling.max_tokens
     if room < 1:
         raise too_long(request, context)
@@ -268,54 +268,56 @@ def _check_folder(folder: Path, args: HfArgs) -> None:
         raise bad(
             KIND,
             f"pretrained={args.model}",
-            "a path without @, behind which transformers serve looks for a revision",
-            hint="another name for the folder, or a link to it",
+            "a path without @: transformers serve takes the text after @ for a revision",
+            hint="rename the folder, or give a link to it",
         )
-    refuse_revision(KIND, args.revision)
+    check_no_revision(KIND, args.revision)
 
 
 def _context(args: HfArgs, revision: str | None) -> tuple[int | None, tuple[str, ...]]:
-    """The tokens of prompt and answer together that the model takes, and what to say first."""
+    """The tokens that fit into the model's context (None if unknown), and notes for the user."""
     notes = (args.note,) if args.note else ()
     if args.max_model_len is not None:
         return args.max_model_len, notes
-    made_for = longest_context(args.model, revision=revision)
-    if made_for is None:
-        unknown = "its configuration does not tell how long prompts may be (max_model_len=N does)"
+    longest = longest_context(args.model, revision=revision)
+    if longest is None:
+        unknown = "its configuration does not limit the length of prompts (max_model_len=N does)"
         return None, (*notes, unknown)
-    return min(made_for, LONGEST_CONTEXT), notes
+    return min(longest, LONGEST_CONTEXT), notes
 
 
 def _ends(args: HfArgs, revision: str | None) -> list[int]:
-    """The tokens that end an answer: a server that batches would not find them by itself."""
+    """The tokens that end an answer: a server that batches does not find them by itself."""
     found = end_tokens(args.model, revision=revision)
     if not found:
         raise bad(
             KIND,
             "continuous_batching=true",
-            "false, since the checkpoint does not tell which token ends an answer",
-            hint="eos_token_id in its generation_config.json tells it",
+            "continuous_batching=false: the checkpoint does not define which token ends an answer",
+            hint="or set eos_token_id in the checkpoint's generation_config.json",
         )
     return found
 
 
-def _checked_python(name: str) -> str:
-    """The interpreter, ModelError where it is not there or cannot serve."""
-    python, missing = looked_into(name, LOOK, program="transformers", needs="transformers[serving]")
+def _find_python(name: str) -> str:
+    """The interpreter's path; ModelError if it does not exist or lacks packages for serving."""
+    python, missing = probe_interpreter(
+        name, PROBE, program="transformers", needs="transformers[serving]"
+    )
     if missing:
         raise ModelError(
-            "transformers is not installed, or not with what serving needs",
+            "transformers, or a package that serving needs, is not installed",
             where=python,
             found=f"no {', '.join(missing)}",
             hint='pip install "user-understanding-harness[hf]", or pip install '
-            '"transformers[serving]" into another environment, whose python is then named by'
+            '"transformers[serving]" into another environment and name its interpreter with'
             " python=… or HARNESS_HF_PYTHON",
         )
     return python
 
 
 def _help(python: str) -> str:
-    """What the installed server says of its arguments."""
+    """The help text of the installed server."""
     done = subprocess.run(
         [python, *SERVER, "--help"],
         capture_output=True,
@@ -328,6 +330,6 @@ def _help(python: str) -> str:
             "transformers serve cannot be started",
             where=python,
             found=(done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1],
-            expected="`transformers serve --help` to work, as it does from version 5 on",
+            expected="transformers 5 or newer, in which `transformers serve --help` works",
         )
     return done.stdout

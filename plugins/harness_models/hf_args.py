@@ -1,4 +1,4 @@
-"""The arguments of an `hf` model: ours, and those of `transformers serve` by their own names."""
+"""The arguments of an `hf` model: the harness's own, and all arguments of `transformers serve`."""
 
 from __future__ import annotations
 
@@ -33,30 +33,30 @@ OWN = (
 SWITCHES = ("trust_remote_code", "continuous_batching", "compile")
 
 KNOWN = (*SWITCHES, "dtype", "device", "attn_implementation")
-"""The server's own that are taken without asking it, which costs three seconds."""
+"""The server's arguments that pass without a look at its help, which takes three seconds."""
 
-OF_THE_MACHINE = frozenset({
+SPEED_ARGS = frozenset({
     "device", "compile", "continuous_batching", "cb_block_size", "cb_num_blocks",
     "cb_max_batch_tokens", "cb_max_memory_percent", "cb_use_cuda_graph", "trust_remote_code",
     "log_level",
 })  # fmt: skip
-"""What decides how fast an answer comes, and whether it fits, but not what it says."""
+"""Arguments that decide the speed and the memory of answers, but not their text."""
 
-TAKEN = {
-    "host": "the harness chooses the address",
-    "port": "the harness chooses the address",
-    "force_model": "pretrained=…",
-    "default_seed": "--seed, which goes along with each request",
-    "model_timeout": "the model stays loaded as long as its server runs",
-    "enable_cors": "only the harness asks this server",
-    "tokenizer": "transformers serve takes the tokenizer in the checkpoint's own folder",
+RESERVED = {
+    "host": "leave it out: the harness chooses the address",
+    "port": "leave it out: the harness chooses the address",
+    "force_model": "use pretrained=…",
+    "default_seed": "use --seed, which is sent with each request",
+    "model_timeout": "leave it out: the model stays loaded while its server runs",
+    "enable_cors": "leave it out: only the harness uses this server",
+    "tokenizer": "transformers serve takes the tokenizer from the checkpoint's own folder",
     "lora": "transformers serve takes whole weights: merge the adapter into them",
-    "help": "`transformers serve --help`",
+    "help": "use `transformers serve --help`",
 }
-"""What stands in our way or is not to be had, and what stands in for it."""
+"""Arguments that the harness sets itself or the server lacks → what to do."""
 
 BATCHED = 64
-"""Requests in flight where the server can answer several at once."""
+"""Requests in flight if the server can answer several at once."""
 
 OPTION = re.compile(
     r"^[\s│|]*--(?P<name>[a-z][a-z0-9-]*)(?P<off>\s*/\s*--no-[a-z0-9-]+)?(?P<takes>\s+\S+)?", re.M
@@ -66,9 +66,9 @@ OPTION = re.compile(
 
 @dataclass(frozen=True, kw_only=True)
 class HfArgs:
-    """What `--model_args` says of the server; `engine` are the arguments that it is given.
+    """The parsed `--model_args`.
 
-    `note` is what the user should know of it.
+    `engine` holds the arguments that are passed to the server, `note` a remark for the user.
     """
 
     model: str
@@ -88,9 +88,9 @@ class HfArgs:
 
 
 def read_args(settings: ModelSettings) -> HfArgs:
-    """The arguments, checked as far as the server need not be asked; UsageError for a wrong one."""
+    """The arguments, checked as far as is possible without the server; UsageError if wrong."""
     given = dict(settings.args)
-    check_given(KIND, given, TAKEN)
+    check_given(KIND, given, RESERVED)
     model, note = model_of(KIND, given)
     engine = {name: value for name, value in given.items() if name not in OWN}
     check_switches(KIND, engine, SWITCHES)
@@ -109,20 +109,20 @@ def read_args(settings: ModelSettings) -> HfArgs:
     )
 
 
-def check_with_help(shown: str, engine: Mapping[str, str]) -> None:
-    """Hold arguments against what the installed server's help shows; UsageError for a wrong one."""
-    known = {found["name"].replace("-", "_"): found for found in OPTION.finditer(shown)}
+def check_with_help(help_text: str, engine: Mapping[str, str]) -> None:
+    """Raise UsageError for arguments that do not fit the installed server's help text."""
+    known = {found["name"].replace("-", "_"): found for found in OPTION.finditer(help_text)}
     for name, value in engine.items():
         if name not in known:
-            free = [each for each in known if each not in TAKEN]
+            free = [each for each in known if each not in RESERVED]
             raise unknown_argument(name, PROGRAM, of=f"`{PROGRAM}`", own=OWN, known=free)
-        wanted = _unmet(known[name], value)
-        if wanted is not None:
-            raise bad(KIND, f"{name}={value}", wanted)
+        expected = _unmet(known[name], value)
+        if expected is not None:
+            raise bad(KIND, f"{name}={value}", expected)
 
 
 def _unmet(option: re.Match[str], value: str) -> str | None:
-    """What an option wants of a value that does not suit it."""
+    """What an option expects; None if the value fits."""
     takes = (option["takes"] or "").strip()
     if option["off"]:
         return None if value in ("true", "false") else "true or false"
@@ -141,20 +141,20 @@ def _is_on(engine: Mapping[str, str], name: str) -> bool:
 
 
 def _concurrency(given: Mapping[str, str], settings: ModelSettings, *, batching: bool) -> int:
-    """Requests in flight: without batching one, since they would only wait in the server.
+    """Requests in flight; 1 without batching, since more would only wait in the server.
 
-    There, seeds would be worse than late: the server has one generator for all, and a request
-    sets it as it comes in, under whichever is being answered.
+    More would also spoil the seeds: the server has a single random generator, and an arriving
+    request sets its seed while another request is being answered.
     """
-    wanted = given.get("concurrency")
-    told = count_of(KIND, "concurrency", wanted) if wanted else None
+    text = given.get("concurrency")
+    requested = count_of(KIND, "concurrency", text) if text else None
     if batching:
-        return told or settings.concurrency or BATCHED
-    if told is not None and told > 1:
+        return requested or settings.concurrency or BATCHED
+    if requested is not None and requested > 1:
         raise bad(
             KIND,
-            f"concurrency={told}",
-            "1, since transformers serve answers one request after the other",
+            f"concurrency={requested}",
+            "concurrency=1: transformers serve answers one request after the other",
             hint="continuous_batching=true answers several at once",
         )
     return 1

@@ -1,7 +1,7 @@
 """A model behind any OpenAI-compatible server.
 
-Address, key and headers are those of the official client, as its users know them; requests go over
-aiohttp directly, which sends more than four times as many a second and imports 0.5 s sooner.
+Address, key and headers follow the official client. Requests go over aiohttp directly, which sends
+more than four times as many per second and saves 0.5 s of import time.
 """
 
 from __future__ import annotations
@@ -54,38 +54,36 @@ if TYPE_CHECKING:
     from aiohttp import BaseConnector, ClientSession
 
 HIDDEN = b"***"
-"""Stands where a server repeated the key that it was sent."""
+"""Replaces the key in texts of a server that repeats it."""
 
 BATCH_VERSION = "/v1"
-"""What the addresses in lines of a batch begin with, wherever the batch is sent."""
-
-FOLDED = "what the system says stands before the first user message"
+"""The beginning of the addresses in a batch's lines, whatever the server's address is."""
 
 KEY, SERVER = "key", "server"
 LISTING_SECONDS = 8.0
-"""For a server that lists its models: it does so at once, or not at all."""
+"""The time limit for the list of models: servers send it at once, or not at all."""
 
 SHOWN_NAMES = 6
-"""How many names of models are told where one is not among them."""
+"""How many of the server's models an error lists."""
 
-ASK = "`harness doctor --ask` asks the model one small question"
+ASK = "`harness doctor --ask` sends the model one small question"
 
 CONNECT_SECONDS = 30.0
 KEEPALIVE_SECONDS = 4.0
-"""Shorter than the 5 s after which uvicorn, and with it vLLM, hangs up on an idle connection: one
-that is taken up again at that very moment loses its request."""
+"""Shorter than the 5 s after which uvicorn (and so vLLM) closes an idle connection: a request sent
+at that moment would be lost."""
 
 
 def make(settings: ModelSettings) -> Model:
-    """The model that the arguments describe; nothing is opened yet."""
+    """The model that the arguments describe; it is not open yet."""
     return OpenAIModel(read_args(settings), settings)
 
 
 class OpenAIModel(Model):
     """One served model; `open` makes the client, `ask` sends one request once.
 
-    A server of our `own` is asked without key or proxy, those are for others, and over its `socket`
-    where it has one. `fields` gives what else goes along with a request.
+    `own` means that the harness started the server, which then gets neither key nor proxy, and is
+    reached over `socket` if there is one. `fields` gives additional fields of a request.
     """
 
     takes_batches = True
@@ -122,9 +120,9 @@ class OpenAIModel(Model):
         self._proxy: str | None = None
 
     def require(self) -> None:
-        """Raise UsageError where the key is not where it is said to be, or OpenAI's own wants one.
+        """Raise UsageError if a named key is missing, or any key for OpenAI's own servers.
 
-        Other servers may well be asked without.
+        Other servers may work without a key.
         """
         if self._own:
             return
@@ -134,17 +132,17 @@ class OpenAIModel(Model):
         if self._key() is not None or not wants_key(self._args):
             return
         raise UsageError(
-            f"the environment holds no {variable}",
+            f"{variable} is not set in the environment",
             where=f"openai:{self._args.model}",
             found=f"no key for {host_of(self._args)}"
             if variable == DEFAULT_KEY_ENV
             else f"api_key_env={variable}",
-            expected="the name of a variable that holds the key, or api_key_file=FILE",
-            hint=f"export {variable} with your key in it, then give the same command again",
+            expected="api_key_env=NAME, a variable that holds the key, or api_key_file=FILE",
+            hint=f"export {variable} with your key, then repeat the command",
         )
 
     async def open(self) -> None:
-        """Make the session and its pool; no request is sent."""
+        """Make the session and its connection pool; no request is sent."""
         import aiohttp
 
         if self._session is not None:
@@ -153,7 +151,7 @@ class OpenAIModel(Model):
         headers = headers_with(self._key() or NO_KEY, azure=self._args.azure_endpoint is not None)
         self._url, credentials = without_credentials(url_of(self._args))
         if credentials is not None:
-            # As the official client does: what stands in the address goes before the key.
+            # As in the official client: credentials in the address take precedence over the key.
             headers["Authorization"] = credentials
             self._credentials = credentials.removeprefix("Basic ")
         self._proxy = None if self._own else proxy_for(self._url)
@@ -190,20 +188,20 @@ class OpenAIModel(Model):
     async def ask(self, request: Request) -> Reply:
         """The server's reply to one request, or a CallError."""
         if self._session is None:
-            raise RuntimeError("the model is asked before it was opened")
+            raise RuntimeError("ask() was called before open()")
         as_system = self._system_role
         try:
             reply = await self._send(self._session, self._body(request))
         except CallError as error:
-            if not (as_system and speaks_as_system(request) and self._refused(error)):
-                raise self._explained(error) from None
-            return await self._asked_of_the_user(request, error)
+            if not (as_system and has_system_message(request) and self._refused(error)):
+                raise self._with_context(error) from None
+            return await self._ask_without_system(request, error)
         if self._args.logprobs and reply.logprobs is None:
-            self._lacks_logprobs()
+            self._count_missing_logprobs()
         return reply
 
     def report(self) -> dict[str, Any]:
-        """What the server turned out to lack."""
+        """Features that the server turned out to lack."""
         found: dict[str, Any] = {}
         if self._args.system_role == "auto" and not self._system_role:
             found["system_role"] = False
@@ -212,7 +210,7 @@ class OpenAIModel(Model):
         return found
 
     async def check(self) -> Sequence[Finding]:
-        """Whether there is a key, and what the server's list of models tells."""
+        """Findings about the key and the server's list of models."""
         key = key_finding(self._args)
         if key.state == "bad":
             return [key]
@@ -237,25 +235,25 @@ class OpenAIModel(Model):
         except TimeoutError:
             return [unreachable(self._args, f"no answer within {LISTING_SECONDS:g} s")]
         except (aiohttp.ClientError, OSError) as error:
-            return [unreachable(self._args, lost(error).detail)]
+            return [unreachable(self._args, connection_error(error).detail)]
         listing = Listing(status=response.status, received=received)
         keyed = self._key() is not None or bool(self._credentials)
         return list(listing_findings(self._args, listing, keyed=keyed))
 
     def batch_line(self, request: Request) -> dict[str, Any]:
-        """A line of a batch that asks for the same as `ask` does."""
+        """The line of a batch file for the request that `ask` would send."""
         url = f"{BATCH_VERSION}/{PATHS[self._args.endpoint]}"
         body = self._body(request)
         if self._args.azure_deployment is not None:
-            body["model"] = self._args.azure_deployment  # no path names it in a batch
+            body["model"] = self._args.azure_deployment  # a batch's path does not name it
         return {"method": "POST", "url": url, "body": body}
 
     def read_batch(self, status: int, body: object) -> Reply:
-        """The reply in an answered line; raises CallError where it holds none."""
+        """The reply in an answered line; CallError if it holds none."""
         return read_status(status, body)
 
     def batches(self) -> Batches:
-        """The batch service beside the server; at Azure a token stands in for a missing key."""
+        """The server's batch service; on Azure, a token replaces a missing key."""
         from harness_models.openai_batches import OpenAIBatches, azure_token
 
         args, token = self._args, None
@@ -282,20 +280,23 @@ class OpenAIModel(Model):
     def _refused(self, error: CallError) -> bool:
         return not self._own and refuses_system(error.status, error.detail)
 
-    async def _asked_of_the_user(self, request: Request, refusal: CallError) -> Reply:
-        """The reply once the system's words are the user's, where that was left to the server."""
+    async def _ask_without_system(self, request: Request, refusal: CallError) -> Reply:
+        """The reply to the system text in a user message; CallError unless system_role=auto."""
         if self._args.system_role != "auto":
-            # Whatever else the system says would be refused as well.
+            # Fatal: the server would refuse every other system message as well.
             detail = f"{refusal.detail} (--model_args: {SYSTEM_HINT})"
             raise CallError(refusal.cause, detail, fatal=True, status=refusal.status)
         if self._system_role:
             self._system_role = False
-            self.show(f"openai:{self._args.model}: no message of the system is taken: {FOLDED}")
+            self.show(
+                f"openai:{self._args.model}: the server accepts no system message: its text now "
+                "precedes the first user message"
+            )
         return await self.ask(request)
 
-    def _lacks_logprobs(self) -> None:
+    def _count_missing_logprobs(self) -> None:
         if not self._without_logprobs:
-            self.show(f"openai:{self._args.model}: the server sent no logprobs: none are kept")
+            self.show(f"openai:{self._args.model}: the server sent no logprobs: none are recorded")
         self._without_logprobs += 1
 
     async def _send(self, session: ClientSession, body: dict[str, Any]) -> Reply:
@@ -307,7 +308,7 @@ class OpenAIModel(Model):
             ) as response:
                 received = await response.read()
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise lost(error) from None
+            raise connection_error(error) from None
         return read_response(
             response.status,
             response.headers,
@@ -316,7 +317,7 @@ class OpenAIModel(Model):
         )
 
     def _without_secrets(self, received: bytes) -> bytes:
-        # Before anything is cut to a readable length: half a key would not be recognised.
+        # Before texts are shortened: half a key would not be recognised.
         for secret in self._secrets():
             received = received.replace(secret.encode(), HIDDEN)
         return received
@@ -331,8 +332,8 @@ class OpenAIModel(Model):
             return self._key_of_file
         return os.environ.get(self._args.api_key_env, "").strip() or None
 
-    def _explained(self, error: CallError) -> CallError:
-        """The same error with what its reader must know."""
+    def _with_context(self, error: CallError) -> CallError:
+        """The same error with the address, the key's source or a hint in its detail."""
         if self._own:
             return error
         key, detail = self._key(), error.detail
@@ -340,9 +341,9 @@ class OpenAIModel(Model):
             place = self._args.api_key_file or self._args.api_key_env
             source = f"the key in {place}" if key else "no key"
             unset = "" if key else f": {self._args.api_key_env} is not set"
-            detail = f"{detail} ({address_of(self._args)} was sent {source}{unset})"
+            detail = f"{detail} ({address_of(self._args)} received {source}{unset})"
         elif error.cause == "not_found":
-            detail = f"{detail} (asked {address_of(self._args)} for {self._args.model!r})"
+            detail = f"{detail} (requested {self._args.model!r} from {address_of(self._args)})"
         elif error.cause == "connection":
             detail = f"{address_of(self._args)}: {detail}"
         elif error.cause == "bad_request" and (hint := hint_for(detail)):
@@ -352,7 +353,7 @@ class OpenAIModel(Model):
 
 
 def form_of(args: OpenAIArgs) -> Form | None:
-    """How messages become one text; None where they are sent as they are."""
+    """The form that renders messages to one text; None if they are sent as messages."""
     if args.endpoint == "chat":
         return None
     if args.chat_template is None:
@@ -360,15 +361,15 @@ def form_of(args: OpenAIArgs) -> Form | None:
     return template_form(Path(args.chat_template).expanduser(), args.chat_template_kwargs)
 
 
-def speaks_as_system(request: Request) -> bool:
-    """Whether a request has a message of the system."""
+def has_system_message(request: Request) -> bool:
+    """True if a request has a system message."""
     return any(turn.role == "system" for turn in request.messages)
 
 
 def trust() -> SSLContext:
-    """The certificates of SSL_CERT_FILE, else of SSL_CERT_DIR, else those that the system trusts.
+    """The trusted certificates: SSL_CERT_FILE, else SSL_CERT_DIR, else the system's.
 
-    The official client trusts the same.
+    The official client trusts the same certificates.
     """
     import ssl
 
@@ -388,7 +389,7 @@ def trust() -> SSLContext:
 
 
 def proxy_for(url: str) -> str | None:
-    """The proxy that the environment names for an address, None where it names none."""
+    """The proxy that the environment names for an address; None without one."""
     parts = urlsplit(url)
     if not parts.hostname or proxy_bypass(parts.hostname):
         return None
@@ -396,12 +397,12 @@ def proxy_for(url: str) -> str | None:
     return proxies.get(parts.scheme) or proxies.get("all")
 
 
-def lost(error: BaseException) -> CallError:
-    """Why no answer came: a timeout, or a connection that was refused, reset or never made."""
+def connection_error(error: BaseException) -> CallError:
+    """The CallError for a request without an answer: a timeout or a connection problem."""
     import aiohttp
 
     late = isinstance(error, TimeoutError)
-    # The operating system gives up on connecting with a TimeoutError of its own.
+    # When connecting takes too long, the operating system raises a TimeoutError of its own.
     connecting = isinstance(error, aiohttp.ConnectionTimeoutError | aiohttp.ClientOSError)
     cause = "timeout" if late and not connecting else "connection"
     forged = isinstance(error, aiohttp.ClientConnectorCertificateError)
@@ -411,22 +412,22 @@ def lost(error: BaseException) -> CallError:
 
 
 class Listing(msgspec.Struct, frozen=True, kw_only=True):
-    """How a server answered `GET /models`."""
+    """A server's answer to `GET /models`."""
 
     status: int
     received: bytes
 
 
 def key_finding(args: OpenAIArgs) -> Finding:
-    """Where the key is, and whether it is there; never the key itself."""
+    """The finding about the key's place and presence; it never shows the key itself."""
     if urlsplit(base_url_of(args)).username is not None:
-        return good(KEY, "stands in the address")
+        return good(KEY, "is part of the address")
     if args.api_key_file is not None:
         try:
             read_key(args.api_key_file)
         except UsageError as error:
             return bad_by(KEY, error)
-        return good(KEY, f"stands in the file {args.api_key_file}")
+        return good(KEY, f"is in the file {args.api_key_file}")
     if os.environ.get(args.api_key_env, "").strip():
         return good(KEY, f"{args.api_key_env} is set")
     unset = f"{args.api_key_env} is not set"
@@ -434,38 +435,39 @@ def key_finding(args: OpenAIArgs) -> Finding:
         return bad(
             KEY,
             unset,
-            f"set {args.api_key_env}, or name a file that holds the key with api_key_file",
+            f"set {args.api_key_env}, or give a file with the key: api_key_file=FILE",
         )
-    return good(KEY, f"{unset}: the server is asked without one")
+    return good(KEY, f"{unset}: requests carry no key")
 
 
 def unreachable(args: OpenAIArgs, why: str) -> Finding:
-    """The finding of a server that gave no answer at all."""
-    usual = "azure_endpoint" if args.azure_endpoint else "base_url"
-    given = usual if args.base_url or args.azure_endpoint else "OPENAI_BASE_URL or base_url"
+    """The finding about a server that gave no answer at all."""
+    argument = "azure_endpoint" if args.azure_endpoint else "base_url"
+    given = argument if args.base_url or args.azure_endpoint else "OPENAI_BASE_URL or base_url"
     return bad(
         SERVER,
         f"{address_of(args)} cannot be reached: {why}",
-        f"start the server there, or mend {given}",
+        f"start the server there, or correct {given}",
     )
 
 
 def listing_findings(args: OpenAIArgs, listing: Listing, *, keyed: bool) -> Iterator[Finding]:
-    """What an answer to `GET /models` tells of address, key and the model's name."""
+    """Findings about address, key and model name, from an answer to `GET /models`."""
     address, status = address_of(args), listing.status
     if status in (401, 403):
-        said = f"{address} answers {status}: it {'refuses the key' if keyed else 'wants a key'}"
+        text = f"{address} answers {status}: it {'refuses the key' if keyed else 'needs a key'}"
         place = args.api_key_file or args.api_key_env
-        yield bad(SERVER, said, f"put one that it takes into {place}")
+        yield bad(SERVER, text, f"put a valid key into {place}")
     elif status >= 500:
-        yield bad(SERVER, f"{address} answers {status}: {_beginning(listing)}", "look at its log")
+        text = f"{address} answers {status}: {_beginning(listing)}"
+        yield bad(SERVER, text, "look at the server's log")
     elif status >= 400:
         whole = args.azure_endpoint or urlsplit(address).path.rstrip("/").endswith("/v1")
         ends = "" if whole else "does it end in /v1? "
         yield doubtful(
             SERVER,
-            f"{address} answers, but does not list its models ({status}), so {args.model!r} may "
-            "be none of them",
+            f"{address} answers, but does not list its models ({status}), so it may not have "
+            f"{args.model!r}",
             f"{ends}{ASK}",
         )
     else:
@@ -475,32 +477,31 @@ def listing_findings(args: OpenAIArgs, listing: Listing, *, keyed: bool) -> Iter
                 SERVER,
                 f"{address} answers {status}, but not as a server of the OpenAI protocol: "
                 f"{_beginning(listing)}",
-                "mend base_url: it usually ends in /v1",
+                "correct base_url: it usually ends in /v1",
             )
         else:
             yield _name_finding(args, names, keyed=keyed)
 
 
 def _name_finding(args: OpenAIArgs, names: list[str], *, keyed: bool) -> Finding:
-    to_whom = "to this key" if keyed else "without a key"
+    access = "for this key" if keyed else "without a key"
     many = f"{len(names):,} model{'' if len(names) == 1 else 's'}"
-    lists = f"{address_of(args)} lists {many} {to_whom}"
+    lists = f"{address_of(args)} lists {many} {access}"
     if args.azure_endpoint is not None:
         deployed = args.azure_deployment or args.model
-        return doubtful(SERVER, f"{lists}, and does not tell whether {deployed!r} is deployed", ASK)
+        return doubtful(SERVER, f"{lists}, but not whether {deployed!r} is deployed", ASK)
     if args.model in names:
-        return good(SERVER, f"{lists}, {args.model!r} among them")
-    shown = ", ".join(names[:SHOWN_NAMES]) + (", …" if len(names) > SHOWN_NAMES else "")
+        return good(SERVER, f"{lists}, including {args.model!r}")
+    preview = ", ".join(names[:SHOWN_NAMES]) + (", …" if len(names) > SHOWN_NAMES else "")
     return bad(
         SERVER,
-        f"{lists}, and {args.model!r} is none of them" + (f": {shown}" if names else ""),
-        did_you_mean(args.model, names)
-        or f"mend the model's name; where it is another name of one of them, {ASK}",
+        f"{lists}, but not {args.model!r}" + (f": {preview}" if names else ""),
+        did_you_mean(args.model, names) or f"correct the model's name; if it is an alias, {ASK}",
     )
 
 
 def _names_in(received: bytes) -> list[str] | None:
-    """The names in a list of models; None for what is no such list."""
+    """The names in a list of models; None for any other response."""
     try:
         body: Any = msgspec.json.decode(received)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -512,6 +513,6 @@ def _names_in(received: bytes) -> list[str] | None:
 
 
 def _beginning(listing: Listing) -> str:
-    """The beginning of what a server sent."""
+    """The beginning of the server's text."""
     text = " ".join(listing.received[:400].decode("utf-8", "replace").split())
     return (text[:120] + "…" if len(text) > 120 else text) or "nothing"

@@ -1,4 +1,4 @@
-"""The arguments of an `openai` model, its address and its key among them."""
+"""The arguments of an `openai` model, including address and key."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ PATHS = {"chat": "chat/completions", "completions": "completions"}
 
 EXTRA = "extra_body"
 
-SAID_BY = {
+SET_BY = {
     "model": "model=NAME",
-    "messages": "the prompts say it",
-    "prompt": "the prompts say it",
+    "messages": "the task's prompts set it",
+    "prompt": "the task's prompts set it",
     "temperature": "--gen_kwargs temperature=…",
     "top_p": "--gen_kwargs top_p=…",
     "max_tokens": "--gen_kwargs max_tokens=…",
@@ -42,26 +42,26 @@ SAID_BY = {
     "response_format": "--structured",
     "logprobs": "logprobs=true",
     "top_logprobs": "top_logprobs=N",
-    "n": "--num_repeats asks several times: one answer is read of each reply",
-    "stream": "answers are read whole",
+    "n": "--num_repeats repeats questions: the harness reads one answer of each reply",
+    "stream": "leave it out: the harness reads whole answers",
     "api_key": "api_key_env=NAME, the variable that holds it",
-    "echo": "answers are read without the prompt",
+    "echo": "leave it out: the harness reads answers without the prompt",
 }
-"""What the harness itself sends or relies on, and who says it."""
+"""Fields that the harness itself sends or relies on → what sets them."""
 
 NO_KEY = "not-needed"
-"""Sent where no key is set: the official client insists on one, servers without keys ignore it."""
+"""Sent if no key is set: the official client requires one, servers without keys ignore it."""
 
 TOKENS_FIELDS = ("max_tokens", "max_completion_tokens")
 
 
 class OpenAIArgs(msgspec.Struct, frozen=True, kw_only=True):
-    """What `--model_args` may say of a served model.
+    """The parsed `--model_args` of a served model; `harness models openai` documents each field.
 
-    `revision` or `identity` tell what stands behind the name, `immutable` that the host never puts
-    other weights behind one: without any of them answers are reused inside one run only. A model
-    without a `system_role` is told what the system says in its first user message; with "auto" its
-    server decides, once.
+    `revision` and `identity` fix the weights behind the name, and `immutable` states that the host
+    never changes them: without any of these, answers are reused within one run only. Without a
+    `system_role`, the first user message begins with the system text; with "auto", the server's
+    first refusal decides.
     """
 
     model: str
@@ -88,7 +88,7 @@ class OpenAIArgs(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_args(settings: ModelSettings) -> OpenAIArgs:
-    """The arguments, typed; an unknown or unusable one is a UsageError."""
+    """The arguments, typed; UsageError for an unknown or unusable one."""
     known = OpenAIArgs.__struct_fields__
     values: dict[str, Any] = {"extra_body": read_extra(settings.args)}
     for name, text in settings.args.items():
@@ -99,17 +99,17 @@ def read_args(settings: ModelSettings) -> OpenAIArgs:
                 f"an openai model has no argument {name!r}",
                 where="--model_args",
                 expected="one of " + ", ".join(known),
-                hint=did_you_mean(name, known) or "`harness models openai` tells what each means",
+                hint=did_you_mean(name, known) or "`harness models openai` describes each",
             )
         values[name] = _READERS.get(name, _text)(name, text)
     if "model" not in values:
         raise UsageError(
-            "an openai model needs the name that its server knows it by",
+            "an openai model needs the model's name on its server",
             where="--model_args",
             found=", ".join(f"{name}=…" for name in settings.args) or "nothing",
             expected="model=NAME",
         )
-    _refuse_senseless(values)
+    _check_combinations(values)
     if not values.keys() & {"base_url", "azure_endpoint"} and os.environ.get(BASE_URL_ENV):
         _address(BASE_URL_ENV, os.environ[BASE_URL_ENV])
     if "azure_endpoint" in values and "api_key_file" not in values:
@@ -117,18 +117,18 @@ def read_args(settings: ModelSettings) -> OpenAIArgs:
     return OpenAIArgs(**values)
 
 
-def _refuse_senseless(values: Mapping[str, Any]) -> None:
-    """Raise UsageError for arguments that do not go together."""
+def _check_combinations(values: Mapping[str, Any]) -> None:
+    """Raise UsageError for arguments that cannot be combined."""
     for one, other, problem in (
-        ("api_key_env", "api_key_file", "the key of an openai model is said to be in two places"),
-        ("base_url", "azure_endpoint", "the address of an openai model is given twice"),
+        ("api_key_env", "api_key_file", "the key of an openai model has two sources"),
+        ("base_url", "azure_endpoint", "an openai model has two addresses"),
     ):
         if one in values and other in values:
             raise UsageError(
                 problem,
                 where="--model_args",
                 found=f"{one} and {other}",
-                expected="one of them",
+                expected=f"{one} or {other}, not both",
             )
     completions = values.get("endpoint") == "completions"
     for name, needed, there in (
@@ -138,35 +138,39 @@ def _refuse_senseless(values: Mapping[str, Any]) -> None:
         ("chat_template", "endpoint=completions", completions),
         ("chat_template_kwargs", "chat_template=FILE", "chat_template" in values),
         ("top_logprobs", "logprobs=true", values.get("logprobs")),
-        ("system_role", "true or false", not (completions and values.get("system_role") == "auto")),
+        (
+            "system_role",
+            "endpoint=chat",
+            not (completions and values.get("system_role") == "auto"),
+        ),
     ):
         if name in values and not there:
             raise UsageError(
-                f"{name} means nothing here",
+                f"{name} needs {needed}",
                 where="--model_args",
                 found=f"{name}={values[name]}",
-                expected=needed,
+                expected=f"{needed} as well, or no {name}",
                 hint=_INSTEAD.get(needed),
             )
     field = values.get("max_tokens_field")
-    if (field in SAID_BY and field not in TOKENS_FIELDS) or field in values["extra_body"]:
+    if (field in SET_BY and field not in TOKENS_FIELDS) or field in values["extra_body"]:
         raise UsageError(
-            "max_tokens_field names a field that holds something else",
+            "max_tokens_field names a field that has another meaning",
             where="--model_args",
             found=f"max_tokens_field={field}",
-            expected="the name under which the server takes the limit of an answer's tokens",
-            hint="--gen_kwargs max_tokens=… says the limit",
+            expected="the server's name for the token limit of an answer",
+            hint="--gen_kwargs max_tokens=… sets the limit itself",
         )
 
 
 def identity_of(
     args: OpenAIArgs, *, structured: bool, form: Mapping[str, Any] | None = None
 ) -> Identity:
-    """Who the model is: its name and what was said of it; `form` is how its prompts are made.
+    """The model's identity: its name and the arguments that decide its answers.
 
-    The host belongs to the name where nothing was said, so that two servers with a model of one
-    name are told apart in a run, and where the host vouches for its names (`immutable`). What is
-    pinned is the same wherever it is served.
+    `form` describes how prompts are rendered. The host is part of the identity unless `revision` or
+    `identity` pins the weights, so that models of one name on two servers differ. Pinned weights
+    are the same on every server.
     """
     details: dict[str, Any] = {}
     if args.revision is not None:
@@ -203,14 +207,14 @@ def identity_of(
 
 
 def wants_key(args: OpenAIArgs) -> bool:
-    """Whether a server is not to be asked without a key from where it is said to be."""
+    """True if requests need a key: its variable was named, or the server is OpenAI's own."""
     if args.api_key_env != DEFAULT_KEY_ENV:
         return True
     return host_of(args) == DEFAULT_HOST and urlsplit(base_url_of(args)).username is None
 
 
 def tokens_field_of(args: OpenAIArgs) -> str:
-    """What the server calls the token limit: only OpenAI's own has taken up the new name."""
+    """The server's name for the token limit: only OpenAI's own servers use the new name."""
     if args.max_tokens_field is not None:
         return args.max_tokens_field
     renamed = host_of(args) == DEFAULT_HOST and args.endpoint == "chat"
@@ -218,7 +222,7 @@ def tokens_field_of(args: OpenAIArgs) -> str:
 
 
 def url_of(args: OpenAIArgs) -> str:
-    """The address that requests go to."""
+    """The address of requests."""
     base, path = base_url_of(args).rstrip("/"), PATHS[args.endpoint]
     if args.azure_endpoint is None:
         return f"{base}/{path}"
@@ -240,13 +244,13 @@ def models_url_of(args: OpenAIArgs) -> str:
 
 
 def base_url_of(args: OpenAIArgs) -> str:
-    """Where the server stands: as it was given, or as the official client would find it."""
+    """The server's base URL: as given, else as the official client finds it."""
     given = args.azure_endpoint or args.base_url
     return given or os.environ.get(BASE_URL_ENV) or f"https://{DEFAULT_HOST}/v1"
 
 
 def without_credentials(url: str) -> tuple[str, str | None]:
-    """An address without its `user:password@`, and these as a header's value."""
+    """An address without its `user:password@`, and the header value for these credentials."""
     parts = urlsplit(url)
     if parts.username is None:
         return url, None
@@ -256,46 +260,46 @@ def without_credentials(url: str) -> tuple[str, str | None]:
 
 
 def address_of(args: OpenAIArgs) -> str:
-    """The base URL as it may be shown: without credentials and query."""
+    """The base URL for display, without credentials and query."""
     parts = urlsplit(base_url_of(args))
     port = f":{parts.port}" if parts.port else ""
     return f"{parts.scheme}://{parts.hostname}{port}{parts.path}"
 
 
 def host_of(args: OpenAIArgs) -> str:
-    """Host, and port where one is named."""
+    """The server's host, with its port if the address names one."""
     parts = urlsplit(base_url_of(args))
     return f"{parts.hostname}:{parts.port}" if parts.port else str(parts.hostname)
 
 
 def read_key(named: str) -> str:
-    """The key that a file holds, kept out of all that is written from now on."""
+    """The key in a file; from now on it is redacted from all output."""
     file = Path(named).expanduser()
     try:
         key = file.read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no text"
+        reason = error.strerror if isinstance(error, OSError) else "not a text file"
         raise _unusable(named, f"{reason}") from error
     if not key:
         raise _unusable(named, "an empty file")
-    # A header is one line of ASCII; what else a file holds is told without being repeated.
+    # A header is one line of ASCII. The message does not repeat the content: it may be a secret.
     if not (key.isascii() and key.isprintable()) or " " in key:
-        raise _unusable(named, "more than one word, or characters that no key has")
+        raise _unusable(named, "several words, or characters that keys never contain")
     keep_out(key)
     return key
 
 
 def _unusable(named: str, found: str) -> UsageError:
     return UsageError(
-        "the file of the key cannot be used",
+        "the key file cannot be used",
         where=f"--model_args, api_key_file={named}",
         found=found,
-        expected="a file that holds the key and nothing else",
+        expected="a file that contains the key and nothing else",
     )
 
 
 def is_extra(name: str) -> bool:
-    """Whether an argument is `extra_body`, or a field of it."""
+    """True for `extra_body` and for its fields, `extra_body.NAME`."""
     return name == EXTRA or name.startswith(f"{EXTRA}.")
 
 
@@ -311,9 +315,9 @@ def read_extra(args: Mapping[str, str]) -> dict[str, Any]:
                 below = {part: below}
             _merge(found, below, written=f"{name}={text}")
     for field in found:
-        if field in SAID_BY:
-            expected = "what the harness does not send itself"
-            raise _bad_extra(f"{EXTRA} with {field!r}", expected, hint=SAID_BY[field])
+        if field in SET_BY:
+            expected = "fields that the harness does not send itself"
+            raise _bad_extra(f"{EXTRA} with {field!r}", expected, hint=SET_BY[field])
     return found
 
 
@@ -324,12 +328,12 @@ def _merge(into: dict[str, Any], more: Mapping[str, Any], *, written: str) -> No
         elif isinstance(into[name], dict) and isinstance(value, dict):
             _merge(into[name], value, written=written)
         else:
-            raise _bad_extra(written, f"each field once: {name!r} is there already")
+            raise _bad_extra(written, f"each field once: {name!r} was given before")
 
 
 def _json_object(text: str) -> dict[str, Any]:
     try:
-        value = json.loads(text, parse_constant=_refuse_constant)
+        value = json.loads(text, parse_constant=_reject_constant)
     except ValueError as error:
         hint = f"{EXTRA}.NAME=VALUE gives one field"
         raise _bad_extra(f"{EXTRA}={text}", f"a JSON object ({error})", hint=hint) from None
@@ -339,15 +343,15 @@ def _json_object(text: str) -> dict[str, Any]:
 
 
 def _json_or_text(text: str) -> Any:
-    """The value as JSON where it is some, else as text."""
+    """The JSON value of a text; the text itself if it is not JSON."""
     try:
-        return json.loads(text, parse_constant=_refuse_constant)
+        return json.loads(text, parse_constant=_reject_constant)
     except ValueError:
         return text
 
 
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON")
+def _reject_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
 
 
 def _bad_extra(found: str, expected: str, *, hint: str | None = None) -> UsageError:
@@ -361,7 +365,7 @@ def _bad_extra(found: str, expected: str, *, hint: str | None = None) -> UsageEr
 
 
 def logprob_fields(args: OpenAIArgs) -> dict[str, Any]:
-    """What asks for the probabilities of tokens; nothing where they are not wanted."""
+    """The request fields for the logprobs of tokens; none unless `logprobs` is set."""
     if not args.logprobs:
         return {}
     if args.endpoint == "completions":
@@ -371,7 +375,7 @@ def logprob_fields(args: OpenAIArgs) -> dict[str, Any]:
 
 def _text(name: str, text: str) -> str:
     if not text:
-        raise _bad(name, text, "a value")
+        raise _bad(name, text, f"{name}=VALUE")
     return text
 
 
@@ -399,12 +403,12 @@ def _endpoint(name: str, text: str) -> str:
 
 def _count(name: str, text: str) -> int:
     if not text.isdecimal():
-        raise _bad(name, text, "a whole number from 0 on")
+        raise _bad(name, text, "a whole number, at least 0")
     return int(text)
 
 
 def _stop(name: str, text: str) -> tuple[str, ...]:
-    """One text, in which \\n is a new line, or several as a JSON list."""
+    """The stop texts: one text, in which \\n is a line break, or a JSON list of texts."""
     found: Any = [text.replace("\\n", "\n")]
     if text.startswith("["):
         try:
@@ -412,12 +416,12 @@ def _stop(name: str, text: str) -> tuple[str, ...]:
         except ValueError as error:
             raise _bad(name, text, f"a JSON list ({error})") from None
     if not found or not all(isinstance(one, str) and one for one in found):
-        raise _bad(name, text, "a text, or a JSON list of texts")
+        raise _bad(name, text, "stop=TEXT, or a JSON list of texts that are not empty")
     return tuple(found)
 
 
 def _variables(name: str, text: str) -> dict[str, Any]:
-    """`NAME=VALUE;NAME=VALUE`, values as JSON where they are some, or a JSON object."""
+    """The variables in `NAME=VALUE;NAME=VALUE`, with JSON or text values, or in a JSON object."""
     if text.startswith("{"):
         try:
             return dict(json.loads(text))
@@ -427,7 +431,7 @@ def _variables(name: str, text: str) -> dict[str, Any]:
     for part in text.split(";"):
         key, equals, value = part.partition("=")
         if not equals or not key.strip().isidentifier():
-            raise _bad(name, text, "as eos_token=</s>, or a JSON object")
+            raise _bad(name, text, "NAME=VALUE, as in eos_token=</s>, or a JSON object")
         found[key.strip()] = _json_or_text(value)
     return found
 
@@ -445,19 +449,20 @@ def _address(name: str, text: str) -> str:
         hint = (
             "with azure_endpoint, api_version=… gives its query" if "api-version" in text else None
         )
-        raise _bad(name, text, f"{base}, without what follows", hint=hint)
+        raise _bad(name, text, f"{base}, without query and fragment", hint=hint)
     for path in PATHS.values():
         if text.rstrip("/").endswith(f"/{path}"):
             raise _bad(
-                name, text, f"{text.rstrip('/').removesuffix(f'/{path}')}; /{path} is added",
-                hint="endpoint=completions asks that one" if path == PATHS["completions"] else None,
+                name, text,
+                f"{text.rstrip('/').removesuffix(f'/{path}')}: the harness adds /{path}",
+                hint="or set endpoint=completions" if path == PATHS["completions"] else None,
             )  # fmt: skip
     return text
 
 
 def _azure_address(name: str, text: str) -> str:
     if "openai" in urlsplit(_address(name, text)).path.split("/"):
-        raise _bad(name, text, "the address up to /openai, which is added")
+        raise _bad(name, text, "the address before /openai: the harness adds the rest")
     return text
 
 
@@ -467,10 +472,11 @@ def _bad(name: str, text: str, expected: str, *, hint: str | None = None) -> Usa
 
 
 _INSTEAD = {
-    "chat_template=FILE": "extra_body.chat_template_kwargs.NAME=VALUE has a server told",
+    "chat_template=FILE": "extra_body.chat_template_kwargs.NAME=VALUE passes it to the server",
     "api_version=VERSION": "without api_version, model= is the deployment's name",
+    "endpoint=chat": "with endpoint=completions, use system_role=true or system_role=false",
 }
-"""What to do where an argument lacks another that it needs."""
+"""The argument that is missing → another way to the same end."""
 
 _READERS: Mapping[str, Callable[[str, str], Any]] = {
     "immutable": _switch,

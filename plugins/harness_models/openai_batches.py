@@ -1,4 +1,4 @@
-"""The batch service of OpenAI and of those who follow it, through the official client."""
+"""The batch service of OpenAI and compatible servers, through the official client."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class OpenAIBatches(Batches):
         self._args = args
         self._key = key
         self._client = client_of(args, key, token)
-        look = f"look at the key in {args.api_key_file or args.api_key_env}"
-        self._hints = {401: look, 403: look, 404: "look whether this server takes batches"}
+        look = f"check the key in {args.api_key_file or args.api_key_env}"
+        self._hints = {401: look, 403: look, 404: "check whether this server supports batches"}
 
     def upload(self, path: Path) -> str:
         """The id of the uploaded file."""
@@ -39,11 +39,11 @@ class OpenAIBatches(Batches):
             return self._client.files.create(file=(path.name, file), purpose="batch").id
 
     def create(self, file_id: str, endpoint: str) -> str:
-        """The id of a new batch, to be answered within a day."""
+        """The id of a new batch, which is answered within a day."""
         with self._explained("the batch"):
-            if self._args.azure_endpoint is not None:  # which takes no batch of a file in transit
+            if self._args.azure_endpoint is not None:  # Azure needs the file processed first
                 self._client.files.wait_for_processing(file_id)
-            # Sent once: what the client sends again may be paid for twice.
+            # Without retries: a batch that is sent twice may be billed twice.
             batches: Any = self._client.with_options(max_retries=0).batches
             batch = batches.create(
                 input_file_id=file_id, endpoint=endpoint, completion_window="24h"
@@ -51,13 +51,13 @@ class OpenAIBatches(Batches):
             return str(batch.id)
 
     def find(self, file_id: str) -> str | None:
-        """The id of the batch of that file, looked for in all that the service lists."""
+        """The id of the batch that was made from a file; None if the service lists none."""
         with self._explained("the list of batches"):
             batches = self._client.batches.list(limit=100)
             return next((one.id for one in batches if one.input_file_id == file_id), None)
 
     def status(self, batch_id: str) -> BatchStatus:
-        """How far the batch is."""
+        """The state, counts and problem of a batch."""
         batch = self._batch(batch_id)
         counts = batch.request_counts
         return BatchStatus(
@@ -71,7 +71,7 @@ class OpenAIBatches(Batches):
         )
 
     def answers(self, batch_id: str) -> Iterator[bytes]:
-        """The output file and the error file, as far as there are any."""
+        """The contents of the output file and the error file, if they exist."""
         batch = self._batch(batch_id)
         for file_id in (batch.output_file_id, batch.error_file_id):
             if file_id:
@@ -85,13 +85,13 @@ class OpenAIBatches(Batches):
 
     @contextmanager
     def _explained(self, wanted: str) -> Iterator[None]:
-        """Raise what goes wrong with the service as an error of ours."""
+        """Raise the client's errors as ModelError; `wanted` names the operation's object."""
         try:
             yield
         except openai.APIStatusError as error:
             said = error.body.get("message") if isinstance(error.body, dict) else None
             detail = " ".join(str(said or error.response.text).split())
-            if self._key:  # before it is cut: half a key would not be recognised
+            if self._key:  # before the text is shortened: half a key would not be recognised
                 detail = detail.replace(self._key, "***")
             raise ModelError(
                 f"the batch service refuses {wanted}",
@@ -101,15 +101,15 @@ class OpenAIBatches(Batches):
             ) from None
         except openai.OpenAIError as error:
             raise ModelError(
-                f"no answer came about {wanted}",
+                f"the batch service did not answer about {wanted}",
                 where=address_of(self._args),
                 found=str(error.__cause__ or error),
-                hint="give the same command again: nothing is submitted twice",
+                hint="repeat the command: nothing is submitted twice",
             ) from None
 
 
 def client_of(args: OpenAIArgs, key: str | None, token: Token | None) -> openai.OpenAI:
-    """The official client; organisation, project and further headers are of the environment."""
+    """The official client; it takes organisation, project and headers from the environment."""
     headers = {"User-Agent": headers_with("")["User-Agent"]}
     base = base_url_of(args).rstrip("/")
     if args.azure_endpoint is None:
@@ -125,7 +125,7 @@ def client_of(args: OpenAIArgs, key: str | None, token: Token | None) -> openai.
 
 
 def azure_token() -> Token | None:
-    """What gives tokens for Azure; None where neither the environment nor azure-identity does."""
+    """A function that returns a token for Azure; None without a token and azure-identity."""
     given = os.environ.get("AZURE_OPENAI_AD_TOKEN", "").strip()
     if given:
         return lambda: given
@@ -139,13 +139,15 @@ def azure_token() -> Token | None:
         try:
             return str(provider())
         except Exception as error:
-            raise ModelError("Azure gave no token", found=str(error), hint="az login") from None
+            raise ModelError(
+                "Azure gave no token", found=str(error), hint="log in with `az login`"
+            ) from None
 
     return token
 
 
 def problem_of(batch: Batch) -> str | None:
-    """Why the service refused a batch as a whole; None where it did not."""
+    """Why the service refused a whole batch; None if it did not."""
     errors = (batch.errors and batch.errors.data) or []
-    said = [f"line {one.line}: {one.message}" if one.line else str(one.message) for one in errors]
-    return "; ".join(said[:SHOWN_ERRORS]) or None
+    texts = [f"line {one.line}: {one.message}" if one.line else str(one.message) for one in errors]
+    return "; ".join(texts[:SHOWN_ERRORS]) or None

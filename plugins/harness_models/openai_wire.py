@@ -1,4 +1,4 @@
-"""What goes over the wire to an OpenAI-compatible server and comes back: pure functions."""
+"""Requests to and responses from an OpenAI-compatible server, as pure functions."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ ENDED = (
     "stop", None, "", "eos", "eos_token", "end_turn", "stop_sequence", "tool_calls",
     "function_call",
 )  # fmt: skip
-"""How servers say that an answer is whole; "abort" and the like leave half of one."""
+"""Finish reasons of whole answers; "abort" and others mean that an answer is incomplete."""
 
 RETRYABLE_STATUSES = (408, 409, 425, 429)
 LONGEST_DETAIL = 500
@@ -53,30 +53,28 @@ SYSTEM_REFUSED = re.compile(
     re.IGNORECASE,
 )
 SYSTEM_STATUSES = (400, 422, 500)
-"""llama.cpp reports what a chat template raises as 500."""
+"""llama.cpp reports an error in a chat template as 500."""
 
 SYSTEM_HINT = (
-    "with system_role=false the user says it, with system_role=auto that is found out by itself"
+    "system_role=false moves the system text into the user message; "
+    "system_role=auto detects what the server accepts"
 )
 
 HINTS = (
     (
         re.compile(r"max_tokens\b.*\bmax_completion_tokens", re.DOTALL),
-        "max_tokens_field=max_completion_tokens is what this server takes",
+        "set max_tokens_field=max_completion_tokens for this server",
     ),
     (
         re.compile(r"chat template", re.IGNORECASE),
-        "a model without a chat template is asked with endpoint=completions",
+        "use endpoint=completions for a model without a chat template",
     ),
 )
-"""What refusals say, and which of `--model_args` mends them."""
+"""Patterns of refusals, and the hint to the `--model_args` that avoids each."""
 
 
 def headers_with(key: str, *, azure: bool = False) -> dict[str, str]:
-    """The official client's headers, under our own name.
-
-    Azure takes its key under a name of its own.
-    """
+    """The official client's headers with the harness's user agent; Azure has its own key header."""
     environment = os.environ
     return {
         "Accept": "application/json",
@@ -89,7 +87,7 @@ def headers_with(key: str, *, azure: bool = False) -> dict[str, str]:
 
 
 def _custom(lines: str) -> dict[str, str]:
-    """What stands as `Name: value`, one a line."""
+    """The headers in lines of `Name: value`."""
     pairs = (line.partition(":") for line in lines.split("\n"))
     return {name.strip(): value.strip() for name, colon, value in pairs if colon}
 
@@ -106,10 +104,10 @@ def request_body(
     stop: Sequence[str] = (),
     added: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """The JSON body of a request; a seed goes along only where chance plays a part.
+    """The JSON body of a request; it has a seed only if the temperature is above 0.
 
-    `prompt` makes one text of the messages, `stop` goes along with what the sampling says, and
-    `added` with everything.
+    `prompt` renders the messages to one text, `stop` adds to the stop texts of the sampling, and
+    `added` are fields of every request.
     """
     sampling = request.sampling
     messages = request.messages if system_role else without_system(request.messages)
@@ -135,23 +133,23 @@ def request_body(
 
 
 def without_system(messages: Sequence[Message]) -> tuple[Message, ...]:
-    """The same, with what the system says in front of the first user message, a blank line between.
+    """The messages with the system text moved before the first user message, after a blank line.
 
-    Where no user says anything, it is the first message of one.
+    Without a user message, the system text becomes one.
     """
-    said = [turn.content for turn in messages if turn.role == "system"]
+    system = [turn.content for turn in messages if turn.role == "system"]
     others = [turn for turn in messages if turn.role != "system"]
-    if not said:
+    if not system:
         return tuple(others)
     first = next((place for place, turn in enumerate(others) if turn.role == "user"), None)
     if first is None:
-        return (Message("user", "\n\n".join(said)), *others)
-    others[first] = Message("user", "\n\n".join([*said, others[first].content]))
+        return (Message("user", "\n\n".join(system)), *others)
+    others[first] = Message("user", "\n\n".join([*system, others[first].content]))
     return tuple(others)
 
 
 def is_strict(schema: Any) -> bool:
-    """True when every object in the schema names all it holds, which strict servers insist on."""
+    """True if every object in the schema lists all its fields, which strict servers require."""
     if isinstance(schema, list):
         return all(is_strict(part) for part in schema)
     if not isinstance(schema, Mapping):
@@ -166,27 +164,27 @@ def is_strict(schema: Any) -> bool:
 
 
 def read_body(received: bytes, content_type: str) -> object:
-    """The JSON value of a response's body; raises CallError where it is none."""
+    """The JSON value of a response's body; CallError if it is not JSON."""
     try:
         return msgspec.json.decode(received)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         pass
     try:
-        # The standard library also takes half of a character in two parts, which servers send
-        # where a reply is cut within an emoji.
+        # The standard library also accepts half of a surrogate pair, which servers send if a
+        # reply is cut within an emoji.
         return json.loads(received)
     except (ValueError, RecursionError) as error:
         text = _short(received.decode("utf-8", "replace"))
         raise CallError(
-            "bad_response", f"{content_type} that is no JSON ({error}): {text!r}", retryable=True
+            "bad_response", f"{content_type} that is not JSON ({error}): {text!r}", retryable=True
         ) from None
 
 
 def read_reply(body: object) -> Reply:
-    """The reply in a server's body; raises CallError where there is none."""
+    """The reply in a server's body; CallError if it holds none."""
     if not isinstance(body, dict):
         raise CallError(
-            "bad_response", f"the answer is no JSON object but {_short(body)!r}", retryable=True
+            "bad_response", f"the answer is not a JSON object: {_short(body)!r}", retryable=True
         )
     usage = _usage(body.get("usage"))
     try:
@@ -204,7 +202,7 @@ def _reply(body: dict[str, Any], usage: Usage | None) -> Reply:
         raise CallError("bad_response", "the answer holds no choice", retryable=True)
     message = choices[0].get("message")
     if message is None and "text" in choices[0]:
-        # The completions endpoint: one text, and no message around it.
+        # The completions endpoint sends a text without a message around it.
         message = {"content": choices[0]["text"]}
     if not isinstance(message, dict):
         raise CallError("bad_response", "the answer's choice holds no message", retryable=True)
@@ -227,7 +225,7 @@ def _reply(body: dict[str, Any], usage: Usage | None) -> Reply:
 def read_response(
     status: int, headers: Mapping[str, str], received: bytes, *, content_type: str
 ) -> Reply:
-    """The reply in a whole response; raises CallError where it holds none."""
+    """The reply in a whole response; CallError if it holds none."""
     if status < 400:
         return read_reply(read_body(received, content_type))
     try:
@@ -238,7 +236,7 @@ def read_response(
 
 
 def read_status(status: int, body: object, *, wait: float | None = None) -> Reply:
-    """The reply that a status and a decoded body mean; raises CallError where they mean none."""
+    """The reply in a status and a decoded body; CallError if they hold none."""
     if status < 400:
         return read_reply(body)
     error = body.get("error", body) if isinstance(body, dict) else body
@@ -249,14 +247,14 @@ def read_status(status: int, body: object, *, wait: float | None = None) -> Repl
 
 
 def classify(status: int, error: object, *, retry_after: float | None = None) -> CallError | Reply:
-    """What an error status means: a CallError, or a refusal where a filter stopped the request.
+    """The CallError for an error status, or a refused Reply if a filter stopped the request.
 
-    `error` is the `error` member of the body, or whatever the body was; servers made with FastAPI
-    say what is wrong in its `detail`.
+    `error` is the `error` member of the body, or else the body; servers made with FastAPI put the
+    message in its `detail`.
     """
     code = str(error.get("code") or error.get("type") or "") if isinstance(error, Mapping) else ""
-    said = error.get("message") or error.get("detail") if isinstance(error, Mapping) else error
-    message = _short(said)
+    text = error.get("message") or error.get("detail") if isinstance(error, Mapping) else error
+    message = _short(text)
     detail = f"HTTP {status}: {message}" if message else f"HTTP {status}"
     if status in OVERFLOW_STATUSES and (code in OVERFLOW_CODES or OVERFLOW.search(message)):
         return CallError("overflow", detail, status=status)
@@ -280,7 +278,7 @@ def classify(status: int, error: object, *, retry_after: float | None = None) ->
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds that the server asks to wait, from Retry-After in either form; None without one."""
+    """The seconds to wait, from either form of the Retry-After header; None without one."""
     milliseconds = _number(headers.get("retry-after-ms"))
     if milliseconds is not None:
         return milliseconds / 1000
@@ -290,9 +288,9 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
         return seconds
     try:
         until = parsedate_to_datetime(value)
-        # The server's own clock, where it tells it: ours may be wrong.
-        told = headers.get("date")
-        now = parsedate_to_datetime(told) if told else datetime.now(until.tzinfo)
+        # The server's clock if it sends the date: the local clock may be wrong.
+        date = headers.get("date")
+        now = parsedate_to_datetime(date) if date else datetime.now(until.tzinfo)
         return max(0.0, (until - now).total_seconds())
     except (TypeError, ValueError):
         return None
@@ -315,7 +313,7 @@ def _finish(reason: object, message: dict[str, Any]) -> Finish:
         return "length"
     if reason in ENDED:
         return "stop"
-    raise CallError("bad_response", f"the answer ended by {_short(reason)!r}", retryable=True)
+    raise CallError("bad_response", f"the answer ended with {_short(reason)!r}", retryable=True)
 
 
 def _text(content: object) -> str | None:
@@ -326,7 +324,7 @@ def _text(content: object) -> str | None:
 
 
 def _whole(text: str) -> str:
-    """The text with halves of characters replaced: no file can hold them."""
+    """The text with lone surrogates replaced: no file can hold them."""
     if text.isascii():
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
@@ -341,7 +339,7 @@ def _reasoning(message: dict[str, Any]) -> str | None:
 
 
 def _usage(usage: object) -> Usage | None:
-    """The tokens that the server counted; None unless it tells both prompt and completion."""
+    """The tokens that the server counted; None unless it counts both prompt and completion."""
     prompt, completion = _count(usage, "prompt_tokens"), _count(usage, "completion_tokens")
     if not isinstance(usage, dict) or prompt is None or completion is None:
         return None
@@ -370,17 +368,17 @@ def _short(text: object) -> str:
 
 
 def refuses_system(status: int | None, detail: str) -> bool:
-    """Whether a server said that it takes no message of the system."""
+    """True if a server's error means that it accepts no system message."""
     return status in SYSTEM_STATUSES and SYSTEM_REFUSED.search(detail) is not None
 
 
 def hint_for(detail: str) -> str | None:
-    """What of `--model_args` mends a refusal; None where nothing is known to."""
+    """The hint to the `--model_args` that avoid a refusal; None if it is not known."""
     return next((hint for pattern, hint in HINTS if pattern.search(detail)), None)
 
 
 def read_logprobs(found: object) -> tuple[TokenLogprob, ...] | None:
-    """The tokens of an answer with their logarithms; None where they are not all there."""
+    """The tokens of an answer with their logprobs; None if they are incomplete."""
     if not isinstance(found, dict):
         return None
     try:
@@ -403,7 +401,7 @@ def _of_chat(token: dict[str, Any]) -> TokenLogprob:
 
 
 def _of_completion(found: dict[str, Any]) -> tuple[TokenLogprob, ...]:
-    # Without alternatives there is null, or an empty object a token.
+    # Without alternatives, the field is null or holds an empty object for each token.
     tops = found.get("top_logprobs") or ()
     pairs = zip(found["tokens"], found["token_logprobs"], strict=True)
     return tuple(
@@ -419,8 +417,7 @@ def _of_completion(found: dict[str, Any]) -> tuple[TokenLogprob, ...]:
 def _token(token: object) -> str:
     if not isinstance(token, str):
         raise TypeError(token)
-    # Halves of characters, which no file can hold.
-    return token.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return _whole(token)
 
 
 def _probability(value: object) -> float:

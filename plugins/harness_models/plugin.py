@@ -1,4 +1,4 @@
-"""What the plugin tells the harness; the factories import the rest at first use."""
+"""The hooks of the plugin; its factories import the other modules at first use."""
 
 from __future__ import annotations
 
@@ -14,45 +14,44 @@ if TYPE_CHECKING:
 
 OPENAI = {
     "model": "the name that the server knows the model by",
-    "base_url": "where the server is; OPENAI_BASE_URL, else OpenAI's own",
+    "base_url": "the server's address; else OPENAI_BASE_URL, else OpenAI's own",
     "api_key_env": "the environment variable that holds the key (OPENAI_API_KEY)",
-    "api_key_file": "the file that holds the key, in place of a variable",
-    "revision": "which weights stand behind the name, as a commit; their answers are then reused "
-    "in other runs",
-    "identity": "the same in your own words",
-    "immutable": "true: this host never puts other weights behind the name",
+    "api_key_file": "a file that holds the key, instead of a variable",
+    "revision": "the commit of the weights behind the name; other runs then reuse their answers",
+    "identity": "as revision, in your own words",
+    "immutable": "true: this host never changes the weights behind the name",
     "concurrency": "requests in flight; else --concurrency, else 64",
-    "max_tokens_field": "what the server calls the token limit",
-    "seed": "false: for servers that refuse the field",
-    "system_role": "false: for models that know no system message; auto: its server decides",
+    "max_tokens_field": "the server's name for the token limit",
+    "seed": "false: send no seed, for servers that refuse the field",
+    "system_role": "false: for models without system messages; auto: the server's first refusal "
+    "decides",
     "endpoint": "chat, or completions for models without a chat template",
-    "chat_template": "the file of one, for completions",
-    "chat_template_kwargs": "what it is told: eos_token=</s>, several with ; between, or a JSON "
-    "object",
-    "stop": "what ends answers, beside what the task says: a text, or a JSON list",
-    "extra_body": "a JSON object of further fields; extra_body.NAME=VALUE is one of them",
-    "logprobs": "true: the logarithms of the answer's tokens are kept",
-    "top_logprobs": "and those of so many likeliest ones in each place",
-    "azure_endpoint": "Azure in place of base_url; the key is that of AZURE_OPENAI_API_KEY",
-    "azure_deployment": "the deployment, where it is not called as the model is",
-    "api_version": "for Azure's addresses that name one",
+    "chat_template": "a chat template's file, for endpoint=completions",
+    "chat_template_kwargs": "variables of the template: eos_token=</s>, several separated by ;, or "
+    "a JSON object",
+    "stop": "texts that end answers, in addition to the task's: a text, or a JSON list",
+    "extra_body": "a JSON object of additional fields; extra_body.NAME=VALUE sets a single one",
+    "logprobs": "true: record the logprobs of the answer's tokens",
+    "top_logprobs": "record so many alternatives for each token as well",
+    "azure_endpoint": "an Azure address instead of base_url; AZURE_OPENAI_API_KEY holds the key",
+    "azure_deployment": "the deployment's name, if it differs from the model's",
+    "api_version": "the version in Azure addresses that have one",
 }
 
 VLLM = {
-    "pretrained": "a folder of weights or a name of the hub; HARNESS_PRETRAINED, else "
+    "pretrained": "a folder of weights or a repository of the hub; else HARNESS_PRETRAINED, else "
     "Qwen/Qwen3-8B",
     "model": "the same as pretrained",
-    "python": "the interpreter that has vllm; HARNESS_VLLM_PYTHON, else the harness's own",
+    "python": "an interpreter with vllm; else HARNESS_VLLM_PYTHON, else the harness's own",
     "preset": "h100 or h200: bfloat16, and memory, sequences and batch for that GPU",
-    "revision": "branch, tag or commit of the hub",
-    "tokenizer": "a folder or name in place of the checkpoint's",
-    "chat_template": "a file in place of the checkpoint's",
-    "chat_template_kwargs": "what the template is told: enable_thinking=false, several with ; "
-    "between, or a JSON object",
-    "lora": "a folder with an adapter, which is then what is asked",
-    "concurrency": "requests in flight; else --concurrency, else what the engine takes and an "
-    "eighth more",
-    "any other": "an argument of vLLM's server by its name with underscores; true and false are "
+    "revision": "a branch, tag or commit of the hub",
+    "tokenizer": "a folder or repository, instead of the checkpoint's tokenizer",
+    "chat_template": "a file, instead of the checkpoint's template",
+    "chat_template_kwargs": "variables of the template: enable_thinking=false, several separated "
+    "by ;, or a JSON object",
+    "lora": "the folder of an adapter to evaluate",
+    "concurrency": "requests in flight; else --concurrency, else max_num_seqs and an eighth more",
+    "any other": "an argument of vLLM's server, with underscores in its name; true and false are "
     "switches",
 }
 
@@ -61,33 +60,32 @@ HF = {
         name: VLLM[name]
         for name in ("pretrained", "model", "revision", "chat_template", "chat_template_kwargs")
     },
-    "python": "the interpreter that has transformers; HARNESS_HF_PYTHON, else the harness's own",
-    "max_model_len": "tokens of a prompt and its longest answer; the model's own, and at most "
-    "100000",
-    "concurrency": "requests in flight; else --concurrency, else 1, or 64 with "
-    "continuous_batching=true",
-    "any other": "an argument of `transformers serve` by its name with underscores",
+    "python": "an interpreter with transformers; else HARNESS_HF_PYTHON, else the harness's own",
+    "max_model_len": "the limit for the tokens of a prompt and its longest answer; else the "
+    "model's own, at most 100000",
+    "concurrency": "requests in flight; 1, or with continuous_batching=true --concurrency, else 64",
+    "any other": "an argument of `transformers serve`, with underscores in its name",
 }
 
-BASELINE = {"respondent": "which of the registered rules answers (default)"}
+BASELINE = {"respondent": "the name of the registered rule that answers (default)"}
 
 REPLAY = {
-    "run": "a run's folder, whose answers are given again",
-    "file": "a file of recorded replies, in place of run",
-    "model": "beside file: what the model is called",
-    "role": "beside run: the role whose answers are meant",
+    "run": "the folder of the run whose answers are replayed",
+    "file": "a file of recorded replies, instead of run",
+    "model": "with file: the model's name",
+    "role": "with run: the role whose answers are replayed (candidate)",
     "concurrency": "requests in flight; else --concurrency",
 }
 
 
 KINDS = {
     "openai": ("any server that speaks the OpenAI protocol", OPENAI),
-    "vllm": ("weights served by a vLLM of our own", VLLM),
+    "vllm": ("weights served by a vLLM that the harness starts", VLLM),
     "hf": ("small weights served by transformers", HF),
-    "baseline": ("answers by the rules that benchmarks bring", BASELINE),
-    "replay": ("answers that were recorded", REPLAY),
+    "baseline": ("answers by the rules of benchmarks", BASELINE),
+    "replay": ("recorded answers", REPLAY),
 }
-"""What each kind of model is, and its arguments; the module of its name makes it."""
+"""Kind of model → its description and its arguments; the module of that name makes the model."""
 
 
 @hookimpl

@@ -1,4 +1,4 @@
-"""A model that was asked before: it answers with the replies of a stored run, or of a file."""
+"""A model that answers with recorded replies, from a stored run or a file."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from harness.runs.manifest import Manifest
 from harness.runs.run_folder import RunFolder
 from harness_models.arguments import count_of
 
-USUAL_ROLE = "candidate"
+DEFAULT_ROLE = "candidate"
 ARGUMENTS = ("run", "file", "model", "role", "concurrency")
 CHUNK = 1 << 20
 
 
 def make(settings: ModelSettings) -> Model:
-    """The recording that the arguments name; UsageError where they name none."""
+    """The replay model of a recording; UsageError unless the arguments name exactly one."""
     args = settings.args
     for name in args:
         if name not in ARGUMENTS:
@@ -49,21 +49,22 @@ def make(settings: ModelSettings) -> Model:
             )
     if ("run" in args) == ("file" in args):
         raise UsageError(
-            "a replay model needs what it answers from",
+            "a replay model needs one recording",
             where="--model_args",
             found="both run= and file=" if "run" in args else "neither run= nor file=",
             expected="run=RUN, a run's folder, or file=FILE, recorded replies",
         )
-    lost = "model" if "run" in args else "role"
-    if lost in args:
+    unused = "model" if "run" in args else "role"
+    if unused in args:
+        source = "run=" if "run" in args else "file="
         raise UsageError(
-            f"{lost}= means nothing here",
+            f"{unused}= cannot be combined with {source}",
             where="--model_args",
-            found=f"{lost}={args[lost]}",
-            expected="model= beside file=, role= beside run=",
+            found=f"{unused}={args[unused]}",
+            expected="model= with file=, role= with run=",
         )
     return ReplayModel(
-        RunRecording(Path(args["run"]), role=args.get("role", USUAL_ROLE))
+        RunRecording(Path(args["run"]), role=args.get("role", DEFAULT_ROLE))
         if "run" in args
         else FileRecording(Path(args["file"]), model=args.get("model")),
         concurrency=count_of("replay", "concurrency", args["concurrency"])
@@ -73,16 +74,16 @@ def make(settings: ModelSettings) -> Model:
 
 
 class ReplayModel(Model):
-    """Answers what the recording holds; what it does not hold is a failure of its own."""
+    """Answers from a recording; a question that was not recorded fails as `not_recorded`."""
 
     def __init__(self, recording: Recording, *, concurrency: int | None) -> None:
         self.concurrency = concurrency or self.concurrency
         self.identity = recording.identity()
         self._recording = recording
-        self._asked = self._missing = 0
+        self._requests = self._missing = 0
 
     async def open(self) -> None:
-        """Find out where in the recording each answer is."""
+        """Index the recording; ModelError if it cannot be used."""
         try:
             self._recording.open()
         except DataError as error:
@@ -93,31 +94,31 @@ class ReplayModel(Model):
                 expected=error.expected,
                 hint=error.hint,
             ) from error
-        self._asked = self._missing = 0
+        self._requests = self._missing = 0
 
     async def close(self) -> None:
-        """Close the recording, and tell how many questions it did not hold."""
+        """Close the recording, and show how many questions it lacked."""
         self._recording.close()
         if self._missing:
             self.show(
-                f"{self._recording.label}: {self._missing:,} of {self._asked:,} questions were not "
-                "recorded"
+                f"{self._recording.label}: {self._missing:,} of {self._requests:,} questions were "
+                "not recorded"
             )
 
     async def ask(self, request: Request) -> Reply:
-        """The recorded reply; a recorded failure comes back as it was."""
-        self._asked += 1
+        """The recorded reply; CallError with the recorded cause if the call failed."""
+        self._requests += 1
         found = self._recording.find(request)
         if found is None:
             self._missing += 1
-            raise CallError("not_recorded", f"{self._recording.label} holds no such question")
+            raise CallError("not_recorded", f"{self._recording.label} lacks this question")
         if found.reply is None:
             raise CallError(found.cause, found.detail)
         return found.reply
 
 
 class Recorded(msgspec.Struct, frozen=True, kw_only=True):
-    """What a question came to: a reply, or the cause for which none came."""
+    """The recorded outcome of a question: a reply, or the cause and detail of a failure."""
 
     reply: Reply | None = None
     cause: str = ""
@@ -131,7 +132,7 @@ class _Failure(msgspec.Struct, frozen=True):
 
 
 class _Call(msgspec.Struct, frozen=True, kw_only=True):
-    """The fields of a recorded call that say what was asked and what came; others are free."""
+    """The fields of a recorded call that replaying needs; others are ignored."""
 
     messages: tuple[Message, ...]
     text: str | None = None
@@ -146,7 +147,7 @@ class _Call(msgspec.Struct, frozen=True, kw_only=True):
     sampling: Sampling | None = None
 
     def recorded(self) -> Recorded:
-        """What came of it; a reply that could not be read is a reply all the same."""
+        """The call's outcome; an unreadable reply is still a reply."""
         if self.text is None:
             failure = self.failure or _Failure("call_failed", "no_content", "recorded without text")
             return Recorded(cause=failure.cause, detail=failure.detail)
@@ -165,21 +166,21 @@ class _Line(msgspec.Struct, frozen=True):
 
 
 _Place = tuple[int, int, int, int]
-"""File, offset, length, and which call of the line."""
+"""File, offset and length of a line, and the number of the call in it."""
 
 
 def _key(
     messages: tuple[Message, ...], sampling: Sampling | None, repeat: int, *, schema: bool
 ) -> bytes:
-    how = None if sampling is None else msgspec.to_builtins(sampling)
-    asked = [[[turn.role, turn.content] for turn in messages], how, repeat, schema]
-    return bytes.fromhex(digest_bytes(canonical(asked)))
+    settings = None if sampling is None else msgspec.to_builtins(sampling)
+    question = [[[turn.role, turn.content] for turn in messages], settings, repeat, schema]
+    return bytes.fromhex(digest_bytes(canonical(question)))
 
 
 class Recording(ABC):
-    """Answers to questions that were asked before, each read where it stands when it is asked for.
+    """An index of recorded answers; each answer is read from its file on request.
 
-    `label` names it to people.
+    `label` names the recording in messages.
     """
 
     def __init__(self, path: Path) -> None:
@@ -189,11 +190,11 @@ class Recording(ABC):
 
     @abstractmethod
     def identity(self) -> Identity:
-        """Who is recorded, with the digest of what was said."""
+        """The recorded model's identity, with the digest of the recording."""
 
     @abstractmethod
     def open(self) -> None:
-        """Learn where each answer stands."""
+        """Index the answers."""
 
     @abstractmethod
     def _call_in(self, line: bytes, number: int) -> _Call: ...
@@ -205,9 +206,10 @@ class Recording(ABC):
         self._places.clear()
 
     def find(self, request: Request) -> Recorded | None:
-        """What came of the same messages, sampling, repeat, and schema asked for or not.
+        """The outcome recorded for a request; None if there is none.
 
-        What was recorded without sampling holds for any.
+        Messages, sampling, repeat and the presence of a schema must be the same. An answer that was
+        recorded without sampling fits every sampling.
         """
         for sampling in (request.sampling, None):
             schema = request.schema is not None
@@ -222,7 +224,7 @@ class Recording(ABC):
 
 
 class RunRecording(Recording):
-    """The answers that one role's model gave in a stored run, in all roles that it played."""
+    """The answers of one role's model in a stored run, in all roles that it had."""
 
     def __init__(self, path: Path, *, role: str) -> None:
         super().__init__(path)
@@ -231,7 +233,7 @@ class RunRecording(Recording):
         self._played = _identity_of(self._manifest, role, path)
 
     def identity(self) -> Identity:
-        """The recorded model's own, with the digest of the journals: what it says is fixed."""
+        """The recorded model's own identity, with the digest of the journals."""
         own = self._played
         digest = hashlib.blake2b(digest_size=16)
         for path, _, _ in self._journals():
@@ -240,7 +242,7 @@ class RunRecording(Recording):
         return Identity(kind=own["kind"], name=own["name"], details=details)
 
     def open(self) -> None:
-        """Learn where each answer stands; a reply goes before a failure, else the first holds."""
+        """Index the answers: the first reply to a question, or else its first failure."""
         decode = msgspec.json.Decoder(_Line).decode
         failed: set[bytes] = set()
         for path, stage, samplings in self._journals():
@@ -264,7 +266,7 @@ class RunRecording(Recording):
         return msgspec.json.decode(line, type=_Line).calls[number]
 
     def _journals(self) -> Iterator[tuple[Path, str, dict[str, Sampling]]]:
-        """Each stage's journal with its key, and the sampling of the roles the model played."""
+        """Each stage's journal with its key, and the sampling of the model's roles."""
         for entry in self._manifest.tasks.values():
             for stage in entry.stages:
                 roles: Mapping[str, Any] = stage.components.get("roles", {})
@@ -292,12 +294,12 @@ class FileRecording(Recording):
         self._name = model or path.name
 
     def identity(self) -> Identity:
-        """The name it was given, with the digest of the file."""
+        """The given name, or else the file's, with the digest of the file."""
         details = {RECORDED: _digest_of(self._path).hex()}
         return Identity(kind="replay", name=self._name, details=details)
 
     def open(self) -> None:
-        """Learn where each answer stands; UsageError for lines that cannot be used."""
+        """Index the answers; UsageError for lines that cannot be used."""
         decode = msgspec.json.Decoder(_Call).decode
         answers: dict[bytes, tuple[int, bytes]] = {}
         offset = 0
@@ -313,10 +315,12 @@ class FileRecording(Recording):
                 if call.text is None and call.failure is None:
                     raise self._unusable(number, "neither text nor failure")
                 key = _key(call.messages, call.sampling, call.repeat, schema=call.asked_schema)
-                said = msgspec.json.encode(call.recorded())
-                first = answers.setdefault(key, (number, said))
-                if first[1] != said:
-                    raise self._unusable(number, f"another answer than line {first[0]} to the same")
+                answer = msgspec.json.encode(call.recorded())
+                first = answers.setdefault(key, (number, answer))
+                if first[1] != answer:
+                    raise self._unusable(
+                        number, f"a different answer to the question of line {first[0]}"
+                    )
                 self._places.setdefault(key, (0, start, len(line), 0))
         self._files.append(os.open(self._path, os.O_RDONLY))
 
@@ -329,12 +333,12 @@ class FileRecording(Recording):
             where=f"{self._path}:{number}",
             found=found,
             expected='{"messages": [{"role": …, "content": …}], "text": …}, with repeat, finish, '
-            "reasoning, usage, sampling where they matter; one answer a question",
+            "reasoning, usage and sampling where they matter; one answer per question",
         )
 
 
 def _identity_of(manifest: Manifest, role: str, path: Path) -> dict[str, Any]:
-    """The recorded identity of the model behind a role of a run."""
+    """The recorded identity of the model that had a role in a run."""
     models = {
         name.rpartition("/")[2]: entry.identity["model"]
         for name, entry in manifest.roles.items()
@@ -347,17 +351,17 @@ def _identity_of(manifest: Manifest, role: str, path: Path) -> dict[str, Any]:
     }
     if role not in models:
         raise UsageError(
-            f"no model played the role {role!r} in this run",
+            f"no model had the role {role!r} in this run",
             where=str(path),
             expected="role= one of " + ", ".join(models),
             hint=did_you_mean(role, models),
         )
     if len(several) > 1:
         raise UsageError(
-            f"several models played the role {role!r} in this run",
+            f"several models had the role {role!r} in this run",
             where=str(path),
             found=f"{len(several)} models",
-            expected="a run whose tasks have one",
+            expected="a run with a single model in this role",
         )
     found: dict[str, Any] = models[role]
     return found

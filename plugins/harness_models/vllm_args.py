@@ -1,4 +1,4 @@
-"""The arguments of a `vllm` model: ours, vLLM's own, and those that a preset brings."""
+"""The arguments of a `vllm` model: the harness's own, vLLM's, and those of a preset."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from harness_models.arguments import (
 
 KIND = "vllm"
 
-USUAL_SHARE = 0.92
-"""Of the GPU's memory, what vLLM takes where nothing is said."""
+DEFAULT_SHARE = 0.92
+"""The share of the GPU's memory that vLLM takes by default."""
 
 PRESETS: Mapping[str, Mapping[str, str]] = {
     "h100": {
@@ -46,8 +46,8 @@ DEFAULTS = {
     "generation_config": "vllm",
     "max_num_seqs": "256",
 }
-"""Prompts of a user share long histories. What a request does not say of its sampling is not
-taken from the checkpoint's `generation_config.json`: stages say how they are asked."""
+"""Prompts of a user share long histories, so their prefixes are cached. Settings that a request
+leaves open do not come from the checkpoint's `generation_config.json`: stages define them."""
 
 OWN = (
     "pretrained", "model", "python", "preset", "revision", "tokenizer", "chat_template",
@@ -66,7 +66,7 @@ KNOWN = (
     "generation_config", "data_parallel_backend", "kv_cache_dtype", "load_format",
     "reasoning_parser",
 )  # fmt: skip
-"""vLLM's own that are taken without asking it, which costs ten seconds."""
+"""vLLM's arguments that pass without a check by its parser, which takes ten seconds."""
 
 PLAIN = {
     "dtype": "auto|half|float16|bfloat16|float|float32",
@@ -74,9 +74,9 @@ PLAIN = {
     "seed": "[0-9]+",
     "data_parallel_backend": "mp|ray",
 }
-"""Values that need no asking either, of those that are often written by hand."""
+"""The values of frequent arguments that pass without that check."""
 
-OF_THE_MACHINE = frozenset({
+SPEED_ARGS = frozenset({
     *COUNTS, "data_parallel_backend", "distributed_executor_backend", "max_model_len",
     "gpu_memory_utilization", "kv_cache_memory_bytes", "enable_prefix_caching", "load_format",
     "download_dir", "trust_remote_code", "enforce_eager", "enable_chunked_prefill", "block_size",
@@ -84,27 +84,27 @@ OF_THE_MACHINE = frozenset({
     "disable_log_stats", "async_scheduling", "numa_bind", "data_parallel_size_local",
     "data_parallel_address", "data_parallel_rpc_port", "enable_log_requests",
 })  # fmt: skip
-"""What decides how fast an answer comes, and whether it fits, but not what it says."""
+"""Arguments that decide the speed and the memory of answers, but not their text."""
 
-TAKEN = {
-    "uds": "the harness chooses the socket",
-    "host": "the harness asks over a socket",
-    "port": "the harness asks over a socket",
-    "api_key": "nobody else can reach the socket",
-    "served_model_name": "the harness names the model",
-    "lora_modules": "lora=FOLDER",
-    "enable_lora": "lora=FOLDER",
-    "default_chat_template_kwargs": "chat_template_kwargs=…",
-    "api_server_count": "one server asks all engines",
+RESERVED = {
+    "uds": "leave it out: the harness chooses the socket",
+    "host": "leave it out: the harness connects over a socket",
+    "port": "leave it out: the harness connects over a socket",
+    "api_key": "leave it out: only the harness can reach the socket",
+    "served_model_name": "leave it out: the harness names the model",
+    "lora_modules": "use lora=FOLDER",
+    "enable_lora": "use lora=FOLDER",
+    "default_chat_template_kwargs": "use chat_template_kwargs=…",
+    "api_server_count": "leave it out: one server serves all engines",
 }
-"""vLLM's own that stand in our way, and what stands in for them."""
+"""vLLM's arguments that the harness sets itself → what to do."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class VllmArgs:
-    """What `--model_args` says of a vLLM server; `engine` are the arguments that vLLM is given.
+    """The parsed `--model_args`.
 
-    `note` is what the user should know of it.
+    `engine` holds the arguments that are passed to vLLM, `note` a remark for the user.
     """
 
     model: str
@@ -120,9 +120,9 @@ class VllmArgs:
 
 
 def read_args(settings: ModelSettings) -> VllmArgs:
-    """The arguments, checked as far as vLLM need not be asked; UsageError for a wrong one."""
+    """The arguments, checked as far as is possible without vLLM; UsageError if wrong."""
     given = dict(settings.args)
-    check_given(KIND, given, TAKEN)
+    check_given(KIND, given, RESERVED)
     model, note = model_of(KIND, given)
     preset = given.get("preset")
     if preset is not None and preset not in PRESETS:
@@ -154,14 +154,14 @@ def read_args(settings: ModelSettings) -> VllmArgs:
 
 
 def is_plain(name: str, value: str) -> bool:
-    """Whether vLLM takes an argument for certain, so that its parser need not be asked."""
+    """True if vLLM certainly accepts an argument, so that its parser need not check it."""
     return name in KNOWN and re.fullmatch(PLAIN.get(name, ".*"), value) is not None
 
 
 def _concurrency(
     given: Mapping[str, str], settings: ModelSettings, engine: Mapping[str, str]
 ) -> int:
-    """Requests in flight: what the engines hold, and an eighth more that waits at their door."""
+    """Requests in flight: as many as the engines process, and an eighth more that waits."""
     if "concurrency" in given:
         return count_of(KIND, "concurrency", given["concurrency"])
     if settings.concurrency is not None:
@@ -171,7 +171,7 @@ def _concurrency(
 
 
 def _expanded(path: str) -> str:
-    """With what `~` stands for: vLLM takes it for the name of a folder."""
+    """The path with `~` replaced: vLLM would take it for a folder's name."""
     return str(Path(path).expanduser()) if path.startswith("~") else path
 
 

@@ -1,8 +1,7 @@
-"""The scores: pure functions of stored records, so that no model is asked again.
+"""Scores as pure functions of stored records.
 
-A unit is a group of users, whichever way its ranking was asked for, or with `ask: rating` a single
-behaviour. A group whose true ranking is unknown has no agreement with it: it is no unit of those
-metrics, and is counted.
+A unit is a group of users, or a single behaviour with `ask: rating`. A group without a known true
+ranking is no unit of the metrics of agreement, and is counted.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ import msgspec
 from harness import Done, Failure, Metric, Score, Unreadable
 from harness_perrecbench.predictions import BASELINES, GUESSES, baseline_ranks, guesses
 from harness_perrecbench.ranking import intransitive
-from harness_perrecbench.records import Compared, Group, Member, Options, Ranked, Told
+from harness_perrecbench.records import Compared, Group, GroupResult, Member, Options, Ranked
 from harness_perrecbench.taus import (
     ptc,
     ptc_published,
@@ -46,18 +45,19 @@ UNREAD = "unreadable_comparisons"
 COMPARISONS = ("first_position", "inconsistent", "undecided", UNREAD)
 
 PUBLISHED = (
-    "Kendall's tau of the two lists of user numbers, place by place, as in the published script: "
-    "equal to ptc for two users who do not tie, another and mostly smaller number for more"
+    "Kendall's tau of the two lists of user numbers, position by position, as in the published "
+    "script: equal to ptc for two users without a tie, a different and mostly smaller number for "
+    "more users"
 )
 
 
 NO_PREFERENCE = (
-    "such a comparison counts as no preference, and a group with any that was read counts as read: "
-    "where this is high, ptc tells little though it is shown"
+    "such a comparison counts as no preference, and a group with at least one readable comparison "
+    "counts as readable: where this share is high, ptc means little"
 )
 LABELLED = (
-    "ptc and all else that needs the true order is of the labelled groups alone; below 1 the data "
-    "are partial, and no published numbers stand beside such results"
+    "ptc and all other metrics that need the true order cover the labelled groups only; below 1, "
+    "the data are partial and the results are not comparable to published numbers"
 )
 
 
@@ -67,7 +67,7 @@ def root_mean(squares: Any) -> float:
 
 
 def _error_metrics(of: str, whose: str, **changes: Any) -> dict[str, Metric]:
-    """MAE and RMSE, of columns whose names end in `of`; the worst is a 5 for a 1."""
+    """MAE and RMSE of the columns whose names end in `of`; the worst case is a 5 for a 1."""
     return {
         f"mae{of}": Metric(
             description=f"mean absolute error of {whose}",
@@ -88,24 +88,24 @@ def _error_metrics(of: str, whose: str, **changes: Any) -> dict[str, Metric]:
 
 METRICS: dict[str, Metric] = {
     "ptc": Metric(
-        description="Kendall's tau of the predicted and the true ranking, a tied pair counting 0",
+        description="Kendall's tau of the predicted and the true ranking; a tied pair counts 0",
         missing="counted",
     ),
     "ptc_published": Metric(
-        description="tau as the published script takes it", missing="counted", note=PUBLISHED
+        description="tau as in the published script", missing="counted", note=PUBLISHED
     ),
     "tau_b": Metric(
         description="Kendall's tau-b of the predicted and the true ranking",
         missing="counted",
-        note="divides by the pairs that are not tied, which rewards whoever ties; ptc does not",
+        note="divides by the pairs that are not tied, which rewards ties; ptc does not",
     ),
     "exact": Metric(description="share of groups with the exact ranking", missing="counted"),
     "like_higher_average": Metric(
-        description="tau of the predicted ranking to higher average first", worst=None
+        description="tau of the predicted ranking and the ranking by higher average", worst=None
     ),
     **_error_metrics("", "predicted ratings"),
     "first_position": Metric(
-        description="share of answers that name the user shown first; 0.5 is free of bias",
+        description="share of answers that name the first user; 0.5 means no position bias",
         worst=None,
     ),
     "inconsistent": Metric(
@@ -114,7 +114,7 @@ METRICS: dict[str, Metric] = {
         higher_is_better=False,
     ),
     "undecided": Metric(
-        description="share of comparisons without a preference, unreadable ones with them",
+        description="share of comparisons without a preference, including unreadable ones",
         worst=1.0,
         higher_is_better=False,
     ),
@@ -125,7 +125,7 @@ METRICS: dict[str, Metric] = {
         note=NO_PREFERENCE,
     ),
     "labelled": Metric(
-        description="share of groups whose whole true order the data tell",
+        description="share of groups with a complete true order in the data",
         worst=None,
         note=LABELLED,
     ),
@@ -144,8 +144,12 @@ METRICS: dict[str, Metric] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Said:
-    """A ranking that was told, in whichever way it was asked for; `columns` are the way's own."""
+class PredictedRanking:
+    """The candidate's ranking of a group.
+
+    `ranks` are in the order of the group, `order` holds the users' numbers, strongest first, and
+    `columns` are the columns of scores that only this way of asking has.
+    """
 
     ranks: tuple[int, ...]
     order: tuple[int, ...]
@@ -153,8 +157,10 @@ class Said:
     columns: Mapping[str, float] = field(default_factory=dict)
 
 
-def score(records: Mapping[str, Records[Any, Any]], options: Options) -> Iterator[Score[Told]]:
-    """One score a group or behaviour, with its domain and the number of users as slices."""
+def score(
+    records: Mapping[str, Records[Any, Any]], options: Options
+) -> Iterator[Score[GroupResult]]:
+    """One score per group or behaviour, with its domain and the number of users as slices."""
     domain = {} if options.domain == "all" else {"domain": options.domain}
     for one in _scores(records):
         users = len(one.details.averages) if one.details else 1
@@ -163,13 +169,13 @@ def score(records: Mapping[str, Records[Any, Any]], options: Options) -> Iterato
         yield msgspec.structs.replace(one, slices=slices)
 
 
-def _scores(records: Mapping[str, Records[Any, Any]]) -> Iterator[Score[Told]]:
-    """The scores; which stage has records says how a ranking was asked for."""
+def _scores(records: Mapping[str, Records[Any, Any]]) -> Iterator[Score[GroupResult]]:
+    """The scores from the records of the stage that asked."""
     for record in records.get("compare", ()):
         yield _compared_score(record.item, record.outcome)
     for record in records.get("rank", ()):
-        said = _ranked(done.value) if isinstance(done := record.outcome, Done) else done
-        yield _group_score(record.item, said, "rank")
+        ranking = _ranked(done.value) if isinstance(done := record.outcome, Done) else done
+        yield _group_score(record.item, ranking, "rank")
     if "rate" in records:
         for user, rated in records["rate"].by_user():
             if rated[0].item.of == 1:
@@ -179,7 +185,7 @@ def _scores(records: Mapping[str, Records[Any, Any]]) -> Iterator[Score[Told]]:
 
 
 def counts(records: Mapping[str, Records[Any, Any]], options: Options) -> dict[str, int]:
-    """What happened in the run beside its scores; what did not happen is not told."""
+    """The counts of notable events in the run, without those that are 0."""
     found: Counter[str] = Counter()
     for record in records.get("profile", ()):
         found["profiles that could not be made"] += not isinstance(record.outcome, Done)
@@ -193,10 +199,11 @@ def counts(records: Mapping[str, Records[Any, Any]], options: Options) -> dict[s
     return {words: number for words, number in found.items() if number}
 
 
-def _compared_score(group: Group, outcome: Done[Compared] | Failure) -> Score[Told]:
-    """The score of a group whose users were compared; of an unreadable one no comparison was read.
+def _compared_score(group: Group, outcome: Done[Compared] | Failure) -> Score[GroupResult]:
+    """The score of a group whose users were compared.
 
-    Without a profile, or after a call that failed, it is not known what could have been read.
+    An unreadable group has only unreadable comparisons. After a failed call or without a profile,
+    their share is unknown.
     """
     if isinstance(outcome, Done):
         return _group_score(group, _compared(outcome.value), "compare")
@@ -207,7 +214,7 @@ def _compared_score(group: Group, outcome: Done[Compared] | Failure) -> Score[To
     return msgspec.structs.replace(score, values={**score.values, UNREAD: 1.0}, missing=missing)
 
 
-def _compared(value: Compared) -> Said:
+def _compared(value: Compared) -> PredictedRanking:
     made = value.comparisons
     sides = [side for one in made for side in (one.forth, one.back) if side is not None]
     both = [one for one in made if one.forth is not None and one.back is not None]
@@ -218,16 +225,16 @@ def _compared(value: Compared) -> Said:
         UNREAD: [one not in both for one in made],
     }
     columns = {name: sum(cases) / len(cases) for name, cases in shares.items() if cases}
-    return Said(ranks=value.ranks, order=value.order, columns=columns)
+    return PredictedRanking(ranks=value.ranks, order=value.order, columns=columns)
 
 
-def _ranked(value: Ranked) -> Said:
-    return Said(ranks=ranks_of_order(value.order), order=value.order)
+def _ranked(value: Ranked) -> PredictedRanking:
+    return PredictedRanking(ranks=ranks_of_order(value.order), order=value.order)
 
 
-def _rated(predicted: Ratings, members: Sequence[Member]) -> Said:
+def _rated(predicted: Ratings, members: Sequence[Member]) -> PredictedRanking:
     above = relative(predicted, [member.average for member in members])
-    return Said(
+    return PredictedRanking(
         ranks=ranks_of(above),
         order=published_order(above),
         predicted=predicted,
@@ -235,8 +242,8 @@ def _rated(predicted: Ratings, members: Sequence[Member]) -> Said:
     )
 
 
-def _rated_score(item: str, rated: Sequence[Record[Any, Any]]) -> Score[Told]:
-    """The score of a group whose users were rated one by one; without one of them it has none."""
+def _rated_score(item: str, rated: Sequence[Record[Any, Any]]) -> Score[GroupResult]:
+    """The score of a group whose users were rated one by one; missing if a rating is missing."""
     first = rated[0].item
     members = tuple(record.item.member for record in rated)
     group = Group(
@@ -254,56 +261,56 @@ def _rated_score(item: str, rated: Sequence[Record[Any, Any]]) -> Score[Told]:
 
 
 def _group_score(
-    group: Group, said: Said | Failure, stage: str, own: Sequence[str] = ()
-) -> Score[Told]:
-    """The score of a group by what was said of it, or with the cause why nothing was.
+    group: Group, ranking: PredictedRanking | Failure, stage: str, own: Sequence[str] = ()
+) -> Score[GroupResult]:
+    """The score of a group by its predicted ranking, or with the failure as the cause.
 
-    `own` are the columns of this way of asking alone.
+    `own` are the columns that only this way of asking has.
     """
-    told = _known(group.id, group.members, group.overall_average)
-    values = _guess_errors(told)
-    values["labelled"] = float(told.truth is not None)
-    if told.truth:
-        values |= {name: ptc(ranks, told.truth) for name, ranks in told.baselines.items()}
-    agreement = AGREEMENT if told.truth else ()
-    unknown = {NO_LABEL: not told.truth, NO_RATINGS: stage == "rate" and not told.ratings}
-    if isinstance(said, Said):
-        told = msgspec.structs.replace(
-            told, ranks=said.ranks, order=said.order, predicted=said.predicted
+    result = _known(group.id, group.members, group.overall_average)
+    values = _guess_errors(result)
+    values["labelled"] = float(result.truth is not None)
+    if result.truth:
+        values |= {name: ptc(ranks, result.truth) for name, ranks in result.baselines.items()}
+    agreement = AGREEMENT if result.truth else ()
+    unknown = {NO_LABEL: not result.truth, NO_RATINGS: stage == "rate" and not result.ratings}
+    if isinstance(ranking, PredictedRanking):
+        result = msgspec.structs.replace(
+            result, ranks=ranking.ranks, order=ranking.order, predicted=ranking.predicted
         )
-        values |= {**_agreement(said, told), **said.columns}
+        values |= {**_agreement(ranking, result), **ranking.columns}
         missing = {name: ALL_TIED for name in agreement if name not in values}
     else:
         columns = ("like_higher_average", *agreement, *own)
-        missing = dict.fromkeys(columns, f"{stage}/{said.cause}")
+        missing = dict.fromkeys(columns, f"{stage}/{ranking.cause}")
     return Score(
         id=group.id,
         user=group.user,
         values=values,
         missing=missing,
         counts={what: 1 for what, is_unknown in unknown.items() if is_unknown},
-        details=told,
+        details=result,
     )
 
 
-def _behaviour_score(record: Record[Any, Any]) -> Score[Told]:
+def _behaviour_score(record: Record[Any, Any]) -> Score[GroupResult]:
     """The score of one predicted rating that belongs to no group."""
     item = record.item
-    told = _known(record.id.rpartition("/")[0], [item.member], item.overall_average)
-    values = _guess_errors(told)
+    result = _known(record.id.rpartition("/")[0], [item.member], item.overall_average)
+    values = _guess_errors(result)
     missing: dict[str, str] = {}
     if isinstance(done := record.outcome, Done):
-        told = msgspec.structs.replace(told, predicted=(float(done.value.rating),))
-        values |= _errors(told.predicted, told.ratings)
-    elif told.ratings:
+        result = msgspec.structs.replace(result, predicted=(float(done.value.rating),))
+        values |= _errors(result.predicted, result.ratings)
+    elif result.ratings:
         missing = dict.fromkeys(ERRORS, f"rate/{done.cause}")
-    return Score(id=record.id, user=record.user, values=values, missing=missing, details=told)
+    return Score(id=record.id, user=record.user, values=values, missing=missing, details=result)
 
 
-def _known(item: str, members: Sequence[Member], overall: float | None) -> Told:
-    """What is told of users whatever was said; one user alone has no ranks."""
+def _known(item: str, members: Sequence[Member], overall: float | None) -> GroupResult:
+    """The result of users before any prediction; a single user has no ranks."""
     alone = len(members) == 1
-    return Told(
+    return GroupResult(
         item=item,
         averages=tuple(member.average for member in members),
         truth=None if alone else _all(member.rank for member in members),
@@ -313,32 +320,32 @@ def _known(item: str, members: Sequence[Member], overall: float | None) -> Told:
     )
 
 
-def _agreement(said: Said, told: Told) -> dict[str, float]:
-    """How the ranking agrees with the true one, where that is known, and with a plain one."""
-    plain = told.baselines["higher_average_first"]
-    found: dict[str, float | None] = {"like_higher_average": ptc(said.ranks, plain)}
-    if told.truth:
-        true_order = published_order([-rank for rank in told.truth])
+def _agreement(ranking: PredictedRanking, result: GroupResult) -> dict[str, float]:
+    """The agreement with the true ranking, if it is known, and with higher average first."""
+    plain = result.baselines["higher_average_first"]
+    found: dict[str, float | None] = {"like_higher_average": ptc(ranking.ranks, plain)}
+    if result.truth:
+        true_order = published_order([-rank for rank in result.truth])
         found |= {
-            "ptc": ptc(said.ranks, told.truth),
-            "ptc_published": ptc_published(said.order, true_order),
-            "tau_b": tau_b(said.ranks, told.truth),
-            "exact": float(said.ranks == told.truth),
+            "ptc": ptc(ranking.ranks, result.truth),
+            "ptc_published": ptc_published(ranking.order, true_order),
+            "tau_b": tau_b(ranking.ranks, result.truth),
+            "exact": float(ranking.ranks == result.truth),
         }
     return {name: value for name, value in found.items() if value is not None}
 
 
-def _guess_errors(told: Told) -> dict[str, float]:
-    """The errors of every prediction that asks nobody."""
+def _guess_errors(result: GroupResult) -> dict[str, float]:
+    """The errors of all predictions without a model."""
     return {
         f"{column}_{name}": error
-        for name, guessed in told.guesses.items()
-        for column, error in _errors(guessed, told.ratings).items()
+        for name, guessed in result.guesses.items()
+        for column, error in _errors(guessed, result.ratings).items()
     }
 
 
 def _errors(predicted: Ratings | None, ratings: Ratings | None) -> dict[str, float]:
-    """The mean absolute and the mean squared error, where both ratings are known."""
+    """The mean absolute and the mean squared error; empty if ratings are unknown."""
     if predicted is None or ratings is None:
         return {}
     apart = [abs(one - other) for one, other in zip(predicted, ratings, strict=True)]
@@ -351,7 +358,7 @@ def _ratings(members: Sequence[Member]) -> Ratings | None:
 
 
 def _all(values: Iterable[T | None]) -> tuple[T, ...] | None:
-    """The values, or None where one is unknown."""
+    """The values; None if one is unknown."""
     every = tuple(values)
     known = tuple(value for value in every if value is not None)
     return known if len(known) == len(every) else None

@@ -1,4 +1,4 @@
-"""What the paper reports: its tables, and Table 1 as results of the nine tasks."""
+"""The paper's tables, and its Table 1 as published results of the nine tasks."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ TABLES = PublishedTables("harness_perrecbench")
 Cell = tuple[Level, Ask]
 
 WAYS: dict[Ask, str] = {"pointwise": "point", "pairwise": "pair", "listwise": "list"}
-"""The ways of asking for a ranking, and what narrow columns call them."""
+"""Way of asking for a ranking → its name in narrow columns."""
 
 CELLS: tuple[Cell, ...] = tuple((level, ask) for level in MEMBERS for ask in WAYS)
 """The nine cells of Table 1, in its order."""
 
 GROUPS = 200
-"""How many groups each cell of Table 1 is over."""
+"""The number of groups in each cell of Table 1."""
 
 COLUMN = "ptc_published"
-"""The column of scores that is defined as Table 1 is."""
+"""The column of scores with Table 1's definition."""
 
 AVERAGE = "perrec"
-"""The group of the nine tasks, whose average Table 1 has last."""
+"""The group of the nine tasks, whose average is the last column of Table 1."""
 
 COMPARABLE_IF = (
     "all 200 published groups of each task, asked as the nine tasks ask: without --limit, sample, "
@@ -31,12 +31,12 @@ COMPARABLE_IF = (
 
 
 def task_of(cell: Cell) -> str:
-    """The name of the task that asks for a cell."""
+    """The name of a cell's task."""
     return f"{AVERAGE}_{'_'.join(cell)}"
 
 
 def results() -> tuple[PublishedResult, ...]:
-    """Table 1, a model after the other."""
+    """Table 1 as published results, model by model."""
     table = TABLES.read("main")
     tasks = {task_of(cell): (" ".join(cell), GROUPS) for cell in CELLS}
     return tuple(

@@ -1,12 +1,12 @@
-"""How answers are read: a rating, an order of users, or the side of a comparison.
+"""Readers of answers: a rating, an order of users, or the side of a comparison.
 
-A rating and an order stand in JSON. The last object of the text counts, in a fence, in a list or
-between words, and in it the last key of the answer's kind, at the top level and in any case. JSON
-that is almost right is mended ("repaired"), but where it contradicts itself or holds NaN. An object
-before the last one is never tried instead: what a model takes back it did not answer.
+Ratings and orders are JSON. The last object of the text counts, in a fence, in a list or within
+prose, and in it the last fitting key at the top level, in upper or lower case. Slightly invalid
+JSON is repaired ("repaired"), unless it contradicts itself or contains NaN. Earlier objects are
+never tried: the model has replaced them.
 
-A number is a JSON number, or a string that holds a decimal number and nothing else ("quoted"): no
-"4/5", "4.0 stars", "1e0" or "four"; true and false are no numbers.
+A number is a JSON number, or a string of a decimal number and nothing else ("quoted"), but not
+"4/5", "4.0 stars", "1e0" or "four"; true and false are not numbers.
 """
 
 from __future__ import annotations
@@ -43,34 +43,34 @@ MENTION = re.compile(
 
 @dataclass(frozen=True, kw_only=True)
 class AnswerReader(Generic[T]):
-    """Reads what stands under the last fitting key of the last JSON object of a text.
+    """Reads the value of the last fitting key in the last JSON object of a text.
 
-    A key fits where one of `keys` is part of it, in lower case. `judge` makes the value of what
-    stands there, or says why it is none; `schema` is what a server may be asked to hold its answer
-    to.
+    `keys`: a key fits if it contains one of these, in lower case.
+    `convert`: makes the answer from the value, or an Unreadable.
+    `schema`: the JSON schema that a server may enforce.
     """
 
     keys: tuple[str, ...]
-    judge: Callable[[Any], tuple[T, bool] | Unreadable]
+    convert: Callable[[Any], tuple[T, bool] | Unreadable]
     schema: dict[str, Any] | None
 
     def __call__(self, text: str) -> Parsed[T] | Unreadable:
-        """The value of a reply, or why it has none."""
+        """The answer in a reply, or why it is unreadable."""
         found = last_object(text)
         if isinstance(found, Unreadable):
             return found
         fitting = [key for key in found.value if any(one in key.lower() for one in self.keys)]
         if not fitting:
             return Unreadable("schema", f"no key with {' or '.join(self.keys)} in its name")
-        judged = self.judge(found.value[fitting[-1]])
-        if isinstance(judged, Unreadable):
-            return judged
-        value, quoted = judged
+        converted = self.convert(found.value[fitting[-1]])
+        if isinstance(converted, Unreadable):
+            return converted
+        value, quoted = converted
         return Parsed(value, "quoted" if quoted else found.rung)
 
 
 def number_in(value: Any) -> tuple[float, bool] | None:
-    """The number that a JSON value is, and whether it stood in a string; None where it is none."""
+    """The number in a JSON value, and whether it was in a string; None for other values."""
     if isinstance(value, str):
         return (float(value), True) if DECIMAL.fullmatch(value) else None
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -78,61 +78,61 @@ def number_in(value: Any) -> tuple[float, bool] | None:
     return float(value), False
 
 
-def judged_rating(value: Any) -> tuple[float, bool] | Unreadable:
-    """A rating from 1 to 5; `schema` for what is no number, `out_of_range` for another number."""
+def to_rating(value: Any) -> tuple[float, bool] | Unreadable:
+    """A rating from 1 to 5; `schema` if it is not a number, `out_of_range` for other numbers."""
     found = number_in(value)
     if found is None:
-        return Unreadable("schema", f"{_shown(value)} is no number")
+        return Unreadable("schema", f"{_preview(value)} is no number")
     if not LOWEST <= found[0] <= HIGHEST:
-        return Unreadable("out_of_range", f"{_shown(value)} is not from {LOWEST} to {HIGHEST}")
+        return Unreadable("out_of_range", f"{_preview(value)} is not from {LOWEST} to {HIGHEST}")
     return found
 
 
-def judged_order(
+def to_order(
     value: Any, *, members: int, repeated: bool
 ) -> tuple[tuple[int, ...], bool] | Unreadable:
     """The users' numbers in the order of a list, each from 1 to `members` exactly once.
 
-    Users are named by their numbers alone: "User1", "[User 2]" and lists within the list are
-    `schema`, as is anything that is no list. Repeats, gaps, other numbers and fractions are
-    `not_a_permutation`. With `repeated`, whole numbers pass as the authors' check lets them: as
-    many as there are users, the smallest 1 and the largest `members`.
+    Users are plain numbers: "User1", "[User 2]" and lists within the list are `schema`, and so is
+    anything but a list. Repeats, gaps, other numbers and fractions are `not_a_permutation`. With
+    `repeated`, lists pass as in the authors' check: `members` whole numbers, the smallest 1 and the
+    largest `members`.
     """
     if not isinstance(value, list):
-        return Unreadable("schema", f"{_shown(value)} is no list of users' numbers")
+        return Unreadable("schema", f"{_preview(value)} is no list of users' numbers")
     numbers = []
     for one in value:
         found = number_in(one)
         if found is None:
-            return Unreadable("schema", f"{_shown(one)} is no user's number")
+            return Unreadable("schema", f"{_preview(one)} is no user's number")
         numbers.append(found)
     order = tuple(int(number) for number, _ in numbers)
     is_whole = all(number.is_integer() for number, _ in numbers)
     is_complete = sorted(order) == list(range(1, members + 1))
     passes = repeated and len(order) == members and (min(order), max(order)) == (1, members)
     if not is_whole or not (is_complete or passes):
-        return Unreadable("not_a_permutation", f"{_shown(value)} does not order 1 to {members}")
+        return Unreadable("not_a_permutation", f"{_preview(value)} does not order 1 to {members}")
     return order, any(quoted for _, quoted in numbers)
 
 
 @dataclass(frozen=True, kw_only=True)
 class SideReader:
-    """Reads which of two users a text names: `[User A]`, `User A`, `user b`, in any case.
+    """Reads which of two users a text names: `[User A]`, `User A` or `user b`.
 
-    Exactly one of them must be named, anywhere and however often: `both_named` and `none_named`
-    are no answers, nor is a letter alone. After a chain of thought (`thought`) only names in square
-    brackets count, and of these the last, since the thought names both.
+    A text must name exactly one of them, anywhere and any number of times: `both_named` and
+    `none_named` are failures, and a letter alone does not count. After a chain of thought
+    (`thought`), only the last name in square brackets counts, since the thought names both users.
     """
 
     thought: bool = False
 
     @property
     def schema(self) -> None:
-        """None: the answer is no JSON."""
+        """None: the answer is not JSON."""
         return
 
     def __call__(self, text: str) -> Parsed[Side] | Unreadable:
-        """The side of a reply, or why it has none."""
+        """The side in a reply, or why it is unreadable."""
         found = TextReader[str]()(text)
         if isinstance(found, Unreadable):
             return found
@@ -144,25 +144,25 @@ class SideReader:
         sides = {letter.upper() for found in letters for letter in found if letter}
         if not sides:
             where = " in square brackets" if self.thought else ""
-            return Unreadable("none_named", f"neither user is named{where}: {_shown(text)}")
+            return Unreadable("none_named", f"neither user is named{where}: {_preview(text)}")
         if len(sides) > 1:
-            return Unreadable("both_named", f"both users are named: {_shown(text)}")
+            return Unreadable("both_named", f"both users are named: {_preview(text)}")
         side: Side = "A" if "A" in sides else "B"
         return Parsed(side, "text" if mentions[0][0] == text else "regex")
 
 
-def _shown(value: Any) -> str:
-    """The value as an error shows it; of a long text the end, where answers stand."""
-    shown = repr(value)
-    return shown if len(shown) <= LONGEST_DETAIL else f"…{shown[1 - LONGEST_DETAIL :]}"
+def _preview(value: Any) -> str:
+    """The value, formatted for errors: of a long text the end, which holds the answer."""
+    text = repr(value)
+    return text if len(text) <= LONGEST_DETAIL else f"…{text[1 - LONGEST_DETAIL :]}"
 
 
 def rating_reader(*, thought: bool = False) -> AnswerReader[float]:
-    """The reader of a rating; after a thought no server is to hold the answer to JSON."""
+    """The reader of a rating; with `thought` it has no schema, since the thought is not JSON."""
     rating = {"type": "number", "minimum": LOWEST, "maximum": HIGHEST}
     return AnswerReader(
         keys=("rating", "score"),
-        judge=judged_rating,
+        convert=to_rating,
         schema=None if thought else _object_with("predicted_rating", rating),
     )
 
@@ -170,12 +170,12 @@ def rating_reader(*, thought: bool = False) -> AnswerReader[float]:
 def read_order(
     members: int, repeated: bool = False, *, thought: bool = False
 ) -> AnswerReader[tuple[int, ...]]:
-    """The reader of an order of so many users; see `judged_order`."""
+    """The reader of an order of `members` users; see `to_order`."""
     number = {"type": "integer", "minimum": 1, "maximum": members}
     numbers = {"type": "array", "items": number, "minItems": members, "maxItems": members}
     return AnswerReader(
         keys=("rank",),
-        judge=partial(judged_order, members=members, repeated=repeated),
+        convert=partial(to_order, members=members, repeated=repeated),
         schema=None if thought else _object_with("predicted_ranking", numbers),
     )
 

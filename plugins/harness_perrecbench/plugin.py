@@ -1,4 +1,4 @@
-"""What the plugin offers; everything is imported when it is first used."""
+"""The hooks of the plugin; its factories import the other modules at first use."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ ASKED = {
 ANALYSES = {
     "perrec": (
         "tables.main",
-        "the nine cells and their average, beside published rows and baselines",
+        "the nine cells and their average, with published rows and baselines",
     ),
     "perrec-prompting": ("tables.prompting", "the nine cells by method of prompting"),
     "perrec-sizes": ("curves.by_size", "ptc by the number of users in a group"),
     "perrec-scale": ("curves.by_scale", "the average by the size of the model"),
-    "perrec-domains": ("domains.run", "ptc by domain, against how often its items are named"),
+    "perrec-domains": ("domains.run", "ptc by domain, against the frequency of the domain's items"),
     "perrec-shots": ("shots.run", "ptc by examples and retrieved behaviours, as heat maps"),
     "perrec-rating-tau": ("answers.errors", "ptc against the errors of predicted ratings"),
-    "perrec-positions": ("answers.positions", "how far pairwise answers go by position"),
+    "perrec-positions": ("answers.positions", "the position bias of pairwise answers"),
 }
 """Each analysis: its function in `analyses`, and what it shows."""
 
 TOOLS = {
     "perrec-groups": ("data", "grouping.build.run", "build user groups from review logs"),
-    "perrec-describe": ("data", "grouping.describe.run", "tell what a folder of groups holds"),
+    "perrec-describe": ("data", "grouping.describe.run", "describe the groups in a folder"),
     "sft-export": ("perrec", "tuning.sft_export.run", "write training data from held-out groups"),
     "merge-adapters": (
         "perrec",
@@ -64,7 +64,7 @@ def register_benchmarks(register: RegisterBenchmark) -> None:
 
 @hookimpl
 def register_respondents(register: RegisterRespondent) -> None:
-    """Lets `--model baseline` stand in for the candidate and the profiler."""
+    """Adds the respondents with which `--model baseline` plays candidate and profiler."""
     for role, prompts in ASKED.items():
         for prompt in prompts:
             register("perrecbench", prompt, role, partial(find_respondent, prompt))

@@ -1,6 +1,6 @@
-"""What can be said of a group without understanding anybody: ratings and rankings by averages.
+"""Baselines without a model: ratings and rankings by averages.
 
-What needs something that the data does not hold is absent.
+Baselines whose data are missing are left out.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ Guess: TypeAlias = Callable[[Member, float | None], float | None]
 
 
 def user_average(member: Member, overall: float | None) -> float | None:
-    """What the user rates on average: the same relative rating for all."""
+    """The user's average, which gives all users the same relative rating."""
     return member.average
 
 
 def item_average(member: Member, overall: float | None) -> float | None:
-    """What the others rated the item, which as a ranking is lower average first."""
+    """The others' average rating of the item, which ranks users by lower average first."""
     return member.item_average
 
 
 def both_averages(member: Member, overall: float | None) -> float | None:
-    """The user's average, moved by how much better or worse than most the item is."""
+    """The user's average, corrected by the difference of the item's average to all ratings."""
     if member.item_average is None or overall is None:
         return None
     return member.average + member.item_average - overall
 
 
 def bm25_ratings(member: Member, overall: float | None) -> float | None:
-    """The mean of the ratings that were retrieved, by their scores; the average where none counts.
+    """The mean of the retrieved ratings, weighted by score; the user's average if all scores are 0.
 
-    A score below 0 counts as 0. Data that comes retrieved has no scores.
+    A score below 0 counts as 0. Recorded data has no scores.
     """
     if len(member.weights) != len(member.shown):
         return None
@@ -59,11 +59,11 @@ GUESSES: Mapping[str, Guess] = {
 """The predictions of ratings, by name."""
 
 BASELINES = ("random", *GUESSES, "higher_average_first", "lower_average_first")
-"""All rankings, in the order in which they are told."""
+"""All rankings, in the order of the tables."""
 
 
 def guesses(members: Sequence[Member], overall: float | None) -> dict[str, tuple[float, ...]]:
-    """The ratings of all members by each prediction that there is for every one of them."""
+    """The ratings of all members by each prediction that is defined for all of them."""
     made = {name: [guess(member, overall) for member in members] for name, guess in GUESSES.items()}
     return {
         name: tuple(rating for rating in ratings if rating is not None)
@@ -88,9 +88,10 @@ def baseline_ranks(
 
 
 def _of_one_item(members: Sequence[Member]) -> list[Member]:
-    """The members with one average of the item for all.
+    """The members with the same average of the item.
 
-    Averages of the others' ratings rank users by their own: whose is high lowers everyone else's.
+    Averages of the others' ratings would reveal a user's own: a high rating raises the averages
+    of all others.
     """
     known = [member.item_average for member in members if member.item_average is not None]
     shared = fsum(known) / len(known) if len(known) == len(members) else None

@@ -1,9 +1,9 @@
-"""What the prompts are given, as plain dicts and lists, and which prompt a stage asks with.
+"""The variables of the prompts, as plain dicts and lists, and the prompt of each stage.
 
-Every prompt gets the `query` (`title`, `author`) and whom it shows: `member`, or `members` in the
-order of showing. A member has `profile`, `common`, `average`, each None where the prompt says
-nothing of it, and the behaviours `shown` (`title`, `author`, `rating`). `examples` are solved
-questions of the same make, with `query`, `members` and `answer`.
+Every prompt gets the `query` (`title`, `author`) and its users: `member`, or `members` in the order
+of the prompt. A member has `profile`, `common` and `average`, each None if the prompt leaves it
+out, and the behaviours `shown` (`title`, `author`, `rating`). `examples` are solved questions of
+the same form, with `query`, `members` and `answer`.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ Shown: TypeAlias = Literal["full", "no_text", "none"]
 RATE_OPTIONS = ("profile", "thought", "wording", "shot_style")
 COMPARE_OPTIONS = ("profile", "thought", "shot_style")
 RANK_OPTIONS = ("profile", "thought", "tail", "shot_style")
-"""The options that the questions of each stage are made with."""
+"""The options that change the questions of each stage."""
 
 RATE_PROMPTS = ("rate", "rate_thought", "rate_b", "rate_c", "rate_d")
 COMPARE_PROMPTS = ("compare", "compare_thought")
 RANK_PROMPTS = ("rank", "rank_thought")
-"""The prompts that each stage may ask with."""
+"""The possible prompts of each stage."""
 
 
 def prompt_of(stage: str, options: Any) -> str:
-    """The name of the prompt that a stage asks with."""
+    """The name of a stage's prompt under these options."""
     if stage == "profile":
         return stage
     if options.thought:
@@ -39,15 +39,15 @@ def prompt_of(stage: str, options: Any) -> str:
     return stage
 
 
-def refuse_unwritten(options: Any) -> None:
-    """Raise UsageError where options ask for a prompt that nobody has written."""
+def check_prompt_exists(options: Any) -> None:
+    """Raise UsageError if no prompt exists for these options."""
     if not options.thought:
         return
     other = {"wording": (options.wording, "a"), "tail": (options.tail, "now")}
     for name, (found, only) in other.items():
         if found != only:
             raise UsageError(
-                "there is one chain-of-thought prompt of each kind",
+                f"no chain-of-thought prompt exists for this {name}",
                 where=f"options: {name}",
                 found=f"{name}: {found} with thought: true",
                 expected=f"{name}: {only}, or thought: false",
@@ -55,7 +55,7 @@ def refuse_unwritten(options: Any) -> None:
 
 
 def rate_variables(single: Single, options: Any) -> Variables:
-    """What the prompts of the stage "rate" are given: one user and one thing."""
+    """The variables of the stage "rate": one user and one thing."""
     return {
         "query": _thing(single.query),
         "member": _member(single.member, options.profile),
@@ -65,10 +65,10 @@ def rate_variables(single: Single, options: Any) -> Variables:
 
 
 def compare_variables(group: Group, first: int, second: int, options: Any) -> Variables:
-    """What the prompts of the stage "compare" are given.
+    """The variables of the stage "compare".
 
-    `first` and `second` are the users' numbers from 1, of whom `first` is shown as A. The authors'
-    examples of pairs never have a profile, whatever the question has.
+    `first` and `second` are the users' numbers from 1; `first` is user A. The authors' examples of
+    pairs never have a profile, even if the question has.
     """
     profile: Shown = options.profile if options.shot_style == "corrected" else "none"
     pair = (group.members[first - 1], group.members[second - 1])
@@ -81,7 +81,7 @@ def compare_variables(group: Group, first: int, second: int, options: Any) -> Va
 
 
 def rank_variables(group: Group, options: Any) -> Variables:
-    """What the prompts of the stage "rank" are given: all users of a group."""
+    """The variables of the stage "rank": all users of a group."""
     return {
         "query": _thing(group.query),
         "members": [_member(one, options.profile) for one in group.members],
@@ -92,7 +92,7 @@ def rank_variables(group: Group, options: Any) -> Variables:
 
 
 def profile_variables(person: Person) -> Variables:
-    """What the prompt of the stage "profile" is given: a history, oldest first."""
+    """The variables of the stage "profile": a history, oldest first."""
     return {"history": [_behaviour(one) for one in person.history]}
 
 
@@ -109,12 +109,12 @@ def _examples(examples: Sequence[Example], profile: Shown) -> list[Variables]:
 
 def _member(member: Member, profile: Shown) -> Variables:
     if profile == "full" and member.profile is None:
-        raise ValueError(f"user {member.id} has no profile, and the question is to show one")
-    told = profile != "none"
+        raise ValueError(f"user {member.id} has no profile, and the question needs one")
+    with_ratings = profile != "none"
     return {
         "profile": member.profile if profile == "full" else None,
-        "common": member.common if told else None,
-        "average": member.average if told else None,
+        "common": member.common if with_ratings else None,
+        "average": member.average if with_ratings else None,
         "shown": [_behaviour(one) for one in member.shown],
     }
 

@@ -1,7 +1,7 @@
-"""Orders of users made of comparisons of two, each pair compared once.
+"""Orders of users by comparisons of pairs; each pair is compared once.
 
-Users are numbers. A comparison without a preference is not a victory of either: in the sort it says
-"not greater", which leaves users in an order that follows from the one they were given in.
+Users are numbers. In the sort, a comparison without a preference means "not greater", so that the
+resulting order depends on the initial one.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ Compare = Callable[[int, int], Awaitable[Comparison]]
 
 
 class Comparisons:
-    """What was compared so far, in the order in which it was asked; a pair is asked once.
+    """The comparisons so far, in the order of their requests; each pair is compared once.
 
-    A pair is compared with its lower number first, whoever is asked about.
+    The lower number of a pair always comes first.
     """
 
     def __init__(self, compare: Compare) -> None:
@@ -33,22 +33,22 @@ class Comparisons:
         return tuple(self._made.values())
 
     async def of(self, one: int, other: int) -> Comparison:
-        """The comparison of two users, asked for where it was not before."""
+        """The comparison of two users, made at the first request."""
         pair = min(one, other), max(one, other)
         if pair not in self._made:
             self._made[pair] = await self._compare(*pair)
         return self._made[pair]
 
     async def greater(self, one: int, other: int) -> bool:
-        """Whether `one` is preferred to `other`."""
+        """True if `one` is preferred to `other`."""
         return (await self.of(one, other)).preferred == one
 
 
 async def heapsort(users: Sequence[int], greater: Greater) -> tuple[int, ...]:
-    """The users in falling order, by 1, 3, and 6 or 7 comparisons of 2, 3 and 4 users.
+    """The users in descending order, by 1, 3, and 6 or 7 comparisons of 2, 3 and 4 users.
 
-    Of users whom `greater` cannot tell apart, (1, 2) stay as they are, (1, 2, 3) become (1, 3, 2)
-    and (1, 2, 3, 4) become (1, 4, 3, 2).
+    If `greater` is always false, (1, 2) stays as it is, (1, 2, 3) becomes (1, 3, 2) and
+    (1, 2, 3, 4) becomes (1, 4, 3, 2).
     """
     heap = list(users)
     for root in reversed(range(len(heap) // 2)):
@@ -60,7 +60,7 @@ async def heapsort(users: Sequence[int], greater: Greater) -> tuple[int, ...]:
 
 
 async def _sift(heap: list[int], root: int, size: int, greater: Greater) -> None:
-    """Let the user at `root` sink below every greater one among the first `size` of the heap."""
+    """Move the user at `root` below all greater users in the first `size` of the heap."""
     while True:
         largest = root
         for child in (2 * root + 1, 2 * root + 2):
@@ -73,9 +73,9 @@ async def _sift(heap: list[int], root: int, size: int, greater: Greater) -> None
 
 
 async def by_heapsort(members: int, compare: Compare, rng: Random) -> Compared:
-    """The users sorted from a random order; neighbours whose own comparison is undecided tie.
+    """The users sorted from a random order; neighbours with an undecided comparison tie.
 
-    Neighbours whom the sort did not compare keep their places: nothing was found out about them.
+    Neighbours that the sort did not compare do not tie.
     """
     known = Comparisons(compare)
     users = range(1, members + 1)
@@ -86,7 +86,7 @@ async def by_heapsort(members: int, compare: Compare, rng: Random) -> Compared:
 
 
 async def as_published(members: int, compare: Compare) -> Compared:
-    """The users sorted from the order of their numbers; nobody ties, as the authors have it."""
+    """The users sorted from the order of their numbers, without ties, as in the authors' code."""
     known = Comparisons(compare)
     order = await heapsort(range(1, members + 1), known.greater)
     return Compared(
@@ -95,9 +95,9 @@ async def as_published(members: int, compare: Compare) -> Compared:
 
 
 async def by_wins(members: int, compare: Compare, rng: Random) -> Compared:
-    """The users by how many others each is preferred to, of all pairs; equal wins tie.
+    """The users by their number of wins over all pairs; users with equal wins tie.
 
-    In the order, where nobody can tie, those of equal wins follow each other at random.
+    In `order`, which has no ties, users with equal wins are in random order.
     """
     users = range(1, members + 1)
     made = [await compare(*pair) for pair in combinations(users, 2)]
@@ -109,7 +109,7 @@ async def by_wins(members: int, compare: Compare, rng: Random) -> Compared:
 
 
 def intransitive(comparisons: Iterable[Comparison], members: int) -> int:
-    """How many triples of users are preferred in a circle, each to the next."""
+    """The number of triples of users with circular preferences."""
     preferred = {(one.first, one.second): one.preferred for one in comparisons}
     circles = 0
     for first, second, third in combinations(range(1, members + 1), 3):
@@ -120,7 +120,7 @@ def intransitive(comparisons: Iterable[Comparison], members: int) -> int:
 
 
 def _ranks(order: Sequence[int], tied: Sequence[bool]) -> tuple[int, ...]:
-    """The rank of user 1, 2, …; who ties with the one before has the same, the next one's jumps."""
+    """The rank of user 1, 2, …; tied users share the better rank, the next is skipped."""
     ranks = {order[0]: 1}
     for place, (user, is_tied) in enumerate(zip(order[1:], tied, strict=True), start=2):
         ranks[user] = ranks[order[place - 2]] if is_tied else place

@@ -15,11 +15,11 @@ Level: TypeAlias = Literal["easy", "medium", "hard"]
 Side: TypeAlias = Literal["A", "B"]
 
 MEMBERS: dict[Level, int] = {"easy": 2, "medium": 3, "hard": 4}
-"""How many users a group of each level has."""
+"""Level → the number of users in a group."""
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a task file may set under `options`; the README of the plugin explains each."""
+    """The options of a task file; the plugin's README explains each."""
 
     ask: Ask = "pointwise"
     level: Level = "easy"
@@ -61,15 +61,16 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Member(msgspec.Struct, frozen=True, kw_only=True):
-    """One user of a group, as questions show them and as scores judge them.
+    """One user of a group, with the data for questions and scores.
 
-    `shown` are the behaviours that were retrieved for the query, best first, with their retrieval
-    `weights`, none where the data comes retrieved. `average` and `common` are the user's average
-    and most common rating, None where the prompt is to say nothing of them and nothing needs them.
-    `profiled` is the id of the `Person` whose profile is still to be made, `profile` its text once
-    there is one. `rating` is what the user really rated the query, `rank` the user's true place in
-    the group, 1 for the strongest preference, `item_average` what the others rated the query; each
-    is None where the data does not tell.
+    `average`, `common`: the user's average and most common rating.
+    `shown`, `weights`: the retrieved behaviours, best first, with their retrieval scores; recorded
+    data has no scores.
+    `profile`: the text of the user's profile, if there is one.
+    `profiled`: the id of the `Person` whose profile the stage "profile" writes.
+    `rating`: the user's true rating of the query, None if unknown.
+    `rank`: the user's true rank in the group, 1 for the strongest preference, None if unknown.
+    `item_average`: the mean of the other users' ratings of the query, None if unknown.
     """
 
     id: str
@@ -85,7 +86,7 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Example(msgspec.Struct, frozen=True, kw_only=True):
-    """A solved question that stands before the real one; `answer` is printed as it is."""
+    """A solved question that precedes the real one in a prompt, with its `answer` verbatim."""
 
     query: Thing
     members: tuple[Member, ...]
@@ -96,7 +97,7 @@ class Group(Item, frozen=True, kw_only=True):
     """Item of the stages "compare" and "rank": users who all rated one thing.
 
     `id` and `user` are the item that was rated: groups of several tasks share items, and intervals
-    are drawn over items. `overall_average` is the mean rating of the whole data, where it is known.
+    are over items. `overall_average` is the mean rating of the whole data, None if unknown.
     """
 
     query: Thing
@@ -108,8 +109,8 @@ class Group(Item, frozen=True, kw_only=True):
 class Single(Item, frozen=True, kw_only=True):
     """Item of the stage "rate": one user and one thing; `place` is the user's number from 1.
 
-    `id` is `<item>/<place>` in a group of `of` users, `<item>/<user>` for a behaviour that stands
-    alone, with `of` 1.
+    `id` is `<item>/<place>` in a group of `of` users. For a single behaviour it is `<item>/<user>`,
+    and `of` is 1.
     """
 
     query: Thing
@@ -121,33 +122,36 @@ class Single(Item, frozen=True, kw_only=True):
 
 
 class Person(Item, frozen=True, kw_only=True):
-    """Item of the stage "profile": a user's history, oldest first, cut to the newest that fit.
+    """Item of the stage "profile": the newest behaviours of a user that fit, oldest first.
 
-    `id` is `<user>/<how many behaviours before the cut>`.
+    `id` is `<user>/<number of behaviours before the cut>`.
     """
 
     history: tuple[Behaviour, ...]
 
 
 class Rated(msgspec.Struct, frozen=True, kw_only=True):
-    """What was predicted: the median of the answers that could be read."""
+    """Value of the stage "rate": the median of the readable answers."""
 
     rating: float
     answers: tuple[float, ...]
 
 
 class Ranked(msgspec.Struct, frozen=True, kw_only=True):
-    """The users' numbers from 1, strongest preference first: the answer that came most often."""
+    """Value of the stage "rank": the most frequent answer.
+
+    `order` holds the users' numbers from 1, strongest preference first.
+    """
 
     order: tuple[int, ...]
     answers: tuple[tuple[int, ...], ...]
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
-    """Two users by their numbers from 1, and who was named in either order of showing them.
+    """The answers about two users, given by their numbers from 1, in both orders.
 
-    `forth` is the answer with `first` shown as A, `back` with `second` shown as A; each is None
-    where no answer could be read.
+    `forth` is the answer with `first` as user A, `back` the answer with `second` as user A; each is
+    None if no answer could be read.
     """
 
     first: int
@@ -157,7 +161,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def preferred(self) -> int | None:
-        """The user whom both answers name; None where they disagree or one is missing."""
+        """The user that both answers name; None if they disagree or one is missing."""
         if self.forth == "A" and self.back == "B":
             return self.first
         if self.forth == "B" and self.back == "A":
@@ -166,10 +170,10 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Compared(msgspec.Struct, frozen=True, kw_only=True):
-    """A ranking made of comparisons.
+    """Value of the stage "compare": a ranking by comparisons.
 
-    `order` are the users' numbers from 1 as the sort left them, strongest first; `ranks` the rank
-    of each user, in the order of the group, equal where nothing decided between neighbours.
+    `order` holds the users' numbers from 1, strongest preference first. `ranks` holds the rank of
+    each user, in the order of the group; undecided neighbours share a rank.
     """
 
     order: tuple[int, ...]
@@ -177,13 +181,16 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
     comparisons: tuple[Comparison, ...]
 
 
-class Told(msgspec.Struct, frozen=True, kw_only=True):
-    """Details of a score: what was true and what was said of one group, or of one behaviour.
+class GroupResult(msgspec.Struct, frozen=True, kw_only=True):
+    """Details of a score: the truth and the prediction for one group, or for one behaviour.
 
-    Everything is in the order of the group's users. `truth` and `ranks` are ranks with 1 for the
-    strongest preference; `order` are the users' numbers, strongest first, as the authors' script
-    compares them. `ratings` are true ratings, `predicted` predicted ones. `baselines` are the ranks
-    by each baseline, `guesses` the ratings by those that predict some.
+    All fields but `order` follow the order of the group's users; ranks are 1 for the strongest
+    preference.
+    `truth`, `ranks`: the true and the predicted rank of each user.
+    `order`: the users' numbers, strongest first, as the authors' script compares them.
+    `ratings`, `predicted`: the true and the predicted ratings.
+    `baselines`: the ranks by each baseline.
+    `guesses`: the ratings by each baseline that predicts ratings.
     """
 
     item: str
@@ -198,7 +205,7 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Loaded(msgspec.Struct, frozen=True, kw_only=True):
-    """What `load` gives: a task's questions, but for the profiles that are still to be made."""
+    """Value of `load`: a task's questions, and the people whose profiles are missing."""
 
     groups: tuple[Group, ...] = ()
     singles: tuple[Single, ...] = ()

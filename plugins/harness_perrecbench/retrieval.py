@@ -1,4 +1,4 @@
-"""Which behaviours of a history a question shows: BM25 over their texts, as rank_bm25's Okapi."""
+"""Retrieves the behaviours for a question: BM25 over their texts, as in rank_bm25's Okapi."""
 
 from __future__ import annotations
 
@@ -25,38 +25,37 @@ def top(
 ) -> tuple[tuple[Behaviour, ...], tuple[float, ...]]:
     """At most `k` of the behaviours, best first, and their scores.
 
-    The query is a thing as a question shows it, or another behaviour of the same user.
-
-    Of equal scores the later behaviour comes first with the published tokens, as in the published
-    code, and the earlier one with words.
+    The query is the thing of a question, or another behaviour of the same user. Of equal scores,
+    the later behaviour comes first with `tokens="published"`, as in the published code, and the
+    earlier one with `tokens="words"`.
     """
     if tokens == "published":
         documents = [behaviour_text(behaviour).split() for behaviour in behaviours]
         text = behaviour_text(query) if isinstance(query, Behaviour) else query_text(query)
-        asked = text.split(" ")
+        wanted = text.split(" ")
     else:
         documents = [_words(behaviour) for behaviour in behaviours]
-        asked = _words(query)
-    found = scores(documents, asked)
+        wanted = _words(query)
+    found = scores(documents, wanted)
     later_first = tokens == "published"
     places = range(len(found))
-    # A stable sort leaves equal scores in the order in which it was given their places.
+    # A stable sort keeps the given order of equal scores.
     given = reversed(places) if later_first else places
     best = sorted(given, key=found.__getitem__, reverse=True)[:k]
     return tuple(behaviours[place] for place in best), tuple(found[place] for place in best)
 
 
 def behaviour_text(behaviour: Behaviour) -> str:
-    """A behaviour as questions about one user show it, and as a document to search.
+    """A behaviour's text in questions about one user, which is also its document for the search.
 
-    Questions about several users number the last heading, "User2 Rating". That is one word of every
-    document of a user, and only a title that holds the word "User" could tell the two apart.
+    Questions about several users number the last heading ("User2 Rating"). The difference could
+    only matter for titles that contain the word "User".
     """
     return f"{_named(behaviour)}### User Rating\n{behaviour.rating}"
 
 
 def query_text(thing: Thing) -> str:
-    """The block of a question that says what is to be rated: as a whole what is searched for."""
+    """The block about the query in a question, which as a whole is the search query."""
     return (
         "<|The Start of Query Item Information|>\n"
         f"{_named(thing)}"
@@ -65,33 +64,33 @@ def query_text(thing: Thing) -> str:
 
 
 def scores(documents: Sequence[Sequence[str]], query: Sequence[str]) -> list[float]:
-    """The BM25 score of each document; a word that the query repeats counts each time.
+    """The BM25 score of each document; a repeated word of the query counts each time.
 
-    In most other libraries a word that more than half of the documents hold weighs little. Here it
-    weighs a quarter of what the words of the documents weigh on average, be that less than 0.
+    A word in more than half of the documents weighs a quarter of the average weight of all words,
+    which may be negative. Most other libraries give it a small weight.
     """
     holding = Counter(chain.from_iterable(map(dict.fromkeys, documents)))
     weights = _weights(holding, len(documents), query)
     if not weights:
         return [0.0] * len(documents)
-    asked = [word for word in query if word in weights]
+    known = [word for word in query if word in weights]
     average = sum(map(len, documents)) / len(documents)
-    return [_score(document, asked, weights, average) for document in documents]
+    return [_score(document, known, weights, average) for document in documents]
 
 
 def _score(
-    document: Sequence[str], asked: Sequence[str], weights: Mapping[str, float], average: float
+    document: Sequence[str], query: Sequence[str], weights: Mapping[str, float], average: float
 ) -> float:
     damping = K1 * (1 - B + B * len(document) / average)
     parts = {}
     for word in weights.keys() & document:
         n = document.count(word)
         parts[word] = weights[word] * (n * (K1 + 1) / (n + damping))
-    return _total(parts[word] for word in asked if word in parts)
+    return _total(parts[word] for word in query if word in parts)
 
 
 def _weights(holding: Mapping[str, int], documents: int, query: Sequence[str]) -> dict[str, float]:
-    """The inverse document frequency of each word of the query that any document holds."""
+    """The inverse document frequency of each word of the query that occurs in a document."""
     wanted = {word: holding[word] for word in query if word in holding}
     if not wanted:
         return {}
@@ -105,7 +104,7 @@ def _rarity(holding: int, documents: int) -> float:
 
 
 def _total(numbers: Iterable[float]) -> float:
-    """The sum, added up one by one: from Python 3.12 on `sum` rounds in another way."""
+    """The sum by plain addition: from Python 3.12 on, `sum` rounds differently."""
     return reduce(add, numbers, 0.0)
 
 

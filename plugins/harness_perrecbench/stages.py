@@ -1,4 +1,4 @@
-"""The method: profiles where there are none, then ratings, comparisons or orders of users."""
+"""The stages: missing profiles, then ratings, comparisons or orders of users."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ ASKING = ("tries", "samples")
 
 
 class CallStopped(Exception):
-    """A call that failed in the midst of a ranking."""
+    """A call failed during a ranking."""
 
     def __init__(self, failure: CallFailed) -> None:
         super().__init__(failure.cause)
@@ -47,12 +47,12 @@ class CallStopped(Exception):
 
 
 def people(_upstreams: Upstreams, data: Loaded, _options: Any) -> Iterable[Person]:
-    """One item a person whose profile is to be made."""
+    """One item per person without a profile."""
     return data.people
 
 
 async def write_profile(item: Person, desk: Desk) -> str | Failure:
-    """What the profiler writes about a person, as it stands."""
+    """The profiler's text about a person."""
     variables = questions.profile_variables(item)
     answer = await desk.ask(
         "profiler", "profile", variables, read=TextReader[str](), tries=desk.options.tries
@@ -61,7 +61,7 @@ async def write_profile(item: Person, desk: Desk) -> str | Failure:
 
 
 def singles(upstreams: Upstreams, data: Loaded, _options: Any) -> Iterator[Single]:
-    """One item a user and thing, the user's profile filled in."""
+    """One item per user and thing, with the user's profile."""
     profiles = _profiles(upstreams)
     for single in data.singles:
         yield msgspec.structs.replace(
@@ -72,7 +72,7 @@ def singles(upstreams: Upstreams, data: Loaded, _options: Any) -> Iterator[Singl
 
 
 def groups(upstreams: Upstreams, data: Loaded, _options: Any) -> Iterator[Group]:
-    """One item a group, its users' profiles filled in."""
+    """One item per group, with its users' profiles."""
     profiles = _profiles(upstreams)
     for group in data.groups:
         yield msgspec.structs.replace(
@@ -100,7 +100,7 @@ async def rate(item: Single, desk: Desk) -> Rated | Failure:
 
 
 async def rank(item: Group, desk: Desk) -> Ranked | Failure:
-    """The order of a group's users that the candidate gives most often."""
+    """The candidate's most frequent order of a group's users."""
     if lacking := without_profile(item.members, item.examples):
         return lacking
     options = desk.options
@@ -118,11 +118,10 @@ async def rank(item: Group, desk: Desk) -> Ranked | Failure:
 
 
 async def compare(item: Group, desk: Desk) -> Compared | Failure:
-    """The order of a group's users by comparisons of two, each asked in both orders.
+    """The order of a group's users by comparisons of pairs, each asked in both orders.
 
-    An answer that cannot be read leaves its comparison without a preference; where no comparison
-    was read in both orders, the group is unreadable. A call that failed ends the group, since it
-    may succeed when it is tried again.
+    A comparison with an unreadable answer has no preference; if no comparison was read in both
+    orders, the group is unreadable. A failed call ends the group: a resumed run asks again.
     """
     if lacking := without_profile(item.members, item.examples):
         return lacking
@@ -130,8 +129,8 @@ async def compare(item: Group, desk: Desk) -> Compared | Failure:
     read = read_side(desk.options.thought)
     unread: list[Unreadable] = []
 
-    async def named(shown_as_a: int, shown_as_b: int) -> Side | None:
-        variables = questions.compare_variables(item, shown_as_a, shown_as_b, desk.options)
+    async def preferred(user_a: int, user_b: int) -> Side | None:
+        variables = questions.compare_variables(item, user_a, user_b, desk.options)
         found = await answers(desk, prompt, variables, read=read)
         if isinstance(found, CallFailed):
             raise CallStopped(found)
@@ -141,8 +140,8 @@ async def compare(item: Group, desk: Desk) -> Compared | Failure:
         return most_common(found)
 
     async def of_two(first: int, second: int) -> Comparison:
-        forth = await named(first, second)
-        back = await named(second, first)
+        forth = await preferred(first, second)
+        back = await preferred(second, first)
         return Comparison(first=first, second=second, forth=forth, back=back)
 
     try:
@@ -166,10 +165,9 @@ async def _ranked(members: int, of_two: ranking.Compare, desk: Desk) -> Compared
 async def answers(
     desk: Desk, prompt: str, variables: Mapping[str, Any], *, read: Reader[T]
 ) -> list[T] | Unreadable | CallFailed:
-    """The readable answers to a question that is asked `samples` times, or why there are none.
+    """The readable answers to a question that is asked `samples` times, or the last failure.
 
-    A call that failed is given instead of the others' answers: with fewer samples than were asked
-    for, the item would never be mended.
+    A failed call replaces all answers, so that a resumed run asks again for every sample.
     """
     found: list[T] = []
     failure = Unreadable("not_asked")
@@ -189,7 +187,7 @@ async def answers(
 def without_profile(
     members: Iterable[Member], examples: Iterable[Example] = ()
 ) -> Unreadable | None:
-    """The failure of a question that shows a user whose profile could not be made."""
+    """The failure of a question about a user without a profile; None if all have one."""
     for member in itertools.chain(members, *(one.members for one in examples)):
         if member.profiled is not None and member.profile is None:
             return Unreadable("no_profile", f"there is no profile of {member.profiled}")
@@ -197,7 +195,7 @@ def without_profile(
 
 
 def calls_to_compare(item: Group, options: Any) -> Calls:
-    """Two calls a pair: of all pairs, or of as few as a sort may meet."""
+    """The number of calls: two per pair, for all pairs or for those that a sort compares."""
     members = len(item.members)
     every = members * (members - 1)
     least = every if options.comparing == "all_pairs" else 2 * (members - 1)
@@ -205,7 +203,7 @@ def calls_to_compare(item: Group, options: Any) -> Calls:
 
 
 def _profiles(upstreams: Upstreams) -> dict[str, str]:
-    """The texts of the profiles that were made, by the ids of their people."""
+    """The texts of the profiles that were written, by person."""
     made = upstreams.get("profile")
     return {person.id: text for person, text in made.values()} if made is not None else {}
 
@@ -230,16 +228,16 @@ def _people_lack_profiles(data: Loaded, _options: Options) -> bool:
 
 
 _ASKING = {"pointwise": "rate", "rating": "rate", "pairwise": "compare", "listwise": "rank"}
-"""The stage that asks, by the option `ask`."""
+"""Option `ask` → the stage that asks."""
 
 
 def _asked(stage: str, options: Options) -> tuple[str, ...]:
-    """The prompt that a stage asks with; none where another stage asks."""
+    """The prompt of a stage; none if another stage asks."""
     return (questions.prompt_of(stage, options),) if _ASKING[options.ask] == stage else ()
 
 
 def _asks(stage: str) -> Callable[[Loaded, Options], bool]:
-    """Whether a task with given options asks in a stage."""
+    """A function that is true if a task with these options asks in the stage."""
     return lambda _, options: _ASKING[options.ask] == stage
 
 
@@ -253,9 +251,9 @@ PROFILE = Stage(
     roles=("profiler",),
     options=("tries",),
     when=_people_lack_profiles,
-    role_hint="users lack a profile, or one that `strict` may show: `--role profiler=SPEC` has a "
-    "model write them, `--role profiler=baseline` simple rules, and "
-    "`--set profile=no_text` asks without",
+    role_hint="some users have no profile that the task may show: `--role profiler=SPEC` lets a "
+    "model write the profiles, `--role profiler=baseline` uses simple rules, and "
+    "`--set profile=no_text` leaves the profiles out",
 )
 
 RATE = Stage(

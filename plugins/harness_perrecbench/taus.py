@@ -1,7 +1,7 @@
-"""Agreement of two rankings, in the two ways in which it is told, and what rankings are made of.
+"""Rankings and their agreement, by our definition and by the published one.
 
-A rank is 1 for the strongest preference, with a number for each user in the order of the group; an
-order holds the users' numbers from 1, the strongest preference first.
+Ranks are given in the order of the group, with 1 for the strongest preference. An order holds the
+users' numbers from 1, the strongest preference first.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 
 DIGITS = 9
-"""Differences of ratings are rounded so: 1 - 1.3 and 2 - 2.3 are the same."""
+"""Differences of ratings are rounded to these digits, so that 1 - 1.3 equals 2 - 2.3."""
 
 
 def ptc(ranks: Sequence[float], truth: Sequence[float]) -> float:
-    """Concordant less discordant pairs of users, as a share of all pairs.
+    """Concordant minus discordant pairs of users, as a share of all pairs.
 
-    A pair that either ranking ties is neither. Without ties this is Kendall's tau.
+    A pair with a tie in either ranking is neither. Without ties this is Kendall's tau.
     """
     signs = list(_signs(ranks, truth))
     return sum(signs) / len(signs)
 
 
 def tau_b(ranks: Sequence[float], truth: Sequence[float]) -> float | None:
-    """Kendall's tau-b, which divides by the pairs that are not tied; None where all are."""
+    """Kendall's tau-b, which divides by the pairs that are not tied; None if all are tied."""
     untied = _untied(ranks) * _untied(truth)
     if not untied:
         return None
@@ -32,10 +32,10 @@ def tau_b(ranks: Sequence[float], truth: Sequence[float]) -> float | None:
 
 
 def ptc_published(order: Sequence[int], true_order: Sequence[int]) -> float | None:
-    """Kendall's tau-b of two lists of users' numbers, place by place; None where it has no value.
+    """Kendall's tau-b of two lists of users' numbers, position by position; None if undefined.
 
-    With two users it is that of the rankings, with more it is another quantity: the numbers at the
-    same place of two orders are those of different users.
+    For two users it equals the tau of the rankings. For more users it is a different quantity: the
+    numbers at one position of two orders belong to different users.
     """
     return tau_b(order, true_order)
 
@@ -46,7 +46,7 @@ def ranks_of(scores: Sequence[float]) -> tuple[int, ...]:
 
 
 def ranks_of_order(order: Sequence[int]) -> tuple[int, ...]:
-    """The rank of each user; whom an order leaves out for a repeated other comes last."""
+    """The rank of each user; users that an order leaves out come last."""
     named = list(dict.fromkeys(order))
     return tuple(
         1 + (named.index(user) if user in named else len(named))
@@ -55,20 +55,20 @@ def ranks_of_order(order: Sequence[int]) -> tuple[int, ...]:
 
 
 def published_order(scores: Sequence[float]) -> tuple[int, ...]:
-    """The users, the highest score first; of equal ones the later first, as published."""
+    """The users, the highest score first; of equal scores the later user first, as published."""
     users = range(len(scores), 0, -1)
     return tuple(sorted(users, key=lambda user: -scores[user - 1]))
 
 
 def relative(ratings: Sequence[float], averages: Sequence[float]) -> tuple[float, ...]:
-    """How far each user's rating is above the user's average; what rounding parts stays equal."""
+    """The difference of each user's rating to the user's average, rounded to DIGITS."""
     return tuple(
         round(rating - average, DIGITS) for rating, average in zip(ratings, averages, strict=True)
     )
 
 
 def _signs(ranks: Sequence[float], truth: Sequence[float]) -> Iterator[int]:
-    """For each pair of users 1 where both rankings agree, -1 where they differ, 0 at a tie."""
+    """For each pair of users: 1 if both rankings agree, -1 if they differ, 0 for a tie."""
     for (one, true_one), (other, true_other) in combinations(zip(ranks, truth, strict=True), 2):
         yield _sign(one, other) * _sign(true_one, true_other)
 

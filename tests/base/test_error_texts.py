@@ -203,7 +203,7 @@ to do: `harness batch write` writes the questions of a run to files\
     "--model replay:run=RUN,role=canddate --judge lexical --tasks interests --data sample": (
         2, UsageError, "RUN", None,
         snapshot("""\
-no model played the role 'canddate' in this run
+no model had the role 'canddate' in this run
 expected: role= one of candidate
 to do: did you mean 'candidate'?\
 """)),
@@ -225,8 +225,8 @@ expected: a whole number, at least 1\
     "--model baseline --judge panel:lexical --tasks interests --data sample": (
         2, UsageError, None, "lexical",
         snapshot("""\
-a panel is of two judges or more
-expected: panel:SPEC+SPEC+…, as in panel:openai:a+openai:b+openai:c\
+a panel needs two judges or more
+expected: panel:SPEC+SPEC+…, as in panel:openai:model=a+openai:model=b+openai:model=c\
 """)),
     "--model baseline --judge panel:lexical+panel:lexical+lexical --tasks interests": (
         2, UsageError, "role judge", "panel:lexical",

@@ -35,7 +35,7 @@ def test_one_kind_is_shown_with_each_argument_and_its_meaning(capsys):
         "  about   word overlap, for demos and tests\n"
         "  plugin  judges of user-understanding-harness\n"
         "arguments:\n"
-        "  share  the part of the subject's words that an option must hold (0.5)\n"
+        "  share  the share of the subject's words that an option must hold (0.5)\n"
     )
 
 

@@ -176,7 +176,7 @@ def test_judges_stand_beside_people(panel):
     (panel.harness.folder / "labels.csv").write_text(LABELS)
     report = panel.analyse("judge-agreement", "--labels", "labels.csv")
     assert report["notes"] == [
-        "labels: 7; without a label: 1",
+        "labels: 7; blank: 1",
         "openai:candidate, interests: matched 5; of no decision here 1, of several decisions, "
         "without saying which 1",
     ]
@@ -236,7 +236,7 @@ def test_what_has_no_majority_of_people_is_counted(panel):
     )
     report = panel.analyse("judge-agreement", "--labels", "labels.csv")
     assert report["notes"][-1] == (
-        "openai:candidate, interests, support, judge: no majority: labelled by one alone 1, tied 1"
+        "openai:candidate, interests, support, judge: no majority: labelled by one rater 1, tied 1"
     )
     ns = {row[4]: row[5] for row in report["sheets"][0]["rows"] if row[3].startswith("panel")}
     assert ns == {"zoe": 2, "yan": 3, "majority of people": 1}
@@ -252,8 +252,8 @@ def test_labels_of_one_run_do_not_pass_silently_for_those_of_another(panel):
     assert len(folders) == 2
     given = ("analyse", "judge-agreement", *folders, "--labels", "labels.csv", "--json")
     assert panel.harness.here(*given).json["report"]["notes"][-1] == (
-        "labels of decisions with another subject in another run: 1; the column question, with "
-        "the subject, says which is meant"
+        "labels that fit decisions on different subjects in several runs: 1; add a column question "
+        "that holds the subject"
     )
 
 
@@ -269,8 +269,8 @@ def test_whole_numbers_that_became_fractions_are_read(panel):
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("item,label\nann/9,yes\n", "no label is of anything that these runs judged"),
-        ("item,label\nann/1,\n", "nobody has labelled anything"),
+        ("item,label\nann/9,yes\n", "no label fits a decision of these runs"),
+        ("item,label\nann/1,\n", "the files contain no labels"),
         ("item,option,label\nann/1,1,maybe\n", "expected: yes or no"),
         ("item,option,label\nann/1,1,yes\nann/1,1,no\n", "one label from each rater"),
     ],
@@ -289,7 +289,7 @@ def test_a_run_without_a_panel_says_so(panel):
     (folder,) = panel.harness.folders
     done = panel.harness.here("analyse", "judge-panel", str(folder))
     assert done.code == 2
-    assert "no task of these runs was judged by a panel" in done.err
+    assert "no task of these runs has a panel as judge" in done.err
 
 
 PRICES = """

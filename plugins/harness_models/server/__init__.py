@@ -1,1 +1,1 @@
-"""Servers of our own: started at the first call, asked, kept, ended."""
+"""Model servers that the harness starts, uses and stops."""

@@ -1,6 +1,6 @@
-"""The memory of NVIDIA's GPUs: free before an engine starts, and back after it has ended.
+"""Checks the memory of NVIDIA GPUs: free before an engine starts, and freed after it has ended.
 
-`nvidia-smi` is asked, by name. Where it is not there, or cannot tell, nothing is held against it.
+The figures come from `nvidia-smi`. If it is missing or lacks the figures, nothing is checked.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from harness.reporting.text import clean_text
 
 SMI = "nvidia-smi"
 SMI_SECONDS = 60.0
-"""It wakes sleeping GPUs first, one after the other."""
+"""Long, because nvidia-smi first wakes sleeping GPUs one after the other."""
 
 GPU_FIELDS = "index,uuid,name,memory.total,memory.used,memory.free"
 HOLDER_FIELDS = "pid,gpu_uuid,used_memory,process_name"
 
 GPU = "gpu"
-"""What findings of it are about."""
+"""The subject of findings."""
 
 ALL = 1024
 """More GPUs than a machine has."""
@@ -36,25 +36,25 @@ ALL = 1024
 MIB_OF_GIB = 1024
 
 BACK_SECONDS = 30.0
-"""The driver gives memory back within a second or two of a process's end."""
+"""Ample: the driver frees memory within two seconds of a process's end."""
 
 LOOK_SECONDS = 0.5
 MARGIN = 256
-"""MiB that the driver itself takes more or less of."""
+"""The MiB by which the driver's own use varies."""
 
 LEAST_SHARE = 0.05
-"""Below it, a smaller share of the GPU is no cure."""
+"""Below this share of the GPU, a smaller gpu_memory_utilization does not help."""
 
-BESIDE = 0.02
-"""The share that an engine's own beginnings take before it looks at what is free."""
+STARTUP_SHARE = 0.02
+"""The share that an engine occupies before it measures the free memory."""
 
-OF_THE_SYSTEM = re.compile(r"\bG[BH]\d")
-"""GPUs whose memory the operating system manages: what ended may still be counted as used."""
+SYSTEM_MANAGED = re.compile(r"\bG[BH]\d")
+"""GPUs whose memory the operating system manages: it may count ended processes as users."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Gpu:
-    """One GPU, its memory in MiB; None where nobody can tell."""
+    """One GPU with its memory in MiB, None where it is unknown."""
 
     index: str
     uuid: str
@@ -65,13 +65,13 @@ class Gpu:
 
     @property
     def label(self) -> str:
-        """What messages call it."""
+        """The GPU's name in messages."""
         return f"GPU {self.index} ({self.name})"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Holder:
-    """A process that holds memory of a GPU, in MiB; None where it is not told."""
+    """A process that holds memory of a GPU, in MiB; None if it is unknown how much."""
 
     pid: int
     uuid: str
@@ -85,7 +85,7 @@ class Holder:
 
 @dataclass(frozen=True, kw_only=True)
 class Look:
-    """What GPUs hold at one moment, and for whom."""
+    """The GPUs and the processes that hold their memory, at one moment."""
 
     gpus: tuple[Gpu, ...]
     holders: tuple[Holder, ...]
@@ -96,15 +96,16 @@ class Look:
         return tuple(sorted(there, key=lambda holder: -(holder.mib or 0)))
 
 
-class Unseen(Exception):
-    """Why nobody can tell what the GPUs hold."""
+class GpusUnknown(Exception):
+    """The GPUs' memory is unknown, for the reason in the message."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GpuMemory:
-    """What an engine wants of the machine's GPUs: so many, and such a share of each.
+    """The GPU memory that an engine needs: a `share` of each of `count` GPUs.
 
-    `patience` is how many seconds its memory may take to come back.
+    `name` is the engine's in messages; `patience` is the seconds to wait for its memory to be
+    freed.
     """
 
     name: str
@@ -112,20 +113,20 @@ class GpuMemory:
     share: float
     patience: float = BACK_SECONDS
 
-    async def before_start(self, tell: Callable[[str], None]) -> Look | None:
-        """What is held now; ModelError where too little is free, None where nobody can tell."""
+    async def before_start(self, show: Callable[[str], None]) -> Look | None:
+        """The use of the GPUs now, None if unknown; ModelError if too little memory is free."""
         if shutil.which(SMI) is None:
             return None
         try:
             look = await asyncio.to_thread(look_at, self.count, os.environ)
-        except Unseen as unseen:
-            tell(f"{self.name}: whether the GPU's memory is free is not known: {unseen}")
+        except GpusUnknown as error:
+            show(f"{self.name}: cannot check the GPU's free memory: {error}")
             return None
-        self.refuse_too_little(look)
+        self.check_enough_free(look)
         return look
 
-    def refuse_too_little(self, look: Look) -> None:
-        """Raise ModelError where less is free than is wanted, with who holds it and what helps."""
+    def check_enough_free(self, look: Look) -> None:
+        """Raise ModelError if less memory is free than needed, with its holders and a hint."""
         short = [
             (gpu.free / gpu.total, gpu)
             for gpu in look.gpus
@@ -136,20 +137,20 @@ class GpuMemory:
         free, gpu = min(short, key=lambda each: each[0])
         wanted = math.ceil((gpu.total or 0) * self.share)
         holders = look.of(gpu)
-        share = math.floor((free - BESIDE) * 100) / 100
-        cures = ["end what holds it"] if holders else []
+        share = math.floor((free - STARTUP_SHARE) * 100) / 100
+        cures = ["end the processes that hold it"] if holders else []
         if share >= LEAST_SHARE:
-            cures.append(f"gpu_memory_utilization={share:.2f}")
+            cures.append(f"set gpu_memory_utilization={share:.2f}")
         raise ModelError(
             f"too little of the GPU's memory is free: {gpu.free} of {gpu.total} MiB, and "
-            f"gpu_memory_utilization={self.share:g} wants {wanted}",
+            f"gpu_memory_utilization={self.share:g} needs {wanted}",
             where=f"{self.name} on {gpu.label}",
-            found="; ".join(str(holder) for holder in holders) or "no process that is shown",
-            hint=", or ".join(cures) or "another GPU: CUDA_VISIBLE_DEVICES chooses it",
+            found="; ".join(str(holder) for holder in holders) or "no visible process",
+            hint=", or ".join(cures) or "choose another GPU with CUDA_VISIBLE_DEVICES",
         )
 
-    async def given_back(self, before: Look, *, ours: Collection[int]) -> None:
-        """Return when the memory is as free as it was before; ModelError tells who holds it.
+    async def wait_until_freed(self, before: Look, *, ours: Collection[int]) -> None:
+        """Return when the memory is as free as `before`; ModelError names the processes in it.
 
         `ours` are the processes that the engine had.
         """
@@ -157,39 +158,39 @@ class GpuMemory:
         while True:
             try:
                 now = await asyncio.to_thread(look_at, self.count, os.environ)
-            except Unseen as unseen:
+            except GpusUnknown as error:
                 raise ModelError(
-                    "whether the GPU's memory has come back cannot be told any more",
+                    "cannot verify that the GPU memory was freed",
                     where=self.name,
-                    found=str(unseen),
-                ) from unseen
-            left = [gpu for gpu in now.gpus if not _is_back(gpu, before, now, ours=ours)]
+                    found=str(error),
+                ) from error
+            left = [gpu for gpu in now.gpus if not _is_freed(gpu, before, now, ours=ours)]
             if not left:
                 return
             if time.monotonic() >= deadline:
-                raise self._not_back(left[0], before, now)
+                raise self._not_freed(left[0], before, now)
             await asyncio.sleep(LOOK_SECONDS)
 
-    def _not_back(self, gpu: Gpu, before: Look, now: Look) -> ModelError:
+    def _not_freed(self, gpu: Gpu, before: Look, now: Look) -> ModelError:
         used = next(each.used for each in before.gpus if each.uuid == gpu.uuid)
         holders = "; ".join(str(holder) for holder in now.of(gpu))
         return ModelError(
-            f"the GPU's memory has not come back {self.patience:g} s after the engine ended: "
-            f"{gpu.used} MiB are in use, and {used} were before it",
+            f"the GPU's memory is not free {self.patience:g} s after the engine ended: "
+            f"{gpu.used} MiB are in use, and {used} were before the engine started",
             where=f"{self.name} on {gpu.label}",
-            found=holders or "no process that is shown",
-            hint="end what holds it; the same command goes on"
+            found=holders or "no visible process",
+            hint="end the processes that hold it, then repeat the command: the run continues"
             if holders
-            else "the same command goes on once it is free",
+            else "repeat the command once it is free: the run continues",
         )
 
 
-def _is_back(gpu: Gpu, before: Look, now: Look, *, ours: Collection[int]) -> bool:
-    """Whether a GPU holds no more than it did, apart from what others have taken since."""
+def _is_freed(gpu: Gpu, before: Look, now: Look, *, ours: Collection[int]) -> bool:
+    """True if a GPU holds no more than before, apart from the memory of new foreign processes."""
     then = next((each for each in before.gpus if each.uuid == gpu.uuid), gpu)
     known = {holder.pid for holder in before.of(gpu)}
     holders = now.of(gpu)
-    # One that cannot be seen here may be ours under the number that its container's host gave it.
+    # A process without an entry in /proc may be ours under its number outside the container.
     others = [
         holder
         for holder in holders
@@ -197,75 +198,75 @@ def _is_back(gpu: Gpu, before: Look, now: Look, *, ours: Collection[int]) -> boo
     ]
     if any(holder.pid in ours and holder.pid not in known for holder in holders):
         return False
-    sums = _together(others), _together(before.of(gpu))
+    sums = _total(others), _total(before.of(gpu))
     if gpu.used is None or then.used is None or sums[0] is None or sums[1] is None:
         return True
     return gpu.used - sums[0] <= then.used - sums[1] + MARGIN
 
 
-def _together(holders: Collection[Holder]) -> int | None:
+def _total(holders: Collection[Holder]) -> int | None:
     held = [holder.mib for holder in holders]
     return None if None in held else sum(mib for mib in held if mib is not None)
 
 
 def look_at(count: int, environment: Mapping[str, str]) -> Look:
-    """What the first so many GPUs hold that a process of this environment sees; Unseen tells why.
+    """The use of the first `count` GPUs that CUDA shows in this environment, which may be none.
 
-    None of them where it sees none.
+    GpusUnknown if nvidia-smi does not list their memory.
     """
-    rows = [row.split(", ") for row in _asked(f"--query-gpu={GPU_FIELDS}")]
+    rows = [row.split(", ") for row in _query(f"--query-gpu={GPU_FIELDS}")]
     if any(len(row) != GPU_FIELDS.count(",") + 1 for row in rows):
-        raise Unseen(f"{SMI} lists GPUs in a way that is not known")
+        raise GpusUnknown(f"{SMI} lists GPUs in an unknown format")
     chosen = visible([_gpu(row) for row in rows], environment)[:count]
     if any(gpu.total is None or gpu.used is None or gpu.free is None for gpu in chosen):
-        raise Unseen(f"{SMI} does not tell the memory of {chosen[0].label}")
+        raise GpusUnknown(f"{SMI} does not list the memory of {chosen[0].label}")
     holders = [
         Holder(pid=int(row[0]), uuid=row[1], mib=_mib(row[2]), name=clean_text(row[3], limit=80))
-        for line in _asked(f"--query-compute-apps={HOLDER_FIELDS}")
+        for line in _query(f"--query-compute-apps={HOLDER_FIELDS}")
         if len(row := line.split(", ", 3)) == 4 and row[0].isdecimal()
     ]
     return Look(gpus=tuple(chosen), holders=tuple(holders))
 
 
 def visible(gpus: list[Gpu], environment: Mapping[str, str]) -> list[Gpu]:
-    """The GPUs that CUDA shows in this environment, in its order; Unseen where that is open."""
+    """The GPUs that CUDA shows in this environment, in its order; GpusUnknown if it is open."""
     wanted = environment.get("CUDA_VISIBLE_DEVICES")
-    unlike = len({gpu.name for gpu in gpus}) > 1
+    mixed = len({gpu.name for gpu in gpus}) > 1
     ordered = environment.get("CUDA_DEVICE_ORDER") == "PCI_BUS_ID"
     names = [part.strip() for part in wanted.split(",")] if wanted else []
-    if unlike and not ordered and not all(name.startswith("GPU-") for name in names or [""]):
-        raise Unseen("the GPUs are of several kinds, and CUDA_DEVICE_ORDER is not PCI_BUS_ID")
+    if mixed and not ordered and not all(name.startswith("GPU-") for name in names or [""]):
+        raise GpusUnknown("the GPUs are of several kinds, and CUDA_DEVICE_ORDER is not PCI_BUS_ID")
     if wanted is None:
         return gpus
     found = []
     for name in names:
         if name.startswith("MIG-"):
-            raise Unseen("CUDA_VISIBLE_DEVICES names a part of a GPU")
+            raise GpusUnknown("CUDA_VISIBLE_DEVICES names a part of a GPU")
         match = [gpu for gpu in gpus if name == gpu.index or gpu.uuid.startswith(name or "-")]
         if len(match) != 1:
-            break  # CUDA itself sees nothing from the first wrong name on
+            break  # CUDA ignores the first wrong name and all names after it
         found += match
     return found
 
 
 def gpu_findings(memory: GpuMemory | None) -> Iterator[Finding]:
-    """The GPUs that a server would see with what is free of them, and whether that is enough."""
+    """Findings about the GPUs that a server would see: their free memory, and if it is enough."""
     not_good = good if memory is None else doubtful
     if shutil.which(SMI) is None:
-        yield not_good(GPU, f"no {SMI} here, so nothing is known of NVIDIA GPUs")
+        yield not_good(GPU, f"{SMI} is not installed, so NVIDIA GPUs are unknown")
         return
     try:
         look = look_at(ALL if memory is None else memory.count, os.environ)
-    except Unseen as unseen:
-        yield not_good(GPU, f"not known: {unseen}")
+    except GpusUnknown as error:
+        yield not_good(GPU, f"unknown: {error}")
         return
     if not look.gpus:
         chosen = os.environ.get("CUDA_VISIBLE_DEVICES")
         why = "" if chosen is None else f"; CUDA_VISIBLE_DEVICES is {chosen!r}"
-        yield (good if memory is None else bad)(GPU, f"{SMI} shows none that CUDA would see{why}")
+        yield (good if memory is None else bad)(GPU, f"{SMI} shows no GPU that CUDA can use{why}")
     if memory is not None:
         try:
-            memory.refuse_too_little(look)
+            memory.check_enough_free(look)
         except ModelError as error:
             yield bad_by(GPU, error)
             return
@@ -276,24 +277,24 @@ def gpu_findings(memory: GpuMemory | None) -> Iterator[Finding]:
 
 def _gpu(row: list[str]) -> Gpu:
     index, uuid, name, *memory = row
-    told = [None] * 3 if OF_THE_SYSTEM.search(name) else [_mib(text) for text in memory]
-    return Gpu(index=index, uuid=uuid, name=name, total=told[0], used=told[1], free=told[2])
+    mib = [None] * 3 if SYSTEM_MANAGED.search(name) else [_mib(text) for text in memory]
+    return Gpu(index=index, uuid=uuid, name=name, total=mib[0], used=mib[1], free=mib[2])
 
 
 def _mib(text: str) -> int | None:
     return int(text) if text.strip().isdecimal() else None
 
 
-def _asked(query: str) -> list[str]:
+def _query(query: str) -> list[str]:
     command = [SMI, query, "--format=csv,noheader,nounits"]
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, check=False, timeout=SMI_SECONDS
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise Unseen(f"{SMI}: {error}") from error
-    said = [line.strip() for line in done.stdout.splitlines() if line.strip()]
+        raise GpusUnknown(f"{SMI}: {error}") from error
+    lines = [line.strip() for line in done.stdout.splitlines() if line.strip()]
     if done.returncode:
-        why = said or done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
-        raise Unseen(f"{SMI}: {clean_text(why[0], limit=200)}")
-    return said
+        why = lines or done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+        raise GpusUnknown(f"{SMI}: {clean_text(why[0], limit=200)}")
+    return lines

@@ -1,4 +1,4 @@
-"""The interpreter that runs a server of our own: what it has, and whether it can."""
+"""Checks the Python interpreter that runs a model server."""
 
 from __future__ import annotations
 
@@ -13,54 +13,54 @@ from harness_models.server.gpus import GpuMemory, gpu_findings
 
 PYTHON = "interpreter"
 SECONDS = 20.0
-LOOK = """
+PROBE = """
 import importlib.metadata, json, platform, sys
 print(json.dumps([platform.python_version(), importlib.metadata.version(sys.argv[1])]))
 """
 
 
 def engine_findings(python: str, package: str, memory: GpuMemory | None = None) -> list[Finding]:
-    """The interpreter with its version of the package, and the GPUs that it will see.
+    """Findings about the interpreter with its version of the package, and about the GPUs.
 
-    `memory` is what a server that cannot do without GPUs takes of them.
+    `memory` is the GPU memory that the server needs; None if it can run without GPUs.
     """
     return [interpreter(python, package), *gpu_findings(memory)]
 
 
 def interpreter(python: str, package: str) -> Finding:
-    """Which version of a package an interpreter has."""
+    """The finding about an interpreter's version of a package."""
     done = subprocess.run(
-        [python, "-c", LOOK, package],
+        [python, "-c", PROBE, package],
         capture_output=True, text=True, check=False, timeout=SECONDS,
     )  # fmt: skip
     where = shutil.which(python) or python
     if done.returncode:
-        said = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
-        return bad(PYTHON, f"{where} does not tell its version of {package}: {said}")
-    version, of_package = json.loads(done.stdout)
-    return good(PYTHON, f"{where}; Python {version}, {package} {of_package}")
+        why = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+        return bad(PYTHON, f"cannot find the version of {package} in {where}: {why}")
+    version, package_version = json.loads(done.stdout)
+    return good(PYTHON, f"{where}; Python {version}, {package} {package_version}")
 
 
-def looked_into(python: str, look: str, *, program: str, needs: str) -> tuple[str, Any]:
-    """The interpreter's own path, and what the code `look` printed there as JSON.
+def probe_interpreter(python: str, probe: str, *, program: str, needs: str) -> tuple[str, Any]:
+    """The interpreter's path, and the JSON value that the code `probe` printed in it.
 
-    ModelError where there is no such interpreter, or none that works.
+    ModelError if the interpreter does not exist or does not work.
     """
     path = shutil.which(python)
     expected = f"the python of an environment that has {needs}"
     if path is None:
         raise ModelError(
-            f"the interpreter that should run {program} does not exist",
+            f"the interpreter for {program} does not exist",
             where="--model_args",
             found=f"python={python}",
             expected=expected,
         )
-    done = subprocess.run([path, "-c", look], capture_output=True, text=True, check=False)
+    done = subprocess.run([path, "-c", probe], capture_output=True, text=True, check=False)
     try:
         return path, json.loads(done.stdout)
     except ValueError:
         raise ModelError(
-            f"the interpreter that should run {program} does not work",
+            f"the interpreter for {program} does not work",
             where=path,
             found=(done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1],
             expected=expected,

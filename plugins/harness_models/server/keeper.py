@@ -1,16 +1,16 @@
-"""Runs a command and sees to it that nothing of it outlives whoever started this script.
+"""Runs a command, and ends all of its processes when the parent of this script ends.
 
     python -I keeper.py [--grace SECONDS] [--folder FOLDER] -- COMMAND…
 
-The command writes where this script writes. When something comes on standard input, at its end, or
-when the parent is gone, every process of the command gets SIGTERM, and SIGKILL once the seconds of
-grace (15) are over. So does whatever a command leaves behind that ended by itself. Shared memory
-that they held and did not remove is removed after them, and so is FOLDER. The script ends when
-nothing is left, with the command's exit code, 128 + n for one that signal n ended.
+The command shares this script's output. When standard input brings data or ends, or when the parent
+is gone, every process of the command gets SIGTERM, and SIGKILL after the grace period (15 s). If
+the command ends by itself, the processes that it left behind get the same. Then the shared memory
+that these processes left and FOLDER are removed. The script ends when no process is left, with the
+command's exit code, or 128 + n if signal n ended the command.
 
-What belongs to the command is all that is in this script's session, and on Linux also all that
-descends from it, daemons in sessions of their own included. This is a script by itself, with the
-standard library alone, because it has to live when our own process is dead.
+The command's processes are all processes in this script's session, and on Linux also all
+descendants, including daemons in sessions of their own. This file is a script that uses only the
+standard library, because it must keep running when the harness's own process is dead.
 """
 
 from __future__ import annotations
@@ -30,34 +30,34 @@ GRACE = 15.0
 """Seconds from SIGTERM to SIGKILL: an engine that is killed at once leaves shared memory behind."""
 
 LOOK = 0.1
-"""Seconds between two looks at parent and children."""
+"""Seconds between two checks of parent and children."""
 
 SHARED = Path("/dev/shm")
-"""Where Linux keeps shared memory that has a name; it outlives the processes that made it."""
+"""The folder of named shared memory on Linux, which outlives the processes that made it."""
 
 PR_SET_CHILD_SUBREAPER = 36
 
 
 def main(arguments: Sequence[str]) -> int:
-    """The exit code of the command, once nothing of it is left."""
+    """The exit code of the command, when none of its processes is left."""
     options, command = arguments[: arguments.index("--")], arguments[arguments.index("--") + 1 :]
     given = dict(zip(options[::2], options[1::2], strict=True))
     grace = float(given.get("--grace", GRACE))
-    parent, told, foreign = os.getppid(), list[int](), segments()
+    parent, signals, foreign = os.getppid(), list[int](), segments()
     if os.getsid(0) != os.getpid():
         os.setsid()
     adopt_orphans()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, lambda number, frame: told.append(number))
+        signal.signal(number, lambda number, frame: signals.append(number))
     try:
-        # A group of its own, so that what the command does to its group spares this script.
+        # A group of its own, so that a signal of the command to its group spares this script.
         child = subprocess.Popen(command, stdin=subprocess.DEVNULL, process_group=0)
     except OSError as error:
         print(f"{command[0]} cannot be started: {error.strerror}", file=sys.stderr)
         return 127 if isinstance(error, FileNotFoundError) else 126
     code = None
-    # The parent is looked at as well: one of its other children may hold the pipe open.
-    while code is None and not told and os.getppid() == parent:
+    # The parent is checked as well: one of its other children may hold the pipe open.
+    while code is None and not signals and os.getppid() == parent:
         if select.select([0], [], [], LOOK)[0]:
             break
         code = reap(child.pid)
@@ -68,9 +68,9 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def end(command: int, code: int | None, grace: float, *, foreign: set[tuple[str, int]]) -> int:
-    """The command's exit code, after every process was told to end and at last killed.
+    """The command's exit code, after all processes ended by SIGTERM or SIGKILL.
 
-    `foreign` is the shared memory from before the command.
+    `foreign` is the shared memory that existed before the command.
     """
     session, deadline = os.getpid(), time.monotonic() + grace
     rest = members(session)
@@ -89,7 +89,7 @@ def end(command: int, code: int | None, grace: float, *, foreign: set[tuple[str,
 
 
 def reap(command: int) -> int | None:
-    """The command's exit code if it has just ended; no child stays behind as a zombie."""
+    """The command's exit code if it has just ended; collects all ended children."""
     code = None
     with suppress(ChildProcessError):
         while (found := os.waitpid(-1, os.WNOHANG))[0]:
@@ -99,14 +99,14 @@ def reap(command: int) -> int | None:
 
 
 def send(number: int, pids: Iterable[int]) -> None:
-    """Send a signal to each of these processes that is still there and ours."""
+    """Send a signal to those of the processes that still exist and that we may signal."""
     for pid in pids:
         with suppress(ProcessLookupError, PermissionError):
             os.kill(pid, number)
 
 
 def members(session: int) -> list[int]:
-    """The processes of a session, and those that descend from its leader, without the leader."""
+    """The processes of a session and the descendants of its leader, without the leader."""
     table = processes_of_proc() if Path("/proc/self/stat").exists() else processes_of_ps()
     ours = {session}
     while (
@@ -118,7 +118,7 @@ def members(session: int) -> list[int]:
 
 
 def segments() -> set[tuple[str, int]]:
-    """The path and the inode of all shared memory that has a name, of whomever."""
+    """The path and inode of all named shared memory, of all users."""
     found = set()
     with suppress(OSError):
         for path in SHARED.iterdir():
@@ -128,14 +128,14 @@ def segments() -> set[tuple[str, int]]:
 
 
 def segments_of(pids: Iterable[int]) -> set[tuple[str, int]]:
-    """The same of what these processes have mapped or opened, as far as they may be looked at."""
+    """The path and inode of the shared memory that these processes use, as far as is visible."""
     named = {str(path): (str(path), inode) for path, inode in segments()}
     held = set()
     for pid in pids:
         process = Path(f"/proc/{pid}")
         if named:
             with suppress(OSError):
-                # Five fields stand before the path, which may hold blanks.
+                # Five fields precede the path, which may contain blanks.
                 lines = (process / "maps").read_text("utf-8", "replace").splitlines()
                 held |= {line.split(None, 5)[5] for line in lines if f" {SHARED}/" in line}
             with suppress(OSError):
@@ -146,7 +146,7 @@ def segments_of(pids: Iterable[int]) -> set[tuple[str, int]]:
 
 
 def remove(left: set[tuple[str, int]]) -> None:
-    """Remove the shared memory of the dead that is still there, but none that somebody uses."""
+    """Remove the shared memory that dead processes left and no living process uses."""
     left &= segments()
     if left:
         for path, _ in left - segments_of(processes_of_proc()):
@@ -156,21 +156,21 @@ def remove(left: set[tuple[str, int]]) -> None:
 
 
 def processes_of_proc() -> dict[int, tuple[int, int]]:
-    """Parent and session of every process that lives, by its id."""
+    """Parent and session of every living process, by its id."""
     table = {}
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
             with suppress(OSError):
-                # A command's name may hold blanks and brackets; fields begin after the last one.
+                # A command's name may contain blanks and brackets: fields begin after the last one.
                 stat = (folder / "stat").read_text("utf-8", "replace").rpartition(")")[2].split()
-                # A zombie of which threads are left still holds its memory.
+                # A zombie with living threads still holds its memory.
                 if stat[0] not in "ZX" or int(stat[17]) > 1:
                     table[int(folder.name)] = (int(stat[1]), int(stat[3]))
     return table
 
 
 def processes_of_ps() -> dict[int, tuple[int, int]]:
-    """The same where there is no /proc, as on macOS."""
+    """Parent and session of every living process without /proc, as on macOS."""
     listing = ["ps", "-axo", "pid=,ppid=,stat="]
     lines = subprocess.run(listing, capture_output=True, text=True, check=True).stdout.splitlines()
     table = {}
@@ -182,7 +182,7 @@ def processes_of_ps() -> dict[int, tuple[int, int]]:
 
 
 def adopt_orphans() -> None:
-    """Become the parent of all whose own parent ends, where the system can do that (Linux)."""
+    """Become the parent of descendants whose own parent ends; this works on Linux only."""
     if sys.platform == "linux":
         with suppress(ImportError, OSError, AttributeError):
             import ctypes

@@ -1,4 +1,4 @@
-"""Launches a server of our own under a keeper, so that nothing of it outlives us."""
+"""Launches a model server under a keeper, so that none of its processes outlives the harness."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from harness.reporting.text import clean_text
 from harness_models.server import keeper
 
 PATIENCE = 30.0
-"""Seconds after which `stop` no longer waits: the keeper's grace, and as much for the system."""
+"""Seconds that `stop` waits: the keeper's grace period, and as much for the system."""
 
 LOOK = 0.05
-"""Seconds between two looks whether the end has come."""
+"""Seconds between two checks for the end."""
 
 HUB = ("HF_", "HUGGING_FACE_", "HUGGINGFACE_")
-"""How the variables begin that an engine needs to fetch weights, its token among them."""
+"""Prefixes of the variables that an engine needs to fetch weights, including its token."""
 
 _COLOUR = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 
@@ -39,11 +39,11 @@ async def launch(
     folder: Path | None = None,
     grace: float = keeper.GRACE,
 ) -> Launched:
-    """A command that runs until it ends, is stopped, or we are gone, in whichever way.
+    """A command that runs until it ends, is stopped, or the harness ends in any way.
 
-    What it prints is appended to `log`. It gets our environment without our secrets, and what
-    `environment` adds. `folder` is removed after it. Nothing here waits, so a cancelled launch has
-    not begun or is complete.
+    Its output is appended to `log`. It gets our environment without secrets, and `environment` in
+    addition. `folder` is removed after its end. This function never waits, so a cancelled launch
+    either has not begun or is complete.
     """
     passed = without_secrets(os.environ) | dict(environment)
     options = ["--grace", str(grace), *(("--folder", str(folder)) if folder else ())]
@@ -57,7 +57,7 @@ def _start(
         raise ModelError(
             "the engine cannot be started",
             found=f"no program {command[0]!r}",
-            expected="a file that may be run, or the name of one on PATH",
+            expected="an executable file, or the name of one on PATH",
         )
     try:
         log.parent.mkdir(parents=True, exist_ok=True)
@@ -75,16 +75,16 @@ def _start(
             stdout=file,
             stderr=subprocess.STDOUT,
             env=environment,
-            # Out of reach of a Ctrl-C in our terminal: what ends, ends in good order.
+            # A Ctrl-C in our terminal must not reach the server: `stop` ends it in order.
             start_new_session=True,
         )
     return Launched(kept, command=command, log=log, start=start)
 
 
 def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
-    """The variables that an engine may see: no key of ours but what the hub asks for.
+    """The environment for an engine: no secrets, except the hub's variables.
 
-    A left-out key also does no harm: a server that finds one may ask it of its callers.
+    Some servers would also require a key that they find there from their clients.
     """
     return {
         name: value
@@ -107,20 +107,20 @@ class Launched:
         self._clear = False
 
     def ended(self) -> int | None:
-        """The exit code once all of it is gone, 128 + n where signal n ended it; None before."""
+        """The exit code when no process is left, 128 + n if signal n ended it; None before."""
         code = self._keeper.poll()
         if code is None:
             return None
-        # Looked at now, while no other process can have got the session's number.
+        # Checked now, while no other process can have the session's number.
         self._clear = self._clear or not keeper.members(self._keeper.pid)
         return code if code >= 0 else 128 - code
 
     def processes(self) -> list[int]:
-        """The process ids of all that runs of it."""
+        """The ids of its running processes."""
         return [] if self.ended() is not None else keeper.members(self._keeper.pid)
 
     def new_lines(self) -> list[str]:
-        """The lines that came into the log since the last call, without what steers terminals."""
+        """The new lines of the log since the last call, without terminal control codes."""
         ended = self.ended() is not None
         new = self._log_from(self._read)
         if not ended:
@@ -129,34 +129,33 @@ class Launched:
         return _lines(new)
 
     def log_tail(self, lines: int = 40) -> list[str]:
-        """The last lines that this start left in the log."""
+        """The last lines of this start in the log."""
         return _lines(self._log_from(self._start))[-lines:]
 
     def _log_from(self, position: int) -> bytes:
-        # Whoever removed the log must not end the run by that.
+        # A removed log must not end the run.
         with suppress(OSError), self.log.open("rb") as file:
             file.seek(position)
             return file.read()
         return b""
 
     async def stop(self, patience: float = PATIENCE) -> None:
-        """Ends it, and returns when no process is left; raises ModelError naming those that are.
+        """End it, and return when no process is left; ModelError names those that remain.
 
-        It may be called again, also after the end. Whoever cancels it leaves the rest to the
-        keeper.
+        Further calls do no harm. If the call is cancelled, the keeper ends the rest.
         """
-        self._let_go()
+        self._signal_keeper()
         deadline = time.monotonic() + patience
         while not self._clear:
             if self.ended() is not None and not self._clear:
-                # Something is left only by a keeper that was killed itself.
+                # Processes are left only if the keeper itself was killed.
                 keeper.send(signal.SIGKILL, keeper.members(self._keeper.pid))
             if time.monotonic() >= deadline:
                 raise self._still_there(patience)
             await asyncio.sleep(LOOK)
 
-    def _let_go(self) -> None:
-        """Tell the keeper; more than a closed pipe, which another child of ours may hold open."""
+    def _signal_keeper(self) -> None:
+        """Write to the keeper's pipe and close it: another child of ours may hold it open."""
         pipe = self._keeper.stdin
         if pipe is not None and not pipe.closed:
             with suppress(BrokenPipeError):
@@ -166,16 +165,16 @@ class Launched:
     def _still_there(self, patience: float) -> ModelError:
         rest = keeper.members(self._keeper.pid)
         return ModelError(
-            f"the engine has not ended {patience:g} s after it was told to",
+            f"the engine has not ended {patience:g} s after the signal to end",
             where=self.command[0],
             found="; ".join(f"{pid} {name_of(pid)}" for pid in rest) or "its keeper",
-            expected="no process left of it",
-            hint=f"what it holds is not free before; {self.log} may tell why",
+            expected="no process of the engine",
+            hint=f"end these processes to free their memory; {self.log} may show the reason",
         )
 
 
 def name_of(pid: int) -> str:
-    """The command line of a process, as far as it fits into a message."""
+    """The command line of a process, shortened for messages."""
     try:
         words = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ")
     except OSError:
@@ -185,7 +184,7 @@ def name_of(pid: int) -> str:
 
 
 def _lines(content: bytes) -> list[str]:
-    """The lines as a terminal would show them: of a progress bar the last state, no colours."""
+    """The lines as a terminal shows them, without colours: the last state of a progress bar."""
     text = _COLOUR.sub("", content.decode("utf-8", "replace"))
-    shown = (line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))
-    return [clean_text(line) for line in shown if line.strip()]
+    visible = (line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))
+    return [clean_text(line) for line in visible if line.strip()]

@@ -1,4 +1,4 @@
-"""A port of this machine for a server that knows no sockets, and whether it is ours that has it."""
+"""Finds a free port for a server without sockets, and checks which process listens on it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
 
 
 def free_port() -> int:
-    """A port that nobody listens on now. Somebody may before our server does: see `held_by`."""
+    """A port that is free now; `held_by` checks that no other process takes it first."""
     with socket.socket() as probe:
         probe.bind((HOST, 0))
         port: int = probe.getsockname()[1]
@@ -23,9 +23,9 @@ def free_port() -> int:
 
 
 def held_by(port: int, pids: Collection[int]) -> bool | None:
-    """Whether one of these processes listens on a port; None where nobody is seen to listen.
+    """True if one of these processes listens on a port; None if no listener is visible.
 
-    Asked before every server is trusted: another process may have been faster, and would answer.
+    Checked before a server is used: another process may have taken the port, and would answer.
     """
     if not Path(TABLES[0]).exists():
         listeners = listeners_of_lsof(port)
@@ -35,7 +35,7 @@ def held_by(port: int, pids: Collection[int]) -> bool | None:
 
 
 def inodes_of_proc(port: int) -> set[str]:
-    """The sockets that listen on a port, whoever holds them."""
+    """The inodes of the sockets that listen on a port, of all processes."""
     found = set()
     for table in TABLES:
         with suppress(OSError):
@@ -47,7 +47,7 @@ def inodes_of_proc(port: int) -> set[str]:
 
 
 def open_files(pid: int) -> set[str]:
-    """What a process has open; nothing where it is gone, or not ours."""
+    """The open files of a process; none if it has ended, or belongs to another user."""
     found = set()
     with suppress(OSError):
         for each in Path(f"/proc/{pid}/fd").iterdir():
@@ -57,7 +57,7 @@ def open_files(pid: int) -> set[str]:
 
 
 def listeners_of_lsof(port: int) -> set[int]:
-    """The processes that listen, where there is no /proc, as on macOS."""
+    """The processes that listen on a port, without /proc, as on macOS."""
     listing = ["lsof", "-nP", f"-iTCP:{port}", "-sTCP:LISTEN", "-t"]
     done = subprocess.run(listing, capture_output=True, text=True, check=False)
     return {int(pid) for pid in re.findall(r"^\d+$", done.stdout, re.MULTILINE)}

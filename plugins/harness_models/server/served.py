@@ -1,6 +1,6 @@
-"""A model behind a server of our own: started at the first call, asked, ended.
+"""A model behind a server that the harness starts, uses and stops.
 
-What is peculiar to a kind of server stands in its `Engine`; everything else is the same for all.
+`Engine` describes the differences between the kinds of servers; everything else is the same.
 """
 
 from __future__ import annotations
@@ -38,47 +38,47 @@ if TYPE_CHECKING:
     from harness_models.server.launching import Launched
 
 LOOK_SECONDS = 0.2
-"""Between two looks at a server that starts."""
+"""Between two checks of a starting server."""
 
 START_SECONDS = 3600.0
 """The longest start: some hundred gigabytes of weights over a slow network."""
 
 STOP_SECONDS = 30.0
-"""The keeper gives a server fifteen seconds to end by itself; more is a server that cannot die."""
+"""Twice the time that the keeper gives a server to end by itself."""
 
 RESTARTS = 1
-"""What crashes twice crashes again: at the third start it would only burn time."""
+"""A server that crashes twice crashes again."""
 
 PORTS = 3
-"""How many ports are tried: another process may take one before the server does."""
+"""The number of attempts to find a port: another process may take one before the server does."""
 
 SOCKET = "socket"
 LONGEST_FOLDER = 80
-"""The system takes no path of a socket above 107 bytes, and ours stands in a folder of its own."""
+"""The system limits a socket's path to 107 bytes, and the socket has a folder of its own."""
 
 LINES_READ = 1000
-"""The end of a log in which the reason of a failure is looked for: a traceback of each process."""
+"""The last lines of a log that are searched for a failure's reason: a traceback per process."""
 
 SIGNALLED = 128
-"""What exit codes that stand for a signal lie above."""
+"""Exit codes above it mean that a signal ended the process."""
 
 LONGEST_REASON = 400
 ERROR = re.compile(r"[\w.]*(Error|Exception)\b.*: \S|\S.*: error: ")
 ELSEWHERE = "root cause"
-"""In a parent's error, which only says that a child had one."""
+"""Part of a parent's error that only reports the error of a child."""
 
 BROKEN = ("connection", "server_error")
-"""How a request fails whose server is about to end, or has ended."""
+"""Causes of failed calls whose server may have ended."""
 
 QUESTION = Request(messages=(Message("user", "Hello"),), sampling=Sampling(max_tokens=1), seed=0)
-"""Asked until it is answered: a server that says it is healthy may still be unable to."""
+"""Sent until it is answered: a server may report that it is healthy before it can answer."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Trouble:
-    """A failure that the log or a refusal gives away: what to look for, its cause and its cure.
+    """A known failure: a `pattern` of its log or reply, and functions from match to texts.
 
-    `cause` and `cure` are made of the match.
+    `cause` makes the text for `found`, `cure` the hint.
     """
 
     pattern: re.Pattern[str]
@@ -87,7 +87,7 @@ class Trouble:
 
 
 def trouble(pattern: str, cause: str, cure: str) -> Trouble:
-    """One whose sentences hold the match's named groups in braces; a dot matches line ends too."""
+    """A Trouble whose texts contain named groups in braces; in `pattern`, a dot matches all."""
     return Trouble(
         pattern=re.compile(pattern, re.DOTALL),
         cause=lambda found: cause.format(**found.groupdict()),
@@ -98,30 +98,35 @@ def trouble(pattern: str, cause: str, cure: str) -> Trouble:
 HUB_TROUBLES = (
     trouble(
         r"GatedRepoError|gated repo|401 Client Error",
-        "the hub does not give these weights to everybody",
+        "the hub restricts access to these weights",
         "accept their licence on the hub, and set HF_TOKEN",
     ),
     trouble(
         r"LocalEntryNotFoundError|OfflineModeIsEnabled|outgoing traffic has been disabled"
         r"|couldn't connect to '?https://huggingface\.co",
         "the weights are not in the cache, and the hub cannot be reached",
-        "pretrained=FOLDER, or a start with a network",
+        "give the weights as pretrained=FOLDER, or start with a network connection",
     ),
 )
-"""How a start fails that needs weights of the hub."""
+"""Failures of starts that need weights of the hub."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Engine:
-    """How one server is started, how it is asked, and what its log says.
+    """How one server is started and used.
 
-    `command` makes the command line that listens on the address it is given: the path of a socket,
-    or where the server knows only ports the number of one, on 127.0.0.1. It may take its time, and
-    raise what is wrong before anything is started. `model` is the name that the server knows its
-    model by. `fields` go along with a request, `checked` is what a reply is worth; both may raise
-    a CallError. The statuses in `final` would come again for the same request. `stages` are lines
-    of the log and what they mean to the user, `notes` are said first. `check` looks at what
-    a start needs, for `harness doctor`.
+    `model`: the model's name on the server.
+    `command`: makes the command line from an address: a socket's path, or a port on 127.0.0.1 if
+    `listens_on` is "port". It may take long, and raises errors before the start.
+    `environment`: additional variables.
+    `fields`: additional fields of a request; it may raise a CallError.
+    `checked`: checks and corrects a reply; it may raise a CallError.
+    `final`: statuses that the same request would get again.
+    `stages`: patterns of log lines, and their meanings for the user.
+    `troubles`: known failures, the first that matches is reported.
+    `notes`: shown before the start.
+    `memory`: the GPU memory that is checked before and after.
+    `check`: the findings of `harness doctor` about the requirements of a start.
     """
 
     identity: Identity
@@ -142,12 +147,12 @@ class Engine:
 
 
 class PortTaken(Exception):
-    """Another process listens where our server was told to."""
+    """Another process listens on our server's port."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Server:
-    """A server under way, the client that asks it, its folder, and its port if it has one."""
+    """A started server, its client, its folder, and its port if it has one."""
 
     launched: Launched
     client: OpenAIModel
@@ -155,12 +160,12 @@ class _Server:
     port: int | None
     held_before: Look | None
 
-    def said(self) -> str:
-        """The end of what it has written to its log since it was started."""
+    def log_end(self) -> str:
+        """The last lines of its log since the start."""
         return "\n".join(self.launched.log_tail(LINES_READ))
 
     def listens(self) -> bool:
-        """Whether it listens on its port, and PortTaken where somebody else does."""
+        """True if it listens on its socket or port; PortTaken if another process does."""
         if self.port is None:
             return True
         ours = held_by(self.port, self.launched.processes())
@@ -168,8 +173,8 @@ class _Server:
             raise PortTaken
         return bool(ours)
 
-    async def lets_in(self) -> bool:
-        """Whether it takes a connection."""
+    async def accepts_connections(self) -> bool:
+        """True if a connection succeeds."""
         with suppress(OSError, PortTaken):
             if self.port is None:
                 _, writer = await asyncio.open_unix_connection(str(self.folder / SOCKET))
@@ -183,9 +188,9 @@ class _Server:
 
 
 class ServedModel(Model):
-    """A model whose server lives from `open` to `close`; one that dies between is started again.
+    """A model whose server runs from `open` to `close`, and is restarted if it dies in between.
 
-    It dies with us, however we end: see `keeper.py`.
+    It ends with the harness in any case: see `keeper.py`.
     """
 
     def __init__(self, engine: Engine, settings: ModelSettings) -> None:
@@ -196,101 +201,101 @@ class ServedModel(Model):
         self._settings = settings
         self._server: _Server | None = None
         self._restarts = 0
-        self._mending: asyncio.Task[None] | None = None
+        self._restarting: asyncio.Task[None] | None = None
 
-    def _say(self, text: str) -> None:
+    def _announce(self, text: str) -> None:
         self.show(f"{self.identity.label}: {text}")
 
     def server_command(self) -> Sequence[str]:
-        """The command that would start the server, with an address of no consequence."""
+        """The command that would start the server, with a placeholder for the address."""
         return self.engine.command(self.engine.listens_on.upper())
 
     async def check(self) -> Sequence[Finding]:
-        """What can be said of the server before it is started."""
+        """Findings about the requirements of a start."""
         return await asyncio.to_thread(self.engine.check)
 
     async def open(self) -> None:
-        """Start the server and return when it has answered; ModelError tells why it cannot."""
+        """Start the server and return when it has answered; ModelError gives the reason if not."""
         if self._server is None:
             self._restarts = 0
             for note in self.engine.notes:
-                self._say(note)
+                self._announce(note)
             self._server = await self._start()
 
     async def close(self) -> None:
-        """End the server; ModelError where a process of it, or what it held of a GPU, is left."""
-        mending, self._mending = self._mending, None
-        if mending is not None:
-            mending.cancel()
-            await asyncio.gather(mending, return_exceptions=True)
+        """End the server; ModelError if a process of it or its GPU memory remains."""
+        restarting, self._restarting = self._restarting, None
+        if restarting is not None:
+            restarting.cancel()
+            await asyncio.gather(restarting, return_exceptions=True)
         server, self._server = self._server, None
         if server is not None:
             await self._stop(server)
 
     async def ask(self, request: Request) -> Reply:
-        """The server's reply; where the server has died, a CallError after a new one stands."""
+        """The server's reply; if the server died, a CallError after the restart."""
         server = self._server
         if server is None:
-            raise RuntimeError("the model is asked before it was opened")
+            raise RuntimeError("ask() was called before open()")
         try:
             reply = await server.client.ask(request)
             if server.port is not None and server.launched.ended() is not None:
                 raise CallError("connection", "the server had ended", retryable=True)
         except CallError as error:
             if error.cause in BROKEN and await _has_ended(server):
-                await self._mended(server)
-            raise self._told(error, server) from None
+                await self._wait_for_restart(server)
+            raise self._without_retry(error, server) from None
         return self.engine.checked(request, reply)
 
-    def _told(self, error: CallError, server: _Server) -> CallError:
-        """The same error, and final where the server would say it again."""
+    def _without_retry(self, error: CallError, server: _Server) -> CallError:
+        """The same error, not retryable if the same request would get it again."""
         if error.status not in self.engine.final:
             return error
-        detail = f"{error.detail} (its log tells more: {server.launched.log})"
+        detail = f"{error.detail} (see the server's log: {server.launched.log})"
         return CallError(error.cause, detail, status=error.status)
 
-    async def _mended(self, dead: _Server) -> None:
-        """Return when another server stands in place of a dead one."""
-        if self._server is dead and self._mending is None:
-            self._mending = asyncio.create_task(self._mend(dead))
-        if self._mending is not None:
-            # Shielded: one request that has waited too long must not end the start for all.
-            await asyncio.shield(self._mending)
+    async def _wait_for_restart(self, dead: _Server) -> None:
+        """Return when another server has replaced the dead one."""
+        if self._server is dead and self._restarting is None:
+            self._restarting = asyncio.create_task(self._restart(dead))
+        if self._restarting is not None:
+            # Shielded: the timeout of one request must not end the restart for all.
+            await asyncio.shield(self._restarting)
 
-    async def _mend(self, dead: _Server) -> None:
-        reason, cure = self._reason(dead.said(), dead)
+    async def _restart(self, dead: _Server) -> None:
+        reason, cure = self._reason(dead.log_end(), dead)
         why = killed_by(dead.launched.ended()) or reason
         if self._restarts >= RESTARTS:
             raise CallError("server_error", f"the server died again: {why}; {cure}", fatal=True)
         self._restarts += 1
-        self._say(f"the server died: {why}; starting it again")
+        self._announce(f"the server died: {why}; restarting it")
         try:
             await self._stop(dead)
             self._server = await self._start()
         except ModelError as error:
             raise CallError("server_error", " ".join(str(error).split()), fatal=True) from error
-        self._mending = None
+        self._restarting = None
 
     async def _start(self) -> _Server:
         for _ in range(PORTS):
             try:
-                return await self._started()
+                return await self._try_start()
             except PortTaken:
-                self._say("another process was faster at its port; trying another")
+                self._announce("another process took the server's port first; trying another port")
         raise ModelError(
             "the model cannot be started: its server finds no port",
             where=self.identity.label,
-            found=f"{PORTS} ports that were free and then taken by other processes",
-            hint="the same command again; what on this machine opens so many ports?",
+            found=f"{PORTS} free ports, each taken by another process before the server",
+            hint="repeat the command, and find out which process opens so many ports",
         )
 
-    async def _started(self) -> _Server:
-        """A server that has answered, PortTaken where another process listens at its port."""
+    async def _try_start(self) -> _Server:
+        """A server that has answered; PortTaken if another process listens on its port."""
         from harness_models.server.launching import launch
 
         memory = self.engine.memory
         held_before = await memory.before_start(self.show) if memory is not None else None
-        # The command may ask the hub or another interpreter first.
+        # The command runs in a thread: it may first query the hub or another interpreter.
         roomy = len(tempfile.gettempdir()) <= LONGEST_FOLDER
         folder = Path(tempfile.mkdtemp(prefix="harness-", dir=None if roomy else "/tmp"))
         port = free_port() if self.engine.listens_on == "port" else None
@@ -340,28 +345,29 @@ class ServedModel(Model):
 
     async def _until_ready(self, server: _Server) -> None:
         began = time.monotonic()
-        self._say(f"starting its server; its log is {server.launched.log}")
-        told: set[str] = set()
+        self._announce(f"starting its server; its log is {server.launched.log}")
+        shown: set[str] = set()
         while True:
             new = "\n".join(server.launched.new_lines())
             for pattern, meaning in self.engine.stages:
-                if meaning not in told and re.search(pattern, new):
-                    told.add(meaning)
-                    self._say(f"{meaning} ({time.monotonic() - began:.0f} s)")
+                if meaning not in shown and re.search(pattern, new):
+                    shown.add(meaning)
+                    self._announce(f"{meaning} ({time.monotonic() - began:.0f} s)")
             listens = server.listens()
             if (code := server.launched.ended()) is not None:
                 killed = killed_by(code)
                 how = f"was {killed}" if killed else f"ended with code {code}"
-                raise self._failed(server, f"its server {how}", server.said())
+                raise self._failed(server, f"its server {how}", server.log_end())
             if listens and await self._answers(server):
                 break
             if time.monotonic() - began > START_SECONDS:
-                raise self._failed(server, f"no answer within {START_SECONDS:.0f} s", server.said())
+                late = f"no answer within {START_SECONDS:.0f} s"
+                raise self._failed(server, late, server.log_end())
             await asyncio.sleep(LOOK_SECONDS)
-        self._say(f"ready after {time.monotonic() - began:.0f} s")
+        self._announce(f"ready after {time.monotonic() - began:.0f} s")
 
     async def _answers(self, server: _Server) -> bool:
-        """Whether the server answers a question; ModelError where it never will."""
+        """True if the server answers a question; ModelError if it never will."""
         try:
             await server.client.ask(QUESTION)
         except CallError as error:
@@ -371,10 +377,10 @@ class ServedModel(Model):
             if error.retryable and not final:
                 return False
             if final:
-                # A server tells its log why it failed after it has answered.
+                # A server writes the reason of a failure to its log after the answer.
                 await asyncio.sleep(LOOK_SECONDS)
-            text = f"{server.said()}\n{error.detail}" if final else error.detail
-            raise self._failed(server, "its server refuses a first question", text) from error
+            text = f"{server.log_end()}\n{error.detail}" if final else error.detail
+            raise self._failed(server, "its server refuses the first question", text) from error
         return True
 
     def _failed(self, server: _Server, what: str, text: str) -> ModelError:
@@ -387,19 +393,19 @@ class ServedModel(Model):
         )
 
     def _reason(self, text: str, server: _Server) -> tuple[str, str]:
-        """Why the server failed, and what to do."""
+        """The reason of a failure, and a hint."""
         for trouble in self.engine.troubles:
             match = trouble.pattern.search(text)
             if match:
                 return trouble.cause(match), trouble.cure(match)
-        return last_words(text), f"its log tells more: {server.launched.log}"
+        return last_error(text), f"see the server's log: {server.launched.log}"
 
     async def _stop(self, server: _Server) -> None:
-        """End a server, and return when all that it held is free for the next."""
+        """End a server, and return when its GPU memory is free."""
         ours = server.launched.processes()
         await self._end(server)
         if self.engine.memory is not None and server.held_before is not None:
-            await self.engine.memory.given_back(server.held_before, ours=ours)
+            await self.engine.memory.wait_until_freed(server.held_before, ours=ours)
 
     async def _end(self, server: _Server) -> None:
         try:
@@ -410,42 +416,42 @@ class ServedModel(Model):
 
 
 async def _has_ended(server: _Server) -> bool:
-    """Whether the server is gone; one that lets nobody in is given the time to end."""
+    """True if the server has ended; waits for one that accepts no connections."""
     until = time.monotonic() + STOP_SECONDS
     while server.launched.ended() is None and time.monotonic() < until:
-        # First the pause: who has just died may still seem to listen.
+        # The pause comes first: a dying server may still seem to listen.
         await asyncio.sleep(LOOK_SECONDS)
-        if await server.lets_in():
+        if await server.accepts_connections():
             return False
     return server.launched.ended() is not None
 
 
 def killed_by(code: int | None) -> str | None:
-    """Which signal ended a server; None for one that ended by itself."""
+    """The signal that ended a server; None if it ended by itself."""
     if code is None or code <= SIGNALLED:
         return None
     name = signal.Signals(code - SIGNALLED).name
     return f"killed by {name}" + (
-        ", as the system does where memory runs out" if name == "SIGKILL" else ""
+        ", as the system does when memory runs out" if name == "SIGKILL" else ""
     )
 
 
-def last_words(text: str) -> str:
-    """The last error of a log with what it says of itself, else the last line."""
+def last_error(text: str) -> str:
+    """The last error in a log with its message, else the last line."""
     lines = [_without_prefix(line) for line in text.splitlines() if line.strip()]
     errors = [n for n, line in enumerate(lines) if ERROR.match(line)]
-    telling = [n for n in errors if ELSEWHERE not in lines[n]]
+    causes = [n for n in errors if ELSEWHERE not in lines[n]]
     if not errors:
-        chosen = lines[-1] if lines else "it said nothing"
+        chosen = lines[-1] if lines else "an empty log"
     else:
-        at = (telling or errors)[-1]
-        # Some errors only count in their first line, and tell in the next ones.
+        at = (causes or errors)[-1]
+        # Some errors give only a count in their first line, and the reasons in the next lines.
         more = 3 if lines[at].endswith(":") or "validation error" in lines[at] else 1
         chosen = " ".join(lines[at : at + more])
     return chosen if len(chosen) <= LONGEST_REASON else chosen[: LONGEST_REASON - 1] + "…"
 
 
 def _without_prefix(line: str) -> str:
-    """A log's line without process, level, time and place."""
+    """A line of the log without process, level, time and place."""
     line = re.sub(r"^\([^()]*pid=\d+\)\s*", "", line)
     return re.sub(r"^[A-Z]+ [\d-]+ [\d:.,]+ \[[^\]]*\]\s*", "", line).strip()

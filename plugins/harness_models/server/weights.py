@@ -1,4 +1,4 @@
-"""Which weights a model's name stands for: what tells one checkpoint from another."""
+"""Identifies the weights behind a model's name, and reads their settings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from harness.base.hashing import digest, digest_bytes
 
 WEIGHTS = (".safetensors", ".bin", ".pt", ".pth", ".gguf")
 SMALL = (".json", ".jinja", ".txt", ".model", ".py")
-"""What lies beside weights and decides answers: settings, tokenizer, template, code."""
+"""Files next to the weights that decide answers: settings, tokenizer, template, code."""
 
 TEMPLATES = (
     "chat_template.jinja",
@@ -29,16 +29,16 @@ HUB_SECONDS = 10.0
 
 
 def folder_identity(folder: Path) -> str:
-    """The same text while nothing in a folder of weights has changed.
+    """A digest of a folder of weights, which changes when a file does.
 
-    Weights are too large to be read: their headers, sizes and times stand for them. What is small
-    enters whole.
+    Weights are too large to read: their headers, sizes and times enter instead. Small files enter
+    whole.
     """
     parts: dict[str, Any] = {}
     for path in sorted(folder.iterdir()):
         if path.suffix in WEIGHTS and path.is_file():
-            told = path.stat()
-            parts[path.name] = [told.st_size, told.st_mtime_ns, _header(path)]
+            status = path.stat()
+            parts[path.name] = [status.st_size, status.st_mtime_ns, _header(path)]
         elif path.suffix in SMALL and path.is_file():
             parts[path.name] = digest_bytes(path.read_bytes())
     return digest(parts)[:16]
@@ -52,8 +52,10 @@ def identity_details(
     chat_template: Path | None,
     chat_template_kwargs: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """What of an identity every server of weights has: `engine` are those arguments that decide
-    what it says, and not how fast."""
+    """The details of the identity that all servers of weights share.
+
+    `engine` holds the arguments that decide answers, not their speed.
+    """
     details: dict[str, Any] = {"engine": dict(sorted(engine.items()))}
     if folder is not None:
         details["identity"] = folder_identity(folder)
@@ -67,20 +69,20 @@ def identity_details(
 
 
 def checked_folder(text: str, *, argument: str) -> Path | None:
-    """The folder of weights that a text names, None where it names a repository of the hub."""
+    """The folder of weights that a text names; None if it names a repository of the hub."""
     folder = Path(text).expanduser()
     if not folder.is_dir():
         if re.fullmatch(r"[\w.-]+(/[\w.-]+)?", text) and not text.startswith("."):
             return None
         raise ModelError(
-            "no such folder of weights",
+            "the folder of weights does not exist",
             where="--model_args",
             found=f"{argument}={text}",
-            expected="a folder with config.json and weights, or a name of the hub as Qwen/Qwen3-8B",
+            expected="a folder with config.json and weights, or a repository as in Qwen/Qwen3-8B",
         )
     if argument == "pretrained" and not (folder / "config.json").is_file():
         raise ModelError(
-            "the folder holds no model",
+            "the folder contains no model",
             where=str(folder),
             found=", ".join(sorted(path.name for path in folder.iterdir())[:8]) or "nothing",
             expected="config.json, the tokenizer's files and weights",
@@ -89,16 +91,14 @@ def checked_folder(text: str, *, argument: str) -> Path | None:
 
 
 def has_chat_template(folder: Path) -> bool:
-    """Whether a folder of weights tells how its model is asked in turns."""
-    return any((folder / name).exists() for name in TEMPLATES) or _tells_template(
-        folder / TOKENIZER
-    )
+    """True if a folder of weights has a chat template."""
+    return any((folder / name).exists() for name in TEMPLATES) or _has_template(folder / TOKENIZER)
 
 
 def cached_without_template(repository: str, commit: str) -> Path | None:
-    """The tokenizer's settings of a commit whose files in the cache hold no chat template.
+    """The tokenizer's settings of a commit without a chat template, in the hub's cache.
 
-    None where there is one, and where what is not in the cache may be it.
+    None if there is a template, or if files that are not in the cache may contain one.
     """
     from huggingface_hub import constants, try_to_load_from_cache
 
@@ -110,13 +110,13 @@ def cached_without_template(repository: str, commit: str) -> Path | None:
     settings = cached(TOKENIZER)
     if not isinstance(settings, str) or has_chat_template(Path(settings).parent):
         return None
-    # Online, a file of which the cache knows nothing may still be fetched.
+    # Online, a file that the cache does not know may still exist on the hub.
     known = constants.HF_HUB_OFFLINE or cached(TEMPLATES[0]) is not None
     return Path(settings) if known else None
 
 
 def check_template(model: str, *, folder: Path | None, commit: str | None) -> None:
-    """ModelError where the weights, as far as they lie here, have no chat template."""
+    """Raise ModelError if the weights, as far as they are on this machine, lack a chat template."""
     without = None
     if folder is not None:
         without = None if has_chat_template(folder) else folder
@@ -124,30 +124,30 @@ def check_template(model: str, *, folder: Path | None, commit: str | None) -> No
         without = cached_without_template(model, commit)
     if without is not None:
         raise ModelError(
-            "the checkpoint has no chat template, so it cannot be asked",
+            "the checkpoint has no chat template, so it cannot answer messages",
             where=str(without),
             expected="chat_template.jinja, or chat_template in tokenizer_config.json",
-            hint="chat_template=FILE.jinja, the one that it was trained with",
+            hint="give the template that it was trained with: chat_template=FILE.jinja",
         )
 
 
-def _tells_template(settings: Path) -> bool:
+def _has_template(settings: Path) -> bool:
     try:
-        told = json.loads(settings.read_text("utf-8"))
+        found = json.loads(settings.read_text("utf-8"))
     except (OSError, ValueError):
         return False
-    return isinstance(told, dict) and bool(told.get("chat_template"))
+    return isinstance(found, dict) and bool(found.get("chat_template"))
 
 
 def commit_of(repository: str, revision: str | None) -> str | None:
-    """The commit that a name of the hub stands for now; None where nobody can be asked."""
+    """The current commit of a repository's revision, from the hub or its cache; None if unknown."""
     if revision is not None and re.fullmatch(r"[0-9a-f]{40}", revision):
         return revision
-    return _asked(repository, revision) or _cached(repository, revision)
+    return _commit_on_hub(repository, revision) or _commit_in_cache(repository, revision)
 
 
 def longest_context(model: str, *, revision: str | None = None) -> int | None:
-    """How many tokens a model was made for, as its config says; None where it does not."""
+    """The number of tokens that a model supports, from its config; None if it has none."""
     for part in _parts(_settings(model, revision, "config.json")):
         if isinstance(part.get("max_position_embeddings"), int):
             length: int = part["max_position_embeddings"]
@@ -156,7 +156,7 @@ def longest_context(model: str, *, revision: str | None = None) -> int | None:
 
 
 def end_tokens(model: str, *, revision: str | None = None) -> list[int]:
-    """The numbers of the tokens that end an answer, none where the model does not tell."""
+    """The ids of the tokens that end an answer; empty if the model's settings have none."""
     for name in ("generation_config.json", "config.json"):
         for part in _parts(_settings(model, revision, name)):
             found = part.get("eos_token_id")
@@ -166,12 +166,12 @@ def end_tokens(model: str, *, revision: str | None = None) -> list[int]:
 
 
 def _parts(settings: dict[str, Any]) -> list[dict[str, Any]]:
-    """The settings and, for a model that also sees or hears, those of the part that writes."""
+    """The settings, and for a multimodal model the settings of its text part."""
     return [part for part in (settings, settings.get("text_config")) if isinstance(part, dict)]
 
 
 def _settings(model: str, revision: str | None, name: str) -> dict[str, Any]:
-    """What a file of settings says; nothing where it is not there or cannot be had."""
+    """The content of a settings file; empty if it does not exist or cannot be fetched."""
     path: str | Path = Path(model).expanduser() / name
     try:
         if not Path(path).is_file():
@@ -179,12 +179,12 @@ def _settings(model: str, revision: str | None, name: str) -> dict[str, Any]:
 
             path = hf_hub_download(model, name, revision=revision)
         found = json.loads(Path(path).read_text("utf-8"))
-    except Exception:  # the hub's client raises what it likes, and the server will tell better
+    except Exception:  # the hub's client raises many types, and the server reports it better
         return {}
     return found if isinstance(found, dict) else {}
 
 
-def _asked(repository: str, revision: str | None) -> str | None:
+def _commit_on_hub(repository: str, revision: str | None) -> str | None:
     from huggingface_hub import HfApi, constants
     from huggingface_hub.errors import RepositoryNotFoundError, RevisionNotFoundError
 
@@ -194,17 +194,17 @@ def _asked(repository: str, revision: str | None) -> str | None:
         return HfApi().model_info(repository, revision=revision, timeout=HUB_SECONDS).sha
     except (RepositoryNotFoundError, RevisionNotFoundError) as error:
         raise ModelError(
-            "the hub has no such model, or does not show it to you",
+            "the hub has no such repository or revision, or you have no access to it",
             where="--model_args",
             found=f"{repository}@{revision}" if revision else repository,
-            expected="a repository of weights",
-            hint="HF_TOKEN in the environment opens those that are not public",
+            expected="the name of an existing repository of weights",
+            hint="for private repositories, set HF_TOKEN in the environment",
         ) from error
-    except Exception:  # no network: what lies in the cache is what will be served
+    except Exception:  # no network: the server will use the cache
         return None
 
 
-def _cached(repository: str, revision: str | None) -> str | None:
+def _commit_in_cache(repository: str, revision: str | None) -> str | None:
     from huggingface_hub import constants
 
     name = "models--" + repository.replace("/", "--")
@@ -213,7 +213,7 @@ def _cached(repository: str, revision: str | None) -> str | None:
 
 
 def _header(path: Path) -> str:
-    """A digest of what a weight file says of itself; empty for kinds that say nothing."""
+    """A digest of a weight file's header; empty for formats without one."""
     if path.suffix != ".safetensors":
         return ""
     with path.open("rb") as file:

@@ -1,1 +1,1 @@
-"""Views on stored runs, each imported when it is asked for."""
+"""The analyses of PerRecBench, each imported at first use."""

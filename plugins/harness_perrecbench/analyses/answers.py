@@ -1,4 +1,4 @@
-"""How answers go: ptc against the errors of predicted ratings, as Figure 3 has it, and position."""
+"""Analyses of answers: ptc against rating errors, as in Figure 3, and position bias."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ ALONE = "behaviours"
 GROUPS = "groups"
 ERRORS = {"mae": "MAE", "rmse": "RMSE"}
 FEWEST = 3
-"""Two configurations correlate perfectly, whatever they are."""
+"""Any two configurations correlate perfectly."""
 
 MOST_NAMED = 15
-"""Of more configurations the dots have no names."""
+"""With more configurations, the dots have no names."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Configuration:
-    """A model asked in one setting: its ptc at a level, and the errors of what it predicted.
+    """A model in one setting, with its ptc at a level and the errors of its predictions.
 
-    `source` says of what: of behaviours that stand alone, or of the members of the same groups.
+    `source` is what the errors are over: single behaviours, or the members of the same groups.
     """
 
     model: str
@@ -55,13 +55,15 @@ def errors(tasks: Sequence[KeptTask], options: object) -> Report:
         raise no_task(
             tasks,
             "no task predicts ratings of groups",
-            expected="a task with ask: pointwise, best with one with ask: rating beside",
+            expected="a task with ask: pointwise, ideally with a task with ask: rating",
         )
-    return Report(sheets=(listed(found), correlations(found)), figures=tuple(figures(found)))
+    return Report(
+        sheets=(configuration_sheet(found), correlations(found)), figures=tuple(figures(found))
+    )
 
 
 def configurations(tasks: Sequence[KeptTask]) -> Iterator[Configuration]:
-    """Each pointwise task, with the errors of the rating task that asks alike if there is one."""
+    """Each pointwise task, with the errors of the rating task in the same setting if it exists."""
     alone = {_asked(task): task for task in tasks if task.options.ask == "rating"}
     pointwise = [task for task in tasks if task.options.ask == "pointwise"]
     runs = short_runs(task.run for task in pointwise)
@@ -73,7 +75,7 @@ def configurations(tasks: Sequence[KeptTask]) -> Iterator[Configuration]:
         errors = read_columns(alone[key], ("mae", "squared_error")) if key in alone else own
         yield Configuration(
             model=row_name(task.manifest.model, apart, ""),
-            setting=setting_of(task) or "as the nine tasks",
+            setting=setting_of(task) or "same as the nine tasks",
             level=task.options.level,
             groups=len(own["ptc"].values),
             ptc=own["ptc"].counted,
@@ -84,12 +86,12 @@ def configurations(tasks: Sequence[KeptTask]) -> Iterator[Configuration]:
         )
 
 
-def listed(found: Sequence[Configuration]) -> Sheet:
-    """Every configuration with its figures."""
+def configuration_sheet(found: Sequence[Configuration]) -> Sheet:
+    """A sheet with the figures of every configuration."""
     notes = (
-        f"MAE and RMSE: of {ALONE}, by a task with ask: rating that asks alike; of {GROUPS}, where "
-        "there is none, by the pointwise task itself",
-        "groups that cannot be read count 0 in ptc; MAE and RMSE leave out what cannot be read",
+        f"MAE and RMSE: of {ALONE}, from a task with ask: rating in the same setting; without one, "
+        f"of {GROUPS}, from the pointwise task itself",
+        "unreadable groups count 0 in ptc; MAE and RMSE leave out unreadable answers",
     )
     return Sheet(
         title="Configurations: ptc, and errors of predicted ratings",
@@ -107,7 +109,7 @@ def listed(found: Sequence[Configuration]) -> Sheet:
 
 
 def correlations(found: Sequence[Configuration]) -> Sheet:
-    """Pearson's r of ptc and each error, at each level, by what the errors are of."""
+    """A sheet with Pearson's r of ptc and each error, by level and source of the errors."""
     rows: list[tuple[Cell, ...]] = [
         (title, level, source, len(both), *pearson([(error, ptc) for error, ptc, _ in both]))
         for name, title in ERRORS.items()
@@ -118,15 +120,15 @@ def correlations(found: Sequence[Configuration]) -> Sheet:
         columns=("error", "level", "of", "configurations", "r", "95% interval"),
         rows=tuple(rows),
         notes=(
-            f"there is no r of fewer than {FEWEST} configurations or where one side never changes",
-            "intervals by Fisher's z, from four configurations on, as if none shared a model",
+            f"r needs {FEWEST} configurations or more, and two variables that vary",
+            "intervals by Fisher's z, from four configurations on, as if no two shared a model",
         ),
         digits=2,
     )
 
 
 def pearson(both: Sequence[tuple[float, float]]) -> tuple[float | None, str | None]:
-    """Pearson's r of pairs and its interval; None where they say nothing or have no value."""
+    """Pearson's r of pairs and its interval; None if there are too few pairs or it is undefined."""
     from harness.scoring.stats import Interval, Undefined, fisher_interval
     from harness.scoring.stats import pearson as pearson_of
 
@@ -144,7 +146,7 @@ def pearson(both: Sequence[tuple[float, float]]) -> tuple[float | None, str | No
 def pairs(
     found: Sequence[Configuration], name: str
 ) -> dict[tuple[str, str], list[tuple[float, float, Configuration]]]:
-    """Error and ptc of the configurations that have both, by level and what the errors are of."""
+    """Error and ptc of the configurations that have both, by level and source of the errors."""
     both = defaultdict(list)
     for one in found:
         error = one.error(name)
@@ -154,8 +156,8 @@ def pairs(
 
 
 def figures(found: Sequence[Configuration]) -> Iterator[Figure]:
-    """A dot a configuration, named where there are few."""
-    note = "a dot is a model in one setting, as the first table lists them"
+    """A figure for each error, with a dot per configuration."""
+    note = "each dot is a model in one setting, as listed in the first table"
     named = len(found) <= MOST_NAMED
     for name, title in ERRORS.items():
         marks = []
@@ -169,19 +171,19 @@ def figures(found: Sequence[Configuration]) -> Iterator[Figure]:
                 x=Axis(label=title),
                 y=Axis(label="ptc"),
                 marks=tuple(marks),
-                note=note if named else f"{note}; names are left out of more than {MOST_NAMED}",
+                note=note if named else f"{note}; more than {MOST_NAMED} dots have no names",
             )
 
 
 def _asked(task: KeptTask) -> tuple[Any, ...]:
-    """What a rating task shares with the pointwise task that it stands for."""
+    """The settings that a rating task shares with its pointwise task."""
     manifest = task.manifest
     origin = task.entry.data.get("origin")
     return manifest.model, setting_of(task), origin, manifest.limit, manifest.seed
 
 
 def _named(task: KeptTask) -> tuple[str, ...]:
-    """What names a configuration, but for its run."""
+    """The name of a configuration, without its run."""
     return task.manifest.model, setting_of(task), task.options.level
 
 
@@ -195,27 +197,27 @@ COLUMNS = (
     "undecided", "undecided %",
 )  # fmt: skip
 SHARES = {"first %": "answers", "contrary %": "read twice", "undecided %": "pairs"}
-"""What each share is of."""
+"""Share → the column of its denominator."""
 
 NOTES = (
-    "answers: those that could be read; first: of these, those that name the user shown first, "
-    "where 50% is free of bias",
-    "contrary: of the pairs read in both orders, those whose answers name different users",
-    "undecided: of all pairs, those without a preference, be they contrary or unreadable",
-    "shares are of all answers or pairs; the metrics of a task are means over its groups",
+    "answers: readable answers; first: answers that name the first user, where 50% means no "
+    "position bias",
+    "contrary: pairs that were read in both orders, and whose answers name different users",
+    "undecided: pairs without a preference, because they are contrary or unreadable",
+    "shares are over all answers or pairs; the metrics of a task are means over its groups",
 )
 
 
 def positions(tasks: Sequence[KeptTask], options: object) -> Report:
-    """A row for each model and level, and one for all levels of a model."""
+    """The report of `perrec-positions`: a row for each model and level, and one for all levels."""
     rows: list[tuple[Cell, ...]] = []
     for row in rows_of(tasks, ()):
         levels = {
             level: tally_of(task) for (level, ask), task in row.tasks.items() if ask == "pairwise"
         }
-        rows += [(row.name, level, *shown(tally)) for level, tally in levels.items()]
+        rows += [(row.name, level, *cells_of(tally)) for level, tally in levels.items()]
         if len(levels) > 1:
-            rows.append((row.name, "all", *shown(sum(levels.values(), Counter()))))
+            rows.append((row.name, "all", *cells_of(sum(levels.values(), Counter()))))
     if not rows:
         raise no_task(tasks, "no task asks pairwise", expected="a task with ask: pairwise")
     sheet = Sheet(
@@ -228,7 +230,7 @@ def positions(tasks: Sequence[KeptTask], options: object) -> Report:
 
 
 def tally_of(task: KeptTask) -> Counter[str]:
-    """What came of all comparisons of a task; groups that came to nothing have none."""
+    """The counts of a task's comparisons; failed groups have none."""
     tally: Counter[str] = Counter()
     for _, compared in task.records("compare").values():
         tally["groups"] += 1
@@ -243,8 +245,8 @@ def tally_of(task: KeptTask) -> Counter[str]:
     return tally
 
 
-def shown(tally: Counter[str]) -> tuple[Cell, ...]:
-    """The counts, and the shares in per cent of what each is counted of."""
+def cells_of(tally: Counter[str]) -> tuple[Cell, ...]:
+    """The counts, and the shares in per cent."""
     return tuple(
         _percent(tally[column.removesuffix(" %")], tally[SHARES[column]])
         if column in SHARES

@@ -1,4 +1,4 @@
-"""ptc by the number of users in a group, as Figure 7 has it, and by size of model, as Figure 8."""
+"""ptc by the number of users in a group, as in Figure 7, and by model size, as in Figure 8."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Values: TypeAlias = Mapping[Cell, float | None]
 
 
 class SizeOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What may be asked of the analysis."""
+    """The options of `perrec-sizes`."""
 
     published: Annotated[
         bool, msgspec.Meta(description="show the numbers of the paper's text below")
@@ -40,7 +40,7 @@ class SizeOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def by_size(tasks: Sequence[KeptTask], options: SizeOptions) -> Report:
-    """A curve for each way of asking, a figure a model, and before these one for each mean."""
+    """The report of `perrec-sizes`: a figure per mean and per model, a curve per way of asking."""
     found = rows_of(tasks, ("ptc",))
     series = [*means_of(found), *((row.name, values_of(row)) for row in found)]
     sheets = [size_table(series)]
@@ -53,12 +53,12 @@ def by_size(tasks: Sequence[KeptTask], options: SizeOptions) -> Report:
 
 
 def values_of(row: Row) -> Values:
-    """What each cell shows."""
+    """The value of each cell of a row."""
     return {cell: column.counted for cell, column in row.of("ptc").items()}
 
 
 def means_of(found: Sequence[Row]) -> Iterator[tuple[str, Values]]:
-    """The mean of models for each setting and data that several models were asked in, named."""
+    """The named mean over models, for each setting and data with several models."""
     alike: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
     for row in found:
         alike[row.setting, *data_of(row.first)].append(row)
@@ -74,7 +74,7 @@ def means_of(found: Sequence[Row]) -> Iterator[tuple[str, Values]]:
 
 
 def mean_of(every: Sequence[Values], cells: Sequence[Cell]) -> Values:
-    """The mean of those that show every cell; empty where none does."""
+    """The mean of the values with every cell; empty if none has."""
     known = [[values.get(cell) for cell in cells] for values in every]
     whole = [[value for value in values if value is not None] for values in known]
     whole = [values for values in whole if len(values) == len(cells)]
@@ -83,9 +83,9 @@ def mean_of(every: Sequence[Values], cells: Sequence[Cell]) -> Values:
 
 
 def size_table(series: Sequence[tuple[str, Values]]) -> Sheet:
-    """A row for each model and way, a column a size."""
+    """A sheet with a row for each model and way of asking, and a column per size."""
     return Sheet(
-        title="ptc by users in a group, groups that cannot be read counted 0",
+        title="ptc by users in a group, unreadable groups counted 0",
         columns=("model", "asked", *(f"{users} users" for users in MEMBERS.values())),
         rows=tuple(
             (name, ask, *(values.get((level, ask)) for level in MEMBERS))
@@ -94,15 +94,15 @@ def size_table(series: Sequence[tuple[str, Values]]) -> Sheet:
             if any((level, ask) in values for level in MEMBERS)
         ),
         notes=(
-            "a mean is over models that were asked in the same way and show every cell; each "
-            "counts once, with the mean of its runs",
+            "means are over the models in the same setting with every cell; each model counts "
+            "once, with the mean of its runs",
         ),
         digits=2,
     )
 
 
 def size_figure(name: str, values: Values) -> Figure:
-    """A curve a way of asking."""
+    """A figure with a curve per way of asking."""
     return Figure(
         title=f"{name}: ptc by users in a group",
         x=Axis(
@@ -117,7 +117,7 @@ def size_figure(name: str, values: Values) -> Figure:
 
 
 def curves(values: Values) -> Iterator[Line]:
-    """The sizes at which a way of asking has a value."""
+    """A curve for each way of asking, over the sizes with a value."""
     for ask in WAYS:
         known = [
             (float(users), value)
@@ -130,21 +130,22 @@ def curves(values: Values) -> Iterator[Line]:
 
 
 class ScaleOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the sizes are."""
+    """The options of `perrec-scale`."""
 
     figures: Annotated[
-        str, msgspec.Meta(description="table with a row a model; with a column family, lines")
+        str,
+        msgspec.Meta(description="table with a row per model; a column family adds lines"),
     ]
-    column: Annotated[
-        str, msgspec.Meta(description="the column that holds billions of parameters")
-    ] = "parameters"
-    model: Annotated[str, msgspec.Meta(description="the column that names the model")] = "model"
+    column: Annotated[str, msgspec.Meta(description="the column with billions of parameters")] = (
+        "parameters"
+    )
+    model: Annotated[str, msgspec.Meta(description="the column with the model's name")] = "model"
     published: Annotated[bool, msgspec.Meta(description="show the paper's Table 1 below")] = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sized:
-    """One row: its average, and its model's size and family where the table tells them."""
+    """One row's average, and its model's size and family if the table has them."""
 
     name: str
     setting: str
@@ -154,7 +155,7 @@ class Sized:
 
 
 def by_scale(tasks: Sequence[KeptTask], options: ScaleOptions) -> Report:
-    """A dot a model, a line a family, the size on a logarithmic axis."""
+    """The report of `perrec-scale`: a dot per model and a line per family, on a log axis."""
     found = rows_of(tasks, ("ptc",))
     cells = GRID.filled(found, "ptc")
     sizes, families = read_sizes(options), read_families(options)
@@ -175,13 +176,13 @@ def by_scale(tasks: Sequence[KeptTask], options: ScaleOptions) -> Report:
             where=options.figures,
             found=", ".join(sizes),
             expected=", ".join(one.name for one in models),
-            hint="name the models as the runs do",
+            hint="use the runs' names of models in the table",
         )
     notes = [
-        told
+        remark
         for row, line in zip(found, lines, strict=True)
         if line.average.value is None
-        for told in GRID.remarks(row, "ptc", line)
+        for remark in GRID.remarks(row, "ptc", line)
     ]
     sheets = [
         scale_table(models, options.column, (f"the average is over {len(cells)} cells", *notes))
@@ -192,17 +193,17 @@ def by_scale(tasks: Sequence[KeptTask], options: ScaleOptions) -> Report:
 
 
 def names_in(row: Row) -> Iterator[str]:
-    """What the table may call a row's model."""
+    """The possible names of a row's model in the table."""
     return names_of(row.model, row.first.summary.model)
 
 
 def read_sizes(options: ScaleOptions) -> dict[str, float]:
-    """The size of each model that has one; a size that is not above 0 has no place on the axis."""
+    """The size of each model with one; sizes must be above 0 for the logarithmic axis."""
     sizes = read_figures(options.figures, model=options.model, column=options.column)
     for model, size in sizes.items():
         if size <= 0:
             raise UsageError(
-                "a model has no such size",
+                "the size of a model cannot be used",
                 where=f"{options.figures}, column {options.column!r}",
                 found=f"{model}: {size:g}",
                 expected="a number above 0",
@@ -211,7 +212,7 @@ def read_sizes(options: ScaleOptions) -> dict[str, float]:
 
 
 def read_families(options: ScaleOptions) -> dict[str, str]:
-    """The family of each model that has one."""
+    """The family of each model with one."""
     from harness.contracts.task import Column
 
     columns = {"family": Column(required=False)}
@@ -220,10 +221,10 @@ def read_families(options: ScaleOptions) -> dict[str, str]:
 
 
 def scale_table(models: Sequence[Sized], column: str, notes: Sequence[str]) -> Sheet:
-    """Size and average of each model, by family and size."""
+    """A sheet with size and average of each model, sorted by family and size."""
     ordered = sorted(models, key=lambda one: (one.family or "", one.size or 0.0))
     return Sheet(
-        title=f"ptc by {column}, groups that cannot be read counted 0",
+        title=f"ptc by {column}, unreadable groups counted 0",
         columns=("model", "family", column, "average"),
         rows=tuple((one.name, one.family, one.size, one.average) for one in ordered),
         notes=tuple(notes),
@@ -232,14 +233,14 @@ def scale_table(models: Sequence[Sized], column: str, notes: Sequence[str]) -> S
 
 
 def scale_figures(models: Sequence[Sized], column: str) -> Iterator[Figure]:
-    """One figure, of the models that have a size and an average; none without any."""
+    """One figure with the models that have a size and an average; none without any."""
     known: dict[tuple[str | None, str], list[tuple[float, float, str]]] = defaultdict(list)
     for one in models:
         if one.size is not None and one.average is not None:
             known[one.family, one.setting].append((one.size, one.average, one.name))
     marks: list[Line | Points] = []
     for (family, setting), dots in known.items():
-        label = ", ".join(filter(None, (family or "of no family", setting)))
+        label = ", ".join(filter(None, (family or "no family", setting)))
         x, y, names = zip(*sorted(dots), strict=True)
         if family:
             marks.append(Line(label=label, x=x, y=y))

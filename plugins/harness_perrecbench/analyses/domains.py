@@ -1,4 +1,4 @@
-"""ptc by domain, against how often the domain's items are named elsewhere, as Figure 4 has it."""
+"""ptc by domain, against the frequency of the domain's items in other texts, as in Figure 4."""
 
 from __future__ import annotations
 
@@ -22,13 +22,14 @@ if TYPE_CHECKING:
     from harness import KeptTask
 
 OPTION = "domain"
-"""The option of a task that says which domain it is of."""
+"""The option with a task's domain."""
 
+INTERVAL = ("average", "low", "high")
 STAGES = ("rate", "compare", "rank")
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the counts are."""
+    """The options of `perrec-domains`."""
 
     counts: Annotated[
         str, msgspec.Meta(description="table with the columns count and item, or count and title")
@@ -37,20 +38,20 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, kw_only=True)
 class Counts:
-    """How often items are named, by id and by title in small letters."""
+    """The frequency of items, by id and by title in lower case."""
 
     by_item: Mapping[str, float]
     by_title: Mapping[str, float]
 
     def of(self, item: str, title: str | None) -> float | None:
-        """The count of an item; None where the table has neither its id nor its title."""
+        """The count of an item; None if the table has neither its id nor its title."""
         if item in self.by_item or title is None:
             return self.by_item.get(item)
         return self.by_title.get(_folded(title))
 
 
 class Titled(msgspec.Struct, frozen=True):
-    """What is read of a question: the thing it is about."""
+    """The part of a question that is read: its user and its thing."""
 
     user: str
     query: Thing
@@ -58,7 +59,7 @@ class Titled(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, kw_only=True)
 class Domain:
-    """One model on one domain: its items, how often those with a count are named, its average."""
+    """One model in one domain: the number of items, the known counts, and the average."""
 
     model: str
     domain: str
@@ -68,18 +69,20 @@ class Domain:
 
     @property
     def frequency(self) -> float | None:
-        """The mean of the counts that are known."""
+        """The mean of the known counts."""
         return fsum(self.counts) / len(self.counts) if self.counts else None
 
 
 def run(tasks: Sequence[KeptTask], options: Options) -> Report:
-    """A row and a dot for each model and domain."""
+    """The report of `perrec-domains`: a row and a dot for each model and domain."""
     by_domain: dict[str, list[KeptTask]] = defaultdict(list)
     for task in ranked(tasks):
         if OPTION in (changed := changed_options(task)):
             by_domain[changed[OPTION]].append(task)
     if not by_domain:
-        raise no_task(tasks, "no task is of one domain", expected=f"tasks with the option {OPTION}")
+        raise no_task(
+            tasks, "no task covers a single domain", expected=f"tasks with the option {OPTION}"
+        )
     counts = read_counts(options.counts)
     found = {domain: rows_of(of, ("ptc",)) for domain, of in by_domain.items()}
     cells = GRID.filled([row for of in found.values() for row in of], "ptc")
@@ -94,7 +97,7 @@ def run(tasks: Sequence[KeptTask], options: Options) -> Report:
         raise UsageError(
             "no item of the runs has a count",
             where=options.counts,
-            expected="items by id, as the groups name them, or by title",
+            expected="items by id, as in the groups, or by title",
         )
     return Report(sheets=(sheet(domains, len(cells)),), figures=tuple(figures(domains)))
 
@@ -117,17 +120,17 @@ def read_counts(path: str) -> Counts:
         if not (row["item"] or row["title"]):
             raise rows.bad(number, "item", None, "an item by id or by title")
         if row["item"] and by_item.setdefault(row["item"], row["count"]) != row["count"]:
-            raise rows.bad(number, "count", row["count"], "one count an item")
+            raise rows.bad(number, "count", row["count"], "the same count in all rows of an item")
         if (
             row["title"]
             and by_title.setdefault(_folded(row["title"]), row["count"]) != row["count"]
         ):
-            raise rows.bad(number, "count", row["count"], "one count a title")
+            raise rows.bad(number, "count", row["count"], "the same count in all rows of a title")
     return Counts(by_item=by_item, by_title=by_title)
 
 
 def titles_of(row: Row) -> dict[str, str]:
-    """The title of each item that the row's tasks asked about."""
+    """The title of each item in the row's tasks."""
     return {
         record.item.user: record.item.query.title
         for task in row.tasks.values()
@@ -138,19 +141,10 @@ def titles_of(row: Row) -> dict[str, str]:
 
 
 def sheet(domains: Sequence[Domain], cells: int) -> Sheet:
-    """A row a model and domain."""
+    """A sheet with a row per model and domain."""
     return Sheet(
-        title="ptc by domain, groups that cannot be read counted 0",
-        columns=(
-            "model",
-            "domain",
-            "items",
-            "with a count",
-            "mean count",
-            "average",
-            "low",
-            "high",
-        ),
+        title="ptc by domain, unreadable groups counted 0",
+        columns=("model", "domain", "items", "with a count", "mean count", *INTERVAL),
         rows=tuple(
             (
                 *(one.model, one.domain, one.items, len(one.counts), one.frequency),
@@ -167,7 +161,7 @@ def sheet(domains: Sequence[Domain], cells: int) -> Sheet:
 
 
 def figures(domains: Sequence[Domain]) -> Iterator[Figure]:
-    """One figure, a dot a domain in the colour of its model; none where nothing has both."""
+    """One figure with a dot per domain, in its model's colour; none without any dot."""
     dots: dict[str, list[tuple[float, float, str]]] = defaultdict(list)
     for one in domains:
         if one.frequency is not None and one.average.value is not None:

@@ -1,4 +1,4 @@
-"""The grid of Table 1: a row a model and setting, a cell a level and way of asking."""
+"""The grid of Table 1: a row per model and setting, a cell per level and way of asking."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Row = GridRow[Cell]
 NARROW = "point, pair, list: asked pointwise, pairwise, listwise"
 
 METHODS = ("thought", "samples", "shots", "profile")
-"""The options by which the methods of Table 2 differ."""
+"""The options that distinguish the methods of Table 2."""
 
 SETTING = TaskSetting(
     passed_over={"level", "ask", "behaviours"},
@@ -50,18 +50,18 @@ SETTING = TaskSetting(
     },
     counted={"shots", "samples"},
 )
-"""What differs from the nine tasks; comparisons have their own, shorter limit of tokens."""
+"""Describes differences to the nine tasks; comparisons have their own, shorter token limit."""
 
 setting_of = SETTING.describe
 
 
 def cell_of(task: KeptTask) -> Cell:
-    """The cell of Table 1 that a task asks for, if it asks for rankings."""
+    """The cell of Table 1 for a task that asks for rankings."""
     return task.options.level, task.options.ask
 
 
 def data_of(task: KeptTask) -> tuple[Any, ...]:
-    """What tells data that all levels share from other data, with how much of it was taken."""
+    """A key of the data that all levels share, with the limit."""
     data = task.entry.data
     tables = data.get("tables", {})
     of_all_levels = (tables.get(name, {}).get("fingerprint") for name in ("histories", "items"))
@@ -69,7 +69,7 @@ def data_of(task: KeptTask) -> tuple[Any, ...]:
 
 
 def method_of(task: KeptTask) -> str:
-    """How a task prompts, in the words of Table 2."""
+    """The prompting method of a task, in the words of Table 2."""
     options = task.options
     ways = {
         "chain of thought": options.thought,
@@ -83,7 +83,7 @@ def method_of(task: KeptTask) -> str:
 
 
 def place_of_method(task: KeptTask) -> tuple[object, ...]:
-    """What sorts tasks by method as Table 2 does; those that differ in something else come last."""
+    """The sort key for methods in the order of Table 2; tasks with other differences come last."""
     options = task.options
     others = setting_of(task, but=METHODS)
     ways = (options.thought, options.samples > 1, options.shots > 0, options.profile != "full")
@@ -103,13 +103,13 @@ GRID = ResultGrid[Cell](
 
 
 def no_task(tasks: Iterable[KeptTask], problem: str, *, expected: str) -> UsageError:
-    """The error for tasks of which an analysis can use none."""
+    """The error for an analysis that can use none of the tasks."""
     names = dict.fromkeys(task.task.name for task in tasks)
     return UsageError(problem, found=", ".join(names), expected=expected)
 
 
 def ranked(tasks: Iterable[KeptTask]) -> list[KeptTask]:
-    """The tasks that ask for rankings of groups; UsageError where there is none."""
+    """The tasks that ask for rankings of groups; UsageError if there is none."""
     every = list(tasks)
     found = [task for task in every if cell_of(task) in CELLS]
     if not found:
@@ -132,7 +132,7 @@ def read_columns(task: KeptTask, names: Collection[str]) -> Mapping[str, ScoreCo
 
 
 def by_model(rows: Iterable[Row]) -> dict[str, list[Row]]:
-    """The rows of each model, both in the order in which they came."""
+    """The rows of each model, in their order."""
     found: dict[str, list[Row]] = {}
     for row in rows:
         found.setdefault(row.model, []).append(row)
@@ -154,30 +154,30 @@ def published_table(name: str, *first: str) -> Sheet:
 
 
 def against(row: Row) -> tuple[str, ...]:
-    """What speaks against putting a row beside those of Table 1; nothing where it may stand."""
+    """The reasons why a row is not comparable to Table 1; empty if it is."""
     columns = row.of(COLUMN)
-    told = [f"asked otherwise: {row.setting}"] if row.setting else []
+    reasons = [f"different settings: {row.setting}"] if row.setting else []
     if len(row.tasks) < len(CELLS):
-        told.append(f"{len(row.tasks)} of the nine tasks")
+        reasons.append(f"{len(row.tasks)} of the nine tasks")
     for task in row.tasks.values():
         if not task.summary.comparable:
-            told += task.summary.not_comparable_because or ("stamped as not comparable",)
+            reasons += task.summary.not_comparable_because or ("marked as not comparable",)
     sizes = sorted({len(columns[cell].values) if cell in columns else 0 for cell in row.tasks})
     if sizes != [GROUPS]:
-        told.append(f"{_span(sizes)} groups with a label in a cell, not {GROUPS}")
+        reasons.append(f"{_span(sizes)} groups with a label in a cell, not {GROUPS}")
     if any(column.counted is None for column in columns.values()):
-        told.append("a cell is not shown")
-    return tuple(dict.fromkeys(told))
+        reasons.append("a cell is not shown")
+    return tuple(dict.fromkeys(reasons))
 
 
 def next_to(average: float) -> tuple[Line[Cell], ...]:
-    """The rows of Table 1 that are next above and next below by average, the upper one first."""
+    """The rows of Table 1 with the next higher and the next lower average, the higher first."""
     cells = {task_of(cell): cell for cell in CELLS}
     return neighbours(published_lines(results(), lambda one: cells.get(one.task)), average)
 
 
 def remarks_on(found: Sequence[Row], name: str, lines: Sequence[Line[Cell]]) -> Iterator[str]:
-    """What a reader must know of the lines of some rows."""
+    """The remarks on the lines of some rows."""
     for row, line in zip(found, lines, strict=True):
         yield from GRID.remarks(row, name, line)
 

@@ -1,4 +1,4 @@
-"""ptc by examples and by retrieved behaviours, as Figure 6 has it."""
+"""ptc by examples and retrieved behaviours, as in Figure 6."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ if TYPE_CHECKING:
     from harness_perrecbench.records import Ask
 
 Place: TypeAlias = tuple[int, int]
-"""Examples and retrieved behaviours."""
+"""Numbers of examples and of retrieved behaviours."""
 
 Values: TypeAlias = dict[Place, float | None]
 
 
 def run(tasks: Sequence[KeptTask], options: object) -> Report:
-    """A heat map for each way of asking and one of their mean, for each model and level."""
+    """The report of `perrec-shots`: for each model and level, a map per way and one of the mean."""
     sheets: list[Sheet] = []
     figures: list[Figure] = []
     found = {title: ways for title, ways in grids_of(tasks).items() if len(places_of(ways)) > 1}
     if not found:
         raise no_task(
             tasks,
-            "no model was asked with several numbers of examples or behaviours",
+            "no model has results for several numbers of examples or behaviours",
             expected="tasks that differ in the options shots or k",
         )
     deepest = max(map(abs, values_in(found.values())), default=0.0) or None
@@ -49,7 +49,7 @@ def run(tasks: Sequence[KeptTask], options: object) -> Report:
 def grids_of(tasks: Sequence[KeptTask]) -> dict[str, dict[Ask, Values]]:
     """The values of each way of asking, by model, setting and level; of equal tasks the first.
 
-    Where these are the same over other data, the name of a run stands by.
+    If these titles are equal for different data, the name of a run is added.
     """
     found: dict[tuple[Any, ...], dict[Ask, Values]] = defaultdict(lambda: defaultdict(dict))
     runs: dict[tuple[Any, ...], str] = {}
@@ -71,7 +71,7 @@ def grids_of(tasks: Sequence[KeptTask]) -> dict[str, dict[Ask, Values]]:
 
 
 def values_in(every: Iterable[Mapping[Ask, Values]]) -> list[float]:
-    """Every value that is shown; a mean is never farther from 0."""
+    """All values, without means, which are never farther from 0."""
     return [
         value
         for ways in every
@@ -82,12 +82,12 @@ def values_in(every: Iterable[Mapping[Ask, Values]]) -> list[float]:
 
 
 def places_of(ways: Mapping[Ask, Values]) -> set[Place]:
-    """Every place at which any way of asking was asked."""
+    """All places with a value in any way of asking."""
     return {place for values in ways.values() for place in values}
 
 
 def mean_of(ways: Sequence[Values]) -> Values:
-    """The mean over the ways of asking, at the places where all have a value."""
+    """The mean over the ways of asking, at the places for which all have a value."""
     means: Values = {}
     for place in ways[0]:
         values = [values.get(place) for values in ways]
@@ -99,7 +99,7 @@ def mean_of(ways: Sequence[Values]) -> Values:
 def grid_of(
     values: Mapping[Place, float | None], places: set[Place], *, deepest: float | None
 ) -> Grid:
-    """The values with a row for each number of examples and a column for each k of all places."""
+    """The values as a grid, with a row per number of examples and a column per k."""
     shots, ks = (sorted({place[axis] for place in places}) for axis in (0, 1))
     return Grid(
         label="ptc",
@@ -113,7 +113,7 @@ def grid_of(
 def sheet(title: str, grid: Grid) -> Sheet:
     """The grid as a table."""
     return Sheet(
-        title=f"{title}: ptc, groups that cannot be read counted 0",
+        title=f"{title}: ptc, unreadable groups counted 0",
         columns=("shots", *(f"k = {k}" for k in grid.across)),
         rows=tuple((shots, *row) for shots, row in zip(grid.down, grid.values, strict=True)),
         digits=2,
@@ -121,11 +121,11 @@ def sheet(title: str, grid: Grid) -> Sheet:
 
 
 def figure(title: str, grid: Grid) -> Figure:
-    """The grid as a heat map; a colour means the same in all figures of a report."""
+    """The grid as a heat map; all figures of a report share one scale of colours."""
     return Figure(
         title=f"{title}: ptc",
         x=Axis(label="k"),
         y=Axis(label="shots"),
         marks=(grid,),
-        note="white is 0; a colour means the same in all maps",
+        note="white is 0; all maps share one scale of colours",
     )

@@ -1,6 +1,6 @@
 """The nine cells of Table 1 and their average, by both definitions of tau, and by method.
 
-Any of the nine tasks will do, of any number of runs.
+The analyses take any of the nine tasks, from any number of runs.
 """
 
 from __future__ import annotations
@@ -36,27 +36,26 @@ OURS = "ptc"
 LIKE = "like_higher_average"
 LEFT_OUT = "unreadable left out"
 Rankings: TypeAlias = dict[str, dict[Cell, ScoreColumn]]
-"""A column by cell for each baseline."""
+"""Baseline → cell → column of scores."""
 
 NAMES = (OURS, COLUMN, LIKE, *BASELINES)
 
 TWO_TAUS = (
-    "ptc tells over the pairs of users in a group how far the predicted and the true ranking "
-    "agree, while ptc_published is Kendall's tau of the two lists of users' numbers place by "
-    "place, as the authors' script takes it: the same with two users who do not tie, another and "
-    "mostly smaller quantity with three and four."
+    "ptc is the agreement of the predicted and the true ranking over the pairs of users in a "
+    "group; ptc_published is Kendall's tau of the two lists of users' numbers, position by "
+    "position, as in the authors' script: it is equal for two users without a tie, and a different "
+    "and mostly smaller quantity for three and four."
 )
 COMPARABLE = (
-    "Beside Table 1 may stand ptc_published alone, over the whole test data, asked as the nine "
-    "tasks ask: without --limit, sample, strict or another variant. That its groups are the "
-    "published ones is yours to know: they are told by their number alone. Groups that cannot be "
-    "read count 0 here and are left out there: where there are any, the line without them is the "
-    "one to compare."
+    "Only ptc_published is comparable to Table 1, over the whole test data, with the settings of "
+    "the nine tasks: without --limit, sample, strict or another variant. The harness checks only "
+    "the number of groups, not that they are the published ones. Unreadable groups count 0 here "
+    "and are left out in the paper: compare the line without them, if there are any."
 )
 
 
 class TableOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What may be asked of the analysis."""
+    """The options of `perrec`."""
 
     published: Annotated[
         bool, msgspec.Meta(description="show the paper's Tables 1 and 3 below")
@@ -64,7 +63,7 @@ class TableOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def main(tasks: Sequence[KeptTask], options: TableOptions) -> Report:
-    """A row a model and setting, beside published rows where that is fair, and the baselines."""
+    """The report of `perrec`: rows per model and setting, comparable published rows, baselines."""
     found = rows_of(tasks, NAMES)
     cells = GRID.filled(found, OURS)
     sheets = [
@@ -81,38 +80,38 @@ def main(tasks: Sequence[KeptTask], options: TableOptions) -> Report:
 
 
 def ours(found: Sequence[Row], cells: Collection[Cell]) -> Sheet:
-    """Our definition, with the interval of the average."""
+    """A sheet with ptc and the interval of the average."""
     lines = [GRID.line(row, OURS, cells) for row in found]
     notes = [*remarks_on(found, OURS, lines)]
     interval = found[0].first.task.interval
-    bounds = f"{interval.confidence:.0%} of {interval.draws:,} draws over items, whose groups move"
-    notes += [told for row in found for told in unlabelled(row)]
+    bounds = f"{interval.confidence:.0%} of {interval.draws:,} draws over items; an item's groups"
+    notes += [note for row in found for note in unlabelled(row)]
     return GRID.sheet(
-        "ptc, groups that cannot be read counted 0",
+        "ptc, unreadable groups counted 0",
         lines,
         cells,
-        notes=(f"{NARROW}; low and high: {bounds} together in all cells", *notes),
+        notes=(f"{NARROW}; low and high: {bounds} are drawn together in all cells", *notes),
     )
 
 
 def unlabelled(row: Row) -> list[str]:
-    """A line for each level of which the data does not tell all true rankings."""
-    told = {}
+    """A note for each level with groups without a label."""
+    notes = {}
     labelled = row.of(OURS)
     for cell, column in row.of(LIKE).items():
         every, known = len(column.values), len(labelled[cell].values) if cell in labelled else 0
         if known < every:
-            told[cell[0]] = f"{row.name}, {cell[0]}: {known} of {every} groups have a label"
-    return list(told.values())
+            notes[cell[0]] = f"{row.name}, {cell[0]}: {known} of {every} groups have a label"
+    return list(notes.values())
 
 
 def as_published(found: Sequence[Row], cells: Collection[Cell]) -> Sheet:
-    """The published definition, by average, among the published rows next above and below.
+    """A sheet with ptc_published by average, among the published rows next above and below.
 
-    The authors leave out groups that cannot be read: the average without them has the neighbours.
+    The authors leave out unreadable groups, so the average without them decides the neighbours.
     """
     placed: list[tuple[float, list[Line[Cell]]]] = []
-    beside: dict[tuple[str, ...], Line[Cell]] = {}
+    published: dict[tuple[str, ...], Line[Cell]] = {}
     apart: list[Line[Cell]] = []
     notes: list[str] = []
     for row in found:
@@ -124,14 +123,14 @@ def as_published(found: Sequence[Row], cells: Collection[Cell]) -> Sheet:
         reasons = against(row)
         if reasons or without.average.value is None:
             apart += lines
-            notes.append(f"no published rows beside {row.name}: {'; '.join(reasons)}")
+            notes.append(f"no published rows next to {row.name}: {'; '.join(reasons)}")
         else:
             placed.append((without.average.value, lines))
-            beside |= {other.names: other for other in next_to(without.average.value)}
-    near = [(line.average.value or 0.0, [line]) for line in beside.values()]
+            published |= {other.names: other for other in next_to(without.average.value)}
+    near = [(line.average.value or 0.0, [line]) for line in published.values()]
     ordered = sorted([*near, *placed], key=lambda one: one[0], reverse=True)
     return GRID.sheet(
-        "ptc_published, groups that cannot be read counted 0",
+        "ptc_published, unreadable groups counted 0",
         [*(line for _, lines in ordered for line in lines), *apart],
         cells,
         notes=notes,
@@ -139,7 +138,7 @@ def as_published(found: Sequence[Row], cells: Collection[Cell]) -> Sheet:
 
 
 def baselines(found: Sequence[Row], cells: Collection[Cell]) -> Sheet:
-    """The ptc of every ranking that asks no model; once for all rows of the same groups."""
+    """A sheet with the ptc of every baseline, once for all rows with the same groups."""
     sets = _baselines(found)
     lines = []
     for of, rankings in sets:
@@ -154,16 +153,16 @@ def baselines(found: Sequence[Row], cells: Collection[Cell]) -> Sheet:
             if columns
         ]
     return GRID.sheet(
-        "Baselines that ask no model, ptc",
+        "Baselines without a model, ptc",
         lines,
         cells,
         first=("ranking", "of the groups of") if len(sets) > 1 else ("ranking",),
-        notes=("user_average ties everybody; item_average ranks as lower average first does",),
+        notes=("user_average ties all users; item_average equals lower average first",),
     )
 
 
 def _baselines(found: Sequence[Row]) -> list[tuple[list[Row], Rankings]]:
-    """The baselines of each set of groups, with the rows that are of them."""
+    """The baselines of each set of groups, with its rows."""
     sets: list[tuple[list[Row], Rankings]] = []
     for row in found:
         own = {name: row.of(name) for name in BASELINES}
@@ -177,15 +176,15 @@ def _baselines(found: Sequence[Row]) -> list[tuple[list[Row], Rankings]]:
 
 
 def _agree(one: Rankings, other: Rankings) -> bool:
-    """Whether baselines are of the same groups: they share cells, and are equal in these."""
+    """True if baselines have the same groups: they share cells, and are equal in these."""
     shared = [(name, cell) for name in BASELINES for cell in one[name] if cell in other[name]]
     return bool(shared) and all(one[name][cell] == other[name][cell] for name, cell in shared)
 
 
 def like_higher_average(found: Sequence[Row]) -> Sheet:
-    """How far each model ranks users by their average, over the groups that could be read.
+    """A sheet with the agreement of each model and higher average first, over readable groups.
 
-    Where too many could not be, neither this nor the ptc of the cell is shown.
+    Cells with too many unreadable groups are left out, as in ptc.
     """
     cells = GRID.filled(found, LIKE)
     lines = []
@@ -196,32 +195,32 @@ def like_higher_average(found: Sequence[Row]) -> Sheet:
         }
         lines.append(GRID.line_of_readable(row, LIKE, cells, row.name, but=hidden))
         if hidden:
-            notes.append(f"{row.name}: not shown where over {MOST_UNREADABLE:.0%} are unreadable")
-    title = "Agreement with higher average first, ptc, groups that cannot be read left out"
+            notes.append(
+                f"{row.name}: cells with more than {MOST_UNREADABLE:.0%} unreadable are not shown"
+            )
+    title = "Agreement with higher average first, ptc, unreadable groups left out"
     return GRID.sheet(title, lines, cells, notes=notes)
 
 
 def without_unreadable(found: Sequence[Row], cells: Collection[Cell]) -> Sheet:
-    """How many groups could not be read in each cell, and what is left without them."""
+    """A sheet with the number of unreadable groups in each cell, and the ptc without them."""
     lines = []
     for row in found:
         counts = {cell: column.unreadable for cell, column in row.of(OURS).items()}
         lines.append(Line(names=(row.name, "unreadable"), cells=counts))
         if any(counts.values()):
             lines.append(GRID.line_of_readable(row, OURS, cells, row.name, OURS))
-    return GRID.sheet(
-        "Without the groups that could not be read", lines, cells, first=("model", "what")
-    )
+    return GRID.sheet("Without the unreadable groups", lines, cells, first=("model", "what"))
 
 
 class PromptingOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What may be asked of the analysis."""
+    """The options of `perrec-prompting`."""
 
     published: Annotated[bool, msgspec.Meta(description="show the paper's Table 2 below")] = False
 
 
 def prompting(tasks: Sequence[KeptTask], options: PromptingOptions) -> Report:
-    """A table for each model and definition of tau, a row a method."""
+    """The report of `perrec-prompting`: a sheet per model and definition, a row per method."""
     models = by_model(rows_of(tasks, (OURS, COLUMN)))
     sheets = [
         of_model(model, found, name) for model, found in models.items() for name in (OURS, COLUMN)
@@ -232,12 +231,12 @@ def prompting(tasks: Sequence[KeptTask], options: PromptingOptions) -> Report:
 
 
 def of_model(model: str, found: Sequence[Row], name: str) -> Sheet:
-    """One model's methods in the order of Table 2, by one definition."""
+    """A sheet with one model's methods in the order of Table 2, by one definition."""
     cells = GRID.filled(found, name)
     ordered = sorted(found, key=lambda row: place_of_method(row.first))
     lines = [GRID.line(row, name, cells, called=_called(row)) for row in ordered]
     return GRID.sheet(
-        f"{model}: {name} by method, groups that cannot be read counted 0",
+        f"{model}: {name} by method, unreadable groups counted 0",
         lines,
         cells,
         first=("prompting",),

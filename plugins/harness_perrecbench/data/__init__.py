@@ -1,4 +1,4 @@
-"""Where questions come from: the published files, or groups as they were recorded."""
+"""Loads questions from the published files, or from recorded groups."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from harness_perrecbench.data.layout import (
 )
 from harness_perrecbench.data.published import load_groups, load_singles
 from harness_perrecbench.data.recorded import load_recorded
-from harness_perrecbench.questions import refuse_unwritten
+from harness_perrecbench.questions import check_prompt_exists
 
 if TYPE_CHECKING:
     from harness.contracts.dataset import Dataset
@@ -31,8 +31,8 @@ LINE = "\n      "
 
 
 def load(dataset: Dataset, options: Options) -> Loaded:
-    """The questions that the run keeps, complete but for profiles that are still to be made."""
-    refuse_unwritten(options)
+    """The questions of the run, and the people whose profiles are missing."""
+    check_prompt_exists(options)
     rating = options.ask == "rating"
     groups = () if rating else (GROUPS[options.split],)
     # Tasks of one domain declare no recorded groups, which are of all domains together.
@@ -47,7 +47,7 @@ def _without_histories(dataset: Dataset) -> DataError:
     """The error for data without the histories that single behaviours need."""
     lacking = [ALWAYS[name] for name in TABLES if name not in dataset.tables]
     return DataError(
-        "single behaviours need whole histories, which the data does not hold",
+        "single behaviours need whole histories, which the data lacks",
         where=str(_folder(dataset)),
         found=f"no {', no '.join(lacking)}",
         expected=" and ".join(ALWAYS.values()),
@@ -56,7 +56,7 @@ def _without_histories(dataset: Dataset) -> DataError:
 
 
 def _without_groups(dataset: Dataset, options: Options) -> DataError:
-    """The error for data that holds the level's groups in neither layout, or not whole."""
+    """The error for data without a complete set of the level's groups in either layout."""
     folder = _folder(dataset)
     wanted = PUBLISHED[options.split].format(level=options.level)
     names = {**ALWAYS, GROUPS[options.split]: wanted}
@@ -69,7 +69,7 @@ def _without_groups(dataset: Dataset, options: Options) -> DataError:
         found.append(f"folders of the domains {', '.join(of_domains)}")
     recorded_name = RECORDED[options.split].format(level=options.level)
     return DataError(
-        f"the data holds no whole set of {split} of level {options.level}",
+        f"the data has no complete set of {split} of level {options.level}",
         where=str(folder),
         found=LINE.join(found),
         expected=LINE.join(
@@ -85,15 +85,15 @@ def _without_groups(dataset: Dataset, options: Options) -> DataError:
 def _instead(
     there: list[Level], of_domains: list[str], folder: Path, options: Options
 ) -> str | None:
-    """What to do with the levels or domains that are there."""
+    """A hint to the levels or domains that exist."""
     if there and options.level not in there:
-        return "take " + " or ".join(f"perrec_{level}_{options.ask}" for level in there)
+        return "use --tasks " + " or ".join(f"perrec_{level}_{options.ask}" for level in there)
     if of_domains:
         domain = of_domains[0]
-        return f"--data {folder / domain} --set domain={domain}"
+        return f"use --data {folder / domain} --set domain={domain}"
     return None
 
 
 def _folder(dataset: Dataset) -> Path:
-    """The folder that was given as data."""
+    """The folder in `--data`."""
     return Path(str(dataset.about.get("path", "."))).expanduser()

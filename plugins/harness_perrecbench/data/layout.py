@@ -1,4 +1,4 @@
-"""The two layouts of data: their files and tables, and folders of them opened for tools."""
+"""The two layouts of data: their files and tables, and opening them for data tools."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ ALWAYS = {"histories": "userid2history.json", "items": "parentasin2item.json"}
 """The tables that the published layout always has, and their files."""
 
 PLACES = ("", "all-processed/", "all/all-processed/", "*-processed/")
-"""Where the files of the published layout may lie in the folder that is given."""
+"""The possible places of the published files in the folder of `--data`."""
 
 
 def holds(folder: Path, name: str) -> bool:
-    """Whether there is a file of that name, packed or not, where tasks look for it."""
+    """True if a file of that name, packed or not, is at a place where tasks find it."""
     return any(any(folder.glob(place + name + packing)) for place in PLACES for packing in SUFFIXES)
 
 
 def levels(folder: Path, split: str) -> list[Level]:
-    """The levels whose groups the folder holds, in either layout."""
+    """The levels with groups in the folder, in either layout."""
     layouts = (PUBLISHED[split], RECORDED[split])
     return [
         level
@@ -52,7 +52,7 @@ def levels(folder: Path, split: str) -> list[Level]:
 
 
 def domains(folder: Path) -> list[str]:
-    """The domains that have a folder of their own there."""
+    """The domains with a folder of their own in the folder."""
     inside = (place.name.removesuffix("-processed") for place in folder.glob("*/*-processed"))
     return sorted(set(inside) - {"all"})
 
@@ -62,7 +62,11 @@ Stars: TypeAlias = Annotated[float, msgspec.Meta(ge=1, le=5)]
 
 @dataclass(frozen=True, kw_only=True)
 class FoundGroup:
-    """A group of the data: what its users rated, who they are, and their true ranks, if known."""
+    """A group of the data.
+
+    `about` is the thing that its users rated, by id or title; `ranks` are the users' true ranks,
+    empty if unknown.
+    """
 
     id: str
     about: str
@@ -71,7 +75,7 @@ class FoundGroup:
 
 
 def one_by_one(group: Group, shots: Sequence[tuple[Example, ...]] = ()) -> Iterable[Single]:
-    """The members of a group as questions of their own, each with its examples."""
+    """The members of a group as separate questions, each with its examples."""
     for place, member in enumerate(group.members, 1):
         yield Single(
             id=f"{group.id}/{place}",
@@ -86,20 +90,20 @@ def one_by_one(group: Group, shots: Sequence[tuple[Example, ...]] = ()) -> Itera
 
 
 def wrong_domain(dataset: Dataset, options: Options, found: str) -> DataError:
-    """The error for an option that names another domain than the data is of."""
+    """The error for data of another domain than the task's."""
     return DataError(
-        "the data is not of the domain that the task's options name",
+        "the data belong to another domain than the task",
         where=f"the options of task '{dataset.task}'",
         found=f"domain: {options.domain}, and {found}",
-        expected="the domain whose files the task reads; all, where they hold several",
-        hint="the folder of one domain with its name, as in --data DIR/beauty --set domain=beauty",
+        expected="the domain of the files; `all` for files of several domains",
+        hint="give a domain's folder with its name, as in --data DIR/beauty --set domain=beauty",
     )
 
 
 def wrong_size(bad: DataError, users: int, options: Options) -> DataError:
-    """The error for a group of another size than the level's, with the task that reads the level's.
+    """The error for a group of a wrong size, with a hint to the task that reads the level's groups.
 
-    Which files a task reads is settled by its name, whatever level its options name.
+    A task's name decides which files it reads, whatever its option `level` is.
     """
     for level, members in MEMBERS.items():
         if members == users and options.ask != "rating":
@@ -111,7 +115,7 @@ def wrong_size(bad: DataError, users: int, options: Options) -> DataError:
 
 
 def open_levels(folder: Path, plugins: Plugins) -> dict[Level, Dataset]:
-    """The data of each level, whatever `--data` may be, with all of its groups."""
+    """The data of each level in a folder, which may be anything that `--data` takes."""
     from harness.data import open_dataset
     from harness.registry.task_catalogue import Catalogue
 
@@ -130,15 +134,15 @@ def open_levels(folder: Path, plugins: Plugins) -> dict[Level, Dataset]:
     return datasets
 
 
-def refuse_recorded(folder: Path, datasets: Mapping[Level, Dataset], needs: str) -> None:
-    """Raise DataError for a folder of recorded groups; `needs` says what wants whole histories."""
+def check_not_recorded(folder: Path, datasets: Mapping[Level, Dataset], user: str) -> None:
+    """Raise DataError for a folder of recorded groups; `user` is what needs whole histories."""
     for dataset in datasets.values():
         there = [name for name in RECORDED_GROUPS.values() if name in dataset.tables]
         if there and "histories" not in dataset.tables:
             raise DataError(
-                "recorded groups are not taken",
+                "recorded groups cannot be used here",
                 where=str(folder),
                 found=", ".join(dataset.path(name).name for name in there),
-                expected=f"the published files: {needs} whole histories, which recorded groups "
-                "do not hold",
+                expected=f"the published files: {user} needs whole histories, which recorded "
+                "groups lack",
             )

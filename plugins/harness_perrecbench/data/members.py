@@ -1,4 +1,4 @@
-"""Users as questions show them, and the solved questions that stand before the real one."""
+"""Makes the members of groups, and the solved questions that precede the real one."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 EARLIEST = 12
-"""An example from a user's own history has at least so many behaviours before it."""
+"""The smallest number of behaviours before an example from a user's own history."""
 
 
 @dataclass(kw_only=True)
 class Members:
-    """Makes members of the users that the data asks about.
+    """Makes members from the users of the data.
 
-    State: the people whose profiles are still to be made, and what is to be noted.
+    State: the people whose profiles are missing, and the counts for notes.
     """
 
     histories: Histories
@@ -54,11 +54,11 @@ class Members:
     _elsewhere: int = 0
 
     def query(self, asked: Asked) -> Thing:
-        """The thing that the user is asked about."""
+        """The thing in question."""
         return self.things.of(asked.item, at=asked.spot)
 
     def member(self, asked: Asked, *, rank: int | None = None, with_profile: bool = True) -> Member:
-        """The user before the thing, with what is true."""
+        """The user at the time of the question, with the true rating."""
         history, query = self.history(asked), self.query(asked)
         shown, weights = self._retrieved(asked, query, before=asked.before, but={asked.item})
         known = history.bought[: asked.before] if self.options.strict else history.bought
@@ -79,10 +79,10 @@ class Members:
         )
 
     def history(self, asked: Asked) -> History:
-        """The user's history, which has at least the behaviours before the query."""
+        """The user's history; DataError if it is shorter than the behaviours before the query."""
         history = self.histories.of.get(asked.user)
         if history is None:
-            raise asked.spot.bad(asked.user, "a user that the table 'histories' holds")
+            raise asked.spot.bad(asked.user, "a user in the table 'histories'")
         if asked.before > len(history.bought):
             there = f"at most {len(history.bought)}, the behaviours of user '{asked.user}'"
             raise asked.spot.bad(asked.before, there)
@@ -91,9 +91,9 @@ class Members:
     def earlier(
         self, asked: Asked, place: int
     ) -> tuple[Thing, tuple[Behaviour, ...], tuple[float, ...]]:
-        """The thing at an earlier place of the user's history, and what is retrieved for it.
+        """The thing at an earlier place of the user's history, and the behaviours retrieved for it.
 
-        As published it is searched for as the behaviour that it is, not as a question shows it.
+        In the published style, the search query is the behaviour's text, not the question's block.
         """
         history = self.history(asked)
         item = history.bought[place].parent_asin
@@ -102,8 +102,8 @@ class Members:
         query = behaviour if self.options.shot_style == "published" else thing
         return thing, *self._retrieved(asked, query, before=place, but={asked.item, item})
 
-    def tell(self, dataset: Dataset) -> None:
-        """Notes what people should know of the members that were made."""
+    def add_notes(self, dataset: Dataset) -> None:
+        """Add the notes about these members to the data."""
         notes = {
             "users with another item in their history where the query should stand": (
                 self._elsewhere
@@ -117,9 +117,9 @@ class Members:
     def _retrieved(
         self, asked: Asked, query: Thing | Behaviour, *, before: int, but: Collection[str]
     ) -> tuple[tuple[Behaviour, ...], tuple[float, ...]]:
-        """The behaviours before a place that are shown for a query, best first, and their weights.
+        """The behaviours retrieved for a query before a place, best first, and their weights.
 
-        Where the task is strict, those of the items in `but` are never shown.
+        A strict task never shows behaviours about the items in `but`.
         """
         history = self.history(asked)
         bought = history.bought[:before]
@@ -132,7 +132,7 @@ class Members:
         return top(corpus, query, k=self.options.k, tokens=tokens)
 
     def _rating(self, asked: Asked, bought: Sequence[Bought]) -> float:
-        """What the user really rated the query: as the history has it, if it stands there."""
+        """The user's true rating of the query: from the history, or else from the group."""
         for at_query in bought[asked.before : asked.before + 1]:
             if at_query.parent_asin == asked.item:
                 return at_query.rating
@@ -144,7 +144,7 @@ class Members:
     def _profile(
         self, user: str, history: History, known: Sequence[Bought]
     ) -> tuple[str | None, str | None]:
-        """The text of a user's profile, or the id of whom one is to be made."""
+        """The text of a user's profile, or the id of the person whose profile is missing."""
         if user in self.profiles:
             return self.profiles[user], None
         person = f"{user}/{len(known)}"
@@ -157,7 +157,7 @@ class Members:
 
 
 def read_members(dataset: Dataset, options: Options, *, items: Collection[str]) -> Members:
-    """A maker of those who are asked about these items."""
+    """A maker of members for questions about these items."""
     histories = dataset.once("histories", read_histories)
     published = options.profile == "full" and not options.strict and dataset.has("profiles")
     return Members(
@@ -170,7 +170,7 @@ def read_members(dataset: Dataset, options: Options, *, items: Collection[str]) 
 
 
 def _newest(behaviours: Sequence[Behaviour], characters: int) -> tuple[Behaviour, ...]:
-    """The newest behaviours whose texts fit, oldest first; at least one."""
+    """The newest behaviours whose texts fit, at least one, oldest first."""
     left = characters
     for number, behaviour in enumerate(reversed(behaviours)):
         left -= len(behaviour_text(behaviour))
@@ -185,12 +185,12 @@ def average(ratings: Sequence[float]) -> float:
 
 
 def most_common(values: Iterable[T]) -> T:
-    """The value that comes most often; of several that do, the one that came first."""
+    """The most frequent value; of equally frequent ones the first."""
     return Counter(values).most_common(1)[0][0]
 
 
 def average_of_others(ratings: Iterable[tuple[str, float]], user: str) -> float | None:
-    """The mean of what others than the user gave, from pairs of user and rating; None for none."""
+    """The mean of the other users' ratings, from pairs of user and rating; None without others."""
     others = [rating for rater, rating in ratings if rater != user]
     return average(others) if others else None
 
@@ -199,22 +199,22 @@ G = TypeVar("G", bound=FoundGroup)
 
 
 def come_from_groups(options: Options) -> bool:
-    """Whether the task's examples are held-out groups."""
+    """True if the task's examples are held-out groups."""
     return options.shots > 0 and options.ask in ("pairwise", "listwise")
 
 
 def show_profiles(options: Options) -> bool:
-    """Whether users of examples have a profile where the task has: not in the published pairs."""
+    """True if examples show profiles like the question; the published pairs do not."""
     return not (options.ask == "pairwise" and options.shot_style == "published")
 
 
 def chosen_groups(
     group: FoundGroup, held: Sequence[G], options: Options, *, seed: int
 ) -> list[tuple[G, tuple[int, ...]]]:
-    """Held-out groups as examples of a group, each with the places of the users that it shows.
+    """Held-out groups as examples for a group, each with the places of the users to show.
 
-    They are about something else and of other users: what else these rated could show what they
-    think of the query.
+    They are about other things and other users: ratings of the group's users could give away their
+    opinion of the query.
     """
     if not come_from_groups(options):
         return []
@@ -227,9 +227,9 @@ def chosen_groups(
     ]
     if len(fit) < options.shots:
         raise DataError(
-            "there are too few held-out groups to take examples from",
+            "too few held-out groups are suitable as examples",
             where=f"group '{group.id}'",
-            found=f"{len(fit)} of {len(held)} about something else, of other users, without ties",
+            found=f"{len(fit)} of {len(held)} about other things, of other users, without ties",
             expected=f"at least {options.shots}, the task's option `shots`",
         )
     rng = Random(stable_int("examples", seed, group.id))
@@ -239,9 +239,9 @@ def chosen_groups(
 def own_history(
     members: Members, asked: Asked, member: Member, *, seed: int
 ) -> tuple[Example, ...]:
-    """Behaviours before the query as examples, each with what was retrieved from those before it.
+    """Behaviours before the query as examples, each with behaviours retrieved before it.
 
-    Profile and averages stay the user's before the real query.
+    Profile and averages are those at the time of the real query.
     """
     options, history = members.options, members.history(asked)
     places = [
@@ -268,18 +268,18 @@ def own_history(
 
 
 def solved(query: Thing, members: tuple[Member, ...], options: Options) -> Example:
-    """A question with its answer, of members whose ratings or ranks are known."""
+    """A question with its answer, about members with known ratings or ranks."""
     return Example(query=query, members=members, answer=_answer(members, options))
 
 
 def _places(group: FoundGroup, options: Options, rng: Random) -> tuple[int, ...]:
-    """Which users an example shows: two of them where pairs are asked about, else all."""
+    """The places of the users in an example: two for pairwise questions, else all."""
     places = range(len(group.ranks))
     return tuple(drawn(rng, places, 2) if options.ask == "pairwise" else places)
 
 
 def _answer(members: Sequence[Member], options: Options) -> str:
-    """The answer as it is printed; in the published style a ranking has the rank of each user."""
+    """The printed answer; in the published style a ranking holds the rank of each user."""
     if options.ask in ("pointwise", "rating"):
         return f'{{"predicted_rating": {members[0].rating:.1f}}}'
     ranks = [member.rank or 0 for member in members]

@@ -1,4 +1,4 @@
-"""Questions from the published files: about groups of users, or about single behaviours."""
+"""Loads questions about groups, or about single behaviours, from the published files."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from harness_perrecbench.records import Options
 
 PROCESSED = "-processed"
-"""What the names of published folders end in, after the domain."""
+"""The ending of published folders' names, after the domain."""
 
 
 def load_groups(dataset: Dataset, options: Options) -> Loaded:
-    """The groups that the run keeps, or their members one by one."""
-    _refuse_other_domains(dataset, options)
+    """The groups of the run, or their members one by one."""
+    _check_domain(dataset, options)
     every = first_groups(dataset, dataset.table(GROUPS[options.split]), options)
     kept = [every[item] for item in dataset.choose(every, of="groups")]
     tied = sum(len(set(group.ranks)) < len(group.ranks) for group in kept)
@@ -49,7 +49,7 @@ def load_groups(dataset: Dataset, options: Options) -> Loaded:
         if options.ask == "pointwise"
         for single in one_by_one(group, _own_examples(one, group, members, seed=dataset.seed))
     ]
-    members.tell(dataset)
+    members.add_notes(dataset)
     return Loaded(
         groups=() if singles else tuple(groups),
         singles=tuple(singles),
@@ -57,15 +57,15 @@ def load_groups(dataset: Dataset, options: Options) -> Loaded:
     )
 
 
-def _refuse_other_domains(dataset: Dataset, options: Options) -> None:
-    """Raise DataError where the option names a domain and the published folder is another one."""
+def _check_domain(dataset: Dataset, options: Options) -> None:
+    """Raise DataError if the published folder belongs to another domain than the task."""
     folder = dataset.path(GROUPS[options.split]).parent.name
     if folder.endswith(PROCESSED) and folder != options.domain + PROCESSED:
         raise wrong_domain(dataset, options, f"groups in a folder {folder}")
 
 
 def _held_out(dataset: Dataset, options: Options) -> Sequence[AskedGroup]:
-    """All held-out groups, where the task takes examples from them."""
+    """All held-out groups, if the task takes examples from them."""
     if not come_from_groups(options):
         return ()
     return tuple(every_group(dataset.table(GROUPS["held_out"]), options))
@@ -84,7 +84,7 @@ def _group(group: AskedGroup, members: Members, shots: tuple[Example, ...]) -> G
 
 
 def _example(group: AskedGroup, places: tuple[int, ...], members: Members) -> Example:
-    """A held-out group of which the users at some places are shown."""
+    """A held-out group as an example with the users at these places."""
     shown = (
         members.member(
             group.asked[place],
@@ -105,19 +105,19 @@ def _own_examples(
 
 
 MORE_THAN = 20
-"""A behaviour is drawn where its user has more earlier ratings than this, as in every group."""
+"""Drawn behaviours have more earlier ratings than this, like the users of every group."""
 
 
 def load_singles(dataset: Dataset, options: Options) -> Loaded:
-    """The behaviours that the run keeps: those of the data's own list, or drawn from histories."""
+    """The behaviours of the run: from the data's own list, or drawn from histories."""
     if dataset.has("behaviours"):
-        every = _listed(dataset, dataset.table("behaviours"))
+        every = _read_list(dataset, dataset.table("behaviours"))
     else:
         every = _drawn(dataset.table("histories"), options.behaviours, seed=dataset.seed)
     asked = {id: every[id] for id in dataset.choose(every, of="behaviours")}
     members = read_members(dataset, options, items={one.item for one in asked.values()})
     singles = tuple(_single(id, one, members, seed=dataset.seed) for id, one in asked.items())
-    members.tell(dataset)
+    members.add_notes(dataset)
     return Loaded(singles=singles, people=tuple(members.people.values()))
 
 
@@ -135,8 +135,8 @@ def _single(id: str, asked: Asked, members: Members, *, seed: int) -> Single:
     )
 
 
-def _listed(dataset: Dataset, table: Table) -> dict[str, Asked]:
-    """The behaviours of a list, each user and item once; further ones are noted."""
+def _read_list(dataset: Dataset, table: Table) -> dict[str, Asked]:
+    """The first behaviour of each user and item in a list; the others are noted."""
     listed: dict[str, Asked] = {}
     again = 0
     for row, values in table.rows():
@@ -160,7 +160,7 @@ def _listed(dataset: Dataset, table: Table) -> dict[str, Asked]:
 
 
 def _drawn(table: Table, most: int, *, seed: int) -> dict[str, Asked]:
-    """Behaviours drawn from all histories; of several of one user and item the first may be."""
+    """Behaviours drawn from all histories; a user's later ratings of an item are never drawn."""
     fit: dict[str, tuple[str, int, Bought, TableCell]] = {}
     for row, values in table.rows():
         spot = TableCell(table=table, row=row, column="history")

@@ -1,4 +1,4 @@
-"""Groups as they were recorded: what questions showed of each user, and the labels there are."""
+"""Loads recorded groups: the users as questions showed them, and the known labels."""
 
 from __future__ import annotations
 
@@ -45,15 +45,15 @@ class _Rated(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, kw_only=True)
 class RecordedGroup(FoundGroup):
-    """A group with its members as questions show them; its thing is known by its title alone."""
+    """A recorded group with its members; only the title of its thing is known."""
 
     query: Thing
     members: tuple[Member, ...]
 
 
 def load_recorded(dataset: Dataset, options: Options) -> Loaded:
-    """The groups that the run keeps, or their members one by one."""
-    _refuse(dataset, options)
+    """The groups of the run, or their members one by one."""
+    _check_options(dataset, options)
     every = _read(dataset, options.split, options)
     kept = [every[id] for id in dataset.choose(every, of="groups")]
     unlabelled = sum(not group.ranks for group in kept)
@@ -70,20 +70,20 @@ def load_recorded(dataset: Dataset, options: Options) -> Loaded:
     return Loaded(groups=tuple(groups))
 
 
-def _refuse(dataset: Dataset, options: Options) -> None:
-    """Raise DataError for what recorded groups do not have."""
+def _check_options(dataset: Dataset, options: Options) -> None:
+    """Raise DataError for options that need more than recorded groups hold."""
     if options.domain != "all":
-        raise wrong_domain(dataset, options, "recorded groups, which are of all domains together")
-    asked = None
+        raise wrong_domain(dataset, options, "recorded groups, which cover all domains together")
+    found = None
     if options.strict:
-        asked = "strict: true"
+        found = "strict: true"
     elif options.shots and options.ask == "pointwise":
-        asked = f"shots: {options.shots}, with ask: pointwise"
-    if asked:
+        found = f"shots: {options.shots}, with ask: pointwise"
+    if found:
         raise DataError(
-            "recorded groups hold no whole histories, which this task's options need",
+            "recorded groups lack the whole histories that this task's options need",
             where=f"the options of task '{dataset.task}'",
-            found=asked,
+            found=found,
             expected="strict: false, and for pointwise questions shots: 0",
             hint="give the folder of the published files with --data",
         )
@@ -107,9 +107,9 @@ def _group(
 
 
 def _read(dataset: Dataset, split: str, options: Options) -> dict[str, RecordedGroup]:
-    """The groups of a split by their ids; of several with one id the first, the others noted.
+    """The first group of each id in a split; the others are noted.
 
-    Held-out groups have no ids: theirs are digests of all that was recorded of them.
+    Recorded held-out groups have no ids: a digest of the whole record is used instead.
     """
     table = dataset.table(RECORDED_GROUPS[split])
     orders = _orders(dataset) if split == "test" else {}
@@ -148,7 +148,7 @@ def _members(
         expected = f"{MEMBERS[options.level]} users in each group of level {options.level}"
         raise wrong_size(spot.bad(f"{len(users)} users", expected), len(users), options)
     if ranks and len(ranks) != len(users):
-        raise spot.bad(f"{len(users)} users", f"{len(ranks)}, as the group's true order has")
+        raise spot.bad(f"{len(users)} users", f"{len(ranks)} users, as in the group's true order")
     members = tuple(
         _member(user, raw, rank, spot, options)
         for user, raw, rank in zip(users, recorded, ranks or (None,) * len(users), strict=True)
@@ -160,13 +160,13 @@ def _members(
 
 
 def _member(user: _User, raw: Any, rank: int | None, spot: TableCell, options: Options) -> Member:
-    """A user as recorded; one without an id has a digest of all that was recorded of them."""
+    """A recorded user as a member; the id of a user without one is a digest of the record."""
     if len(user.history) < options.k:
-        expected = f"at least {options.k} of each user, the task's option `k`"
+        expected = f"at least {options.k} behaviours of each user, the task's option `k`"
         bad = spot.bad(f"{len(user.history)} behaviours", expected)
         bad.hint = (
-            f"a smaller k, as in --set k={len(user.history)}: recorded groups hold no more than "
-            "was retrieved"
+            f"set a smaller k, as in --set k={len(user.history)}: recorded groups hold only the "
+            "retrieved behaviours"
         )
         raise bad
     profile = user.profile if options.profile == "full" else None
@@ -186,7 +186,7 @@ def _member(user: _User, raw: Any, rank: int | None, spot: TableCell, options: O
 
 
 def _orders(dataset: Dataset) -> dict[str, tuple[TableCell, list[Any]]]:
-    """The true orders of groups, strongest preference first, where they are whole."""
+    """The complete true orders of groups, strongest preference first."""
     if not dataset.has(_LABELS):
         return {}
     table = dataset.table(_LABELS)
@@ -199,9 +199,9 @@ def _orders(dataset: Dataset) -> dict[str, tuple[TableCell, list[Any]]]:
 
 
 def _ranks(spot: TableCell, numbers: list[Any], *, of_order: bool) -> tuple[int, ...]:
-    """The rank of each user, from these or from the users' numbers in their order."""
+    """The rank of each user, from ranks or (`of_order`) from the users' numbers in order."""
     places = range(1, len(numbers) + 1)
     are_whole = all(type(one) is int for one in numbers)
     if not (numbers and are_whole and sorted(numbers) == list(places)):
-        raise spot.bad(numbers, "a number of each user, from 1 on, each once")
+        raise spot.bad(numbers, f"the numbers from 1 to {len(numbers) or 'N'}, each once")
     return tuple(numbers.index(user) + 1 for user in places) if of_order else tuple(numbers)

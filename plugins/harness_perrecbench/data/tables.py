@@ -1,4 +1,4 @@
-"""The published tables: histories, items, profiles, and groups of users who rated one item."""
+"""Reads the published tables: histories, items, profiles, and groups."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Bought(msgspec.Struct, frozen=True, gc=False):
-    """One behaviour of a history: an item and what the user rated it."""
+    """One behaviour of a history: an item and the user's rating."""
 
     parent_asin: str
     rating: Stars
@@ -34,9 +34,10 @@ class _User(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """A user before a thing: as many behaviours stand `before` it, and `rating` is what followed.
+    """A question of the data about a user and an item.
 
-    `rating` is as the file tells it where it asks; `spot` is where it does.
+    `before` is the number of behaviours before the query, `rating` the rating in the group or list,
+    and `spot` the place in the file.
     """
 
     user: str
@@ -48,14 +49,14 @@ class Asked:
 
 @dataclass(frozen=True, kw_only=True)
 class AskedGroup(FoundGroup):
-    """Users before one thing, which the group is named after."""
+    """A group of users and one item; the item's id is the group's."""
 
     asked: tuple[Asked, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class History:
-    """Everything that a user rated, oldest first."""
+    """All ratings of a user, oldest first."""
 
     bought: list[Bought]
     spot: TableCell
@@ -69,7 +70,7 @@ class Histories:
     average: float
 
     def raters(self, items: Iterable[str]) -> dict[str, list[tuple[str, float]]]:
-        """Who rated each of these items, and how."""
+        """The users and ratings of each of these items."""
         raters: dict[str, list[tuple[str, float]]] = {item: [] for item in items}
         for user, history in self.of.items():
             for one in history.bought:
@@ -79,7 +80,7 @@ class Histories:
 
 
 def read_histories(table: Table) -> Histories:
-    """All histories of a table, every rating of it checked."""
+    """All histories of a table; every rating is checked."""
     of = {}
     totals = []
     number = 0
@@ -94,9 +95,9 @@ def read_histories(table: Table) -> Histories:
 
 @dataclass(frozen=True, kw_only=True)
 class Things:
-    """The items of a table: the row, title and author of each as the table has them.
+    """The items of a table, with unchecked rows: row number, title and author.
 
-    State: those that were looked up.
+    State: the items that were looked up and checked.
     """
 
     table: Table
@@ -104,29 +105,29 @@ class Things:
     _things: dict[str, Thing] = field(default_factory=dict)
 
     def of(self, item: str, *, at: TableCell) -> Thing:
-        """The item of that id, which the data names at a spot."""
+        """The item of an id that the data names at a spot."""
         known = self._things.get(item)
         if known is None:
-            known = self._things[item] = self._looked_up(item, at)
+            known = self._things[item] = self._look_up(item, at)
         return known
 
     def behaviour(self, bought: Bought, *, at: TableCell) -> Behaviour:
-        """A behaviour as it is shown, from a history that stands at a spot."""
+        """A behaviour for prompts, from a history at a spot."""
         thing = self.of(bought.parent_asin, at=at)
         return Behaviour(title=thing.title, author=thing.author, rating=bought.rating)
 
-    def _looked_up(self, item: str, at: TableCell) -> Thing:
+    def _look_up(self, item: str, at: TableCell) -> Thing:
         if item not in self.rows:
-            raise at.bad(item, "an item that the table 'items' holds")
+            raise at.bad(item, "an item in the table 'items'")
         row, title, author = self.rows[item]
         if not isinstance(title, str):
-            raise self.table.bad(row, "about", {"title": title}, "a title that is a text")
+            raise self.table.bad(row, "about", {"title": title}, "a title that is a string")
         name = author.get("name") if isinstance(author, dict) else None
         return Thing(title=title, author=name if isinstance(name, str) else None)
 
 
 def read_things(table: Table) -> Things:
-    """All items of a table, without what is never shown of them."""
+    """All items of a table, with title and author only."""
     rows = {
         values["item"]: (row, values["about"].get("title"), values["about"].get("author"))
         for row, values in table.rows()
@@ -135,7 +136,7 @@ def read_things(table: Table) -> Things:
 
 
 def read_profiles(table: Table) -> dict[str, str]:
-    """The profile of each user that has one."""
+    """The profile of each user with one."""
     return {
         values["user"]: values["profile"]
         for _, values in table.rows()

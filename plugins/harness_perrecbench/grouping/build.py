@@ -1,4 +1,4 @@
-"""Builds groups from a review log: read, ruled, drawn, written, accounted for."""
+"""Builds groups from a review log: reads, filters, draws, writes and reports."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 
 def run(settings: Settings) -> Report:
-    """Writes the groups of a log in the published layout, and tells what each rule left of it."""
-    writing.refuse_full(settings.out)
+    """Write the groups of a log in the published layout, and report what each rule left."""
+    writing.check_empty(settings.out)
     titles = titled(settings.meta)
     log = read(settings)
     pool = find(log, titles, settings)
@@ -57,7 +57,7 @@ def run(settings: Settings) -> Report:
         sheets=(
             pool.left.sheet(
                 "What each rule leaves",
-                notes=("an item that is left at the end has one group a level",),
+                notes=("each item that is left at the end has one group per level",),
             ),
             written_groups(written),
         ),
@@ -66,7 +66,7 @@ def run(settings: Settings) -> Report:
 
 
 class Written(NamedTuple):
-    """How many groups of a level a folder holds."""
+    """The number of groups of a level in a folder."""
 
     folder: str
     level: Level
@@ -76,7 +76,7 @@ class Written(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Folder:
-    """The items of one folder, those to test and those held out, each in the order of names."""
+    """The test items and the held-out items of one folder, each in the order of names."""
 
     name: str
     test: list[Candidate]
@@ -85,7 +85,7 @@ class Folder:
 
 @dataclass(frozen=True, kw_only=True)
 class Drawn:
-    """The groups of a level in a folder: names of items with the ratings of the users drawn."""
+    """The groups of a level in a folder: items, each with the ratings of its drawn users."""
 
     level: Level
     test: list[tuple[str, list[int]]]
@@ -93,7 +93,7 @@ class Drawn:
 
 
 def folders(candidates: list[Candidate], log: Log, settings: Settings) -> list[Folder]:
-    """The folder of all items and one of each domain; what one tests, none holds out."""
+    """The folder of all items and one per domain; test items of one are held out of all others."""
     drawn = sorted(
         candidates, key=lambda one: stable_int("test", settings.seed, log.items[one.item])
     )
@@ -116,7 +116,7 @@ def folders(candidates: list[Candidate], log: Log, settings: Settings) -> list[F
 
 
 def draw(folder: Folder, log: Log, past: Histories, settings: Settings) -> list[Drawn]:
-    """The groups of each level, which draws its users by itself."""
+    """The groups of each level; each level draws its own users."""
 
     def groups(candidates: list[Candidate], level: Level) -> list[tuple[str, list[int]]]:
         return [
@@ -144,7 +144,7 @@ def _of_level(
 
 
 def behaviours(active: np.ndarray, settings: Settings) -> list[int]:
-    """So many of the ratings with enough of a history before them, each at most once, in order."""
+    """A random choice of the ratings with a long enough history, each at most once, in order."""
     rng = Random(stable_int("behaviours", settings.seed))
     wanted = min(settings.behaviours, len(active))
     if wanted * 2 > len(active):
@@ -163,7 +163,7 @@ def _by_name(candidates: Iterable[Candidate]) -> list[Candidate]:
 
 @dataclass(frozen=True, kw_only=True)
 class Words:
-    """What a pool holds, in the words of the published files."""
+    """The content of a pool, in the format of the published files."""
 
     log: Log
     pool: Pool
@@ -171,7 +171,7 @@ class Words:
 
     @property
     def past(self) -> Histories:
-        """The histories of everybody."""
+        """The histories of all users."""
         return self.pool.histories
 
     def members(self, rows: list[int]) -> list[dict[str, Any]]:
@@ -190,22 +190,22 @@ class Words:
         ]
 
     def behaviour(self, row: int) -> dict[str, Any]:
-        """A rating that stands alone."""
+        """A single behaviour."""
         return {
             "user_id": self.log.users[self.past.user[row]],
-            **self._told(row),
+            **self._row(row),
             "history_len": self._earlier(row),
         }
 
     def history(self, user: int) -> list[dict[str, Any]]:
-        """What a user rated, oldest first."""
-        return [self._told(row) for row in self._rows(user)]
+        """A user's ratings, oldest first."""
+        return [self._row(row) for row in self._rows(user)]
 
     def rated(self, user: int) -> list[str]:
         """The items that a user rated."""
         return [self.log.items[self.past.item[row]] for row in self._rows(user)]
 
-    def _told(self, row: int) -> dict[str, Any]:
+    def _row(self, row: int) -> dict[str, Any]:
         return {
             "parent_asin": self.log.items[self.past.item[row]],
             "rating": self._rating(row),
@@ -223,7 +223,7 @@ class Words:
 
 
 def _users(drawn: list[Drawn], pool: Pool, alone: list[int]) -> list[int]:
-    """The users whose histories a folder needs, by name."""
+    """The users whose histories a folder needs, in the order of names."""
     rows = {row for one in drawn for _, rows in (*one.test, *one.held_out) for row in rows}
     return sorted({int(pool.histories.user[row]) for row in rows.union(alone)})
 
@@ -231,7 +231,7 @@ def _users(drawn: list[Drawn], pool: Pool, alone: list[int]) -> list[int]:
 def _write(
     place: Path, every: list[Drawn], users: list[int], *, words: Words, items: Mapping[str, Any]
 ) -> None:
-    """Writes the groups of a folder with the histories and items that they name."""
+    """Write the groups of a folder with their histories and items."""
     for drawn in every:
         for held_out, groups in ((False, drawn.test), (True, drawn.held_out)):
             if groups:
@@ -248,7 +248,7 @@ def _write(
 
 
 def written_groups(written: Sequence[Written]) -> Sheet:
-    """The groups of each folder and level."""
+    """A sheet with the number of groups of each folder and level."""
     return Sheet(
         title="Groups written",
         columns=("folder", "level", "to test", "held out"),
@@ -257,31 +257,23 @@ def written_groups(written: Sequence[Written]) -> Sheet:
 
 
 def notes(log: Log, written: Sequence[Written], settings: Settings) -> tuple[str, ...]:
-    """What a reader must know before the numbers."""
-    said = [f"written: {settings.out}, with an account in {writing.RECORD}"]
-    if settings.strict:
-        said.append("averages and relative ratings: of what a user rated before")
-    else:
-        said.append(
-            "averages and relative ratings: of whole histories, the rating in question included"
-        )
+    """The notes of the report."""
+    found = [f"written: {settings.out}, with a report in {writing.RECORD}"]
+    ratings = "earlier ratings" if settings.strict else "whole histories, with the rating itself"
+    found.append(f"averages and relative ratings: of a user's {ratings}")
     if log.left_out:
-        said.append(
-            f"{log.left_out} rows without an id, a time or a rating from 1 to 5 were left out"
-        )
+        found.append(f"{log.left_out} rows without id, time or rating from 1 to 5 were left out")
     for one in written:
         name = f"{one.level} in {one.folder}"
         if not one.test and not one.held_out:
-            said.append(f"{name}: no item has users enough, so that its files are not there")
+            found.append(f"{name}: no files, because no item has enough users")
         elif not one.held_out:
-            said.append(
-                f"{name}: every item is tested, so that no file of held-out groups is there"
-            )
-    return tuple(said)
+            found.append(f"{name}: no held-out groups, because every item is a test item")
+    return tuple(found)
 
 
 def account(log: Log, pool: Pool, written: Sequence[Written], settings: Settings) -> dict[str, Any]:
-    """The same and more as a JSON value; of files it has the names, not where they lie."""
+    """The report as a JSON value, with the settings; files appear by name, without their folder."""
     reviews = [{"file": path.name, "domain": domain} for domain, path in review_files(settings)]
     return {
         "reviews": sorted(reviews, key=lambda one: (one["file"], one["domain"] or "")),

@@ -1,4 +1,4 @@
-"""Tells what groups hold: the statistics of the paper's Table 4 and the histograms of Figure 5."""
+"""Describes groups: the statistics of the paper's Table 4 and the histograms of Figure 5."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from harness.data.token_counts import TokenCounter, token_counter
 from harness_perrecbench.data.layout import (
     ALWAYS,
     GROUPS,
+    check_not_recorded,
     domains,
     open_levels,
-    refuse_recorded,
 )
 from harness_perrecbench.grouping.reading import LARGEST_SECONDS, MILLISECONDS_A_SECOND
 from harness_perrecbench.grouping.settings import ALL
@@ -36,22 +36,22 @@ PAPER: dict[str, tuple[Cell, ...]] = {
     "to test": (1007, 986, 200, 61_412, 111_017, "2005-07-25", "2023-04-14"),
     "held out": (2438, 2140, 466, 157_480, 289_164, "2022-07-16", "2023-05-16"),
 }
-"""Table 4, whose tokenizer the paper does not name."""
+"""Table 4; the paper does not name its tokenizer."""
 
 RELATIVE_STEP = 0.5
 HISTORY_ENDS = (20, 40, 60, 80, 100, 150, 200, 300, 500)
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """Which groups are described, and how tokens are counted."""
+    """The options of `harness data perrec-describe`."""
 
-    data: Annotated[Path, Meta(description="the folder of groups, as --data takes it")]
-    domain: Annotated[str, Meta(description="the domain whose folder is read")] = ALL
+    data: Annotated[Path, Meta(description="the folder of groups, as in --data")]
+    domain: Annotated[str, Meta(description="the domain to describe")] = ALL
     tokenizer: Annotated[
         str | None,
         Meta(
             description="a tokenizer.json or a model on the hub, for the package tokenizers or "
-            "transformers; without it words between white space are counted"
+            "transformers; without it, words between white space are counted"
         ),
     ] = None
 
@@ -75,10 +75,7 @@ class User(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, kw_only=True)
 class Review:
-    """One user of one group, with what the user rated the item.
-
-    `rating` is None where the history does not hold it.
-    """
+    """One user of one group, with the user's rating of the item, None if the history lacks it."""
 
     level: Level
     item: str
@@ -87,13 +84,13 @@ class Review:
 
     @property
     def pair(self) -> tuple[str, str]:
-        """What makes it the same review at another level."""
+        """The key by which reviews at different levels are the same."""
         return self.user.user_id, self.item
 
 
 @dataclass(frozen=True, kw_only=True)
 class Groups:
-    """The first group of each item, by level, those to test and those held out apart."""
+    """The reviews in the first group of each item, for test items and held-out items."""
 
     histories: dict[str, list[Rating]]
     items: dict[str, dict[str, Any]]
@@ -101,32 +98,32 @@ class Groups:
     held_out: list[Review]
 
     def text(self, item: str) -> str:
-        """Title and author of an item, what a prompt shows of it."""
-        told = self.items.get(item, {})
-        author = told.get("author")
+        """Title and author of an item, as in prompts."""
+        about = self.items.get(item, {})
+        author = about.get("author")
         name = author.get("name") if isinstance(author, dict) else author
-        return "\n".join(str(part) for part in (told.get("title"), name) if part)
+        return "\n".join(str(part) for part in (about.get("title"), name) if part)
 
 
 def read_groups(data: Path, domain: str) -> Groups:
-    """The groups in a folder of data, or of one domain in it: whatever `--data` takes."""
+    """The groups in a folder of data, or of one domain in it."""
     from harness.registry import load_plugins
 
     place = _place(data, domain)
     datasets = open_levels(place, load_plugins())
-    refuse_recorded(place, datasets, "what is described is taken from")
+    check_not_recorded(place, datasets, "the description")
     if not any(split in one.tables for one in datasets.values() for split in GROUPS.values()):
         raise DataError(
-            "the folder holds no groups",
+            "the folder has no groups",
             where=str(place),
             expected=f"files such as {groups_file('easy', held_out=False)}",
-            hint=f"a domain in it: --domain {found[0]}" if (found := domains(place)) else None,
+            hint=f"choose a domain: --domain {found[0]}" if (found := domains(place)) else None,
         )
     first = datasets["easy"]
     lacking = [file for table, file in ALWAYS.items() if table not in first.tables]
     if lacking:
         raise DataError(
-            "the folder holds groups without what goes with them",
+            "the folder has groups, but lacks their histories or items",
             where=str(place),
             found=f"no {', no '.join(lacking)}",
             expected=" and ".join(ALWAYS.values()),
@@ -146,12 +143,12 @@ def read_groups(data: Path, domain: str) -> Groups:
 
 
 def _place(data: Path, domain: str) -> Path:
-    """The folder of a domain: that given, where it is its own, or else one in it."""
+    """The folder of a domain: the given one if it is the domain's, else a folder in it."""
     if domain == ALL or data.name in (domain, f"{domain}-processed"):
         return data
     if not (data / domain).is_dir():
         raise DataError(
-            "the folder holds none of that domain",
+            f"the folder has no groups of the domain {domain!r}",
             where=str(data),
             found=f"folders of the domains {', '.join(domains(data)) or 'none'}",
             expected=f"{domain}/{domain}-processed",
@@ -187,7 +184,7 @@ def _reviews(
 
 
 def _rated(history: list[Rating], item: str, before: int) -> Rating | None:
-    """The rating of the item: that which follows the history shown, else the first there is."""
+    """The rating of the item: the first after the history of the group, else the first of all."""
     later = (one for one in history[before:] if one.parent_asin == item)
     return next(later, next((one for one in history if one.parent_asin == item), None))
 
@@ -205,7 +202,7 @@ def run(options: Options) -> Report:
 
 
 def statistics(groups: Groups, tokens: TokenCounter) -> Sheet:
-    """Table 4 for each level and for all, beside the paper's."""
+    """A sheet as Table 4, for each level and for all levels, with the paper's figures."""
     lengths = tokens.lengths(
         groups.text(item)
         for item in {one.parent_asin for every in groups.histories.values() for one in every}
@@ -219,28 +216,27 @@ def statistics(groups: Groups, tokens: TokenCounter) -> Sheet:
         rows.append((f"all levels, {split}", *_counts(_once(reviews), groups, lengths)))
         rows.append((f"the paper, {split}", *PAPER[split]))
     return Sheet(
-        title="What the groups hold",
+        title="Groups",
         columns=COLUMNS,
         rows=tuple(rows),
         notes=(
-            f"tokens: {tokens.name}, in title and author of each item of the history before a "
-            "review and of its own item; the paper names no tokenizer and does not say what it "
-            "counts",
-            "history ratings: those before each review; all levels: each review once",
+            f"tokens: {tokens.name}, in title and author of the review's item and of each item in "
+            "the history before it; the paper names neither its tokenizer nor the texts",
+            "history ratings: the ratings before each review; all levels: each review once",
         ),
     )
 
 
 def notes(groups: Groups) -> tuple[str, ...]:
-    """What a reader must know before the numbers."""
+    """The notes of the report."""
     absent = sum(one.rating is None for one in (*groups.test, *groups.held_out))
     if not absent:
         return ()
-    return (f"{absent} reviews are not in the history of their user: no rating or time is told",)
+    return (f"{absent} reviews without rating and time: their users' histories lack them",)
 
 
 def histograms(splits: dict[str, list[Review]]) -> tuple[Figure, ...]:
-    """The four histograms of Figure 5, each review of any level once."""
+    """The four histograms of Figure 5; each review counts once for all levels."""
 
     def figure(title: str, label: str, bins: Callable[[list[Review]], list[str]], names: list[str]
     ) -> Figure:  # fmt: skip
@@ -269,7 +265,7 @@ def histograms(splits: dict[str, list[Review]]) -> tuple[Figure, ...]:
 
 
 def _once(reviews: Iterable[Review]) -> list[Review]:
-    """Each review of whatever level once."""
+    """The reviews of all levels, each once."""
     return list({one.pair: one for one in reviews}.values())
 
 
@@ -293,7 +289,7 @@ def _counts(reviews: Sequence[Review], groups: Groups, lengths: dict[str, int]) 
 
 
 def _bars(title: str, label: str, found: dict[str, list[str]], names: list[str]) -> Figure:
-    """A histogram of each split, in shares of its own."""
+    """A histogram with the shares of each split."""
     marks = tuple(
         Bars(
             label=split,
@@ -329,7 +325,7 @@ def _step(place: float) -> str:
 
 
 def _length_bin(place: int) -> str:
-    """The lengths above so many of the ends, in words."""
+    """The label of the bin at a place in HISTORY_ENDS."""
     if place == len(HISTORY_ENDS):
         return f"over {HISTORY_ENDS[-1]}"
     first = HISTORY_ENDS[place - 1] + 1 if place else 0
@@ -337,7 +333,7 @@ def _length_bin(place: int) -> str:
 
 
 def _day(review: Review) -> date | None:
-    """The day of the purchase, where it is told; larger times count milliseconds."""
+    """The day of the purchase, if it is known; larger times are in milliseconds."""
     time = review.rating.timestamp if review.rating else None
     if time is None:
         return None

@@ -1,9 +1,8 @@
-"""The items that can be asked about, each with the users that the rules leave.
+"""The candidate items, each with the users that the rules leave.
 
-Ratings stand in the order of users' histories, with what each user rated before. An item's window
-is the one with the most users who rated it differently. Values are more than a gap apart when they
-are so beyond `NOISE`: averages are quotients, and two that differ by the gap exactly differ by a
-little more or less as floating numbers.
+Ratings are in the order of users' histories. An item's window is the one with the most users whose
+relative ratings differ. Values must differ by more than the gap plus `NOISE`: averages are
+quotients, and a difference of exactly the gap varies a little in floating point.
 """
 
 from __future__ import annotations
@@ -29,11 +28,12 @@ NOISE = 1e-9
 
 @dataclass(frozen=True, kw_only=True)
 class Histories:
-    """Ratings by user, each history oldest first; at one time by the name of the item.
+    """Ratings by user, each history oldest first; ratings at one time by the name of the item.
 
-    `starts` are where histories begin, with the end of the last. `now` has of each rating the place
-    of the first of the same user and time: what is before that was rated earlier. `sums` are of all
-    ratings before a place.
+    `starts`: the places where histories begin, and the end of the last.
+    `now`: for each rating, the first place with the same user and time; ratings before it are
+    earlier.
+    `sums`: for each place, the sum of all ratings before it.
     """
 
     user: np.ndarray
@@ -45,14 +45,14 @@ class Histories:
     sums: np.ndarray
 
     def earlier(self) -> np.ndarray:
-        """How many ratings of the same user are earlier than each, those of its moment not."""
+        """For each rating, the number of strictly earlier ratings of the same user."""
         earlier: np.ndarray = self.now - self.starts[self.user]
         return earlier
 
     def averages(self, rows: np.ndarray, *, strict: bool) -> np.ndarray:
-        """The user's average at each of the rows: of the whole history, or of what is earlier.
+        """The user's average at each of the rows: of the whole history, or of earlier ratings.
 
-        A strict average is only there for rows with something earlier.
+        A strict average needs rows with earlier ratings.
         """
         first = self.starts[self.user[rows]]
         last = self.now[rows] if strict else self.starts[self.user[rows] + 1]
@@ -61,7 +61,7 @@ class Histories:
 
 
 def with_titles(log: Log, titles: set[str]) -> np.ndarray:
-    """Which ratings are of an item that has a title: no history could show another."""
+    """The ratings of items with a title: histories cannot show others."""
     import numpy as np
 
     has = np.fromiter((name in titles for name in log.items), dtype=bool, count=len(log.items))
@@ -69,7 +69,7 @@ def with_titles(log: Log, titles: set[str]) -> np.ndarray:
 
 
 def first_reviews(log: Log, rows: np.ndarray) -> np.ndarray:
-    """Of these ratings each user's first of each item; of several at one time the lowest."""
+    """Each user's first rating of each item; of several at one time the lowest."""
     import numpy as np
 
     pairs = log.user[rows].astype(np.int64) * len(log.items) + log.item[rows]
@@ -79,7 +79,7 @@ def first_reviews(log: Log, rows: np.ndarray) -> np.ndarray:
 
 
 def histories(log: Log, rows: np.ndarray) -> Histories:
-    """The histories that these ratings make."""
+    """The histories of these ratings."""
     import numpy as np
 
     rows = rows[np.lexsort((log.item[rows], log.time[rows], log.user[rows]))]
@@ -98,7 +98,7 @@ def histories(log: Log, rows: np.ndarray) -> Histories:
 
 
 def _begins(values: np.ndarray) -> np.ndarray:
-    """Where a run of equal values begins."""
+    """True at the beginning of each run of equal values."""
     import numpy as np
 
     begins = np.ones(len(values), dtype=bool)
@@ -110,7 +110,8 @@ def _begins(values: np.ndarray) -> np.ndarray:
 class Purchases:
     """The ratings of one item, oldest first.
 
-    `starts` are the times of all, the others of those by users with enough of a history.
+    `starts` are the times of all ratings; `times` and `relative` cover the ratings by users with a
+    long enough history.
     """
 
     starts: Sequence[int]
@@ -121,10 +122,10 @@ class Purchases:
 def best_window(
     purchases: Purchases, *, span: int, gap: float, least: int
 ) -> tuple[int, int] | None:
-    """From which to which of the ratings the best window holds; None where none holds enough.
+    """The first and the last place (exclusive) of the best window; None if all are too small.
 
-    The best has the most values that are pairwise more than `gap` apart, of several it is the
-    earliest. A window starts at any of the purchases and holds what is at most `span` later.
+    The best window has the most values that are pairwise more than `gap` apart; of several it is
+    the earliest. A window starts at a purchase and ends `span` later.
     """
     relative = purchases.relative
     most = largest(sorted(relative), gap=gap)
@@ -151,15 +152,15 @@ def best_window(
 
 
 def largest(values: Sequence[float], *, gap: float) -> int:
-    """How many of the ascending values there can be that are pairwise more than `gap` apart."""
+    """The size of the largest set of ascending values that are pairwise more than `gap` apart."""
     return _between(values, None, None, gap=gap)
 
 
 def first_largest(values: Sequence[float], order: Sequence[int], *, gap: float) -> list[int]:
     """The places of a largest set of ascending values that are pairwise more than `gap` apart.
 
-    Of several sets it is the one that holds the earliest places of `order`: each in turn is taken
-    unless no largest set holds it beside those taken before. They come in that order.
+    Of several sets, it is the one with the earliest places of `order`: a place is taken if a
+    largest set contains it together with the places taken before. The result keeps this order.
     """
     needed = largest(values, gap=gap)
     taken: list[int] = []
@@ -182,7 +183,7 @@ def first_largest(values: Sequence[float], order: Sequence[int], *, gap: float) 
 
 
 def _windows(purchases: Purchases, span: int) -> Iterator[tuple[int, int]]:
-    """Of the window at each purchase, earliest first, which of the ratings it holds."""
+    """The range of ratings in the window at each purchase, earliest first."""
     times = purchases.times
     low = high = 0
     for start in purchases.starts:
@@ -194,7 +195,7 @@ def _windows(purchases: Purchases, span: int) -> Iterator[tuple[int, int]]:
 
 
 def _between(values: Sequence[float], before: int | None, after: int | None, *, gap: float) -> int:
-    """How many values fit between two places, more than `gap` from them and from one another."""
+    """The number of values between two places, more than `gap` from them and from one another."""
     count = 0
     place = 0 if before is None else _next(values, before, gap)
     while place < len(values) and (after is None or _apart(values, place, after, gap)):
@@ -213,7 +214,7 @@ def _apart(values: Sequence[float], low: int, high: int, gap: float) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Candidate:
-    """An item with the ratings of its users, places in the histories, in the order of a hash."""
+    """An item with its users' ratings, as places in the histories, in the order of a hash."""
 
     item: int
     rows: tuple[int, ...]
@@ -221,9 +222,9 @@ class Candidate:
 
 @dataclass(frozen=True, kw_only=True)
 class Pool:
-    """The items that passed all rules, by name, and how many each rule left.
+    """The items that passed all rules, by name, and the numbers that each rule left.
 
-    `active` are the ratings by users with enough of a history.
+    `active` are the ratings by users with a long enough history.
     """
 
     histories: Histories
@@ -233,7 +234,7 @@ class Pool:
 
 
 def find(log: Log, titles: set[str], settings: Settings) -> Pool:
-    """The pool of a log; DataError where nothing is left, with what each rule left."""
+    """The pool of a log; DataError if no item is left, with the numbers that each rule left."""
     import numpy as np
 
     rows = np.arange(len(log.user))
@@ -276,7 +277,7 @@ def find(log: Log, titles: set[str], settings: Settings) -> Pool:
 
 
 def _close(past: Histories, active: np.ndarray, *, least: int, span: int) -> np.ndarray:
-    """The active ratings of items of which so many lie within one window."""
+    """The active ratings of items with at least `least` of them within one window."""
     import numpy as np
 
     item, time = past.item[active], past.time[active]
@@ -289,7 +290,7 @@ def _close(past: Histories, active: np.ndarray, *, least: int, span: int) -> np.
 def _in_windows(
     past: Histories, active: np.ndarray, log: Log, settings: Settings
 ) -> Iterator[tuple[int, list[int]]]:
-    """Of each item with a window that holds enough users, the ratings of a largest set of them."""
+    """Each item with a window of enough users, and the ratings of a largest set of them."""
     import numpy as np
 
     relative = past.rating[active] / UNIT - past.averages(active, strict=settings.strict)
@@ -319,7 +320,7 @@ def _in_windows(
 def _members(
     past: Histories, log: Log, settings: Settings, *, held: list[int], values: Sequence[float]
 ) -> list[int]:
-    """Of the ratings in a window a largest set that are apart, in the order of a stable hash."""
+    """A largest set of a window's ratings that differ enough, in the order of a stable hash."""
     hashes = [
         stable_int("members", settings.seed, log.items[past.item[row]], log.users[past.user[row]])
         for row in held
@@ -343,9 +344,9 @@ def _left(rule: str, of: Log | Histories, rows: np.ndarray) -> Step:
 
 def _nothing(left: ToolReport) -> DataError:
     return DataError(
-        "no item passes all rules, so that there is no group",
-        found="\n      ".join(("what each rule leaves:", *left.lines())),
-        expected="at least one item that is left after the last rule",
-        hint="a longer window (--window_days), shorter histories (--min_history), a smaller "
+        "no item passes all rules, so there are no groups",
+        found="\n      ".join(("left by each rule:", *left.lines())),
+        expected="at least one item after the last rule",
+        hint="try a longer window (--window_days), shorter histories (--min_history), a smaller "
         "difference (--min_difference), smaller groups (--least_members) or a larger log",
     )

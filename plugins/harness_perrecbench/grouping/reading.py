@@ -1,7 +1,7 @@
-"""Review logs as arrays: users, items, ratings and times by number.
+"""Reads review logs into arrays of users, items, ratings and times.
 
-Ids are held once each, of a rating some 18 bytes. Numbers follow the order of the names, so that
-nothing depends on the order of rows and files.
+Each id is stored once, and a rating takes some 18 bytes. Users and items are numbered in the order
+of their names, so that nothing depends on the order of rows and files.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from harness.data.batches import Batch
 
 UNIT = 1000
-"""Ratings are held in thousandths, so that sums are exact in whatever order they are made."""
+"""Ratings are stored in thousandths, so that sums are exact in any order."""
 
 MILLISECONDS_A_SECOND = 1000
 LARGEST_SECONDS = 1e11
-"""Larger times since 1970 count milliseconds."""
+"""Larger times are milliseconds since 1970."""
 
 ITEM_COLUMNS = {
     "parent_asin": Column(type="string"),
@@ -39,10 +39,10 @@ ITEM_COLUMNS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Log:
-    """All ratings as they were read, a place in each array a rating.
+    """All ratings of a log; each has one place in all arrays.
 
-    `user` and `item` are places in the sorted `users` and `items`. `domain_of` has of each item the
-    place of its domain, or the number of domains where it has none. `left_out` counts bad rows.
+    `user` and `item` are places in the sorted `users` and `items`. `domain_of` is the place of each
+    item's domain, or the number of domains if it has none. `left_out` counts bad rows.
     """
 
     users: tuple[str, ...]
@@ -57,14 +57,14 @@ class Log:
 
     @property
     def ticks(self) -> int:
-        """How many units of `time` a second has."""
+        """The units of `time` per second."""
         import numpy as np
 
         return MILLISECONDS_A_SECOND if np.abs(self.time).max() > LARGEST_SECONDS else 1
 
 
 def read(settings: Settings) -> Log:
-    """Every rating of the log; DataError with file and line for one that cannot be used."""
+    """All ratings of the log; DataError with file and line for a bad row."""
     import numpy as np
 
     users: dict[str, int] = {}
@@ -87,9 +87,10 @@ def read(settings: Settings) -> Log:
     del parts
     if not len(user):
         raise DataError(
-            "no rating is left",
+            "the files of reviews contain no usable rating",
             where=", ".join(str(path) for _, path in files),
             found=f"{read_rows} rows without an id, a time or a rating from 1 to 5",
+            expected="rows with user_id, parent_asin, a timestamp and a rating from 1 to 5",
         )
     user_names, new_user = _by_name(users)
     item_names, new_item = _by_name(items)
@@ -114,21 +115,21 @@ def titled(paths: Iterable[Path]) -> set[str]:
     """The ids of items with a title."""
     found: set[str] = set()
     for names, titles, _ in _items(paths):
-        found.update(name for name, title in zip(names, titles, strict=True) if _told(title))
+        found.update(name for name, title in zip(names, titles, strict=True) if _is_text(title))
     return found
 
 
 def described(paths: Iterable[Path], wanted: Collection[str]) -> dict[str, dict[str, Any]]:
-    """Title and author of each wanted item, as the published file has them.
+    """Title and author of each wanted item, in the format of the published file.
 
-    Of an item that is told several times, what comes first by letters.
+    Of several descriptions of an item, the alphabetically first counts.
     """
     found: dict[str, tuple[str, str]] = {}
     for columns in _items(paths):
         for name, title, author in zip(*columns, strict=True):
-            if name in wanted and _told(title):
-                told = (title, _author(author))
-                found[name] = min(told, found.get(name, told))
+            if name in wanted and _is_text(title):
+                about = (title, _author(author))
+                found[name] = min(about, found.get(name, about))
     return {
         name: {"title": title, "author": {"name": author}} if author else {"title": title}
         for name, (title, author) in sorted(found.items())
@@ -143,7 +144,9 @@ def _items(paths: Iterable[Path]) -> Iterator[tuple[list[Any], list[Any], list[A
 
 def _table(path: Path, columns: Mapping[str, Column]) -> Table:
     if not path.is_file():
-        raise DataError("there is no such file", where=str(path))
+        raise DataError(
+            "the file does not exist", where=str(path), expected="the path of an existing file"
+        )
     source = FileSource(path=path, stamp=stamp_of(path))
     return Table(name=path.name, columns=columns, sources=(source,))
 
@@ -159,7 +162,7 @@ def _columns(*, required: bool) -> dict[str, Column]:
 
 
 def _usable(table: Table, batch: Batch, settings: Settings) -> list[list[Any]]:
-    """The columns of a batch without the rows that are left out; DataError where none may be."""
+    """The columns of a batch without bad rows; DataError if bad rows are refused."""
     import numpy as np
 
     columns = [batch.columns[name] for name in _columns(required=True)]
@@ -171,7 +174,7 @@ def _usable(table: Table, batch: Batch, settings: Settings) -> list[list[Any]]:
     tests = (
         ("user_id", [bool(one) for one in users], "an id"),
         ("parent_asin", [bool(one) for one in items], "an id"),
-        ("rating", fit.tolist(), "a number from 1 to 5, of three decimals at most"),
+        ("rating", fit.tolist(), "a number from 1 to 5, with at most three decimals"),
         ("timestamp", [one is not None for one in times], "a time"),
     )
     if settings.bad_rows == "refused":
@@ -186,7 +189,7 @@ def _usable(table: Table, batch: Batch, settings: Settings) -> list[list[Any]]:
 def _numbered(
     columns: list[list[Any]], users: dict[str, int], items: dict[str, int]
 ) -> tuple[np.ndarray, ...]:
-    """The rows of a batch in arrays; ids that are new get the next numbers."""
+    """The rows of a batch as arrays; new ids get the next numbers."""
     import numpy as np
 
     names, things, ratings, times = columns
@@ -199,7 +202,7 @@ def _numbered(
 
 
 def _by_name(known: Mapping[str, int]) -> tuple[tuple[str, ...], np.ndarray]:
-    """The names in their order, and the place in it of each number."""
+    """The sorted names, and for each number its name's place among them."""
     import numpy as np
 
     names = tuple(sorted(known))
@@ -208,11 +211,11 @@ def _by_name(known: Mapping[str, int]) -> tuple[tuple[str, ...], np.ndarray]:
     return names, places
 
 
-def _told(title: str | None) -> bool:
+def _is_text(title: str | None) -> bool:
     return bool(title and title.strip())
 
 
 def _author(value: Any) -> str:
-    """The name of an author, empty where none is told."""
+    """The name of an author; empty without one."""
     name = value.get("name") if isinstance(value, dict) else value
     return name.strip() if isinstance(name, str) else ""

@@ -1,4 +1,4 @@
-"""The published files, each written as a stream and there only when it is whole."""
+"""Writes files of the published layout as streams; a file appears only when it is complete."""
 
 from __future__ import annotations
 
@@ -13,48 +13,48 @@ from harness.runs.atomic_files import atomic_writer, storage_error
 from harness_perrecbench.data.layout import ALWAYS, PUBLISHED
 
 OUT = "--out"
-"""The option that chooses where the files go."""
+"""The option with the folder of the files."""
 
 RECORD = "groups.json"
-"""The account of what was done, in the folder that is given."""
+"""The file with the report, in that folder."""
 
 HISTORIES, ITEMS = ALWAYS["histories"], ALWAYS["items"]
 BEHAVIOURS = "sample_behavior.json"
 DRAWN = "drawn_behavior.json"
-"""The same drawn by us: not the list that was published."""
+"""Behaviours that the tool drew, in place of the published list."""
 
 
 def groups_file(level: str, *, held_out: bool) -> str:
-    """The name of the file that holds the groups of a level."""
+    """The name of the file with the groups of a level."""
     return PUBLISHED["held_out" if held_out else "test"].format(level=level)
 
 
 def folder_of(root: Path, name: str) -> Path:
-    """Where the files of a domain lie, or of `all` of them."""
+    """The folder for the files of a domain, or of `all` domains."""
     return root / name / f"{name}-processed"
 
 
-def refuse_full(folder: Path) -> None:
-    """Raise UsageError where something lies that would be written over or mistaken for this."""
+def check_empty(folder: Path) -> None:
+    """Raise UsageError unless the folder is empty or does not exist."""
     there = [folder.name] if folder.exists() and not folder.is_dir() else []
     if folder.is_dir():
         there = sorted(path.name for path in folder.iterdir())
     if there:
         raise UsageError(
-            "the groups cannot be written there",
+            "the folder for the groups is not empty",
             where=str(folder),
             found=", ".join(there[:5]),
-            expected="an empty folder, or one that does not exist yet",
+            expected="--out: an empty folder, or one that does not exist yet",
         )
 
 
 def write_object(file: Path, entries: Iterable[tuple[str, Any]]) -> None:
-    """Writes one JSON object, an entry a line."""
+    """Write one JSON object, one entry per line."""
     _write(file, b"{", (_entry(key, value) for key, value in entries), b"}")
 
 
 def write_list(file: Path, values: Iterable[Any]) -> None:
-    """Writes one JSON array, a value a line."""
+    """Write one JSON array, one value per line."""
     _write(file, b"[", map(msgspec.json.encode, values), b"]")
 
 

@@ -1,4 +1,4 @@
-"""LoRA adapters merged into one: the linear combination of what each adds to the weights."""
+"""Merges LoRA adapters into one: the linear combination of their changes to the weights."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CONFIG = "adapter_config.json"
 WEIGHTS = "adapter_model.safetensors"
 A, B = ".lora_A.weight", ".lora_B.weight"
 SAME = ("peft_type", "base_model_name_or_path", "revision", "target_modules", "fan_in_fan_out")
-"""What the configurations of adapters must agree in to be of one model and of the same modules."""
+"""Settings that must be equal, so that adapters have the same base model and modules."""
 
 PLAIN: Mapping[str, tuple[Any, ...]] = {
     "peft_type": ("LORA",),
@@ -36,9 +36,9 @@ PLAIN: Mapping[str, tuple[Any, ...]] = {
     "trainable_token_indices": (None, [], {}),
     "init_lora_weights": (True, False, None, "gaussian", "eva", "orthogonal"),
 }
-"""What a configuration may say for its adapter to be a product of two matrices a module alone.
+"""Allowed values: the adapter is then a product of two matrices per module, and nothing else.
 
-Other ways to begin change the base model's weights as well.
+Other values of `init_lora_weights` change the base model's weights as well.
 """
 
 
@@ -58,14 +58,14 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     method: Annotated[
         Literal["products", "factors"],
         msgspec.Meta(
-            description="products: what the adapters add to the weights, exactly; "
-            "factors: A and B averaged apart, as the authors' code does"
+            description="products: the exact sum of the adapters' changes to the weights; "
+            "factors: separate averages of A and B, as in the authors' code"
         ),
     ] = "products"
 
 
 class _Needed(msgspec.Struct):
-    """What a configuration must say."""
+    """Required settings of a configuration."""
 
     r: Annotated[int, msgspec.Meta(ge=1)]
     lora_alpha: float
@@ -88,29 +88,29 @@ class Adapter:
 
     @property
     def scaling(self) -> float:
-        """What its products are multiplied with before they are added to the weights."""
+        """The factor of its products in the weights."""
         root = math.sqrt(self.rank) if self.config.get("use_rslora") else self.rank
         return float(self.config["lora_alpha"]) / root
 
 
 def run(options: Options) -> Report:
-    """Writes the merged adapter, and tells what it was made of."""
+    """Write the merged adapter, and report its parts."""
     if options.alpha + options.beta > 1 + 1e-9:
         raise UsageError(
-            "the weights leave less than nothing for the listwise adapter",
+            "the weights leave a negative weight for the listwise adapter",
             found=f"--alpha {options.alpha} and --beta {options.beta}",
             expected="a sum of at most 1",
         )
     if options.out.exists() and (not options.out.is_dir() or any(options.out.iterdir())):
         raise UsageError(
-            "the merged adapter cannot be written there",
+            "the folder for the merged adapter is not empty",
             where=str(options.out),
-            expected="an empty folder, or one that does not exist yet",
+            expected="--out: an empty folder, or one that does not exist yet",
         )
     weights = (options.alpha, options.beta, max(0.0, 1 - options.alpha - options.beta))
     folders = (options.pointwise, options.pairwise, options.listwise)
     adapters = [read(folder) for folder in folders]
-    refuse_unlike(adapters)
+    check_compatible(adapters)
     merge = by_products if options.method == "products" else by_factors
     merged = merge(adapters, weights)
     write(merged, options.out)
@@ -135,10 +135,10 @@ def run(options: Options) -> Report:
 
 
 def by_products(adapters: Sequence[Adapter], weights: Sequence[float]) -> Adapter:
-    """The adapter that adds the weighted sum of what each adds; its rank is the sum of theirs.
+    """The weighted sum of the adapters' changes, as an adapter whose rank is the sum of theirs.
 
-    Products add up when the factors are put side by side: the B of each, with its weight and its
-    own scaling, and below each other the A of each. The merged adapter's own scaling is then 1.
+    The products add up if the matrices B, each with its weight and scaling, are concatenated side
+    by side, and the matrices A below each other. The merged adapter's own scaling is then 1.
     """
     import numpy as np
 
@@ -160,7 +160,7 @@ def by_products(adapters: Sequence[Adapter], weights: Sequence[float]) -> Adapte
 
 
 def by_factors(adapters: Sequence[Adapter], weights: Sequence[float]) -> Adapter:
-    """The weighted means of A and of B, apart: not what the adapters add, and of the same rank."""
+    """The separate weighted means of A and B: the rank stays, but it is not the sum of changes."""
     import numpy as np
 
     first = adapters[0]
@@ -168,11 +168,11 @@ def by_factors(adapters: Sequence[Adapter], weights: Sequence[float]) -> Adapter
         for setting in ("r", "lora_alpha", "use_rslora"):
             if (found := other.config.get(setting)) != first.config.get(setting):
                 raise UsageError(
-                    f"adapters of different {setting} have no mean of their factors",
+                    f"the factors of adapters with different {setting} cannot be averaged",
                     where=str(other.folder),
                     found=f"{setting} {found}",
                     expected=f"{setting} {first.config.get(setting)}, as in {first.folder}",
-                    hint="--method products merges them",
+                    hint="use --method products",
                 )
 
     def mean(factors: Sequence[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
@@ -192,7 +192,7 @@ def by_factors(adapters: Sequence[Adapter], weights: Sequence[float]) -> Adapter
 
 
 def read(folder: Path) -> Adapter:
-    """The adapter in a folder; refused unless it is a product of two matrices a module alone."""
+    """The adapter in a folder; DataError unless it is only a product of two matrices per module."""
     config = _config(folder / CONFIG)
     for setting, allowed in PLAIN.items():
         if setting in config and config[setting] not in allowed:
@@ -210,10 +210,10 @@ def read(folder: Path) -> Adapter:
     if other or not a or a.keys() != b.keys():
         alone = other or sorted(a.keys() ^ b.keys())
         raise DataError(
-            "the adapter is not made of pairs of matrices",
+            "the adapter does not consist of pairs of matrices",
             where=str(file),
             found=", ".join(alone[:3]) or "no matrices",
-            expected=f"for each module a name ending in {A} and one ending in {B}",
+            expected=f"for each module, a tensor ending in {A} and one ending in {B}",
         )
     for name, left in b.items():
         if left.shape[1:] != (config["r"],) or a[name].shape[:1] != (config["r"],):
@@ -226,8 +226,8 @@ def read(folder: Path) -> Adapter:
     return Adapter(folder=folder, config=config, a=a, b=b)
 
 
-def refuse_unlike(adapters: Sequence[Adapter]) -> None:
-    """Raise DataError where adapters are not of one base model and the same modules."""
+def check_compatible(adapters: Sequence[Adapter]) -> None:
+    """Raise DataError unless all adapters have the same base model and modules."""
     first = adapters[0]
     for other in adapters[1:]:
         for setting in SAME:
@@ -251,7 +251,7 @@ def refuse_unlike(adapters: Sequence[Adapter]) -> None:
 
 
 def write(adapter: Adapter, folder: Path) -> None:
-    """Writes an adapter as PEFT reads it, its configuration last."""
+    """Write an adapter in PEFT's format, its configuration last."""
     from safetensors.numpy import save
 
     tensors = {name + A: matrix for name, matrix in adapter.a.items()}
@@ -275,7 +275,7 @@ def _config(file: Path) -> dict[str, Any]:
             "the adapter's configuration cannot be used",
             where=str(file),
             found=getattr(error, "strerror", None) or str(error),
-            expected=f"{CONFIG} of a LoRA adapter as PEFT writes it, beside {WEIGHTS}",
+            expected=f"the {CONFIG} of a LoRA adapter in PEFT's format, next to {WEIGHTS}",
         ) from error
     return config
 
@@ -300,20 +300,18 @@ def _tensors(file: Path) -> dict[str, np.ndarray]:
             "the adapter's weights cannot be read",
             where=str(file),
             found=str(error),
-            expected=f"a folder as PEFT writes it, with {CONFIG} and {WEIGHTS}",
+            expected=f"a folder in PEFT's format, with {CONFIG} and {WEIGHTS}",
         ) from error
     for name, about in found:
         if about["dtype"] not in kinds:
             raise DataError(
-                "the adapter's weights are of a kind that cannot be merged",
+                "the adapter's weights have a type that cannot be merged",
                 where=f"{file}, {name}",
                 found=about["dtype"],
                 expected=", ".join(kinds),
             )
         raw = np.frombuffer(about["data"], dtype=kinds[about["dtype"]])
-        if (
-            about["dtype"] == "BF16"
-        ):  # the upper half of a float's bits, which numpy has no type for
+        if about["dtype"] == "BF16":  # no type of numpy: the upper half of a float's bits
             raw = (raw.astype(np.uint32) << 16).view(np.float32)
         tensors[name] = raw.astype(np.float32).reshape(about["shape"])
     return tensors
@@ -324,7 +322,7 @@ def _comparable(setting: Any) -> Any:
 
 
 def _shape(adapter: Adapter, name: str) -> str:
-    """The dimensions of a module's product, whatever its rank."""
+    """The dimensions of a module's product."""
     if name not in adapter.a:
         return "no such module"
     return f"{adapter.b[name].shape[0]} x {adapter.a[name].shape[1]}"

@@ -1,7 +1,7 @@
-"""`harness perrec sft-export`: data to tune a model with, from held-out groups alone.
+"""`harness perrec sft-export`: training data from held-out groups.
 
-Lessons are solved questions, each with the ratings that it gives away; what a test asks for stays
-out of them.
+Training examples are solved questions, each with the ratings that it contains; examples with a
+rating of the tests are left out.
 """
 
 from __future__ import annotations
@@ -23,7 +23,13 @@ from harness.base.hashing import digest_bytes, stable_int
 from harness.contracts.report import Report, Sheet
 from harness.runs.atomic_files import atomic_writer, storage_error
 from harness_perrecbench.data import load
-from harness_perrecbench.data.layout import GROUPS, TABLES, one_by_one, open_levels, refuse_recorded
+from harness_perrecbench.data.layout import (
+    GROUPS,
+    TABLES,
+    check_not_recorded,
+    one_by_one,
+    open_levels,
+)
 from harness_perrecbench.questions import (
     compare_variables,
     prompt_of,
@@ -39,14 +45,14 @@ if TYPE_CHECKING:
 
 Format: TypeAlias = Literal["pointwise", "pairwise", "listwise"]
 Trace: TypeAlias = tuple[str, str] | tuple[str, str, str | None]
-"""A rating as it may be told: by user and item, or by user, title and author."""
+"""A rating in a text, identified by user and item, or by user, title and author."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Lesson:
-    """One question with its answer, None where the truth is not known or two users are equal.
+class TrainingExample:
+    """One question with its answer, None if the truth is unknown or users tie.
 
-    `traces` are all the ratings that it tells of: those it asks for and those it shows.
+    `traces` are all ratings in its text: those that it asks for and those that it shows.
     """
 
     prompt: str
@@ -55,63 +61,66 @@ class Lesson:
     traces: frozenset[Trace]
 
 
-def lessons(group: Group, form: Format, options: Options) -> Iterator[Lesson]:
-    """Every question of one format about a group."""
+def training_examples(group: Group, form: Format, options: Options) -> Iterator[TrainingExample]:
+    """All questions of one format about a group."""
     return FORMATS[form](group, options)
 
 
-def asked_for(groups: Iterable[Group]) -> frozenset[Trace]:
+def requested_ratings(groups: Iterable[Group]) -> frozenset[Trace]:
     """The ratings that questions about these groups ask for."""
     return frozenset(
-        trace for group in groups for member in group.members for trace in _asked(group, member)
+        trace
+        for group in groups
+        for member in group.members
+        for trace in _own_traces(group, member)
     )
 
 
-def line_of(lesson: Lesson, templates: Templates) -> bytes:
-    """The lesson as a line of chat JSONL."""
-    template = templates.need("perrecbench", lesson.prompt, "candidate")
+def line_of(example: TrainingExample, templates: Templates) -> bytes:
+    """The example as a line of chat JSONL."""
+    template = templates.need("perrecbench", example.prompt, "candidate")
     messages: list[dict[str, str | None]] = [
-        {"role": one.role, "content": one.content} for one in template.render(lesson.variables)
+        {"role": one.role, "content": one.content} for one in template.render(example.variables)
     ]
-    messages.append({"role": "assistant", "content": lesson.answer})
+    messages.append({"role": "assistant", "content": example.answer})
     return json.dumps({"messages": messages}).encode("ascii") + b"\n"
 
 
-def _pointwise(group: Group, options: Options) -> Iterator[Lesson]:
+def _pointwise(group: Group, options: Options) -> Iterator[TrainingExample]:
     for single in one_by_one(group):
         member = single.member
         known = member.rating is not None
-        yield Lesson(
+        yield TrainingExample(
             prompt=prompt_of("rate", options),
             variables=rate_variables(single, options),
             answer=json.dumps({"predicted_rating": member.rating}) if known else None,
-            traces=_told(group, (member,)),
+            traces=_traces(group, (member,)),
         )
 
 
-def _pairwise(group: Group, options: Options) -> Iterator[Lesson]:
+def _pairwise(group: Group, options: Options) -> Iterator[TrainingExample]:
     for first, second in permutations(range(1, len(group.members) + 1), 2):
         pair = (group.members[first - 1], group.members[second - 1])
         order = _order(pair)
-        yield Lesson(
+        yield TrainingExample(
             prompt=prompt_of("compare", options),
             variables=compare_variables(group, first, second, options),
             answer=f"[User {'AB'[order[0] - 1]}]" if order else None,
-            traces=_told(group, pair),
+            traces=_traces(group, pair),
         )
 
 
-def _listwise(group: Group, options: Options) -> Iterator[Lesson]:
+def _listwise(group: Group, options: Options) -> Iterator[TrainingExample]:
     order = _order(group.members)
-    yield Lesson(
+    yield TrainingExample(
         prompt=prompt_of("rank", options),
         variables=rank_variables(group, options),
         answer=json.dumps({"predicted_ranking": order}) if order else None,
-        traces=_told(group, group.members),
+        traces=_traces(group, group.members),
     )
 
 
-FORMATS: dict[Format, Callable[[Group, Options], Iterator[Lesson]]] = {
+FORMATS: dict[Format, Callable[[Group, Options], Iterator[TrainingExample]]] = {
     "pointwise": _pointwise,
     "pairwise": _pairwise,
     "listwise": _listwise,
@@ -127,22 +136,22 @@ def _order(members: tuple[Member, ...]) -> list[int] | None:
     return [ranks.index(rank) + 1 for rank in sorted(ranks)]
 
 
-def _asked(group: Group, member: Member) -> set[Trace]:
-    """The rating in question, also by the thing's name: another id may mean the same thing."""
+def _own_traces(group: Group, member: Member) -> set[Trace]:
+    """The rating in question, also by the thing's name: the thing may have several ids."""
     return {(member.id, group.id), (member.id, group.query.title, group.query.author)}
 
 
-def _told(group: Group, members: Iterable[Member]) -> frozenset[Trace]:
+def _traces(group: Group, members: Iterable[Member]) -> frozenset[Trace]:
     traces: set[Trace] = set()
     for member in members:
-        traces |= _asked(group, member)
+        traces |= _own_traces(group, member)
         traces |= {(member.id, one.title, one.author) for one in member.shown}
     return frozenset(traces)
 
 
 @dataclass(frozen=True)
 class Source:
-    """The published files in a folder, opened for each level."""
+    """The published files in a folder, open_source for each level."""
 
     folder: Path
     datasets: Mapping[Level, Dataset]
@@ -152,7 +161,7 @@ class Source:
         levels = self._levels("test")
         if not levels:
             raise DataError(
-                "there are no test groups that the training data could be held against",
+                "there are no test groups to check the training data against",
                 where=str(self.folder),
                 expected="the published files, with the test groups of at least one level",
             )
@@ -163,12 +172,12 @@ class Source:
     def held_out(
         self, level: Level | Literal["all"], options: Options
     ) -> Iterator[tuple[Level, Group]]:
-        """The held-out groups of a level, or of all that the folder holds, each with its level."""
+        """The held-out groups of a level, or of all levels in the folder, each with its level."""
         held = self._levels("held_out")
         levels = held if level == "all" else [level]
         if not levels or not set(levels) <= set(held):
             raise DataError(
-                "the folder lacks held-out groups, or the histories and items that go with them",
+                "the folder lacks held-out groups, or their histories and items",
                 where=str(self.folder),
                 found=f"held-out groups of {', '.join(held) or 'no level'}",
                 expected=f"the published files, with those of level {level}",
@@ -188,49 +197,49 @@ class Source:
         found = load(self.datasets[level], wanted)
         if found.people:
             raise DataError(
-                "the training data is to show profiles, and some users have none",
+                "the training data shows profiles, and some users have none",
                 where=str(self.folder),
-                found=f"{len(found.people)} of the users in held-out groups of level {level}",
-                expected="a profile of each of them",
-                hint="--profile no_text or --profile none, or add the profiles to the data",
+                found=f"{len(found.people)} users without one in held-out groups of level {level}",
+                expected="a profile of each user",
+                hint="use --profile no_text or --profile none, or add the profiles to the data",
             )
         return found.groups
 
 
-def opened(folder: Path, plugins: Plugins) -> Source:
-    """The folder as the tasks of the three levels find it; DataError for recorded groups."""
+def open_source(folder: Path, plugins: Plugins) -> Source:
+    """The data of the three levels in a folder; DataError for recorded groups."""
     datasets = open_levels(folder, plugins)
-    refuse_recorded(folder, datasets, "training data is made of, and held against,")
+    check_not_recorded(folder, datasets, "training data")
     return Source(folder=folder, datasets=datasets)
 
 
 MIXED = "mixed"
 
 WRITTEN = "written"
-LEAKED = "tell of a test rating"
-UNANSWERED = "truth unknown or equal"
+LEAKED = "contain a test rating"
+UNANSWERED = "truth unknown or tied"
 REPEATED = "repeated"
 FATES = (WRITTEN, LEAKED, UNANSWERED, REPEATED)
-"""What became of the questions about held-out groups; all but the first are left out."""
+"""The outcomes of questions about held-out groups; all but the first are left out."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """Which held-out groups become training data, as which questions, and where it goes."""
+    """The options of `harness perrec sft-export`."""
 
     data: Annotated[Path, Meta(description="the folder with the published files")]
     out: Annotated[Path, Meta(description="the folder that the training data is written to")]
     level: Annotated[
         Literal["all", "easy", "medium", "hard"],
-        Meta(description="whose held-out groups; all are those of the levels that the data has"),
+        Meta(description="the level of the held-out groups; all: every level in the data"),
     ] = "all"
     format: Annotated[
         Literal["all", "pointwise", "pairwise", "listwise"],
-        Meta(description="which questions; all are a file for each and one with all mixed"),
+        Meta(description="the kind of questions; all: a file for each, and one with all mixed"),
     ] = "all"
-    k: Annotated[int, Meta(ge=1, description="how many retrieved behaviours a user shows")] = 4
+    k: Annotated[int, Meta(ge=1, description="the retrieved behaviours of each user")] = 4
     profile: Annotated[
         Literal["full", "no_text", "none"],
-        Meta(description="with profile, mode and average; without its text; without all three"),
+        Meta(description="full: profile, mode and average; no_text: mode and average; none: none"),
     ] = "full"
     seed: Annotated[int, Meta(description="decides the order of the mixed file")] = 0
 
@@ -239,61 +248,61 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(FORMATS) if self.format == "all" else (self.format,)
 
     def file(self, name: str) -> Path:
-        """Where the lines of a format go, or those of all formats mixed."""
+        """The file for the lines of a format, or of all formats mixed."""
         return self.out / f"train-{name}.jsonl"
 
 
 @dataclass
 class Export:
-    """Training data free of what tests ask for, as lines of chat JSONL.
+    """Training data without test ratings, as lines of chat JSONL.
 
-    State: the lines by their digest, the ratings that they tell of, and what became of each
-    question; all grow with each group that is added.
+    State: the lines by their digest, the ratings in them (`traces`), and the outcomes of questions;
+    all grow with each group.
     """
 
     tested: frozenset[Trace]
     templates: Templates
     lines: dict[Format, dict[str, bytes]] = field(default_factory=dict)
-    told: set[Trace] = field(default_factory=set)
+    traces: set[Trace] = field(default_factory=set)
     fates: Counter[tuple[Format, Level, str]] = field(default_factory=Counter)
 
     def add(self, group: Group, form: Format, level: Level, options: Options) -> None:
-        """Takes in the questions of one format about a group, but for those that must stay out."""
+        """Add the questions of one format about a group, without those that must be left out."""
         lines = self.lines.setdefault(form, {})
-        for lesson in lessons(group, form, options):
-            if lesson.traces & self.tested:
+        for example in training_examples(group, form, options):
+            if example.traces & self.tested:
                 fate = LEAKED
-            elif lesson.answer is None:
+            elif example.answer is None:
                 fate = UNANSWERED
             else:
-                line = line_of(lesson, self.templates)
+                line = line_of(example, self.templates)
                 key = digest_bytes(line)
                 fate = REPEATED if key in lines else WRITTEN
                 lines[key] = line
-                self.told |= lesson.traces
+                self.traces |= example.traces
             self.fates[form, level, fate] += 1
 
     def audit(self) -> Sheet:
-        """The count of ratings that training data and tests share; DataError where there is one."""
-        shared = self.tested & self.told
+        """The number of ratings that training data and tests share; DataError unless it is 0."""
+        shared = self.tested & self.traces
         if shared:
             raise DataError(
-                "the training data tells of ratings that tests ask for, so nothing was written",
+                "the training data contains test ratings, so nothing was written",
                 found=f"{len(shared)}, such as {min(map(str, shared))}",
-                expected="none",
+                expected="training data without any rating of the tests",
             )
         return Sheet(
             title="Audit of users and things",
-            columns=("tests ask for", "training data tells of", "shared"),
-            rows=((_named(self.tested), _named(self.told), len(shared)),),
+            columns=("in tests", "in training data", "shared"),
+            rows=((_named(self.tested), _named(self.traces), len(shared)),),
             notes=(
-                "Training data tells of what it asks for and of the behaviours that it shows. "
+                "Training data contains the ratings that it asks for and those that it shows. "
                 "Pairs are compared by the item's id, and by title and author.",
             ),
         )
 
     def counts(self) -> Sheet:
-        """What became of the questions of each format and level."""
+        """A sheet with the outcomes of questions of each format and level."""
         rows: list[tuple[str | int, ...]] = [
             (form, level, *(self.fates[form, level, fate] for fate in FATES))
             for form in FORMATS
@@ -306,12 +315,12 @@ class Export:
             notes=("All but the first count are left out.",),
         )
 
-    def told_apart(self) -> str:
-        """How many questions came to which end, in words."""
-        ends: Counter[str] = Counter()
+    def format_fates(self) -> str:
+        """The number of questions with each outcome, in words."""
+        totals: Counter[str] = Counter()
         for (*_, fate), number in self.fates.items():
-            ends[fate] += number
-        return "; ".join(f"{fate}: {number}" for fate, number in ends.items())
+            totals[fate] += number
+        return "; ".join(f"{fate}: {number}" for fate, number in totals.items())
 
     def mixed(self, seed: int) -> list[bytes]:
         """The lines of all formats in the order of a stable hash."""
@@ -320,21 +329,21 @@ class Export:
 
 
 def run(settings: Settings) -> Report:
-    """Writes the training data, and gives its counts and the audit against all test groups."""
+    """Write the training data, and report its counts and the audit against all test groups."""
     from harness.pipeline.preparation import prompt_folders
     from harness.prompts import Templates
     from harness.registry import load_plugins
 
     plugins = load_plugins()
     templates = Templates(prompt_folders(plugins))
-    return exported(opened(settings.data, plugins), templates, settings)
+    return export_from(open_source(settings.data, plugins), templates, settings)
 
 
-def exported(source: Source, templates: Templates, settings: Settings) -> Report:
-    """The same for a folder that is open already."""
-    refuse_overwriting(settings)
+def export_from(source: Source, templates: Templates, settings: Settings) -> Report:
+    """The report of an export from an open folder, after its files are written."""
+    check_not_written(settings)
     options = Options(profile=settings.profile, k=settings.k)
-    export = Export(tested=asked_for(source.tested()), templates=templates)
+    export = Export(tested=requested_ratings(source.tested()), templates=templates)
     for level, group in source.held_out(settings.level, options):
         for form in settings.formats:
             export.add(group, form, level, options)
@@ -343,20 +352,20 @@ def exported(source: Source, templates: Templates, settings: Settings) -> Report
     return Report(sheets=(export.counts(), audit), notes=_notes(files, settings))
 
 
-def refuse_overwriting(settings: Settings) -> None:
-    """Raise UsageError where training data in the folder would be written over or stay beside."""
+def check_not_written(settings: Settings) -> None:
+    """Raise UsageError if the folder already contains training data."""
     there = [name for name in (*FORMATS, MIXED) if settings.file(name).exists()]
     if there:
         raise UsageError(
-            "the training data cannot be written there",
+            "the folder already contains training data",
             where=str(settings.out),
             found=", ".join(settings.file(name).name for name in there),
-            expected="a folder without training data, or one that does not exist yet",
+            expected="--out: a folder without training data, or one that does not exist yet",
         )
 
 
 def write(export: Export, settings: Settings) -> list[Path]:
-    """Writes a file for each format that has lines, and one with all where all were wanted."""
+    """Write a file for each format with lines, and the mixed file for `--format all`."""
     found: dict[str, Iterable[bytes]] = {
         form: lines.values() for form, lines in export.lines.items() if lines
     }
@@ -364,8 +373,8 @@ def write(export: Export, settings: Settings) -> list[Path]:
         raise DataError(
             "the held-out groups give no training data",
             where=str(settings.data),
-            found=export.told_apart() or "no held-out groups",
-            expected="questions whose answer is known, about users and things of no test",
+            found=export.format_fates() or "no held-out groups",
+            expected="questions with a known answer and without test ratings",
         )
     if settings.format == "all":
         found[MIXED] = export.mixed(settings.seed)
@@ -383,9 +392,8 @@ def _notes(files: list[Path], settings: Settings) -> tuple[str, ...]:
     notes = [f"written: {', '.join(map(str, files))}"]
     if settings.profile != "none":
         notes.append(
-            "Averages, most common ratings and published profiles come from whole histories, in "
-            "which a rating that a test asks for may stand; the audit is about what is told "
-            "rating by rating."
+            "Averages, most common ratings and published profiles come from whole histories, which "
+            "may include test ratings; the audit covers single ratings only."
         )
     return tuple(notes)
 

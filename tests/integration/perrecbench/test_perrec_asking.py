@@ -113,9 +113,9 @@ def test_a_ranking_that_repeats_a_user_counts_0_and_beside_it_stands_the_rest(
     analysed = perrec.tool("analyse", "perrec", str(perrec.folder(done)), "--json")
     assert analysed.code == 0, analysed.err
     sheets = {one["title"]: one for one in analysed.json["report"]["sheets"]}
-    (ours,) = sheets["ptc, groups that cannot be read counted 0"]["rows"]
+    (ours,) = sheets["ptc, unreadable groups counted 0"]["rows"]
     assert ours[:2] == ["openai:m", pytest.approx(0.9)]
-    counted, dropped = sheets["Without the groups that could not be read"]["rows"]
+    counted, dropped = sheets["Without the unreadable groups"]["rows"]
     assert counted[:3] == ["openai:m", "unreadable", 1]
     assert dropped[:3] == ["openai:m", "ptc", 1.0]
 

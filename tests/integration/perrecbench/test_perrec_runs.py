@@ -62,7 +62,7 @@ def test_a_run_of_the_nine_tasks_prints_their_analysis(whole):
     out, analysis, _ = whole
     assert " ".join(analysis.split()) in " ".join(out.split())
     told = " ".join(out.split())
-    assert "Beside Table 1 may stand ptc_published alone" in told
+    assert "Only ptc_published is comparable to Table 1" in told
     assert "without --limit, sample, strict or another variant" in told
     assert "no published rows beside" not in told
 
@@ -82,7 +82,7 @@ def test_the_nine_cells_stand_with_their_average_between_the_published_rows_next
 
 def test_the_rankings_that_need_no_model_stand_beside_the_cells(whole):
     *_, report = whole
-    found = rows(report, "Baselines that ask no model")
+    found = rows(report, "Baselines without a model")
     assert list(found) == list(BASELINES)
     assert set(found["user_average"]) == {0.0}
     higher, lower = found["higher_average_first"], found["lower_average_first"]

@@ -143,7 +143,9 @@ def test_groups_are_built_of_reviews_then_run_then_analysed(perrec):
 
 
 def test_training_data_of_the_sample_tells_of_no_rating_that_a_test_asks_for(perrec):
-    done = perrec.tool("perrec", "sft-export", "--data", str(SAMPLE), "--out", "lessons", "--json")
+    done = perrec.tool(
+        "perrec", "sft-export", "--data", str(SAMPLE), "--out", "training_examples", "--json"
+    )
     assert done.code == 0, done.err
     found = {one["title"]: one for one in done.json["report"]["sheets"]}
     audit = found["Audit of users and things"]
@@ -162,7 +164,7 @@ def test_training_data_of_the_sample_tells_of_no_rating_that_a_test_asks_for(per
         ).items()
         for user in groups[0]
     }
-    files = sorted(Path(perrec.harness.folder, "lessons").glob("train-*.jsonl"))
+    files = sorted(Path(perrec.harness.folder, "training_examples").glob("train-*.jsonl"))
     assert [file.stem for file in files] == [
         f"train-{name}" for name in ("listwise", "mixed", "pairwise", "pointwise")
     ]

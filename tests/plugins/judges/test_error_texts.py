@@ -10,20 +10,21 @@ from harness.testing import ScriptedModel
 
 CASES = {
     ("lexical", "shares", "1"): (None, "shares", snapshot("""\
-the judge 'lexical' has no such argument
-expected: share\
+the judge 'lexical' has no argument 'shares'
+expected: share=NUMBER\
 """)),
     ("lexical", "share", "most"): ("the judge 'lexical'", "share=most", snapshot("""\
-the share of words that an option must hold makes no sense
+the share of words that an option must hold cannot be used
 expected: a number above 0, at most 1\
 """)),
     ("llm", "", ""): (None, None, snapshot("""\
 the judge 'llm' needs a model
-to do: name it as `--judge openai:…` or the like\
+expected: the SPEC of a model
+to do: give one, as in --judge openai:model=NAME\
 """)),
     ("panel", "", ""): (None, "none", snapshot("""\
-a panel is of two judges or more
-expected: panel:SPEC+SPEC+…, as in panel:openai:a+openai:b+openai:c\
+a panel needs two judges or more
+expected: panel:SPEC+SPEC+…, as in panel:openai:model=a+openai:model=b+openai:model=c\
 """)),
 }  # fmt: skip
 
@@ -41,24 +42,24 @@ def test_arguments_of_a_judge_that_is_its_model(raised):
     parts = JudgeParts(model=ScriptedModel("yes"), args={"tries": "2"})
     assert raised(UsageError, factory, parts, found="tries") == snapshot("""\
 the judge 'llm' has no arguments of its own
-expected: those of its model: llm:openai:model=NAME\
+expected: arguments after its model, as in llm:openai:model=NAME\
 """)
 
 
 LABELS = {
     "item,label\nann/1,\n": ("labels.csv", None, snapshot("""\
-nobody has labelled anything
+the files contain no labels
 expected: rows with an item and a label\
 """)),
     "item,label\nann/9,yes\nbob/9,no\n": ("labels.csv", "items ann/9, bob/9", snapshot("""\
-no label is of anything that these runs judged
-expected: items as `harness show RUN --sample ITEM` knows them\
+no label fits a decision of these runs
+expected: the ids of items, as in `harness show RUN --sample ITEM`\
 """)),
     "item,label\nann/9,yes\nann/9,yes\nann/8,no\nann/7,no\nann/6,no\n": (
         "labels.csv", "items ann/9, ann/8, ann/7, …",
         snapshot("""\
-no label is of anything that these runs judged
-expected: items as `harness show RUN --sample ITEM` knows them\
+no label fits a decision of these runs
+expected: the ids of items, as in `harness show RUN --sample ITEM`\
 """)),
 }  # fmt: skip
 
@@ -75,6 +76,6 @@ def test_labels_that_say_nothing_of_a_run(labels, small_run, tmp_path, monkeypat
 def test_a_run_without_a_panel(small_run, exits):
     command = f"analyse judge-panel {small_run}"
     assert exits(2, UsageError, command, found="interests") == snapshot("""\
-no task of these runs was judged by a panel
+no task of these runs has a panel as judge
 expected: a run with --judge panel:SPEC+SPEC+…\
 """)

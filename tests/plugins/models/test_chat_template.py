@@ -77,9 +77,9 @@ def test_forms_are_told_apart(template):
     [
         ("{% if %}", "line 1: Expected an expression"),
         ("{{ raise_exception('never') }}", "never"),
-        ("{{ messages[0].content }}{{ eos_token }}", "it needs eos_token"),
-        ("", "it says nothing of what the user says"),
-        ("{% for m in message %}{{ m.content }}{% endfor %}Answer:", "but 'Answer:'"),
+        ("{{ messages[0].content }}{{ eos_token }}", "it uses eos_token"),
+        ("", "its text lacks the user's message"),
+        ("{% for m in message %}{{ m.content }}{% endfor %}Answer:", "message: 'Answer:'"),
         ("{{ messages.__class__.__mro__ }}", "access to attribute '__class__'"),
     ],
 )

@@ -36,7 +36,7 @@ def test_an_interpreter_that_is_none(folder, python, raised):
     ):
         serve = made(vllm.make, pretrained=str(folder), python=python(script))
         assert raised(ModelError, serve, where="DIR/python", found=found) == snapshot("""\
-the interpreter that should run vLLM does not work
+the interpreter for vLLM does not work
 expected: the python of an environment that has vllm\
 """)
 
@@ -48,22 +48,22 @@ def test_a_vllm_whose_server_does_not_start(folder, package, raised):
     found = "ImportError: libcudart.so.13 is missing"
     assert raised(ModelError, serve, where=sys.executable, found=found) == snapshot("""\
 vLLM cannot be started
-expected: `python -m vllm.entrypoints.openai.api_server --help` to work\
+expected: a vLLM for which `python -m vllm.entrypoints.openai.api_server --help` works\
 """)
 
 
 HF = {
     "": ("DIR/python", "exit code 0", snapshot("""\
-the interpreter that should run transformers does not work
+the interpreter for transformers does not work
 expected: the python of an environment that has transformers[serving]\
 """)),
     '["transformers", "fastapi"]': ("DIR/python", "no transformers, fastapi", snapshot("""\
-transformers is not installed, or not with what serving needs
-to do: pip install "user-understanding-harness[hf]", or pip install "transformers[serving]" into another environment, whose python is then named by python=… or HARNESS_HF_PYTHON\
+transformers, or a package that serving needs, is not installed
+to do: pip install "user-understanding-harness[hf]", or pip install "transformers[serving]" into another environment and name its interpreter with python=… or HARNESS_HF_PYTHON\
 """)),
     "[]": ("DIR/python", "broken", snapshot("""\
 transformers serve cannot be started
-expected: `transformers serve --help` to work, as it does from version 5 on\
+expected: transformers 5 or newer, in which `transformers serve --help` works\
 """)),
 }  # fmt: skip
 
@@ -83,8 +83,8 @@ def test_a_chat_template_that_leaves_the_question_out(tmp_path, raised):
     file.write_text("hello")
     ask = made(openai.make, model="m", endpoint="completions", chat_template=str(file))
     where = "--model_args, chat_template=DIR/mute.jinja"
-    found = "it says nothing of what the user says, but 'hello'"
+    found = "its text lacks the user's message: 'hello'"
     assert raised(UsageError, ask, where=where, found=found) == snapshot("""\
 the chat template cannot be used
-expected: a Jinja template of `messages`, as in a model's chat_template.jinja\
+expected: a Jinja template of `messages`, such as a model's chat_template.jinja\
 """)

@@ -58,9 +58,9 @@ def test_a_gpu_that_others_hold_is_in_the_way_with_who_holds_it(smi, monkeypatch
         bad(
             "gpu",
             "vllm:small on GPU 1 (NVIDIA H100 80GB HBM3): too little of the GPU's memory is free: "
-            "20480 of 81559 MiB, and gpu_memory_utilization=0.9 wants 73404; found process 4711 "
+            "20480 of 81559 MiB, and gpu_memory_utilization=0.9 needs 73404; found process 4711 "
             "(/usr/bin/python3) holds 61070 MiB",
-            "end what holds it, or gpu_memory_utilization=0.23",
+            "end the processes that hold it, or set gpu_memory_utilization=0.23",
         )
     ]
 
@@ -68,21 +68,21 @@ def test_a_gpu_that_others_hold_is_in_the_way_with_who_holds_it(smi, monkeypatch
 def test_hidden_gpus(smi, monkeypatch):
     smi()
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "7")
-    said = "nvidia-smi shows none that CUDA would see; CUDA_VISIBLE_DEVICES is '7'"
+    said = "nvidia-smi shows no GPU that CUDA can use; CUDA_VISIBLE_DEVICES is '7'"
     assert found() == [good("gpu", said)]
     assert found(MEMORY) == [bad("gpu", said)]
 
 
 def test_a_broken_driver(smi):
     smi("Failed to initialize NVML: Driver/library version mismatch\n", 18)
-    said = "not known: nvidia-smi: Failed to initialize NVML: Driver/library version mismatch"
+    said = "unknown: nvidia-smi: Failed to initialize NVML: Driver/library version mismatch"
     assert found() == [good("gpu", said)]
     assert found(MEMORY) == [doubtful("gpu", said)]
 
 
 def test_a_machine_without_a_driver(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
-    said = "no nvidia-smi here, so nothing is known of NVIDIA GPUs"
+    said = "nvidia-smi is not installed, so NVIDIA GPUs are unknown"
     assert found() == [good("gpu", said)]
     assert found(MEMORY) == [doubtful("gpu", said)]
 
@@ -94,6 +94,6 @@ def test_the_version_of_a_package_in_an_interpreter():
     )
     assert interpreter(sys.executable, "acme-none") == bad(
         "interpreter",
-        f"{sys.executable} does not tell its version of acme-none: "
+        f"cannot find the version of acme-none in {sys.executable}: "
         "importlib.metadata.PackageNotFoundError: No package metadata was found for acme-none",
     )

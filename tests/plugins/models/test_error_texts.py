@@ -16,18 +16,18 @@ from harness.pipeline.specs import parse_args
 
 CASES = {
     ("openai", ""): (UsageError, "--model_args", "nothing", snapshot("""\
-an openai model needs the name that its server knows it by
+an openai model needs the model's name on its server
 expected: model=NAME\
 """)),
     ("openai", "base_url=http://x/v1"): (UsageError, "--model_args", "base_url=…", snapshot("""\
-an openai model needs the name that its server knows it by
+an openai model needs the model's name on its server
 expected: model=NAME\
 """)),
     ("openai", "model=a,api_key_env=MINE,api_key_file=f"): (
         UsageError, "--model_args", "api_key_env and api_key_file",
         snapshot("""\
-the key of an openai model is said to be in two places
-expected: one of them\
+the key of an openai model has two sources
+expected: api_key_env or api_key_file, not both\
 """)),
     ("openai", "model=a,base_url=localhost:80"): (
         UsageError, "--model_args", "base_url=localhost:80",
@@ -36,25 +36,25 @@ an argument of the openai model cannot be used
 expected: an address such as http://127.0.0.1:8000/v1\
 """)),
     ("baseline", "respondents=a"): (UsageError, "--model_args", "respondents", snapshot("""\
-the model 'baseline' has no such argument
-expected: respondent
+the model 'baseline' has no argument 'respondents'
+expected: respondent=NAME
 to do: did you mean 'respondent'?\
 """)),
     ("replay", ""): (UsageError, "--model_args", "neither run= nor file=", snapshot("""\
-a replay model needs what it answers from
+a replay model needs one recording
 expected: run=RUN, a run's folder, or file=FILE, recorded replies\
 """)),
     ("replay", "run=a,file=b"): (UsageError, "--model_args", "both run= and file=", snapshot("""\
-a replay model needs what it answers from
+a replay model needs one recording
 expected: run=RUN, a run's folder, or file=FILE, recorded replies\
 """)),
     ("replay", "run=a,model=m"): (UsageError, "--model_args", "model=m", snapshot("""\
-model= means nothing here
-expected: model= beside file=, role= beside run=\
+model= cannot be combined with run=
+expected: model= with file=, role= with run=\
 """)),
     ("replay", "file=a,role=judge"): (UsageError, "--model_args", "role=judge", snapshot("""\
-role= means nothing here
-expected: model= beside file=, role= beside run=\
+role= cannot be combined with file=
+expected: model= with file=, role= with run=\
 """)),
     ("replay", "rum=a"): (UsageError, "--model_args", None, snapshot("""\
 a replay model has no argument 'rum'
@@ -69,44 +69,44 @@ to do: did you mean 'model'?\
     ("openai", "model=a,zork=b"): (UsageError, "--model_args", None, snapshot("""\
 an openai model has no argument 'zork'
 expected: one of model, base_url, api_key_env, api_key_file, revision, identity, immutable, concurrency, max_tokens_field, seed, system_role, endpoint, chat_template, chat_template_kwargs, stop, logprobs, top_logprobs, azure_endpoint, azure_deployment, api_version, extra_body
-to do: `harness models openai` tells what each means\
+to do: `harness models openai` describes each\
 """)),
     ("openai", "model=a,base_url=http://a,azure_endpoint=http://b"): (
         UsageError, "--model_args", "base_url and azure_endpoint",
         snapshot("""\
-the address of an openai model is given twice
-expected: one of them\
+an openai model has two addresses
+expected: base_url or azure_endpoint, not both\
 """)),
     ("openai", "model=a,top_logprobs=3"): (UsageError, "--model_args", "top_logprobs=3",
         snapshot("""\
-top_logprobs means nothing here
-expected: logprobs=true\
+top_logprobs needs logprobs=true
+expected: logprobs=true as well, or no top_logprobs\
 """)),
     ("openai", "model=a,chat_template_kwargs={}"): (
         UsageError, "--model_args", "chat_template_kwargs={}",
         snapshot("""\
-chat_template_kwargs means nothing here
-expected: chat_template=FILE
-to do: extra_body.chat_template_kwargs.NAME=VALUE has a server told\
+chat_template_kwargs needs chat_template=FILE
+expected: chat_template=FILE as well, or no chat_template_kwargs
+to do: extra_body.chat_template_kwargs.NAME=VALUE passes it to the server\
 """)),
     ("openai", "model=a,max_tokens_field=temperature"): (
         UsageError, "--model_args", "max_tokens_field=temperature",
         snapshot("""\
-max_tokens_field names a field that holds something else
-expected: the name under which the server takes the limit of an answer's tokens
-to do: --gen_kwargs max_tokens=… says the limit\
+max_tokens_field names a field that has another meaning
+expected: the server's name for the token limit of an answer
+to do: --gen_kwargs max_tokens=… sets the limit itself\
 """)),
     ("openai", "model=a,extra_body.seed=3"): (UsageError, "--model_args", "extra_body with 'seed'",
         snapshot("""\
 the extra fields of requests cannot be used
-expected: what the harness does not send itself
+expected: fields that the harness does not send itself
 to do: --seed\
 """)),
     ("openai", 'model=a,extra_body.b=1,extra_body={"b":2}'): (
         UsageError, "--model_args", 'extra_body={"b":2}',
         snapshot("""\
 the extra fields of requests cannot be used
-expected: each field once: 'b' is there already\
+expected: each field once: 'b' was given before\
 """)),
     ("openai", "model=a,extra_body=[1]"): (UsageError, "--model_args", "extra_body=[1]",
         snapshot("""\
@@ -124,7 +124,7 @@ expected: JSON lines with messages and text\
 """)),
     ("vllm", "python=/none/python"): (ModelError, "--model_args", "python=/none/python",
         snapshot("""\
-the interpreter that should run vLLM does not exist
+the interpreter for vLLM does not exist
 expected: the python of an environment that has vllm\
 """)),
 }  # fmt: skip
@@ -152,7 +152,7 @@ def test_a_respondent_that_nobody_registers(raised):
     problem, expected, to_do = wording.splitlines()
     assert "default" in expected.removeprefix("expected: ").split(", ")
     assert [problem, to_do] == snapshot(
-        ["no plugin registers a respondent of that name", "to do: did you mean 'default'?"]
+        ["no plugin registers a respondent named 'defalt'", "to do: did you mean 'default'?"]
     )
 
 
@@ -163,13 +163,13 @@ def test_recorded_replies_that_cannot_be_used(tmp_path, raised):
     given = "replay", f"file={file}"
     assert raised(UsageError, opened, *given, where=where, found=found) == snapshot("""\
 a recorded reply cannot be used
-expected: {"messages": [{"role": …, "content": …}], "text": …}, with repeat, finish, reasoning, usage, sampling where they matter; one answer a question\
+expected: {"messages": [{"role": …, "content": …}], "text": …}, with repeat, finish, reasoning, usage and sampling where they matter; one answer per question\
 """)
     given = "replay", f"file={file},concurrency=0"
     where, found = "--model_args", "concurrency=0"
     assert raised(UsageError, made, *given, where=where, found=found) == snapshot("""\
 an argument of the replay model cannot be used
-expected: a whole number from 1 on\
+expected: a whole number, at least 1\
 """)
 
 
@@ -181,9 +181,9 @@ def test_a_repository_that_the_hub_does_not_have(monkeypatch, raised):
     monkeypatch.setattr(HfApi, "model_info", none)
     where, found = "--model_args", "acme/none@v2"
     assert raised(ModelError, commit_of, "acme/none", "v2", where=where, found=found) == snapshot("""\
-the hub has no such model, or does not show it to you
-expected: a repository of weights
-to do: HF_TOKEN in the environment opens those that are not public\
+the hub has no such repository or revision, or you have no access to it
+expected: the name of an existing repository of weights
+to do: for private repositories, set HF_TOKEN in the environment\
 """)
 
 
@@ -216,6 +216,6 @@ def test_a_run_in_which_several_models_played_a_role(run, raised):
     file.write_text(json.dumps(manifest))
     given = "replay", f"run={run}"
     assert raised(UsageError, made, *given, where="DIR/run", found="2 models") == snapshot("""\
-several models played the role 'candidate' in this run
-expected: a run whose tasks have one\
+several models had the role 'candidate' in this run
+expected: a run with a single model in this role\
 """)

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from harness_models.server.gpus import Gpu, GpuMemory, Unseen, look_at, visible
+from harness_models.server.gpus import Gpu, GpuMemory, GpusUnknown, look_at, visible
 from harness_models.server.served import Engine, ServedModel
 
 from harness.base.errors import ModelError
@@ -45,9 +45,9 @@ async def test_another_process_on_the_gpu_is_named_with_what_helps(smi):
         await memory().before_start(silent)
     assert str(caught.value) == (
         "vllm:tiny on GPU 0 (NVIDIA H100 80GB HBM3): too little of the GPU's memory is free: "
-        "20994 of 81559 MiB, and gpu_memory_utilization=0.92 wants 75035\n"
+        "20994 of 81559 MiB, and gpu_memory_utilization=0.92 needs 75035\n"
         "  found:    process 4711 (/opt/night, train/python) holds 59990 MiB\n"
-        "  to do:    end what holds it, or gpu_memory_utilization=0.23"
+        "  to do:    end the processes that hold it, or set gpu_memory_utilization=0.23"
     )
 
 
@@ -60,15 +60,15 @@ async def test_memory_of_a_process_that_is_not_shown_is_missed_all_the_same(smi)
     smi(TAKEN)
     with pytest.raises(ModelError) as caught:
         await memory().before_start(silent)
-    assert caught.value.found == "no process that is shown"
-    assert caught.value.hint == "gpu_memory_utilization=0.23"
+    assert caught.value.found == "no visible process"
+    assert caught.value.hint == "set gpu_memory_utilization=0.23"
 
 
 async def test_a_full_gpu_is_no_place_for_a_smaller_share(smi):
     smi(TAKEN.replace("60004, 20994", "79000, 2000"))
     with pytest.raises(ModelError) as caught:
         await memory().before_start(silent)
-    assert caught.value.hint == "another GPU: CUDA_VISIBLE_DEVICES chooses it"
+    assert caught.value.hint == "choose another GPU with CUDA_VISIBLE_DEVICES"
 
 
 async def test_only_the_gpus_that_the_engine_takes_have_to_be_free(smi, monkeypatch):
@@ -96,27 +96,27 @@ async def test_without_nvidias_tools_nothing_is_looked_at(tmp_path, monkeypatch)
         ),
         (
             f"echo '0, {ONE}, NVIDIA GB10, [N/A], [N/A], [N/A]'",
-            "nvidia-smi does not tell the memory of GPU 0 (NVIDIA GB10)",
+            "nvidia-smi does not list the memory of GPU 0 (NVIDIA GB10)",
         ),
         (
             f"echo '0, {ONE}, NVIDIA GH200 480GB, 97871, 90000, 7000'",
-            "nvidia-smi does not tell the memory of GPU 0 (NVIDIA GH200 480GB)",
+            "nvidia-smi does not list the memory of GPU 0 (NVIDIA GH200 480GB)",
         ),
-        ("echo 0 N/A", "nvidia-smi lists GPUs in a way that is not known"),
+        ("echo 0 N/A", "nvidia-smi lists GPUs in an unknown format"),
     ],
 )
 async def test_gpus_that_cannot_be_looked_at_are_said_and_hold_nothing_up(smi, program, why):
     smi("").write_text(f"#!/bin/sh\n{program}\n")
     told = []
     assert await memory().before_start(told.append) is None
-    assert told == [f"vllm:tiny: whether the GPU's memory is free is not known: {why}"]
+    assert told == [f"vllm:tiny: cannot check the GPU's free memory: {why}"]
 
 
 async def test_memory_that_is_back_is_proven(smi):
     smi(FREE)
     before = await memory().before_start(silent)
     smi(FREE.replace(" 4, 80994", " 200, 80798"))
-    await memory().given_back(before, ours=[GONE])
+    await memory().wait_until_freed(before, ours=[GONE])
 
 
 async def test_memory_that_comes_back_after_a_while_is_waited_for(smi):
@@ -129,7 +129,7 @@ echo look >> "$0.looks"
 [ $(wc -l < "$0.looks") -gt 2 ] && cp "${0%/*}/later" "$0.gpus"
 """
     program.write_text(program.read_text().replace("#!/bin/sh", f"#!/bin/sh{slow}"))
-    await memory(patience=60.0).given_back(before, ours=[GONE])
+    await memory(patience=60.0).wait_until_freed(before, ours=[GONE])
 
 
 @pytest.mark.parametrize(
@@ -140,17 +140,17 @@ echo look >> "$0.looks"
             f"{GONE + 7}, {ONE}, 60000, [Not Found]\n",
             f"process {GONE + 7} ([Not Found]) holds 60000 MiB",
         ),
-        ("", "no process that is shown"),
+        ("", "no visible process"),
     ],
 )
 async def test_memory_that_does_not_come_back_is_an_error_that_tells_who_holds_it(smi, apps, found):
     smi(FREE)
     before = await memory().before_start(silent)
     smi(TAKEN, apps)
-    with pytest.raises(ModelError, match="has not come back 0 s after") as caught:
-        await memory().given_back(before, ours=[GONE])
+    with pytest.raises(ModelError, match="is not free 0 s after") as caught:
+        await memory().wait_until_freed(before, ours=[GONE])
     assert caught.value.where == "vllm:tiny on GPU 0 (NVIDIA H100 80GB HBM3)"
-    assert "60004 MiB are in use, and 4 were before it" in str(caught.value)
+    assert "60004 MiB are in use, and 4 were before the engine started" in str(caught.value)
     assert caught.value.found == found
 
 
@@ -158,15 +158,15 @@ async def test_a_process_of_the_engine_that_still_shows_is_not_back_however_litt
     smi(FREE)
     before = await memory().before_start(silent)
     smi(FREE, f"{GONE}, {ONE}, 10, VLLM::Worker\n")
-    with pytest.raises(ModelError, match="has not come back"):
-        await memory().given_back(before, ours=[GONE])
+    with pytest.raises(ModelError, match="is not free"):
+        await memory().wait_until_freed(before, ours=[GONE])
 
 
 async def test_what_others_take_meanwhile_is_not_the_engines(smi):
     smi(FREE)
     before = await memory().before_start(silent)
     smi(TAKEN, f"{os.getpid()}, {ONE}, 59990, python\n")
-    await memory().given_back(before, ours=[GONE])
+    await memory().wait_until_freed(before, ours=[GONE])
 
 
 async def test_what_others_hold_from_the_start_may_grow(smi):
@@ -174,7 +174,7 @@ async def test_what_others_hold_from_the_start_may_grow(smi):
     smi(held, f"{GONE}, {ONE}, 10000, elsewhere\n")
     before = await memory(share=0.5).before_start(silent)
     smi(TAKEN, f"{GONE}, {ONE}, 60000, elsewhere\n")
-    await memory().given_back(before, ours=[GONE + 1])
+    await memory().wait_until_freed(before, ours=[GONE + 1])
 
 
 async def test_gpus_that_can_no_longer_be_looked_at_prove_nothing(smi):
@@ -182,9 +182,9 @@ async def test_gpus_that_can_no_longer_be_looked_at_prove_nothing(smi):
     before = await memory().before_start(silent)
     program.write_text("#!/bin/sh\necho Unable to determine the device handle; exit 15\n")
     with pytest.raises(ModelError) as caught:
-        await memory().given_back(before, ours=[GONE])
+        await memory().wait_until_freed(before, ours=[GONE])
     assert str(caught.value) == (
-        f"{memory().name}: whether the GPU's memory has come back cannot be told any more\n"
+        f"{memory().name}: cannot verify that the GPU memory was freed\n"
         "  found:    nvidia-smi: Unable to determine the device handle"
     )
 
@@ -225,7 +225,7 @@ def test_the_gpus_that_cuda_shows(environment, seen):
 )
 def test_of_several_kinds_of_gpu_only_names_and_a_known_order_tell_which(environment, seen):
     if seen is None:
-        with pytest.raises(Unseen):
+        with pytest.raises(GpusUnknown):
             visible(gpus("H100", "T4"), environment)
     else:
         assert [gpu.index for gpu in visible(gpus("H100", "T4"), environment)] == seen
@@ -271,7 +271,7 @@ async def test_an_engine_is_closed_only_when_its_gpu_is_free_again(smi, served):
     await model.open()
     smi(TAKEN)
     server = model._server.launched
-    with pytest.raises(ModelError, match="has not come back"):
+    with pytest.raises(ModelError, match="is not free"):
         await model.close()
     assert server.ended() is not None
     smi(FREE)
@@ -286,7 +286,7 @@ async def test_no_server_is_started_again_while_the_dead_ones_memory_is_held(smi
     await model.open()
     smi(TAKEN)
     question = Request(messages=(Message("user", "die 1"),), sampling=Sampling(), seed=0)
-    with pytest.raises(CallError, match="has not come back") as caught:
+    with pytest.raises(CallError, match="is not free") as caught:
         await model.ask(question)
     assert caught.value.fatal
     assert starts.read_text() == "start\n"

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 from harness_models.hf import STAGES, TROUBLES, make
-from harness_models.server.served import last_words
+from harness_models.server.served import last_error
 
 from harness import CallError
 from harness.base.errors import ModelError, UsageError
@@ -91,7 +91,9 @@ def test_a_template_and_what_it_is_told_go_to_the_server_together(folder, tmp_pa
     (folder / "chat_template.jinja").rename(tmp_path / "own.jinja")
     with pytest.raises(ModelError, match="no chat template") as caught:
         model(pretrained=str(folder))
-    assert caught.value.hint == "chat_template=FILE.jinja, the one that it was trained with"
+    assert (
+        caught.value.hint == "give the template that it was trained with: chat_template=FILE.jinja"
+    )
     made = model(
         pretrained=str(folder),
         chat_template=str(tmp_path / "own.jinja"),
@@ -134,14 +136,13 @@ def test_a_name_of_the_hub_is_pinned_by_its_commit_or_holds_for_one_run(tmp_path
 def test_what_is_not_known_is_said_first(folder, monkeypatch):
     assert model(pretrained=str(folder)).engine.notes == ()
     usual, unknown = model().engine.notes
-    assert usual == "no model was named, so Qwen/Qwen3-8B is asked (pretrained=… names another)"
+    assert usual == "no model given: using Qwen/Qwen3-8B (pretrained=… chooses another)"
     assert unknown == (
-        "its configuration does not tell how long prompts may be (max_model_len=N does)"
+        "its configuration does not limit the length of prompts (max_model_len=N does)"
     )
     monkeypatch.setenv("HARNESS_PRETRAINED", str(folder))
     assert model().engine.notes == (
-        f"no model was named, so {folder} is asked (which HARNESS_PRETRAINED names; pretrained=… "
-        "names another)",
+        f"no model given: using {folder} (from HARNESS_PRETRAINED; pretrained=… chooses another)",
     )
 
 
@@ -150,7 +151,7 @@ def test_structured_answers_are_refused_with_who_and_cure(folder, capsys):
     command = ["--model", "hf", "--model_args", args, "--tasks", "interests", "--judge", "lexical"]
     assert main([*command, "--data", "sample", "--structured", "--dry-run"]) == 2
     shown = capsys.readouterr().err
-    assert "transformers serve cannot hold answers to a schema" in shown
+    assert "transformers serve cannot constrain answers to a schema" in shown
     assert "--model vllm" in shown
 
 
@@ -173,16 +174,16 @@ def test_requests_go_one_by_one_unless_the_server_batches(folder, given, ceiling
     ("given", "expected", "hint"),
     [
         ({"concurrency": "2"}, "one request after the other", "continuous_batching=true"),
-        ({"port": "8000"}, "no such argument", "chooses the address"),
-        ({"default_seed": "3"}, "no such argument", "--seed"),
-        ({"lora": "x"}, "no such argument", "merge the adapter"),
-        ({"device": ""}, "a value", ""),
+        ({"port": "8000"}, "--model_args without ", "chooses the address"),
+        ({"default_seed": "3"}, "--model_args without ", "--seed"),
+        ({"lora": "x"}, "--model_args without ", "merge the adapter"),
+        ({"device": ""}, "device=VALUE", ""),
         ({"compile": "yes"}, "true or false", ""),
         ({"max_model_len": "long"}, "a whole number", ""),
-        ({"chat_template": "/no/such"}, "a file", ""),
+        ({"chat_template": "/no/such"}, "the path of an existing file", ""),
         ({"chat_template_kwargs": "thinking"}, "enable_thinking=false", ""),
-        ({"model": "org/name"}, "mean the same", ""),
-        ({"revision": "main"}, "a folder holds one revision", ""),
+        ({"model": "org/name"}, "synonyms", ""),
+        ({"revision": "main"}, "a folder holds a single revision", ""),
         ({"cb_block_size": "big"}, "a whole number", ""),
         ({"cb_max_memory_percent": "half"}, "a number", ""),
         ({"reasoning": "maybe"}, "one of on, off, auto", ""),
@@ -213,11 +214,11 @@ def test_a_path_in_which_the_server_would_see_a_revision_is_refused(tmp_path):
 def test_without_what_serving_needs_the_interpreter_and_the_cure_are_named(folder, packages):
     (packages / "accelerate" / "__init__.py").unlink()
     (packages / "accelerate").rmdir()
-    with pytest.raises(ModelError, match="not with what serving needs") as caught:
+    with pytest.raises(ModelError, match="a package that serving needs") as caught:
         model(pretrained=str(folder))
     assert (caught.value.where, caught.value.found) == (sys.executable, "no accelerate")
     assert "[hf]" in caught.value.hint
-    with pytest.raises(ModelError, match="interpreter that should run transformers does not exist"):
+    with pytest.raises(ModelError, match="interpreter for transformers does not exist"):
         model(pretrained=str(folder), python="/no/python")
 
 
@@ -263,7 +264,7 @@ def test_an_answer_ends_before_the_first_word_at_which_it_should_stop(folder):
 
 
 def test_an_answer_without_the_length_of_its_prompt_is_none(folder):
-    with pytest.raises(CallError, match="length of its prompt"):
+    with pytest.raises(CallError, match="number of prompt tokens"):
         model(pretrained=str(folder)).engine.checked(request(), Reply(text="x"))
 
 
@@ -292,13 +293,13 @@ def test_a_batching_server_is_told_which_tokens_end_an_answer_or_not_started(fol
         (
             "ValueError: Cannot use chat template functions because tokenizer.chat_template is not "
             "set and no template argument was passed!",
-            "the checkpoint has no chat template, so it cannot be asked",
-            "chat_template=FILE.jinja, the one that it was trained with",
+            "the checkpoint has no chat template, so it cannot answer messages",
+            "give the template that it was trained with: chat_template=FILE.jinja",
         ),
         (
             "ValueError: Unsupported dtype: 'floaty'. Must be 'auto' or a valid torch dtype",
-            "there is no dtype floaty",
-            "dtype=auto, float32, float16 or bfloat16",
+            "transformers has no dtype floaty",
+            "use dtype=auto, float32, float16 or bfloat16",
         ),
         (
             "Error: Invalid value for '--cb-block-size': 'x' is not a valid integer.",
@@ -307,13 +308,13 @@ def test_a_batching_server_is_told_which_tokens_end_an_answer_or_not_started(fol
         ),
         (
             "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has",
-            "the GPU is out of memory: 2.00 GiB more are wanted",
-            "smaller weights, a smaller max_model_len, or device=cpu",
+            "the GPU is out of memory: 2.00 GiB more are needed",
+            "use smaller weights, a smaller max_model_len, or device=cpu",
         ),
         (
             "OSError: We couldn't connect to 'https://huggingface.co' to load the files",
             "the weights are not in the cache, and the hub cannot be reached",
-            "pretrained=FOLDER, or a start with a network",
+            "give the weights as pretrained=FOLDER, or start with a network connection",
         ),
     ],
 )
@@ -333,4 +334,4 @@ def test_the_log_of_a_start_that_went_well_tells_its_stages_and_nothing_bad():
         "loading the weights", "weights loaded", "server up",
     ]  # fmt: skip
     assert not any(each.pattern.search(log) for each in TROUBLES)
-    assert last_words(log) == "INFO:     Application startup complete."
+    assert last_error(log) == "INFO:     Application startup complete."

@@ -136,7 +136,7 @@ async def test_what_has_not_ended_in_time_is_named_and_may_be_stopped_again(star
     pid = int(launched.log_tail()[0])
     with pytest.raises(ModelError) as caught:
         await launched.stop(patience=0.2)
-    assert caught.value.problem == "the engine has not ended 0.2 s after it was told to"
+    assert caught.value.problem == "the engine has not ended 0.2 s after the signal to end"
     assert caught.value.where == sys.executable
     assert f"{pid} {sys.executable} -c import os; print(os.getpid()" in caught.value.found
     assert str(launched.log) in caught.value.hint
@@ -256,7 +256,7 @@ async def test_a_program_that_does_not_exist_is_an_error_before_anything_starts(
     assert str(caught.value) == (
         "the engine cannot be started\n"
         f"  found:    no program '{name}'\n"
-        "  expected: a file that may be run, or the name of one on PATH"
+        "  expected: an executable file, or the name of one on PATH"
     )
     assert not (tmp_path / "log").exists()
 

@@ -6,7 +6,7 @@ import socket
 
 import aiohttp
 import pytest
-from harness_models.openai import OpenAIModel, lost, make
+from harness_models.openai import OpenAIModel, connection_error, make
 
 from harness.base.errors import UsageError
 from harness.contracts.model import CallError, Message, ModelSettings, Reply, Request, Sampling
@@ -156,7 +156,7 @@ async def test_a_refused_connection_is_no_timeout():
     ],
 )
 def test_timeouts_are_told_from_lost_connections(error, cause):
-    found = lost(error)
+    found = connection_error(error)
     assert (found.cause, found.retryable) == (cause, True)
 
 
@@ -279,11 +279,11 @@ async def test_a_variable_that_was_named_must_exist(server):
 
 def test_openais_own_servers_are_not_asked_without_a_key(monkeypatch):
     model = make(ModelSettings(args={"model": "m"}))
-    with pytest.raises(UsageError, match="the environment holds no OPENAI_API_KEY") as caught:
+    with pytest.raises(UsageError, match="OPENAI_API_KEY") as caught:
         model.require()
     assert caught.value.found == "no key for api.openai.com"
     assert str(caught.value).endswith(
-        "to do:    export OPENAI_API_KEY with your key in it, then give the same command again"
+        "to do:    export OPENAI_API_KEY with your key, then repeat the command"
     )
     monkeypatch.setenv("OPENAI_API_KEY", "k")
     model.require()
@@ -315,7 +315,7 @@ async def test_the_pool_is_as_wide_as_the_concurrency(server):
 
 async def test_it_opens_again_after_it_was_closed(model):
     await model.close()
-    with pytest.raises(RuntimeError, match="before it was opened"):
+    with pytest.raises(RuntimeError, match="before open"):
         await model.ask(REQUEST)
     await model.open()
     await model.open()

@@ -62,20 +62,28 @@ def test_a_model_needs_its_name():
 @pytest.mark.parametrize(
     ("name", "text", "expected"),
     [
-        ("concurrency", "0", "a whole number from 1 on"),
-        ("concurrency", "many", "a whole number from 1 on"),
+        ("concurrency", "0", "a whole number, at least 1"),
+        ("concurrency", "many", "a whole number, at least 1"),
         ("immutable", "perhaps", "true or false"),
         ("base_url", "localhost:8000", "an address such as"),
         ("base_url", "http://", "an address such as"),
         ("base_url", "http://host:port/v1", "an address such as"),
-        ("base_url", "http://h:1/v1?key=1", "expected: http://h:1/v1, without what follows"),
-        ("base_url", "http://h:1/v1#a?b", "expected: http://h:1/v1, without what follows"),
+        ("base_url", "http://h:1/v1?key=1", "expected: http://h:1/v1, without query and fragment"),
+        ("base_url", "http://h:1/v1#a?b", "expected: http://h:1/v1, without query and fragment"),
         ("azure_endpoint", "https://h/?api-version=1", "api_version=… gives its query"),
-        ("base_url", "http://h/v1/chat/completions", "http://h/v1; /chat/completions is added"),
-        ("base_url", "http://h/v1/chat/completions/", "http://h/v1; /chat/completions is added"),
-        ("base_url", "http://h/v1/completions", "http://h/v1; /completions is added"),
-        ("base_url", "http://h/v1/completions", "endpoint=completions asks that one"),
-        ("revision", "", "a value"),
+        (
+            "base_url",
+            "http://h/v1/chat/completions",
+            "http://h/v1: the harness adds /chat/completions",
+        ),
+        (
+            "base_url",
+            "http://h/v1/chat/completions/",
+            "http://h/v1: the harness adds /chat/completions",
+        ),
+        ("base_url", "http://h/v1/completions", "http://h/v1: the harness adds /completions"),
+        ("base_url", "http://h/v1/completions", "or set endpoint=completions"),
+        ("revision", "", "revision=VALUE"),
     ],
 )
 def test_an_unusable_value_says_what_was_expected(name, text, expected):

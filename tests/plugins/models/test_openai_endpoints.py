@@ -135,13 +135,13 @@ async def test_extra_fields_are_sent_as_they_were_given(server):
     ("text", "told"),
     [
         ("extra_body.temperature=1", "--gen_kwargs temperature=…"),
-        ('extra_body={"messages":[]}', "the prompts say it"),
-        ("extra_body.n=4", "--num_repeats asks several times"),
-        ("extra_body.stream=true", "answers are read whole"),
+        ('extra_body={"messages":[]}', "the task's prompts set it"),
+        ("extra_body.n=4", "--num_repeats repeats questions"),
+        ("extra_body.stream=true", "leave it out: the harness reads whole answers"),
         ("extra_body=top_k", "a JSON object"),
         ("extra_body=[1]", "a JSON object"),
-        ('extra_body={"a":NaN}', "NaN is no JSON"),
-        ('extra_body={"a":1},extra_body.a=2', "'a' is there already"),
+        ('extra_body={"a":NaN}', "NaN is not JSON"),
+        ('extra_body={"a":1},extra_body.a=2', "'a' was given before"),
         ("extra_body.api_key=sk-1", "api_key_env=NAME"),
         ("extra_bdy.a=2", "did you mean 'extra_body'"),
     ],
@@ -193,7 +193,7 @@ def test_a_deployment_is_told_from_another_where_nothing_is_pinned():
 
 
 async def test_without_a_key_azure_is_not_asked():
-    with pytest.raises(UsageError, match="no AZURE_OPENAI_API_KEY"):
+    with pytest.raises(UsageError, match="AZURE_OPENAI_API_KEY is not set"):
         await asked("model=m,azure_endpoint=http://127.0.0.1:9")
 
 
@@ -203,18 +203,21 @@ async def test_without_a_key_azure_is_not_asked():
         ("azure_deployment=d", "azure_endpoint=URL"),
         ("api_version=v", "azure_endpoint=URL"),
         ("azure_endpoint=http://a,azure_deployment=d", "api_version=VERSION"),
-        ("azure_endpoint=https://a.openai.azure.com/openai/v1/", "up to /openai, which is added"),
-        ("max_tokens_field=n_predict,extra_body.n_predict=5", "holds something else"),
-        ("max_tokens_field=temperature", "holds something else"),
-        ("azure_endpoint=http://a,base_url=http://b", "given twice"),
+        (
+            "azure_endpoint=https://a.openai.azure.com/openai/v1/",
+            "before /openai: the harness adds the rest",
+        ),
+        ("max_tokens_field=n_predict,extra_body.n_predict=5", "has another meaning"),
+        ("max_tokens_field=temperature", "has another meaning"),
+        ("azure_endpoint=http://a,base_url=http://b", "two addresses"),
         ("chat_template=a.jinja", "endpoint=completions"),
         ("chat_template_kwargs=a=b", "extra_body.chat_template_kwargs.NAME=VALUE"),
         ("top_logprobs=3", "logprobs=true"),
-        ("endpoint=completions,system_role=auto", "true or false"),
+        ("endpoint=completions,system_role=auto", "endpoint=chat"),
         ("endpoint=complete", "chat or completions"),
         ("system_role=perhaps", "true, false or auto"),
         ("stop=[1]", "a JSON list of texts"),
-        ("top_logprobs=-1", "a whole number from 0 on"),
+        ("top_logprobs=-1", "a whole number, at least 0"),
     ],
 )
 def test_arguments_that_mean_nothing_together_are_refused(text, told):
@@ -278,7 +281,7 @@ async def test_a_server_that_sends_no_logprobs_is_told_of_once_and_counted(serve
     replies = [await model.ask(request()) for _ in range(2)]
     await model.close()
     assert [reply.logprobs for reply in replies] == [None, None]
-    assert told == ["openai:m: the server sent no logprobs: none are kept"]
+    assert told == ["openai:m: the server sent no logprobs: none are recorded"]
     assert model.report() == {"replies_without_logprobs": 2}
 
 
@@ -313,8 +316,8 @@ async def test_auto_finds_out_once_that_the_system_cannot_speak(server):
     assert server.requests[1]["messages"] == [{"role": "user", "content": "s\n\nu"}]
     assert model.report() == {"system_role": False}
     assert told == [
-        "openai:m: no message of the system is taken: what the system says stands before the first "
-        "user message"
+        "openai:m: the server accepts no system message: its text now precedes the first user "
+        "message"
     ]
     assert model.identity.details["system_role"] == "auto"
 

@@ -10,7 +10,7 @@ from harness.contracts.model import ModelSettings
 from harness.testing.faults import OTHER_TYPE, RESET, SILENCE, Fault, status
 from harness.testing.server import FaultyServer
 
-UNSET = good("key", "OPENAI_API_KEY is not set: the server is asked without one")
+UNSET = good("key", "OPENAI_API_KEY is not set: requests carry no key")
 
 
 @pytest.fixture(autouse=True)
@@ -33,23 +33,22 @@ async def server_finding(models, **args):
 
 async def test_a_model_that_the_server_lists():
     url, found = await server_finding(["big", "small"])
-    assert found == good("server", f"{url} lists 2 models without a key, 'small' among them")
+    assert found == good("server", f"{url} lists 2 models without a key, including 'small'")
 
 
 async def test_a_model_that_the_server_does_not_list():
     url, found = await server_finding(["smal", "big"])
     assert found == bad(
         "server",
-        f"{url} lists 2 models without a key, and 'small' is none of them: smal, big",
+        f"{url} lists 2 models without a key, but not 'small': smal, big",
         "did you mean 'smal'?",
     )
     url, found = await server_finding([f"q{n}" for n in range(8)])
     assert found == bad(
         "server",
-        f"{url} lists 8 models without a key, and 'small' is none of them: "
-        "q0, q1, q2, q3, q4, q5, …",
-        "mend the model's name; where it is another name of one of them, `harness doctor --ask` "
-        "asks the model one small question",
+        f"{url} lists 8 models without a key, but not 'small': q0, q1, q2, q3, q4, q5, …",
+        "correct the model's name; if it is an alias, `harness doctor --ask` "
+        "sends the model one small question",
     )
 
 
@@ -61,7 +60,7 @@ async def test_a_key_that_is_refused_is_not_shown(monkeypatch):
     assert found == bad(
         "server",
         f"{server.url} answers 401: it refuses the key",
-        "put one that it takes into OPENAI_API_KEY",
+        "put a valid key into OPENAI_API_KEY",
     )
 
 
@@ -69,8 +68,8 @@ async def test_a_server_that_wants_a_key():
     url, found = await server_finding(status(403))
     assert found == bad(
         "server",
-        f"{url} answers 403: it wants a key",
-        "put one that it takes into OPENAI_API_KEY",
+        f"{url} answers 403: it needs a key",
+        "put a valid key into OPENAI_API_KEY",
     )
 
 
@@ -78,7 +77,9 @@ async def test_a_broken_server_tells_its_words_without_the_key(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret-1234567890")
     fault = Fault(status=503, body="upstream of sk-very-secret-1234567890 is down")
     url, found = await server_finding(fault)
-    assert found == bad("server", f"{url} answers 503: upstream of *** is down", "look at its log")
+    assert found == bad(
+        "server", f"{url} answers 503: upstream of *** is down", "look at the server's log"
+    )
 
 
 async def test_a_server_that_lists_nothing():
@@ -86,8 +87,8 @@ async def test_a_server_that_lists_nothing():
         bare = server.url.removesuffix("/v1")
         _, found = await found_of(model="small", base_url=bare)
         _, under_v1 = await found_of(model="small", base_url=server.url)
-    ask = "`harness doctor --ask` asks the model one small question"
-    said = "answers, but does not list its models (404), so 'small' may be none of them"
+    ask = "`harness doctor --ask` sends the model one small question"
+    said = "answers, but does not list its models (404), so it may not have 'small'"
     assert found == doubtful("server", f"{bare} {said}", f"does it end in /v1? {ask}")
     assert under_v1 == doubtful("server", f"{server.url} {said}", ask)
 
@@ -98,7 +99,7 @@ async def test_what_is_no_such_server():
         "server",
         f"{url} answers 200, but not as a server of the OpenAI protocol: "
         "<html>the proxy is tired</html>",
-        "mend base_url: it usually ends in /v1",
+        "correct base_url: it usually ends in /v1",
     )
 
 
@@ -111,11 +112,11 @@ async def test_nobody_listens(monkeypatch):
         "server",
         f"{server.url} cannot be reached: [Errno 111] Connect call failed "
         f"('127.0.0.1', {server.port})",
-        "start the server there, or mend base_url",
+        "start the server there, or correct base_url",
     )
     monkeypatch.setenv("OPENAI_BASE_URL", server.url)
     _, found = await found_of(model="small")
-    assert found.to_do == "start the server there, or mend OPENAI_BASE_URL or base_url"
+    assert found.to_do == "start the server there, or correct OPENAI_BASE_URL or base_url"
 
 
 async def test_a_server_that_hangs_up_or_says_nothing(monkeypatch):
@@ -136,7 +137,7 @@ async def test_without_its_key_no_server_is_looked_for(args, name):
         bad(
             "key",
             f"{name} is not set",
-            f"set {name}, or name a file that holds the key with api_key_file",
+            f"set {name}, or give a file with the key: api_key_file=FILE",
         )
     ]
 
@@ -148,12 +149,12 @@ async def test_a_key_in_a_file(tmp_path):
         key, found = await found_of(model="small", base_url=server.url, api_key_file=str(file))
         file.write_text("")
         (empty,) = await found_of(model="small", base_url=server.url, api_key_file=str(file))
-    assert key == good("key", f"stands in the file {file}")
-    assert found.says == f"{server.url} lists 1 model to this key, 'small' among them"
+    assert key == good("key", f"is in the file {file}")
+    assert found.says == f"{server.url} lists 1 model for this key, including 'small'"
     assert empty == bad(
         "key",
-        f"--model_args, api_key_file={file}: the file of the key cannot be used; "
-        "found an empty file; expected a file that holds the key and nothing else",
+        f"--model_args, api_key_file={file}: the key file cannot be used; "
+        "found an empty file; expected a file that contains the key and nothing else",
     )
 
 
@@ -174,6 +175,6 @@ async def test_a_model_of_azure_that_may_or_may_not_be_deployed(monkeypatch):
     assert key == good("key", "AZURE_OPENAI_API_KEY is set")
     assert found == doubtful(
         "server",
-        f"{endpoint} lists 1 model to this key, and does not tell whether 'mine' is deployed",
-        "`harness doctor --ask` asks the model one small question",
+        f"{endpoint} lists 1 model for this key, but not whether 'mine' is deployed",
+        "`harness doctor --ask` sends the model one small question",
     )

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from harness_models.server.served import Engine, ServedModel, Trouble, killed_by, last_words
+from harness_models.server.served import Engine, ServedModel, Trouble, killed_by, last_error
 
 from harness.base.errors import ModelError
 from harness.calls.client import Client
@@ -123,11 +123,11 @@ async def test_a_failure_that_nobody_knows_is_told_in_its_own_words(served, tmp_
     with pytest.raises(ModelError) as caught:
         await served("--fail", "ValueError: the moon is full").open()
     assert caught.value.found == "ValueError: the moon is full"
-    assert caught.value.hint == f"its log tells more: {tmp_path}/engines/fake-tiny-one.log"
+    assert caught.value.hint == f"see the server's log: {tmp_path}/engines/fake-tiny-one.log"
 
 
 async def test_a_server_that_refuses_the_first_question_is_not_ready(served):
-    with pytest.raises(ModelError, match="refuses a first question") as caught:
+    with pytest.raises(ModelError, match="refuses the first question") as caught:
         await served("--refuse", "no chat template").open()
     assert caught.value.found == "HTTP 400: no chat template"
 
@@ -153,7 +153,7 @@ async def test_a_server_that_dies_is_started_again_once(served, told, starts):
     assert {(error.cause, error.retryable) for error in failed} == {("connection", True)}
     assert (await model.ask(request())).text.startswith("tiny, start 2")
     assert [line for line in told if "died" in line] == [
-        "fake:tiny/one: the server died: Application startup complete.; starting it again"
+        "fake:tiny/one: the server died: Application startup complete.; restarting it"
     ]
     assert starts.read_text() == "start\nstart\n"
 
@@ -165,7 +165,7 @@ async def test_a_server_that_dies_twice_ends_the_run(served, starts):
         with pytest.raises(CallError) as caught:
             await model.ask(request("die 2"))
         assert caught.value.fatal == fatal
-    assert "the server died again: Application startup complete.; its log" in caught.value.detail
+    assert "the server died again: Application startup complete.; see" in caught.value.detail
     assert starts.read_text() == "start\nstart\n"
 
 
@@ -197,7 +197,7 @@ async def test_a_run_goes_on_over_a_server_that_died(served, tmp_path, told):
         (0, None),
         (1, None),
         (143, "killed by SIGTERM"),
-        (137, "killed by SIGKILL, as the system does where memory runs out"),
+        (137, "killed by SIGKILL, as the system does when memory runs out"),
     ],
 )
 def test_a_signal_that_ended_a_server_is_named(code, how):
@@ -207,7 +207,7 @@ def test_a_signal_that_ended_a_server_is_named(code, how):
 @pytest.mark.parametrize(
     ("log", "words"),
     [
-        ("", "it said nothing"),
+        ("", "an empty log"),
         ("INFO one\nINFO two\n\n", "INFO two"),
         ("a.b.SomeError: why\n    at line 3", "a.b.SomeError: why"),
         ("ValueError: why\nRuntimeError: failed. See root cause above.", "ValueError: why"),
@@ -224,4 +224,4 @@ def test_a_signal_that_ended_a_server_is_named(code, how):
     ],
 )
 def test_the_last_words_of_a_log(log, words):
-    assert last_words(log) == words
+    assert last_error(log) == words

@@ -114,14 +114,14 @@ async def test_a_stranger_at_the_port_is_not_asked_and_another_port_taken(
     await model.open()
     assert (await model.ask(request())).text.startswith("tiny, start")
     assert stranger.asked == 0
-    assert "fake:tiny: another process was faster at its port; trying another" in told
+    assert "fake:tiny: another process took the server's port first; trying another port" in told
 
 
 async def test_a_server_that_finds_no_port_says_so(served, stranger, monkeypatch):
     monkeypatch.setattr("harness_models.server.served.free_port", lambda: stranger.server_port)
     with pytest.raises(ModelError, match="its server finds no port") as caught:
         await served().open()
-    assert caught.value.found == "3 ports that were free and then taken by other processes"
+    assert caught.value.found == "3 free ports, each taken by another process before the server"
     assert stranger.asked == 0
 
 
@@ -153,7 +153,7 @@ async def test_a_server_that_dies_is_started_again_once(served):
 @pytest.mark.parametrize("status", [500, 503])
 async def test_a_first_answer_that_would_come_again_ends_the_start(served, tmp_path, status):
     model = served("--refuse", "no chat template", "--refuse-with", str(status), final=(status,))
-    with pytest.raises(ModelError, match="refuses a first question") as caught:
+    with pytest.raises(ModelError, match="refuses the first question") as caught:
         await model.open()
     assert caught.value.found == f"HTTP {status}: no chat template"
 

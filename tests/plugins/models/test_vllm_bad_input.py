@@ -9,7 +9,10 @@ from harness.cli.main import main
 pytestmark = pytest.mark.usefixtures("package")
 
 GPU = "GPU-4a8e1d0c-0000-1111-2222-333344445555"
-SMALL = "vllm-cpu serves small models without one, openai what runs elsewhere"
+SMALL = (
+    "vllm-cpu serves small models without a GPU, and --model openai uses a server that runs "
+    "elsewhere"
+)
 
 
 @pytest.fixture
@@ -37,8 +40,8 @@ def test_no_vllm(said, folder, monkeypatch):
     assert said(pretrained=folder) == (
         1,
         f"harness: {sys.executable}: vLLM is not installed\n"
-        "  to do:    pip install vllm into an environment of its own, whose python is then named "
-        "by python=… or HARNESS_VLLM_PYTHON\n",
+        "  to do:    pip install vllm into an environment of its own, and name its interpreter "
+        "with python=… or HARNESS_VLLM_PYTHON\n",
     )
 
 
@@ -47,18 +50,18 @@ def test_no_gpu(said, folder, monkeypatch):
     monkeypatch.setattr("harness_models.vllm.GPU_DEVICES", ("/no/such/device",))
     assert said(pretrained=folder) == (
         1,
-        f"harness: {sys.executable}: vLLM needs a GPU, and this machine shows none\n"
+        f"harness: {sys.executable}: vLLM needs a GPU, and this machine has none\n"
         "  found:    a vllm built for CUDA, and no NVIDIA driver\n"
-        f"  to do:    run where the GPU is; {SMALL}\n",
+        f"  to do:    run on a machine with a GPU; {SMALL}\n",
     )
 
 
 def test_no_such_folder(said):
     assert said(pretrained="/no/such/folder") == (
         1,
-        "harness: --model_args: no such folder of weights\n"
+        "harness: --model_args: the folder of weights does not exist\n"
         "  found:    pretrained=/no/such/folder\n"
-        "  expected: a folder with config.json and weights, or a name of the hub as "
+        "  expected: a folder with config.json and weights, or a repository as in "
         "Qwen/Qwen3-8B\n",
     )
 
@@ -66,9 +69,9 @@ def test_no_such_folder(said):
 def no_template(where):
     return (
         1,
-        f"harness: {where}: the checkpoint has no chat template, so it cannot be asked\n"
+        f"harness: {where}: the checkpoint has no chat template, so it cannot answer messages\n"
         "  expected: chat_template.jinja, or chat_template in tokenizer_config.json\n"
-        "  to do:    chat_template=FILE.jinja, the one that it was trained with\n",
+        "  to do:    give the template that it was trained with: chat_template=FILE.jinja\n",
     )
 
 
@@ -103,8 +106,8 @@ def test_another_process_on_the_gpu(said, smi, folder):
     assert code == 1
     told = (
         "vllm:tiny on GPU 0 (NVIDIA H100 80GB HBM3): too little of the GPU's memory is free: "
-        "20994 of 81559 MiB, and gpu_memory_utilization=0.92 wants 75035\n"
+        "20994 of 81559 MiB, and gpu_memory_utilization=0.92 needs 75035\n"
         "  found:    process 4711 (python) holds 59990 MiB\n"
-        "  to do:    end what holds it, or gpu_memory_utilization=0.23\n"
+        "  to do:    end the processes that hold it, or set gpu_memory_utilization=0.23\n"
     )
     assert told in error

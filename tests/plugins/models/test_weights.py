@@ -96,7 +96,7 @@ def test_a_folder_that_is_absent_is_an_error(text):
 
 def test_a_folder_without_a_config_is_no_model(tmp_path):
     (tmp_path / "notes.txt").touch()
-    with pytest.raises(ModelError, match="holds no model") as caught:
+    with pytest.raises(ModelError, match="contains no model") as caught:
         checked_folder(str(tmp_path), argument="pretrained")
     assert caught.value.found == "notes.txt"
 

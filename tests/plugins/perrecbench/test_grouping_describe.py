@@ -149,7 +149,7 @@ def test_a_domain_is_described_from_its_folder_or_the_one_around_it(data, inside
 
 def test_a_domain_that_is_not_there_is_refused_with_those_that_are(data):
     (data / "tea/tea-processed").mkdir(parents=True)
-    with pytest.raises(DataError, match="none of that domain") as caught:
+    with pytest.raises(DataError, match="no groups of the domain") as caught:
         described(data, domain="coffee")
     assert caught.value.found == "folders of the domains tea"
     assert caught.value.expected == "coffee/coffee-processed"
@@ -157,7 +157,7 @@ def test_a_domain_that_is_not_there_is_refused_with_those_that_are(data):
 
 def test_recorded_groups_are_refused_by_name(tmp_path):
     (tmp_path / "groups-medium.jsonl").write_text('{"item": "i", "query": {}, "users": []}\n')
-    with pytest.raises(DataError, match="recorded groups are not taken") as caught:
+    with pytest.raises(DataError, match="recorded groups cannot be used here") as caught:
         described(tmp_path)
     assert caught.value.found == "groups-medium.jsonl"
     assert "whole histories" in caught.value.expected
@@ -167,7 +167,7 @@ def test_reviews_that_a_history_does_not_hold_are_counted(data):
     file = data / "all/all-processed/held_out-easy.json"
     file.write_text(json.dumps(users({"pot": [[("cem", 1, 1.0), ("ann", 0, 1.3)]]})))
     report = described(data)
-    assert report.notes[0].startswith("2 reviews are not in the history of their user")
+    assert report.notes[0].startswith("2 reviews without rating and time")
     assert row(report, "easy, held out")[5:] == (None, None)
 
 
@@ -184,7 +184,7 @@ def test_a_file_in_another_layout_and_an_absent_one_are_named(data):
     with pytest.raises(DataError, match=r"userid2history\.json: .* entries of one JSON object"):
         described(data)
     file.unlink()
-    with pytest.raises(DataError, match="groups without what goes with them") as caught:
+    with pytest.raises(DataError, match="lacks their histories or items") as caught:
         described(data)
     assert caught.value.found == "no userid2history.json"
 
@@ -193,7 +193,7 @@ def test_a_folder_without_groups_is_refused(data):
     for file in (data / "all/all-processed").glob("*easy*"):
         file.unlink()
     (data / "all/all-processed/item2group_avg_diff_sample-medium.json").unlink()
-    with pytest.raises(DataError, match="the folder holds no groups"):
+    with pytest.raises(DataError, match="the folder has no groups"):
         described(data)
 
 

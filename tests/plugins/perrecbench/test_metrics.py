@@ -10,6 +10,7 @@ from harness_perrecbench.records import (
     Compared,
     Comparison,
     Group,
+    GroupResult,
     Member,
     Options,
     Person,
@@ -17,7 +18,6 @@ from harness_perrecbench.records import (
     Rated,
     Single,
     Thing,
-    Told,
 )
 
 from harness.contracts.outcomes import CallFailed, Unreadable
@@ -138,7 +138,7 @@ def test_ratings_are_ranked_by_what_they_leave_of_the_averages():
 def test_details_are_in_the_order_of_the_users():
     told = only({"rate": recorded(*rated(5, 3, 2))}).details
 
-    assert told == Told(
+    assert told == GroupResult(
         item="item",
         averages=(4.5, 2.5, 3.5),
         truth=(2, 1, 3),
@@ -338,7 +338,7 @@ def test_the_share_of_groups_with_a_label_stands_beside_the_scores_that_need_one
 
     assert (found["labelled"].value, found["labelled"].n, found["ptc"].n) == (0.25, 4, 1)
     assert not found["labelled"].baseline
-    assert "of the labelled groups alone" in found["labelled"].note
+    assert "cover the labelled groups only" in found["labelled"].note
     assert (whole["labelled"].value, whole["labelled"].n) == (1.0, 1)
 
 
@@ -427,7 +427,7 @@ def test_a_behaviour_that_stands_alone_is_a_unit_of_its_own():
         "mae_bm25_ratings": 1.0,
         "squared_error_bm25_ratings": 1.0,
     }
-    assert read.details == Told(
+    assert read.details == GroupResult(
         item="rye",
         averages=(4.0,),
         ratings=(3.0,),

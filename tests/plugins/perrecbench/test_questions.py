@@ -8,12 +8,12 @@ from harness_perrecbench.questions import (
     RANK_PROMPTS,
     RATE_OPTIONS,
     RATE_PROMPTS,
+    check_prompt_exists,
     compare_variables,
     profile_variables,
     prompt_of,
     rank_variables,
     rate_variables,
-    refuse_unwritten,
 )
 from harness_perrecbench.records import (
     Behaviour,
@@ -156,7 +156,7 @@ def test_every_prompt_that_can_be_named_is_among_those_of_its_stage():
 
 @pytest.mark.parametrize("other", [{"wording": "b"}, {"tail": "older"}])
 def test_a_thought_prompt_that_nobody_wrote_is_refused(other):
-    refuse_unwritten(Options(**other))
-    refuse_unwritten(Options(thought=True))
-    with pytest.raises(UsageError, match="one chain-of-thought prompt"):
-        refuse_unwritten(Options(thought=True, **other))
+    check_prompt_exists(Options(**other))
+    check_prompt_exists(Options(thought=True))
+    with pytest.raises(UsageError, match="no chain-of-thought prompt exists"):
+        check_prompt_exists(Options(thought=True, **other))

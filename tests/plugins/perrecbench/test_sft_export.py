@@ -14,9 +14,9 @@ from harness_perrecbench.tuning.sft_export import (
     Export,
     Settings,
     Source,
-    asked_for,
-    exported,
-    lessons,
+    export_from,
+    requested_ratings,
+    training_examples,
 )
 
 from harness.base.errors import DataError, StorageError, UsageError
@@ -119,7 +119,7 @@ def test_a_held_out_group_is_asked_about_and_answered_in_each_format(source, tmp
         test_easy={"TEA": [ANN_TEA, BEN_TEA]}, held_out_easy={"LAMP": [DOT_LAMP, CEM_LAMP]}
     )
 
-    report = exported(files, TEMPLATES, settings(tmp_path))
+    report = export_from(files, TEMPLATES, settings(tmp_path))
 
     out = tmp_path / "out"
     assert answers(out / "train-pointwise.jsonl") == [
@@ -143,7 +143,7 @@ def test_a_line_is_what_a_run_would_send_and_the_answer(source, tmp_path):
         test_easy={"TEA": [ANN_TEA, BEN_TEA]}, held_out_easy={"LAMP": [CEM_LAMP, DOT_LAMP]}
     )
 
-    exported(files, TEMPLATES, settings(tmp_path, profile="full"))
+    export_from(files, TEMPLATES, settings(tmp_path, profile="full"))
 
     system, user, assistant = lines_of(tmp_path / "out/train-pointwise.jsonl")[0]
     assert system["role"] == "system"
@@ -188,7 +188,7 @@ def test_what_a_test_asks_for_is_neither_asked_nor_shown_and_is_counted(source, 
         held_out_medium={"LAMP": [ANN_LAMP, CEM_LAMP, DOT_LAMP]},
     )
 
-    counts, audit = rows(exported(files, TEMPLATES, settings(tmp_path)))
+    counts, audit = rows(export_from(files, TEMPLATES, settings(tmp_path)))
 
     assert counts == [
         ("pointwise", "easy", 2, 2, 0, 0),
@@ -210,7 +210,7 @@ def test_the_test_groups_of_a_level_that_is_not_exported_count_as_well(source, t
         test_medium={"LAMP": [DOT_LAMP, ANN_LAMP, ELI_LAMP]},
     )
 
-    counts, _ = rows(exported(files, TEMPLATES, settings(tmp_path, level="easy")))
+    counts, _ = rows(export_from(files, TEMPLATES, settings(tmp_path, level="easy")))
 
     assert counts == [
         ("pointwise", "easy", 1, 1, 0, 0),
@@ -229,11 +229,11 @@ def test_a_thing_of_the_same_name_under_another_id_is_the_same_thing():
     other_author = Group(id="i3", user="i3", query=Thing(title="Cup", author="Bo"), members=(ann,))
 
     def told(of):
-        [lesson] = lessons(of, "pointwise", Options(profile="none"))
-        return lesson.traces
+        [example] = training_examples(of, "pointwise", Options(profile="none"))
+        return example.traces
 
-    assert told(group) & asked_for([of_test]) == {("ann", "Cup", None)}
-    assert not told(group) & asked_for([other_author])
+    assert told(group) & requested_ratings([of_test]) == {("ann", "Cup", None)}
+    assert not told(group) & requested_ratings([other_author])
 
 
 def test_an_audit_that_finds_a_shared_rating_stops_the_export(source, tmp_path, monkeypatch):
@@ -247,8 +247,8 @@ def test_an_audit_that_finds_a_shared_rating_stops_the_export(source, tmp_path, 
 
     monkeypatch.setattr(sft_export.Export, "add", careless)
 
-    with pytest.raises(DataError, match="tells of ratings that tests ask for") as caught:
-        exported(files, TEMPLATES, settings(tmp_path))
+    with pytest.raises(DataError, match="contains test ratings") as caught:
+        export_from(files, TEMPLATES, settings(tmp_path))
 
     assert caught.value.found == "4, such as ('ann', 'TEA')"
     assert not (tmp_path / "out").exists()
@@ -259,7 +259,7 @@ def test_equal_users_are_neither_compared_nor_ranked(source, tmp_path):
         test_easy={"TEA": [ANN_TEA, BEN_TEA]}, held_out_easy={"LAMP": [CEM_LAMP, ELI_LAMP]}
     )
 
-    counts, _ = rows(exported(files, TEMPLATES, settings(tmp_path)))
+    counts, _ = rows(export_from(files, TEMPLATES, settings(tmp_path)))
 
     assert counts == [
         ("pointwise", "easy", 2, 0, 0, 0),
@@ -275,9 +275,9 @@ def test_the_order_of_three_users_names_them_by_number_and_every_pair_is_asked_b
     group = Group(id="i", user="i", query=Thing(title="Cup"), members=members)
     options = Options(profile="none")
 
-    [ranked] = lessons(group, "listwise", options)
-    pairs = [lesson.answer for lesson in lessons(group, "pairwise", options)]
-    rated = [lesson.answer for lesson in lessons(group, "pointwise", options)]
+    [ranked] = training_examples(group, "listwise", options)
+    pairs = [example.answer for example in training_examples(group, "pairwise", options)]
+    rated = [example.answer for example in training_examples(group, "pointwise", options)]
 
     assert ranked.answer == '{"predicted_ranking": [3, 1, 2]}'
     # 1 before 2, 3 before 1, 3 before 2, as pairs (1,2), (1,3), (2,1), (2,3), (3,1), (3,2).
@@ -293,7 +293,7 @@ def test_the_mixed_file_holds_all_lines_in_an_order_of_the_seed(source, tmp_path
     mixed = {}
     for name, seed in {"one": 1, "same": 1, "two": 2}.items():
         out = tmp_path / name
-        exported(files, TEMPLATES, settings(tmp_path, out=out, seed=seed))
+        export_from(files, TEMPLATES, settings(tmp_path, out=out, seed=seed))
         mixed[name] = (out / "train-mixed.jsonl").read_bytes()
         lines = b"".join((out / file).read_bytes() for file in apart).splitlines()
         assert sorted(mixed[name].splitlines()) == sorted(lines)
@@ -306,7 +306,7 @@ def test_one_format_alone_is_one_file(source, tmp_path):
         test_easy={"TEA": [ANN_TEA, BEN_TEA]}, held_out_easy={"LAMP": [CEM_LAMP, DOT_LAMP]}
     )
 
-    exported(files, TEMPLATES, settings(tmp_path, format="pairwise"))
+    export_from(files, TEMPLATES, settings(tmp_path, format="pairwise"))
 
     assert [file.name for file in (tmp_path / "out").iterdir()] == ["train-pairwise.jsonl"]
 
@@ -318,8 +318,8 @@ def test_training_data_that_is_there_is_not_written_over(source, tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out/train-mixed.jsonl").write_text("mine")
 
-    with pytest.raises(UsageError, match="cannot be written there"):
-        exported(files, TEMPLATES, settings(tmp_path, format="pointwise"))
+    with pytest.raises(UsageError, match="already contains training data"):
+        export_from(files, TEMPLATES, settings(tmp_path, format="pointwise"))
 
     assert [file.read_text() for file in (tmp_path / "out").iterdir()] == ["mine"]
 
@@ -331,7 +331,7 @@ def test_where_nothing_can_be_written_the_option_is_named(source, tmp_path):
     (tmp_path / "file").write_text("mine")
 
     with pytest.raises(StorageError) as caught:
-        exported(files, TEMPLATES, settings(tmp_path, out=tmp_path / "file/out"))
+        export_from(files, TEMPLATES, settings(tmp_path, out=tmp_path / "file/out"))
 
     assert caught.value.where == str(tmp_path / "file/out")
     assert caught.value.hint == "make the folder writable, or choose another with --out"
@@ -340,14 +340,14 @@ def test_where_nothing_can_be_written_the_option_is_named(source, tmp_path):
 def test_a_proof_needs_test_groups(source, tmp_path):
     files = source(held_out_easy={"LAMP": [CEM_LAMP, DOT_LAMP]})
 
-    with pytest.raises(DataError, match="no test groups that the training data could be held"):
-        exported(files, TEMPLATES, settings(tmp_path))
+    with pytest.raises(DataError, match="no test groups to check the training data"):
+        export_from(files, TEMPLATES, settings(tmp_path))
 
 
 def test_recorded_groups_are_refused_by_name(tmp_path):
     (tmp_path / "heldout-easy.jsonl").write_text('{"query": {}, "users": [], "rank_vector": []}\n')
 
-    with pytest.raises(DataError, match="recorded groups are not taken") as caught:
+    with pytest.raises(DataError, match="recorded groups cannot be used here") as caught:
         sft_export.run(settings(tmp_path, data=tmp_path))
 
     assert caught.value.found == "heldout-easy.jsonl"
@@ -360,7 +360,7 @@ def test_a_level_without_held_out_groups_is_named(source, tmp_path):
     )
 
     with pytest.raises(DataError, match="lacks held-out groups") as caught:
-        exported(files, TEMPLATES, settings(tmp_path, level="hard"))
+        export_from(files, TEMPLATES, settings(tmp_path, level="hard"))
 
     assert caught.value.found == "held-out groups of easy"
 
@@ -371,18 +371,18 @@ def test_users_without_a_profile_are_refused_where_profiles_are_to_be_shown(sour
     )
 
     with pytest.raises(DataError, match="some users have none") as caught:
-        exported(files, TEMPLATES, settings(tmp_path, profile="full"))
+        export_from(files, TEMPLATES, settings(tmp_path, profile="full"))
 
-    assert caught.value.found == "1 of the users in held-out groups of level easy"
+    assert caught.value.found == "1 users without one in held-out groups of level easy"
 
 
 def test_nothing_to_learn_is_an_error_with_its_reasons(source, tmp_path):
     files = source(test_easy={"TEA": [ANN_TEA, BEN_TEA]}, held_out_easy={"TEA": [ANN_TEA, BEN_TEA]})
 
     with pytest.raises(DataError, match="give no training data") as caught:
-        exported(files, TEMPLATES, settings(tmp_path))
+        export_from(files, TEMPLATES, settings(tmp_path))
 
-    assert caught.value.found == "tell of a test rating: 5"
+    assert caught.value.found == "contain a test rating: 5"
 
 
 def test_the_configuration_of_the_trainer_is_that_of_the_paper():

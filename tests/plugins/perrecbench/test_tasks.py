@@ -228,19 +228,19 @@ def test_a_domain_of_one_s_own_runs_from_its_folder_by_its_name(tmp_path, inside
 
     [summary] = run(tmp_path / "g1" / inside, domain="beauty").summaries
     assert summary.metrics["ptc"].n == 2
-    with pytest.raises(harness.DataError, match="not of the domain") as told:
+    with pytest.raises(harness.DataError, match="belong to another domain") as told:
         run(tmp_path / "g1" / inside)
     assert told.value.hint.endswith("--data DIR/beauty --set domain=beauty")
-    with pytest.raises(harness.DataError, match="no whole set of groups") as told:
+    with pytest.raises(harness.DataError, match="no complete set of groups") as told:
         run(tmp_path / "g1")
-    assert told.value.hint == f"--data {tmp_path / 'g1/beauty'} --set domain=beauty"
+    assert told.value.hint == f"use --data {tmp_path / 'g1/beauty'} --set domain=beauty"
 
 
 def test_a_domain_without_held_out_groups_is_told_so(tmp_path):
     folder = tmp_path / "book" / "book-processed"
     shutil.copytree(SAMPLE / "all" / "all-processed", folder)
     (folder / "held_out-easy.json").unlink()
-    with pytest.raises(harness.DataError, match="no whole set of held-out groups of level easy"):
+    with pytest.raises(harness.DataError, match="no complete set of held-out groups of level easy"):
         harness.evaluate(
             "perrec_easy_listwise_book",
             model="baseline",

@@ -140,7 +140,7 @@ def test_the_average_of_all_cells_stands_over_the_size_with_a_line_a_family(kept
     assert figure.marks == (
         Line(label="Llama", x=x, y=y),
         Points(label="Llama", x=x, y=y, names=names),
-        Points(label="of no family", x=(9.0,), y=(0.5,), names=("lone",)),
+        Points(label="no family", x=(9.0,), y=(0.5,), names=("lone",)),
     )
 
 
@@ -154,7 +154,7 @@ def test_a_table_of_sizes_needs_no_families_and_no_other_models(kept, tmp_path):
     ("lines", "said"),
     [
         (("model,parameters", "ben,7"), "no model of the runs has a size"),
-        (("model,parameters", "ada,0"), "a model has no such size"),
+        (("model,parameters", "ada,0"), "the size of a model cannot be used"),
         (("model,size", "ada,7"), "no row has a figure in a column 'parameters'"),
     ],
 )
@@ -270,7 +270,7 @@ def test_a_colour_means_the_same_in_all_maps_of_a_report(kept):
     figures = shots.run(tasks, NoOptions()).figures
     assert [figure.title[:3] for figure in figures] == ["ada", "ben"]
     assert [figure.marks[0].deepest for figure in figures] == [0.6, 0.6]
-    assert "same in all maps" in figures[0].note
+    assert "share one scale of colours" in figures[0].note
 
 
 def test_what_was_asked_with_one_number_alone_makes_no_map(kept):
@@ -317,7 +317,7 @@ def wordings(kept):
 def test_tau_and_errors_of_configurations_are_correlated(wordings):
     listed, correlations = answers.errors(wordings, NoOptions()).sheets
     assert listed.rows == (
-        ("ada", "as the nine tasks", "easy", 1, 0.1, 1.0, 1.0, "groups", 1),
+        ("ada", "same as the nine tasks", "easy", 1, 0.1, 1.0, 1.0, "groups", 1),
         ("ada", "wording b", "easy", 1, 0.2, 2.0, 2.0, "groups", 1),
         ("ada", "wording c", "easy", 1, 0.6, 3.0, 3.0, "groups", 1),
     )
@@ -365,7 +365,7 @@ def test_each_error_has_a_figure_with_a_dot_a_configuration(wordings):
             label="easy, of groups",
             x=(1.0, 2.0, 3.0),
             y=(0.1, 0.2, 0.6),
-            names=("ada, as the nine tasks", "ada, wording b", "ada, wording c"),
+            names=("ada, same as the nine tasks", "ada, wording b", "ada, wording c"),
         ),
     )
 
@@ -379,9 +379,9 @@ def test_dots_have_names_or_it_is_said_what_they_are(kept):
         figure = answers.errors(tasks, NoOptions()).figures[0]
         return len(figure.marks[0].names), figure.note
 
-    what = "a dot is a model in one setting, as the first table lists them"
+    what = "each dot is a model in one setting, as listed in the first table"
     assert note_of(15) == (15, what)
-    assert note_of(16) == (0, f"{what}; names are left out of more than 15")
+    assert note_of(16) == (0, f"{what}; more than 15 dots have no names")
 
 
 def test_ratings_and_groups_of_two_runs_of_a_model_belong_together_where_seeds_are_the_same(kept):
@@ -420,7 +420,7 @@ def test_errors_that_are_all_the_same_have_no_correlation(kept):
 def test_without_ratings_a_configuration_has_no_errors_and_enters_nothing(kept):
     report = answers.errors([kept("ada", {"i1": {"ptc": 0.1}})], NoOptions())
     assert report.sheets[0].rows == (
-        ("ada", "as the nine tasks", "easy", 1, 0.1, None, None, "groups", 0),
+        ("ada", "same as the nine tasks", "easy", 1, 0.1, None, None, "groups", 0),
     )
     assert (report.sheets[1].rows, report.figures) == ((), ())
 
@@ -474,8 +474,8 @@ def test_a_count_of_nothing_keeps_the_axis_plain(kept, tmp_path):
         (("item,count", "x,1"), UsageError, "no item of the runs has a count"),
         (("item,count", "i1,-1"), DataError, "0 or more"),
         (("item,title,count", ",,1"), DataError, "an item by id or by title"),
-        (("item,count", "i1,1", "i1,2"), DataError, "one count an item"),
-        (("title,count", "Tea,1", "tea ,2"), DataError, "one count a title"),
+        (("item,count", "i1,1", "i1,2"), DataError, "the same count in all rows of an item"),
+        (("title,count", "Tea,1", "tea ,2"), DataError, "the same count in all rows of a title"),
     ],
 )
 def test_counts_that_say_nothing_or_two_things_are_refused(kept, tmp_path, lines, error, said):
@@ -488,5 +488,5 @@ def test_counts_that_say_nothing_or_two_things_are_refused(kept, tmp_path, lines
 
 def test_tasks_of_all_domains_are_not_enough(kept, tmp_path):
     counts = written(tmp_path, "counts.csv", "item,count", "i1,1")
-    with pytest.raises(UsageError, match="no task is of one domain"):
+    with pytest.raises(UsageError, match="no task covers a single domain"):
         domains.run([kept("ada", {"i1": 1.0})], domains.Options(counts=counts))

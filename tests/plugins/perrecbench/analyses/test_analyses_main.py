@@ -149,29 +149,29 @@ def test_of_equal_averages_the_nearest_cells_are_next():
     [
         ({"because": ("bundled sample data",)}, "bundled sample data"),
         ({"because": ("--limit 200",), "limit": 200}, "--limit 200"),
-        ({"strict": True}, "asked otherwise: strict"),
-        ({"profile": "none", "shots": 3}, "asked otherwise: without profile, 3 shots"),
+        ({"strict": True}, "different settings: strict"),
+        ({"profile": "none", "shots": 3}, "different settings: without profile, 3 shots"),
         (
             {"prompts": {"rate.candidate": "mine.j2"}, "because": ("own prompts: rate.candidate",)},
-            "asked otherwise: own prompt mine.j2; own prompts: rate.candidate",
+            "different settings: own prompt mine.j2; own prompts: rate.candidate",
         ),
     ],
 )
 def test_no_published_row_stands_beside_what_was_asked_otherwise(kept, more, reason):
     theirs = main(nine(kept, "ada", 0.105, **more), TableOptions()).sheets[1]
     [row] = theirs.rows
-    assert theirs.notes[-1] == f"no published rows beside {row[0]}: {reason}"
+    assert theirs.notes[-1] == f"no published rows next to {row[0]}: {reason}"
 
 
 def test_neither_does_one_beside_some_tasks_or_some_groups(kept):
     some = main(nine(kept, "ada", 0.1)[:6], TableOptions()).sheets[1]
-    assert some.notes[-1] == "no published rows beside ada: 6 of the nine tasks"
+    assert some.notes[-1] == "no published rows next to ada: 6 of the nine tasks"
     groups = {"easy": ITEMS[:130], "medium": ITEMS, "hard": ITEMS}
     few = [
         kept("ben", dict.fromkeys(groups[level], 0.1), level=level, ask=ask) for level, ask in CELLS
     ]
     assert main(few, TableOptions()).sheets[1].notes[-1] == (
-        "no published rows beside ben: 130 to 200 groups with a label in a cell, not 200"
+        "no published rows next to ben: 130 to 200 groups with a label in a cell, not 200"
     )
 
 
@@ -280,7 +280,7 @@ def test_what_is_hidden_as_unreadable_is_not_told_of_the_averages_either(kept):
     like = main(tasks, TableOptions()).sheets[3]
     assert like.columns == ("model", "easy point", "easy list", "avg. of 2")
     assert like.rows == (("ada", 1.0, None, None), ("ben", 1.0, 1.0, 1.0))
-    assert like.notes == ("ada: not shown where over 15% are unreadable",)
+    assert like.notes == ("ada: cells with more than 15% unreadable are not shown",)
     assert main([kept("cleo", few)], TableOptions()).sheets[3].rows == (("cleo", None),)
 
 

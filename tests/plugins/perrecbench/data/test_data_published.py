@@ -69,7 +69,7 @@ def test_a_published_folder_of_another_domain_is_refused(folder, load_data, tmp_
     shutil.copytree(folder, books)
     assert load_data(books, ask="listwise", profile="none", domain="book").groups
     for place, options in ((books, {}), (books, {"domain": "kitchen"})):
-        with pytest.raises(DataError, match="not of the domain"):
+        with pytest.raises(DataError, match="belong to another domain"):
             load_data(place, ask="listwise", profile="none", **options)
 
 
@@ -263,7 +263,7 @@ def test_an_unknown_user_is_refused(folder, load_data):
         load_data(folder, ask="listwise", profile="none")
     assert "item2group_avg_diff_sample-easy.json, row 1" in caught.value.where
     assert (caught.value.found, caught.value.expected) == (
-        "'bob'", "a user that the table 'histories' holds",
+        "'bob'", "a user in the table 'histories'",
     )  # fmt: skip
 
 
@@ -274,7 +274,7 @@ def test_an_unknown_item_is_refused_where_it_is_named(folder, load_data):
         load_data(folder, ask="listwise", profile="none")
     assert "userid2history.json, row 2" in caught.value.where
     assert (caught.value.found, caught.value.expected) == (
-        "'e'", "an item that the table 'items' holds",
+        "'e'", "an item in the table 'items'",
     )  # fmt: skip
 
 
@@ -284,7 +284,7 @@ def test_an_item_without_a_title_is_refused(publish, load_data, about):
     with pytest.raises(DataError) as caught:
         load_data(folder, ask="listwise", profile="none")
     assert "parentasin2item.json, row 2" in caught.value.where
-    assert caught.value.expected == "a title that is a text"
+    assert caught.value.expected == "a title that is a string"
 
 
 def test_an_item_without_a_title_that_nobody_is_shown_does_no_harm(publish, load_data):
@@ -296,7 +296,7 @@ def test_data_in_neither_layout_is_told_what_either_needs(tmp_path, publish, loa
     folder = publish(PEOPLE)
     with pytest.raises(DataError) as caught:
         load_data(folder, ask="listwise")
-    assert caught.value.problem == "the data holds no whole set of groups of level easy"
+    assert caught.value.problem == "the data has no complete set of groups of level easy"
     assert caught.value.where == str(folder)
     assert caught.value.found.split("\n      ") == [
         "no item2group_avg_diff_sample-easy.json",
@@ -317,7 +317,7 @@ def test_for_a_level_that_lacks_those_that_are_there_are_named(folder, load_data
         "no item2group_avg_diff_sample-hard.json",
         "groups of level easy, medium",
     ]
-    assert caught.value.hint == "take perrec_easy_listwise or perrec_medium_listwise"
+    assert caught.value.hint == "use --tasks perrec_easy_listwise or perrec_medium_listwise"
     with pytest.raises(DataError) as caught:
         load_data(folder, ask="listwise", split="held_out")
     assert caught.value.found.startswith("no held_out-easy.json\n")
@@ -329,7 +329,7 @@ def test_where_only_domains_lie_one_of_them_is_shown_the_way_to(tmp_path, load_d
     with pytest.raises(DataError) as caught:
         load_data(tmp_path, ask="listwise")
     assert caught.value.found.endswith("groups of no level\n      folders of the domains beauty")
-    assert caught.value.hint == f"--data {tmp_path / 'beauty'} --set domain=beauty"
+    assert caught.value.hint == f"use --data {tmp_path / 'beauty'} --set domain=beauty"
 
 
 def test_groups_of_another_level_are_told_with_the_task_that_reads_the_right_ones(

@@ -153,7 +153,7 @@ def test_a_user_that_cannot_be_is_refused(record, load_data, changed, expected):
 )
 def test_what_needs_whole_histories_is_refused(record, load_data, options):
     folder = record([recorded("i", user("ann"), user("bob"))])
-    with pytest.raises(DataError, match="recorded groups hold no whole histories"):
+    with pytest.raises(DataError, match="recorded groups lack the whole histories"):
         load_data(folder, **{"ask": "listwise", **options})
 
 
@@ -162,8 +162,8 @@ def test_more_behaviours_than_were_recorded_are_refused(record, load_data):
     with pytest.raises(DataError) as caught:
         load_data(folder, ask="listwise")
     assert caught.value.found == "'3 behaviours'"
-    assert caught.value.expected == "at least 4 of each user, the task's option `k`"
-    assert caught.value.hint.startswith("a smaller k, as in --set k=3: ")
+    assert caught.value.expected == "at least 4 behaviours of each user, the task's option `k`"
+    assert caught.value.hint.startswith("set a smaller k, as in --set k=3: ")
 
 
 def test_a_group_of_another_level_is_refused(record, load_data):
@@ -217,6 +217,6 @@ def test_more_than_the_shortest_recorded_history_is_refused(real, load_data):
 
 def test_recorded_groups_are_of_no_one_domain(record, load_data):
     folder = record([recorded("k", user("ann"), user("bob"))])
-    with pytest.raises(DataError, match="not of the domain") as caught:
+    with pytest.raises(DataError, match="belong to another domain") as caught:
         load_data(folder, ask="listwise", domain="book")
     assert caught.value.found.startswith("domain: book, and recorded groups")

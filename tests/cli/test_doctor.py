@@ -140,7 +140,7 @@ def test_an_argument_that_a_file_gives_is_told_with_its_place(capsys, tmp_path):
         ),
         (["--limit", "0"], "options", "--limit must be at least 1; found 0"),
         (["--judge", "lexicl"], "judge", "role judge: no plugin offers a judge or a kind of model "
-         "called 'lexicl'"),
+         "named 'lexicl'"),
         (["--model", "opnai:m"], "candidate", "role candidate: no plugin offers the kind of model "
          "'opnai'"),
     ],

@@ -56,7 +56,7 @@ def test_each_model_is_looked_at_once(capsys, tmp_path):
         "good", "model, judge from harness.toml (`harness config` shows them)",
     )  # fmt: skip
     assert found["candidate and judge: server"] == (
-        "good", f"{server.url} lists 1 model without a key, 'm' among them",
+        "good", f"{server.url} lists 1 model without a key, including 'm'",
     )  # fmt: skip
     assert "models.spare: arguments" in found
     assert not any("models.mine" in about for about in found)
@@ -68,8 +68,7 @@ def test_what_stands_in_the_way_is_told_with_a_cure(capsys):
         code = main(["doctor", "--model", spec, "--quiet"])
     assert code == 1
     assert capsys.readouterr().out.splitlines() == [
-        f"✗  candidate: server  {server.url} lists 1 model without a key, and 'm' is none of them: "
-        "other",
+        f"✗  candidate: server  {server.url} lists 1 model without a key, but not 'm': other",
         "                      to do: mend the model's name; where it is another name of one of "
         "them, `harness doctor --ask` asks",
         "                      the model one small question",
@@ -99,7 +98,7 @@ def test_a_question_that_fails_is_told(capsys):
     assert code == 1
     assert found["candidate: server"][0] == "good"
     assert found["candidate: question"] == (
-        "bad", f"not_found: HTTP 404: no model m (asked {server.url} for 'm')",
+        "bad", f"not_found: HTTP 404: no model m (requested 'm' from {server.url})",
     )  # fmt: skip
 
 

@@ -245,7 +245,7 @@ def test_a_stage_whose_questions_follow_from_answers_says_so(batched):
     assert said.code == 1
     assert "the questions of this stage cannot be written to a file" in said.err
     assert "questions per item, each of which may depend on earlier answers" in said.err
-    assert "`harness run` with the same options asks it live" in said.err
+    assert "`harness run` with the same options asks them live" in said.err
     assert not (batched.folder / "one.jsonl").exists()
 
 

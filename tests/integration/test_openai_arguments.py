@@ -70,7 +70,7 @@ def test_what_auto_found_out_stands_in_the_manifest(ask, serve):
 
 
 def test_a_refused_system_message_is_an_error_that_says_what_to_do(ask, serve):
-    with pytest.raises(ModelError, match="with system_role=false") as caught:
+    with pytest.raises(ModelError, match="system_role=false moves the system text") as caught:
         ask(serve(faults=refuses_system))
     assert "System role not supported" in str(caught.value)
 

@@ -100,7 +100,7 @@ def test_the_command_tells_what_repeats_come_to(harness, serve):
     harness.url = serve().url
     done = harness.here(*harness.arguments("--limit", "4", "--num_repeats", "2")[3:])
     assert done.code == 0, done.err
-    assert "asked at temperature 0, so that its repeats differ only" in done.err
+    assert "asked at temperature 0, so that repeats differ only" in done.err
     (over,) = done.json["repeats"]
     assert (over["task"], over["repeats"]) == ("interests", ["interests", "interests@2"])
     assert over["metrics"]["support"]["n"] == 2

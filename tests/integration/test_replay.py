@@ -161,7 +161,7 @@ def test_a_file_of_recorded_replies_answers(harness, serve):
     twice = harness.here(*words)
     assert twice.code == 2
     assert f"replies.jsonl:{len(lines) + 1}: a recorded reply cannot be used" in twice.err
-    assert "another answer than line 1 to the same" in twice.err
+    assert "a different answer to the question of line 1" in twice.err
 
 
 def test_arguments_that_mean_nothing_are_refused_with_what_would(harness, serve):

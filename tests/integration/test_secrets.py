@@ -94,8 +94,8 @@ def test_the_key_of_a_file_is_sent_and_written_nowhere(harness, serve, status, v
     [
         (None, "No such file"),
         (b" \n", "an empty file"),
-        (b"correct-horse battery-staple", "more than one word"),
-        (b"\xff\xfe", "it is no text"),
+        (b"correct-horse battery-staple", "several words"),
+        (b"\xff\xfe", "not a text file"),
     ],
 )
 def test_a_file_without_a_key_is_told_and_not_repeated(harness, serve, content, said):
@@ -106,7 +106,7 @@ def test_a_file_without_a_key_is_told_and_not_repeated(harness, serve, content, 
     model = f"base_url={server.url},model=candidate-model,api_key_file=key"
     done = harness.command(harness.arguments("--model_args", model))
     assert done.code != 0
-    assert "api_key_file=key: the file of the key cannot be used" in done.err
+    assert "api_key_file=key: the key file cannot be used" in done.err
     assert said in done.err and "battery" not in done.err
     assert server.count == 0
 
@@ -279,7 +279,7 @@ def test_a_judge_without_its_key_is_found_before_the_candidate_is_paid_for(harne
     ]  # fmt: skip
     refused = harness.command(command)
     assert refused.code == 2
-    assert "openai:judge-model: the environment holds no JUDGE" in refused.err
+    assert "openai:judge-model: JUDGE is not set" in refused.err
     assert "export JUDGE with your key in it, then give the same command again" in refused.err
     assert server.count == 0
     done = harness.command(command, JUDGE="key-of-the-judge")

@@ -286,7 +286,7 @@ def test_one_plugin_under_two_names_is_loaded_once(films):
     [twin] = plugins.broken
     assert str(twin) == (
         "plugin 'films' of film-benchmark could not be loaded: "
-        "PluginError: the same as plugin 'again' of again, which is loaded"
+        "PluginError: the plugin is the same object as plugin 'again' of again, which is loaded"
     )
     assert plugins.benchmark("films").name == "films"
 
@@ -340,7 +340,7 @@ def test_a_factory_that_fails_names_its_plugin(site):
         plugins.benchmark("broken")
     assert caught.value.where == "plugin 'late' of late"
     assert caught.value.found == "ZeroDivisionError: division by zero"
-    with pytest.raises(PluginError, match="calls itself 'other'"):
+    with pytest.raises(PluginError, match="has the name 'other'"):
         plugins.benchmark("renamed")
     with pytest.raises(DataError, match="no licence file"):
         plugins.benchmark("lacking")

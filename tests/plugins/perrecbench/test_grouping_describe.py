@@ -181,7 +181,7 @@ def test_a_user_without_a_history_is_an_error(data):
 def test_a_file_in_another_layout_and_an_absent_one_are_named(data):
     file = data / "all/all-processed/userid2history.json"
     file.write_text("[]")
-    with pytest.raises(DataError, match=r"userid2history\.json: .* entries of one JSON object"):
+    with pytest.raises(DataError, match=r"userid2history\.json: .* one JSON object, whose entries"):
         described(data)
     file.unlink()
     with pytest.raises(DataError, match="lacks their histories or items") as caught:

@@ -1,0 +1,1 @@
+"""What a plugin implements and sees: benchmarks, stages, models, judges, records, reports."""

@@ -1,0 +1,1 @@
+"""From settings to a finished run: preparation, plan, desk, executor, batches."""

@@ -69,9 +69,9 @@ def test_what_stands_in_the_way_is_told_with_a_cure(capsys):
     assert code == 1
     assert capsys.readouterr().out.splitlines() == [
         f"✗  candidate: server  {server.url} lists 1 model without a key, but not 'm': other",
-        "                      to do: mend the model's name; where it is another name of one of "
-        "them, `harness doctor --ask` asks",
-        "                      the model one small question",
+        "                      to do: correct the model's name; if it is an alias, "
+        "`harness doctor --ask` sends the model one",
+        "                      small question",
         "1 to fix before a run",
     ]
 

@@ -189,7 +189,7 @@ def test_a_dry_run_knows_the_windows_exactly_and_asks_nobody(gist, served):
     shown = gist.command(arguments)
     assert shown.code == 0, shown.err
     assert "Name the interests of this user" in shown.out
-    assert "items per user" in " ".join(shown.out.split())
+    assert "calls per user" in " ".join(shown.out.split())
 
 
 def test_synthetic_users_are_made_of_a_log_and_are_data_like_any_other(gist):

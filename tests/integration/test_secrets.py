@@ -280,7 +280,7 @@ def test_a_judge_without_its_key_is_found_before_the_candidate_is_paid_for(harne
     refused = harness.command(command)
     assert refused.code == 2
     assert "openai:judge-model: JUDGE is not set" in refused.err
-    assert "export JUDGE with your key in it, then give the same command again" in refused.err
+    assert "export JUDGE with your key, then repeat the command" in refused.err
     assert server.count == 0
     done = harness.command(command, JUDGE="key-of-the-judge")
     assert done.code == 0, done.err

@@ -9,15 +9,21 @@ INSTALL := $(PIP) install $(QUIETLY)
 WORKERS ?= auto
 SOURCES := harness plugins tests benchmarks hatch_build.py
 
-.PHONY: demo test test-vllm test-hf lint rules format types bench pins schemas samples freeze faults clean
+.PHONY: demo smoke test test-vllm test-hf lint rules format types bench pins schemas samples freeze faults clean
 
 demo: $(VENV)/.installed
 	$(VENV)/bin/harness --model baseline --judge lexical --tasks interests_all --data sample
 	$(VENV)/bin/harness --model baseline --judge lexical --tasks gist_synthetic --data sample --limit 20
 	$(VENV)/bin/harness --model baseline --tasks perrec_easy --data sample
 
+# The rooms that a first visitor reads: a minute on two cores.
+SMOKE := $(addprefix tests/,base contracts calls parsing prompts registry runs scoring tasks plugins/interests)
+
+smoke: $(VENV)/.installed-dev
+	$(VENV)/bin/python -m pytest -q -n $(WORKERS) --maxprocesses 8 $(SMOKE)
+
 # No test may need the hub.
-test test-vllm test-hf: export HF_HUB_OFFLINE = 1
+test smoke test-vllm test-hf: export HF_HUB_OFFLINE = 1
 
 # The tests run even where the lint found something: one run tells everything that is wrong.
 test: $(VENV)/.installed-dev

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from harness.parsing import last_object as last_object
     from harness.pipeline.simple_benchmark import simple as simple
     from harness.registry.hookspecs import hookimpl as hookimpl
-    from harness.scoring.finished_task import KeptTask as KeptTask
+    from harness.scoring.finished_task import FinishedTask as FinishedTask
 
 _HOME = {
     "aevaluate": "harness.api",
@@ -92,7 +92,7 @@ _HOME = {
     "simple": "harness.pipeline.simple_benchmark",
     "Analysis": "harness.analysis.analysis",
     "DataTool": "harness.analysis.analysis",
-    "KeptTask": "harness.scoring.finished_task",
+    "FinishedTask": "harness.scoring.finished_task",
     "Done": "harness.contracts.records",
     "Record": "harness.contracts.records",
     "Records": "harness.contracts.records",

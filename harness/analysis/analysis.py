@@ -13,7 +13,7 @@ from harness.contracts.benchmark import NoOptions
 
 if TYPE_CHECKING:
     from harness.contracts.report import Report
-    from harness.scoring.finished_task import KeptTask
+    from harness.scoring.finished_task import FinishedTask
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +28,7 @@ class Analysis:
 
     name: str
     description: str
-    run: Callable[[Sequence[KeptTask], Any], Report]
+    run: Callable[[Sequence[FinishedTask], Any], Report]
     options: type[msgspec.Struct] = NoOptions
 
 

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from harness.contracts.judge import Selected, Verdict
 from harness.contracts.outcomes import NoVerdict
 from harness.contracts.records import Judged
-from harness.scoring.finished_task import KeptTask
+from harness.scoring.finished_task import FinishedTask
 
 Label: TypeAlias = bool | str
 """The label of an option (whether it is selected) or of a text (its class)."""
@@ -40,7 +40,7 @@ class Decision:
     votes: dict[str, Label | None]
 
 
-def decisions_of(task: KeptTask) -> Iterator[Decision]:
+def decisions_of(task: FinishedTask) -> Iterator[Decision]:
     """Every decision of every judge of a task, in the order of its records."""
     for entry in task.entry.stages:
         for record in task.judged(entry.name):

@@ -20,7 +20,7 @@ from harness.contracts.records import CallRecord, JournalLine, Score
 from harness.runs.atomic_files import atomic_writer
 from harness.runs.journal_index import Head, scan
 from harness.runs.manifest import Manifest, StageEntry
-from harness.scoring.finished_task import KeptTask
+from harness.scoring.finished_task import FinishedTask
 from harness.scoring.summary import MetricResult
 
 NONE = "none"
@@ -29,7 +29,7 @@ NONE = "none"
 CANDIDATE = "candidate"
 
 
-def write_lm_eval(folder: Path, tasks: Sequence[KeptTask]) -> list[Path]:
+def write_lm_eval(folder: Path, tasks: Sequence[FinishedTask]) -> list[Path]:
     """The files written: one of results, and one of samples per task, in the model's folder."""
     manifest = tasks[0].manifest
     into = folder / in_file_name(_model_name(manifest))
@@ -55,7 +55,7 @@ def write_lm_eval(folder: Path, tasks: Sequence[KeptTask]) -> list[Path]:
     return [path, *written]
 
 
-def results_of(tasks: Sequence[KeptTask]) -> dict[str, Any]:
+def results_of(tasks: Sequence[FinishedTask]) -> dict[str, Any]:
     """The content of the file of results; `harness` holds what the format has no place for."""
     manifest = tasks[0].manifest
     settings = manifest.settings
@@ -114,7 +114,7 @@ def results_of(tasks: Sequence[KeptTask]) -> dict[str, Any]:
     }
 
 
-def samples_of(task: KeptTask) -> Iterator[dict[str, Any]]:
+def samples_of(task: FinishedTask) -> Iterator[dict[str, Any]]:
     """A sample for each scored unit: the candidate's prompts and replies, and the scores.
 
     `target` is empty: each benchmark has references of its own kind.
@@ -165,7 +165,7 @@ def in_file_name(name: str) -> str:
 class _Journals:
     """An index of a task's records by user; lines are read when they are needed."""
 
-    def __init__(self, task: KeptTask) -> None:
+    def __init__(self, task: FinishedTask) -> None:
         self._stages: dict[str, StageEntry] = {one.name: one for one in task.entry.stages}
         self._files: dict[str, int] = {}
         self._places: dict[str, list[tuple[str, str, int, int]]] = defaultdict(list)
@@ -213,7 +213,7 @@ class _Journals:
         return {role for role, parts in roles.items() if model and parts.get("model") == model}
 
 
-def _results(task: KeptTask) -> dict[str, Any]:
+def _results(task: FinishedTask) -> dict[str, Any]:
     name = task.task.name
     found: dict[str, Any] = {"name": name, "alias": name, "sample_len": task.summary.units}
     for metric, result in task.summary.metrics.items():
@@ -230,7 +230,7 @@ def _stderr(result: MetricResult) -> float | str:
     return (high - low) / (2 * NormalDist().inv_cdf(0.5 + result.confidence / 2))
 
 
-def _config(task: KeptTask) -> dict[str, Any]:
+def _config(task: FinishedTask) -> dict[str, Any]:
     return {
         "task": task.task.name,
         "dataset_path": str(task.summary.data.get("origin", "")),
@@ -249,7 +249,7 @@ def _config(task: KeptTask) -> dict[str, Any]:
     }
 
 
-def _offered(task: KeptTask) -> int:
+def _offered(task: FinishedTask) -> int:
     """The units of the whole data, if the summary has the number of ids before the choice."""
     chosen = task.summary.data.get("chosen", {})
     several = [one["of"] for one in chosen.values() if one.get("chosen") == task.summary.units]

@@ -35,7 +35,7 @@ from harness.contracts.report import Cell, Sheet
 
 if TYPE_CHECKING:
     from harness.contracts.published import PublishedResult
-    from harness.scoring.finished_task import KeptTask
+    from harness.scoring.finished_task import FinishedTask
 
 CellT = TypeVar("CellT", bound=Hashable)
 
@@ -50,7 +50,7 @@ class GridRow(Generic[CellT]):
     model: str
     setting: str
     apart: str
-    tasks: Mapping[CellT, KeptTask]
+    tasks: Mapping[CellT, FinishedTask]
     columns: Mapping[CellT, Mapping[str, ScoreColumn]]
 
     @property
@@ -59,7 +59,7 @@ class GridRow(Generic[CellT]):
         return row_name(self.model, self.apart, self.setting)
 
     @property
-    def first(self) -> KeptTask:
+    def first(self) -> FinishedTask:
         """The row's first task, for properties that all its tasks share."""
         return next(iter(self.tasks.values()))
 
@@ -87,7 +87,7 @@ class Line(Generic[CellT]):
     average: Average = field(default_factory=Average)
 
 
-def same_roles(task: KeptTask) -> tuple[str, ...]:
+def same_roles(task: FinishedTask) -> tuple[str, ...]:
     """A digest of the model of each role: equal for all runs that asked the same model."""
     known = task.manifest.roles
     entries = [
@@ -114,24 +114,24 @@ class ResultGrid(Generic[CellT]):
 
     name: str
     headings: Mapping[CellT, str]
-    cell: Callable[[KeptTask], CellT]
-    setting: Callable[[KeptTask], str] = lambda task: ""
-    alike: Callable[[KeptTask], Hashable] = lambda task: task.manifest.limit
+    cell: Callable[[FinishedTask], CellT]
+    setting: Callable[[FinishedTask], str] = lambda task: ""
+    alike: Callable[[FinishedTask], Hashable] = lambda task: task.manifest.limit
     label: Callable[[CellT], str] = str
     units: str = "units"
     empty: str = "no unit has a value"
 
-    def ground(self, task: KeptTask) -> Hashable:
+    def ground(self, task: FinishedTask) -> Hashable:
         """The properties that the tasks of one row share, besides model and setting."""
         return self.alike(task), task.manifest.seed, *same_roles(task)
 
-    def rows(self, tasks: Iterable[KeptTask], metrics: Collection[str]) -> list[GridRow[CellT]]:
+    def rows(self, tasks: Iterable[FinishedTask], metrics: Collection[str]) -> list[GridRow[CellT]]:
         """The tasks as rows with columns of these metrics, in the order of the tasks.
 
         Tasks of several runs share a row if they asked the same model in the same way. If two tasks
         have the same cell, the second starts another row. Tasks without a cell are left out.
         """
-        found: dict[tuple[Any, ...], dict[CellT, KeptTask]] = {}
+        found: dict[tuple[Any, ...], dict[CellT, FinishedTask]] = {}
         for task in tasks:
             if (cell := self.cell(task)) not in self.headings:
                 continue
@@ -194,7 +194,7 @@ class ResultGrid(Generic[CellT]):
         columns: Mapping[CellT, ScoreColumn],
         cells: Collection[CellT],
         *,
-        task: KeptTask,
+        task: FinishedTask,
         metric: str,
     ) -> Average:
         """The mean of the cells, with the task's draws and seed; units without a value count 0."""
@@ -326,7 +326,7 @@ def short_runs(runs: Iterable[str]) -> dict[str, str]:
     return {run: end if times[end] == 1 else run for run, end in ends.items()}
 
 
-def _distinctions(owners: Sequence[tuple[str, str]], firsts: Sequence[KeptTask]) -> list[str]:
+def _distinctions(owners: Sequence[tuple[str, str]], firsts: Sequence[FinishedTask]) -> list[str]:
     """The text that distinguishes rows of the same name: their runs, and tasks if needed."""
     runs = short_runs(task.run for task in firsts)
     times = Counter(owners)

@@ -17,7 +17,7 @@ from harness.base.errors import UsageError
 from harness.contracts.model import Message, Usage
 from harness.contracts.records import CallRecord, Done, JournalLine
 from harness.runs.journal_index import JournalRecords
-from harness.scoring.finished_task import KeptTask
+from harness.scoring.finished_task import FinishedTask
 from harness.scoring.score_run import chosen_metrics
 
 Kind = Literal["text", "number", "whole", "truth"]
@@ -55,7 +55,7 @@ CALLS: dict[str, Kind] = {
 UNIT: dict[str, Kind] = {"task": "text", "id": "text", "user": "text"}
 
 
-def tables_of(tasks: Sequence[KeptTask]) -> tuple[Export, ...]:
+def tables_of(tasks: Sequence[FinishedTask]) -> tuple[Export, ...]:
     """The four tables of these tasks of a run."""
     return (
         Export(name="metrics", columns=METRICS, rows=lambda: _metrics(tasks)),
@@ -70,7 +70,7 @@ def missing_column(metric: str) -> str:
     return f"{metric}_missing"
 
 
-def lines_of(task: KeptTask) -> Iterator[tuple[str, JournalLine[Any, Any]]]:
+def lines_of(task: FinishedTask) -> Iterator[tuple[str, JournalLine[Any, Any]]]:
     """Every current record of a task with its calls, each after the name of its stage."""
     for stage in task.entry.stages:
         path = task.path / task.entry.folder / stage.file
@@ -79,13 +79,13 @@ def lines_of(task: KeptTask) -> Iterator[tuple[str, JournalLine[Any, Any]]]:
             yield stage.name, line
 
 
-def score_names(task: KeptTask) -> list[str]:
+def score_names(task: FinishedTask) -> list[str]:
     """The columns of scores that a task's metrics use."""
     metrics = chosen_metrics(task.task, task.benchmark)
     return list(dict.fromkeys(metric.of or name for name, metric in metrics.items()))
 
 
-def _metrics(tasks: Sequence[KeptTask]) -> Iterator[Row]:
+def _metrics(tasks: Sequence[FinishedTask]) -> Iterator[Row]:
     for task in tasks:
         summary = task.summary
         for name, metric in summary.metrics.items():
@@ -103,7 +103,7 @@ def _metrics(tasks: Sequence[KeptTask]) -> Iterator[Row]:
             }  # fmt: skip
 
 
-def _score_columns(tasks: Sequence[KeptTask]) -> dict[str, Kind]:
+def _score_columns(tasks: Sequence[FinishedTask]) -> dict[str, Kind]:
     columns = dict(UNIT)
     for task in tasks:
         for name in score_names(task):
@@ -119,7 +119,7 @@ def _score_columns(tasks: Sequence[KeptTask]) -> dict[str, Kind]:
     return columns
 
 
-def _scores(tasks: Sequence[KeptTask]) -> Iterator[Row]:
+def _scores(tasks: Sequence[FinishedTask]) -> Iterator[Row]:
     columns = _score_columns(tasks)
     for task in tasks:
         names = score_names(task)
@@ -132,7 +132,7 @@ def _scores(tasks: Sequence[KeptTask]) -> Iterator[Row]:
             yield row
 
 
-def _records(tasks: Sequence[KeptTask]) -> Iterator[Row]:
+def _records(tasks: Sequence[FinishedTask]) -> Iterator[Row]:
     for task in tasks:
         for stage, line in lines_of(task):
             outcome: Any = line.outcome
@@ -147,7 +147,7 @@ def _records(tasks: Sequence[KeptTask]) -> Iterator[Row]:
             }  # fmt: skip
 
 
-def _calls(tasks: Sequence[KeptTask]) -> Iterator[Row]:
+def _calls(tasks: Sequence[FinishedTask]) -> Iterator[Row]:
     for task in tasks:
         for stage, line in lines_of(task):
             for number, call in enumerate(line.calls, 1):
@@ -183,7 +183,7 @@ def _json(value: Any) -> str:
     return json.dumps(msgspec.to_builtins(value), ensure_ascii=False)
 
 
-def refuse_full(folder: Path) -> None:
+def check_new_folder(folder: Path) -> None:
     """Raise UsageError unless the folder of an export is new or empty."""
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
         raise UsageError(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 if TYPE_CHECKING:
-    from harness.scoring.finished_task import KeptTask
+    from harness.scoring.finished_task import FinishedTask
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +32,7 @@ class TaskSetting:
     words: Mapping[tuple[str, Any], str] = field(default_factory=dict)
     counted: Collection[str] = ()
 
-    def describe(self, task: KeptTask, but: Collection[str] = ()) -> str:
+    def describe(self, task: FinishedTask, but: Collection[str] = ()) -> str:
         """The changes of a task, without the options in `but`; empty if there are none.
 
         A prompt that the user replaced is described by the name of its file.
@@ -47,7 +47,7 @@ class TaskSetting:
         described = [self._described(name, value) for name, value in settings]
         return ", ".join([*described, *(f"own prompt {name}" for name in own)])
 
-    def _sampling(self, task: KeptTask) -> dict[str, Any]:
+    def _sampling(self, task: FinishedTask) -> dict[str, Any]:
         """The sampling of the task or command that differs from the usual one."""
         role = task.task.roles.get(self.role)
         given = {**(role.sampling if role else {}), **task.manifest.asked.get("sampling", {})}
@@ -64,7 +64,7 @@ class TaskSetting:
         return words if value is True else f"{words} {str(value).replace('_', ' ')}"
 
 
-def changed_options(task: KeptTask) -> dict[str, Any]:
+def changed_options(task: FinishedTask) -> dict[str, Any]:
     """The options of a task that differ from their defaults."""
     return {
         field.name: value

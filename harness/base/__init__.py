@@ -1,1 +1,1 @@
-"""Errors, hashes, redaction of keys, seeded random choices, bundled files: no other room is needed."""
+"""Errors, hashes, redaction of keys, seeded random choices and bundled files."""

@@ -14,17 +14,17 @@ from harness.contracts.outcomes import CallFailed
 _encode = msgspec.json.Encoder().encode
 
 
-class Arrived(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class BatchAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The answer to one question of a batch: a reply, or a failure that a retry cannot fix."""
 
     reply: Reply | None = None
     failure: CallFailed | None = None
 
 
-_decode = msgspec.json.Decoder(Arrived).decode
+_decode = msgspec.json.Decoder(BatchAnswer).decode
 
 
-class PutOff(BaseException):
+class DeferredToBatch(BaseException):
     """A question waits for a batch; its item gets no record before the answer arrives.
 
     The client raises it, and it passes through the desk and the stage's code up to the executor,
@@ -40,24 +40,24 @@ class PutOff(BaseException):
         self.role = role
 
 
-class Mailbox:
+class BatchAnswers:
     """The answers that came in batches; `puts_off` puts all other questions off for a batch."""
 
     def __init__(self, answers: Store | None = None, *, puts_off: bool = False) -> None:
         self._answers = answers
         self._puts_off = puts_off
 
-    def answer(self, key: str) -> Arrived | None:
+    def answer(self, key: str) -> BatchAnswer | None:
         """The answer under a call's key; None if there is none."""
         value = None if self._answers is None else self._answers.get(bytes.fromhex(key))
         return None if value is None else _decode(value)
 
-    def put(self, key: str, arrived: Arrived) -> None:
+    def put(self, key: str, arrived: BatchAnswer) -> None:
         """Keep the answer to a call."""
         assert self._answers is not None, "a mailbox that receives answers needs a file"
         self._answers.put(bytes.fromhex(key), _encode(arrived))
 
     def refuse_to_ask(self, model: Model, request: Request, *, key: str, role: str) -> None:
-        """Raise PutOff if the question has to wait for a batch."""
+        """Raise DeferredToBatch if the question has to wait for a batch."""
         if self._puts_off and model.takes_batches:
-            raise PutOff(key=key, model=model, request=request, role=role)
+            raise DeferredToBatch(key=key, model=model, request=request, role=role)

@@ -17,9 +17,9 @@ from typing import Any, Literal
 import msgspec
 
 from harness.base.errors import BudgetSpent, HarnessError, ModelError
-from harness.calls.batch_answers import Arrived, Mailbox, PutOff
+from harness.calls.batch_answers import BatchAnswer, BatchAnswers, DeferredToBatch
 from harness.calls.budget import Claim, Meter
-from harness.calls.engines import EngineRoom
+from harness.calls.engines import EngineGate
 from harness.calls.fair_queue import Turns
 from harness.calls.keys import call_key, call_seed
 from harness.calls.limiter import Limiter
@@ -63,7 +63,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclass(kw_only=True, slots=True)
-class _Line:
+class _ModelState:
     """The client's state for one model: its limiter, and why it is not asked any more."""
 
     model: Model
@@ -82,7 +82,7 @@ class _Line:
 
 
 @dataclass(slots=True)
-class _Flight:
+class _InFlightCall:
     """Calls that wait for an identical call in flight."""
 
     waiting: deque[asyncio.Future[Answer | None]] = field(default_factory=deque)
@@ -124,22 +124,22 @@ class Client:
         patience: Patience | None = None,
         budget: Budget | None = None,
         prices: PriceTable | None = None,
-        engines: EngineRoom | None = None,
+        engines: EngineGate | None = None,
         fresh: str | None = None,
         say: Callable[[str], None] | None = None,
-        mailbox: Mailbox | None = None,
+        mailbox: BatchAnswers | None = None,
     ) -> None:
         self.usage = UsageBook()
         self.meter = Meter(budget or Budget(), prices)
         self._store = store
         self._run_id = run_id
         self._patience = patience or Patience()
-        self._engines = engines or EngineRoom()
+        self._engines = engines or EngineGate()
         self._fresh = fresh
-        self._mailbox = mailbox or Mailbox()
+        self._mailbox = mailbox or BatchAnswers()
         self._say = say or (lambda text: None)
-        self._flights: dict[str, _Flight] = {}
-        self._lines: dict[Model, _Line] = {}
+        self._flights: dict[str, _InFlightCall] = {}
+        self._lines: dict[Model, _ModelState] = {}
         self._rng = Random()
         self._turns = Turns()
         self._stopped: HarnessError | None = None
@@ -181,7 +181,7 @@ class Client:
         seeded = _seeded(request, repeat)
         try:
             self._mailbox.refuse_to_ask(model, seeded, key=key, role=role)
-        except PutOff:
+        except DeferredToBatch:
             use.calls -= 1
             raise
         flight = self._flights.get(key)
@@ -199,7 +199,7 @@ class Client:
                     seconds=time.monotonic() - began,
                 )
         else:
-            flight = self._flights[key] = _Flight()
+            flight = self._flights[key] = _InFlightCall()
         try:
             answer = await self._call(model, seeded, key=key, use=use)
         except Exception as error:
@@ -251,7 +251,7 @@ class Client:
         """Close every model that was opened."""
         await self._engines.close()
 
-    async def _join(self, flight: _Flight, key: str) -> Answer | None:
+    async def _join(self, flight: _InFlightCall, key: str) -> Answer | None:
         """The answer to the call in flight; None if this call has to make it instead."""
         future: asyncio.Future[Answer | None] = asyncio.get_running_loop().create_future()
         flight.waiting.append(future)
@@ -263,12 +263,12 @@ class Client:
                 self._leave(flight, key)
             raise
 
-    def _leave(self, flight: _Flight, key: str) -> None:
+    def _leave(self, flight: _InFlightCall, key: str) -> None:
         # Cancelled: one of the waiting calls takes over.
         if not flight.pass_on():
             del self._flights[key]
 
-    def _from_batch(self, arrived: Arrived, *, key: str, use: Use) -> Answer:
+    def _from_batch(self, arrived: BatchAnswer, *, key: str, use: Use) -> Answer:
         """The answer that came in a batch, counted and stored like the reply of a call."""
         reply = arrived.reply
         use.asked += 1
@@ -326,7 +326,7 @@ class Client:
         )
 
     async def _attempts(
-        self, line: _Line, request: Request, use: Use
+        self, line: _ModelState, request: Request, use: Use
     ) -> tuple[Reply | CallError, Attempts]:
         patience = self._patience
         causes: Counter[str] = Counter()
@@ -360,7 +360,7 @@ class Client:
             except TimeoutError:
                 return outcome, tries
 
-    async def _admit(self, line: _Line, request: Request) -> Claim:
+    async def _admit(self, line: _ModelState, request: Request) -> Claim:
         """Wait for a slot at the model, and for money to pay the attempt."""
         await line.limiter.acquire()
         try:
@@ -376,7 +376,7 @@ class Client:
 
     async def _paid_attempt(
         self,
-        line: _Line,
+        line: _ModelState,
         request: Request,
         claim: Claim,
         *,
@@ -400,7 +400,9 @@ class Client:
             tries.count(outcome, use)
         return outcome
 
-    async def _attempt(self, line: _Line, request: Request, *, seconds: float) -> Reply | CallError:
+    async def _attempt(
+        self, line: _ModelState, request: Request, *, seconds: float
+    ) -> Reply | CallError:
         sent = time.monotonic()
         self._in_flight += 1
         self._landed.clear()
@@ -423,7 +425,7 @@ class Client:
         self._learn(line, error, sent)
         return error
 
-    def _learn(self, line: _Line, error: CallError, sent: float) -> None:
+    def _learn(self, line: _ModelState, error: CallError, sent: float) -> None:
         if error.fatal:
             raise self._give_up(line, error) from error
         if error.cause != "connection":
@@ -440,7 +442,7 @@ class Client:
             line.announced.add(error.cause)
             self._say(f"{line.model.identity.label}: {error.detail}; retrying")
 
-    def _give_up(self, line: _Line, error: CallError) -> HarnessError:
+    def _give_up(self, line: _ModelState, error: CallError) -> HarnessError:
         line.end(
             ModelError(
                 "the model cannot be used",
@@ -452,11 +454,11 @@ class Client:
         assert line.reason is not None
         return line.reason
 
-    async def _sleep(self, line: _Line, seconds: float) -> None:
+    async def _sleep(self, line: _ModelState, seconds: float) -> None:
         with suppress(TimeoutError):
             await asyncio.wait_for(line.over.wait(), seconds)
 
-    def _check_open(self, line: _Line) -> None:
+    def _check_open(self, line: _ModelState) -> None:
         if line.reason is not None:
             raise line.reason.with_traceback(None)
         try:
@@ -474,7 +476,7 @@ class Client:
                 " at the highest possible cost: no more are sent at a time"
             )
 
-    def _claim(self, line: _Line, request: Request) -> Claim | None:
+    def _claim(self, line: _ModelState, request: Request) -> Claim | None:
         try:
             return self.meter.claim(line.model.identity, request)
         except BudgetSpent as error:
@@ -492,10 +494,10 @@ class Client:
         except msgspec.DecodeError:
             return None  # bytes that are no reply count as no answer and are overwritten
 
-    def _line(self, model: Model) -> _Line:
+    def _line(self, model: Model) -> _ModelState:
         line = self._lines.get(model)
         if line is None:
-            line = self._lines[model] = _Line(model=model, limiter=Limiter(model.concurrency))
+            line = self._lines[model] = _ModelState(model=model, limiter=Limiter(model.concurrency))
             if self._stopped is not None:
                 line.end(self._stopped)
         return line

@@ -54,7 +54,7 @@ class _Resource:
             self.quiet = None
 
 
-class EngineRoom:
+class EngineGate:
     """Holds models open for their calls.
 
     A model that occupies no resource is opened once and stays open. Of the models that occupy the

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from harness.registry import AnalysisRegistration, Plugins
     from harness.runs.manifest import Manifest
     from harness.runs.run_folder import RunFolder
-    from harness.scoring.finished_task import KeptTask
+    from harness.scoring.finished_task import FinishedTask
 
 
 class Analyses(CommandGroup):
@@ -118,7 +118,7 @@ def print_group(group: Group, folder: Path) -> None:
         print_error(error)
 
 
-def with_notes(report: Report, tasks: Sequence[KeptTask]) -> Report:
+def with_notes(report: Report, tasks: Sequence[FinishedTask]) -> Report:
     """The report, preceded by notes on results that are not comparable with published ones, and on
     tasks of which the run has other repeats."""
     import msgspec
@@ -140,7 +140,7 @@ def with_notes(report: Report, tasks: Sequence[KeptTask]) -> Report:
     return msgspec.structs.replace(report, notes=(note, *report.notes))
 
 
-def _repeat_note(task: KeptTask) -> str:
+def _repeat_note(task: FinishedTask) -> str:
     """The note that the run has other repeats of the task; empty if there are none."""
     from harness.tasks.repeats import task_and_repeat
 
@@ -198,7 +198,7 @@ def _analyse(
 class _Selection:
     """The tasks that are analysed, and why others are left out."""
 
-    tasks: list[KeptTask] = field(default_factory=list)
+    tasks: list[FinishedTask] = field(default_factory=list)
     left_out: list[HarnessError] = field(default_factory=list)
     names: dict[str, None] = field(default_factory=dict)
     exit_code: int = 0
@@ -274,8 +274,10 @@ def _describe_benchmark(benchmark: str) -> str:
     return "any benchmark" if benchmark == ANY_BENCHMARK else f"the benchmark {benchmark!r}"
 
 
-def _finished_task(folder: RunFolder, manifest: Manifest, name: str, plugins: Plugins) -> KeptTask:
-    from harness.scoring.finished_task import kept_task
+def _finished_task(
+    folder: RunFolder, manifest: Manifest, name: str, plugins: Plugins
+) -> FinishedTask:
+    from harness.scoring.finished_task import finished_task
     from harness.scoring.score_run import Unfinished, how_to_finish, unfinished_stages
 
     if open_stages := unfinished_stages(manifest.tasks[name]):
@@ -286,10 +288,10 @@ def _finished_task(folder: RunFolder, manifest: Manifest, name: str, plugins: Pl
             hint=how_to_finish(manifest),
         )
     benchmark = plugins.benchmark(manifest.tasks[name].task().benchmark)
-    return kept_task(folder, manifest, name, benchmark, label=manifest.model)
+    return finished_task(folder, manifest, name, benchmark, label=manifest.model)
 
 
-def _labelled(tasks: list[KeptTask]) -> list[KeptTask]:
+def _labelled(tasks: list[FinishedTask]) -> list[FinishedTask]:
     """The tasks labelled by model, and by model and run if the same model has several runs."""
     runs: dict[tuple[str, str], set[str]] = {}
     for task in tasks:

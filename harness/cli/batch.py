@@ -18,7 +18,7 @@ from harness.cli.run_options import RunCommand, settings_from
 
 if TYPE_CHECKING:
     from harness.cli.settings_sources import EffectiveSettings
-    from harness.pipeline.batch_import import Intake
+    from harness.pipeline.batch_import import ImportResult
     from harness.pipeline.batch_jobs import BatchJobs, JobStatus
     from harness.pipeline.run import RunResult
     from harness.runs.run_folder import RunFolder
@@ -89,7 +89,7 @@ def write(held: EffectiveSettings, /, out: Path, **options: Any) -> int:
     import asyncio
 
     from harness.cli.run import print_settings
-    from harness.pipeline.batch_requests import refuse_existing
+    from harness.pipeline.batch_requests import check_new_file
     from harness.pipeline.run import arun
     from harness.reporting.display import make_display
     from harness.reporting.overview import print_results
@@ -102,7 +102,7 @@ def write(held: EffectiveSettings, /, out: Path, **options: Any) -> int:
             )
     quiet, json = options["quiet"], options["json"]
     settings = settings_from(options)
-    refuse_existing(out)
+    check_new_file(out)
     print_settings(held, quiet=quiet)
     display = make_display(quiet=quiet, json=json)
     result = asyncio.run(arun(settings, display=display, handle_signals=True, requests_to=out))
@@ -133,11 +133,11 @@ def read(run: str, files: Sequence[Path], json: bool) -> int:
     order, incomplete or given twice. The command of the run then continues with the answers, and
     repeats the requests that failed with a temporary error.
     """
-    from harness.pipeline.batch_import import take_in
+    from harness.pipeline.batch_import import import_answers
     from harness.registry import load_plugins
 
     with _locked(run) as folder:
-        intake = take_in(folder, files, load_plugins())
+        intake = import_answers(folder, files, load_plugins())
     if json:
         print_json(intake)
     else:
@@ -252,7 +252,7 @@ def _print_requests(result: RunResult) -> None:
     print(f"run folder: {result.folder}", file=sys.stderr)
 
 
-def _print_intake(intake: Intake, folder: RunFolder) -> None:
+def _print_intake(intake: ImportResult, folder: RunFolder) -> None:
     from harness.reporting.text import causes
 
     again = f", {intake.known:,} were imported before" if intake.known else ""

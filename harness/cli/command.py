@@ -138,7 +138,7 @@ class Command(click.Command):
         if not self.reports_plugins and ctx.params.pop("strict_plugins"):
             from harness.registry import load_plugins
 
-            load_plugins().refuse_problems()
+            load_plugins().check_problems()
         return super().invoke(ctx)
 
 

@@ -15,7 +15,7 @@ from harness.cli.command import PATH, argument, command, option
 from harness.cli.output import print_error
 
 if TYPE_CHECKING:
-    from harness.scoring.finished_task import KeptTask
+    from harness.scoring.finished_task import FinishedTask
 
 FORMATS = ("csv", "parquet", "lm-eval")
 
@@ -33,9 +33,9 @@ def export(run: str, format: str, out: Path, task: str | None) -> int:
     tables (csv, parquet), or results and samples as lm-evaluation-harness writes them (lm-eval).
     No model is called, and the run is not changed.
     """
-    from harness.analysis.run_tables import refuse_full
+    from harness.analysis.run_tables import check_new_folder
 
-    refuse_full(out)
+    check_new_folder(out)
     tasks, errors = _tasks(run, task)
     if not tasks:
         raise errors[0]
@@ -46,11 +46,11 @@ def export(run: str, format: str, out: Path, task: str | None) -> int:
     return 1 if errors else 0
 
 
-def _tasks(run: str, only: str | None) -> tuple[list[KeptTask], list[HarnessError]]:
+def _tasks(run: str, only: str | None) -> tuple[list[FinishedTask], list[HarnessError]]:
     """The finished tasks of the run, or the task `only`, and the errors of the other tasks."""
     from harness.cli.kept_runs import one_of, open_run
     from harness.registry import load_plugins
-    from harness.scoring.finished_task import kept_task
+    from harness.scoring.finished_task import finished_task
 
     folder, manifest = open_run(run)
     names = list(manifest.tasks)
@@ -63,13 +63,13 @@ def _tasks(run: str, only: str | None) -> tuple[list[KeptTask], list[HarnessErro
     for name in names:
         try:
             benchmark = plugins.benchmark(manifest.tasks[name].task().benchmark)
-            tasks.append(kept_task(folder, manifest, name, benchmark, label=manifest.model))
+            tasks.append(finished_task(folder, manifest, name, benchmark, label=manifest.model))
         except HarnessError as error:
             errors.append(error)
     return tasks, errors
 
 
-def _write(out: Path, format: str, tasks: Sequence[KeptTask]) -> list[Path]:
+def _write(out: Path, format: str, tasks: Sequence[FinishedTask]) -> list[Path]:
     """Write all files or none: they are moved into place when the last one is complete.
 
     An existing folder is kept, because it may be a working directory or the target of a link.

@@ -42,7 +42,7 @@ def plugins(names: Sequence[str], json: bool, strict_plugins: bool) -> int:
         for line in plugins.problems:
             print_error(line)
     if strict_plugins:
-        plugins.refuse_problems()
+        plugins.check_problems()
     return 0
 
 

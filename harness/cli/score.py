@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from harness.runs.manifest import Manifest
     from harness.runs.run_folder import RunFolder
     from harness.scoring.comparison import Comparison
-    from harness.scoring.finished_task import KeptTask
+    from harness.scoring.finished_task import FinishedTask
     from harness.scoring.rescore import Rescoring
 
 
@@ -42,7 +42,7 @@ class NamedRun:
     """None if the run could not be opened; `errors` says why."""
     benchmarks: dict[str, Benchmark] = field(default_factory=dict)
     """By name the benchmarks of the tasks to score."""
-    kept: list[KeptTask] = field(default_factory=list)
+    kept: list[FinishedTask] = field(default_factory=list)
     """The scored tasks."""
     errors: list[HarnessError] = field(default_factory=list)
 
@@ -201,7 +201,7 @@ def _scored(changes: Sequence[str], runs: Sequence[NamedRun]) -> Iterator[None]:
 
 
 def _score_run(run: NamedRun, labels: Mapping[str, str]) -> None:
-    from harness.scoring.finished_task import kept_task
+    from harness.scoring.finished_task import finished_task
     from harness.scoring.score_run import score_task
 
     if run.opened is None:
@@ -217,7 +217,7 @@ def _score_run(run: NamedRun, labels: Mapping[str, str]) -> None:
             try:
                 score_task(folder, manifest, name, benchmark)
                 label = labels[manifest.run_id]
-                run.kept.append(kept_task(folder, manifest, name, benchmark, label=label))
+                run.kept.append(finished_task(folder, manifest, name, benchmark, label=label))
             except HarnessError as error:
                 run.errors.append(error)
     finally:
@@ -269,7 +269,7 @@ def _compare_runs(
     from harness.runs.atomic_files import atomic_write
     from harness.scoring.comparison import compare, write_comparisons
 
-    by_name: dict[str, list[KeptTask]] = {}
+    by_name: dict[str, list[FinishedTask]] = {}
     for each in runs:
         for task in each.kept:
             by_name.setdefault(task.task.name, []).append(task)

@@ -123,7 +123,7 @@ class Checker:
 
     def _task_errors(self, task: Task) -> list[HarnessError]:
         from harness.base.errors import HarnessError
-        from harness.prompts.task_prompts import refuse_unasked, wrong_prompts
+        from harness.prompts.task_prompts import check_prompts_used, wrong_prompts
         from harness.tasks.check import mismatches
         from harness.tasks.locate import locate
         from harness.tasks.options import typed_options
@@ -145,7 +145,7 @@ class Checker:
         if options is not None and not wrong:
             try:
                 # Which stages a task has is only known once its data is loaded.
-                refuse_unasked(task, benchmark.stages, options)
+                check_prompts_used(task, benchmark.stages, options)
             except HarnessError as error:
                 errors.append(error)
         if options is not None and benchmark.contents is not None:

@@ -110,7 +110,7 @@ Verdict: TypeAlias = Selected | Classified
 
 T = TypeVar("T")
 
-Stands: TypeAlias = Literal["alone", "model", "judges"]
+JudgeInput: TypeAlias = Literal["alone", "model", "judges"]
 """What follows a judge's name in a SPEC: arguments only, one model, or other judges."""
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from harness.base.errors import DataError, UsageError
-from harness.calls.batch_answers import Arrived, Mailbox
+from harness.calls.batch_answers import BatchAnswer, BatchAnswers
 from harness.calls.store import Store
 from harness.contracts.model import CallError, Model
 from harness.contracts.outcomes import CallFailed
@@ -31,7 +31,7 @@ ModelOf = Callable[[BatchQuestion], Model]
 """The model that a question was meant for."""
 
 
-class Intake(msgspec.Struct, frozen=True, kw_only=True):
+class ImportResult(msgspec.Struct, frozen=True, kw_only=True):
     """The counts of an import of answers.
 
     `replies`: new replies. `final`: new failures that are final, by cause. `failed`: failures after
@@ -46,7 +46,7 @@ class Intake(msgspec.Struct, frozen=True, kw_only=True):
     waiting: int
 
 
-def take_in(folder: RunFolder, files: Sequence[Path], plugins: Plugins) -> Intake:
+def import_answers(folder: RunFolder, files: Sequence[Path], plugins: Plugins) -> ImportResult:
     """Import the answers in files of batches into a locked run folder.
 
     Raises DataError, and imports nothing, where a line is no answer of a batch or belongs to no
@@ -64,7 +64,7 @@ def take_in(folder: RunFolder, files: Sequence[Path], plugins: Plugins) -> Intak
     model_of = models_of(manifest, plugins)
     store = Store.open(folder.answers)
     try:
-        mailbox = Mailbox(store)
+        mailbox = BatchAnswers(store)
         known = _with_answer(mailbox, asked)
         causes: dict[str, str | None] = {}
         failed: dict[str, str] = {}
@@ -84,7 +84,7 @@ def take_in(folder: RunFolder, files: Sequence[Path], plugins: Plugins) -> Intak
                     causes[key] = None if held.failure is None else held.failure.cause
     finally:
         store.close()
-    return Intake(
+    return ImportResult(
         replies=sum(cause is None for cause in causes.values()),
         final=_counted(causes.values()),
         failed=_counted(cause for key, cause in failed.items() if key not in causes),
@@ -99,12 +99,12 @@ def answered_keys(folder: RunFolder) -> set[str]:
         return set()
     store = Store.open(folder.answers)
     try:
-        return _with_answer(Mailbox(store), batch_questions(folder.asked))
+        return _with_answer(BatchAnswers(store), batch_questions(folder.asked))
     finally:
         store.close()
 
 
-def _with_answer(mailbox: Mailbox, keys: Iterable[str]) -> set[str]:
+def _with_answer(mailbox: BatchAnswers, keys: Iterable[str]) -> set[str]:
     return {key for key in keys if mailbox.answer(key) is not None}
 
 
@@ -188,18 +188,18 @@ def _problem_with(line: Any) -> str | None:
     return None if line.get("error") else "neither a response nor an error"
 
 
-def _outcome(line: dict[str, Any], model: Model) -> Arrived | CallError:
+def _outcome(line: dict[str, Any], model: Model) -> BatchAnswer | CallError:
     """The outcome in a line: a reply, a final failure, or a CallError that may pass."""
     response, error = line.get("response"), line.get("error")
     if not isinstance(response, dict):
         code = error.get("code") if isinstance(error, dict) else None
         return CallError(str(code or "batch_error"), str(error), retryable=True)
     try:
-        return Arrived(reply=model.read_batch(response["status_code"], response["body"]))
+        return BatchAnswer(reply=model.read_batch(response["status_code"], response["body"]))
     except CallError as failure:
         if failure.retryable or failure.fatal:
             return failure
-        return Arrived(failure=CallFailed(failure.cause, failure.detail))
+        return BatchAnswer(failure=CallFailed(failure.cause, failure.detail))
 
 
 def models_of(manifest: Manifest, plugins: Plugins) -> ModelOf:
@@ -226,7 +226,7 @@ def models_of(manifest: Manifest, plugins: Plugins) -> ModelOf:
     return model_of
 
 
-def _rank(arrived: Arrived) -> tuple[bool, bytes]:
+def _rank(arrived: BatchAnswer) -> tuple[bool, bytes]:
     return arrived.reply is None, msgspec.json.encode(arrived)
 
 

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from harness.base.errors import DataError, UsageError
 from harness.contracts.model import Batches, BatchStatus
-from harness.pipeline.batch_import import Intake, answered_keys, models_of, take_in
+from harness.pipeline.batch_import import ImportResult, answered_keys, import_answers, models_of
 from harness.pipeline.batch_requests import Job, batch_questions, jobs_in, keep_jobs
 from harness.runs.atomic_files import atomic_writer
 from harness.runs.run_folder import RunFolder
@@ -43,7 +43,7 @@ class Collected(msgspec.Struct, frozen=True, kw_only=True):
 
     ended: tuple[JobStatus, ...]
     unfinished: tuple[JobStatus, ...]
-    intake: Intake | None
+    intake: ImportResult | None
 
 
 class BatchJobs:
@@ -91,7 +91,7 @@ class BatchJobs:
         current = [each for each in self.statuses() if each.job.ended is None]
         ended = [each for each in current if each.status.ended]
         files = [self._downloaded(each.job) for each in ended]
-        intake = take_in(self._folder, files, self._plugins) if files else None
+        intake = import_answers(self._folder, files, self._plugins) if files else None
         for each in ended:
             self._keep(replace(each.job, ended=each.status))
         return Collected(

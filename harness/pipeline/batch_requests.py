@@ -15,7 +15,7 @@ from typing import BinaryIO
 import msgspec
 
 from harness.base.errors import UsageError
-from harness.calls.batch_answers import PutOff
+from harness.calls.batch_answers import DeferredToBatch
 from harness.contracts.model import BatchStatus, Model
 from harness.pipeline.plan import StageRun
 from harness.pipeline.roles import players_of
@@ -85,7 +85,7 @@ class _Sheet:
     stages: Counter[str] = field(default_factory=Counter)
 
 
-class Outbox:
+class BatchRequests:
     """Collects questions in temporary files; `finish` gives these their names.
 
     The questions are noted in the run folder first, so that every answer finds its question.
@@ -93,7 +93,7 @@ class Outbox:
     """
 
     def __init__(self, out: Path, folder: RunFolder) -> None:
-        refuse_existing(out)
+        check_new_file(out)
         self._out = out
         self._folder = folder
         self._sheets: dict[Model, _Sheet] = {}
@@ -102,7 +102,7 @@ class Outbox:
         self._under_way = keys_under_way(folder)
         self.under_way = 0
 
-    def write(self, run: StageRun, question: PutOff) -> None:
+    def write(self, run: StageRun, question: DeferredToBatch) -> None:
         """Add a question of a stage; a question that was added before is ignored."""
         key = bytes.fromhex(question.key)
         if key in self._seen:
@@ -138,7 +138,7 @@ class Outbox:
         written = []
         jobs = [job for job in jobs_in(self._folder) if job.file_id]
         for sheet, path in self._named():
-            refuse_existing(path)
+            check_new_file(path)
             try:
                 sheet.file.flush()
                 os.fsync(sheet.file.fileno())
@@ -207,7 +207,7 @@ class Outbox:
             yield sheet, path
 
 
-def refuse_existing(out: Path) -> None:
+def check_new_file(out: Path) -> None:
     """Raise UsageError where requests would overwrite a file: it may have been submitted."""
     if out.exists():
         raise UsageError(

@@ -21,7 +21,7 @@ from harness.base.errors import (
     StorageError,
     UsageError,
 )
-from harness.calls.batch_answers import PutOff
+from harness.calls.batch_answers import DeferredToBatch
 from harness.calls.client import Client
 from harness.calls.usage import player_name
 from harness.contracts.desk import Memo
@@ -85,7 +85,7 @@ class LocalExecutor:
         settings: LocalSettings,
         on_stage_start: Callable[[StageRun], None],
         on_stage_end: Callable[[StageRun], None],
-        on_put_off: Callable[[StageRun, PutOff], None] | None = None,
+        on_put_off: Callable[[StageRun, DeferredToBatch], None] | None = None,
     ) -> None:
         self._plan = plan
         self._client = client
@@ -258,7 +258,7 @@ class LocalExecutor:
             result = await context.stage.work(job.item, desk)
         except RUN_ENDING:
             raise
-        except PutOff as question:
+        except DeferredToBatch as question:
             self._put_off(job, question)
             return
         except asyncio.CancelledError:
@@ -271,7 +271,7 @@ class LocalExecutor:
             result = Broken(type(error).__name__, traceback.format_exc(limit=-4))
         self._record(job, result, desk)
 
-    def _put_off(self, job: Job, question: PutOff) -> None:
+    def _put_off(self, job: Job, question: DeferredToBatch) -> None:
         """Write a question to a file; a stage whose questions follow from answers is given up."""
         queue = job.queue
         _, most = queue.run.context.calls(job.item)

@@ -20,9 +20,9 @@ from harness.pipeline.roles import Binding, RoleBinder
 from harness.pipeline.settings import ALL_OTHERS, RunSettings
 from harness.pipeline.stage_context import ContextInputs, StageContext, stage_context
 from harness.prompts import Templates
-from harness.prompts.task_prompts import Overrides, refuse_unasked, templates_of
+from harness.prompts.task_prompts import Overrides, check_prompts_used, templates_of
 from harness.registry.task_catalogue import Catalogue
-from harness.tasks.changes import apply_changes, changes_in, shown_changes
+from harness.tasks.changes import apply_changes, changes_in, format_changes
 from harness.tasks.check import check_against_benchmark
 from harness.tasks.identity import content_hash
 from harness.tasks.options import typed_options
@@ -89,7 +89,7 @@ class PreparedTask:
         if self.settings.limit is not None:
             reasons.append(f"--limit {self.settings.limit}")
         if self.changes:
-            reasons.append(f"changed by --set: {shown_changes(self.changes)}")
+            reasons.append(f"changed by --set: {format_changes(self.changes)}")
         if self.settings.sampling:
             reasons.append("changed by --gen_kwargs")
         if self.task.prompts:
@@ -141,7 +141,7 @@ def prepare(settings: RunSettings, plugins: Plugins) -> Prepared:
     for task, benchmark, options, bindings in bound:
         dataset, data = loader.load(task, benchmark, options, place=_place(task, places))
         stages = benchmark.stages_for(data, options)
-        refuse_unasked(task, stages, options)
+        check_prompts_used(task, stages, options)
         asking = overrides.over(task, stages, options)
         own = templates_of(asking, templates)
         all_bindings = bindings | binder.bind(task, benchmark, stages)

@@ -49,7 +49,7 @@ class Display(Protocol):
 
     def start(self, progress: RunProgress) -> None: ...
 
-    def tell(self, text: str, *, problem: bool = False) -> None:
+    def show_line(self, text: str, *, problem: bool = False) -> None:
         """Show one line now, above the live part; problems are shown even with --quiet."""
         ...
 

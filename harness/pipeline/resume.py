@@ -43,7 +43,7 @@ not mix the two.
 
 
 @dataclass(kw_only=True)
-class TakenFolder:
+class LockedFolder:
     """A locked run folder with its manifest; `save` writes changes of the manifest."""
 
     folder: RunFolder
@@ -96,7 +96,7 @@ class TakenFolder:
         self.save()
 
 
-def take_folder(settings: RunSettings, prepared: Prepared, *, display: Display) -> TakenFolder:
+def lock_folder(settings: RunSettings, prepared: Prepared, *, display: Display) -> LockedFolder:
     """The locked folder of this run.
 
     An unfinished run of the same settings is resumed. A finished run is reopened only by
@@ -109,8 +109,8 @@ def take_folder(settings: RunSettings, prepared: Prepared, *, display: Display) 
         found.lock()
         manifest = found.manifest()
         if settings.resume is not None or not _stale(manifest, prepared, display, found.path):
-            display.tell(f"resuming {found.path} ({manifest.status} before)")
-            return TakenFolder(folder=found, manifest=manifest, resumed=True)
+            display.show_line(f"resuming {found.path} ({manifest.status} before)")
+            return LockedFolder(folder=found, manifest=manifest, resumed=True)
         found.unlock()
     label = _candidate(settings, prepared)
     folder = RunFolder.create(settings.output_path, label, run_key)
@@ -126,7 +126,7 @@ def take_folder(settings: RunSettings, prepared: Prepared, *, display: Display) 
         tasks={},
         token=secrets.token_hex(4),
     )
-    return TakenFolder(folder=folder, manifest=manifest, resumed=False)
+    return LockedFolder(folder=folder, manifest=manifest, resumed=False)
 
 
 def _candidate(settings: RunSettings, prepared: Prepared) -> str:
@@ -139,10 +139,10 @@ def _candidate(settings: RunSettings, prepared: Prepared) -> str:
 def _show_notes(prepared: Prepared, display: Display) -> None:
     """Show once which roles share a model, and the notes of each dataset."""
     for note in prepared.notes:
-        display.tell(note)
+        display.show_line(note)
     for dataset in dict.fromkeys(each.dataset for each in prepared.tasks):
         for fact in dataset.noted:
-            display.tell(f"{dataset.task}: {fact}")
+            display.show_line(f"{dataset.task}: {fact}")
 
 
 def _folder_to_resume(settings: RunSettings, run_key: str) -> RunFolder | None:
@@ -176,7 +176,7 @@ def _stale(manifest: Manifest, prepared: Prepared, display: Display, path: Path)
     written = _last_written(path)
     if datetime.now(UTC) - written < STALE:
         return False
-    display.tell(
+    display.show_line(
         f"{path} is unfinished, but was last written {written:%Y-%m-%d %H:%M} UTC and its model "
         "has no revision=, so its weights may have changed. A new run begins; to resume the old "
         f"one, give --resume {path}",

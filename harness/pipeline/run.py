@@ -17,20 +17,20 @@ from typing import Any
 import msgspec
 
 from harness.base.errors import HarnessError, Interrupted, TooManyFailures
-from harness.calls.batch_answers import Mailbox
+from harness.calls.batch_answers import BatchAnswers
 from harness.calls.client import Client
-from harness.calls.engines import EngineRoom
+from harness.calls.engines import EngineGate
 from harness.calls.pricing import Cost
 from harness.calls.store import Store, default_path
 from harness.contracts.model import Model
 from harness.contracts.task import Group
-from harness.pipeline.batch_requests import Outbox, RequestFile
+from harness.pipeline.batch_requests import BatchRequests, RequestFile
 from harness.pipeline.executor import LocalExecutor, LocalSettings, NotBatchable
 from harness.pipeline.memos import Memory
 from harness.pipeline.plan import Plan, StageRun, State
 from harness.pipeline.preparation import Prepared, check_prices, prepare
 from harness.pipeline.progress import Display, RunProgress
-from harness.pipeline.resume import TakenFolder, take_folder
+from harness.pipeline.resume import LockedFolder, lock_folder
 from harness.pipeline.roles import CANDIDATE
 from harness.pipeline.settings import RunSettings
 from harness.pipeline.stage_context import StageContext
@@ -153,10 +153,10 @@ class _Run:
     settings: RunSettings
     plugins: Plugins
     prepared: Prepared
-    taken: TakenFolder
+    taken: LockedFolder
     display: Display
     progress: RunProgress
-    outbox: Outbox | None = None
+    outbox: BatchRequests | None = None
     requests: tuple[RequestFile, ...] = ()
     began: float = field(default_factory=time.monotonic)
     usage: dict[str, Any] = field(default_factory=dict)
@@ -184,13 +184,13 @@ async def arun(
     plugins = load_plugins()
     prepared = prepare(settings, plugins)
     check_prices(prepared)
-    taken = take_folder(settings, prepared, display=display)
+    taken = lock_folder(settings, prepared, display=display)
     try:
         with taken.removed_on_failure():
             contexts = {each.task.name: each.contexts(taken.run_id) for each in prepared.tasks}
             taken.begin(prepared, contexts)
         if warning := identical_repeats_warning(settings, contexts.values()):
-            display.tell(warning, problem=True)
+            display.show_line(warning, problem=True)
         runs = [
             stage_run
             for each in prepared.tasks
@@ -213,7 +213,7 @@ async def arun(
             taken=taken,
             display=display,
             progress=progress,
-            outbox=None if requests_to is None else Outbox(requests_to, taken.folder),
+            outbox=None if requests_to is None else BatchRequests(requests_to, taken.folder),
         )
         with rare_collection():
             return await _carry_out(run, runs, handle_signals=handle_signals)
@@ -263,7 +263,7 @@ async def _ask_everything(
     run: _Run, runs: list[StageRun], errors: list[HarnessError], *, handle_signals: bool
 ) -> None:
     """Run every stage; appends to `errors` what stopped the run, and why tasks were given up."""
-    settings, tell = run.settings, run.display.tell
+    settings, tell = run.settings, run.display.show_line
     async with AsyncExitStack() as stack:
         run.display.start(run.progress)
         stack.callback(run.display.stop)
@@ -280,7 +280,7 @@ async def _ask_everything(
             stack.callback(answers.close)
         if run.outbox is not None:
             stack.callback(run.outbox.drop)
-        engines = EngineRoom(
+        engines = EngineGate(
             one_at_a_time=settings.one_engine_at_a_time,
             tell=tell,
             logs=run.taken.folder.path / ENGINES,
@@ -296,7 +296,7 @@ async def _ask_everything(
             engines=engines,
             fresh=run.taken.run_id if settings.fresh else None,
             say=tell,
-            mailbox=Mailbox(answers, puts_off=run.outbox is not None),
+            mailbox=BatchAnswers(answers, puts_off=run.outbox is not None),
         )
         executor = LocalExecutor(
             plan=Plan(runs=runs, resource=engines.resource),
@@ -330,7 +330,7 @@ def _asked(run: _Run) -> list[Model]:
     return [one for one in models if not (written and one.takes_batches)]
 
 
-async def _close(engines: EngineRoom, errors: list[HarnessError]) -> None:
+async def _close(engines: EngineGate, errors: list[HarnessError]) -> None:
     """End every engine; an error joins the errors of the run."""
     try:
         await engines.close()
@@ -403,7 +403,7 @@ def _end(run: _Run, status: Status, code: int, problem: str | None) -> None:
 
 def _notify(run: _Run, hook: str, event: object) -> None:
     for problem in run.plugins.notify(hook, event):
-        run.display.tell(problem, problem=True)
+        run.display.show_line(problem, problem=True)
 
 
 @contextmanager
@@ -416,7 +416,7 @@ def _signals(executor: LocalExecutor, display: Display) -> Iterator[None]:
         nonlocal count
         count += 1
         if count == 1:
-            display.tell("finishing the calls in flight; press Ctrl-C again to stop at once")
+            display.show_line("finishing the calls in flight; press Ctrl-C again to stop at once")
         error = Interrupted("interrupted", hint="the same command resumes the run")
         executor.stop(error, at_once=count > 1)
 

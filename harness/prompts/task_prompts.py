@@ -101,7 +101,7 @@ class Overrides:
             )
 
 
-def refuse_unasked(task: Task, stages: Iterable[Stage], options: Any) -> None:
+def check_prompts_used(task: Task, stages: Iterable[Stage], options: Any) -> None:
     """Raise PromptError for a prompt of the task that none of these stages asks."""
     asked = frozenset(name for stage in stages for name in stage.asked(options))
     for name in task.prompts:

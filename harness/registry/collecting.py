@@ -32,7 +32,7 @@ from harness.registry.registrations import (
 from harness.registry.registry import line_of
 
 if TYPE_CHECKING:
-    from harness.contracts.judge import Stands
+    from harness.contracts.judge import JudgeInput
 from harness.registry.tracing import tracer
 
 COMMAND = re.compile(r"[A-Za-z]\w*", re.ASCII)
@@ -69,7 +69,7 @@ def registered_by(
         name: str,
         factory: JudgeFactory,
         *,
-        on: Stands = "alone",
+        on: JudgeInput = "alone",
         description: str = "",
         arguments: Mapping[str, str] | None = None,
     ) -> None:

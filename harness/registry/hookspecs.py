@@ -13,7 +13,7 @@ import pluggy
 if TYPE_CHECKING:
     from harness.analysis.analysis import Analysis, DataTool
     from harness.contracts.benchmark import Benchmark
-    from harness.contracts.judge import Judge, JudgeParts, Stands
+    from harness.contracts.judge import Judge, JudgeInput, JudgeParts
     from harness.contracts.model import Model, ModelSettings
 
 PROJECT = "harness"
@@ -64,7 +64,7 @@ class RegisterJudge(Protocol):
         name: str,
         factory: JudgeFactory,
         *,
-        on: Stands = "alone",
+        on: JudgeInput = "alone",
         description: str = "",
         arguments: Mapping[str, str] | None = None,
     ) -> None: ...

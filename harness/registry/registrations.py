@@ -18,7 +18,7 @@ from harness.registry.hookspecs import (
 )
 
 if TYPE_CHECKING:
-    from harness.contracts.judge import Stands
+    from harness.contracts.judge import JudgeInput
 
 K = TypeVar("K", bound=Hashable)
 F = TypeVar("F")
@@ -89,7 +89,7 @@ class ModelRegistration(Registration[ModelFactory]):
 class JudgeRegistration(Registration[JudgeFactory]):
     """A judge adapter; `on` is what it wraps, `arguments` the help of its arguments."""
 
-    on: Stands = "alone"
+    on: JudgeInput = "alone"
     arguments: Mapping[str, str] = field(default_factory=dict)
 
 

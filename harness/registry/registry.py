@@ -120,7 +120,7 @@ class Plugins:
             trace(implementation.plugin_name, hook_name, event, result)
         return raised
 
-    def refuse_problems(self) -> None:
+    def check_problems(self) -> None:
         """Raise PluginError where a plugin is broken, a hook misspelt or a name repeated."""
         found = [*map(str, self.broken), *self.problems]
         if found:

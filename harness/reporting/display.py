@@ -47,7 +47,7 @@ class QuietDisplay:
     def start(self, progress: RunProgress) -> None:
         """Shows nothing."""
 
-    def tell(self, text: str, *, problem: bool = False) -> None:
+    def show_line(self, text: str, *, problem: bool = False) -> None:
         """Show a problem, and nothing else."""
         if problem:
             _print_line(self._stream, text)
@@ -78,11 +78,11 @@ class PlainDisplay:
         again = " (resumed)" if progress.resumed else ""
         stages = len(progress.stages)
         many = f"{stages} {_plural('stage', stages)}"
-        self.tell(f"{progress.model}: {many} in {progress.folder}{again}")
+        self.show_line(f"{progress.model}: {many} in {progress.folder}{again}")
         self._ticker = threading.Thread(target=self._tick_on, name="harness-display", daemon=True)
         self._ticker.start()
 
-    def tell(self, text: str, *, problem: bool = False) -> None:
+    def show_line(self, text: str, *, problem: bool = False) -> None:
         """Show the text as a line."""
         _print_line(self._stream, f"! {text}" if problem else text)
 
@@ -90,13 +90,13 @@ class PlainDisplay:
         """Show that the stage started."""
         with self._lock:
             self._running[stage] = _Followed(stage, self._clock())
-        self.tell(f"{_name(stage)}: started")
+        self.show_line(f"{_name(stage)}: started")
 
     def stage_ended(self, stage: StageProgress) -> None:
         """Show the result of the stage."""
         with self._lock:
             self._running.pop(stage, None)
-        self.tell(f"{_name(stage)}: {end_line(stage)}")
+        self.show_line(f"{_name(stage)}: {end_line(stage)}")
 
     def stop(self) -> None:
         """End the checks, and show the progress of stages that have not ended."""
@@ -107,7 +107,7 @@ class PlainDisplay:
             stopped = [followed.stage for followed in self._running.values()]
             self._running.clear()
         for stage in stopped:
-            self.tell(f"{_name(stage)}: {end_line(stage)}")
+            self.show_line(f"{_name(stage)}: {end_line(stage)}")
 
     def tick(self) -> None:
         """Show a line for each running stage whose next line is due."""
@@ -115,7 +115,7 @@ class PlainDisplay:
         with self._lock:
             lines = [line for followed in self._running.values() if (line := followed.line(now))]
         for line in lines:
-            self.tell(line)
+            self.show_line(line)
 
     def _tick_on(self) -> None:
         while not self._over.wait(1.0):

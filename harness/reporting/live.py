@@ -57,7 +57,7 @@ class LiveDisplay:
         atexit.register(self.stop)
         self._live.start()
 
-    def tell(self, text: str, *, problem: bool = False) -> None:
+    def show_line(self, text: str, *, problem: bool = False) -> None:
         """Show the text above the rows."""
         self._console.print(Text(clean_text(text, lines=True), style="yellow" if problem else ""))
 

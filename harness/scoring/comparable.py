@@ -13,14 +13,14 @@ import msgspec
 from harness.base.hashing import digest
 from harness.contracts.identity import RECORDED, Identity
 from harness.runs.manifest import RoleEntry
-from harness.scoring.finished_task import KeptTask
+from harness.scoring.finished_task import FinishedTask
 from harness.scoring.score_run import role_entries, task_options
 
 _DIGEST = re.compile(r"[0-9a-f]{32,}")
 LONGEST = 80
 
 ABSENT = "nothing"
-"""Stands for a leaf on the side that lacks it."""
+"""JudgeInput for a leaf on the side that lacks it."""
 
 
 def unlike(first: Any, second: Any) -> dict[str, tuple[str, str]]:
@@ -83,19 +83,19 @@ class ComparisonSet:
     --force overrode; `refused` are the runs left out. `chosen` describes how the set was found.
     """
 
-    members: tuple[KeptTask, ...]
-    reference: KeptTask
+    members: tuple[FinishedTask, ...]
+    reference: FinishedTask
     marks: Mapping[str, tuple[str, ...]]
     refused: tuple[Refused, ...]
     chosen: str
 
 
-def comparison_set(tasks: Sequence[KeptTask], *, force: bool = False) -> ComparisonSet:
+def comparison_set(tasks: Sequence[FinishedTask], *, force: bool = False) -> ComparisonSet:
     """The largest set of runs that agree in all but their candidate; of equal sets the newest.
 
     `force` includes the other runs and marks them, except copies of a run in the set.
     """
-    distinct: dict[str, KeptTask] = {}
+    distinct: dict[str, FinishedTask] = {}
     refused: list[Refused] = []
     for task in tasks:
         if task.run in distinct:
@@ -121,7 +121,7 @@ def comparison_set(tasks: Sequence[KeptTask], *, force: bool = False) -> Compari
     )
 
 
-def settings_of(task: KeptTask) -> dict[str, Any]:
+def settings_of(task: FinishedTask) -> dict[str, Any]:
     """The settings that must agree between runs: all except the candidate.
 
     Run ids in the identities of models are ignored: a model that is served without a revision has
@@ -144,7 +144,7 @@ def settings_of(task: KeptTask) -> dict[str, Any]:
     }
 
 
-def candidate_of(task: KeptTask) -> str:
+def candidate_of(task: FinishedTask) -> str:
     """The id of a run's candidate: the same in every run of one model.
 
     A model that is served without a revision counts as one model in all runs, as only its name is
@@ -177,9 +177,11 @@ def _name(path: str) -> str:
     return f"{PREFIXES[what]} {rest}" if rest else path
 
 
-def _largest(tasks: Sequence[KeptTask], settings: Mapping[str, Any]) -> tuple[list[KeptTask], str]:
+def _largest(
+    tasks: Sequence[FinishedTask], settings: Mapping[str, Any]
+) -> tuple[list[FinishedTask], str]:
     fair = [task for task in tasks if not _own_judge(task, task)] or tasks
-    classes: dict[str, list[KeptTask]] = {}
+    classes: dict[str, list[FinishedTask]] = {}
     for task in fair:
         classes.setdefault(digest(settings[task.run]), []).append(task)
     size = max(len(agreeing) for agreeing in classes.values())
@@ -192,17 +194,17 @@ def _largest(tasks: Sequence[KeptTask], settings: Mapping[str, Any]) -> tuple[li
     return agreeing, chosen
 
 
-def _age(task: KeptTask) -> tuple[str, str]:
+def _age(task: FinishedTask) -> tuple[str, str]:
     sessions = task.manifest.sessions
     return (sessions[0].started if sessions else "", task.run)
 
 
-def _others(task: KeptTask) -> dict[str, RoleEntry]:
+def _others(task: FinishedTask) -> dict[str, RoleEntry]:
     """The entry of each role except the candidate."""
     return {role: entry for role, entry in _roles(task).items() if role != CANDIDATE}
 
 
-def _roles(task: KeptTask) -> dict[str, RoleEntry]:
+def _roles(task: FinishedTask) -> dict[str, RoleEntry]:
     return role_entries(task.manifest, task.task.name, task.benchmark)
 
 
@@ -229,7 +231,7 @@ def _stage(components: Mapping[str, Any]) -> dict[str, Any]:
     return shared
 
 
-def _own_judge(task: KeptTask, reference: KeptTask) -> tuple[str, ...]:
+def _own_judge(task: FinishedTask, reference: FinishedTask) -> tuple[str, ...]:
     """Why a run may not be compared with the reference: its candidate would judge itself."""
     candidate = next(iter(_models(_roles(task).get(CANDIDATE))), None)
     judging = {role for stage in task.benchmark.stages for role in stage.judges}
@@ -256,5 +258,5 @@ def _models(entry: RoleEntry | None) -> list[Identity]:
     ]
 
 
-def _refused(task: KeptTask, because: tuple[str, ...]) -> Refused:
+def _refused(task: FinishedTask, because: tuple[str, ...]) -> Refused:
     return Refused(run=task.run, path=str(task.path), label=task.label, because=because)

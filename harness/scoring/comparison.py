@@ -20,7 +20,7 @@ from harness.contracts.records import Score
 from harness.runs.atomic_files import atomic_write
 from harness.scoring.aggregate import Columns, at_worst, sound
 from harness.scoring.comparable import ComparisonSet, Refused, candidate_of, comparison_set
-from harness.scoring.finished_task import KeptTask
+from harness.scoring.finished_task import FinishedTask
 from harness.scoring.score_run import chosen_metrics
 from harness.scoring.summary import MetricResult
 
@@ -151,7 +151,7 @@ def read_oracle(path: Path, oracle: Oracle, options: Any) -> Any:
 
 
 def compare(
-    tasks: Sequence[KeptTask], *, file: Path | None = None, force: bool = False
+    tasks: Sequence[FinishedTask], *, file: Path | None = None, force: bool = False
 ) -> tuple[Comparison, Any]:
     """The comparison of runs of one task, and the oracle of these runs and a file.
 
@@ -234,7 +234,7 @@ def _against_oracle(runs: ComparisonSet, oracle: Oracle, held: Any) -> _Together
         ) from error
 
 
-def _as_kept(task: KeptTask) -> _Rescored:
+def _as_kept(task: FinishedTask) -> _Rescored:
     scores = [msgspec.structs.replace(each, details=None, counts={}) for each in task.scores()]
     return _Rescored(scores=scores, counts={})
 
@@ -243,7 +243,7 @@ def _scores(runs: ComparisonSet) -> Iterator[Score[Any]]:
     return (score for task in runs.members for score in task.scores())
 
 
-def _rescored(task: KeptTask, oracle: Oracle, united: Any) -> _Rescored:
+def _rescored(task: FinishedTask, oracle: Oracle, united: Any) -> _Rescored:
     before: Counter[str] = Counter()
     after: Counter[str] = Counter()
     scores = []
@@ -303,7 +303,7 @@ def _metrics(
 
 
 def _results(
-    task: KeptTask,
+    task: FinishedTask,
     scores: Sequence[Score[Any]],
     metrics: Mapping[str, Metric],
     *,
@@ -379,7 +379,7 @@ def _differences(
 
 
 def _difference(
-    reference: KeptTask,
+    reference: FinishedTask,
     name: str,
     metric: Metric,
     runs: tuple[str, str],

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class KeptTask:
+class FinishedTask:
     """One finished task of one stored run.
 
         for score in task.scores():
@@ -100,9 +100,9 @@ def labels_of(manifests: Iterable[Manifest]) -> dict[str, str]:
     return {run: model if times[model] == 1 else f"{model} {run}" for run, model in models.items()}
 
 
-def kept_task(
+def finished_task(
     folder: RunFolder, manifest: Manifest, name: str, benchmark: Benchmark, *, label: str
-) -> KeptTask:
+) -> FinishedTask:
     """A finished task of a stored run; raises Unfinished if it has no summary."""
     summary = read_summary(folder.summary(name))
     if summary is None:
@@ -114,7 +114,7 @@ def kept_task(
         )
     entry = manifest.tasks[name]
     task = entry.task()
-    return KeptTask(
+    return FinishedTask(
         label=label,
         path=folder.path,
         manifest=manifest,

@@ -14,7 +14,7 @@ from harness.contracts.task import Task
 from harness.runs.manifest import Manifest
 from harness.runs.run_folder import RunFolder
 from harness.scoring.comparable import told, unlike
-from harness.scoring.finished_task import KeptTask
+from harness.scoring.finished_task import FinishedTask
 from harness.scoring.score_run import score_into, task_options
 from harness.tasks.identity import SHAPING
 from harness.tasks.options import typed_options
@@ -65,7 +65,7 @@ def rescoring(asked: Task, wanted: Task, benchmark: Benchmark) -> Rescoring:
 
 def rescore(
     into: Path, folder: RunFolder, manifest: Manifest, how: Rescoring, *, label: str
-) -> KeptTask:
+) -> FinishedTask:
     """The rescored task of a run, with its scores in the file `into`; the run is not changed."""
     summary = score_into(into, folder, manifest, how.task, how.benchmark)
     options = task_options(how.task, how.benchmark)
@@ -78,7 +78,7 @@ def rescore(
             comparable=False,
             not_comparable_because=(*summary.not_comparable_because, reason),
         )
-    return KeptTask(
+    return FinishedTask(
         label=label,
         path=folder.path,
         manifest=manifest,

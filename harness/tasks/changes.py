@@ -55,7 +55,7 @@ def parse_change(text: str) -> tuple[str, Any]:
         ) from error
 
 
-def shown_changes(changes: Mapping[str, Any]) -> str:
+def format_changes(changes: Mapping[str, Any]) -> str:
     """The changes as arguments of `--set`; long values are cut, secrets redacted."""
     texts = []
     for path, value in changes.items():

@@ -30,7 +30,7 @@ from harness.base.resources import top_level
 from harness.testing.trial import PluginUnderTest, plugin_under_test
 
 if TYPE_CHECKING:
-    from harness.contracts.judge import JudgeParts, Stands
+    from harness.contracts.judge import JudgeInput, JudgeParts
     from harness.contracts.stage import Stage
 
 
@@ -73,7 +73,7 @@ def pins_of(one: PluginUnderTest) -> Pins:
     return found
 
 
-def _parts_of(on: Stands) -> JudgeParts:
+def _parts_of(on: JudgeInput) -> JudgeParts:
     """Parts to make a judge with, whose code is hashed and which is never asked."""
     from harness.contracts.judge import JudgeParts, Member
 

@@ -23,7 +23,7 @@ from harness.base.hashing import stable_int
 from harness.contracts.report import Report, Sheet
 
 if TYPE_CHECKING:
-    from harness import KeptTask
+    from harness import FinishedTask
     from harness.contracts.report import Cell
 
 MAJORITY = "majority of people"
@@ -45,7 +45,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 class Panel:
     """The decisions of a panel in one stage of one task, one for each option and text."""
 
-    task: KeptTask
+    task: FinishedTask
     stage: str
     role: str
     decisions: tuple[Decision, ...]
@@ -69,7 +69,7 @@ class Compared:
     the decisions that only the rater labelled, by cause.
     """
 
-    task: KeptTask
+    task: FinishedTask
     stage: str
     role: str
     judge: str
@@ -86,7 +86,7 @@ class Compared:
         )  # fmt: skip
 
 
-def panel_agreement(tasks: Sequence[KeptTask], _options: object) -> Report:
+def panel_agreement(tasks: Sequence[FinishedTask], _options: object) -> Report:
     """The report of `judge-panel`: each panel, its members, and its pairs of members."""
     panels = [panel for task in tasks for panel in panels_of(task)]
     if not panels:
@@ -101,7 +101,7 @@ def panel_agreement(tasks: Sequence[KeptTask], _options: object) -> Report:
     )
 
 
-def panels_of(task: KeptTask) -> Iterator[Panel]:
+def panels_of(task: FinishedTask) -> Iterator[Panel]:
     """The panels of a task, one for each stage and role."""
     found: dict[tuple[str, str], list[Decision]] = {}
     for decision in decisions_of(task):
@@ -201,7 +201,7 @@ def pairs_sheet(panels: Sequence[Panel]) -> Sheet:
     )  # fmt: skip
 
 
-def people_agreement(tasks: Sequence[KeptTask], options: Options) -> Report:
+def people_agreement(tasks: Sequence[FinishedTask], options: Options) -> Report:
     """The report of `judge-agreement`: judges and members against raters and their majority."""
     labels = read_human_labels(options.labels)
     if not labels.rows:
@@ -226,7 +226,9 @@ def people_agreement(tasks: Sequence[KeptTask], options: Options) -> Report:
     )
 
 
-def notes_on(labels: HumanLabels, matched: Sequence[tuple[KeptTask, Matching]]) -> Iterator[str]:
+def notes_on(
+    labels: HumanLabels, matched: Sequence[tuple[FinishedTask, Matching]]
+) -> Iterator[str]:
     """Notes on the number of labels, and on those that fit no decision."""
     blank = labels.blank.total()
     yield f"labels: {len(labels.rows):,}" + (f"; blank: {blank:,}" if blank else "")
@@ -258,7 +260,7 @@ def of_other_subjects(matchings: Iterable[Matching]) -> int:
     return sum(len(some) > 1 for some in subjects.values())
 
 
-def compared_in(task: KeptTask, matching: Matching) -> Iterator[Compared]:
+def compared_in(task: FinishedTask, matching: Matching) -> Iterator[Compared]:
     """Each rater compared with each judge of a task."""
     for place, by_rater in matching.raters.items():
         raters: dict[str, Mapping[int, Label]] = dict(by_rater)
@@ -277,7 +279,7 @@ def compared_in(task: KeptTask, matching: Matching) -> Iterator[Compared]:
 
 
 def compare(
-    task: KeptTask,
+    task: FinishedTask,
     place: tuple[str, str],
     judge: str,
     rater: str,
@@ -339,7 +341,7 @@ def confusion_sheet(compared: Sequence[Compared]) -> Sheet:
 
 
 def agreement(
-    both: Sequence[tuple[Label, Label, str]], task: KeptTask, *, seed: int
+    both: Sequence[tuple[Label, Label, str]], task: FinishedTask, *, seed: int
 ) -> tuple[tuple[Cell, ...], list[str]]:
     """The cells share in %, κ and interval over users, and the reasons for those that are missing.
 

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from harness.base.errors import BudgetSpent, Interrupted, ModelError, StorageError, UsageUntold
-from harness.calls.batch_answers import Arrived, Mailbox
+from harness.calls.batch_answers import BatchAnswer, BatchAnswers
 from harness.calls.client import Answer, Client
 from harness.calls.fair_queue import AT_A_TIME
 from harness.calls.keys import call_seed
@@ -543,12 +543,12 @@ async def test_what_attempts_cost_that_brought_nothing_is_told():
 
 
 async def test_an_answer_that_came_in_a_batch_was_asked_and_counts_what_it_cost(store):
-    model, mailbox = Script(), Mailbox(store)
+    model, mailbox = Script(), BatchAnswers(store)
     to = client(mailbox=mailbox)
     key = to.key(model.identity, request())
-    mailbox.put(key, Arrived(reply=Reply(text="a", usage=USAGE)))
+    mailbox.put(key, BatchAnswer(reply=Reply(text="a", usage=USAGE)))
     assert (await ask(to, model)).reply.text == "a"
-    mailbox.put(key, Arrived(reply=Reply(text="b")))
+    mailbox.put(key, BatchAnswer(reply=Reply(text="b")))
     assert (await ask(to, model)).untold == 1
     assert model.requests == []
     assert to.usage.of("extract", "candidate") == Use(

@@ -6,7 +6,7 @@ import pytest
 
 from harness.base.errors import Interrupted, ModelError, UsageError
 from harness.calls import engines
-from harness.calls.engines import EngineRoom
+from harness.calls.engines import EngineGate
 from harness.contracts.identity import RECORDED, Identity
 from harness.contracts.model import Model
 
@@ -36,7 +36,7 @@ class Engine(Model):
 
 
 def room_for(events, **options):
-    return EngineRoom(tell=lambda text: None, **options)
+    return EngineGate(tell=lambda text: None, **options)
 
 
 async def call(room, engine, events):
@@ -59,7 +59,7 @@ async def test_nothing_opens_before_the_first_call_and_then_once():
 async def test_a_model_that_keeps_a_log_is_told_its_place_before_it_opens(tmp_path):
     events = []
     engine = Engine("a", events)
-    room = EngineRoom(tell=events.append, logs=tmp_path / "engines")
+    room = EngineGate(tell=events.append, logs=tmp_path / "engines")
     async with room.enter(engine):
         assert engine.log_folder == tmp_path / "engines"
         engine.show("here")

@@ -11,7 +11,7 @@ from inline_snapshot import snapshot
 from harness.base.errors import ModelError, StorageError, UsageError
 from harness.calls.budget import without_price
 from harness.calls.client import Client
-from harness.calls.engines import EngineRoom
+from harness.calls.engines import EngineGate
 from harness.calls.pricing import price_table, prices_from
 from harness.calls.store import Store
 from harness.contracts.identity import Identity
@@ -160,7 +160,7 @@ class Failing(Model):
 
 
 async def entered_and_closed(model):
-    room = EngineRoom(tell=lambda text: None)
+    room = EngineGate(tell=lambda text: None)
     async with room.enter(model):
         pass
     await room.close()

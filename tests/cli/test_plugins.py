@@ -217,6 +217,6 @@ def test_a_hook_that_breaks_its_plugin_is_traced_too(site, capsys, monkeypatch):
 
 def test_nothing_is_refused_where_all_is_in_order(films):
     with pytest.raises(PluginError):
-        films.plugins().refuse_problems()
+        films.plugins().check_problems()
     clean = plugin_manager.plugins_from([])
-    clean.refuse_problems()
+    clean.check_problems()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from harness.calls.client import Client
-from harness.calls.engines import EngineRoom
+from harness.calls.engines import EngineGate
 from harness.calls.policy import Budget
 from harness.calls.store import Store
 from harness.contracts.benchmark import Benchmark, NoOptions
@@ -113,7 +113,7 @@ class House:
             data: Any
 
         runs = stage_runs(Prepared(benchmark, task, data), contexts, self.journal)
-        room = EngineRoom(one_at_a_time=one_at_a_time, tell=self.told.append)
+        room = EngineGate(one_at_a_time=one_at_a_time, tell=self.told.append)
         kept = Store.open(self.folder / "calls.sqlite", say=self.told.append) if store else None
         client = Client(store=kept, run_id="run", engines=room, budget=budget)
         self.ended = []

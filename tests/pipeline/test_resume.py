@@ -11,7 +11,7 @@ from harness.base.errors import HarnessError, UsageError
 from harness.data import open_dataset
 from harness.pipeline import resume as folders
 from harness.pipeline.preparation import prepare
-from harness.pipeline.resume import take_folder
+from harness.pipeline.resume import lock_folder
 from harness.pipeline.settings import make_settings
 from harness.registry import load_plugins
 from harness.reporting.display import QuietDisplay
@@ -26,7 +26,7 @@ def take(tmp_path):
     taken_folders = []
 
     class Told(QuietDisplay):
-        def tell(self, text, *, problem=False):
+        def show_line(self, text, *, problem=False):
             take.told.append(text)
 
     def take(**given):
@@ -37,7 +37,7 @@ def take(tmp_path):
             }
         )  # fmt: skip
         prepared = prepare(settings, load_plugins())
-        taken = take_folder(settings, prepared, display=Told(None))
+        taken = lock_folder(settings, prepared, display=Told(None))
         taken_folders.append(taken.folder)
         contexts = {each.task.name: each.contexts(taken.run_id) for each in prepared.tasks}
         taken.begin(prepared, contexts)

@@ -43,7 +43,7 @@ def test_plugins_that_are_refused_unless_in_order(twins, raised):
         "the benchmark 'films' is registered more than once: by plugin 'one' of film-one and by "
         "plugin 'two' of film-two"
     )
-    assert raised(PluginError, twins.refuse_problems, found=found) == snapshot("""\
+    assert raised(PluginError, twins.check_problems, found=found) == snapshot("""\
 plugin problems found (--strict_plugins)
 expected: plugins that load, hooks that exist, and names that one plugin registers
 to do: `harness plugins NAME` shows one plugin; HARNESS_PLUGINS=a,b loads only these\

@@ -62,9 +62,9 @@ def test_quiet_tells_problems_only(progress, stage):
     display = QuietDisplay(stream)
 
     display.start(progress)
-    display.tell("all is well")
+    display.show_line("all is well")
     display.stage_started(stage)
-    display.tell("the store\x1b is damaged", problem=True)
+    display.show_line("the store\x1b is damaged", problem=True)
     display.stage_ended(stage)
     display.stop()
 
@@ -88,7 +88,7 @@ def test_plain_lines_tell_start_and_end(clock, progress, stage):
     stage.completion_tokens, stage.ended = 6000, 30.0
     stage.failures = Counter(timeout=1, no_json=2)
     display.stage_ended(stage)
-    display.tell("watch out", problem=True)
+    display.show_line("watch out", problem=True)
     display.stop()
 
     assert lines(stream) == [

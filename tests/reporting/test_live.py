@@ -189,13 +189,13 @@ def test_what_is_told_stands_above_the_rows_and_is_clean(terminal, typical):
     display = LiveDisplay(terminal.file, console=terminal)
 
     display.start(typical)
-    display.tell("[bold]slowed down[/bold]\x07 by the server", problem=True)
+    display.show_line("[bold]slowed down[/bold]\x07 by the server", problem=True)
     display.stop()
 
     assert "[bold]slowed down[/bold]\\x07 by the server" in terminal.file.getvalue()
 
 
 def test_telling_before_the_start_works(terminal):
-    LiveDisplay(terminal.file, console=terminal).tell("hello")
+    LiveDisplay(terminal.file, console=terminal).show_line("hello")
 
     assert "hello" in terminal.file.getvalue()

@@ -38,7 +38,7 @@ from harness.runs.manifest import (
     task_definition,
 )
 from harness.scoring.comparison import compare, read_oracle, write_comparisons
-from harness.scoring.finished_task import KeptTask, labels_of
+from harness.scoring.finished_task import FinishedTask, labels_of
 from harness.scoring.summary import TaskSummary
 
 
@@ -135,7 +135,7 @@ def a_run(
     started: str = "2026-01-01T00:00:00Z",
     metrics: tuple[str, ...] = ("found", "middle", "many"),
     least_scored: float = 0.0,
-) -> KeptTask:
+) -> FinishedTask:
     """A finished run; a person without ids has no score. What it scored alone is not used."""
     task = Task(
         name="t", version=1, benchmark="finds", data=DataSpec(tables={}), metrics=metrics,
@@ -182,7 +182,7 @@ def a_run(
         roles={"candidate": name, "judge": "llama"}, data=entry.data, comparable=True,
         not_comparable_because=(), limit=None, seed=seed, units=2, metrics={}, stages={},
     )  # fmt: skip
-    return KeptTask(
+    return FinishedTask(
         label=name, path=folder / name, manifest=manifest, entry=entry, task=task,
         benchmark=BENCHMARK, options=msgspec.convert(task.options, Options), summary=summary,
     )  # fmt: skip

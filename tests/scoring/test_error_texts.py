@@ -15,7 +15,7 @@ from harness.registry import load_plugins
 from harness.runs.journal import JournalWriter
 from harness.runs.run_folder import RunFolder
 from harness.scoring.comparison import compare, read_oracle
-from harness.scoring.finished_task import kept_task
+from harness.scoring.finished_task import finished_task
 from harness.scoring.rescore import rescoring
 from harness.scoring.score_run import score_task
 
@@ -31,7 +31,7 @@ def benchmark():
 
 
 def kept(folder, benchmark):
-    return kept_task(folder, folder.manifest(), "interests", benchmark, label="m")
+    return finished_task(folder, folder.manifest(), "interests", benchmark, label="m")
 
 
 def scored(folder, benchmark):

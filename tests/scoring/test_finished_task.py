@@ -12,7 +12,7 @@ from harness.contracts.task import DataSpec, Task
 from harness.runs.journal import JournalWriter
 from harness.runs.manifest import Manifest, StageEntry, TaskEntry, task_definition
 from harness.runs.run_folder import RunFolder
-from harness.scoring.finished_task import KeptTask
+from harness.scoring.finished_task import FinishedTask
 
 KEY = "a" * 32
 TASK = Task(name="toy", version=1, benchmark="toy", data=DataSpec(tables={}), metrics=())
@@ -52,7 +52,7 @@ def line(number: int, key: str, id: str, outcome: Any) -> JournalLine[Any, Any]:
     )
 
 
-def kept(folder: RunFolder, *stages: str) -> KeptTask:
+def kept(folder: RunFolder, *stages: str) -> FinishedTask:
     entry = TaskEntry(
         folder="toy",
         definition=task_definition(TASK),
@@ -68,7 +68,7 @@ def kept(folder: RunFolder, *stages: str) -> KeptTask:
         journal.append(line(2, KEY, "bob/1", NoVerdict("no_json")))
         journal.append(line(3, KEY, "ann/1", Done(False)))
         journal.append(line(4, "b" * 32, "ann/3", Done(True)))
-    return KeptTask(
+    return FinishedTask(
         label="m",
         path=folder.path,
         manifest=manifest,

@@ -3,7 +3,7 @@
 import pytest
 
 from harness.base.errors import TaskError, UsageError
-from harness.tasks.changes import apply_changes, parse_change, shown_changes
+from harness.tasks.changes import apply_changes, format_changes, parse_change
 from harness.tasks.options import typed_options
 
 TWO = {
@@ -204,7 +204,7 @@ def test_a_part_goes_before_a_task_of_its_name(catalogue):
 def test_changes_are_told_as_they_were_given_without_what_is_named_like_a_key():
     changes = {"ask": "listwise", "a.window": 5, "on": True, "t.api_key": "hunter2",
                "deep": {"password": "hunter3", "n": 1}, "long": "x" * 99}  # fmt: skip
-    assert shown_changes(changes) == (
+    assert format_changes(changes) == (
         "ask=listwise, a.window=5, on=true, t.api_key=[redacted], "
         'deep={"password": "[redacted]", "n": 1}, long=' + "x" * 59 + "…"
     )

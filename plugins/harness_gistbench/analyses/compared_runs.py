@@ -18,7 +18,7 @@ from harness_gistbench.oracle import ORACLE
 from harness_gistbench.paper import TABLES
 
 if TYPE_CHECKING:
-    from harness import KeptTask
+    from harness import FinishedTask
     from harness.scoring.summary import MetricResult
     from harness_gistbench.records import Judged, Options, Profile
 
@@ -46,7 +46,7 @@ class Run:
 
     model: str
     dataset: str
-    task: KeptTask
+    task: FinishedTask
     options: Options
     scores: Callable[[], Iterable[Score[Profile]]]
 
@@ -128,7 +128,7 @@ def grouped(runs: Iterable[Run], key: Callable[[Run], str]) -> dict[str, list[Ru
     return groups
 
 
-def runs_of(tasks: Sequence[KeptTask]) -> list[Run]:
+def runs_of(tasks: Sequence[FinishedTask]) -> list[Run]:
     """Each task as a run of its dataset, in the order in which they were named."""
     times = Counter((task.task.name, task.summary.model) for task in tasks)
     return [
@@ -144,14 +144,14 @@ def runs_of(tasks: Sequence[KeptTask]) -> list[Run]:
     ]
 
 
-def compare(tasks: Sequence[KeptTask], options: ComparisonOptions) -> ComparedRuns:
+def compare(tasks: Sequence[FinishedTask], options: ComparisonOptions) -> ComparedRuns:
     """The runs of each dataset that may be compared; UsageError where there is none."""
     from harness.scoring.comparable import comparison_set
 
-    datasets: dict[str, list[KeptTask]] = defaultdict(list)
+    datasets: dict[str, list[FinishedTask]] = defaultdict(list)
     for task in tasks:
         datasets[task.task.name].append(task)
-    members: list[KeptTask] = []
+    members: list[FinishedTask] = []
     notes: list[str] = []
     for name, together in datasets.items():
         found = comparison_set(together, force=options.force)

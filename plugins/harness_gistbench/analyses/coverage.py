@@ -24,7 +24,7 @@ from harness_gistbench.categories import categories, describe_taxonomy
 from harness_gistbench.interests import folded
 
 if TYPE_CHECKING:
-    from harness import KeptTask
+    from harness import FinishedTask
     from harness.contracts.report import Cell
 
 HELD = (50, 80, 90)
@@ -52,7 +52,7 @@ class Reach:
     unmapped: set[str] = field(default_factory=set)
 
 
-def coverage(tasks: Sequence[KeptTask], options: CoverageOptions) -> Report:
+def coverage(tasks: Sequence[FinishedTask], options: CoverageOptions) -> Report:
     """Categories with an interest, verified or not: by model, and of one model against all."""
     compared = compare(tasks, options)
     size = taxonomy_size(compared.runs)
@@ -163,7 +163,7 @@ def bars(title: str, reached: Mapping[str, Reach], size: int) -> Figure:
     )
 
 
-def concentration(tasks: Sequence[KeptTask], options: TableOptions) -> Report:
+def concentration(tasks: Sequence[FinishedTask], options: TableOptions) -> Report:
     """The shares of categories that hold 50, 80 and 90 % of the interests, by model and in all."""
     compared = compare(tasks, options)
     size = taxonomy_size(compared.runs)

@@ -11,7 +11,7 @@ from harness_gistbench.analyses.compared_runs import Run, TableOptions, compare,
 from harness_gistbench.verification import SHORTCOMINGS, conditions, meets, shortcomings
 
 if TYPE_CHECKING:
-    from harness import KeptTask
+    from harness import FinishedTask
     from harness.contracts.report import Cell
 
 COLUMNS = ("model", "interests", "no verdict", "unverified",
@@ -23,7 +23,7 @@ NOTE = (
 POOLED = "an interest can be short of a signal only where its dataset has it: — where none has"
 
 
-def run(tasks: Sequence[KeptTask], options: TableOptions) -> Report:
+def run(tasks: Sequence[FinishedTask], options: TableOptions) -> Report:
     """The failure modes of each model, over all datasets and in each."""
     compared = compare(tasks, options)
     tallies = {(run.dataset, run.model): tally(run) for run in compared.runs}

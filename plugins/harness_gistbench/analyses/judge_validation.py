@@ -28,7 +28,7 @@ from harness.runs.atomic_files import atomic_write, storage_error
 from harness_gistbench.analyses.compared_runs import Run, percent, published, runs_of, share
 
 if TYPE_CHECKING:
-    from harness import KeptTask, Record
+    from harness import FinishedTask, Record
     from harness.contracts.report import Cell
     from harness.contracts.task import Column
     from harness.scoring.stats import Agreement
@@ -152,7 +152,7 @@ def judge_of(run: Run, question: Question) -> str:
     return run.task.summary.roles.get(JUDGES[question], "unknown")
 
 
-def export(tasks: Sequence[KeptTask], options: ExportOptions) -> Report:
+def export(tasks: Sequence[FinishedTask], options: ExportOptions) -> Report:
     """Writes the items of both tasks and, apart from them, what the judge said of each."""
     runs = runs_of(tasks)
     folder = Path(options.out).expanduser()
@@ -325,7 +325,7 @@ def cell(text: str) -> str:
     return f"'{shown}" if shown.lstrip().startswith(("=", "+", "-", "@")) else shown
 
 
-def validate(tasks: Sequence[KeptTask], options: ValidationOptions) -> Report:
+def validate(tasks: Sequence[FinishedTask], options: ValidationOptions) -> Report:
     """Agreement in pairs, with the majority, and how the raters divide; the judge is one more."""
     labels = read_human_labels(options.labels, columns(complete=False))
     rated = raters_of(labels)

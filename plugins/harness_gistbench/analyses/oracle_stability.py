@@ -21,13 +21,13 @@ from harness_gistbench.analyses.compared_runs import (
 from harness_gistbench.metrics import verified_categories
 
 if TYPE_CHECKING:
-    from harness import KeptTask
+    from harness import FinishedTask
 
 Pair: TypeAlias = tuple[str, int]
 """A user and a category."""
 
 
-def run(tasks: Sequence[KeptTask], options: TableOptions) -> Report:
+def run(tasks: Sequence[FinishedTask], options: TableOptions) -> Report:
     """For each dataset, pairs by the number of models that verify them, and by model."""
     compared = compare(tasks, options)
     sheets = [

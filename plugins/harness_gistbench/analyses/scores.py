@@ -21,7 +21,7 @@ from harness_gistbench.analyses.compared_runs import (
 from harness_gistbench.paper import SCORES, TABLES
 
 if TYPE_CHECKING:
-    from harness import KeptTask
+    from harness import FinishedTask
     from harness.contracts.report import Cell
     from harness.scoring.summary import MetricResult
 
@@ -40,7 +40,7 @@ class ForestOptions(ComparisonOptions, frozen=True, kw_only=True):
     ] = "mean"
 
 
-def scores(tasks: Sequence[KeptTask], options: TableOptions) -> Report:
+def scores(tasks: Sequence[FinishedTask], options: TableOptions) -> Report:
     """IG F1 with IS and IG P with IG R, models by datasets: Tables 3 and 4."""
     compared = compare(tasks, options)
     cells: dict[tuple[str, str], dict[str, float | None]] = {}
@@ -86,7 +86,7 @@ def published_crossed(name: str) -> Sheet:
     return crossed(table.heading, cells, SCORES[name], table.notes)
 
 
-def precision_recall(tasks: Sequence[KeptTask], options: ComparisonOptions) -> Report:
+def precision_recall(tasks: Sequence[FinishedTask], options: ComparisonOptions) -> Report:
     """Medians of precision and recall, a bubble a model and a figure a dataset."""
     compared = compare(tasks, options)
     rows: list[tuple[Cell, ...]] = []
@@ -141,7 +141,7 @@ def equal_f1(level: float) -> Line:
     return Line(label=f"F1 {level}", x=recalls, y=recalls[::-1], dashed=True)
 
 
-def forest(tasks: Sequence[KeptTask], options: ForestOptions) -> Report:
+def forest(tasks: Sequence[FinishedTask], options: ForestOptions) -> Report:
     """The models from best to worst with bootstrap intervals over users, a figure a dataset."""
     compared = compare(tasks, options)
     title = f"{TITLES[options.score]} ({options.statistic})"

@@ -33,7 +33,7 @@ from harness_gistbench.categories import categories
 from harness_gistbench.interests import folded
 
 if TYPE_CHECKING:
-    from harness import KeptTask, Score
+    from harness import FinishedTask, Score
     from harness.contracts.report import Cell
     from harness.scoring.summary import MetricResult
     from harness_gistbench.records import Category, Profile
@@ -122,7 +122,7 @@ class Line:
         return math.sqrt(grounded * specific)
 
 
-def survey(tasks: Sequence[KeptTask], options: SurveyOptions) -> Report:
+def survey(tasks: Sequence[FinishedTask], options: SurveyOptions) -> Report:
     """S-Prec and S-Rec of each model, and how survey F1 and √(IG F1 · IS) correlate: Table 5."""
     compared = compare(tasks, options)
     users = read_stated(options.stated)
@@ -299,7 +299,7 @@ class ModelFigures(NamedTuple):
     figure: float | None
 
 
-def outside(tasks: Sequence[KeptTask], options: OutsideOptions) -> Report:
+def outside(tasks: Sequence[FinishedTask], options: OutsideOptions) -> Report:
     """Spearman's ρ over models of median IG F1 and a figure that they have elsewhere."""
     compared = compare(tasks, options)
     figures = read_figures(options.figures, model=options.model, column=options.column)

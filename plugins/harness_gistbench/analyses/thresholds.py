@@ -24,7 +24,7 @@ from harness_gistbench.metrics import NOT_ASKED
 from harness_gistbench.records import Signal
 
 if TYPE_CHECKING:
-    from harness import KeptTask
+    from harness import FinishedTask
     from harness.scoring.summary import MetricResult
     from harness_gistbench.records import Options
 
@@ -109,7 +109,7 @@ def ranks(scores: Mapping[str, float | None]) -> dict[str, float | None]:
     }
 
 
-def run(tasks: Sequence[KeptTask], options: ThresholdOptions) -> Report:
+def run(tasks: Sequence[FinishedTask], options: ThresholdOptions) -> Report:
     """Each number varied alone, for every dataset."""
     compared = compare(tasks, options)
     sheets: list[Sheet] = []

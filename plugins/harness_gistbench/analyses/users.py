@@ -10,14 +10,14 @@ from harness.contracts.report import Axis, Boxes, Figure, Line, Points, Report, 
 from harness_gistbench.analyses.compared_runs import ComparisonOptions, compare, percent, share
 
 if TYPE_CHECKING:
-    from harness import KeptTask
+    from harness import FinishedTask
     from harness.contracts.report import Cell
 
 DIAGONAL = Line(label="precision = recall", x=(0.0, 1.0), y=(0.0, 1.0), dashed=True)
 QUARTERS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
-def precision_recall(tasks: Sequence[KeptTask], options: ComparisonOptions) -> Report:
+def precision_recall(tasks: Sequence[FinishedTask], options: ComparisonOptions) -> Report:
     """Precision against recall: a dot a user, a diamond a model's medians, a figure a dataset."""
     compared = compare(tasks, options)
     rows: list[tuple[Cell, ...]] = []
@@ -65,7 +65,7 @@ def pair_cells(pairs: Sequence[tuple[float, float]]) -> tuple[Cell, ...]:
     )
 
 
-def boxes(tasks: Sequence[KeptTask], options: ComparisonOptions) -> Report:
+def boxes(tasks: Sequence[FinishedTask], options: ComparisonOptions) -> Report:
     """IG F1: a box a model over its users, and a line at the median of all; a figure a dataset."""
     compared = compare(tasks, options)
     values: dict[str, dict[str, tuple[float, ...]]] = {}

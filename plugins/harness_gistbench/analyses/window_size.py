@@ -24,7 +24,7 @@ from harness_gistbench.analyses.compared_runs import (
 )
 
 if TYPE_CHECKING:
-    from harness import KeptTask
+    from harness import FinishedTask
     from harness.scoring.summary import MetricResult
 
 
@@ -45,7 +45,7 @@ NOTES = (
 )
 
 
-def run(tasks: Sequence[KeptTask], options: WindowOptions) -> Report:
+def run(tasks: Sequence[FinishedTask], options: WindowOptions) -> Report:
     """A table and a figure for each model and dataset, a column a window size."""
     runs = runs_of(tasks)
     by_size = sorted(runs, key=lambda run: run.options.window)

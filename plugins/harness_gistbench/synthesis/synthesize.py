@@ -34,7 +34,7 @@ from harness_gistbench.synthesis.reading import (
     texts_of,
 )
 from harness_gistbench.synthesis.settings import Settings, named_function
-from harness_gistbench.synthesis.writing import RECORD, Filter, Row, refuse_full, rows_of, write
+from harness_gistbench.synthesis.writing import RECORD, Filter, Row, check_empty, rows_of, write
 
 if TYPE_CHECKING:
     from harness import Dataset
@@ -62,7 +62,7 @@ class Made:
 
 def run(settings: Settings) -> Report:
     """Writes synthetic users of a log, and gives how they compare to the people behind them."""
-    refuse_full(settings.out)
+    check_empty(settings.out)
     function = named_function(settings.filter, option="filter") if settings.filter else None
     task, options = task_options(PLAIN)
     dataset = opened(task, str(settings.log), optional=settings.clusters_column)

@@ -154,7 +154,7 @@ def _keys(value: Any) -> str:
     return ", ".join(map(str, value)) if isinstance(value, dict) else f"the type {type(value)}"
 
 
-def refuse_full(folder: Path) -> None:
+def check_empty(folder: Path) -> None:
     """Raise UsageError where data in the folder would be written over or mistaken for this."""
     if folder.is_dir():
         names = sorted(path.name for path in folder.iterdir())

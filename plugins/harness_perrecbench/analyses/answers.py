@@ -12,7 +12,7 @@ from harness.contracts.report import Axis, Figure, Points, Report, Sheet
 from harness_perrecbench.analyses.grid import no_task, read_columns, rows_of, setting_of
 
 if TYPE_CHECKING:
-    from harness import KeptTask
+    from harness import FinishedTask
     from harness.analysis.score_columns import ScoreColumn
     from harness.contracts.report import Cell
 
@@ -48,7 +48,7 @@ class Configuration:
         return self.mae if name == "mae" else self.rmse
 
 
-def errors(tasks: Sequence[KeptTask], options: object) -> Report:
+def errors(tasks: Sequence[FinishedTask], options: object) -> Report:
     """Pearson's r over configurations at each level, and a figure for MAE and for RMSE."""
     found = list(configurations(tasks))
     if not found:
@@ -62,7 +62,7 @@ def errors(tasks: Sequence[KeptTask], options: object) -> Report:
     )
 
 
-def configurations(tasks: Sequence[KeptTask]) -> Iterator[Configuration]:
+def configurations(tasks: Sequence[FinishedTask]) -> Iterator[Configuration]:
     """Each pointwise task, with the errors of the rating task in the same setting if it exists."""
     alone = {_asked(task): task for task in tasks if task.options.ask == "rating"}
     pointwise = [task for task in tasks if task.options.ask == "pointwise"]
@@ -175,14 +175,14 @@ def figures(found: Sequence[Configuration]) -> Iterator[Figure]:
             )
 
 
-def _asked(task: KeptTask) -> tuple[Any, ...]:
+def _asked(task: FinishedTask) -> tuple[Any, ...]:
     """The settings that a rating task shares with its pointwise task."""
     manifest = task.manifest
     origin = task.entry.data.get("origin")
     return manifest.model, setting_of(task), origin, manifest.limit, manifest.seed
 
 
-def _named(task: KeptTask) -> tuple[str, ...]:
+def _named(task: FinishedTask) -> tuple[str, ...]:
     """The name of a configuration, without its run."""
     return task.manifest.model, setting_of(task), task.options.level
 
@@ -208,7 +208,7 @@ NOTES = (
 )
 
 
-def positions(tasks: Sequence[KeptTask], options: object) -> Report:
+def positions(tasks: Sequence[FinishedTask], options: object) -> Report:
     """The report of `perrec-positions`: a row for each model and level, and one for all levels."""
     rows: list[tuple[Cell, ...]] = []
     for row in rows_of(tasks, ()):
@@ -229,7 +229,7 @@ def positions(tasks: Sequence[KeptTask], options: object) -> Report:
     return Report(sheets=(sheet,))
 
 
-def tally_of(task: KeptTask) -> Counter[str]:
+def tally_of(task: FinishedTask) -> Counter[str]:
     """The counts of a task's comparisons; failed groups have none."""
     tally: Counter[str] = Counter()
     for _, compared in task.records("compare").values():

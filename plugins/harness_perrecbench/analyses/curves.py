@@ -26,7 +26,7 @@ from harness_perrecbench.paper import TABLES, WAYS, Cell
 from harness_perrecbench.records import MEMBERS
 
 if TYPE_CHECKING:
-    from harness import KeptTask
+    from harness import FinishedTask
 
 Values: TypeAlias = Mapping[Cell, float | None]
 
@@ -39,7 +39,7 @@ class SizeOptions(msgspec.Struct, frozen=True, kw_only=True):
     ] = False
 
 
-def by_size(tasks: Sequence[KeptTask], options: SizeOptions) -> Report:
+def by_size(tasks: Sequence[FinishedTask], options: SizeOptions) -> Report:
     """The report of `perrec-sizes`: a figure per mean and per model, a curve per way of asking."""
     found = rows_of(tasks, ("ptc",))
     series = [*means_of(found), *((row.name, values_of(row)) for row in found)]
@@ -154,7 +154,7 @@ class Sized:
     family: str | None
 
 
-def by_scale(tasks: Sequence[KeptTask], options: ScaleOptions) -> Report:
+def by_scale(tasks: Sequence[FinishedTask], options: ScaleOptions) -> Report:
     """The report of `perrec-scale`: a dot per model and a line per family, on a log axis."""
     found = rows_of(tasks, ("ptc",))
     cells = GRID.filled(found, "ptc")

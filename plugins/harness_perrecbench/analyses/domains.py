@@ -19,7 +19,7 @@ from harness_perrecbench.analyses.grid import GRID, Row, no_task, ranked, rows_o
 from harness_perrecbench.records import Thing
 
 if TYPE_CHECKING:
-    from harness import KeptTask
+    from harness import FinishedTask
 
 OPTION = "domain"
 """The option with a task's domain."""
@@ -73,9 +73,9 @@ class Domain:
         return fsum(self.counts) / len(self.counts) if self.counts else None
 
 
-def run(tasks: Sequence[KeptTask], options: Options) -> Report:
+def run(tasks: Sequence[FinishedTask], options: Options) -> Report:
     """The report of `perrec-domains`: a row and a dot for each model and domain."""
-    by_domain: dict[str, list[KeptTask]] = defaultdict(list)
+    by_domain: dict[str, list[FinishedTask]] = defaultdict(list)
     for task in ranked(tasks):
         if OPTION in (changed := changed_options(task)):
             by_domain[changed[OPTION]].append(task)

@@ -28,7 +28,7 @@ from harness_perrecbench.paper import (
 )
 
 if TYPE_CHECKING:
-    from harness import KeptTask
+    from harness import FinishedTask
     from harness.analysis.score_columns import ScoreColumn
     from harness.contracts.report import Sheet
 
@@ -55,12 +55,12 @@ SETTING = TaskSetting(
 setting_of = SETTING.describe
 
 
-def cell_of(task: KeptTask) -> Cell:
+def cell_of(task: FinishedTask) -> Cell:
     """The cell of Table 1 for a task that asks for rankings."""
     return task.options.level, task.options.ask
 
 
-def data_of(task: KeptTask) -> tuple[Any, ...]:
+def data_of(task: FinishedTask) -> tuple[Any, ...]:
     """A key of the data that all levels share, with the limit."""
     data = task.entry.data
     tables = data.get("tables", {})
@@ -68,7 +68,7 @@ def data_of(task: KeptTask) -> tuple[Any, ...]:
     return data.get("origin"), *of_all_levels, task.manifest.limit
 
 
-def method_of(task: KeptTask) -> str:
+def method_of(task: FinishedTask) -> str:
     """The prompting method of a task, in the words of Table 2."""
     options = task.options
     ways = {
@@ -82,7 +82,7 @@ def method_of(task: KeptTask) -> str:
     return ", ".join(filter(None, (method, setting_of(task, but=METHODS))))
 
 
-def place_of_method(task: KeptTask) -> tuple[object, ...]:
+def place_of_method(task: FinishedTask) -> tuple[object, ...]:
     """The sort key for methods in the order of Table 2; tasks with other differences come last."""
     options = task.options
     others = setting_of(task, but=METHODS)
@@ -102,13 +102,13 @@ GRID = ResultGrid[Cell](
 )
 
 
-def no_task(tasks: Iterable[KeptTask], problem: str, *, expected: str) -> UsageError:
+def no_task(tasks: Iterable[FinishedTask], problem: str, *, expected: str) -> UsageError:
     """The error for an analysis that can use none of the tasks."""
     names = dict.fromkeys(task.task.name for task in tasks)
     return UsageError(problem, found=", ".join(names), expected=expected)
 
 
-def ranked(tasks: Iterable[KeptTask]) -> list[KeptTask]:
+def ranked(tasks: Iterable[FinishedTask]) -> list[FinishedTask]:
     """The tasks that ask for rankings of groups; UsageError if there is none."""
     every = list(tasks)
     found = [task for task in every if cell_of(task) in CELLS]
@@ -121,12 +121,12 @@ def ranked(tasks: Iterable[KeptTask]) -> list[KeptTask]:
     return found
 
 
-def rows_of(tasks: Iterable[KeptTask], names: Collection[str]) -> list[Row]:
+def rows_of(tasks: Iterable[FinishedTask], names: Collection[str]) -> list[Row]:
     """The tasks that ask for rankings as rows of the grid, with the named columns."""
     return GRID.rows(ranked(tasks), names)
 
 
-def read_columns(task: KeptTask, names: Collection[str]) -> Mapping[str, ScoreColumn]:
+def read_columns(task: FinishedTask, names: Collection[str]) -> Mapping[str, ScoreColumn]:
     """The named columns of a task's scores."""
     return score_columns(task.scores(), names)
 

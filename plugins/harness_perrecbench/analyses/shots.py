@@ -13,7 +13,7 @@ from harness_perrecbench.analyses.grid import GRID, no_task, ranked, read_column
 from harness_perrecbench.paper import WAYS
 
 if TYPE_CHECKING:
-    from harness import KeptTask
+    from harness import FinishedTask
     from harness_perrecbench.records import Ask
 
 Place: TypeAlias = tuple[int, int]
@@ -22,7 +22,7 @@ Place: TypeAlias = tuple[int, int]
 Values: TypeAlias = dict[Place, float | None]
 
 
-def run(tasks: Sequence[KeptTask], options: object) -> Report:
+def run(tasks: Sequence[FinishedTask], options: object) -> Report:
     """The report of `perrec-shots`: for each model and level, a map per way and one of the mean."""
     sheets: list[Sheet] = []
     figures: list[Figure] = []
@@ -46,7 +46,7 @@ def run(tasks: Sequence[KeptTask], options: object) -> Report:
     return Report(sheets=tuple(sheets), figures=tuple(figures))
 
 
-def grids_of(tasks: Sequence[KeptTask]) -> dict[str, dict[Ask, Values]]:
+def grids_of(tasks: Sequence[FinishedTask]) -> dict[str, dict[Ask, Values]]:
     """The values of each way of asking, by model, setting and level; of equal tasks the first.
 
     If these titles are equal for different data, the name of a run is added.

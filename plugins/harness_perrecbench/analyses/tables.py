@@ -30,7 +30,7 @@ from harness_perrecbench.paper import COLUMN, Cell
 from harness_perrecbench.predictions import BASELINES
 
 if TYPE_CHECKING:
-    from harness import KeptTask
+    from harness import FinishedTask
 
 OURS = "ptc"
 LIKE = "like_higher_average"
@@ -62,7 +62,7 @@ class TableOptions(msgspec.Struct, frozen=True, kw_only=True):
     ] = False
 
 
-def main(tasks: Sequence[KeptTask], options: TableOptions) -> Report:
+def main(tasks: Sequence[FinishedTask], options: TableOptions) -> Report:
     """The report of `perrec`: rows per model and setting, comparable published rows, baselines."""
     found = rows_of(tasks, NAMES)
     cells = GRID.filled(found, OURS)
@@ -219,7 +219,7 @@ class PromptingOptions(msgspec.Struct, frozen=True, kw_only=True):
     published: Annotated[bool, msgspec.Meta(description="show the paper's Table 2 below")] = False
 
 
-def prompting(tasks: Sequence[KeptTask], options: PromptingOptions) -> Report:
+def prompting(tasks: Sequence[FinishedTask], options: PromptingOptions) -> Report:
     """The report of `perrec-prompting`: a sheet per model and definition, a row per method."""
     models = by_model(rows_of(tasks, (OURS, COLUMN)))
     sheets = [

@@ -22,7 +22,7 @@ from harness.runs.manifest import (
     task_definition,
 )
 from harness.runs.run_folder import RunFolder
-from harness.scoring.finished_task import KeptTask
+from harness.scoring.finished_task import FinishedTask
 from harness.scoring.summary import TaskSummary
 
 
@@ -215,7 +215,7 @@ def _kept_task(folder, task, options, *, model, label, judge):
         metrics={},
         stages={},
     )
-    return KeptTask(
+    return FinishedTask(
         label=label,
         path=folder.path,
         manifest=manifest,

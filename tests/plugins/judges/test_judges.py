@@ -17,7 +17,7 @@ OPTIONS = ("Night trains in Europe", "Baking bread", "A train journey at night")
 
 
 class Recorder:
-    """Stands in for the Desk at the edge: keeps what was asked and reads a prepared reply."""
+    """JudgeInput in for the Desk at the edge: keeps what was asked and reads a prepared reply."""
 
     def __init__(self, reply: str | CallFailed) -> None:
         self.reply = reply

@@ -10,7 +10,7 @@ from harness_models.server.served import Engine, ServedModel, Trouble, killed_by
 
 from harness.base.errors import ModelError
 from harness.calls.client import Client
-from harness.calls.engines import EngineRoom
+from harness.calls.engines import EngineGate
 from harness.contracts.identity import Identity
 from harness.contracts.model import CallError, Message, ModelSettings, Request, Sampling
 
@@ -181,7 +181,7 @@ async def test_a_server_that_cannot_be_started_again_ends_the_run(served):
 
 async def test_a_run_goes_on_over_a_server_that_died(served, tmp_path, told):
     model = served()
-    room = EngineRoom(tell=told.append, logs=tmp_path / "run" / "engines")
+    room = EngineGate(tell=told.append, logs=tmp_path / "run" / "engines")
     client = Client(store=None, run_id="r", engines=room)
     answer = await client.ask(model, request("die 1"), role="candidate", stage="name")
     assert answer.reply.text.startswith("tiny, start 2")

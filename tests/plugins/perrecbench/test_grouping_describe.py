@@ -206,7 +206,7 @@ def test_a_tokenizer_needs_its_package(data, monkeypatch):
 
 
 class Letters:
-    """Stands in for a tokenizer that makes a token of each character."""
+    """JudgeInput in for a tokenizer that makes a token of each character."""
 
     @classmethod
     def from_pretrained(cls, name):

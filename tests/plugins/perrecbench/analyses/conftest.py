@@ -14,7 +14,7 @@ from harness.contracts.records import Score
 from harness.contracts.task import DataSpec, RoleSpec, Task
 from harness.runs.manifest import Manifest, RoleEntry, Session, TaskEntry, task_definition
 from harness.runs.run_folder import RunFolder
-from harness.scoring.finished_task import KeptTask
+from harness.scoring.finished_task import FinishedTask
 from harness.scoring.summary import TaskSummary
 
 AGREEMENT = ("ptc", "ptc_published", "like_higher_average")
@@ -58,7 +58,7 @@ def kept(tmp_path):
         seed: int = 0,
         kind: type[Options] = Options,
         **more: Any,
-    ) -> KeptTask:
+    ) -> FinishedTask:
         options = kind(level=level, ask=ask, **more)
         task = Task(
             name=name or "_".join(["perrec", level, ask, *map(str, more.values())]),
@@ -82,7 +82,7 @@ def kept(tmp_path):
             stages=(),
             data=dict(data or {}),
         )
-        return KeptTask(
+        return FinishedTask(
             label=label or model,
             path=folder.path,
             manifest=msgspec.structs.replace(

@@ -65,7 +65,7 @@ _HOME = {
     "Select": "harness.contracts.judge",
     "Selected": "harness.contracts.judge",
     "CallError": "harness.contracts.model",
-    "Identity": "harness.contracts.model",
+    "Identity": "harness.contracts.identity",
     "Message": "harness.contracts.model",
     "Model": "harness.contracts.model",
     "ModelSettings": "harness.contracts.model",

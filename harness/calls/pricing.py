@@ -1,4 +1,4 @@
-"""The price table that a user gives."""
+"""The price table that a user gives, and what calls cost; unknown costs are counted, never zero."""
 
 from __future__ import annotations
 

@@ -127,6 +127,13 @@ class Dataset(Protocol):
         """
         ...
 
+    def describe(self) -> dict[str, Any]:
+        """What was read, as JSON values: origin, revision, files and fingerprints.
+
+        fingerprint = dataset.describe()["fingerprint"]
+        """
+        ...
+
     def note(self, fact: str, number: int) -> None:
         """Reports a count to the reader of the scores: rows left out, users without history.
 

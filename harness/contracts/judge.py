@@ -1,4 +1,4 @@
-"""The two kinds of question that a judge answers, selection and classification."""
+"""What a judge is, the two kinds of question that it answers, and its verdicts."""
 
 from __future__ import annotations
 

@@ -6,7 +6,6 @@ killed can be resumed, and nothing is submitted twice.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,7 +17,7 @@ from msgspec.structs import replace
 from harness.base.errors import DataError, UsageError
 from harness.contracts.model import Batches, BatchStatus
 from harness.pipeline.batch_import import ImportResult, answered_keys, import_answers, models_of
-from harness.pipeline.batch_requests import Job, batch_questions, jobs_in, keep_jobs
+from harness.pipeline.batch_requests import Job, batch_questions, digest_of, jobs_in, keep_jobs
 from harness.runs.atomic_files import atomic_writer
 from harness.runs.run_folder import RunFolder
 
@@ -104,8 +103,7 @@ class BatchJobs:
         batch_id = None if job.file_id is None else service.find(job.file_id)
         if job.file_id is None:
             path = Path(job.path)
-            digest = hashlib.sha256(path.read_bytes()).hexdigest()
-            job = self._keep(replace(job, digest=digest, file_id=service.upload(path)))
+            job = self._keep(replace(job, file_id=service.upload(path)))
         assert job.file_id is not None, "uploaded now or before"
         batch_id = batch_id or service.create(job.file_id, job.endpoint)
         now = datetime.now(UTC).replace(microsecond=0)
@@ -149,4 +147,7 @@ class BatchJobs:
             raise UsageError(problem, where=job.path, found=found, hint=WRITE_AGAIN)
         if not Path(job.path).is_file():
             raise DataError("this file of requests is missing", where=job.path, hint=WRITE_AGAIN)
+        if digest_of(Path(job.path)) != job.digest:
+            problem = "this file of requests was changed after it was written"
+            raise DataError(problem, where=job.path, hint=WRITE_AGAIN)
         return True

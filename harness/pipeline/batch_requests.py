@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import secrets
 from collections import Counter
@@ -51,9 +52,9 @@ class RequestFile(msgspec.Struct, frozen=True, kw_only=True):
 class Job(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A file of requests, and the batch that was made of it.
 
-    `endpoint` is the `url` of its lines. An upload sets the SHA-256 `digest` of the file and the
-    service's `file_id`; a submission sets `batch_id` and `submitted_at`; the import of the answers
-    sets `ended`, the batch's last status.
+    `endpoint` is the `url` of its lines, `digest` the SHA-256 of the file as it was written. An
+    upload sets the service's `file_id`; a submission sets `batch_id` and `submitted_at`; the
+    import of the answers sets `ended`, the batch's last status.
     """
 
     id: str
@@ -61,7 +62,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     model: str
     requests: int
     endpoint: str
-    digest: str | None = None
+    digest: str
     file_id: str | None = None
     batch_id: str | None = None
     submitted_at: datetime | None = None
@@ -155,6 +156,7 @@ class BatchRequests:
                     model=sheet.model,
                     requests=sheet.stages.total(),
                     endpoint=sheet.endpoint,
+                    digest=digest_of(path),
                 )
             )
         # The new files hold the questions of earlier files that were not submitted.
@@ -248,6 +250,20 @@ def jobs_in(folder: RunFolder) -> list[Job]:
 def keep_jobs(folder: RunFolder, jobs: Sequence[Job]) -> None:
     """Replace the noted request files and batches of a run."""
     atomic_write(folder.jobs, msgspec.json.format(_encode(jobs)) + b"\n")
+
+
+def forget_unsubmitted(folder: RunFolder) -> None:
+    """Forget the request files that were not submitted, before a session asks their questions."""
+    jobs = jobs_in(folder)
+    submitted = [job for job in jobs if job.file_id]
+    if len(submitted) < len(jobs):
+        keep_jobs(folder, submitted)
+
+
+def digest_of(path: Path) -> str:
+    """The SHA-256 of a request file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def keys_under_way(folder: RunFolder) -> set[str]:

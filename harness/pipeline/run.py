@@ -24,7 +24,7 @@ from harness.calls.pricing import Cost
 from harness.calls.store import Store, default_path
 from harness.contracts.model import Model
 from harness.contracts.task import Group
-from harness.pipeline.batch_requests import BatchRequests, RequestFile
+from harness.pipeline.batch_requests import BatchRequests, RequestFile, forget_unsubmitted
 from harness.pipeline.executor import LocalExecutor, LocalSettings, NotBatchable
 from harness.pipeline.memos import Memory
 from harness.pipeline.plan import Plan, StageRun, State
@@ -206,6 +206,8 @@ async def arun(
             resumed=taken.resumed,
             stages=[stage_run.progress for stage_run in runs],
         )
+        if requests_to is None:
+            forget_unsubmitted(taken.folder)
         run = _Run(
             settings=settings,
             plugins=plugins,

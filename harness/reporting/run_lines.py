@@ -1,4 +1,4 @@
-"""The runs in a folder as lines of text."""
+"""The runs in a folder, and how rate limits slowed a run, as lines of text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each metric's mean and spread over the repeats of a run's tasks."""
+"""The summary of a task: metrics, stages, roles and costs; and its spread over repeats."""
 
 from __future__ import annotations
 

@@ -358,6 +358,16 @@ def test_a_file_that_is_gone_is_named_before_anything_is_uploaded(harness, servi
     assert service.asked == []
 
 
+def test_a_file_that_was_changed_is_named_before_anything_is_uploaded(harness, service, batch):
+    batch("write", "one.jsonl")
+    with (harness.folder / "one.jsonl").open("a") as file:
+        file.write("{}\n")
+    refused = batch("submit")
+    assert refused.code == 1
+    assert "one.jsonl: this file of requests was changed after it was written" in refused.err
+    assert service.asked == []
+
+
 def test_a_missing_key_and_a_wrong_one_are_said_and_none_is_shown(
     harness, service, batch, monkeypatch
 ):

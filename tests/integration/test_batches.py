@@ -102,6 +102,17 @@ def test_batches_ask_what_a_live_run_asks_and_come_to_the_same(batched, serve):
     assert sent == sorted(json.dumps(body, sort_keys=True) for body in server.requests)
 
 
+def test_what_a_run_asked_itself_is_not_left_to_submit(batched, serve):
+    batched.url = serve().url
+    assert requests(batched, "one.jsonl").code == 0
+    assert live(batched).code == 0
+    (folder,) = batched.folders
+    assert json.loads((folder / "batches" / "jobs.json").read_text()) == []
+    refused = batched.here("batch", "submit", str(folder))
+    assert refused.code == 1
+    assert "this run has written no requests" in refused.err
+
+
 def test_answers_hold_in_any_order_in_parts_and_twice(batched, serve):
     server = serve()
     requests(batched, "one.jsonl")

@@ -336,15 +336,15 @@ def _find(
 ) -> tuple[RunFolder, Manifest, list[Rescoring]]:
     """The newest finished run that only needs scoring; otherwise an error that lists the runs."""
     from harness.base.redaction import redacted_args, without_key_material
-    from harness.scoring.comparable import told, unlike
+    from harness.scoring.comparable import describe_differences, differences
 
     asked = _that_must_match(without_key_material(redacted_args(settings.asked())))
     first: HarnessError | None = None
     others = []
     for folder, manifest in _runs(settings.output_path):
-        different = unlike(_that_must_match(manifest.asked), asked)
+        different = differences(_that_must_match(manifest.asked), asked)
         if different:
-            others.append(f"{folder.path.name}: {'; '.join(told(different))}")
+            others.append(f"{folder.path.name}: {'; '.join(describe_differences(different))}")
         elif manifest.status != "done":
             others.append(f"{folder.path.name}: not finished ({manifest.status})")
         elif absent := [task.name for task in wanted if task.name not in manifest.tasks]:

@@ -16,7 +16,7 @@ from harness.contracts.outcomes import Parsed, Unreadable
 from harness.parsing.decode import LARGEST, NotJson, decode, whole_characters
 from harness.parsing.extract import Span, fenced_blocks, outermost
 from harness.parsing.json_schema import SchemaCheck, wire_schema
-from harness.parsing.repair import mend
+from harness.parsing.repair import repair_json
 
 T = TypeVar("T")
 
@@ -140,7 +140,7 @@ class JsonReader(Generic[T]):
         fenced = [span for block in blocks for span in self._ranked(block)]
         for span in [span for span in (*fenced, *spans) if span.error is not None][:MAX_REPAIRED]:
             try:
-                yield "repaired", mend(span.text)
+                yield "repaired", repair_json(span.text)
             except NotJson as error:
                 yield "repaired", error
 
@@ -212,7 +212,7 @@ def _may_end_in_object(span: Span) -> bool:
 
 
 def _object_in(span: Span, text: str) -> Parsed[dict[str, Any]]:
-    value = span.value if span.error is None else mend(span.text)
+    value = span.value if span.error is None else repair_json(span.text)
     inside = value[-1] if isinstance(value, list) and value else value
     if not isinstance(inside, dict):
         raise NotJson("the last JSON of the text is a list without an object at its end")

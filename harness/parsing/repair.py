@@ -34,7 +34,7 @@ class CountedText(str):
         return str.__getitem__(self, key)
 
 
-def mend(text: str) -> dict[str, Any] | list[Any]:
+def repair_json(text: str) -> dict[str, Any] | list[Any]:
     """The object or array that a broken text was meant to be; NotJson where it cannot be repaired.
 
     The text begins with a bracket. Raw control characters in strings are kept; json_repair guesses

@@ -23,7 +23,7 @@ ABSENT = "nothing"
 """JudgeInput for a leaf on the side that lacks it."""
 
 
-def unlike(first: Any, second: Any) -> dict[str, tuple[str, str]]:
+def differences(first: Any, second: Any) -> dict[str, tuple[str, str]]:
     """Both sides of each leaf that differs, by its dotted path; lists are leaves."""
     ours, theirs = dict(_leaves(first, "")), dict(_leaves(second, ""))
     return {
@@ -33,7 +33,7 @@ def unlike(first: Any, second: Any) -> dict[str, tuple[str, str]]:
     }
 
 
-def told(
+def describe_differences(
     differences: Mapping[str, tuple[str, str]], *, between: str = "against"
 ) -> tuple[str, ...]:
     """The differences as lines, `window 50 against 100`; equal differences share a line."""
@@ -106,7 +106,7 @@ def comparison_set(tasks: Sequence[FinishedTask], *, force: bool = False) -> Com
     reference = max(agreeing, key=_age)
     marks = {
         run: (
-            *told(_named(unlike(settings[run], settings[reference.run]))),
+            *describe_differences(_named(differences(settings[run], settings[reference.run]))),
             *_own_judge(task, reference),
         )
         for run, task in distinct.items()

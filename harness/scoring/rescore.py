@@ -13,7 +13,7 @@ from harness.base.errors import UsageError
 from harness.contracts.task import Task
 from harness.runs.manifest import Manifest
 from harness.runs.run_folder import RunFolder
-from harness.scoring.comparable import told, unlike
+from harness.scoring.comparable import describe_differences, differences
 from harness.scoring.finished_task import FinishedTask
 from harness.scoring.score_run import score_into, task_options
 from harness.tasks.identity import SHAPING
@@ -43,7 +43,7 @@ def rescoring(asked: Task, wanted: Task, benchmark: Benchmark) -> Rescoring:
     """
     before = _shaping(asked, task_options(asked, benchmark))
     after = _shaping(wanted, typed_options(wanted, benchmark.options))
-    different = unlike(before, after)
+    different = differences(before, after)
     free = (*(f"options.{name}" for name in benchmark.scored_with), *SCORING)
     fixed = {
         path: sides
@@ -98,7 +98,7 @@ def _shaping(task: Task, options: msgspec.Struct) -> dict[str, Any]:
 
 def _arrows(different: Any) -> tuple[str, ...]:
     short = {path.removeprefix("options."): sides for path, sides in different.items()}
-    return told(short, between="→")
+    return describe_differences(short, between="→")
 
 
 def _paths(benchmark: Benchmark) -> Sequence[str]:

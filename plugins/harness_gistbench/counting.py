@@ -1,6 +1,6 @@
 """What happened on the way to the scores, by user and in the run as a whole, in plain words.
 
-Every count is told under its own words; what did not happen is not told.
+Every count has its own words; counts of zero are left out.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def user_counts(chapter: Chapter, profile: Profile | Missing, *, test_set: int) 
 def taxonomy_counts(batches: Iterable[Record[Any, Any]]) -> dict[str, int]:
     """How many distinct interests there are, known from before, and without a category.
 
-    Those that nobody could be asked about are told apart from those that fit no category.
+    Those without a question are counted apart from those that fit no category.
     """
     counts: Counter[str] = Counter()
     for record in batches:
@@ -136,6 +136,6 @@ def failed(records: Iterable[Record[Any, Any]]) -> int:
 
 
 def happened(counts: Mapping[str, int]) -> dict[str, int]:
-    """The counts without those of what did not happen; the pool is told of in any case."""
+    """The counts above zero, and the pool in any case."""
     always = POOL.values()
     return {words: int(n) for words, n in counts.items() if n or words in always}

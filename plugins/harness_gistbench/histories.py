@@ -141,7 +141,7 @@ def gather(log: Log, dataset: Dataset, options: Options) -> Histories:
 
 
 def _rows_of(users: Sequence[str], index: LogIndex) -> Rows:
-    """The rows of these users, who are numbered anew in their order."""
+    """The rows of these users, numbered from 0 in their order."""
     import numpy as np
 
     place = {user: number for number, user in enumerate(users)}
@@ -216,7 +216,7 @@ class TextIndex:
         return found
 
     def fill(self, log: Log, *, seed: int, hashed: RowsFile | None = None) -> int:
-        """Takes the texts from a log, once, and tells how many objects have another one as well.
+        """Takes the texts from a log, once, and returns how many objects have a second one.
 
         Of the same rows `hashed` knows the objects already.
         """
@@ -249,9 +249,9 @@ class TextIndex:
             self._sizes[numbers[rows]] = sizes
             end = int(ends[-1]) if len(ends) else end
             texts = map(_encoded, map(part.texts.__getitem__, mine.tolist()))
-            told = np.fromiter(map(crc32, texts), dtype=np.uint32, count=len(mine))
-            digests[numbers[rows]] = told[np.searchsorted(mine, rows)]
-            torn[numbers[mine[digests[numbers[mine]] != told]]] = True
+            hashes = np.fromiter(map(crc32, texts), dtype=np.uint32, count=len(mine))
+            digests[numbers[rows]] = hashes[np.searchsorted(mine, rows)]
+            torn[numbers[mine[digests[numbers[mine]] != hashes]]] = True
         return int(torn.sum())
 
     def read(self, numbers: np.ndarray) -> list[tuple[str, str]]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def folded(name: str) -> str:
-    """The name by which interests are told apart: case and spaces do not matter."""
+    """The name that distinguishes interests: case and spaces do not matter."""
     return " ".join(name.casefold().split())
 
 

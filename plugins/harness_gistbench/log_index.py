@@ -18,7 +18,7 @@ CODES: dict[str, int] = {signal: code for code, signal in enumerate(SIGNALS)}
 """The number that stands for a signal in arrays."""
 
 NO_SIGNAL = 255
-"""The number of a row that tells nothing, such as a book that was read and not rated."""
+"""The number of a row without a signal, such as a book that was read and not rated."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +82,7 @@ class LogIndex:
     """What a log holds as a whole.
 
     `users` are in the order of the log and `counts` their engagements. `pool` are the smallest
-    hashes of objects. `unrated` rows tell nothing, the objects of `unknown` rows have no text, and
+    hashes of objects. `unrated` rows lack a signal, the objects of `unknown` rows have no text, and
     neither is counted elsewhere; `untimed` rows have no time.
     """
 
@@ -151,7 +151,7 @@ class RowsFile:
 
 
 def index_log(log: Log, *, seed: int, pool: int) -> LogIndex:
-    """What the log holds; rows that tell nothing are left out, and those whose object has no text
+    """What the log holds; rows without a signal are left out, and those whose object has no text
     where texts are joined to the log."""
     import numpy as np
 

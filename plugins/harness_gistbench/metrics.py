@@ -102,7 +102,7 @@ def slices_of(windows: int, options: Options) -> dict[str, str]:
 def scored_against(
     score: Score[Profile], oracle: Collection[int], options: Options
 ) -> Score[Profile]:
-    """The score of a user whose oracle holds these categories, made anew from its details.
+    """The score of a user whose oracle holds these categories, computed again from its details.
 
     A user who has no profile keeps the score that says why.
     """

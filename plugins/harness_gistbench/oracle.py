@@ -29,7 +29,7 @@ def gather(scores: Iterable[Score[Profile]], known: Categories | None = None) ->
     """What the runs verified, united with what a file held.
 
     The file's users come first and in its order, the others after them in natural order. A user
-    for whom nothing was verified is not added.
+    without a verified interest is not added.
     """
     users = dict(known.users) if known else {}
     added: dict[str, set[int]] = {}
@@ -42,7 +42,7 @@ def gather(scores: Iterable[Score[Profile]], known: Categories | None = None) ->
 
 
 def rescore(score: Score[Profile], oracle: Categories, options: Options) -> Score[Profile]:
-    """The user's score against the oracle; a user whom it does not have has an empty one."""
+    """The user's score against the oracle; for an unknown user against an empty one."""
     return scored_against(score, oracle.users.get(score.user, frozenset()), options)
 
 

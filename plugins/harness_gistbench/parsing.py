@@ -13,7 +13,7 @@ import msgspec
 from harness import JsonReader, Parsed, Unreadable
 from harness.parsing.decode import whole_characters
 from harness.parsing.extract import outermost
-from harness.parsing.repair import mend
+from harness.parsing.repair import repair_json
 
 NAME, EVIDENCE, LIST = "interest", "evidence", "interests"
 
@@ -95,7 +95,7 @@ class InterestReader:
 
 
 def one_after_another(text: str, single: Parsed[Answer]) -> Parsed[Answer]:
-    """The interests of all objects in a text, the last one mended where it was cut.
+    """The interests of all objects in a text, the last one repaired if it was cut.
 
     `single` is what was read of one of them, and all there is where none of the others can be.
     """
@@ -105,7 +105,7 @@ def one_after_another(text: str, single: Parsed[Answer]) -> Parsed[Answer]:
     for span in spans:
         try:
             is_cut = span.error is not None and span is spans[-1]
-            answer = from_json(mend(span.text) if is_cut else span.value)
+            answer = from_json(repair_json(span.text) if is_cut else span.value)
         except ValueError:
             malformed += 1
         else:

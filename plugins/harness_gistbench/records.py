@@ -220,7 +220,7 @@ class TestSet(Item, frozen=True, kw_only=True):
 class Found(msgspec.Struct, frozen=True, kw_only=True):
     """The positions that the judge named, the first as many as back the interest.
 
-    Not `asked` is a test set with too few distractors to tell anything.
+    Not `asked` is a test set with too few distractors to measure anything.
     """
 
     positions: tuple[int, ...]

@@ -5,36 +5,36 @@ from __future__ import annotations
 import pytest
 
 from harness.parsing.decode import NotJson
-from harness.parsing.repair import MAX_CHARACTERS, mend
+from harness.parsing.repair import MAX_CHARACTERS, repair_json
 
 
 def test_an_almost_right_answer_is_mended() -> None:
-    assert mend('{"a": [1, 2,], "b": \'x\'') == {"a": [1, 2], "b": "x"}
+    assert repair_json('{"a": [1, 2,], "b": \'x\'') == {"a": [1, 2], "b": "x"}
 
 
 @pytest.mark.parametrize("piece", ['{"', "{'", '{"a": word word, '])
 def test_work_is_bounded_and_not_only_length(piece: str) -> None:
     with pytest.raises(NotJson, match="too broken"):
-        mend((piece * 20_000)[:20_000])
+        repair_json((piece * 20_000)[:20_000])
 
 
 def test_a_long_almost_right_answer_is_within_the_bound() -> None:
     rows = ",\n".join(f"{{'name': 'interest {n}', 'items': [1, 2, 3]}}" for n in range(500))
-    assert len(mend(f"[{rows},]")) == 500
+    assert len(repair_json(f"[{rows},]")) == 500
 
 
 def test_length_is_bounded() -> None:
     with pytest.raises(NotJson, match="longer than"):
-        mend("{'a': '" + "x" * MAX_CHARACTERS + "'}")
+        repair_json("{'a': '" + "x" * MAX_CHARACTERS + "'}")
 
 
 @pytest.mark.parametrize("text", ['{"a": 1, "a": 2}', '{"a": NaN,}', "[NaN]", "[1e999,]"])
 def test_what_a_rule_refuses_is_not_mended(text: str) -> None:
     with pytest.raises(NotJson):
-        mend(text)
+        repair_json(text)
 
 
 @pytest.mark.parametrize("text", ["{'", "[“", "[,", "{:}"])
 def test_nothing_left_is_no_answer(text: str) -> None:
     with pytest.raises(NotJson):
-        mend(text)
+        repair_json(text)

@@ -84,7 +84,7 @@ class ValidationOptions(msgspec.Struct, frozen=True, kw_only=True):
 class Pair:
     """An interest with one object, and whether the judge let them go together.
 
-    `item` is its name to raters, which tells them nothing. `engagement` is empty for retrieval,
+    `item` is its name to raters, without meaning. `engagement` is empty for retrieval,
     whose judge does not know it either.
     """
 
@@ -139,7 +139,7 @@ def pairs_in(run: Run, question: Question, record: Record[Any, Any]) -> Iterator
 
 
 def item_name(run: Run, question: Question, *parts: str | int) -> str:
-    """A name that stays the same and tells nothing.
+    """A stable name without meaning.
 
     It begins with a letter, for spreadsheets take some names made of digits alone for numbers.
     """

@@ -62,21 +62,21 @@ def run(tasks: Sequence[FinishedTask], options: WindowOptions) -> Report:
 
 def differing(runs: Sequence[Run]) -> list[str]:
     """A line for each run that differs from the first in more than its window."""
-    from harness.scoring.comparable import settings_of, told, unlike
+    from harness.scoring.comparable import describe_differences, differences, settings_of
 
     first, *others = runs
     lines = []
     for one in others:
-        found = unlike(settings_of(one.task), settings_of(first.task))
+        found = differences(settings_of(one.task), settings_of(first.task))
         found.pop("options.window", None)
         if found:
-            also = "; ".join(told(found))
+            also = "; ".join(describe_differences(found))
             lines.append(f"{one.task.run} differs from {first.task.run} also in: {also}")
     return lines
 
 
 def table(title: str, runs: Sequence[Run], found: Sequence[Mapping[str, MetricResult]]) -> Sheet:
-    """A row a score, a column a run; runs of the same window are told apart by their names."""
+    """A row a score, a column a run; runs of the same window have their names."""
     windows = [run.options.window for run in runs]
     names = [
         f"{window}" if windows.count(window) == 1 else f"{window} ({run.task.run})"

@@ -1,6 +1,6 @@
 """Stars for things: Amazon Reviews 2023, the UCSD Book Graph and the Yelp Open Dataset.
 
-Texts are what is told of the things, never the reviews.
+Texts are the descriptions of the things, never the reviews.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ _MICROSECOND = timedelta(microseconds=1)
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII)
 _LARGEST = 2**63 - 1
 _LARGEST_EXACT = 2**53
-"""Beside fractions, numbers are held as floats, which tell whole ones apart up to here."""
+"""With fractions, numbers are floats, which are exact for whole numbers up to here."""
 
 _BESIDE = {
     "number": ("date", "a date in every row"),

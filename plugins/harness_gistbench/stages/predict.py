@@ -49,7 +49,7 @@ def windows(
 
 
 def refuse_alike(window: Window) -> None:
-    """DataError where a citation could not tell two objects of a window apart."""
+    """DataError if two objects of a window have the same citation."""
     objects: dict[str, str] = {}
     for line in window.lines:
         other = objects.setdefault(as_id(line.object), line.object)

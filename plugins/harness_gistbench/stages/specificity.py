@@ -1,4 +1,4 @@
-"""Stage 4, second half: can the judge tell an interest's evidence from what others engaged with?"""
+"""Stage 4, second half: can the judge find an interest's evidence among other users' items?"""
 
 from __future__ import annotations
 

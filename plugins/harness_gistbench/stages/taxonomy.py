@@ -53,7 +53,7 @@ def batches(
 async def map_interests(item: Batch, desk: Desk) -> Mapped | Failure:
     """The category of each interest: as it was remembered, or as the taxonomist says now.
 
-    What is said is remembered at the end, so that an item that begins anew asks the same.
+    Answers are remembered at the end, so an item that starts again asks the same.
     """
     memo = desk.memo(taxonomy_digest(item.categories))
     known = dict(memo.known(item.interests))

@@ -1,6 +1,6 @@
 """Builds synthetic users: clusters, cohorts, pooled histories, drawn engagements, validation.
 
-What was done is told to people as tables and written for programs as a JSON value. Neither names a
+The report is a table for people and a JSON value for programs. Neither names a
 real user or object.
 """
 

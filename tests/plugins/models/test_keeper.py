@@ -16,7 +16,7 @@ LINUX = sys.platform == "linux"
 
 TELL = """
 import os, pathlib, signal, subprocess, sys, time
-def show_line(name):
+def tell(name):
     new = pathlib.Path(sys.argv[1], name + ".new")
     new.write_text(str(os.getpid()))
     new.rename(new.with_suffix(""))

@@ -4,8 +4,8 @@ In the formulas 0/0 is 0. Interests that could not be mapped are one category of
 counts in the precision of groundedness alone: never in the oracle, in recall or in specificity. An
 interest whose evidence has no verdict is left out of its category's groundedness, one whose
 retrieval has none of its specificity, one whose category has none of everything; a category left
-with nothing falls out. Where nothing is left of any there is no score, nor recall and specificity
-where all that is verified has no category because asking for it failed.
+with nothing is left out. Where no category is left there is no score. Recall and specificity have
+none either where every verified interest lacks a category because asking for it failed.
 """
 
 from __future__ import annotations

@@ -168,8 +168,8 @@ def forest(tasks: Sequence[FinishedTask], options: ForestOptions) -> Report:
             for model, one in of_dataset
         ),
         notes=(
-            "low and high: bootstrap over users, of each model alone; whether two models differ "
-            "is told by the paired comparison of `harness score`",
+            "low and high: bootstrap over users, of each model alone; the paired "
+            "comparison of `harness score` shows whether two models differ",
             *hidden,
         ),
     )

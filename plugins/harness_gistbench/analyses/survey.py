@@ -54,7 +54,7 @@ SOURCES = MAPPING, TAXONOMY, RUNS, UNMAPPED = (
     "the mapping file", "the taxonomy", "the runs' mapping", "nothing"
 )  # fmt: skip
 MATCHING_NOTE = (
-    "The matching is ours, for the paper does not tell its own. What has no category is "
+    "The matching is ours, as the paper does not describe its own. What has no category is "
     "left out; a user with nothing else is left out as well."
 )
 

@@ -57,7 +57,7 @@ STATED = (
     "have answered otherwise"
 )
 NOTES = (
-    "one number is varied at a time, and the oracle made anew each time",
+    "one number is varied at a time, and the oracle is rebuilt each time",
     "rank 1 is best, equal scores share a rank",
 )
 NOT_ASKED_NOTE = (

@@ -1,4 +1,4 @@
-"""Tools for logs of engagements: to make synthetic users of one, and to tell what one holds."""
+"""Tools for logs of engagements: build synthetic users from a log, and describe a log."""
 
 TOOLS = {
     "synthesize": (
@@ -7,7 +7,7 @@ TOOLS = {
     ),
     "describe": (
         "describe.run",
-        "tell what a log holds: users, engagements by type, lengths, texts",
+        "describe a log: users, engagements by type, lengths, texts",
     ),
 }
 """Name of the tool → its function in a module of this package, description."""

@@ -57,7 +57,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     ] = 30
     time_unit: Annotated[
         Literal["auto", "seconds", "milliseconds", "microseconds"],
-        Meta(description="what numbers in the log's times count; auto tells by their size"),
+        Meta(description="what numbers in the log's times count; auto decides by their size"),
     ] = "auto"
     factor: Annotated[
         float, Meta(gt=0, description="synthetic lengths are lengths in the cohort times this")

@@ -26,7 +26,7 @@ class Unreadable(msgspec.Struct, frozen=True, tag="unreadable"):
     """A reply without a usable answer."""
 
     cause: str
-    """no_json, schema, truncated, refused or empty."""
+    """no_json, schema, truncated, refused, empty, reader_failed, or a benchmark's own cause."""
 
     detail: str = ""
     """What was wrong, for people."""

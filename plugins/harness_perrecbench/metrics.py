@@ -16,9 +16,8 @@ import msgspec
 
 from harness import Done, Failure, Metric, Score, Unreadable
 from harness_perrecbench.predictions import BASELINES, GUESSES, baseline_ranks, guesses
-from harness_perrecbench.ranking import intransitive
-from harness_perrecbench.records import Compared, Group, GroupResult, Member, Options, Ranked
-from harness_perrecbench.taus import (
+from harness_perrecbench.ranking import (
+    intransitive,
     ptc,
     ptc_published,
     published_order,
@@ -27,6 +26,7 @@ from harness_perrecbench.taus import (
     relative,
     tau_b,
 )
+from harness_perrecbench.records import Compared, Group, GroupResult, Member, Options, Ranked
 
 if TYPE_CHECKING:
     from harness import Record, Records

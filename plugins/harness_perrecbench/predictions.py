@@ -12,8 +12,8 @@ from typing import TypeAlias
 import msgspec
 
 from harness.base.hashing import stable_int
+from harness_perrecbench.ranking import ranks_of, relative
 from harness_perrecbench.records import Member
-from harness_perrecbench.taus import ranks_of, relative
 
 Guess: TypeAlias = Callable[[Member, float | None], float | None]
 """A member's predicted rating, from the member and the mean rating of the whole data."""

@@ -11,8 +11,8 @@ import msgspec
 
 from harness.data.table_cell import TableCell
 from harness_perrecbench.data.layout import FoundGroup, Stars, wrong_size
+from harness_perrecbench.ranking import DIGITS, ranks_of
 from harness_perrecbench.records import MEMBERS, Behaviour, Options, Thing
-from harness_perrecbench.taus import DIGITS, ranks_of
 
 if TYPE_CHECKING:
     from harness.contracts.dataset import Dataset, Table

@@ -14,7 +14,7 @@ import msgspec
 from harness import DataError
 from harness.base.errors import UsageError
 from harness.contracts.report import Report, Sheet
-from harness.runs.atomic_files import atomic_write, storage_error
+from harness.runs.atomic_files import atomic_write, make_folder
 
 if TYPE_CHECKING:
     import numpy as np
@@ -256,10 +256,7 @@ def write(adapter: Adapter, folder: Path) -> None:
 
     tensors = {name + A: matrix for name, matrix in adapter.a.items()}
     tensors |= {name + B: matrix for name, matrix in adapter.b.items()}
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise storage_error(folder, error, option="--out") from error
+    make_folder(folder, option="--out")
     data = save(dict(sorted(tensors.items())), metadata={"format": "pt"})
     atomic_write(folder / WEIGHTS, data, option="--out")
     config = json.dumps(adapter.config, indent=2, sort_keys=True, ensure_ascii=False)

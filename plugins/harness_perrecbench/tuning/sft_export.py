@@ -21,7 +21,7 @@ from harness import DataError
 from harness.base.errors import UsageError
 from harness.base.hashing import digest_bytes, stable_int
 from harness.contracts.report import Report, Sheet
-from harness.runs.atomic_files import atomic_writer, storage_error
+from harness.runs.atomic_files import atomic_writer, make_folder
 from harness_perrecbench.data import load
 from harness_perrecbench.data.layout import (
     GROUPS,
@@ -378,10 +378,7 @@ def write(export: Export, settings: Settings) -> list[Path]:
         )
     if settings.format == "all":
         found[MIXED] = export.mixed(settings.seed)
-    try:
-        settings.out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise storage_error(settings.out, error, option="--out") from error
+    make_folder(settings.out, option="--out")
     for name, lines in found.items():
         with atomic_writer(settings.file(name), option="--out") as file:
             file.writelines(lines)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import msgspec
 
 from harness import Done, Failure, Metric, Score, Unreadable
-from harness_perrecbench.predictions import BASELINES, GUESSES, baseline_ranks, guesses
+from harness_perrecbench.baselines import BASELINES, GUESSES, baseline_ranks, guesses
 from harness_perrecbench.ranking import (
     intransitive,
     ptc,

@@ -93,6 +93,6 @@ def register_data_tools(register: RegisterDataTool) -> None:
 
 def find_respondent(prompt: str) -> Respondent:
     """The respondent of a prompt."""
-    from harness_perrecbench.respondents import of
+    from harness_perrecbench.baselines import of
 
     return of(prompt)

@@ -26,8 +26,8 @@ from harness_perrecbench.analyses.grid import (
     remarks_on,
     rows_of,
 )
+from harness_perrecbench.baselines import BASELINES
 from harness_perrecbench.paper import COLUMN, Cell
-from harness_perrecbench.predictions import BASELINES
 
 if TYPE_CHECKING:
     from harness import FinishedTask

@@ -8,22 +8,43 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import msgspec
+
 from harness.analysis.tool_report import settings_without, write_json
+from harness.base.errors import UsageError
 from harness.base.hashing import stable_int
 from harness.contracts.report import Report, Sheet
-from harness_perrecbench.grouping import writing
+from harness.runs.atomic_files import atomic_writer, make_folder
+from harness_perrecbench.data.layout import ALWAYS, PUBLISHED
 from harness_perrecbench.grouping.pool import Candidate, Histories, Pool, find
-from harness_perrecbench.grouping.reading import UNIT, Log, described, read, titled
-from harness_perrecbench.grouping.settings import ALL, Settings, review_files
+from harness_perrecbench.grouping.reading import (
+    ALL,
+    UNIT,
+    Log,
+    Settings,
+    described,
+    read,
+    review_files,
+    titled,
+)
 from harness_perrecbench.records import MEMBERS, Level
 
 if TYPE_CHECKING:
     import numpy as np
 
+OUT = "--out"
+"""The option with the folder of the files."""
+
+RECORD = "groups.json"
+"""The file with the report, in that folder."""
+
+DRAWN = "drawn_behavior.json"
+"""Behaviours that the tool drew, in place of the published list."""
+
 
 def run(settings: Settings) -> Report:
     """Write the groups of a log in the published layout, and report what each rule left."""
-    writing.check_empty(settings.out)
+    check_empty(settings.out)
     titles = titled(settings.meta)
     log = read(settings)
     pool = find(log, titles, settings)
@@ -39,20 +60,16 @@ def run(settings: Settings) -> Report:
     }
     shown = {item for every in users.values() for user in every for item in words.rated(user)}
     items = described(settings.meta, shown)
-    writing.write_list(
-        writing.folder_of(settings.out, ALL) / writing.DRAWN, map(words.behaviour, alone)
-    )
+    write_list(folder_of(settings.out, ALL) / DRAWN, map(words.behaviour, alone))
     for name, drawn in made.items():
-        place = writing.folder_of(settings.out, name)
-        _write(place, drawn, users[name], words=words, items=items)
+        place = folder_of(settings.out, name)
+        _write_folder(place, drawn, users[name], words=words, items=items)
     written = [
         Written(folder=name, level=one.level, test=len(one.test), held_out=len(one.held_out))
         for name, every in made.items()
         for one in every
     ]
-    write_json(
-        settings.out / writing.RECORD, account(log, pool, written, settings), option=writing.OUT
-    )
+    write_json(settings.out / RECORD, account(log, pool, written, settings), option=OUT)
     return Report(
         sheets=(
             pool.left.sheet(
@@ -228,23 +245,23 @@ def _users(drawn: list[Drawn], pool: Pool, alone: list[int]) -> list[int]:
     return sorted({int(pool.histories.user[row]) for row in rows.union(alone)})
 
 
-def _write(
+def _write_folder(
     place: Path, every: list[Drawn], users: list[int], *, words: Words, items: Mapping[str, Any]
 ) -> None:
     """Write the groups of a folder with their histories and items."""
     for drawn in every:
         for held_out, groups in ((False, drawn.test), (True, drawn.held_out)):
             if groups:
-                writing.write_object(
-                    place / writing.groups_file(drawn.level, held_out=held_out),
+                write_object(
+                    place / groups_file(drawn.level, held_out=held_out),
                     ((item, [words.members(rows)]) for item, rows in groups),
                 )
-    writing.write_object(
-        place / writing.HISTORIES,
+    write_object(
+        place / ALWAYS["histories"],
         ((words.log.users[user], words.history(user)) for user in users),
     )
     shown = sorted({item for user in users for item in words.rated(user)})
-    writing.write_object(place / writing.ITEMS, ((item, items[item]) for item in shown))
+    write_object(place / ALWAYS["items"], ((item, items[item]) for item in shown))
 
 
 def written_groups(written: Sequence[Written]) -> Sheet:
@@ -258,7 +275,7 @@ def written_groups(written: Sequence[Written]) -> Sheet:
 
 def notes(log: Log, written: Sequence[Written], settings: Settings) -> tuple[str, ...]:
     """The notes of the report."""
-    found = [f"written: {settings.out}, with a report in {writing.RECORD}"]
+    found = [f"written: {settings.out}, with a report in {RECORD}"]
     ratings = "earlier ratings" if settings.strict else "whole histories, with the rating itself"
     found.append(f"averages and relative ratings: of a user's {ratings}")
     if log.left_out:
@@ -284,3 +301,47 @@ def account(log: Log, pool: Pool, written: Sequence[Written], settings: Settings
         "rules": pool.left.json(),
         "groups": [one._asdict() for one in written],
     }
+
+
+def groups_file(level: str, *, held_out: bool) -> str:
+    """The name of the file with the groups of a level."""
+    return PUBLISHED["held_out" if held_out else "test"].format(level=level)
+
+
+def folder_of(root: Path, name: str) -> Path:
+    """The folder for the files of a domain, or of `all` domains."""
+    return root / name / f"{name}-processed"
+
+
+def check_empty(folder: Path) -> None:
+    """Raise UsageError unless the folder is empty or does not exist."""
+    there = [folder.name] if folder.exists() and not folder.is_dir() else []
+    if folder.is_dir():
+        there = sorted(path.name for path in folder.iterdir())
+    if there:
+        raise UsageError(
+            "the folder for the groups is not empty",
+            where=str(folder),
+            found=", ".join(there[:5]),
+            expected="--out: an empty folder, or one that does not exist yet",
+        )
+
+
+def write_object(file: Path, entries: Iterable[tuple[str, Any]]) -> None:
+    """Write one JSON object, one entry per line."""
+    encode = msgspec.json.encode
+    _write(file, b"{", (encode(key) + b": " + encode(value) for key, value in entries), b"}")
+
+
+def write_list(file: Path, values: Iterable[Any]) -> None:
+    """Write one JSON array, one value per line."""
+    _write(file, b"[", map(msgspec.json.encode, values), b"]")
+
+
+def _write(file: Path, start: bytes, lines: Iterable[bytes], end: bytes) -> None:
+    make_folder(file.parent, option=OUT)
+    with atomic_writer(file, option=OUT) as stream:
+        stream.write(start)
+        for number, line in enumerate(lines):
+            stream.write(b",\n" + line if number else line)
+        stream.write(end + b"\n")

@@ -18,13 +18,12 @@ from harness.data.token_counts import TokenCounter, token_counter
 from harness_perrecbench.data.layout import (
     ALWAYS,
     GROUPS,
+    PUBLISHED,
     check_not_recorded,
     domains,
     open_levels,
 )
-from harness_perrecbench.grouping.reading import LARGEST_SECONDS, MILLISECONDS_A_SECOND
-from harness_perrecbench.grouping.settings import ALL
-from harness_perrecbench.grouping.writing import groups_file
+from harness_perrecbench.grouping.reading import ALL, LARGEST_SECONDS, MILLISECONDS_A_SECOND
 from harness_perrecbench.records import MEMBERS, Level
 
 if TYPE_CHECKING:
@@ -116,7 +115,7 @@ def read_groups(data: Path, domain: str) -> Groups:
         raise DataError(
             "the folder has no groups",
             where=str(place),
-            expected=f"files such as {groups_file('easy', held_out=False)}",
+            expected=f"files such as {PUBLISHED['test'].format(level='easy')}",
             hint=f"choose a domain: --domain {found[0]}" if (found := domains(place)) else None,
         )
     first = datasets["easy"]

@@ -20,7 +20,7 @@ from harness_perrecbench.grouping.reading import UNIT, Log
 if TYPE_CHECKING:
     import numpy as np
 
-    from harness_perrecbench.grouping.settings import Settings
+    from harness_perrecbench.grouping.reading import Settings
 
 SECONDS_A_DAY = 86_400
 NOISE = 1e-9

@@ -4,9 +4,9 @@ import json
 from random import Random
 
 import pytest
+from harness_perrecbench.baselines import liking, of, words
 from harness_perrecbench.parsing import rating_reader, read_order, read_side
 from harness_perrecbench.plugin import ASKED
-from harness_perrecbench.respondents import liking, of, words
 
 KETTLE = {"title": "Brelto Gothic Kettle with Raven Handle", "author": None}
 

@@ -153,13 +153,6 @@ def profile(variables: Variables, rng: Random) -> str:
     return f"Prefers what says {', '.join(liked)}." if liked else "Prefers nothing in particular."
 
 
-def of(prompt: str) -> Callable[[Variables, Random], str]:
-    """The respondent of a prompt."""
-    return {"profile": profile, "rate": rate, "compare": compare, "rank": rank}[
-        prompt.partition("_")[0]
-    ]
-
-
 def usual(member: Variables) -> float:
     """The user's average, or the middle of the scale if the prompt leaves it out."""
     return MIDDLE if member["average"] is None else float(member["average"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
@@ -11,7 +11,7 @@ import msgspec
 from harness import CallFailed, Calls, Failure, Parsed, Stage, TextReader, Unreadable
 from harness_perrecbench import questions, ranking
 from harness_perrecbench.data.members import most_common
-from harness_perrecbench.parsing import rating_reader, read_order, read_side
+from harness_perrecbench.parsing import SideReader, rating_reader, read_order
 from harness_perrecbench.records import (
     Compared,
     Comparison,
@@ -126,7 +126,7 @@ async def compare(item: Group, desk: Desk) -> Compared | Failure:
     if lacking := without_profile(item.members, item.examples):
         return lacking
     prompt = questions.prompt_of("compare", desk.options)
-    read = read_side(desk.options.thought)
+    read = SideReader(thought=desk.options.thought)
     unread: list[Unreadable] = []
 
     async def preferred(user_a: int, user_b: int) -> Side | None:
@@ -223,22 +223,8 @@ def _with_profiles(examples: Iterable[Example], profiles: Mapping[str, str]) -> 
     )
 
 
-def _people_lack_profiles(data: Loaded, _options: Options) -> bool:
-    return bool(data.people)
-
-
 _ASKING = {"pointwise": "rate", "rating": "rate", "pairwise": "compare", "listwise": "rank"}
 """Option `ask` → the stage that asks."""
-
-
-def _asked(stage: str, options: Options) -> tuple[str, ...]:
-    """The prompt of a stage; none if another stage asks."""
-    return (questions.prompt_of(stage, options),) if _ASKING[options.ask] == stage else ()
-
-
-def _asks(stage: str) -> Callable[[Loaded, Options], bool]:
-    """A function that is true if a task with these options asks in the stage."""
-    return lambda _, options: _ASKING[options.ask] == stage
 
 
 PROFILE = Stage(
@@ -250,58 +236,62 @@ PROFILE = Stage(
     work=write_profile,
     roles=("profiler",),
     options=("tries",),
-    when=_people_lack_profiles,
+    when=lambda data, _: bool(data.people),
     role_hint="some users have no profile that the task may show: `--role profiler=SPEC` lets a "
     "model write the profiles, `--role profiler=baseline` uses simple rules, and "
     "`--set profile=no_text` leaves the profiles out",
 )
 
-RATE = Stage(
-    name="rate",
-    version=1,
+
+def _asking(name: str, *, options: tuple[str, ...], **parts: Any) -> Stage:
+    """A stage that asks the candidate, if the task's option `ask` needs it."""
+
+    def asks(options: Options) -> bool:
+        return _ASKING[options.ask] == name
+
+    return Stage(
+        name,
+        version=1,
+        roles=("candidate",),
+        asks=lambda options: (questions.prompt_of(name, options),) if asks(options) else (),
+        options=(*ASKING, *options),
+        after=("profile",),
+        when=lambda _, options: asks(options),
+        **parts,
+    )
+
+
+RATE = _asking(
+    "rate",
     item=Single,
     value=Rated,
     items=singles,
     work=rate,
-    roles=("candidate",),
     prompts=questions.RATE_PROMPTS,
-    asks=lambda options: _asked("rate", options),
-    options=(*ASKING, *questions.RATE_OPTIONS),
-    after=("profile",),
+    options=questions.RATE_OPTIONS,
     calls=Calls(times="samples"),
-    when=_asks("rate"),
 )
 
-COMPARE = Stage(
-    name="compare",
-    version=1,
+COMPARE = _asking(
+    "compare",
     item=Group,
     value=Compared,
     items=groups,
     work=compare,
-    roles=("candidate",),
     prompts=questions.COMPARE_PROMPTS,
-    asks=lambda options: _asked("compare", options),
-    options=(*ASKING, "comparing", *questions.COMPARE_OPTIONS),
-    after=("profile",),
+    options=("comparing", *questions.COMPARE_OPTIONS),
     calls=calls_to_compare,
-    when=_asks("compare"),
 )
 
-RANK = Stage(
-    name="rank",
-    version=1,
+RANK = _asking(
+    "rank",
     item=Group,
     value=Ranked,
     items=groups,
     work=rank,
-    roles=("candidate",),
     prompts=questions.RANK_PROMPTS,
-    asks=lambda options: _asked("rank", options),
-    options=(*ASKING, "repeated_users", *questions.RANK_OPTIONS),
-    after=("profile",),
+    options=("repeated_users", *questions.RANK_OPTIONS),
     calls=Calls(times="samples"),
-    when=_asks("rank"),
 )
 
 STAGES = (PROFILE, RATE, COMPARE, RANK)

@@ -236,30 +236,36 @@ def notes(groups: Groups) -> tuple[str, ...]:
 
 def histograms(splits: dict[str, list[Review]]) -> tuple[Figure, ...]:
     """The four histograms of Figure 5; each review counts once for all levels."""
-
-    def figure(title: str, label: str, bins: Callable[[list[Review]], list[str]], names: list[str]
-    ) -> Figure:  # fmt: skip
-        return _bars(title, label, {split: bins(own) for split, own in splits.items()}, names)
-
     every = [one for own in splits.values() for one in own]
-    years = sorted(one.isoformat()[:4] for review in every if (one := _day(review)))
-    span = range(int(years[0]), int(years[-1]) + 1) if years else range(0)
-    ratings = sorted({"1", "2", "3", "4", "5", *_rating_bins(every)}, key=float)
-    relative = sorted({review.user.relative_rating // RELATIVE_STEP for review in every})
-    steps = range(int(relative[0]), int(relative[-1]) + 1)
+    years = sorted(day.year for one in every if (day := _day(one)))
+    ratings = {"1", "2", "3", "4", "5"}.union(filter(None, map(_rating, every)))
+    steps = sorted(one.user.relative_rating // RELATIVE_STEP for one in every)
     lengths = [_length_bin(end) for end in range(len(HISTORY_ENDS) + 1)]
-    if not any(review.user.history_len <= HISTORY_ENDS[0] for review in every):
+    if not any(one.user.history_len <= HISTORY_ENDS[0] for one in every):
         lengths = lengths[1:]
     return (
-        figure("Actual ratings", "rating", _rating_bins, ratings),
-        figure(
+        _bars(splits, "Actual ratings", "rating", _rating, sorted(ratings, key=float)),
+        _bars(
+            splits,
             "Relative ratings",
             "relative rating, from",
-            _relative_bins,
-            [_step(one) for one in steps],
+            lambda one: _step(one.user.relative_rating // RELATIVE_STEP),
+            [_step(one) for one in range(int(steps[0]), int(steps[-1]) + 1)],
         ),
-        figure("Lengths of histories", "ratings before the review", _length_bins, lengths),
-        figure("Dates of purchase", "year", _year_bins, [str(year) for year in span]),
+        _bars(
+            splits,
+            "Lengths of histories",
+            "ratings before the review",
+            lambda one: _length_bin(sum(one.user.history_len > end for end in HISTORY_ENDS)),
+            lengths,
+        ),
+        _bars(
+            splits,
+            "Dates of purchase",
+            "year",
+            lambda one: str(day.year) if (day := _day(one)) else None,
+            [str(year) for year in range(years[0], years[-1] + 1)] if years else [],
+        ),
     )
 
 
@@ -287,8 +293,15 @@ def _counts(reviews: Sequence[Review], groups: Groups, lengths: dict[str, int]) 
     )
 
 
-def _bars(title: str, label: str, found: dict[str, list[str]], names: list[str]) -> Figure:
-    """A histogram with the shares of each split."""
+def _bars(
+    splits: dict[str, list[Review]],
+    title: str,
+    label: str,
+    bin_of: Callable[[Review], str | None],
+    names: list[str],
+) -> Figure:
+    """A histogram with the shares of each split; reviews without a bin are left out."""
+    found = {split: [name for one in own if (name := bin_of(one))] for split, own in splits.items()}
     marks = tuple(
         Bars(
             label=split,
@@ -303,20 +316,8 @@ def _bars(title: str, label: str, found: dict[str, list[str]], names: list[str])
     )
 
 
-def _rating_bins(reviews: Iterable[Review]) -> list[str]:
-    return [f"{one.rating.rating:g}" for one in reviews if one.rating is not None]
-
-
-def _relative_bins(reviews: Iterable[Review]) -> list[str]:
-    return [_step(one.user.relative_rating // RELATIVE_STEP) for one in reviews]
-
-
-def _length_bins(reviews: Iterable[Review]) -> list[str]:
-    return [_length_bin(sum(one.user.history_len > end for end in HISTORY_ENDS)) for one in reviews]
-
-
-def _year_bins(reviews: Iterable[Review]) -> list[str]:
-    return [str(day.year) for one in reviews if (day := _day(one))]
+def _rating(review: Review) -> str | None:
+    return f"{review.rating.rating:g}" if review.rating else None
 
 
 def _step(place: float) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -50,10 +50,7 @@ def run(settings: Settings) -> Report:
     pool = find(log, titles, settings)
     del titles
     words = Words(log=log, pool=pool, settings=settings)
-    made = {
-        folder.name: draw(folder, log, pool.histories, settings)
-        for folder in folders(pool.candidates, log, settings)
-    }
+    made = draw(pool, log, settings)
     alone = behaviours(pool.active, settings)
     users = {
         name: _users(drawn, pool, alone if name == ALL else []) for name, drawn in made.items()
@@ -64,88 +61,73 @@ def run(settings: Settings) -> Report:
     for name, drawn in made.items():
         place = folder_of(settings.out, name)
         _write_folder(place, drawn, users[name], words=words, items=items)
-    written = [
-        Written(folder=name, level=one.level, test=len(one.test), held_out=len(one.held_out))
-        for name, every in made.items()
-        for one in every
-    ]
+    written = [one for drawn in made.values() for one in drawn]
     write_json(settings.out / RECORD, account(log, pool, written, settings), option=OUT)
-    return Report(
-        sheets=(
-            pool.left.sheet(
-                "What each rule leaves",
-                notes=("each item that is left at the end has one group per level",),
-            ),
-            written_groups(written),
-        ),
-        notes=notes(log, written, settings),
+    left = pool.left.sheet(
+        "What each rule leaves",
+        notes=("each item that is left at the end has one group per level",),
     )
-
-
-class Written(NamedTuple):
-    """The number of groups of a level in a folder."""
-
-    folder: str
-    level: Level
-    test: int
-    held_out: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class Folder:
-    """The test items and the held-out items of one folder, each in the order of names."""
-
-    name: str
-    test: list[Candidate]
-    held_out: list[Candidate]
+    groups = Sheet(
+        title="Groups written",
+        columns=("folder", "level", "to test", "held out"),
+        rows=tuple(tuple(one.counts().values()) for one in written),
+    )
+    return Report(sheets=(left, groups), notes=notes(log, written, settings))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Drawn:
     """The groups of a level in a folder: items, each with the ratings of its drawn users."""
 
+    folder: str
     level: Level
     test: list[tuple[str, list[int]]]
     held_out: list[tuple[str, list[int]]]
 
-
-def folders(candidates: list[Candidate], log: Log, settings: Settings) -> list[Folder]:
-    """The folder of all items and one per domain; test items of one are held out of all others."""
-    drawn = sorted(
-        candidates, key=lambda one: stable_int("test", settings.seed, log.items[one.item])
-    )
-    tested = {ALL: drawn[: settings.test_items]}
-    of_domain: dict[str, list[Candidate]] = {}
-    for place, domain in enumerate(log.domains):
-        of_domain[domain] = [one for one in drawn if log.domain_of[one.item] == place]
-        tested[domain] = of_domain[domain][: settings.domain_items]
-    tested_items = {one.item for test in tested.values() for one in test}
-    return [
-        Folder(
-            name=name,
-            test=_by_name(test),
-            held_out=_by_name(
-                one for one in of_domain.get(name, drawn) if one.item not in tested_items
-            ),
-        )
-        for name, test in tested.items()
-    ]
+    def counts(self) -> dict[str, str | int]:
+        """The number of groups in each split, with folder and level."""
+        split = {"test": len(self.test), "held_out": len(self.held_out)}
+        return {"folder": self.folder, "level": self.level, **split}
 
 
-def draw(folder: Folder, log: Log, past: Histories, settings: Settings) -> list[Drawn]:
-    """The groups of each level; each level draws its own users."""
+def draw(pool: Pool, log: Log, settings: Settings) -> dict[str, list[Drawn]]:
+    """The groups of each level in the folder of all items and in one per domain.
 
-    def groups(candidates: list[Candidate], level: Level) -> list[tuple[str, list[int]]]:
+    Test items of one folder are held out of all others. Each level draws its own users.
+    """
+
+    def place(one: Candidate) -> int:
+        return stable_int("test", settings.seed, log.items[one.item])
+
+    def groups(own: Iterable[Candidate], level: Level) -> list[tuple[str, list[int]]]:
         return [
-            (log.items[one.item], _of_level(one, level, log, past, settings))
-            for one in candidates
+            (log.items[one.item], _of_level(one, level, log, pool.histories, settings))
+            for one in own
             if len(one.rows) >= MEMBERS[level]
         ]
 
-    return [
-        Drawn(level=level, test=groups(folder.test, level), held_out=groups(folder.held_out, level))
-        for level in MEMBERS
-    ]
+    folders = {ALL: pool.candidates}
+    for number, domain in enumerate(log.domains):
+        folders[domain] = [one for one in pool.candidates if log.domain_of[one.item] == number]
+    tests = {
+        name: sorted(own, key=place)[
+            : settings.test_items if name == ALL else settings.domain_items
+        ]
+        for name, own in folders.items()
+    }
+    tested = {one.item for test in tests.values() for one in test}
+    return {
+        name: [
+            Drawn(
+                folder=name,
+                level=level,
+                test=groups((one for one in own if one in tests[name]), level),
+                held_out=groups((one for one in own if one.item not in tested), level),
+            )
+            for level in MEMBERS
+        ]
+        for name, own in folders.items()
+    }
 
 
 def _of_level(
@@ -171,11 +153,6 @@ def behaviours(active: np.ndarray, settings: Settings) -> list[int]:
     while len(places) < wanted:
         places.add(int(rng.random() * len(active)))
     return [int(active[place]) for place in sorted(places)]
-
-
-def _by_name(candidates: Iterable[Candidate]) -> list[Candidate]:
-    """Items are numbered in the order of their names."""
-    return sorted(candidates, key=lambda one: one.item)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -264,16 +241,7 @@ def _write_folder(
     write_object(place / ALWAYS["items"], ((item, items[item]) for item in shown))
 
 
-def written_groups(written: Sequence[Written]) -> Sheet:
-    """A sheet with the number of groups of each folder and level."""
-    return Sheet(
-        title="Groups written",
-        columns=("folder", "level", "to test", "held out"),
-        rows=tuple(written),
-    )
-
-
-def notes(log: Log, written: Sequence[Written], settings: Settings) -> tuple[str, ...]:
+def notes(log: Log, written: Sequence[Drawn], settings: Settings) -> tuple[str, ...]:
     """The notes of the report."""
     found = [f"written: {settings.out}, with a report in {RECORD}"]
     ratings = "earlier ratings" if settings.strict else "whole histories, with the rating itself"
@@ -289,7 +257,7 @@ def notes(log: Log, written: Sequence[Written], settings: Settings) -> tuple[str
     return tuple(found)
 
 
-def account(log: Log, pool: Pool, written: Sequence[Written], settings: Settings) -> dict[str, Any]:
+def account(log: Log, pool: Pool, written: Sequence[Drawn], settings: Settings) -> dict[str, Any]:
     """The report as a JSON value, with the settings; files appear by name, without their folder."""
     reviews = [{"file": path.name, "domain": domain} for domain, path in review_files(settings)]
     return {
@@ -299,7 +267,7 @@ def account(log: Log, pool: Pool, written: Sequence[Written], settings: Settings
         "time_unit": "seconds" if log.ticks == 1 else "milliseconds",
         "rows_left_out": log.left_out,
         "rules": pool.left.json(),
-        "groups": [one._asdict() for one in written],
+        "groups": [one.counts() for one in written],
     }
 
 

@@ -26,7 +26,7 @@ from harness_perrecbench.ranking import (
     relative,
     tau_b,
 )
-from harness_perrecbench.records import Compared, Group, GroupResult, Member, Options, Ranked
+from harness_perrecbench.records import Compared, Group, GroupResult, Member, Options
 
 if TYPE_CHECKING:
     from harness import Record, Records
@@ -34,31 +34,12 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Ratings: TypeAlias = tuple[float, ...]
 
-NO_LABEL = "groups without a whole true order"
-NO_RATINGS = "groups without true ratings"
 NO_PROFILE = "no_profile"
-ALL_TIED = "all_tied"
 
 AGREEMENT = ("ptc", "ptc_published", "tau_b", "exact")
 ERRORS = ("mae", "squared_error")
 UNREAD = "unreadable_comparisons"
 COMPARISONS = ("first_position", "inconsistent", "undecided", UNREAD)
-
-PUBLISHED = (
-    "Kendall's tau of the two lists of user numbers, position by position, as in the published "
-    "script: equal to ptc for two users without a tie, a different and mostly smaller number for "
-    "more users"
-)
-
-
-NO_PREFERENCE = (
-    "such a comparison counts as no preference, and a group with at least one readable comparison "
-    "counts as readable: where this share is high, ptc means little"
-)
-LABELLED = (
-    "ptc and all other metrics that need the true order cover the labelled groups only; below 1, "
-    "the data are partial and the results are not comparable to published numbers"
-)
 
 
 def root_mean(squares: Any) -> float:
@@ -92,7 +73,11 @@ METRICS: dict[str, Metric] = {
         missing="counted",
     ),
     "ptc_published": Metric(
-        description="tau as in the published script", missing="counted", note=PUBLISHED
+        description="tau as in the published script",
+        missing="counted",
+        note="Kendall's tau of the two lists of user numbers, position by position, as in the "
+        "published script: equal to ptc for two users without a tie, a different and mostly "
+        "smaller number for more users",
     ),
     "tau_b": Metric(
         description="Kendall's tau-b of the predicted and the true ranking",
@@ -122,12 +107,14 @@ METRICS: dict[str, Metric] = {
         description="share of comparisons that could not be read in both orders",
         worst=None,
         higher_is_better=False,
-        note=NO_PREFERENCE,
+        note="such a comparison counts as no preference, and a group with at least one readable "
+        "comparison counts as readable: where this share is high, ptc means little",
     ),
     "labelled": Metric(
         description="share of groups with a complete true order in the data",
         worst=None,
-        note=LABELLED,
+        note="ptc and all other metrics that need the true order cover the labelled groups only; "
+        "below 1, the data are partial and the results are not comparable to published numbers",
     ),
     **{
         name: Metric(description=f"ptc of {name.replace('_', ' ')}", baseline=True)
@@ -174,7 +161,10 @@ def _scores(records: Mapping[str, Records[Any, Any]]) -> Iterator[Score[GroupRes
     for record in records.get("compare", ()):
         yield _compared_score(record.item, record.outcome)
     for record in records.get("rank", ()):
-        ranking = _ranked(done.value) if isinstance(done := record.outcome, Done) else done
+        ranking = record.outcome
+        if isinstance(ranking, Done):
+            order = ranking.value.order
+            ranking = PredictedRanking(ranks=ranks_of_order(order), order=order)
         yield _group_score(record.item, ranking, "rank")
     if "rate" in records:
         for user, rated in records["rate"].by_user():
@@ -228,10 +218,6 @@ def _compared(value: Compared) -> PredictedRanking:
     return PredictedRanking(ranks=value.ranks, order=value.order, columns=columns)
 
 
-def _ranked(value: Ranked) -> PredictedRanking:
-    return PredictedRanking(ranks=ranks_of_order(value.order), order=value.order)
-
-
 def _rated(predicted: Ratings, members: Sequence[Member]) -> PredictedRanking:
     above = relative(predicted, [member.average for member in members])
     return PredictedRanking(
@@ -273,13 +259,16 @@ def _group_score(
     if result.truth:
         values |= {name: ptc(ranks, result.truth) for name, ranks in result.baselines.items()}
     agreement = AGREEMENT if result.truth else ()
-    unknown = {NO_LABEL: not result.truth, NO_RATINGS: stage == "rate" and not result.ratings}
+    unknown = {
+        "groups without a whole true order": not result.truth,
+        "groups without true ratings": stage == "rate" and not result.ratings,
+    }
     if isinstance(ranking, PredictedRanking):
         result = msgspec.structs.replace(
             result, ranks=ranking.ranks, order=ranking.order, predicted=ranking.predicted
         )
         values |= {**_agreement(ranking, result), **ranking.columns}
-        missing = {name: ALL_TIED for name in agreement if name not in values}
+        missing = {name: "all_tied" for name in agreement if name not in values}
     else:
         columns = ("like_higher_average", *agreement, *own)
         missing = dict.fromkeys(columns, f"{stage}/{ranking.cause}")

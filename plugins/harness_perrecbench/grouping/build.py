@@ -109,19 +109,17 @@ def draw(pool: Pool, log: Log, settings: Settings) -> dict[str, list[Drawn]]:
     folders = {ALL: pool.candidates}
     for number, domain in enumerate(log.domains):
         folders[domain] = [one for one in pool.candidates if log.domain_of[one.item] == number]
-    tests = {
-        name: sorted(own, key=place)[
-            : settings.test_items if name == ALL else settings.domain_items
-        ]
-        for name, own in folders.items()
-    }
-    tested = {one.item for test in tests.values() for one in test}
+    tests = {}
+    for name, own in folders.items():
+        most = settings.test_items if name == ALL else settings.domain_items
+        tests[name] = {one.item for one in sorted(own, key=place)[:most]}
+    tested = set[int]().union(*tests.values())
     return {
         name: [
             Drawn(
                 folder=name,
                 level=level,
-                test=groups((one for one in own if one in tests[name]), level),
+                test=groups((one for one in own if one.item in tests[name]), level),
                 held_out=groups((one for one in own if one.item not in tested), level),
             )
             for level in MEMBERS

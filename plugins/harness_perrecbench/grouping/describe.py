@@ -81,11 +81,6 @@ class Review:
     user: User
     rating: Rating | None
 
-    @property
-    def pair(self) -> tuple[str, str]:
-        """The key by which reviews at different levels are the same."""
-        return self.user.user_id, self.item
-
 
 @dataclass(frozen=True, kw_only=True)
 class Groups:
@@ -135,7 +130,7 @@ def read_groups(data: Path, domain: str) -> Groups:
             if table in dataset.tables
             for review in _reviews(dataset, table, level, histories)
         ]
-        for table in (GROUPS["test"], GROUPS["held_out"])
+        for table in GROUPS.values()
     )
     items = {values["item"]: values["about"] for _, values in first.table("items").rows()}
     return Groups(histories=histories, items=items, test=test, held_out=held_out)
@@ -193,10 +188,12 @@ def run(options: Options) -> Report:
     tokens = token_counter(options.tokenizer)
     groups = read_groups(options.data, options.domain)
     splits = {"to test": _once(groups.test), "held out": _once(groups.held_out)}
+    absent = sum(one.rating is None for one in (*groups.test, *groups.held_out))
+    note = f"{absent} reviews without rating and time: their users' histories lack them"
     return Report(
         sheets=(statistics(groups, tokens),),
         figures=histograms(splits),
-        notes=notes(groups),
+        notes=(note,) if absent else (),
     )
 
 
@@ -224,14 +221,6 @@ def statistics(groups: Groups, tokens: TokenCounter) -> Sheet:
             "history ratings: the ratings before each review; all levels: each review once",
         ),
     )
-
-
-def notes(groups: Groups) -> tuple[str, ...]:
-    """The notes of the report."""
-    absent = sum(one.rating is None for one in (*groups.test, *groups.held_out))
-    if not absent:
-        return ()
-    return (f"{absent} reviews without rating and time: their users' histories lack them",)
 
 
 def histograms(splits: dict[str, list[Review]]) -> tuple[Figure, ...]:
@@ -271,7 +260,7 @@ def histograms(splits: dict[str, list[Review]]) -> tuple[Figure, ...]:
 
 def _once(reviews: Iterable[Review]) -> list[Review]:
     """The reviews of all levels, each once."""
-    return list({one.pair: one for one in reviews}.values())
+    return list({(one.user.user_id, one.item): one for one in reviews}.values())
 
 
 def _counts(reviews: Sequence[Review], groups: Groups, lengths: dict[str, int]) -> tuple[Cell, ...]:

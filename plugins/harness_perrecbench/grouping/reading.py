@@ -15,16 +15,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from harness.analysis.user_tables import table as read_table
 from harness.base.errors import DataError, UsageError
 from harness.contracts.task import Column
-from harness.data.fingerprint import stamp_of
-from harness.data.source import FileSource
-from harness.data.table import Table
 
 if TYPE_CHECKING:
     import numpy as np
 
     from harness.data.batches import Batch
+    from harness.data.table import Table
 
 ALL = "all"
 """The folder of the groups of all domains."""
@@ -227,8 +226,7 @@ def _table(path: Path, columns: Mapping[str, Column]) -> Table:
         raise DataError(
             "the file does not exist", where=str(path), expected="the path of an existing file"
         )
-    source = FileSource(path=path, stamp=stamp_of(path))
-    return Table(name=path.name, columns=columns, sources=(source,))
+    return read_table(str(path), path.name, columns)
 
 
 def _columns(*, required: bool) -> dict[str, Column]:

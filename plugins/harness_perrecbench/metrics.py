@@ -26,7 +26,7 @@ from harness_perrecbench.ranking import (
     relative,
     tau_b,
 )
-from harness_perrecbench.records import Compared, Group, GroupResult, Member, Options
+from harness_perrecbench.records import Compared, Group, GroupResult, Member, Options, Ranked
 
 if TYPE_CHECKING:
     from harness import Record, Records
@@ -161,10 +161,7 @@ def _scores(records: Mapping[str, Records[Any, Any]]) -> Iterator[Score[GroupRes
     for record in records.get("compare", ()):
         yield _compared_score(record.item, record.outcome)
     for record in records.get("rank", ()):
-        ranking = record.outcome
-        if isinstance(ranking, Done):
-            order = ranking.value.order
-            ranking = PredictedRanking(ranks=ranks_of_order(order), order=order)
+        ranking = _ranked(done.value) if isinstance(done := record.outcome, Done) else done
         yield _group_score(record.item, ranking, "rank")
     if "rate" in records:
         for user, rated in records["rate"].by_user():
@@ -216,6 +213,10 @@ def _compared(value: Compared) -> PredictedRanking:
     }
     columns = {name: sum(cases) / len(cases) for name, cases in shares.items() if cases}
     return PredictedRanking(ranks=value.ranks, order=value.order, columns=columns)
+
+
+def _ranked(value: Ranked) -> PredictedRanking:
+    return PredictedRanking(ranks=ranks_of_order(value.order), order=value.order)
 
 
 def _rated(predicted: Ratings, members: Sequence[Member]) -> PredictedRanking:

@@ -226,7 +226,7 @@ def statistics(groups: Groups, tokens: TokenCounter) -> Sheet:
 def histograms(splits: dict[str, list[Review]]) -> tuple[Figure, ...]:
     """The four histograms of Figure 5; each review counts once for all levels."""
     every = [one for own in splits.values() for one in own]
-    years = sorted(day.year for one in every if (day := _day(one)))
+    years = sorted(int(year) for year in map(_year, every) if year)
     ratings = {"1", "2", "3", "4", "5"}.union(filter(None, map(_rating, every)))
     steps = sorted(one.user.relative_rating // RELATIVE_STEP for one in every)
     lengths = [_length_bin(end) for end in range(len(HISTORY_ENDS) + 1)]
@@ -252,7 +252,7 @@ def histograms(splits: dict[str, list[Review]]) -> tuple[Figure, ...]:
             splits,
             "Dates of purchase",
             "year",
-            lambda one: str(day.year) if (day := _day(one)) else None,
+            _year,
             [str(year) for year in range(years[0], years[-1] + 1)] if years else [],
         ),
     )
@@ -328,3 +328,8 @@ def _day(review: Review) -> date | None:
         return None
     seconds = time / MILLISECONDS_A_SECOND if abs(time) > LARGEST_SECONDS else time
     return datetime.fromtimestamp(seconds, tz=UTC).date()
+
+
+def _year(review: Review) -> str | None:
+    day = _day(review)
+    return str(day.year) if day else None

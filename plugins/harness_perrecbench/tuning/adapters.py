@@ -108,17 +108,15 @@ def run(options: Options) -> Report:
             expected="--out: an empty folder, or one that does not exist yet",
         )
     weights = (options.alpha, options.beta, max(0.0, 1 - options.alpha - options.beta))
-    folders = (options.pointwise, options.pairwise, options.listwise)
-    adapters = [read(folder) for folder in folders]
+    trained = ("pointwise", "pairwise", "listwise")
+    adapters = [read(getattr(options, name)) for name in trained]
     check_compatible(adapters)
     merge = by_products if options.method == "products" else by_factors
     merged = merge(adapters, weights)
     write(merged, options.out)
     rows = tuple(
-        (trained, str(one.folder), weight, one.rank, one.scaling)
-        for trained, one, weight in zip(
-            ("pointwise", "pairwise", "listwise"), adapters, weights, strict=True
-        )
+        (name, str(one.folder), weight, one.rank, one.scaling)
+        for name, one, weight in zip(trained, adapters, weights, strict=True)
     )
     sheet = Sheet(
         title=f"Adapters of {adapters[0].config['base_model_name_or_path']}, merged by their "

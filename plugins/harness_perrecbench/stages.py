@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import msgspec
+from msgspec.structs import replace
 
 from harness import CallFailed, Calls, Failure, Parsed, Stage, TextReader, Unreadable
 from harness_perrecbench import questions, ranking
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     Upstreams = Mapping[str, Records[Any, Any]]
 
 T = TypeVar("T")
+Asked = TypeVar("Asked", Single, Group)
 
 ASKING = ("tries", "samples")
 
@@ -62,24 +63,12 @@ async def write_profile(item: Person, desk: Desk) -> str | Failure:
 
 def singles(upstreams: Upstreams, data: Loaded, _options: Any) -> Iterator[Single]:
     """One item per user and thing, with the user's profile."""
-    profiles = _profiles(upstreams)
-    for single in data.singles:
-        yield msgspec.structs.replace(
-            single,
-            member=_with_profile(single.member, profiles),
-            examples=_with_profiles(single.examples, profiles),
-        )
+    return _with_profiles(data.singles, upstreams)
 
 
 def groups(upstreams: Upstreams, data: Loaded, _options: Any) -> Iterator[Group]:
     """One item per group, with its users' profiles."""
-    profiles = _profiles(upstreams)
-    for group in data.groups:
-        yield msgspec.structs.replace(
-            group,
-            members=tuple(_with_profile(member, profiles) for member in group.members),
-            examples=_with_profiles(group.examples, profiles),
-        )
+    return _with_profiles(data.groups, upstreams)
 
 
 async def rate(item: Single, desk: Desk) -> Rated | Failure:
@@ -202,25 +191,24 @@ def calls_to_compare(item: Group, options: Any) -> Calls:
     return Calls(least=least, most=every, times="samples")
 
 
-def _profiles(upstreams: Upstreams) -> dict[str, str]:
-    """The texts of the profiles that were written, by person."""
+def _with_profiles(items: Iterable[Asked], upstreams: Upstreams) -> Iterator[Asked]:
+    """The items with the profiles that were written, also of the users in examples."""
     made = upstreams.get("profile")
-    return {person.id: text for person, text in made.values()} if made is not None else {}
+    profiles = {person.id: text for person, text in made.values()} if made is not None else {}
 
+    def profiled(member: Member) -> Member:
+        if member.profiled is None:
+            return member
+        return replace(member, profile=profiles.get(member.profiled))
 
-def _with_profile(member: Member, profiles: Mapping[str, str]) -> Member:
-    if member.profiled is None:
-        return member
-    return msgspec.structs.replace(member, profile=profiles.get(member.profiled))
-
-
-def _with_profiles(examples: Iterable[Example], profiles: Mapping[str, str]) -> tuple[Example, ...]:
-    return tuple(
-        msgspec.structs.replace(
-            one, members=tuple(_with_profile(member, profiles) for member in one.members)
+    for item in items:
+        examples = tuple(
+            replace(one, members=tuple(map(profiled, one.members))) for one in item.examples
         )
-        for one in examples
-    )
+        if isinstance(item, Single):
+            yield replace(item, member=profiled(item.member), examples=examples)
+        else:
+            yield replace(item, members=tuple(map(profiled, item.members)), examples=examples)
 
 
 _ASKING = {"pointwise": "rate", "rating": "rate", "pairwise": "compare", "listwise": "rank"}

@@ -104,15 +104,11 @@ class Members:
 
     def add_notes(self, dataset: Dataset) -> None:
         """Add the notes about these members to the data."""
-        notes = {
-            "users with another item in their history where the query should stand": (
-                self._elsewhere
-            ),
-            "users whose history was cut to the newest for their profile": self._cut,
-        }
-        for fact, number in notes.items():
-            if number:
-                dataset.note(fact, number)
+        if self._elsewhere:
+            fact = "users with another item in their history where the query should stand"
+            dataset.note(fact, self._elsewhere)
+        if self._cut:
+            dataset.note("users whose history was cut to the newest for their profile", self._cut)
 
     def _retrieved(
         self, asked: Asked, query: Thing | Behaviour, *, before: int, but: Collection[str]

@@ -49,7 +49,7 @@ def run(settings: Settings) -> Report:
     log = read(settings)
     pool = find(log, titles, settings)
     del titles
-    words = Words(log=log, pool=pool, settings=settings)
+    words = Words(log=log, past=pool.histories, strict=settings.strict)
     made = draw(pool, log, settings)
     alone = behaviours(pool.active, settings)
     users = {
@@ -155,22 +155,17 @@ def behaviours(active: np.ndarray, settings: Settings) -> list[int]:
 
 @dataclass(frozen=True, kw_only=True)
 class Words:
-    """The content of a pool, in the format of the published files."""
+    """The ratings of all users, in the format of the published files."""
 
     log: Log
-    pool: Pool
-    settings: Settings
-
-    @property
-    def past(self) -> Histories:
-        """The histories of all users."""
-        return self.pool.histories
+    past: Histories
+    strict: bool
 
     def members(self, rows: list[int]) -> list[dict[str, Any]]:
         """The users of a group."""
         import numpy as np
 
-        averages = self.past.averages(np.array(rows), strict=self.settings.strict).tolist()
+        averages = self.past.averages(np.array(rows), strict=self.strict).tolist()
         return [
             {
                 "user_id": self.log.users[self.past.user[row]],

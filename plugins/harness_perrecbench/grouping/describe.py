@@ -227,35 +227,24 @@ def histograms(splits: dict[str, list[Review]]) -> tuple[Figure, ...]:
     """The four histograms of Figure 5; each review counts once for all levels."""
     every = [one for own in splits.values() for one in own]
     years = sorted(int(year) for year in map(_year, every) if year)
+    span = range(years[0], years[-1] + 1) if years else range(0)
     ratings = {"1", "2", "3", "4", "5"}.union(filter(None, map(_rating, every)))
     steps = sorted(one.user.relative_rating // RELATIVE_STEP for one in every)
     lengths = [_length_bin(end) for end in range(len(HISTORY_ENDS) + 1)]
     if not any(one.user.history_len <= HISTORY_ENDS[0] for one in every):
         lengths = lengths[1:]
-    return (
-        _bars(splits, "Actual ratings", "rating", _rating, sorted(ratings, key=float)),
-        _bars(
-            splits,
+    found = (
+        ("Actual ratings", "rating", _rating, sorted(ratings, key=float)),
+        (
             "Relative ratings",
             "relative rating, from",
-            lambda one: _step(one.user.relative_rating // RELATIVE_STEP),
+            _relative,
             [_step(one) for one in range(int(steps[0]), int(steps[-1]) + 1)],
         ),
-        _bars(
-            splits,
-            "Lengths of histories",
-            "ratings before the review",
-            lambda one: _length_bin(sum(one.user.history_len > end for end in HISTORY_ENDS)),
-            lengths,
-        ),
-        _bars(
-            splits,
-            "Dates of purchase",
-            "year",
-            _year,
-            [str(year) for year in range(years[0], years[-1] + 1)] if years else [],
-        ),
+        ("Lengths of histories", "ratings before the review", _length, lengths),
+        ("Dates of purchase", "year", _year, [str(year) for year in span]),
     )
+    return tuple(_bars(splits, *histogram) for histogram in found)
 
 
 def _once(reviews: Iterable[Review]) -> list[Review]:
@@ -307,6 +296,14 @@ def _bars(
 
 def _rating(review: Review) -> str | None:
     return f"{review.rating.rating:g}" if review.rating else None
+
+
+def _relative(review: Review) -> str:
+    return _step(review.user.relative_rating // RELATIVE_STEP)
+
+
+def _length(review: Review) -> str:
+    return _length_bin(sum(review.user.history_len > end for end in HISTORY_ENDS))
 
 
 def _step(place: float) -> str:

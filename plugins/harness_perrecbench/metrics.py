@@ -43,7 +43,6 @@ COMPARISONS = ("first_position", "inconsistent", "undecided", UNREAD)
 
 
 def root_mean(squares: Any) -> float:
-    """The root of the mean of squared errors."""
     return float(squares.mean() ** 0.5)
 
 

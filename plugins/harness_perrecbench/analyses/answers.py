@@ -82,7 +82,6 @@ def configurations(tasks: Sequence[FinishedTask]) -> Iterator[Configuration]:
 
 
 def configuration_sheet(found: Sequence[Configuration]) -> Sheet:
-    """A sheet with the figures of every configuration."""
     notes = (
         f"MAE and RMSE: of {ALONE}, from a task with ask: rating in the same setting; without one, "
         f"of {GROUPS}, from the pointwise task itself",

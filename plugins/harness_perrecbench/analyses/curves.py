@@ -53,7 +53,6 @@ def by_size(tasks: Sequence[FinishedTask], options: SizeOptions) -> Report:
 
 
 def values_of(row: Row) -> Values:
-    """The value of each cell of a row."""
     return {cell: column.counted for cell, column in row.of("ptc").items()}
 
 

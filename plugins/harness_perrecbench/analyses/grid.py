@@ -54,7 +54,6 @@ setting_of = SETTING.describe
 
 
 def cell_of(task: FinishedTask) -> Cell:
-    """The cell of Table 1 for a task that asks for rankings."""
     return task.options.level, task.options.ask
 
 

@@ -100,7 +100,6 @@ def grid_of(
 
 
 def sheet(title: str, grid: Grid) -> Sheet:
-    """The grid as a table."""
     return Sheet(
         title=f"{title}: ptc, unreadable groups counted 0",
         columns=("shots", *(f"k = {k}" for k in grid.across)),

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
 OURS = "ptc"
 LIKE = "like_higher_average"
-LEFT_OUT = "unreadable left out"
 Rankings: TypeAlias = dict[str, dict[Cell, ScoreColumn]]
 """Baseline → cell → column of scores."""
 
@@ -116,7 +115,7 @@ def as_published(found: Sequence[Row], cells: Collection[Cell]) -> Sheet:
     notes: list[str] = []
     for row in found:
         line = GRID.line(row, COLUMN, cells)
-        without = GRID.line_of_readable(row, COLUMN, cells, f"{row.name}, {LEFT_OUT}")
+        without = GRID.line_of_readable(row, COLUMN, cells, f"{row.name}, unreadable left out")
         unreadable = any(column.unreadable for column in row.of(COLUMN).values())
         lines = [line, without] if unreadable else [line]
         notes += GRID.remarks(row, COLUMN, line)

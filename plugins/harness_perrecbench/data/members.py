@@ -54,7 +54,6 @@ class Members:
     _elsewhere: int = 0
 
     def query(self, asked: Asked) -> Thing:
-        """The thing in question."""
         return self.things.of(asked.item, at=asked.spot)
 
     def member(self, asked: Asked, *, rank: int | None = None, with_profile: bool = True) -> Member:

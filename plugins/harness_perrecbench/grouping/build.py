@@ -162,7 +162,6 @@ class Words:
     strict: bool
 
     def members(self, rows: list[int]) -> list[dict[str, Any]]:
-        """The users of a group."""
         import numpy as np
 
         averages = self.past.averages(np.array(rows), strict=self.strict).tolist()
@@ -177,7 +176,6 @@ class Words:
         ]
 
     def behaviour(self, row: int) -> dict[str, Any]:
-        """A single behaviour."""
         return {
             "user_id": self.log.users[self.past.user[row]],
             **self._row(row),
@@ -189,7 +187,6 @@ class Words:
         return [self._row(row) for row in self._rows(user)]
 
     def rated(self, user: int) -> list[str]:
-        """The items that a user rated."""
         return [self.log.items[self.past.item[row]] for row in self._rows(user)]
 
     def _row(self, row: int) -> dict[str, Any]:
@@ -235,7 +232,6 @@ def _write_folder(
 
 
 def notes(log: Log, written: Sequence[Drawn], settings: Settings) -> tuple[str, ...]:
-    """The notes of the report."""
     found = [f"written: {settings.out}, with a report in {RECORD}"]
     ratings = "earlier ratings" if settings.strict else "whole histories, with the rating itself"
     found.append(f"averages and relative ratings: of a user's {ratings}")

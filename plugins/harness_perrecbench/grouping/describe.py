@@ -56,16 +56,12 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Rating(msgspec.Struct, frozen=True):
-    """A rating of a history."""
-
     parent_asin: str
     rating: float
     timestamp: int | float | None = None
 
 
 class User(msgspec.Struct, frozen=True):
-    """A user of a group."""
-
     user_id: str
     history_len: int
     relative_rating: float

@@ -211,10 +211,6 @@ def _with_profiles(items: Iterable[Asked], upstreams: Upstreams) -> Iterator[Ask
             yield replace(item, members=tuple(map(profiled, item.members)), examples=examples)
 
 
-_ASKING = {"pointwise": "rate", "rating": "rate", "pairwise": "compare", "listwise": "rank"}
-"""Option `ask` → the stage that asks."""
-
-
 PROFILE = Stage(
     name="profile",
     version=1,
@@ -231,11 +227,15 @@ PROFILE = Stage(
 )
 
 
-def _asking(name: str, *, options: tuple[str, ...], **parts: Any) -> Stage:
+STAGE_OF = {"pointwise": "rate", "rating": "rate", "pairwise": "compare", "listwise": "rank"}
+"""Option `ask` → the stage that asks."""
+
+
+def _question_stage(name: str, *, options: tuple[str, ...], **parts: Any) -> Stage:
     """A stage that asks the candidate, if the task's option `ask` needs it."""
 
     def asks(options: Options) -> bool:
-        return _ASKING[options.ask] == name
+        return STAGE_OF[options.ask] == name
 
     return Stage(
         name,
@@ -249,7 +249,7 @@ def _asking(name: str, *, options: tuple[str, ...], **parts: Any) -> Stage:
     )
 
 
-RATE = _asking(
+RATE = _question_stage(
     "rate",
     item=Single,
     value=Rated,
@@ -260,7 +260,7 @@ RATE = _asking(
     calls=Calls(times="samples"),
 )
 
-COMPARE = _asking(
+COMPARE = _question_stage(
     "compare",
     item=Group,
     value=Compared,
@@ -271,7 +271,7 @@ COMPARE = _asking(
     calls=calls_to_compare,
 )
 
-RANK = _asking(
+RANK = _question_stage(
     "rank",
     item=Group,
     value=Ranked,

@@ -23,7 +23,7 @@ from typing import Any
 import msgspec
 
 from harness.contracts.report import Cell, Sheet
-from harness.runs.atomic_files import atomic_write, storage_error
+from harness.runs.atomic_files import atomic_write, make_folder
 
 
 @dataclass(frozen=True)
@@ -97,9 +97,6 @@ def settings_without(settings: msgspec.Struct, *names: str) -> dict[str, Any]:
 
 def write_json(file: Path, value: Any, *, option: str) -> None:
     """Write a value as indented JSON; `option` is the option that chose the folder."""
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise storage_error(file.parent, error, option=option) from error
+    make_folder(file.parent, option=option)
     formatted = msgspec.json.format(msgspec.json.encode(value), indent=2)
     atomic_write(file, formatted + b"\n", option=option)

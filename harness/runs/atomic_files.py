@@ -36,6 +36,14 @@ def storage_error(path: Path, error: OSError, *, option: str = RUNS) -> StorageE
     )
 
 
+def make_folder(folder: Path, *, option: str = RUNS) -> None:
+    """Make a folder and its parents unless it exists; StorageError if that fails."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise storage_error(folder, error, option=option) from error
+
+
 @contextmanager
 def atomic_writer(path: Path, *, option: str = RUNS) -> Iterator[BinaryIO]:
     """A binary file that replaces `path` if the block succeeds, and is deleted otherwise.

@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import msgspec
 
 from harness import Done, Failure, Metric, Score, Unreadable
-from harness_perrecbench.predictions import BASELINES, GUESSES, baseline_ranks, guesses
-from harness_perrecbench.ranking import intransitive
-from harness_perrecbench.records import Compared, Group, GroupResult, Member, Options, Ranked
-from harness_perrecbench.taus import (
+from harness_perrecbench.baselines import BASELINES, GUESSES, baseline_ranks, guesses
+from harness_perrecbench.ranking import (
+    intransitive,
     ptc,
     ptc_published,
     published_order,
@@ -27,6 +26,7 @@ from harness_perrecbench.taus import (
     relative,
     tau_b,
 )
+from harness_perrecbench.records import Compared, Group, GroupResult, Member, Options, Ranked
 
 if TYPE_CHECKING:
     from harness import Record, Records
@@ -34,35 +34,15 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Ratings: TypeAlias = tuple[float, ...]
 
-NO_LABEL = "groups without a whole true order"
-NO_RATINGS = "groups without true ratings"
 NO_PROFILE = "no_profile"
-ALL_TIED = "all_tied"
 
 AGREEMENT = ("ptc", "ptc_published", "tau_b", "exact")
 ERRORS = ("mae", "squared_error")
 UNREAD = "unreadable_comparisons"
 COMPARISONS = ("first_position", "inconsistent", "undecided", UNREAD)
 
-PUBLISHED = (
-    "Kendall's tau of the two lists of user numbers, position by position, as in the published "
-    "script: equal to ptc for two users without a tie, a different and mostly smaller number for "
-    "more users"
-)
-
-
-NO_PREFERENCE = (
-    "such a comparison counts as no preference, and a group with at least one readable comparison "
-    "counts as readable: where this share is high, ptc means little"
-)
-LABELLED = (
-    "ptc and all other metrics that need the true order cover the labelled groups only; below 1, "
-    "the data are partial and the results are not comparable to published numbers"
-)
-
 
 def root_mean(squares: Any) -> float:
-    """The root of the mean of squared errors."""
     return float(squares.mean() ** 0.5)
 
 
@@ -92,7 +72,11 @@ METRICS: dict[str, Metric] = {
         missing="counted",
     ),
     "ptc_published": Metric(
-        description="tau as in the published script", missing="counted", note=PUBLISHED
+        description="tau as in the published script",
+        missing="counted",
+        note="Kendall's tau of the two lists of user numbers, position by position, as in the "
+        "published script: equal to ptc for two users without a tie, a different and mostly "
+        "smaller number for more users",
     ),
     "tau_b": Metric(
         description="Kendall's tau-b of the predicted and the true ranking",
@@ -122,12 +106,14 @@ METRICS: dict[str, Metric] = {
         description="share of comparisons that could not be read in both orders",
         worst=None,
         higher_is_better=False,
-        note=NO_PREFERENCE,
+        note="such a comparison counts as no preference, and a group with at least one readable "
+        "comparison counts as readable: where this share is high, ptc means little",
     ),
     "labelled": Metric(
         description="share of groups with a complete true order in the data",
         worst=None,
-        note=LABELLED,
+        note="ptc and all other metrics that need the true order cover the labelled groups only; "
+        "below 1, the data are partial and the results are not comparable to published numbers",
     ),
     **{
         name: Metric(description=f"ptc of {name.replace('_', ' ')}", baseline=True)
@@ -273,13 +259,16 @@ def _group_score(
     if result.truth:
         values |= {name: ptc(ranks, result.truth) for name, ranks in result.baselines.items()}
     agreement = AGREEMENT if result.truth else ()
-    unknown = {NO_LABEL: not result.truth, NO_RATINGS: stage == "rate" and not result.ratings}
+    unknown = {
+        "groups without a whole true order": not result.truth,
+        "groups without true ratings": stage == "rate" and not result.ratings,
+    }
     if isinstance(ranking, PredictedRanking):
         result = msgspec.structs.replace(
             result, ranks=ranking.ranks, order=ranking.order, predicted=ranking.predicted
         )
         values |= {**_agreement(ranking, result), **ranking.columns}
-        missing = {name: ALL_TIED for name in agreement if name not in values}
+        missing = {name: "all_tied" for name in agreement if name not in values}
     else:
         columns = ("like_higher_average", *agreement, *own)
         missing = dict.fromkeys(columns, f"{stage}/{ranking.cause}")

@@ -31,7 +31,6 @@ COMPARABLE_IF = (
 
 
 def task_of(cell: Cell) -> str:
-    """The name of a cell's task."""
     return f"{AVERAGE}_{'_'.join(cell)}"
 
 

@@ -125,11 +125,7 @@ class SideReader:
     """
 
     thought: bool = False
-
-    @property
-    def schema(self) -> None:
-        """None: the answer is not JSON."""
-        return
+    schema: None = None
 
     def __call__(self, text: str) -> Parsed[Side] | Unreadable:
         """The side in a reply, or why it is unreadable."""
@@ -178,11 +174,6 @@ def read_order(
         convert=partial(to_order, members=members, repeated=repeated),
         schema=None if thought else _object_with("predicted_ranking", numbers),
     )
-
-
-def read_side(thought: bool = False) -> SideReader:
-    """The reader of a comparison's answer; see `SideReader`."""
-    return SideReader(thought=thought)
 
 
 def _object_with(key: str, value: dict[str, Any]) -> dict[str, Any]:

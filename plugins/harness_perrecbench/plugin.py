@@ -14,7 +14,6 @@ if TYPE_CHECKING:
         RegisterBenchmark,
         RegisterDataTool,
         RegisterRespondent,
-        Respondent,
     )
 
 PACKAGE = "harness_perrecbench"
@@ -67,7 +66,8 @@ def register_respondents(register: RegisterRespondent) -> None:
     """Adds the respondents with which `--model baseline` plays candidate and profiler."""
     for role, prompts in ASKED.items():
         for prompt in prompts:
-            register("perrecbench", prompt, role, partial(find_respondent, prompt))
+            rule = f"{PACKAGE}.baselines:{prompt.partition('_')[0]}"
+            register("perrecbench", prompt, role, partial(resolve_name, rule))
 
 
 @hookimpl
@@ -89,10 +89,3 @@ def register_data_tools(register: RegisterDataTool) -> None:
     for name, (command, function, description) in TOOLS.items():
         make = partial(tool_from, f"{PACKAGE}.{function}", name=name, description=description)
         register(name, make, description=description, command=command)
-
-
-def find_respondent(prompt: str) -> Respondent:
-    """The respondent of a prompt."""
-    from harness_perrecbench.respondents import of
-
-    return of(prompt)

@@ -8,11 +8,12 @@ the same form, with `query`, `members` and `answer`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias
 
+from msgspec.structs import asdict
+
 from harness.base.errors import UsageError
-from harness_perrecbench.records import Behaviour, Example, Group, Member, Person, Single, Thing
+from harness_perrecbench.records import Group, Member, Person, Single
 
 Variables: TypeAlias = dict[str, Any]
 Shown: TypeAlias = Literal["full", "no_text", "none"]
@@ -56,12 +57,8 @@ def check_prompt_exists(options: Any) -> None:
 
 def rate_variables(single: Single, options: Any) -> Variables:
     """The variables of the stage "rate": one user and one thing."""
-    return {
-        "query": _thing(single.query),
-        "member": _member(single.member, options.profile),
-        "examples": _examples(single.examples, options.profile),
-        "shot_style": options.shot_style,
-    }
+    member = _member(single.member, options.profile)
+    return {**_asked(single, options, options.profile), "member": member}
 
 
 def compare_variables(group: Group, first: int, second: int, options: Any) -> Variables:
@@ -72,39 +69,33 @@ def compare_variables(group: Group, first: int, second: int, options: Any) -> Va
     """
     profile: Shown = options.profile if options.shot_style == "corrected" else "none"
     pair = (group.members[first - 1], group.members[second - 1])
-    return {
-        "query": _thing(group.query),
-        "members": [_member(one, options.profile) for one in pair],
-        "examples": _examples(group.examples, profile),
-        "shot_style": options.shot_style,
-    }
+    members = [_member(one, options.profile) for one in pair]
+    return {**_asked(group, options, profile), "members": members}
 
 
 def rank_variables(group: Group, options: Any) -> Variables:
     """The variables of the stage "rank": all users of a group."""
-    return {
-        "query": _thing(group.query),
-        "members": [_member(one, options.profile) for one in group.members],
-        "examples": _examples(group.examples, options.profile),
-        "shot_style": options.shot_style,
-        "tail": options.tail,
-    }
+    members = [_member(one, options.profile) for one in group.members]
+    asked = _asked(group, options, options.profile)
+    return {**asked, "members": members, "tail": options.tail}
 
 
 def profile_variables(person: Person) -> Variables:
     """The variables of the stage "profile": a history, oldest first."""
-    return {"history": [_behaviour(one) for one in person.history]}
+    return {"history": [asdict(one) for one in person.history]}
 
 
-def _examples(examples: Sequence[Example], profile: Shown) -> list[Variables]:
-    return [
+def _asked(item: Single | Group, options: Any, profile: Shown) -> Variables:
+    """The thing in question, and the examples with their users' `profile`."""
+    examples = [
         {
-            "query": _thing(one.query),
+            "query": asdict(one.query),
             "members": [_member(member, profile) for member in one.members],
             "answer": one.answer,
         }
-        for one in examples
+        for one in item.examples
     ]
+    return {"query": asdict(item.query), "examples": examples, "shot_style": options.shot_style}
 
 
 def _member(member: Member, profile: Shown) -> Variables:
@@ -115,17 +106,5 @@ def _member(member: Member, profile: Shown) -> Variables:
         "profile": member.profile if profile == "full" else None,
         "common": member.common if with_ratings else None,
         "average": member.average if with_ratings else None,
-        "shown": [_behaviour(one) for one in member.shown],
-    }
-
-
-def _thing(thing: Thing) -> Variables:
-    return {"title": thing.title, "author": thing.author}
-
-
-def _behaviour(behaviour: Behaviour) -> Variables:
-    return {
-        "title": behaviour.title,
-        "author": behaviour.author,
-        "rating": behaviour.rating,
+        "shown": [asdict(one) for one in member.shown],
     }

@@ -1,12 +1,16 @@
-"""Orders of users by comparisons of pairs; each pair is compared once.
+"""Rankings of users: their agreement with each other, and rankings by comparisons of pairs.
 
-Users are numbers. In the sort, a comparison without a preference means "not greater", so that the
-resulting order depends on the initial one.
+Users are numbers from 1. An order holds these numbers, the strongest preference first. Ranks are
+given in the order of the group, with 1 for the strongest preference.
+
+Each pair of users is compared once. In the sort, a comparison without a preference means "not
+greater", so that the resulting order depends on the initial one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+import math
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from itertools import combinations, pairwise
 from random import Random
 
@@ -15,6 +19,76 @@ from harness_perrecbench.records import Compared, Comparison
 
 Greater = Callable[[int, int], Awaitable[bool]]
 Compare = Callable[[int, int], Awaitable[Comparison]]
+
+DIGITS = 9
+"""Differences of ratings are rounded to these digits, so that 1 - 1.3 equals 2 - 2.3."""
+
+
+def ptc(ranks: Sequence[float], truth: Sequence[float]) -> float:
+    """Concordant minus discordant pairs of users, as a share of all pairs.
+
+    A pair with a tie in either ranking is neither. Without ties this is Kendall's tau.
+    """
+    signs = list(_signs(ranks, truth))
+    return sum(signs) / len(signs)
+
+
+def tau_b(ranks: Sequence[float], truth: Sequence[float]) -> float | None:
+    """Kendall's tau-b, which divides by the pairs that are not tied; None if all are tied."""
+    untied = _untied(ranks) * _untied(truth)
+    if not untied:
+        return None
+    return sum(_signs(ranks, truth)) / math.sqrt(untied)
+
+
+def ptc_published(order: Sequence[int], true_order: Sequence[int]) -> float | None:
+    """Kendall's tau-b of two lists of users' numbers, position by position; None if undefined.
+
+    For two users it equals the tau of the rankings. For more users it is a different quantity: the
+    numbers at one position of two orders belong to different users.
+    """
+    return tau_b(order, true_order)
+
+
+def ranks_of(scores: Sequence[float]) -> tuple[int, ...]:
+    """The rank of each user, the highest score first; equal scores share the better rank."""
+    return tuple(1 + sum(other > score for other in scores) for score in scores)
+
+
+def ranks_of_order(order: Sequence[int]) -> tuple[int, ...]:
+    """The rank of each user; users that an order leaves out come last."""
+    named = list(dict.fromkeys(order))
+    return tuple(
+        1 + (named.index(user) if user in named else len(named))
+        for user in range(1, len(order) + 1)
+    )
+
+
+def published_order(scores: Sequence[float]) -> tuple[int, ...]:
+    """The users, the highest score first; of equal scores the later user first, as published."""
+    users = range(len(scores), 0, -1)
+    return tuple(sorted(users, key=lambda user: -scores[user - 1]))
+
+
+def relative(ratings: Sequence[float], averages: Sequence[float]) -> tuple[float, ...]:
+    """The difference of each user's rating to the user's average, rounded to DIGITS."""
+    return tuple(
+        round(rating - average, DIGITS) for rating, average in zip(ratings, averages, strict=True)
+    )
+
+
+def _signs(ranks: Sequence[float], truth: Sequence[float]) -> Iterator[int]:
+    """For each pair of users: 1 if both rankings agree, -1 if they differ, 0 for a tie."""
+    for (one, true_one), (other, true_other) in combinations(zip(ranks, truth, strict=True), 2):
+        yield _sign(one, other) * _sign(true_one, true_other)
+
+
+def _sign(one: float, other: float) -> int:
+    return (one > other) - (one < other)
+
+
+def _untied(ranks: Sequence[float]) -> int:
+    return sum(one != other for one, other in combinations(ranks, 2))
 
 
 class Comparisons:
@@ -81,17 +155,19 @@ async def by_heapsort(members: int, compare: Compare, rng: Random) -> Compared:
     users = range(1, members + 1)
     order = await heapsort(shuffled(rng, users), known.greater)
     undecided = {(one.first, one.second) for one in known.made if one.preferred is None}
-    tied = [tuple(sorted(pair)) in undecided for pair in pairwise(order)]
-    return Compared(order=order, ranks=_ranks(order, tied), comparisons=known.made)
+    ranks = {order[0]: 1}
+    for place, (better, user) in enumerate(pairwise(order), start=2):
+        is_tied = tuple(sorted((better, user))) in undecided
+        ranks[user] = ranks[better] if is_tied else place
+    by_user = tuple(ranks[user] for user in users)
+    return Compared(order=order, ranks=by_user, comparisons=known.made)
 
 
 async def as_published(members: int, compare: Compare) -> Compared:
     """The users sorted from the order of their numbers, without ties, as in the authors' code."""
     known = Comparisons(compare)
     order = await heapsort(range(1, members + 1), known.greater)
-    return Compared(
-        order=order, ranks=_ranks(order, [False] * (members - 1)), comparisons=known.made
-    )
+    return Compared(order=order, ranks=ranks_of_order(order), comparisons=known.made)
 
 
 async def by_wins(members: int, compare: Compare, rng: Random) -> Compared:
@@ -104,8 +180,7 @@ async def by_wins(members: int, compare: Compare, rng: Random) -> Compared:
     winners = [one.preferred for one in made]
     wins = {user: winners.count(user) for user in users}
     order = tuple(sorted(shuffled(rng, users), key=lambda user: -wins[user]))
-    tied = [wins[one] == wins[next_] for one, next_ in pairwise(order)]
-    return Compared(order=order, ranks=_ranks(order, tied), comparisons=tuple(made))
+    return Compared(order=order, ranks=ranks_of([*wins.values()]), comparisons=tuple(made))
 
 
 def intransitive(comparisons: Iterable[Comparison], members: int) -> int:
@@ -117,11 +192,3 @@ def intransitive(comparisons: Iterable[Comparison], members: int) -> int:
         winners.add(preferred.get((first, third)))
         circles += winners == {first, second, third}
     return circles
-
-
-def _ranks(order: Sequence[int], tied: Sequence[bool]) -> tuple[int, ...]:
-    """The rank of user 1, 2, …; tied users share the better rank, the next is skipped."""
-    ranks = {order[0]: 1}
-    for place, (user, is_tied) in enumerate(zip(order[1:], tied, strict=True), start=2):
-        ranks[user] = ranks[order[place - 2]] if is_tied else place
-    return tuple(ranks[user] for user in sorted(order))

@@ -37,10 +37,9 @@ def top(
         documents = [_words(behaviour) for behaviour in behaviours]
         wanted = _words(query)
     found = scores(documents, wanted)
-    later_first = tokens == "published"
     places = range(len(found))
     # A stable sort keeps the given order of equal scores.
-    given = reversed(places) if later_first else places
+    given = reversed(places) if tokens == "published" else places
     best = sorted(given, key=found.__getitem__, reverse=True)[:k]
     return tuple(behaviours[place] for place in best), tuple(found[place] for place in best)
 

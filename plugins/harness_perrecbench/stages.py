@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import msgspec
+from msgspec.structs import replace
 
 from harness import CallFailed, Calls, Failure, Parsed, Stage, TextReader, Unreadable
 from harness_perrecbench import questions, ranking
 from harness_perrecbench.data.members import most_common
-from harness_perrecbench.parsing import rating_reader, read_order, read_side
+from harness_perrecbench.parsing import SideReader, rating_reader, read_order
 from harness_perrecbench.records import (
     Compared,
     Comparison,
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     Upstreams = Mapping[str, Records[Any, Any]]
 
 T = TypeVar("T")
+Asked = TypeVar("Asked", Single, Group)
 
 ASKING = ("tries", "samples")
 
@@ -62,24 +63,12 @@ async def write_profile(item: Person, desk: Desk) -> str | Failure:
 
 def singles(upstreams: Upstreams, data: Loaded, _options: Any) -> Iterator[Single]:
     """One item per user and thing, with the user's profile."""
-    profiles = _profiles(upstreams)
-    for single in data.singles:
-        yield msgspec.structs.replace(
-            single,
-            member=_with_profile(single.member, profiles),
-            examples=_with_profiles(single.examples, profiles),
-        )
+    return _with_profiles(data.singles, upstreams)
 
 
 def groups(upstreams: Upstreams, data: Loaded, _options: Any) -> Iterator[Group]:
     """One item per group, with its users' profiles."""
-    profiles = _profiles(upstreams)
-    for group in data.groups:
-        yield msgspec.structs.replace(
-            group,
-            members=tuple(_with_profile(member, profiles) for member in group.members),
-            examples=_with_profiles(group.examples, profiles),
-        )
+    return _with_profiles(data.groups, upstreams)
 
 
 async def rate(item: Single, desk: Desk) -> Rated | Failure:
@@ -126,7 +115,7 @@ async def compare(item: Group, desk: Desk) -> Compared | Failure:
     if lacking := without_profile(item.members, item.examples):
         return lacking
     prompt = questions.prompt_of("compare", desk.options)
-    read = read_side(desk.options.thought)
+    read = SideReader(thought=desk.options.thought)
     unread: list[Unreadable] = []
 
     async def preferred(user_a: int, user_b: int) -> Side | None:
@@ -202,43 +191,24 @@ def calls_to_compare(item: Group, options: Any) -> Calls:
     return Calls(least=least, most=every, times="samples")
 
 
-def _profiles(upstreams: Upstreams) -> dict[str, str]:
-    """The texts of the profiles that were written, by person."""
+def _with_profiles(items: Iterable[Asked], upstreams: Upstreams) -> Iterator[Asked]:
+    """The items with the profiles that were written, also of the users in examples."""
     made = upstreams.get("profile")
-    return {person.id: text for person, text in made.values()} if made is not None else {}
+    profiles = {person.id: text for person, text in made.values()} if made is not None else {}
 
+    def profiled(member: Member) -> Member:
+        if member.profiled is None:
+            return member
+        return replace(member, profile=profiles.get(member.profiled))
 
-def _with_profile(member: Member, profiles: Mapping[str, str]) -> Member:
-    if member.profiled is None:
-        return member
-    return msgspec.structs.replace(member, profile=profiles.get(member.profiled))
-
-
-def _with_profiles(examples: Iterable[Example], profiles: Mapping[str, str]) -> tuple[Example, ...]:
-    return tuple(
-        msgspec.structs.replace(
-            one, members=tuple(_with_profile(member, profiles) for member in one.members)
+    for item in items:
+        examples = tuple(
+            replace(one, members=tuple(map(profiled, one.members))) for one in item.examples
         )
-        for one in examples
-    )
-
-
-def _people_lack_profiles(data: Loaded, _options: Options) -> bool:
-    return bool(data.people)
-
-
-_ASKING = {"pointwise": "rate", "rating": "rate", "pairwise": "compare", "listwise": "rank"}
-"""Option `ask` → the stage that asks."""
-
-
-def _asked(stage: str, options: Options) -> tuple[str, ...]:
-    """The prompt of a stage; none if another stage asks."""
-    return (questions.prompt_of(stage, options),) if _ASKING[options.ask] == stage else ()
-
-
-def _asks(stage: str) -> Callable[[Loaded, Options], bool]:
-    """A function that is true if a task with these options asks in the stage."""
-    return lambda _, options: _ASKING[options.ask] == stage
+        if isinstance(item, Single):
+            yield replace(item, member=profiled(item.member), examples=examples)
+        else:
+            yield replace(item, members=tuple(map(profiled, item.members)), examples=examples)
 
 
 PROFILE = Stage(
@@ -250,58 +220,66 @@ PROFILE = Stage(
     work=write_profile,
     roles=("profiler",),
     options=("tries",),
-    when=_people_lack_profiles,
+    when=lambda data, _: bool(data.people),
     role_hint="some users have no profile that the task may show: `--role profiler=SPEC` lets a "
     "model write the profiles, `--role profiler=baseline` uses simple rules, and "
     "`--set profile=no_text` leaves the profiles out",
 )
 
-RATE = Stage(
-    name="rate",
-    version=1,
+
+STAGE_OF = {"pointwise": "rate", "rating": "rate", "pairwise": "compare", "listwise": "rank"}
+"""Option `ask` → the stage that asks."""
+
+
+def _question_stage(name: str, *, options: tuple[str, ...], **parts: Any) -> Stage:
+    """A stage that asks the candidate, if the task's option `ask` needs it."""
+
+    def asks(options: Options) -> bool:
+        return STAGE_OF[options.ask] == name
+
+    return Stage(
+        name,
+        version=1,
+        roles=("candidate",),
+        asks=lambda options: (questions.prompt_of(name, options),) if asks(options) else (),
+        options=(*ASKING, *options),
+        after=("profile",),
+        when=lambda _, options: asks(options),
+        **parts,
+    )
+
+
+RATE = _question_stage(
+    "rate",
     item=Single,
     value=Rated,
     items=singles,
     work=rate,
-    roles=("candidate",),
     prompts=questions.RATE_PROMPTS,
-    asks=lambda options: _asked("rate", options),
-    options=(*ASKING, *questions.RATE_OPTIONS),
-    after=("profile",),
+    options=questions.RATE_OPTIONS,
     calls=Calls(times="samples"),
-    when=_asks("rate"),
 )
 
-COMPARE = Stage(
-    name="compare",
-    version=1,
+COMPARE = _question_stage(
+    "compare",
     item=Group,
     value=Compared,
     items=groups,
     work=compare,
-    roles=("candidate",),
     prompts=questions.COMPARE_PROMPTS,
-    asks=lambda options: _asked("compare", options),
-    options=(*ASKING, "comparing", *questions.COMPARE_OPTIONS),
-    after=("profile",),
+    options=("comparing", *questions.COMPARE_OPTIONS),
     calls=calls_to_compare,
-    when=_asks("compare"),
 )
 
-RANK = Stage(
-    name="rank",
-    version=1,
+RANK = _question_stage(
+    "rank",
     item=Group,
     value=Ranked,
     items=groups,
     work=rank,
-    roles=("candidate",),
     prompts=questions.RANK_PROMPTS,
-    asks=lambda options: _asked("rank", options),
-    options=(*ASKING, "repeated_users", *questions.RANK_OPTIONS),
-    after=("profile",),
+    options=("repeated_users", *questions.RANK_OPTIONS),
     calls=Calls(times="samples"),
-    when=_asks("rank"),
 )
 
 STAGES = (PROFILE, RATE, COMPARE, RANK)

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from harness.base.errors import StorageError
-from harness.runs.atomic_files import atomic_write, atomic_writer
+from harness.runs.atomic_files import atomic_write, atomic_writer, make_folder
 
 
 def test_the_new_content_takes_the_old_ones_place(tmp_path: Path) -> None:
@@ -42,3 +42,14 @@ def test_others_may_read_the_file_as_they_may_any_other(tmp_path: Path) -> None:
 def test_a_folder_that_is_not_there_is_a_storage_error(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="cannot write"):
         atomic_write(tmp_path / "none" / "file", b"x")
+
+
+def test_a_folder_is_made_with_its_parents_unless_a_file_is_in_the_way(tmp_path: Path) -> None:
+    folder = tmp_path / "a" / "b"
+    make_folder(folder)
+    make_folder(folder)
+    assert folder.is_dir()
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(StorageError, match="cannot write") as error:
+        make_folder(tmp_path / "file" / "b", option="--out")
+    assert "--out" in str(error.value.hint)

@@ -20,15 +20,17 @@ from random import Random
 from typing import Any, NamedTuple, TypeAlias
 
 import harness_perrecbench
+from harness_perrecbench.data.layout import ALWAYS
 from harness_perrecbench.data.members import average
-from harness_perrecbench.grouping import writing
-from harness_perrecbench.grouping.settings import ALL
+from harness_perrecbench.grouping.build import folder_of, groups_file, write_list, write_object
+from harness_perrecbench.grouping.reading import ALL
 from harness_perrecbench.records import Level
 
 from harness.base.seeded_random import drawn, picked, shuffled
 
 SAMPLE = Path(harness_perrecbench.__file__).parent / "sample"
 PROFILES = "userid2profile.json"
+BEHAVIOURS = "sample_behavior.json"
 SEED = 1250
 USERS = 200
 TESTED_PAIRS, HELD_OUT_PAIRS = 30, 20
@@ -352,21 +354,21 @@ def _possible(stars: float) -> float:
 
 def write(folder: Path, made: World) -> None:
     """Writes a world in the published layout."""
-    place = writing.folder_of(folder, ALL)
+    place = folder_of(folder, ALL)
     things = ((one.id, _about(one)) for one in sorted(made.things))
     histories = ((user, [_told(one) for one in made.histories[user]]) for user in made.profiles)
     behaviours = (
         {"user_id": user, **_told(made.histories[user][before]), "history_len": before}
         for user, before in made.alone
     )
-    writing.write_object(place / writing.ITEMS, things)
-    writing.write_object(place / writing.HISTORIES, histories)
-    writing.write_object(place / PROFILES, made.profiles.items())
-    writing.write_list(place / writing.BEHAVIOURS, behaviours)
+    write_object(place / ALWAYS["items"], things)
+    write_object(place / ALWAYS["histories"], histories)
+    write_object(place / PROFILES, made.profiles.items())
+    write_list(place / BEHAVIOURS, behaviours)
     for groups, is_held_out in ((made.tested, False), (made.held_out, True)):
         for level, by_thing in groups.items():
-            name = writing.groups_file(level, held_out=is_held_out)
-            writing.write_object(place / name, _published(by_thing, made.histories))
+            name = groups_file(level, held_out=is_held_out)
+            write_object(place / name, _published(by_thing, made.histories))
 
 
 def _published(

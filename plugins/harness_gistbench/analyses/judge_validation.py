@@ -24,7 +24,7 @@ from harness.base.errors import UsageError
 from harness.base.hashing import stable_int
 from harness.contracts.report import Report, Sheet
 from harness.reporting.text import clean_text
-from harness.runs.atomic_files import atomic_write, storage_error
+from harness.runs.atomic_files import atomic_write, make_folder
 from harness_gistbench.analyses.compared_runs import Run, percent, published, runs_of, share
 
 if TYPE_CHECKING:
@@ -277,10 +277,7 @@ def even(sizes: Mapping[NameT, int], total: int, seed: int) -> dict[NameT, int]:
 
 def write(folder: Path, drawn: Mapping[Question, Sequence[Drawn]]) -> None:
     """Writes the items and their key into the folder."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise storage_error(folder, error, option="--out") from error
+    make_folder(folder, option="--out")
     rows = {question: [cells(question, one) for one in items] for question, items in drawn.items()}
     for question, items in rows.items():
         content = csv_bytes(ITEM_COLUMNS[question], ({**row, "label": ""} for row in items))

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from harness.analysis.result_grid import row_name, short_runs
+from harness.analysis.score_columns import score_columns
 from harness.contracts.report import Axis, Figure, Points, Report, Sheet
-from harness_perrecbench.analyses.grid import no_task, read_columns, rows_of, setting_of
+from harness_perrecbench.analyses.grid import no_task, rows_of, setting_of
 
 if TYPE_CHECKING:
     from harness import FinishedTask
-    from harness.analysis.score_columns import ScoreColumn
     from harness.contracts.report import Cell
 
 ALONE = "behaviours"
 GROUPS = "groups"
-ERRORS = {"mae": "MAE", "rmse": "RMSE"}
+ERRORS = ("MAE", "RMSE")
 FEWEST = 3
 """Any two configurations correlate perfectly."""
 
@@ -38,14 +38,9 @@ class Configuration:
     level: str
     groups: int
     ptc: float | None
-    mae: float | None
-    rmse: float | None
+    errors: dict[str, float | None]
     predicted: int
     source: str
-
-    def error(self, name: str) -> float | None:
-        """The error of that name."""
-        return self.mae if name == "mae" else self.rmse
 
 
 def errors(tasks: Sequence[FinishedTask], options: object) -> Report:
@@ -71,23 +66,22 @@ def configurations(tasks: Sequence[FinishedTask]) -> Iterator[Configuration]:
     for task in pointwise:
         key = _asked(task)
         apart = runs[task.run] if times[_named(task)] > 1 else ""
-        own = read_columns(task, ("ptc", "mae", "squared_error"))
-        errors = read_columns(alone[key], ("mae", "squared_error")) if key in alone else own
+        ptc = score_columns(task.scores(), ("ptc",))["ptc"]
+        own = score_columns(alone.get(key, task).scores(), ("mae", "squared_error"))
+        square = own["squared_error"].dropped
         yield Configuration(
             model=row_name(task.manifest.model, apart, ""),
             setting=setting_of(task) or "same as the nine tasks",
             level=task.options.level,
-            groups=len(own["ptc"].values),
-            ptc=own["ptc"].counted,
-            mae=errors["mae"].dropped,
-            rmse=_root(errors["squared_error"]),
-            predicted=len(errors["mae"].readable),
+            groups=len(ptc.values),
+            ptc=ptc.counted,
+            errors={"MAE": own["mae"].dropped, "RMSE": None if square is None else square**0.5},
+            predicted=len(own["mae"].readable),
             source=ALONE if key in alone else GROUPS,
         )
 
 
 def configuration_sheet(found: Sequence[Configuration]) -> Sheet:
-    """A sheet with the figures of every configuration."""
     notes = (
         f"MAE and RMSE: of {ALONE}, from a task with ask: rating in the same setting; without one, "
         f"of {GROUPS}, from the pointwise task itself",
@@ -95,11 +89,13 @@ def configuration_sheet(found: Sequence[Configuration]) -> Sheet:
     )
     return Sheet(
         title="Configurations: ptc, and errors of predicted ratings",
-        columns=("model", "setting", "level", "groups", "ptc", "MAE", "RMSE", "of", "predicted"),
+        columns=("model", "setting", "level", "groups", "ptc", *ERRORS, "of", "predicted"),
         rows=tuple(
             (
                 *(one.model, one.setting, one.level, one.groups, one.ptc),
-                *(one.mae, one.rmse, one.source, one.predicted),
+                *(one.errors[error] for error in ERRORS),
+                one.source,
+                one.predicted,
             )
             for one in found
         ),
@@ -111,8 +107,8 @@ def configuration_sheet(found: Sequence[Configuration]) -> Sheet:
 def correlations(found: Sequence[Configuration]) -> Sheet:
     """A sheet with Pearson's r of ptc and each error, by level and source of the errors."""
     rows: list[tuple[Cell, ...]] = [
-        (title, level, source, len(both), *pearson([(error, ptc) for error, ptc, _ in both]))
-        for name, title in ERRORS.items()
+        (name, level, source, len(both), *pearson([(error, ptc) for error, ptc, _ in both]))
+        for name in ERRORS
         for (level, source), both in pairs(found, name).items()
     ]
     return Sheet(
@@ -149,7 +145,7 @@ def pairs(
     """Error and ptc of the configurations that have both, by level and source of the errors."""
     both = defaultdict(list)
     for one in found:
-        error = one.error(name)
+        error = one.errors[name]
         if one.ptc is not None and error is not None:
             both[one.level, one.source].append((error, one.ptc, one))
     return both
@@ -159,7 +155,7 @@ def figures(found: Sequence[Configuration]) -> Iterator[Figure]:
     """A figure for each error, with a dot per configuration."""
     note = "each dot is a model in one setting, as listed in the first table"
     named = len(found) <= MOST_NAMED
-    for name, title in ERRORS.items():
+    for name in ERRORS:
         marks = []
         for (level, source), both in pairs(found, name).items():
             x, y, of = zip(*both, strict=True)
@@ -167,8 +163,8 @@ def figures(found: Sequence[Configuration]) -> Iterator[Figure]:
             marks.append(Points(label=f"{level}, of {source}", x=x, y=y, names=names))
         if marks:
             yield Figure(
-                title=f"ptc and {title} of configurations",
-                x=Axis(label=title),
+                title=f"ptc and {name} of configurations",
+                x=Axis(label=name),
                 y=Axis(label="ptc"),
                 marks=tuple(marks),
                 note=note if named else f"{note}; more than {MOST_NAMED} dots have no names",
@@ -185,11 +181,6 @@ def _asked(task: FinishedTask) -> tuple[Any, ...]:
 def _named(task: FinishedTask) -> tuple[str, ...]:
     """The name of a configuration, without its run."""
     return task.manifest.model, setting_of(task), task.options.level
-
-
-def _root(squares: ScoreColumn) -> float | None:
-    mean = squares.dropped
-    return None if mean is None else mean**0.5
 
 
 COLUMNS = (

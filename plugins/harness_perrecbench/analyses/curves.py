@@ -53,7 +53,6 @@ def by_size(tasks: Sequence[FinishedTask], options: SizeOptions) -> Report:
 
 
 def values_of(row: Row) -> Values:
-    """The value of each cell of a row."""
     return {cell: column.counted for cell, column in row.of("ptc").items()}
 
 
@@ -159,17 +158,21 @@ def by_scale(tasks: Sequence[FinishedTask], options: ScaleOptions) -> Report:
     found = rows_of(tasks, ("ptc",))
     cells = GRID.filled(found, "ptc")
     sizes, families = read_sizes(options), read_families(options)
-    lines = [GRID.line(row, "ptc", cells) for row in found]
-    models = [
-        Sized(
+    models: list[Sized] = []
+    notes = [f"the average is over {len(cells)} cells"]
+    for row in found:
+        line = GRID.line(row, "ptc", cells)
+        names = list(names_of(row.model, row.first.summary.model))
+        one = Sized(
             name=row.name,
             setting=row.setting,
             average=line.average.value,
-            size=next((sizes[name] for name in names_in(row) if name in sizes), None),
-            family=next((families[name] for name in names_in(row) if name in families), None),
+            size=next((sizes[name] for name in names if name in sizes), None),
+            family=next((families[name] for name in names if name in families), None),
         )
-        for row, line in zip(found, lines, strict=True)
-    ]
+        models.append(one)
+        if one.average is None:
+            notes += GRID.remarks(row, "ptc", line)
     if all(one.size is None for one in models):
         raise UsageError(
             "no model of the runs has a size",
@@ -178,23 +181,10 @@ def by_scale(tasks: Sequence[FinishedTask], options: ScaleOptions) -> Report:
             expected=", ".join(one.name for one in models),
             hint="use the runs' names of models in the table",
         )
-    notes = [
-        remark
-        for row, line in zip(found, lines, strict=True)
-        if line.average.value is None
-        for remark in GRID.remarks(row, "ptc", line)
-    ]
-    sheets = [
-        scale_table(models, options.column, (f"the average is over {len(cells)} cells", *notes))
-    ]
+    sheets = [scale_table(models, options.column, notes)]
     if options.published:
         sheets.append(published_table("main", "model", "kind"))
     return Report(sheets=tuple(sheets), figures=tuple(scale_figures(models, options.column)))
-
-
-def names_in(row: Row) -> Iterator[str]:
-    """The possible names of a row's model in the table."""
-    return names_of(row.model, row.first.summary.model)
 
 
 def read_sizes(options: ScaleOptions) -> dict[str, float]:

@@ -119,13 +119,11 @@ def read_counts(path: str) -> Counts:
             raise rows.bad(number, "count", row["count"], "0 or more")
         if not (row["item"] or row["title"]):
             raise rows.bad(number, "item", None, "an item by id or by title")
-        if row["item"] and by_item.setdefault(row["item"], row["count"]) != row["count"]:
-            raise rows.bad(number, "count", row["count"], "the same count in all rows of an item")
-        if (
-            row["title"]
-            and by_title.setdefault(_folded(row["title"]), row["count"]) != row["count"]
-        ):
-            raise rows.bad(number, "count", row["count"], "the same count in all rows of a title")
+        title = row["title"] and _folded(row["title"])
+        for known, name, key in ((by_item, "an item", row["item"]), (by_title, "a title", title)):
+            if key and known.setdefault(key, row["count"]) != row["count"]:
+                expected = f"the same count in all rows of {name}"
+                raise rows.bad(number, "count", row["count"], expected)
     return Counts(by_item=by_item, by_title=by_title)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from harness.analysis.result_grid import (
@@ -13,7 +13,6 @@ from harness.analysis.result_grid import (
     neighbours,
     published_lines,
 )
-from harness.analysis.score_columns import score_columns
 from harness.analysis.task_setting import TaskSetting
 from harness.base.errors import UsageError
 from harness_perrecbench.paper import (
@@ -29,7 +28,6 @@ from harness_perrecbench.paper import (
 
 if TYPE_CHECKING:
     from harness import FinishedTask
-    from harness.analysis.score_columns import ScoreColumn
     from harness.contracts.report import Sheet
 
 Row = GridRow[Cell]
@@ -56,7 +54,6 @@ setting_of = SETTING.describe
 
 
 def cell_of(task: FinishedTask) -> Cell:
-    """The cell of Table 1 for a task that asks for rankings."""
     return task.options.level, task.options.ask
 
 
@@ -124,11 +121,6 @@ def ranked(tasks: Iterable[FinishedTask]) -> list[FinishedTask]:
 def rows_of(tasks: Iterable[FinishedTask], names: Collection[str]) -> list[Row]:
     """The tasks that ask for rankings as rows of the grid, with the named columns."""
     return GRID.rows(ranked(tasks), names)
-
-
-def read_columns(task: FinishedTask, names: Collection[str]) -> Mapping[str, ScoreColumn]:
-    """The named columns of a task's scores."""
-    return score_columns(task.scores(), names)
 
 
 def by_model(rows: Iterable[Row]) -> dict[str, list[Row]]:

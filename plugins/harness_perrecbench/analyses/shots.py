@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from math import fsum
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from harness.analysis.result_grid import short_runs
+from harness.analysis.result_grid import mean_of, short_runs
+from harness.analysis.score_columns import score_columns
 from harness.contracts.report import Axis, Figure, Grid, Report, Sheet
-from harness_perrecbench.analyses.grid import GRID, no_task, ranked, read_columns, setting_of
+from harness_perrecbench.analyses.grid import GRID, no_task, ranked, setting_of
 from harness_perrecbench.paper import WAYS
 
 if TYPE_CHECKING:
@@ -24,8 +24,6 @@ Values: TypeAlias = dict[Place, float | None]
 
 def run(tasks: Sequence[FinishedTask], options: object) -> Report:
     """The report of `perrec-shots`: for each model and level, a map per way and one of the mean."""
-    sheets: list[Sheet] = []
-    figures: list[Figure] = []
     found = {title: ways for title, ways in grids_of(tasks).items() if len(places_of(ways)) > 1}
     if not found:
         raise no_task(
@@ -33,17 +31,18 @@ def run(tasks: Sequence[FinishedTask], options: object) -> Report:
             "no model has results for several numbers of examples or behaviours",
             expected="tasks that differ in the options shots or k",
         )
-    deepest = max(map(abs, values_in(found.values())), default=0.0) or None
-    for title, ways in found.items():
-        places = places_of(ways)
-        maps: dict[str, Values] = {ask: ways[ask] for ask in WAYS if ask in ways}
-        if len(ways) > 1:
-            maps["mean"] = mean_of(list(ways.values()))
-        for way, values in maps.items():
-            grid = grid_of(values, places, deepest=deepest)
-            sheets.append(sheet(f"{title}, {way}", grid))
-            figures.append(figure(f"{title}, {way}", grid))
-    return Report(sheets=tuple(sheets), figures=tuple(figures))
+    maps = {
+        f"{title}, {way}": (values, places_of(ways))
+        for title, ways in found.items()
+        for way, values in with_mean(ways).items()
+    }
+    shown = [abs(value) for values, _ in maps.values() for value in values.values() if value]
+    deepest = max(shown, default=None)
+    grids = {title: grid_of(*each, deepest=deepest) for title, each in maps.items()}
+    return Report(
+        sheets=tuple(sheet(title, grid) for title, grid in grids.items()),
+        figures=tuple(figure(title, grid) for title, grid in grids.items()),
+    )
 
 
 def grids_of(tasks: Sequence[FinishedTask]) -> dict[str, dict[Ask, Values]]:
@@ -58,7 +57,7 @@ def grids_of(tasks: Sequence[FinishedTask]) -> dict[str, dict[Ask, Values]]:
         setting = setting_of(task, but=("shots", "k"))
         title = ", ".join(filter(None, (task.manifest.model, setting, options.level)))
         key = (title, GRID.ground(task))
-        column = read_columns(task, ("ptc",))["ptc"]
+        column = score_columns(task.scores(), ("ptc",))["ptc"]
         if column.values:
             runs.setdefault(key, task.run)
             found[key][options.ask].setdefault((options.shots, options.k), column.counted)
@@ -70,30 +69,20 @@ def grids_of(tasks: Sequence[FinishedTask]) -> dict[str, dict[Ask, Values]]:
     }
 
 
-def values_in(every: Iterable[Mapping[Ask, Values]]) -> list[float]:
-    """All values, without means, which are never farther from 0."""
-    return [
-        value
-        for ways in every
-        for values in ways.values()
-        for value in values.values()
-        if value is not None
-    ]
-
-
 def places_of(ways: Mapping[Ask, Values]) -> set[Place]:
     """All places with a value in any way of asking."""
     return {place for values in ways.values() for place in values}
 
 
-def mean_of(ways: Sequence[Values]) -> Values:
-    """The mean over the ways of asking, at the places for which all have a value."""
-    means: Values = {}
-    for place in ways[0]:
-        values = [values.get(place) for values in ways]
-        known = [value for value in values if value is not None]
-        means[place] = fsum(known) / len(known) if len(known) == len(values) else None
-    return means
+def with_mean(ways: Mapping[Ask, Values]) -> dict[str, Values]:
+    """The ways of asking in their order, and the mean of several, where all have a value."""
+    maps: dict[str, Values] = {ask: ways[ask] for ask in WAYS if ask in ways}
+    if len(ways) > 1:
+        maps["mean"] = {
+            place: mean_of({way: values.get(place) for way, values in ways.items()}, ways)
+            for place in next(iter(ways.values()))
+        }
+    return maps
 
 
 def grid_of(
@@ -111,7 +100,6 @@ def grid_of(
 
 
 def sheet(title: str, grid: Grid) -> Sheet:
-    """The grid as a table."""
     return Sheet(
         title=f"{title}: ptc, unreadable groups counted 0",
         columns=("shots", *(f"k = {k}" for k in grid.across)),

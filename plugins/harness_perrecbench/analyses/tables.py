@@ -26,15 +26,14 @@ from harness_perrecbench.analyses.grid import (
     remarks_on,
     rows_of,
 )
+from harness_perrecbench.baselines import BASELINES
 from harness_perrecbench.paper import COLUMN, Cell
-from harness_perrecbench.predictions import BASELINES
 
 if TYPE_CHECKING:
     from harness import FinishedTask
 
 OURS = "ptc"
 LIKE = "like_higher_average"
-LEFT_OUT = "unreadable left out"
 Rankings: TypeAlias = dict[str, dict[Cell, ScoreColumn]]
 """Baseline → cell → column of scores."""
 
@@ -116,7 +115,7 @@ def as_published(found: Sequence[Row], cells: Collection[Cell]) -> Sheet:
     notes: list[str] = []
     for row in found:
         line = GRID.line(row, COLUMN, cells)
-        without = GRID.line_of_readable(row, COLUMN, cells, f"{row.name}, {LEFT_OUT}")
+        without = GRID.line_of_readable(row, COLUMN, cells, f"{row.name}, unreadable left out")
         unreadable = any(column.unreadable for column in row.of(COLUMN).values())
         lines = [line, without] if unreadable else [line]
         notes += GRID.remarks(row, COLUMN, line)

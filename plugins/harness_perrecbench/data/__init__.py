@@ -12,7 +12,6 @@ from harness_perrecbench.data.layout import (
     PUBLISHED,
     RECORDED,
     RECORDED_GROUPS,
-    TABLES,
     domains,
     levels,
 )
@@ -36,7 +35,7 @@ def load(dataset: Dataset, options: Options) -> Loaded:
     rating = options.ask == "rating"
     groups = () if rating else (GROUPS[options.split],)
     # Tasks of one domain declare no recorded groups, which are of all domains together.
-    if {*TABLES, *groups} <= dataset.tables.keys():
+    if {*ALWAYS, *groups} <= dataset.tables.keys():
         return load_singles(dataset, options) if rating else load_groups(dataset, options)
     if not rating and RECORDED_GROUPS[options.split] in dataset.tables:
         return load_recorded(dataset, options)
@@ -45,7 +44,7 @@ def load(dataset: Dataset, options: Options) -> Loaded:
 
 def _without_histories(dataset: Dataset) -> DataError:
     """The error for data without the histories that single behaviours need."""
-    lacking = [ALWAYS[name] for name in TABLES if name not in dataset.tables]
+    lacking = [file for table, file in ALWAYS.items() if table not in dataset.tables]
     return DataError(
         "single behaviours need whole histories, which the data lacks",
         where=str(_folder(dataset)),

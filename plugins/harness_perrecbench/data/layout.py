@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from harness.registry import Plugins
     from harness_perrecbench.records import Options
 
-TABLES = ("histories", "items")
-"""The tables that the published layout always has."""
-
 GROUPS = {"test": "groups", "held_out": "held_out"}
 RECORDED_GROUPS = {"test": "recorded", "held_out": "recorded_held_out"}
 """The table of groups of each split, in either layout."""

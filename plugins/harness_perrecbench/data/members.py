@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import fsum
 from random import Random
@@ -54,7 +54,6 @@ class Members:
     _elsewhere: int = 0
 
     def query(self, asked: Asked) -> Thing:
-        """The thing in question."""
         return self.things.of(asked.item, at=asked.spot)
 
     def member(self, asked: Asked, *, rank: int | None = None, with_profile: bool = True) -> Member:
@@ -104,15 +103,11 @@ class Members:
 
     def add_notes(self, dataset: Dataset) -> None:
         """Add the notes about these members to the data."""
-        notes = {
-            "users with another item in their history where the query should stand": (
-                self._elsewhere
-            ),
-            "users whose history was cut to the newest for their profile": self._cut,
-        }
-        for fact, number in notes.items():
-            if number:
-                dataset.note(fact, number)
+        if self._elsewhere:
+            fact = "users with another item in their history where the query should stand"
+            dataset.note(fact, self._elsewhere)
+        if self._cut:
+            dataset.note("users whose history was cut to the newest for their profile", self._cut)
 
     def _retrieved(
         self, asked: Asked, query: Thing | Behaviour, *, before: int, but: Collection[str]
@@ -198,26 +193,23 @@ def average_of_others(ratings: Iterable[tuple[str, float]], user: str) -> float 
 G = TypeVar("G", bound=FoundGroup)
 
 
-def come_from_groups(options: Options) -> bool:
-    """True if the task's examples are held-out groups."""
-    return options.shots > 0 and options.ask in ("pairwise", "listwise")
-
-
-def show_profiles(options: Options) -> bool:
-    """True if examples show profiles like the question; the published pairs do not."""
-    return not (options.ask == "pairwise" and options.shot_style == "published")
-
-
 def chosen_groups(
-    group: FoundGroup, held: Sequence[G], options: Options, *, seed: int
-) -> list[tuple[G, tuple[int, ...]]]:
-    """Held-out groups as examples for a group, each with the places of the users to show.
+    groups: Sequence[G], read_held_out: Callable[[], Iterable[G]], options: Options, *, seed: int
+) -> list[list[tuple[G, tuple[int, ...]]]]:
+    """Held-out groups as examples for each group, with the places of the users to show.
 
     They are about other things and other users: ratings of the group's users could give away their
-    opinion of the query.
+    opinion of the query. Other tasks than pairwise and listwise ones take no such examples.
     """
-    if not come_from_groups(options):
-        return []
+    if not options.shots or options.ask not in ("pairwise", "listwise"):
+        return [[] for _ in groups]
+    held = tuple(read_held_out())
+    return [_chosen(group, held, options, seed) for group in groups]
+
+
+def _chosen(
+    group: FoundGroup, held: Sequence[G], options: Options, seed: int
+) -> list[tuple[G, tuple[int, ...]]]:
     fit = [
         one
         for one in held
@@ -268,22 +260,22 @@ def own_history(
 
 
 def solved(query: Thing, members: tuple[Member, ...], options: Options) -> Example:
-    """A question with its answer, about members with known ratings or ranks."""
-    return Example(query=query, members=members, answer=_answer(members, options))
+    """A question about members with known ratings or ranks, with the printed answer.
+
+    In the published style a ranking holds the rank of each user.
+    """
+    ranks = [member.rank or 0 for member in members]
+    if options.ask == "pairwise":
+        answer = "[User A]" if ranks[0] < ranks[1] else "[User B]"
+    elif options.ask == "listwise":
+        order = sorted(range(1, len(ranks) + 1), key=lambda user: ranks[user - 1])
+        answer = f'{{"predicted_ranking": {ranks if options.shot_style == "published" else order}}}'
+    else:
+        answer = f'{{"predicted_rating": {members[0].rating:.1f}}}'
+    return Example(query=query, members=members, answer=answer)
 
 
 def _places(group: FoundGroup, options: Options, rng: Random) -> tuple[int, ...]:
     """The places of the users in an example: two for pairwise questions, else all."""
     places = range(len(group.ranks))
     return tuple(drawn(rng, places, 2) if options.ask == "pairwise" else places)
-
-
-def _answer(members: Sequence[Member], options: Options) -> str:
-    """The printed answer; in the published style a ranking holds the rank of each user."""
-    if options.ask in ("pointwise", "rating"):
-        return f'{{"predicted_rating": {members[0].rating:.1f}}}'
-    ranks = [member.rank or 0 for member in members]
-    if options.ask == "pairwise":
-        return "[User A]" if ranks[0] < ranks[1] else "[User B]"
-    order = sorted(range(1, len(ranks) + 1), key=lambda user: ranks[user - 1])
-    return f'{{"predicted_ranking": {ranks if options.shot_style == "published" else order}}}'

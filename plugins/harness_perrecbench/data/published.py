@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from harness.data.sampling import choose
@@ -11,10 +10,8 @@ from harness_perrecbench.data.layout import GROUPS, one_by_one, wrong_domain
 from harness_perrecbench.data.members import (
     Members,
     chosen_groups,
-    come_from_groups,
     own_history,
     read_members,
-    show_profiles,
     solved,
 )
 from harness_perrecbench.data.tables import Asked, AskedGroup, Bought, every_group, first_groups
@@ -36,8 +33,12 @@ def load_groups(dataset: Dataset, options: Options) -> Loaded:
     tied = sum(len(set(group.ranks)) < len(group.ranks) for group in kept)
     if tied:
         dataset.note("groups in which users share a relative rating", tied)
-    held = _held_out(dataset, options)
-    shots = [chosen_groups(one, held, options, seed=dataset.seed) for one in kept]
+    shots = chosen_groups(
+        kept,
+        lambda: every_group(dataset.table(GROUPS["held_out"]), options),
+        options,
+        seed=dataset.seed,
+    )
     members = read_members(dataset, options, items={group.id for group in kept})
     groups = [
         _group(one, members, tuple(_example(*shot, members) for shot in each))
@@ -64,13 +65,6 @@ def _check_domain(dataset: Dataset, options: Options) -> None:
         raise wrong_domain(dataset, options, f"groups in a folder {folder}")
 
 
-def _held_out(dataset: Dataset, options: Options) -> Sequence[AskedGroup]:
-    """All held-out groups, if the task takes examples from them."""
-    if not come_from_groups(options):
-        return ()
-    return tuple(every_group(dataset.table(GROUPS["held_out"]), options))
-
-
 def _group(group: AskedGroup, members: Members, shots: tuple[Example, ...]) -> Group:
     users = zip(group.asked, group.ranks, strict=True)
     return Group(
@@ -84,16 +78,17 @@ def _group(group: AskedGroup, members: Members, shots: tuple[Example, ...]) -> G
 
 
 def _example(group: AskedGroup, places: tuple[int, ...], members: Members) -> Example:
-    """A held-out group as an example with the users at these places."""
+    """A held-out group as an example with the users at these places.
+
+    Examples show profiles like the question; the published pairs do not.
+    """
+    options = members.options
+    with_profile = not (options.ask == "pairwise" and options.shot_style == "published")
     shown = (
-        members.member(
-            group.asked[place],
-            rank=group.ranks[place],
-            with_profile=show_profiles(members.options),
-        )
+        members.member(group.asked[place], rank=group.ranks[place], with_profile=with_profile)
         for place in places
     )
-    return solved(members.query(group.asked[0]), tuple(shown), members.options)
+    return solved(members.query(group.asked[0]), tuple(shown), options)
 
 
 def _own_examples(

@@ -19,7 +19,7 @@ from harness_perrecbench.data.layout import (
     wrong_domain,
     wrong_size,
 )
-from harness_perrecbench.data.members import chosen_groups, come_from_groups, solved
+from harness_perrecbench.data.members import chosen_groups, solved
 from harness_perrecbench.records import MEMBERS, Behaviour, Group, Loaded, Member, Thing
 
 if TYPE_CHECKING:
@@ -59,12 +59,13 @@ def load_recorded(dataset: Dataset, options: Options) -> Loaded:
     unlabelled = sum(not group.ranks for group in kept)
     if unlabelled:
         dataset.note("groups without a whole true order", unlabelled)
-    held: tuple[RecordedGroup, ...] = ()
-    if come_from_groups(options):
-        held = tuple(_read(dataset, "held_out", options).values())
-    groups = [
-        _group(one, chosen_groups(one, held, options, seed=dataset.seed), options) for one in kept
-    ]
+    shots = chosen_groups(
+        kept,
+        lambda: _read(dataset, "held_out", options).values(),
+        options,
+        seed=dataset.seed,
+    )
+    groups = [_group(one, each, options) for one, each in zip(kept, shots, strict=True)]
     if options.ask == "pointwise":
         return Loaded(singles=tuple(single for group in groups for single in one_by_one(group)))
     return Loaded(groups=tuple(groups))
@@ -176,10 +177,7 @@ def _member(user: _User, raw: Any, rank: int | None, spot: TableCell, options: O
         id=user.uid or digest(raw),
         average=user.avg,
         common=user.common,
-        shown=tuple(
-            Behaviour(title=one.title, author=one.author, rating=one.rating)
-            for one in user.history[: options.k]
-        ),
+        shown=tuple(Behaviour(**msgspec.structs.asdict(one)) for one in user.history[: options.k]),
         profile=profile,
         rank=rank,
     )

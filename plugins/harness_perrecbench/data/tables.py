@@ -11,8 +11,8 @@ import msgspec
 
 from harness.data.table_cell import TableCell
 from harness_perrecbench.data.layout import FoundGroup, Stars, wrong_size
+from harness_perrecbench.ranking import DIGITS, ranks_of
 from harness_perrecbench.records import MEMBERS, Behaviour, Options, Thing
-from harness_perrecbench.taus import DIGITS, ranks_of
 
 if TYPE_CHECKING:
     from harness.contracts.dataset import Dataset, Table
@@ -106,24 +106,21 @@ class Things:
 
     def of(self, item: str, *, at: TableCell) -> Thing:
         """The item of an id that the data names at a spot."""
-        known = self._things.get(item)
-        if known is None:
-            known = self._things[item] = self._look_up(item, at)
-        return known
-
-    def behaviour(self, bought: Bought, *, at: TableCell) -> Behaviour:
-        """A behaviour for prompts, from a history at a spot."""
-        thing = self.of(bought.parent_asin, at=at)
-        return Behaviour(title=thing.title, author=thing.author, rating=bought.rating)
-
-    def _look_up(self, item: str, at: TableCell) -> Thing:
+        if item in self._things:
+            return self._things[item]
         if item not in self.rows:
             raise at.bad(item, "an item in the table 'items'")
         row, title, author = self.rows[item]
         if not isinstance(title, str):
             raise self.table.bad(row, "about", {"title": title}, "a title that is a string")
         name = author.get("name") if isinstance(author, dict) else None
-        return Thing(title=title, author=name if isinstance(name, str) else None)
+        thing = Thing(title=title, author=name if isinstance(name, str) else None)
+        return self._things.setdefault(item, thing)
+
+    def behaviour(self, bought: Bought, *, at: TableCell) -> Behaviour:
+        """A behaviour for prompts, from a history at a spot."""
+        thing = self.of(bought.parent_asin, at=at)
+        return Behaviour(title=thing.title, author=thing.author, rating=bought.rating)
 
 
 def read_things(table: Table) -> Things:

@@ -18,13 +18,12 @@ from harness.data.token_counts import TokenCounter, token_counter
 from harness_perrecbench.data.layout import (
     ALWAYS,
     GROUPS,
+    PUBLISHED,
     check_not_recorded,
     domains,
     open_levels,
 )
-from harness_perrecbench.grouping.reading import LARGEST_SECONDS, MILLISECONDS_A_SECOND
-from harness_perrecbench.grouping.settings import ALL
-from harness_perrecbench.grouping.writing import groups_file
+from harness_perrecbench.grouping.reading import ALL, LARGEST_SECONDS, MILLISECONDS_A_SECOND
 from harness_perrecbench.records import MEMBERS, Level
 
 if TYPE_CHECKING:
@@ -57,16 +56,12 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Rating(msgspec.Struct, frozen=True):
-    """A rating of a history."""
-
     parent_asin: str
     rating: float
     timestamp: int | float | None = None
 
 
 class User(msgspec.Struct, frozen=True):
-    """A user of a group."""
-
     user_id: str
     history_len: int
     relative_rating: float
@@ -81,11 +76,6 @@ class Review:
     item: str
     user: User
     rating: Rating | None
-
-    @property
-    def pair(self) -> tuple[str, str]:
-        """The key by which reviews at different levels are the same."""
-        return self.user.user_id, self.item
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,7 +106,7 @@ def read_groups(data: Path, domain: str) -> Groups:
         raise DataError(
             "the folder has no groups",
             where=str(place),
-            expected=f"files such as {groups_file('easy', held_out=False)}",
+            expected=f"files such as {PUBLISHED['test'].format(level='easy')}",
             hint=f"choose a domain: --domain {found[0]}" if (found := domains(place)) else None,
         )
     first = datasets["easy"]
@@ -136,7 +126,7 @@ def read_groups(data: Path, domain: str) -> Groups:
             if table in dataset.tables
             for review in _reviews(dataset, table, level, histories)
         ]
-        for table in (GROUPS["test"], GROUPS["held_out"])
+        for table in GROUPS.values()
     )
     items = {values["item"]: values["about"] for _, values in first.table("items").rows()}
     return Groups(histories=histories, items=items, test=test, held_out=held_out)
@@ -194,10 +184,12 @@ def run(options: Options) -> Report:
     tokens = token_counter(options.tokenizer)
     groups = read_groups(options.data, options.domain)
     splits = {"to test": _once(groups.test), "held out": _once(groups.held_out)}
+    absent = sum(one.rating is None for one in (*groups.test, *groups.held_out))
+    note = f"{absent} reviews without rating and time: their users' histories lack them"
     return Report(
         sheets=(statistics(groups, tokens),),
         figures=histograms(splits),
-        notes=notes(groups),
+        notes=(note,) if absent else (),
     )
 
 
@@ -227,46 +219,33 @@ def statistics(groups: Groups, tokens: TokenCounter) -> Sheet:
     )
 
 
-def notes(groups: Groups) -> tuple[str, ...]:
-    """The notes of the report."""
-    absent = sum(one.rating is None for one in (*groups.test, *groups.held_out))
-    if not absent:
-        return ()
-    return (f"{absent} reviews without rating and time: their users' histories lack them",)
-
-
 def histograms(splits: dict[str, list[Review]]) -> tuple[Figure, ...]:
     """The four histograms of Figure 5; each review counts once for all levels."""
-
-    def figure(title: str, label: str, bins: Callable[[list[Review]], list[str]], names: list[str]
-    ) -> Figure:  # fmt: skip
-        return _bars(title, label, {split: bins(own) for split, own in splits.items()}, names)
-
     every = [one for own in splits.values() for one in own]
-    years = sorted(one.isoformat()[:4] for review in every if (one := _day(review)))
-    span = range(int(years[0]), int(years[-1]) + 1) if years else range(0)
-    ratings = sorted({"1", "2", "3", "4", "5", *_rating_bins(every)}, key=float)
-    relative = sorted({review.user.relative_rating // RELATIVE_STEP for review in every})
-    steps = range(int(relative[0]), int(relative[-1]) + 1)
+    years = sorted(int(year) for year in map(_year, every) if year)
+    span = range(years[0], years[-1] + 1) if years else range(0)
+    ratings = {"1", "2", "3", "4", "5"}.union(filter(None, map(_rating, every)))
+    steps = sorted(one.user.relative_rating // RELATIVE_STEP for one in every)
     lengths = [_length_bin(end) for end in range(len(HISTORY_ENDS) + 1)]
-    if not any(review.user.history_len <= HISTORY_ENDS[0] for review in every):
+    if not any(one.user.history_len <= HISTORY_ENDS[0] for one in every):
         lengths = lengths[1:]
-    return (
-        figure("Actual ratings", "rating", _rating_bins, ratings),
-        figure(
+    found = (
+        ("Actual ratings", "rating", _rating, sorted(ratings, key=float)),
+        (
             "Relative ratings",
             "relative rating, from",
-            _relative_bins,
-            [_step(one) for one in steps],
+            _relative,
+            [_step(one) for one in range(int(steps[0]), int(steps[-1]) + 1)],
         ),
-        figure("Lengths of histories", "ratings before the review", _length_bins, lengths),
-        figure("Dates of purchase", "year", _year_bins, [str(year) for year in span]),
+        ("Lengths of histories", "ratings before the review", _length, lengths),
+        ("Dates of purchase", "year", _year, [str(year) for year in span]),
     )
+    return tuple(_bars(splits, *histogram) for histogram in found)
 
 
 def _once(reviews: Iterable[Review]) -> list[Review]:
     """The reviews of all levels, each once."""
-    return list({one.pair: one for one in reviews}.values())
+    return list({(one.user.user_id, one.item): one for one in reviews}.values())
 
 
 def _counts(reviews: Sequence[Review], groups: Groups, lengths: dict[str, int]) -> tuple[Cell, ...]:
@@ -288,8 +267,15 @@ def _counts(reviews: Sequence[Review], groups: Groups, lengths: dict[str, int]) 
     )
 
 
-def _bars(title: str, label: str, found: dict[str, list[str]], names: list[str]) -> Figure:
-    """A histogram with the shares of each split."""
+def _bars(
+    splits: dict[str, list[Review]],
+    title: str,
+    label: str,
+    bin_of: Callable[[Review], str | None],
+    names: list[str],
+) -> Figure:
+    """A histogram with the shares of each split; reviews without a bin are left out."""
+    found = {split: [name for one in own if (name := bin_of(one))] for split, own in splits.items()}
     marks = tuple(
         Bars(
             label=split,
@@ -304,20 +290,16 @@ def _bars(title: str, label: str, found: dict[str, list[str]], names: list[str])
     )
 
 
-def _rating_bins(reviews: Iterable[Review]) -> list[str]:
-    return [f"{one.rating.rating:g}" for one in reviews if one.rating is not None]
+def _rating(review: Review) -> str | None:
+    return f"{review.rating.rating:g}" if review.rating else None
 
 
-def _relative_bins(reviews: Iterable[Review]) -> list[str]:
-    return [_step(one.user.relative_rating // RELATIVE_STEP) for one in reviews]
+def _relative(review: Review) -> str:
+    return _step(review.user.relative_rating // RELATIVE_STEP)
 
 
-def _length_bins(reviews: Iterable[Review]) -> list[str]:
-    return [_length_bin(sum(one.user.history_len > end for end in HISTORY_ENDS)) for one in reviews]
-
-
-def _year_bins(reviews: Iterable[Review]) -> list[str]:
-    return [str(day.year) for one in reviews if (day := _day(one))]
+def _length(review: Review) -> str:
+    return _length_bin(sum(review.user.history_len > end for end in HISTORY_ENDS))
 
 
 def _step(place: float) -> str:
@@ -339,3 +321,8 @@ def _day(review: Review) -> date | None:
         return None
     seconds = time / MILLISECONDS_A_SECOND if abs(time) > LARGEST_SECONDS else time
     return datetime.fromtimestamp(seconds, tz=UTC).date()
+
+
+def _year(review: Review) -> str | None:
+    day = _day(review)
+    return str(day.year) if day else None

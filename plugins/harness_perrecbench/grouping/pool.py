@@ -8,8 +8,9 @@ quotients, and a difference of exactly the gap varies a little in floating point
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from harness.analysis.tool_report import Step, ToolReport
@@ -20,7 +21,7 @@ from harness_perrecbench.grouping.reading import UNIT, Log
 if TYPE_CHECKING:
     import numpy as np
 
-    from harness_perrecbench.grouping.settings import Settings
+    from harness_perrecbench.grouping.reading import Settings
 
 SECONDS_A_DAY = 86_400
 NOISE = 1e-9
@@ -237,43 +238,40 @@ def find(log: Log, titles: set[str], settings: Settings) -> Pool:
     """The pool of a log; DataError if no item is left, with the numbers that each rule left."""
     import numpy as np
 
-    rows = np.arange(len(log.user))
-    left = [_left("rated from 1 to 5, with ids and a time", log, rows)]
-    rows = with_titles(log, titles)
-    left.append(_left("of an item with a title", log, rows))
-    rows = first_reviews(log, rows)
-    left.append(_left("the user's first of the item", log, rows))
+    left: list[Step] = []
+
+    def counted(rule: str, of: Log | Histories, rows: np.ndarray) -> np.ndarray:
+        """The ratings that a rule leaves, after they are counted for the report."""
+        users, items = (int(np.count_nonzero(np.bincount(one[rows]))) for one in (of.user, of.item))
+        left.append(Step(rule, {"ratings": len(rows), "users": users, "items": items}))
+        return rows
+
+    least, most = settings.least_members, settings.members
+    rows = counted("rated from 1 to 5, with ids and a time", log, np.arange(len(log.user)))
+    rows = counted("of an item with a title", log, with_titles(log, titles))
+    rows = counted("the user's first of the item", log, first_reviews(log, rows))
     past = histories(log, rows)
     active = np.flatnonzero(past.earlier() > settings.min_history)
-    left.append(_left(f"after more than {settings.min_history} others of the user", past, active))
-    active = active[np.lexsort((past.user[active], past.time[active], past.item[active]))]
-    close = _close(past, active, least=settings.least_members, span=_span(log, settings))
-    left.append(
-        _left(
-            f"of an item with {settings.least_members} such within {settings.window_days:g} days",
-            past,
-            close,
-        )
+    counted(f"after more than {settings.min_history} others of the user", past, active)
+    by_item = active[np.lexsort((past.user[active], past.time[active], past.item[active]))]
+    close = counted(
+        f"of an item with {least} such within {settings.window_days:g} days",
+        past,
+        _close(past, by_item, least=least, span=_span(log, settings)),
     )
     apart = list(_in_windows(past, close, log, settings))
-    found = np.array([row for _, rows in apart for row in rows], dtype=np.int64)
-    left.append(
-        _left(
-            f"in the best window, by {settings.least_members} or more users who are more than "
-            f"{settings.min_difference:g} apart",
-            past,
-            found,
-        )
+    counted(
+        f"in the best window, by {least} or more users who are more than "
+        f"{settings.min_difference:g} apart",
+        past,
+        _all_rows(rows for _, rows in apart),
     )
-    candidates = [
-        Candidate(item=item, rows=tuple(rows[: settings.members])) for item, rows in apart
-    ]
-    kept = np.array([row for one in candidates for row in one.rows], dtype=np.int64)
-    left.append(_left(f"by {settings.members} users an item at most", past, kept))
+    candidates = [Candidate(item=item, rows=tuple(rows[:most])) for item, rows in apart]
+    counted(f"by {most} users an item at most", past, _all_rows(one.rows for one in candidates))
     report = ToolReport(rules="ratings …", dropped="items", steps=left)
     if not candidates:
         raise _nothing(report)
-    return Pool(histories=past, candidates=candidates, active=np.sort(active), left=report)
+    return Pool(histories=past, candidates=candidates, active=active, left=report)
 
 
 def _close(past: Histories, active: np.ndarray, *, least: int, span: int) -> np.ndarray:
@@ -335,11 +333,10 @@ def _span(log: Log, settings: Settings) -> int:
     return round(settings.window_days * SECONDS_A_DAY * log.ticks)
 
 
-def _left(rule: str, of: Log | Histories, rows: np.ndarray) -> Step:
+def _all_rows(parts: Iterable[Sequence[int]]) -> np.ndarray:
     import numpy as np
 
-    users, items = (int(np.count_nonzero(np.bincount(one[rows]))) for one in (of.user, of.item))
-    return Step(rule, {"ratings": len(rows), "users": users, "items": items})
+    return np.fromiter(chain.from_iterable(parts), dtype=np.int64)
 
 
 def _nothing(left: ToolReport) -> DataError:

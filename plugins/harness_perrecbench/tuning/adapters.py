@@ -14,7 +14,7 @@ import msgspec
 from harness import DataError
 from harness.base.errors import UsageError
 from harness.contracts.report import Report, Sheet
-from harness.runs.atomic_files import atomic_write, storage_error
+from harness.runs.atomic_files import atomic_write, make_folder
 
 if TYPE_CHECKING:
     import numpy as np
@@ -108,17 +108,15 @@ def run(options: Options) -> Report:
             expected="--out: an empty folder, or one that does not exist yet",
         )
     weights = (options.alpha, options.beta, max(0.0, 1 - options.alpha - options.beta))
-    folders = (options.pointwise, options.pairwise, options.listwise)
-    adapters = [read(folder) for folder in folders]
+    trained = ("pointwise", "pairwise", "listwise")
+    adapters = [read(getattr(options, name)) for name in trained]
     check_compatible(adapters)
     merge = by_products if options.method == "products" else by_factors
     merged = merge(adapters, weights)
     write(merged, options.out)
     rows = tuple(
-        (trained, str(one.folder), weight, one.rank, one.scaling)
-        for trained, one, weight in zip(
-            ("pointwise", "pairwise", "listwise"), adapters, weights, strict=True
-        )
+        (name, str(one.folder), weight, one.rank, one.scaling)
+        for name, one, weight in zip(trained, adapters, weights, strict=True)
     )
     sheet = Sheet(
         title=f"Adapters of {adapters[0].config['base_model_name_or_path']}, merged by their "
@@ -256,10 +254,7 @@ def write(adapter: Adapter, folder: Path) -> None:
 
     tensors = {name + A: matrix for name, matrix in adapter.a.items()}
     tensors |= {name + B: matrix for name, matrix in adapter.b.items()}
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise storage_error(folder, error, option="--out") from error
+    make_folder(folder, option="--out")
     data = save(dict(sorted(tensors.items())), metadata={"format": "pt"})
     atomic_write(folder / WEIGHTS, data, option="--out")
     config = json.dumps(adapter.config, indent=2, sort_keys=True, ensure_ascii=False)

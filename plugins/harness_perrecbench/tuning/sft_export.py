@@ -21,11 +21,11 @@ from harness import DataError
 from harness.base.errors import UsageError
 from harness.base.hashing import digest_bytes, stable_int
 from harness.contracts.report import Report, Sheet
-from harness.runs.atomic_files import atomic_writer, storage_error
+from harness.runs.atomic_files import atomic_writer, make_folder
 from harness_perrecbench.data import load
 from harness_perrecbench.data.layout import (
+    ALWAYS,
     GROUPS,
-    TABLES,
     check_not_recorded,
     one_by_one,
     open_levels,
@@ -41,11 +41,14 @@ from harness_perrecbench.records import MEMBERS, Group, Level, Member, Options
 if TYPE_CHECKING:
     from harness import Dataset
     from harness.prompts import Templates
-    from harness.registry import Plugins
 
 Format: TypeAlias = Literal["pointwise", "pairwise", "listwise"]
 Trace: TypeAlias = tuple[str, str] | tuple[str, str, str | None]
 """A rating in a text, identified by user and item, or by user, title and author."""
+
+
+Question: TypeAlias = tuple[tuple[Member, ...], dict[str, Any], str | None]
+"""The users of a question, the variables of its prompt, and its answer."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +66,14 @@ class TrainingExample:
 
 def training_examples(group: Group, form: Format, options: Options) -> Iterator[TrainingExample]:
     """All questions of one format about a group."""
-    return FORMATS[form](group, options)
+    stage, questions = FORMATS[form]
+    for members, variables, answer in questions(group, options):
+        yield TrainingExample(
+            prompt=prompt_of(stage, options),
+            variables=variables,
+            answer=answer,
+            traces=frozenset(trace for one in members for trace in _traces(group, one)),
+        )
 
 
 def requested_ratings(groups: Iterable[Group]) -> frozenset[Trace]:
@@ -86,46 +96,34 @@ def line_of(example: TrainingExample, templates: Templates) -> bytes:
     return json.dumps({"messages": messages}).encode("ascii") + b"\n"
 
 
-def _pointwise(group: Group, options: Options) -> Iterator[TrainingExample]:
+def _pointwise(group: Group, options: Options) -> Iterator[Question]:
     for single in one_by_one(group):
         member = single.member
         known = member.rating is not None
-        yield TrainingExample(
-            prompt=prompt_of("rate", options),
-            variables=rate_variables(single, options),
-            answer=json.dumps({"predicted_rating": member.rating}) if known else None,
-            traces=_traces(group, (member,)),
-        )
+        answer = json.dumps({"predicted_rating": member.rating}) if known else None
+        yield (member,), rate_variables(single, options), answer
 
 
-def _pairwise(group: Group, options: Options) -> Iterator[TrainingExample]:
+def _pairwise(group: Group, options: Options) -> Iterator[Question]:
     for first, second in permutations(range(1, len(group.members) + 1), 2):
         pair = (group.members[first - 1], group.members[second - 1])
         order = _order(pair)
-        yield TrainingExample(
-            prompt=prompt_of("compare", options),
-            variables=compare_variables(group, first, second, options),
-            answer=f"[User {'AB'[order[0] - 1]}]" if order else None,
-            traces=_traces(group, pair),
-        )
+        answer = f"[User {'AB'[order[0] - 1]}]" if order else None
+        yield pair, compare_variables(group, first, second, options), answer
 
 
-def _listwise(group: Group, options: Options) -> Iterator[TrainingExample]:
+def _listwise(group: Group, options: Options) -> Iterator[Question]:
     order = _order(group.members)
-    yield TrainingExample(
-        prompt=prompt_of("rank", options),
-        variables=rank_variables(group, options),
-        answer=json.dumps({"predicted_ranking": order}) if order else None,
-        traces=_traces(group, group.members),
-    )
+    answer = json.dumps({"predicted_ranking": order}) if order else None
+    yield group.members, rank_variables(group, options), answer
 
 
-FORMATS: dict[Format, Callable[[Group, Options], Iterator[TrainingExample]]] = {
-    "pointwise": _pointwise,
-    "pairwise": _pairwise,
-    "listwise": _listwise,
+FORMATS: dict[Format, tuple[str, Callable[[Group, Options], Iterator[Question]]]] = {
+    "pointwise": ("rate", _pointwise),
+    "pairwise": ("compare", _pairwise),
+    "listwise": ("rank", _listwise),
 }
-"""The questions of each format about a group."""
+"""The stage whose prompt each format uses, and its questions about a group."""
 
 
 def _order(members: tuple[Member, ...]) -> list[int] | None:
@@ -141,17 +139,15 @@ def _own_traces(group: Group, member: Member) -> set[Trace]:
     return {(member.id, group.id), (member.id, group.query.title, group.query.author)}
 
 
-def _traces(group: Group, members: Iterable[Member]) -> frozenset[Trace]:
-    traces: set[Trace] = set()
-    for member in members:
-        traces |= _own_traces(group, member)
-        traces |= {(member.id, one.title, one.author) for one in member.shown}
-    return frozenset(traces)
+def _traces(group: Group, member: Member) -> set[Trace]:
+    """The rating in question, and those that the question shows."""
+    shown = {(member.id, one.title, one.author) for one in member.shown}
+    return _own_traces(group, member) | shown
 
 
 @dataclass(frozen=True)
 class Source:
-    """The published files in a folder, open_source for each level."""
+    """The published files in a folder, opened for each level."""
 
     folder: Path
     datasets: Mapping[Level, Dataset]
@@ -187,7 +183,7 @@ class Source:
                 yield one, group
 
     def _levels(self, split: Literal["test", "held_out"]) -> list[Level]:
-        needed = (*TABLES, GROUPS[split])
+        needed = (*ALWAYS, GROUPS[split])
         return [level for level in MEMBERS if all(map(self.datasets[level].has, needed))]
 
     def _groups(
@@ -204,13 +200,6 @@ class Source:
                 hint="use --profile no_text or --profile none, or add the profiles to the data",
             )
         return found.groups
-
-
-def open_source(folder: Path, plugins: Plugins) -> Source:
-    """The data of the three levels in a folder; DataError for recorded groups."""
-    datasets = open_levels(folder, plugins)
-    check_not_recorded(folder, datasets, "training data")
-    return Source(folder=folder, datasets=datasets)
 
 
 MIXED = "mixed"
@@ -285,6 +274,7 @@ class Export:
     def audit(self) -> Sheet:
         """The number of ratings that training data and tests share; DataError unless it is 0."""
         shared = self.tested & self.traces
+        named = [sum(len(one) == 3 for one in traces) for traces in (self.tested, self.traces)]
         if shared:
             raise DataError(
                 "the training data contains test ratings, so nothing was written",
@@ -294,7 +284,7 @@ class Export:
         return Sheet(
             title="Audit of users and things",
             columns=("in tests", "in training data", "shared"),
-            rows=((_named(self.tested), _named(self.traces), len(shared)),),
+            rows=((*named, len(shared)),),
             notes=(
                 "Training data contains the ratings that it asks for and those that it shows. "
                 "Pairs are compared by the item's id, and by title and author.",
@@ -336,7 +326,9 @@ def run(settings: Settings) -> Report:
 
     plugins = load_plugins()
     templates = Templates(prompt_folders(plugins))
-    return export_from(open_source(settings.data, plugins), templates, settings)
+    datasets = open_levels(settings.data, plugins)
+    check_not_recorded(settings.data, datasets, "training data")
+    return export_from(Source(folder=settings.data, datasets=datasets), templates, settings)
 
 
 def export_from(source: Source, templates: Templates, settings: Settings) -> Report:
@@ -378,10 +370,7 @@ def write(export: Export, settings: Settings) -> list[Path]:
         )
     if settings.format == "all":
         found[MIXED] = export.mixed(settings.seed)
-    try:
-        settings.out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise storage_error(settings.out, error, option="--out") from error
+    make_folder(settings.out, option="--out")
     for name, lines in found.items():
         with atomic_writer(settings.file(name), option="--out") as file:
             file.writelines(lines)
@@ -396,7 +385,3 @@ def _notes(files: list[Path], settings: Settings) -> tuple[str, ...]:
             "may include test ratings; the audit covers single ratings only."
         )
     return tuple(notes)
-
-
-def _named(traces: Iterable[Trace]) -> int:
-    return sum(len(trace) == 3 for trace in traces)

@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 from harness_perrecbench.grouping import build as groups_tool
-from harness_perrecbench.grouping.settings import Settings
+from harness_perrecbench.grouping.reading import Settings
 
 from harness.base.errors import DataError, StorageError, UsageError
 
@@ -489,7 +489,7 @@ COMMAND = """
 import sys
 from pathlib import Path
 from harness_perrecbench.grouping import build as groups_tool
-from harness_perrecbench.grouping.settings import Settings
+from harness_perrecbench.grouping.reading import Settings
 out, meta, *reviews = sys.argv[1:]
 groups_tool.run(Settings(reviews=tuple(reviews), meta=(Path(meta),), out=Path(out), min_history=0,
     test_items=8, domain_items=4, behaviours=30))

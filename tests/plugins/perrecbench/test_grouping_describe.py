@@ -12,7 +12,7 @@ import pytest
 from harness_perrecbench.grouping import build as groups_tool
 from harness_perrecbench.grouping import describe as describe_tool
 from harness_perrecbench.grouping.describe import Options
-from harness_perrecbench.grouping.settings import Settings
+from harness_perrecbench.grouping.reading import Settings
 
 from harness.base.errors import DataError, UsageError
 

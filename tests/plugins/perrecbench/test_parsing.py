@@ -4,7 +4,7 @@ import gzip
 import json
 
 import pytest
-from harness_perrecbench.parsing import rating_reader, read_order, read_side
+from harness_perrecbench.parsing import SideReader, rating_reader, read_order
 
 from harness import Parsed, Unreadable
 
@@ -222,7 +222,7 @@ def test_repeated_users_pass_where_length_and_ends_are_right(value, expected):
     ],
 )
 def test_a_side_is_read_where_exactly_one_is_named(text, expected):
-    assert outcome(read_side()(text)) == expected
+    assert outcome(SideReader()(text)) == expected
 
 
 @pytest.mark.parametrize(
@@ -240,7 +240,7 @@ def test_a_side_is_read_where_exactly_one_is_named(text, expected):
     ],
 )
 def test_after_a_thought_the_last_side_in_brackets_counts(text, expected):
-    assert outcome(read_side(thought=True)(text)) == expected
+    assert outcome(SideReader(thought=True)(text)) == expected
 
 
 def test_a_server_is_asked_for_the_very_form_that_is_read():
@@ -263,7 +263,7 @@ def test_a_server_is_asked_for_the_very_form_that_is_read():
 def test_no_server_is_to_forbid_a_thought():
     assert rating_reader(thought=True).schema is None
     assert read_order(3, thought=True).schema is None
-    assert read_side().schema is None
+    assert SideReader().schema is None
     assert outcome(rating_reader(thought=True)('Tea! {"rating": 4}')) == (4.0, "brackets")
 
 
@@ -279,7 +279,7 @@ def test_no_server_is_to_forbid_a_thought():
     ],
 )
 def test_hostile_texts_are_read_as_well(text):
-    for read in (read_rating, read_order(4), read_side(), read_side(thought=True)):
+    for read in (read_rating, read_order(4), SideReader(), SideReader(thought=True)):
         assert isinstance(read(text), Parsed | Unreadable)
 
 

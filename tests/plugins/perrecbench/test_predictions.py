@@ -1,7 +1,7 @@
 """Predictions and rankings by averages, worked out by hand."""
 
 import pytest
-from harness_perrecbench.predictions import BASELINES, baseline_ranks, guesses
+from harness_perrecbench.baselines import BASELINES, baseline_ranks, guesses
 from harness_perrecbench.records import Behaviour, Member
 
 

@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pytest
 from harness_perrecbench.metrics import METRICS, score
+from harness_perrecbench.ranking import ranks_of_order
 from harness_perrecbench.records import (
     Compared,
     Group,
@@ -16,7 +17,6 @@ from harness_perrecbench.records import (
     Single,
     Thing,
 )
-from harness_perrecbench.taus import ranks_of_order
 
 from harness.contracts.outcomes import Unreadable
 from harness.contracts.records import Done, Record

@@ -4,9 +4,9 @@ import json
 from random import Random
 
 import pytest
-from harness_perrecbench.parsing import rating_reader, read_order, read_side
+from harness_perrecbench.baselines import compare, liking, profile, rank, rate, words
+from harness_perrecbench.parsing import SideReader, rating_reader, read_order
 from harness_perrecbench.plugin import ASKED
-from harness_perrecbench.respondents import liking, of, words
 
 KETTLE = {"title": "Brelto Gothic Kettle with Raven Handle", "author": None}
 
@@ -29,8 +29,11 @@ COOL = member(("A Gothic Raven Lamp", 1.0), ("Plain Socks", 5.0))
 INDIFFERENT = member(("Plain Socks", 5.0))
 
 
+ANSWERS = {"rate": rate, "compare": compare, "rank": rank}
+
+
 def answered(prompt, seed=1, **variables):
-    return of(prompt)({"query": KETTLE, **variables}, Random(seed))
+    return ANSWERS[prompt.partition("_")[0]]({"query": KETTLE, **variables}, Random(seed))
 
 
 def rating(one, prompt="rate"):
@@ -76,7 +79,7 @@ def test_every_wording_of_a_rating_is_answered_and_read(prompt):
 
 @pytest.mark.parametrize("prompt", ["compare", "compare_thought"])
 def test_the_one_who_likes_the_thing_more_is_named_in_either_order(prompt):
-    read = read_side(thought="thought" in prompt)
+    read = SideReader(thought="thought" in prompt)
 
     assert read(answered(prompt, members=[FOND, COOL])).value == "A"
     assert read(answered(prompt, members=[COOL, FOND])).value == "B"
@@ -102,11 +105,9 @@ def test_a_profile_names_the_words_that_were_rated_above_the_average_the_furthes
     history = [shown("Gothic Raven", 5.0), shown("Gothic Crypt", 4.0), shown("Plain Socks", 1.5)]
 
     # The average is 3.5, so that gothic is 2, raven 1.5 and crypt 0.5 above it.
-    assert (
-        of("profile")({"history": history}, Random(1)) == "Prefers what says gothic, raven, crypt."
-    )
+    assert profile({"history": history}, Random(1)) == "Prefers what says gothic, raven, crypt."
     same = [shown("Gothic Raven", 4.0), shown("Plain Socks", 4.0)]
-    assert of("profile")({"history": same}, Random(1)) == "Prefers nothing in particular."
+    assert profile({"history": same}, Random(1)) == "Prefers nothing in particular."
 
 
 def test_every_prompt_of_the_benchmark_has_a_respondent():

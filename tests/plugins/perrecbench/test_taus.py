@@ -5,7 +5,7 @@ from itertools import permutations, product
 
 import numpy as np
 import pytest
-from harness_perrecbench.taus import (
+from harness_perrecbench.ranking import (
     ptc,
     ptc_published,
     published_order,

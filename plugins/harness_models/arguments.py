@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,38 @@ from harness.base.errors import UsageError, did_you_mean
 DEFAULT_MODEL = "Qwen/Qwen3-8B"
 DEFAULT_MODEL_ENV = "HARNESS_PRETRAINED"
 """The environment variable that replaces DEFAULT_MODEL."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WeightsArgs:
+    """The parsed `--model_args` that all servers of weights share.
+
+    `engine` holds the arguments that are passed to the server, `note` a remark for the user.
+    """
+
+    model: str
+    note: str | None
+    python: str
+    revision: str | None
+    chat_template: Path | None
+    chat_template_kwargs: Mapping[str, Any]
+    concurrency: int
+    engine: Mapping[str, str]
+
+
+def shared_of(kind: str, given: Mapping[str, str]) -> dict[str, Any]:
+    """The fields of WeightsArgs, without `concurrency` and `engine`; UsageError if wrong."""
+    model, note = model_of(kind, given)
+    template, variables = given.get("chat_template"), given.get("chat_template_kwargs")
+    python = given.get("python") or os.environ.get(f"HARNESS_{kind.upper()}_PYTHON")
+    return {
+        "model": model,
+        "note": note,
+        "python": python or sys.executable,
+        "revision": given.get("revision"),
+        "chat_template": file_of(kind, "chat_template", template) if template else None,
+        "chat_template_kwargs": template_kwargs(kind, variables) if variables else {},
+    }
 
 
 def bad(

@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
+import msgspec
+
 from harness.base.errors import ModelError
 from harness.contracts.identity import Identity
 from harness.contracts.model import Model, ModelSettings
@@ -22,8 +24,8 @@ from harness_models.server.weights import (
     checked_folder,
     commit_of,
     folder_identity,
-    identity_details,
     longest_context,
+    weights_identity,
 )
 from harness_models.vllm_args import (
     DEFAULT_SHARE,
@@ -225,27 +227,18 @@ def make(settings: ModelSettings) -> Model:
 def identity_of(
     args: VllmArgs, *, folder: Path | None, commit: str | None, structured: bool
 ) -> Identity:
-    """The model's identity: its weights and all settings that decide its answers, not its speed."""
-    details = identity_details(
-        engine={k: v for k, v in args.engine.items() if k not in SPEED_ARGS},
-        folder=folder,
-        commit=commit,
-        chat_template=args.chat_template,
-        chat_template_kwargs=args.chat_template_kwargs,
-    )
-    name = folder.resolve().name if folder else args.model
+    """The model's identity: its weights, adapter and tokenizer, and all that decides answers."""
+    own = weights_identity(KIND, args, folder=folder, commit=commit, speed_args=SPEED_ARGS)
+    name, details = own.name, dict(own.details)
     if args.lora is not None:
         details["lora"] = folder_identity(Path(args.lora))
         name += f"+{Path(args.lora).resolve().name}"
     if args.tokenizer is not None:
-        own = checked_folder(args.tokenizer, argument="tokenizer")
-        details["tokenizer"] = folder_identity(own) if own else args.tokenizer
+        tokenizer = checked_folder(args.tokenizer, argument="tokenizer")
+        details["tokenizer"] = folder_identity(tokenizer) if tokenizer else args.tokenizer
     if structured:
         details["structured"] = True
-    pinned = folder is not None or commit is not None
-    return Identity(
-        kind="vllm", name=name, details=details, scope="everywhere" if pinned else "run"
-    )
+    return msgspec.structs.replace(own, name=name, details=details)
 
 
 def server_flags(

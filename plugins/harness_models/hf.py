@@ -28,7 +28,7 @@ from harness_models.hf_args import (
     check_with_help,
     read_args,
 )
-from harness_models.server.interpreter import engine_findings, probe_interpreter
+from harness_models.server.interpreter import engine_findings, last_words, probe_interpreter
 from harness_models.server.launching import without_secrets
 from harness_models.server.ports import HOST
 from harness_models.server.served import HUB_TROUBLES, Engine, ServedModel, trouble
@@ -312,7 +312,7 @@ def _help(python: str) -> str:
         raise ModelError(
             "transformers serve cannot be started",
             where=python,
-            found=(done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1],
+            found=last_words(done),
             expected="transformers 5 or newer, in which `transformers serve --help` works",
         )
     return done.stdout

@@ -86,12 +86,12 @@ class Trouble:
     cure: Callable[[re.Match[str]], str]
 
 
-def trouble(pattern: str, cause: str, cure: str) -> Trouble:
+def trouble(pattern: str, cause: str, cure: str | Callable[[re.Match[str]], str]) -> Trouble:
     """A Trouble whose texts contain named groups in braces; in `pattern`, a dot matches all."""
     return Trouble(
         pattern=re.compile(pattern, re.DOTALL),
         cause=lambda found: cause.format(**found.groupdict()),
-        cure=lambda found: cure.format(**found.groupdict()),
+        cure=cure if callable(cure) else lambda found: cure.format(**found.groupdict()),
     )
 
 
@@ -302,7 +302,7 @@ class ServedModel(Model):
         address = str(folder / SOCKET if port is None else port)
         try:
             command = await asyncio.to_thread(self.engine.command, address)
-            launched = await launch(
+            launched = launch(
                 command,
                 log=self._log_file(folder),
                 environment=self.engine.environment,

@@ -144,8 +144,17 @@ def flags_of(engine: Mapping[str, str]) -> list[str]:
     return flags
 
 
-def template_kwargs(kind: str, text: str) -> dict[str, Any]:
-    """The variables in `enable_thinking=false;NAME=VALUE` or in a JSON object."""
+def template_kwargs(
+    kind: str,
+    text: str,
+    *,
+    form: str = "NAME=VALUE;NAME=VALUE, as in enable_thinking=false",
+    strip: bool = True,
+) -> dict[str, Any]:
+    """The variables in `NAME=VALUE;NAME=VALUE`, with JSON or text values, or in a JSON object.
+
+    `form` describes the former in errors. `strip` removes blanks around texts.
+    """
     if text.lstrip().startswith("{"):
         try:
             return dict(json.loads(text))
@@ -156,14 +165,19 @@ def template_kwargs(kind: str, text: str) -> dict[str, Any]:
     for part in text.split(";"):
         name, equals, value = part.partition("=")
         if not equals or not name.strip().isidentifier():
-            expected = "NAME=VALUE;NAME=VALUE, as in enable_thinking=false, or a JSON object"
-            raise bad(kind, f"chat_template_kwargs={text}", expected)
-        values[name.strip()] = _value(value.strip())
+            raise bad(kind, f"chat_template_kwargs={text}", f"{form}, or a JSON object")
+        values[name.strip()] = json_or_text(value.strip() if strip else value)
     return values
 
 
-def _value(text: str) -> Any:
+def json_or_text(text: str) -> Any:
+    """The JSON value of a text; the text itself if it is not JSON."""
     try:
-        return json.loads(text)
+        return json.loads(text, parse_constant=reject_constant)
     except ValueError:
         return text
+
+
+def reject_constant(name: str) -> Any:
+    """Raise ValueError: Python's decoder accepts NaN and Infinity, which are not JSON."""
+    raise ValueError(f"{name} is not JSON")

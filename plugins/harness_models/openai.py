@@ -214,21 +214,19 @@ class OpenAIModel(Model):
         key = key_finding(self._args)
         if key.state == "bad":
             return [key]
-        opened = self._session is None
         await self.open()
+        assert self._session is not None
         try:
-            return [key, await self._listing_finding()]
+            return [key, await self._listing_finding(self._session)]
         finally:
-            if opened:
-                await self.close()
+            await self.close()
 
-    async def _listing_finding(self) -> Finding:
+    async def _listing_finding(self, session: ClientSession) -> Finding:
         import aiohttp
 
-        assert self._session is not None, "opened by `check`"
         address, _ = without_credentials(models_url_of(self._args))
         try:
-            async with self._session.get(
+            async with session.get(
                 address, proxy=self._proxy, timeout=aiohttp.ClientTimeout(total=LISTING_SECONDS)
             ) as response:
                 received = self._without_secrets(await response.read())

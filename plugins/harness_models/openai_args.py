@@ -223,24 +223,23 @@ def tokens_field_of(args: OpenAIArgs) -> str:
 
 def url_of(args: OpenAIArgs) -> str:
     """The address of requests."""
-    base, path = base_url_of(args).rstrip("/"), PATHS[args.endpoint]
-    if args.azure_endpoint is None:
-        return f"{base}/{path}"
-    if args.api_version is None:
-        return f"{base}/openai/v1/{path}"
     deployment = quote(args.azure_deployment or args.model, safe="")
-    version = quote(args.api_version, safe="")
-    return f"{base}/openai/deployments/{deployment}/{path}?api-version={version}"
+    return _url(args, PATHS[args.endpoint], below=f"deployments/{deployment}/")
 
 
 def models_url_of(args: OpenAIArgs) -> str:
     """The address at which a server lists its models."""
+    return _url(args, "models")
+
+
+def _url(args: OpenAIArgs, path: str, *, below: str = "") -> str:
+    """A path's address; Azure's addresses with a version have the path `below` a folder."""
     base = base_url_of(args).rstrip("/")
     if args.azure_endpoint is None:
-        return f"{base}/models"
+        return f"{base}/{path}"
     if args.api_version is None:
-        return f"{base}/openai/v1/models"
-    return f"{base}/openai/models?api-version={quote(args.api_version, safe='')}"
+        return f"{base}/openai/v1/{path}"
+    return f"{base}/openai/{below}{path}?api-version={quote(args.api_version, safe='')}"
 
 
 def base_url_of(args: OpenAIArgs) -> str:
@@ -262,8 +261,7 @@ def without_credentials(url: str) -> tuple[str, str | None]:
 def address_of(args: OpenAIArgs) -> str:
     """The base URL for display, without credentials and query."""
     parts = urlsplit(base_url_of(args))
-    port = f":{parts.port}" if parts.port else ""
-    return f"{parts.scheme}://{parts.hostname}{port}{parts.path}"
+    return f"{parts.scheme}://{host_of(args)}{parts.path}"
 
 
 def host_of(args: OpenAIArgs) -> str:

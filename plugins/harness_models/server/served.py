@@ -134,7 +134,6 @@ class Engine:
     command: Callable[[str], Sequence[str]]
     concurrency: int
     listens_on: Literal["socket", "port"] = "socket"
-    occupies: str | None = "gpu"
     environment: Mapping[str, str] = field(default_factory=dict)
     fields: Callable[[Request], Mapping[str, Any]] = lambda request: {}
     checked: Callable[[Request, Reply], Reply] = lambda request, reply: reply
@@ -193,11 +192,12 @@ class ServedModel(Model):
     It ends with the harness in any case: see `keeper.py`.
     """
 
+    occupies = "gpu"
+
     def __init__(self, engine: Engine, settings: ModelSettings) -> None:
         self.engine = engine
         self.identity = engine.identity
         self.concurrency = engine.concurrency
-        self.occupies = engine.occupies
         self._settings = settings
         self._server: _Server | None = None
         self._restarts = 0

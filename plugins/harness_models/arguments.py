@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,38 @@ from harness.base.errors import UsageError, did_you_mean
 DEFAULT_MODEL = "Qwen/Qwen3-8B"
 DEFAULT_MODEL_ENV = "HARNESS_PRETRAINED"
 """The environment variable that replaces DEFAULT_MODEL."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WeightsArgs:
+    """The parsed `--model_args` that all servers of weights share.
+
+    `engine` holds the arguments that are passed to the server, `note` a remark for the user.
+    """
+
+    model: str
+    note: str | None
+    python: str
+    revision: str | None
+    chat_template: Path | None
+    chat_template_kwargs: Mapping[str, Any]
+    concurrency: int
+    engine: Mapping[str, str]
+
+
+def shared_of(kind: str, given: Mapping[str, str]) -> dict[str, Any]:
+    """The fields of WeightsArgs, without `concurrency` and `engine`; UsageError if wrong."""
+    model, note = model_of(kind, given)
+    template, variables = given.get("chat_template"), given.get("chat_template_kwargs")
+    python = given.get("python") or os.environ.get(f"HARNESS_{kind.upper()}_PYTHON")
+    return {
+        "model": model,
+        "note": note,
+        "python": python or sys.executable,
+        "revision": given.get("revision"),
+        "chat_template": file_of(kind, "chat_template", template) if template else None,
+        "chat_template_kwargs": template_kwargs(kind, variables) if variables else {},
+    }
 
 
 def bad(
@@ -110,8 +144,17 @@ def flags_of(engine: Mapping[str, str]) -> list[str]:
     return flags
 
 
-def template_kwargs(kind: str, text: str) -> dict[str, Any]:
-    """The variables in `enable_thinking=false;NAME=VALUE` or in a JSON object."""
+def template_kwargs(
+    kind: str,
+    text: str,
+    *,
+    form: str = "NAME=VALUE;NAME=VALUE, as in enable_thinking=false",
+    strip: bool = True,
+) -> dict[str, Any]:
+    """The variables in `NAME=VALUE;NAME=VALUE`, with JSON or text values, or in a JSON object.
+
+    `form` describes the former in errors. `strip` removes blanks around texts.
+    """
     if text.lstrip().startswith("{"):
         try:
             return dict(json.loads(text))
@@ -122,14 +165,19 @@ def template_kwargs(kind: str, text: str) -> dict[str, Any]:
     for part in text.split(";"):
         name, equals, value = part.partition("=")
         if not equals or not name.strip().isidentifier():
-            expected = "NAME=VALUE;NAME=VALUE, as in enable_thinking=false, or a JSON object"
-            raise bad(kind, f"chat_template_kwargs={text}", expected)
-        values[name.strip()] = _value(value.strip())
+            raise bad(kind, f"chat_template_kwargs={text}", f"{form}, or a JSON object")
+        values[name.strip()] = json_or_text(value.strip() if strip else value)
     return values
 
 
-def _value(text: str) -> Any:
+def json_or_text(text: str) -> Any:
+    """The JSON value of a text; the text itself if it is not JSON."""
     try:
-        return json.loads(text)
+        return json.loads(text, parse_constant=reject_constant)
     except ValueError:
         return text
+
+
+def reject_constant(name: str) -> Any:
+    """Raise ValueError: Python's decoder accepts NaN and Infinity, which are not JSON."""
+    raise ValueError(f"{name} is not JSON")

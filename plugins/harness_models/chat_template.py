@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from harness.base.errors import UsageError
+from harness.base.hashing import digest_bytes
 from harness.contracts.model import CallError, Message
 
 PLAIN_VERSION = 1
@@ -66,8 +66,8 @@ def template_form(file: Path, variables: Mapping[str, Any]) -> Form:
         raise _template_error(file, _one_line(error)) from error
     if TRIAL[0].content not in tried:
         raise _template_error(file, f"its text lacks the user's message: {tried[:60]!r}")
-    digest = hashlib.blake2b(source.encode(), digest_size=16).hexdigest()
-    return Form(render=render, identity={"template": digest, "variables": dict(variables)})
+    identity = {"template": digest_bytes(source.encode()), "variables": dict(variables)}
+    return Form(render=render, identity=identity)
 
 
 def _plain(messages: Sequence[Message]) -> str:

@@ -18,7 +18,6 @@ from typing import Any
 import msgspec
 
 from harness.base.errors import ModelError, UsageError
-from harness.contracts.identity import Identity
 from harness.contracts.model import CallError, Model, ModelSettings, Reply, Request
 from harness_models.arguments import bad, check_no_revision, flags_of
 from harness_models.hf_args import (
@@ -29,7 +28,7 @@ from harness_models.hf_args import (
     check_with_help,
     read_args,
 )
-from harness_models.server.interpreter import engine_findings, probe_interpreter
+from harness_models.server.interpreter import engine_findings, last_words, probe_interpreter
 from harness_models.server.launching import without_secrets
 from harness_models.server.ports import HOST
 from harness_models.server.served import HUB_TROUBLES, Engine, ServedModel, trouble
@@ -38,8 +37,8 @@ from harness_models.server.weights import (
     checked_folder,
     commit_of,
     end_tokens,
-    identity_details,
     longest_context,
+    weights_identity,
 )
 
 SERVER = ("-m", "transformers.cli.transformers", "serve")
@@ -154,7 +153,9 @@ def make(settings: ModelSettings) -> Model:
 
     return ServedModel(
         Engine(
-            identity=identity_of(args, folder=folder, commit=commit),
+            identity=weights_identity(
+                KIND, args, folder=folder, commit=commit, speed_args=SPEED_ARGS
+            ),
             model=served,
             command=command,
             listens_on="port",
@@ -169,24 +170,6 @@ def make(settings: ModelSettings) -> Model:
             check=partial(engine_findings, python, "transformers"),
         ),
         settings,
-    )
-
-
-def identity_of(args: HfArgs, *, folder: Path | None, commit: str | None) -> Identity:
-    """The model's identity: its weights and all settings that decide its answers, not its speed."""
-    details = identity_details(
-        engine={k: v for k, v in args.engine.items() if k not in SPEED_ARGS},
-        folder=folder,
-        commit=commit,
-        chat_template=args.chat_template,
-        chat_template_kwargs=args.chat_template_kwargs,
-    )
-    pinned = folder is not None or commit is not None
-    return Identity(
-        kind=KIND,
-        name=folder.resolve().name if folder else args.model,
-        details=details,
-        scope="everywhere" if pinned else "run",
     )
 
 
@@ -329,7 +312,7 @@ def _help(python: str) -> str:
         raise ModelError(
             "transformers serve cannot be started",
             where=python,
-            found=(done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1],
+            found=last_words(done),
             expected="transformers 5 or newer, in which `transformers serve --help` works",
         )
     return done.stdout

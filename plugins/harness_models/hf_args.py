@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import re
-import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass
 
 from harness.contracts.model import ModelSettings
 from harness_models.arguments import (
+    WeightsArgs,
     bad,
     check_given,
     check_switches,
     count_of,
-    file_of,
-    model_of,
-    template_kwargs,
+    shared_of,
     unknown_argument,
 )
 
@@ -65,46 +60,26 @@ OPTION = re.compile(
 
 
 @dataclass(frozen=True, kw_only=True)
-class HfArgs:
-    """The parsed `--model_args`.
+class HfArgs(WeightsArgs):
+    """The parsed `--model_args`; with `batching`, the server answers several requests at once."""
 
-    `engine` holds the arguments that are passed to the server, `note` a remark for the user.
-    """
-
-    model: str
-    note: str | None = None
-    python: str
-    revision: str | None = None
-    chat_template: Path | None = None
-    chat_template_kwargs: Mapping[str, Any] = field(default_factory=dict)
-    max_model_len: int | None = None
-    concurrency: int
-    engine: Mapping[str, str]
-
-    @property
-    def batching(self) -> bool:
-        """Whether the server answers several requests at once."""
-        return self.engine.get("continuous_batching") == "true"
+    max_model_len: int | None
+    batching: bool
 
 
 def read_args(settings: ModelSettings) -> HfArgs:
     """The arguments, checked as far as is possible without the server; UsageError if wrong."""
     given = dict(settings.args)
     check_given(KIND, given, RESERVED)
-    model, note = model_of(KIND, given)
+    shared = shared_of(KIND, given)
     engine = {name: value for name, value in given.items() if name not in OWN}
     check_switches(KIND, engine, SWITCHES)
-    template, more = given.get("chat_template"), given.get("chat_template_kwargs")
-    length = given.get("max_model_len")
+    length, batching = given.get("max_model_len"), engine.get("continuous_batching") == "true"
     return HfArgs(
-        model=model,
-        note=note,
-        python=given.get("python") or os.environ.get("HARNESS_HF_PYTHON") or sys.executable,
-        revision=given.get("revision"),
-        chat_template=file_of(KIND, "chat_template", template) if template else None,
-        chat_template_kwargs=template_kwargs(KIND, more) if more else {},
+        **shared,
         max_model_len=count_of(KIND, "max_model_len", length) if length else None,
-        concurrency=_concurrency(given, settings, batching=_is_on(engine, "continuous_batching")),
+        batching=batching,
+        concurrency=_concurrency(given, settings, batching=batching),
         engine=engine,
     )
 
@@ -134,10 +109,6 @@ def _unmet(option: re.Match[str], value: str) -> str | None:
         choices = takes.strip("[]").split("|")
         return None if value in choices else "one of " + ", ".join(choices)
     return None
-
-
-def _is_on(engine: Mapping[str, str], name: str) -> bool:
-    return engine.get(name) == "true"
 
 
 def _concurrency(given: Mapping[str, str], settings: ModelSettings, *, batching: bool) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -214,31 +214,27 @@ class OpenAIModel(Model):
         key = key_finding(self._args)
         if key.state == "bad":
             return [key]
-        opened = self._session is None
         await self.open()
+        assert self._session is not None
         try:
-            return [key, *await self._listing_findings()]
+            return [key, await self._listing_finding(self._session)]
         finally:
-            if opened:
-                await self.close()
+            await self.close()
 
-    async def _listing_findings(self) -> Sequence[Finding]:
+    async def _listing_finding(self, session: ClientSession) -> Finding:
         import aiohttp
 
-        assert self._session is not None, "opened by `check`"
         address, _ = without_credentials(models_url_of(self._args))
         try:
-            async with self._session.get(
+            async with session.get(
                 address, proxy=self._proxy, timeout=aiohttp.ClientTimeout(total=LISTING_SECONDS)
             ) as response:
                 received = self._without_secrets(await response.read())
         except TimeoutError:
-            return [unreachable(self._args, f"no answer within {LISTING_SECONDS:g} s")]
+            return unreachable(self._args, f"no answer within {LISTING_SECONDS:g} s")
         except (aiohttp.ClientError, OSError) as error:
-            return [unreachable(self._args, connection_error(error).detail)]
-        listing = Listing(status=response.status, received=received)
-        keyed = self._key() is not None or bool(self._credentials)
-        return list(listing_findings(self._args, listing, keyed=keyed))
+            return unreachable(self._args, connection_error(error).detail)
+        return listing_finding(self._args, response.status, received, keyed=bool(self._secrets()))
 
     def batch_line(self, request: Request) -> dict[str, Any]:
         """The line of a batch file for the request that `ask` would send."""
@@ -411,13 +407,6 @@ def connection_error(error: BaseException) -> CallError:
     return CallError(cause, text, retryable=not forged)
 
 
-class Listing(msgspec.Struct, frozen=True, kw_only=True):
-    """A server's answer to `GET /models`."""
-
-    status: int
-    received: bytes
-
-
 def key_finding(args: OpenAIArgs) -> Finding:
     """The finding about the key's place and presence; it never shows the key itself."""
     if urlsplit(base_url_of(args)).username is not None:
@@ -451,36 +440,31 @@ def unreachable(args: OpenAIArgs, why: str) -> Finding:
     )
 
 
-def listing_findings(args: OpenAIArgs, listing: Listing, *, keyed: bool) -> Iterator[Finding]:
-    """Findings about address, key and model name, from an answer to `GET /models`."""
-    address, status = address_of(args), listing.status
+def listing_finding(args: OpenAIArgs, status: int, received: bytes, *, keyed: bool) -> Finding:
+    """The finding about address, key and model name, from an answer to `GET /models`."""
+    answers = f"{address_of(args)} answers {status}"
     if status in (401, 403):
-        text = f"{address} answers {status}: it {'refuses the key' if keyed else 'needs a key'}"
         place = args.api_key_file or args.api_key_env
-        yield bad(SERVER, text, f"put a valid key into {place}")
-    elif status >= 500:
-        text = f"{address} answers {status}: {_beginning(listing)}"
-        yield bad(SERVER, text, "look at the server's log")
-    elif status >= 400:
-        whole = args.azure_endpoint or urlsplit(address).path.rstrip("/").endswith("/v1")
-        ends = "" if whole else "does it end in /v1? "
-        yield doubtful(
+        problem = "refuses the key" if keyed else "needs a key"
+        return bad(SERVER, f"{answers}: it {problem}", f"put a valid key into {place}")
+    if status >= 500:
+        return bad(SERVER, f"{answers}: {_beginning(received)}", "look at the server's log")
+    if status >= 400:
+        whole = args.azure_endpoint or base_url_of(args).rstrip("/").endswith("/v1")
+        return doubtful(
             SERVER,
-            f"{address} answers, but does not list its models ({status}), so it may not have "
-            f"{args.model!r}",
-            f"{ends}{ASK}",
+            f"{address_of(args)} answers, but does not list its models ({status}), so it may not "
+            f"have {args.model!r}",
+            ASK if whole else f"does it end in /v1? {ASK}",
         )
-    else:
-        names = _names_in(listing.received)
-        if names is None:
-            yield bad(
-                SERVER,
-                f"{address} answers {status}, but not as a server of the OpenAI protocol: "
-                f"{_beginning(listing)}",
-                "correct base_url: it usually ends in /v1",
-            )
-        else:
-            yield _name_finding(args, names, keyed=keyed)
+    names = _names_in(received)
+    if names is None:
+        return bad(
+            SERVER,
+            f"{answers}, but not as a server of the OpenAI protocol: {_beginning(received)}",
+            "correct base_url: it usually ends in /v1",
+        )
+    return _name_finding(args, names, keyed=keyed)
 
 
 def _name_finding(args: OpenAIArgs, names: list[str], *, keyed: bool) -> Finding:
@@ -504,7 +488,7 @@ def _names_in(received: bytes) -> list[str] | None:
     """The names in a list of models; None for any other response."""
     try:
         body: Any = msgspec.json.decode(received)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     models = body.get("data") if isinstance(body, dict) else None
     if not isinstance(models, list):
@@ -512,7 +496,7 @@ def _names_in(received: bytes) -> list[str] | None:
     return [str(one["id"]) for one in models if isinstance(one, dict) and "id" in one]
 
 
-def _beginning(listing: Listing) -> str:
+def _beginning(received: bytes) -> str:
     """The beginning of the server's text."""
-    text = " ".join(listing.received[:400].decode("utf-8", "replace").split())
+    text = " ".join(received[:400].decode("utf-8", "replace").split())
     return (text[:120] + "…" if len(text) > 120 else text) or "nothing"

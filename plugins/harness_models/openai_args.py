@@ -17,7 +17,7 @@ from harness.base.errors import UsageError, did_you_mean
 from harness.base.redaction import keep_out
 from harness.contracts.identity import Identity
 from harness.contracts.model import ModelSettings
-from harness_models.arguments import bad, count_of
+from harness_models.arguments import bad, count_of, json_or_text, reject_constant, template_kwargs
 
 KIND = "openai"
 
@@ -223,24 +223,23 @@ def tokens_field_of(args: OpenAIArgs) -> str:
 
 def url_of(args: OpenAIArgs) -> str:
     """The address of requests."""
-    base, path = base_url_of(args).rstrip("/"), PATHS[args.endpoint]
-    if args.azure_endpoint is None:
-        return f"{base}/{path}"
-    if args.api_version is None:
-        return f"{base}/openai/v1/{path}"
     deployment = quote(args.azure_deployment or args.model, safe="")
-    version = quote(args.api_version, safe="")
-    return f"{base}/openai/deployments/{deployment}/{path}?api-version={version}"
+    return _url(args, PATHS[args.endpoint], below=f"deployments/{deployment}/")
 
 
 def models_url_of(args: OpenAIArgs) -> str:
     """The address at which a server lists its models."""
+    return _url(args, "models")
+
+
+def _url(args: OpenAIArgs, path: str, *, below: str = "") -> str:
+    """A path's address; Azure's addresses with a version have the path `below` a folder."""
     base = base_url_of(args).rstrip("/")
     if args.azure_endpoint is None:
-        return f"{base}/models"
+        return f"{base}/{path}"
     if args.api_version is None:
-        return f"{base}/openai/v1/models"
-    return f"{base}/openai/models?api-version={quote(args.api_version, safe='')}"
+        return f"{base}/openai/v1/{path}"
+    return f"{base}/openai/{below}{path}?api-version={quote(args.api_version, safe='')}"
 
 
 def base_url_of(args: OpenAIArgs) -> str:
@@ -262,8 +261,7 @@ def without_credentials(url: str) -> tuple[str, str | None]:
 def address_of(args: OpenAIArgs) -> str:
     """The base URL for display, without credentials and query."""
     parts = urlsplit(base_url_of(args))
-    port = f":{parts.port}" if parts.port else ""
-    return f"{parts.scheme}://{parts.hostname}{port}{parts.path}"
+    return f"{parts.scheme}://{host_of(args)}{parts.path}"
 
 
 def host_of(args: OpenAIArgs) -> str:
@@ -310,7 +308,7 @@ def read_extra(args: Mapping[str, str]) -> dict[str, Any]:
         if name == EXTRA:
             _merge(found, _json_object(text), written=f"{name}={text}")
         elif is_extra(name):
-            below: Any = _json_or_text(text)
+            below: Any = json_or_text(text)
             for part in reversed(name.split(".")[1:]):
                 below = {part: below}
             _merge(found, below, written=f"{name}={text}")
@@ -333,25 +331,13 @@ def _merge(into: dict[str, Any], more: Mapping[str, Any], *, written: str) -> No
 
 def _json_object(text: str) -> dict[str, Any]:
     try:
-        value = json.loads(text, parse_constant=_reject_constant)
+        value = json.loads(text, parse_constant=reject_constant)
     except ValueError as error:
         hint = f"{EXTRA}.NAME=VALUE gives one field"
         raise _bad_extra(f"{EXTRA}={text}", f"a JSON object ({error})", hint=hint) from None
     if not isinstance(value, dict):
         raise _bad_extra(f"{EXTRA}={text}", "a JSON object")
     return value
-
-
-def _json_or_text(text: str) -> Any:
-    """The JSON value of a text; the text itself if it is not JSON."""
-    try:
-        return json.loads(text, parse_constant=_reject_constant)
-    except ValueError:
-        return text
-
-
-def _reject_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not JSON")
 
 
 def _bad_extra(found: str, expected: str, *, hint: str | None = None) -> UsageError:
@@ -379,20 +365,11 @@ def _text(name: str, text: str) -> str:
     return text
 
 
-def _switch(name: str, text: str) -> bool:
-    switches = {"true": True, "on": True, "1": True, "false": False, "off": False, "0": False}
-    if text.lower() not in switches:
-        raise _bad(name, text, "true or false")
-    return switches[text.lower()]
-
-
-def _system_role(name: str, text: str) -> bool | str:
-    if text.lower() == "auto":
-        return "auto"
-    try:
-        return _switch(name, text)
-    except UsageError:
-        raise _bad(name, text, "true, false or auto") from None
+def _choice(choices: Mapping[str, Any], expected: str, name: str, text: str) -> Any:
+    """The meaning of a text that is one of the choices, in any case of letters."""
+    if text.lower() not in choices:
+        raise _bad(name, text, expected)
+    return choices[text.lower()]
 
 
 def _endpoint(name: str, text: str) -> str:
@@ -418,22 +395,6 @@ def _stop(name: str, text: str) -> tuple[str, ...]:
     if not found or not all(isinstance(one, str) and one for one in found):
         raise _bad(name, text, "stop=TEXT, or a JSON list of texts that are not empty")
     return tuple(found)
-
-
-def _variables(name: str, text: str) -> dict[str, Any]:
-    """The variables in `NAME=VALUE;NAME=VALUE`, with JSON or text values, or in a JSON object."""
-    if text.startswith("{"):
-        try:
-            return dict(json.loads(text))
-        except ValueError as error:
-            raise _bad(name, text, f"a JSON object ({error})") from None
-    found = {}
-    for part in text.split(";"):
-        key, equals, value = part.partition("=")
-        if not equals or not key.strip().isidentifier():
-            raise _bad(name, text, "NAME=VALUE, as in eos_token=</s>, or a JSON object")
-        found[key.strip()] = _json_or_text(value)
-    return found
 
 
 def _address(name: str, text: str) -> str:
@@ -478,15 +439,20 @@ _INSTEAD = {
 }
 """The argument that is missing → another way to the same end."""
 
+_SWITCHES = {"true": True, "on": True, "1": True, "false": False, "off": False, "0": False}
+_switch = partial(_choice, _SWITCHES, "true or false")
+
 _READERS: Mapping[str, Callable[[str, str], Any]] = {
     "immutable": _switch,
     "seed": _switch,
-    "system_role": _system_role,
+    "system_role": partial(_choice, {**_SWITCHES, "auto": "auto"}, "true, false or auto"),
     "concurrency": partial(count_of, KIND),
     "base_url": _address,
     "azure_endpoint": _azure_address,
     "endpoint": _endpoint,
-    "chat_template_kwargs": _variables,
+    "chat_template_kwargs": lambda name, text: template_kwargs(
+        KIND, text, form="NAME=VALUE, as in eos_token=</s>", strip=False
+    ),
     "stop": _stop,
     "logprobs": _switch,
     "top_logprobs": _count,

@@ -112,16 +112,15 @@ def client_of(args: OpenAIArgs, key: str | None, token: Token | None) -> openai.
     """The official client; it takes organisation, project and headers from the environment."""
     headers = {"User-Agent": headers_with("")["User-Agent"]}
     base = base_url_of(args).rstrip("/")
-    if args.azure_endpoint is None:
-        return openai.OpenAI(base_url=base, api_key=key or NO_KEY, default_headers=headers)
-    if args.api_version is None:
+    if args.api_version is not None:
+        return openai.AzureOpenAI(
+            azure_endpoint=base, api_version=args.api_version, api_key=key,
+            azure_ad_token_provider=token, default_headers=headers,
+        )  # fmt: skip
+    if args.azure_endpoint is not None:
         headers |= {"api-key": key} if key else {}
         base = f"{base}/openai/v1"
-        return openai.OpenAI(base_url=base, api_key=key or token, default_headers=headers)
-    return openai.AzureOpenAI(
-        azure_endpoint=base, api_version=args.api_version, api_key=key,
-        azure_ad_token_provider=token, default_headers=headers,
-    )  # fmt: skip
+    return openai.OpenAI(base_url=base, api_key=key or token or NO_KEY, default_headers=headers)
 
 
 def azure_token() -> Token | None:

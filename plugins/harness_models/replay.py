@@ -6,6 +6,7 @@ import hashlib
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,6 @@ from harness_models.arguments import count_of
 
 DEFAULT_ROLE = "candidate"
 ARGUMENTS = ("run", "file", "model", "role", "concurrency")
-CHUNK = 1 << 20
 
 
 def make(settings: ModelSettings) -> Model:
@@ -112,21 +112,12 @@ class ReplayModel(Model):
         if found is None:
             self._missing += 1
             raise CallError("not_recorded", f"{self._recording.label} lacks this question")
-        if found.reply is None:
-            raise CallError(found.cause, found.detail)
-        return found.reply
-
-
-class Recorded(msgspec.Struct, frozen=True, kw_only=True):
-    """The recorded outcome of a question: a reply, or the cause and detail of a failure."""
-
-    reply: Reply | None = None
-    cause: str = ""
-    detail: str = ""
+        if isinstance(found, Reply):
+            return found
+        raise CallError(found.cause, found.detail)
 
 
 class _Failure(msgspec.Struct, frozen=True):
-    type: str
     cause: str = ""
     detail: str = ""
 
@@ -146,19 +137,17 @@ class _Call(msgspec.Struct, frozen=True, kw_only=True):
     failure: _Failure | None = None
     sampling: Sampling | None = None
 
-    def recorded(self) -> Recorded:
-        """The call's outcome; an unreadable reply is still a reply."""
+    def outcome(self) -> Reply | _Failure:
+        """The reply, even an unreadable one, else the failure."""
         if self.text is None:
-            failure = self.failure or _Failure("call_failed", "no_content", "recorded without text")
-            return Recorded(cause=failure.cause, detail=failure.detail)
-        reply = Reply(
+            return self.failure or _Failure("no_content", "recorded without text")
+        return Reply(
             text=self.text,
             finish=self.finish or "stop",
             reasoning=self.reasoning,
             usage=self.usage,
             logprobs=self.logprobs,
         )
-        return Recorded(reply=reply)
 
 
 class _Line(msgspec.Struct, frozen=True):
@@ -205,7 +194,7 @@ class Recording(ABC):
             os.close(self._files.pop())
         self._places.clear()
 
-    def find(self, request: Request) -> Recorded | None:
+    def find(self, request: Request) -> Reply | _Failure | None:
         """The outcome recorded for a request; None if there is none.
 
         Messages, sampling, repeat and the presence of a schema must be the same. An answer that was
@@ -219,7 +208,7 @@ class Recording(ABC):
             if place is not None:
                 file, offset, length, number = place
                 line = os.pread(self._files[file], length, offset)
-                return self._call_in(line, number).recorded()
+                return self._call_in(line, number).outcome()
         return None
 
 
@@ -315,7 +304,7 @@ class FileRecording(Recording):
                 if call.text is None and call.failure is None:
                     raise self._unusable(number, "neither text nor failure")
                 key = _key(call.messages, call.sampling, call.repeat, schema=call.asked_schema)
-                answer = msgspec.json.encode(call.recorded())
+                answer = msgspec.json.encode(call.outcome())
                 first = answers.setdefault(key, (number, answer))
                 if first[1] != answer:
                     raise self._unusable(
@@ -368,8 +357,5 @@ def _identity_of(manifest: Manifest, role: str, path: Path) -> dict[str, Any]:
 
 
 def _digest_of(path: Path) -> bytes:
-    digest = hashlib.blake2b(digest_size=16)
     with path.open("rb") as file:
-        while chunk := file.read(CHUNK):
-            digest.update(chunk)
-    return digest.digest()
+        return hashlib.file_digest(file, partial(hashlib.blake2b, digest_size=16)).digest()

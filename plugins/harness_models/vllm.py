@@ -10,20 +10,22 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
+import msgspec
+
 from harness.base.errors import ModelError
 from harness.contracts.identity import Identity
 from harness.contracts.model import Model, ModelSettings
 from harness_models.arguments import bad, check_no_revision, flags_of, unknown_argument
 from harness_models.server.gpus import GpuMemory
-from harness_models.server.interpreter import engine_findings, probe_interpreter
-from harness_models.server.served import HUB_TROUBLES, Engine, ServedModel, Trouble, trouble
+from harness_models.server.interpreter import engine_findings, last_words, probe_interpreter
+from harness_models.server.served import HUB_TROUBLES, Engine, ServedModel, trouble
 from harness_models.server.weights import (
     check_template,
     checked_folder,
     commit_of,
     folder_identity,
-    identity_details,
     longest_context,
+    weights_identity,
 )
 from harness_models.vllm_args import (
     DEFAULT_SHARE,
@@ -98,29 +100,20 @@ TROUBLES = (
         "vLLM refuses an argument: {reason}",
         "see `python -m vllm.entrypoints.openai.api_server --help`",
     ),
-    Trouble(
-        pattern=re.compile(
-            r"Free memory on device .{0,20}?\((?P<free>[\d.]+)/(?P<total>[\d.]+) GiB\) on startup"
-            r"\s+is less than desired GPU memory utilization \([\d.]+, (?P<wanted>[\d.]+) GiB\)"
-        ),
-        cause=lambda found: (
-            f"another process holds the device's memory: {found['free']} of {found['total']} GiB "
-            f"are free, and {found['wanted']} GiB are needed"
-        ),
-        cure=_lower_share,
+    trouble(
+        r"Free memory on device .{0,20}?\((?P<free>[\d.]+)/(?P<total>[\d.]+) GiB\) on startup"
+        r"\s+is less than desired GPU memory utilization \([\d.]+, (?P<wanted>[\d.]+) GiB\)",
+        "another process holds the device's memory: {free} of {total} GiB are free, and {wanted} "
+        "GiB are needed",
+        _lower_share,
     ),
-    Trouble(
-        pattern=re.compile(
-            r"max seq len\s+\((?P<length>\d+)\), \((?P<needed>[\d.]+) GiB KV\s+cache is needed,"
-            r" which is larger than the available KV cache\s+memory \((?P<free>[\d.]+) GiB\)"
-            r"(?:.{0,80}?estimated maximum model length is (?P<fits>\d+))?",
-            re.DOTALL,
-        ),
-        cause=lambda found: (
-            f"out of memory: a prompt of {found['length']} tokens takes {found['needed']} GiB, but "
-            f"the weights leave {found['free']} GiB"
-        ),
-        cure=_shorter,
+    trouble(
+        r"max seq len\s+\((?P<length>\d+)\), \((?P<needed>[\d.]+) GiB KV\s+cache is needed,"
+        r" which is larger than the available KV cache\s+memory \((?P<free>[\d.]+) GiB\)"
+        r"(?:.{0,80}?estimated maximum model length is (?P<fits>\d+))?",
+        "out of memory: a prompt of {length} tokens takes {needed} GiB, but the weights leave "
+        "{free} GiB",
+        _shorter,
     ),
     trouble(
         r"No available memory for the cache blocks",
@@ -225,27 +218,18 @@ def make(settings: ModelSettings) -> Model:
 def identity_of(
     args: VllmArgs, *, folder: Path | None, commit: str | None, structured: bool
 ) -> Identity:
-    """The model's identity: its weights and all settings that decide its answers, not its speed."""
-    details = identity_details(
-        engine={k: v for k, v in args.engine.items() if k not in SPEED_ARGS},
-        folder=folder,
-        commit=commit,
-        chat_template=args.chat_template,
-        chat_template_kwargs=args.chat_template_kwargs,
-    )
-    name = folder.resolve().name if folder else args.model
+    """The model's identity: its weights, adapter and tokenizer, and all that decides answers."""
+    own = weights_identity(KIND, args, folder=folder, commit=commit, speed_args=SPEED_ARGS)
+    name, details = own.name, dict(own.details)
     if args.lora is not None:
         details["lora"] = folder_identity(Path(args.lora))
         name += f"+{Path(args.lora).resolve().name}"
     if args.tokenizer is not None:
-        own = checked_folder(args.tokenizer, argument="tokenizer")
-        details["tokenizer"] = folder_identity(own) if own else args.tokenizer
+        tokenizer = checked_folder(args.tokenizer, argument="tokenizer")
+        details["tokenizer"] = folder_identity(tokenizer) if tokenizer else args.tokenizer
     if structured:
         details["structured"] = True
-    pinned = folder is not None or commit is not None
-    return Identity(
-        kind="vllm", name=name, details=details, scope="everywhere" if pinned else "run"
-    )
+    return msgspec.structs.replace(own, name=name, details=details)
 
 
 def server_flags(
@@ -292,7 +276,7 @@ def check_with_parser(python: str, engine: Mapping[str, str]) -> None:
         raise ModelError(
             "vLLM cannot be started",
             where=python,
-            found=(done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1],
+            found=last_words(done),
             expected=f"a vLLM for which `python -m {SERVER} --help` works",
         )
     known = json.loads(printed[0].removeprefix("NAMES"))

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import re
-import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from harness.contracts.model import ModelSettings
 from harness_models.arguments import (
+    WeightsArgs,
     bad,
     check_given,
     check_switches,
     count_of,
-    file_of,
-    model_of,
-    template_kwargs,
+    shared_of,
 )
 
 KIND = "vllm"
@@ -101,29 +97,18 @@ RESERVED = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class VllmArgs:
-    """The parsed `--model_args`.
+class VllmArgs(WeightsArgs):
+    """The parsed `--model_args`."""
 
-    `engine` holds the arguments that are passed to vLLM, `note` a remark for the user.
-    """
-
-    model: str
-    note: str | None = None
-    python: str
-    revision: str | None = None
-    tokenizer: str | None = None
-    chat_template: Path | None = None
-    chat_template_kwargs: Mapping[str, Any] = field(default_factory=dict)
-    lora: str | None = None
-    concurrency: int
-    engine: Mapping[str, str]
+    tokenizer: str | None
+    lora: str | None
 
 
 def read_args(settings: ModelSettings) -> VllmArgs:
     """The arguments, checked as far as is possible without vLLM; UsageError if wrong."""
     given = dict(settings.args)
     check_given(KIND, given, RESERVED)
-    model, note = model_of(KIND, given)
+    shared = shared_of(KIND, given)
     preset = given.get("preset")
     if preset is not None and preset not in PRESETS:
         raise bad(KIND, f"preset={preset}", "one of " + ", ".join(PRESETS))
@@ -138,15 +123,9 @@ def read_args(settings: ModelSettings) -> VllmArgs:
     if "gpu_memory_utilization" in engine:
         _share("gpu_memory_utilization", engine["gpu_memory_utilization"])
     check_switches(KIND, engine, SWITCHES)
-    template, more = given.get("chat_template"), given.get("chat_template_kwargs")
     return VllmArgs(
-        model=_expanded(model),
-        note=note,
-        python=given.get("python") or os.environ.get("HARNESS_VLLM_PYTHON") or sys.executable,
-        revision=given.get("revision"),
+        **shared | {"model": _expanded(shared["model"])},
         tokenizer=_expanded(given["tokenizer"]) if "tokenizer" in given else None,
-        chat_template=file_of(KIND, "chat_template", template) if template else None,
-        chat_template_kwargs=template_kwargs(KIND, more) if more else {},
         lora=_expanded(given["lora"]) if "lora" in given else None,
         concurrency=_concurrency(given, settings, engine),
         engine=engine,

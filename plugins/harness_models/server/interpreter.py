@@ -35,10 +35,15 @@ def interpreter(python: str, package: str) -> Finding:
     )  # fmt: skip
     where = shutil.which(python) or python
     if done.returncode:
-        why = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
-        return bad(PYTHON, f"cannot find the version of {package} in {where}: {why}")
+        problem = f"cannot find the version of {package} in {where}: {last_words(done)}"
+        return bad(PYTHON, problem)
     version, package_version = json.loads(done.stdout)
     return good(PYTHON, f"{where}; Python {version}, {package} {package_version}")
+
+
+def last_words(done: subprocess.CompletedProcess[str]) -> str:
+    """The last line that a failed program wrote to standard error, else its exit code."""
+    return (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
 
 
 def probe_interpreter(python: str, probe: str, *, program: str, needs: str) -> tuple[str, Any]:
@@ -62,6 +67,6 @@ def probe_interpreter(python: str, probe: str, *, program: str, needs: str) -> t
         raise ModelError(
             f"the interpreter for {program} does not work",
             where=path,
-            found=(done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1],
+            found=last_words(done),
             expected=expected,
         ) from None

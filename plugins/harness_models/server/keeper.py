@@ -132,17 +132,23 @@ def segments_of(pids: Iterable[int]) -> set[tuple[str, int]]:
     named = {str(path): (str(path), inode) for path, inode in segments()}
     held = set()
     for pid in pids:
-        process = Path(f"/proc/{pid}")
         if named:
             with suppress(OSError):
                 # Five fields precede the path, which may contain blanks.
-                lines = (process / "maps").read_text("utf-8", "replace").splitlines()
+                lines = Path(f"/proc/{pid}/maps").read_text("utf-8", "replace").splitlines()
                 held |= {line.split(None, 5)[5] for line in lines if f" {SHARED}/" in line}
-            with suppress(OSError):
-                for opened in (process / "fd").iterdir():
-                    with suppress(OSError):
-                        held.add(str(opened.readlink()))
+            held |= open_files(pid)
     return {named[path] for path in held if path in named}
+
+
+def open_files(pid: int) -> set[str]:
+    """The open files of a process; none if it has ended, or belongs to another user."""
+    found = set()
+    with suppress(OSError):
+        for each in Path(f"/proc/{pid}/fd").iterdir():
+            with suppress(OSError):
+                found.add(str(each.readlink()))
+    return found
 
 
 def remove(left: set[tuple[str, int]]) -> None:

@@ -31,7 +31,7 @@ HUB = ("HF_", "HUGGING_FACE_", "HUGGINGFACE_")
 _COLOUR = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 
 
-async def launch(
+def launch(
     command: Sequence[str],
     *,
     log: Path,
@@ -42,18 +42,11 @@ async def launch(
     """A command that runs until it ends, is stopped, or the harness ends in any way.
 
     Its output is appended to `log`. It gets our environment without secrets, and `environment` in
-    addition. `folder` is removed after its end. This function never waits, so a cancelled launch
-    either has not begun or is complete.
+    addition. `folder` is removed after its end.
     """
     passed = without_secrets(os.environ) | dict(environment)
     options = ["--grace", str(grace), *(("--folder", str(folder)) if folder else ())]
-    return _start(tuple(command), log=log, environment=passed, options=options)
-
-
-def _start(
-    command: tuple[str, ...], *, log: Path, environment: dict[str, str], options: Sequence[str]
-) -> Launched:
-    if shutil.which(command[0], path=environment.get("PATH")) is None:
+    if shutil.which(command[0], path=passed.get("PATH")) is None:
         raise ModelError(
             "the engine cannot be started",
             found=f"no program {command[0]!r}",
@@ -74,11 +67,11 @@ def _start(
             stdin=subprocess.PIPE,
             stdout=file,
             stderr=subprocess.STDOUT,
-            env=environment,
+            env=passed,
             # A Ctrl-C in our terminal must not reach the server: `stop` ends it in order.
             start_new_session=True,
         )
-    return Launched(kept, command=command, log=log, start=start)
+    return Launched(kept, program=command[0], log=log, start=start)
 
 
 def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
@@ -97,10 +90,10 @@ class Launched:
     """A command under its keeper."""
 
     def __init__(
-        self, kept: subprocess.Popen[bytes], *, command: tuple[str, ...], log: Path, start: int
+        self, kept: subprocess.Popen[bytes], *, program: str, log: Path, start: int
     ) -> None:
-        self.command = command
         self.log = log
+        self._program = program
         self._keeper = kept
         self._start = start
         self._read = start
@@ -166,7 +159,7 @@ class Launched:
         rest = keeper.members(self._keeper.pid)
         return ModelError(
             f"the engine has not ended {patience:g} s after the signal to end",
-            where=self.command[0],
+            where=self._program,
             found="; ".join(f"{pid} {name_of(pid)}" for pid in rest) or "its keeper",
             expected="no process of the engine",
             hint=f"end these processes to free their memory; {self.log} may show the reason",

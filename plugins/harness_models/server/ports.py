@@ -9,6 +9,8 @@ from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 
+from harness_models.server.keeper import open_files
+
 HOST = "127.0.0.1"
 LISTENING = "0A"
 TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
@@ -43,16 +45,6 @@ def inodes_of_proc(port: int) -> set[str]:
                 fields = line.split()
                 if fields[3] == LISTENING and int(fields[1].rpartition(":")[2], 16) == port:
                     found.add(fields[9])
-    return found
-
-
-def open_files(pid: int) -> set[str]:
-    """The open files of a process; none if it has ended, or belongs to another user."""
-    found = set()
-    with suppress(OSError):
-        for each in Path(f"/proc/{pid}/fd").iterdir():
-            with suppress(OSError):
-                found.add(str(each.readlink()))
     return found
 
 

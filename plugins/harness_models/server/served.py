@@ -86,12 +86,12 @@ class Trouble:
     cure: Callable[[re.Match[str]], str]
 
 
-def trouble(pattern: str, cause: str, cure: str) -> Trouble:
+def trouble(pattern: str, cause: str, cure: str | Callable[[re.Match[str]], str]) -> Trouble:
     """A Trouble whose texts contain named groups in braces; in `pattern`, a dot matches all."""
     return Trouble(
         pattern=re.compile(pattern, re.DOTALL),
         cause=lambda found: cause.format(**found.groupdict()),
-        cure=lambda found: cure.format(**found.groupdict()),
+        cure=cure if callable(cure) else lambda found: cure.format(**found.groupdict()),
     )
 
 
@@ -134,7 +134,6 @@ class Engine:
     command: Callable[[str], Sequence[str]]
     concurrency: int
     listens_on: Literal["socket", "port"] = "socket"
-    occupies: str | None = "gpu"
     environment: Mapping[str, str] = field(default_factory=dict)
     fields: Callable[[Request], Mapping[str, Any]] = lambda request: {}
     checked: Callable[[Request, Reply], Reply] = lambda request, reply: reply
@@ -193,11 +192,12 @@ class ServedModel(Model):
     It ends with the harness in any case: see `keeper.py`.
     """
 
+    occupies = "gpu"
+
     def __init__(self, engine: Engine, settings: ModelSettings) -> None:
         self.engine = engine
         self.identity = engine.identity
         self.concurrency = engine.concurrency
-        self.occupies = engine.occupies
         self._settings = settings
         self._server: _Server | None = None
         self._restarts = 0
@@ -302,7 +302,7 @@ class ServedModel(Model):
         address = str(folder / SOCKET if port is None else port)
         try:
             command = await asyncio.to_thread(self.engine.command, address)
-            launched = await launch(
+            launched = launch(
                 command,
                 log=self._log_file(folder),
                 environment=self.engine.environment,

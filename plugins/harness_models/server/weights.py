@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 from harness.base.errors import ModelError
 from harness.base.hashing import digest, digest_bytes
+from harness.contracts.identity import Identity
+from harness_models.arguments import WeightsArgs
 
 WEIGHTS = (".safetensors", ".bin", ".pt", ".pth", ".gguf")
 SMALL = (".json", ".jinja", ".txt", ".model", ".py")
@@ -44,28 +46,35 @@ def folder_identity(folder: Path) -> str:
     return digest(parts)[:16]
 
 
-def identity_details(
+def weights_identity(
+    kind: str,
+    args: WeightsArgs,
     *,
-    engine: Mapping[str, str],
     folder: Path | None,
     commit: str | None,
-    chat_template: Path | None,
-    chat_template_kwargs: Mapping[str, Any],
-) -> dict[str, Any]:
-    """The details of the identity that all servers of weights share.
+    speed_args: Collection[str],
+) -> Identity:
+    """The identity of served weights: the weights, and all settings that decide the answers.
 
-    `engine` holds the arguments that decide answers, not their speed.
+    `speed_args` decide only their speed.
     """
-    details: dict[str, Any] = {"engine": dict(sorted(engine.items()))}
+    engine = {name: args.engine[name] for name in sorted(args.engine) if name not in speed_args}
+    details: dict[str, Any] = {"engine": engine}
     if folder is not None:
         details["identity"] = folder_identity(folder)
     elif commit is not None:
         details["revision"] = commit
-    if chat_template is not None:
-        details["chat_template"] = digest_bytes(chat_template.read_bytes())
-    if chat_template_kwargs:
-        details["chat_template_kwargs"] = dict(chat_template_kwargs)
-    return details
+    if args.chat_template is not None:
+        details["chat_template"] = digest_bytes(args.chat_template.read_bytes())
+    if args.chat_template_kwargs:
+        details["chat_template_kwargs"] = dict(args.chat_template_kwargs)
+    pinned = folder is not None or commit is not None
+    return Identity(
+        kind=kind,
+        name=folder.resolve().name if folder else args.model,
+        details=details,
+        scope="everywhere" if pinned else "run",
+    )
 
 
 def checked_folder(text: str, *, argument: str) -> Path | None:

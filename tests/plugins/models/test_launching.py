@@ -24,7 +24,7 @@ async def started(tmp_path):
     all_of_them = []
 
     async def start(program, *, environment=None, grace=60.0):
-        launched = await launch(
+        launched = launch(
             [sys.executable, "-c", program],
             log=tmp_path / "logs" / "engine.log",
             environment=environment or {},
@@ -182,7 +182,7 @@ async def test_a_launch_that_is_cancelled_leaves_nothing(tmp_path, steps):
     launches = []
 
     async def run():
-        launched = await launch(
+        launched = launch(
             [sys.executable, "-c", WAITS], log=tmp_path / "log", environment={}, grace=0.3
         )
         launches.append(launched)
@@ -224,7 +224,7 @@ from harness_models.server.launching import launch
 async def main():
     command = [sys.executable, "-c", {program!r}]
     log, folder = pathlib.Path({str(log)!r}), pathlib.Path({str(folder)!r})
-    await launch(command, log=log, environment={{}}, folder=folder, grace=0.3)
+    launch(command, log=log, environment={{}}, folder=folder, grace=0.3)
     await asyncio.sleep(600)
 asyncio.run(main())
 """
@@ -252,7 +252,7 @@ async def test_a_ctrl_c_in_the_terminal_does_not_reach_the_command(started):
 @pytest.mark.parametrize("name", ["no-such-program-anywhere", "/no/such/program"])
 async def test_a_program_that_does_not_exist_is_an_error_before_anything_starts(tmp_path, name):
     with pytest.raises(ModelError) as caught:
-        await launch([name, "--model", "x"], log=tmp_path / "log", environment={})
+        launch([name, "--model", "x"], log=tmp_path / "log", environment={})
     assert str(caught.value) == (
         "the engine cannot be started\n"
         f"  found:    no program '{name}'\n"
@@ -265,7 +265,7 @@ async def test_a_program_whose_interpreter_is_absent_says_so_in_the_log(tmp_path
     script = tmp_path / "engine"
     script.write_text("#!/no/such/interpreter\n")
     script.chmod(0o755)
-    launched = await launch([str(script)], log=tmp_path / "log", environment={})
+    launched = launch([str(script)], log=tmp_path / "log", environment={})
     assert await code_of(launched) == 127
     assert launched.log_tail() == [f"{script} cannot be started: No such file or directory"]
     await launched.stop()
@@ -274,7 +274,7 @@ async def test_a_program_whose_interpreter_is_absent_says_so_in_the_log(tmp_path
 async def test_a_log_that_cannot_be_written_is_an_error(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(StorageError, match="the engine's log cannot be written"):
-        await launch([sys.executable], log=tmp_path / "file" / "log", environment={})
+        launch([sys.executable], log=tmp_path / "file" / "log", environment={})
 
 
 async def test_the_log_is_appended_to_and_a_start_sees_its_own_lines_only(started):

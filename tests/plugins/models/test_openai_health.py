@@ -103,6 +103,16 @@ async def test_what_is_no_such_server():
     )
 
 
+@pytest.mark.parametrize(
+    "body", ["[" * 100_000, '{"data": {"id": "small"}}', '["small"]', "null", ""]
+)
+async def test_what_is_no_list_of_models(body):
+    url, found = await server_finding(Fault(status=200, body=body))
+    assert found.state == "bad"
+    said = f"{url} answers 200, but not as a server of the OpenAI protocol: "
+    assert found.says.startswith(said + (body[:100] or "nothing"))
+
+
 async def test_nobody_listens(monkeypatch):
     with FaultyServer() as server:
         pass

@@ -49,7 +49,7 @@ def check_not_taken(package: str, plugins: Plugins) -> None:
 
     catalogue = Catalogue(plugins)
     holders = []
-    if plugins.has_benchmark(package):
+    if package in plugins.benchmarks:
         holders.append(f"a benchmark of {plugins.benchmarks[package].origin}")
     holders += [
         f"a {'task' if entry.members is None else 'group'}, {entry.file}"

@@ -80,7 +80,7 @@ def _benchmarks_of(tasks: Sequence[Entry], plugins: Plugins) -> list[dict[str, s
     found, fields = [], ("name", "description", "paper", "licence")
     for name in dict.fromkeys(task.benchmark or "" for task in tasks):
         try:
-            if plugins.has_benchmark(name):
+            if name in plugins.benchmarks:
                 benchmark = plugins.benchmark(name)
                 found.append({field: getattr(benchmark, field) for field in fields})
         except HarnessError as error:

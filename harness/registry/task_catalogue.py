@@ -403,7 +403,7 @@ class Catalogue:
     def _check_plugin(self, document: Document) -> None:
         """Raise TaskError if the task's benchmark comes from a broken plugin."""
         benchmark = self.resolved(document).values.get("benchmark")
-        if not isinstance(benchmark, str) or self._plugins.has_benchmark(benchmark):
+        if not isinstance(benchmark, str) or benchmark in self._plugins.benchmarks:
             return
         bundle = next(
             (one.name for given in self._sources.values() for source, one in given

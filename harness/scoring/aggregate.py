@@ -26,10 +26,13 @@ NOT_FINITE = "not_finite"
 class Columns:
     """Collects scores as columns: 8 bytes per unit and metric, and 8 for the unit's user.
 
-    A unit with a metric neither in `values` nor in `missing` is no unit of this metric.
+    A unit with a metric neither in `values` nor in `missing` is no unit of this metric. `sound` has
+    checked all scores.
+
+        Columns(metrics, scores).results(interval=task.interval, seed=0, task=task.name)
     """
 
-    def __init__(self, metrics: Mapping[str, Metric]) -> None:
+    def __init__(self, metrics: Mapping[str, Metric], scores: Iterable[Score[Any]] = ()) -> None:
         self.units = 0
         self._metrics = metrics
         self._users = array("Q")
@@ -37,9 +40,11 @@ class Columns:
         self._values = {name: array("d") for name in metrics}
         self._worst = {name: array("d") for name in metrics}
         self._missing: dict[str, Counter[str]] = {name: Counter() for name in metrics}
+        for score in scores:
+            self.add(score)
 
     def add(self, score: Score[Any]) -> None:
-        """Add one score, which `sound` has checked."""
+        """Add one score."""
         self.units += 1
         self._users.append(stable_int(score.user))
         self.counts.update(score.counts)
@@ -130,21 +135,6 @@ def at_worst(score: Score[Any], column: str, metric: Metric) -> float:
     if column not in score.missing:
         return score.worst.get(column, score.values.get(column, math.nan))
     return score.worst.get(column, math.nan if metric.worst is None else metric.worst)
-
-
-def summarise(
-    scores: Iterable[Score[Any]],
-    metrics: Mapping[str, Metric],
-    *,
-    interval: IntervalSpec,
-    seed: int,
-    task: str,
-) -> dict[str, MetricResult]:
-    """Each metric over all scores, with n, missing units by cause, and an interval over users."""
-    columns = Columns(metrics)
-    for score in scores:
-        columns.add(sound(score))
-    return columns.results(interval=interval, seed=seed, task=task)
 
 
 def sound(score: Score[Any]) -> Score[Any]:

@@ -162,6 +162,7 @@ class SampleRuns:
         self.plugin = plugin
         self.without_answers = self._metrics(without_answers)
         self.folder = folder
+        self._baselines: dict[str, RunResult] = {}
         self._known = tuple(
             entry.name for entry in plugin.entries if entry.members is None and not entry.abstract
         )
@@ -251,15 +252,13 @@ class SampleRuns:
 
     def baseline(self, sampled: SampledTasks) -> RunResult:
         """The baseline's run, which other runs are compared with; made once."""
+        name = sampled.benchmark.name
         try:
-            return self._baseline(sampled.benchmark.name)
+            if name not in self._baselines:
+                self._baselines[name] = self.run(sampled, "baseline", concurrency=16)
         except HarnessError as error:
             raise SampleRunFailed(f"the baseline's run failed: {error}") from error
-
-    @functools.cache  # noqa: B019 - a trial lives as long as its checks
-    def _baseline(self, benchmark: str) -> RunResult:
-        [sampled] = (one for one in self.sampled if one.benchmark.name == benchmark)
-        return self.run(sampled, "baseline", concurrency=16)
+        return self._baselines[name]
 
     def elsewhere(self, sampled: SampledTasks) -> Path:
         """The folder of runs with the same run in a new process, one call at a time.

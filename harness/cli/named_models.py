@@ -92,9 +92,10 @@ def expand(spec: str, models: Mapping[str, NamedModel], plugins: Plugins) -> str
                 expected=str(error),
             ) from error
         return f"{named.kind}:{text}" if text else named.kind
-    if colon and kind in plugins.judges and plugins.judge(kind).on == "model":
+    wrapped = plugins.judge(kind).on if colon and kind in plugins.judges else "alone"
+    if wrapped == "model":
         return f"{kind}:{expand(rest, models, plugins)}"
-    if colon and kind in plugins.judges and plugins.judge(kind).on == "judges":
+    if wrapped == "judges":
         members = (expand(one, models, plugins) for one in split_members(rest))
         return f"{kind}:{joined_members(members)}"
     return spec

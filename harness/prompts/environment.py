@@ -322,7 +322,7 @@ class Folder(jinja2.BaseLoader):
             data=data,
             tree=tree,
             needs=_needs(tree, file),
-            parents=_constants(tree, nodes.Extends),
+            parents=_parents(tree),
             has_turns=_prepare_turns(tree, file),
             defines=frozenset(_defined_names(tree)),
         )
@@ -372,10 +372,10 @@ def _defined_names(tree: nodes.Template) -> Iterator[str]:
             yield from (name if isinstance(name, str) else name[1] for name in node.names)
 
 
-def _constants(tree: nodes.Template, kind: type[nodes.Extends]) -> tuple[str, ...]:
+def _parents(tree: nodes.Template) -> tuple[str, ...]:
     return tuple(
         node.template.value
-        for node in tree.find_all(kind)
+        for node in tree.find_all(nodes.Extends)
         if isinstance(node.template, nodes.Const) and isinstance(node.template.value, str)
     )
 

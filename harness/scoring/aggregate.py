@@ -93,9 +93,11 @@ class Columns:
         # If no unit has a score, units counted as worst do not make a value.
         counts = metric.missing == "counted" and n > 0
         value = counted if counts else left_out
-        undefined = _why_undefined(value, n)
+        undefined = None
+        if value is None:
+            undefined = "the statistic has no value for these scores" if n else "nothing was scored"
         # Compares shares instead of numbers of units: 0.07 * 100 is more than 7.
-        if value is not None and n / (n + missing.total()) < least_scored:
+        elif n / (n + missing.total()) < least_scored:
             undefined = _too_few(left_out, n, missing.total(), least_scored)
             value = None
         drawn: Interval | NoInterval = NoInterval("there is no value to draw an interval for")
@@ -179,9 +181,3 @@ def _too_few(value: float | None, scored: int, missing: int, least: float) -> st
     few = "" if value is None else f"; over those few it is {value:.3f}"
     units = f"{scored:,} of {scored + missing:,} units"
     return f"{units} have one, less than the required {least:.0%}{few}"
-
-
-def _why_undefined(value: float | None, scored: int) -> str | None:
-    if value is not None:
-        return None
-    return "the statistic has no value for these scores" if scored else "nothing was scored"

@@ -160,13 +160,20 @@ class SampleRuns:
         without_answers: Sequence[str] = (),
     ) -> None:
         self.plugin = plugin
-        self.without_answers = self._metrics(without_answers)
+        self.without_answers = frozenset(without_answers)
         self.folder = folder
         self._baselines: dict[str, RunResult] = {}
         self._known = tuple(
             entry.name for entry in plugin.entries if entry.members is None and not entry.abstract
         )
-        self._asked = self._own(tasks)
+        self._asked = tuple(tasks)
+        if without_answers:
+            benchmarks = map(plugin.plugins.benchmark, plugin.benchmarks)
+            metrics = sorted({metric for one in benchmarks for metric in one.metrics})
+            expected = ", ".join(metrics) or "a plugin that has metrics"
+            self._check("metric", without_answers, metrics, expected)
+        expected = f"one of its {len(self._known)} tasks, which `harness tasks` lists"
+        self._check("task", tasks, self._known, expected)
 
     @functools.cached_property
     def tasks(self) -> tuple[Task, ...]:
@@ -191,29 +198,15 @@ class SampleRuns:
                 found.append(self._sampled(name, tasks))
         return tuple(found)
 
-    def _own(self, names: Sequence[str]) -> tuple[str, ...]:
-        """The names; UsageError for one that is no task of the plugin."""
-        for name in names:
-            if name not in self._known:
-                raise UsageError(
-                    f"the plugin {self.plugin.name!r} has no task {name!r}",
-                    expected=f"one of its {len(self._known)} tasks, which `harness tasks` lists",
-                    hint=did_you_mean(name, self._known),
-                )
-        return tuple(names)
-
-    def _metrics(self, names: Sequence[str]) -> frozenset[str]:
-        """The names; UsageError for one that is no metric of the plugin."""
-        benchmarks = map(self.plugin.plugins.benchmark, self.plugin.benchmarks)
-        known = sorted({metric for one in benchmarks for metric in one.metrics}) if names else []
+    def _check(self, kind: str, names: Sequence[str], known: Sequence[str], expected: str) -> None:
+        """Raise UsageError for a name that no task or metric of the plugin has."""
         for name in names:
             if name not in known:
                 raise UsageError(
-                    f"the plugin {self.plugin.name!r} has no metric {name!r}",
-                    expected=", ".join(known) or "a plugin that has metrics",
+                    f"the plugin {self.plugin.name!r} has no {kind} {name!r}",
+                    expected=expected,
                     hint=did_you_mean(name, known),
                 )
-        return frozenset(names)
 
     def _sampled(self, name: str, tasks: Sequence[Task]) -> SampledTasks:
         from harness.data import open_dataset

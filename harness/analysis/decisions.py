@@ -8,7 +8,6 @@ from typing import TypeAlias
 
 from harness.contracts.judge import Selected, Verdict
 from harness.contracts.outcomes import NoVerdict
-from harness.contracts.records import Judged
 from harness.scoring.finished_task import FinishedTask
 
 Label: TypeAlias = bool | str
@@ -45,7 +44,8 @@ def decisions_of(task: FinishedTask) -> Iterator[Decision]:
     for entry in task.entry.stages:
         for record in task.judged(entry.name):
             for number, judged in enumerate(record.judged, start=1):
-                for place, option in enumerate(_options(judged)):
+                numbers = map(str, range(1, judged.texts + 1))
+                for place, option in enumerate(judged.labels or numbers):
                     said, why = _label(judged.verdict, place)
                     yield Decision(
                         stage=entry.name,
@@ -62,10 +62,6 @@ def decisions_of(task: FinishedTask) -> Iterator[Decision]:
                             vote.member: _label(vote.verdict, place)[0] for vote in judged.votes
                         },
                     )
-
-
-def _options(judged: Judged) -> tuple[str, ...]:
-    return judged.labels or tuple(str(number) for number in range(1, judged.texts + 1))
 
 
 def _label(verdict: Verdict | NoVerdict, place: int) -> tuple[Label | None, str]:

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from harness.analysis.run_tables import messages_json, missing_column, score_names
-from harness.contracts.records import CallRecord, JournalLine, Score
+from harness.contracts.records import JournalLine, Score
 from harness.runs.atomic_files import atomic_writer
 from harness.runs.journal_index import Head, scan
 from harness.runs.manifest import Manifest, StageEntry
@@ -146,7 +146,7 @@ def samples_of(task: FinishedTask) -> Iterator[dict[str, Any]]:
                     )
                 },
                 "resps": [[call.text] for call, _ in asked],
-                "filtered_resps": [_readable(call) for call, _ in asked],
+                "filtered_resps": [None if call.failure else call.text for call, _ in asked],
                 "filter": NONE,
                 "metrics": names,
                 "doc_hash": _hash(json.dumps(doc, indent=2, ensure_ascii=False)),
@@ -254,10 +254,6 @@ def _offered(task: FinishedTask) -> int:
     chosen = task.summary.data.get("chosen", {})
     several = [one["of"] for one in chosen.values() if one.get("chosen") == task.summary.units]
     return int(several[0]) if several else task.summary.units
-
-
-def _readable(call: CallRecord) -> str | None:
-    return call.text if call.failure is None else None
 
 
 def _model_name(manifest: Manifest) -> str:

@@ -182,7 +182,12 @@ def _analyse(
     for problem in selection.left_out:
         print_error(problem)
     if not selection.tasks:
-        raise _nothing_to_analyse(selection, registration)
+        names = ", ".join(selection.names)
+        raise DataError(
+            f"the runs have no task that {registration.name!r} can analyse",
+            found=f"unusable tasks: {names}" if names else "no task of that benchmark",
+            expected=f"runs with a finished task of {_describe_benchmark(registration.benchmark)}",
+        )
     tasks = _labelled(selection.tasks)
     report = with_notes(run_tool(registration, lambda: analysis.run(tasks, options)), tasks)
     document = {
@@ -301,12 +306,3 @@ def _labelled(tasks: list[FinishedTask]) -> list[FinishedTask]:
         replace(task, label=f"{task.label} {task.run}") if task.label in repeated else task
         for task in tasks
     ]
-
-
-def _nothing_to_analyse(found: _Selection, registration: AnalysisRegistration) -> DataError:
-    names = ", ".join(found.names)
-    return DataError(
-        f"the runs have no task that {registration.name!r} can analyse",
-        found=f"unusable tasks: {names}" if names else "no task of that benchmark",
-        expected=f"runs with a finished task of {_describe_benchmark(registration.benchmark)}",
-    )

@@ -68,7 +68,6 @@ batch = _Batch(
 
 
 @batch.command(
-    "write",
     cls=RunCommand,
     params=[
         Option(
@@ -118,7 +117,6 @@ def write(held: EffectiveSettings, /, out: Path, **options: Any) -> int:
 
 
 @batch.command(
-    "read",
     short_help="import answers that others fetched",
     epilog=epilog("harness batch read RUN answers.jsonl errors.jsonl"),
 )
@@ -146,7 +144,6 @@ def read(run: str, files: Sequence[Path], json: bool) -> int:
 
 
 @batch.command(
-    "submit",
     short_help="submit the files of requests to the services of their models",
     epilog=epilog("harness batch submit RUN"),
 )
@@ -173,7 +170,6 @@ def submit(run: str, json: bool) -> int:
 
 
 @batch.command(
-    "status",
     short_help="show the progress of the batches",
     epilog=epilog("harness batch status RUN"),
 )
@@ -195,7 +191,6 @@ def status(run: str, json: bool) -> int:
 
 
 @batch.command(
-    "collect",
     short_help="import the answers of batches that have ended",
     epilog=epilog("harness batch collect RUN"),
 )

@@ -47,15 +47,7 @@ def _prompts() -> Iterable[str]:
     return Templates(prompt_folders(_plugins())).everything()
 
 
-model_kinds = _completions(lambda: _plugins().models)
-judge_kinds = _completions(lambda: _plugins().judges)
-models = _completions(lambda: [*_plugins().models, *_named_models()])
 judges = _completions(lambda: [*_plugins().judges, *_plugins().models, *_named_models()])
-plugin_names = _completions(
-    lambda: [one.entry_point for one in (*_plugins().loaded, *_plugins().broken)]
-)
-prompts = _completions(_prompts)
-runs = _completions(_runs)
 
 
 def tasks(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
@@ -85,14 +77,16 @@ def data_places(_ctx: Any, _param: Any, incomplete: str) -> list[str]:
 
 CANDIDATES: dict[str, Callable[[Any, Any, str], list[str]]] = {
     "data_places": data_places,
-    "judge_kinds": judge_kinds,
+    "judge_kinds": _completions(lambda: _plugins().judges),
     "judges": judges,
-    "model_kinds": model_kinds,
-    "models": models,
-    "plugin_names": plugin_names,
-    "prompts": prompts,
+    "model_kinds": _completions(lambda: _plugins().models),
+    "models": _completions(lambda: [*_plugins().models, *_named_models()]),
+    "plugin_names": _completions(
+        lambda: [one.entry_point for one in (*_plugins().loaded, *_plugins().broken)]
+    ),
+    "prompts": _completions(_prompts),
     "roles": roles,
-    "runs": runs,
+    "runs": _completions(_runs),
     "tasks": tasks,
 }
 """By name the completions that options and arguments refer to; only completion calls them."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from harness.cli.command import argument, command, json_option
@@ -21,11 +22,13 @@ WRAPS = {
 """What a judge wraps, and how its SPEC names it."""
 
 
+name_argument = partial(
+    argument, "name", metavar="NAME", required=False, help="one kind, with its arguments"
+)
+
+
 @command("harness models", "harness models openai")
-@argument(
-    "name", metavar="NAME", required=False, help="one kind, with its arguments",
-    candidates="model_kinds",
-)  # fmt: skip
+@name_argument(candidates="model_kinds")
 @json_option
 def models(name: str | None, json: bool) -> int:
     """List the kinds of model, or show the NAME of one with the meaning of its arguments."""
@@ -37,10 +40,7 @@ def models(name: str | None, json: bool) -> int:
 
 
 @command("harness judges", "harness judges lexical")
-@argument(
-    "name", metavar="NAME", required=False, help="one kind, with its arguments",
-    candidates="judge_kinds",
-)  # fmt: skip
+@name_argument(candidates="judge_kinds")
 @json_option
 def judges(name: str | None, json: bool) -> int:
     """List the kinds of judge, or show the NAME of one with the meaning of its arguments."""

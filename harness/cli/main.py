@@ -30,7 +30,7 @@ COMMANDS = {
     "prompts": "prompts",
     "batch": "batch",
     "export": "export",
-    "new-plugin": "new_plugin",
+    "new-plugin": "scaffold",
     "run": "run",
 }
 """The module of each command; the command is the function of that name in the module."""

@@ -57,7 +57,7 @@ def replace_names(options: dict[str, Any], models: Mapping[str, NamedModel]) -> 
 
     plugins = load_plugins()
     for name, model in models.items():
-        if plugins.has_model(name) or plugins.has_judge(name):
+        if name in plugins.models or name in plugins.judges:
             raise UsageError(
                 f"the model {name!r} has the name of a kind of model or judge",
                 where=model.where,
@@ -92,9 +92,10 @@ def expand(spec: str, models: Mapping[str, NamedModel], plugins: Plugins) -> str
                 expected=str(error),
             ) from error
         return f"{named.kind}:{text}" if text else named.kind
-    if colon and plugins.has_judge(kind) and plugins.judge(kind).on == "model":
+    wrapped = plugins.judge(kind).on if colon and kind in plugins.judges else "alone"
+    if wrapped == "model":
         return f"{kind}:{expand(rest, models, plugins)}"
-    if colon and plugins.has_judge(kind) and plugins.judge(kind).on == "judges":
+    if wrapped == "judges":
         members = (expand(one, models, plugins) for one in split_members(rest))
         return f"{kind}:{joined_members(members)}"
     return spec

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from harness.base.errors import HarnessError, UnknownName, did_you_mean
-from harness.cli.command import argument, command, option
+from harness.cli.command import argument, command, json_option
 from harness.cli.output import Row, print_error, print_json, print_sections
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     "names", metavar="NAME", nargs=-1, help="a plugin or a distribution",
     candidates="plugin_names",
 )  # fmt: skip
-@option("--json", is_flag=True, help="as one JSON document")
+@json_option
 def plugins(names: Sequence[str], json: bool, strict_plugins: bool) -> int:
     """List the installed plugins and what each registered; broken plugins come first. For each
     NAME, show everything that the plugin registered, or its traceback.

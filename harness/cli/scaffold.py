@@ -1,9 +1,10 @@
-"""Writes the files of a new plugin from the templates."""
+"""`harness new-plugin NAME`: a new package with a benchmark to start from."""
 
 from __future__ import annotations
 
 import keyword
 import re
+import shlex
 import shutil
 import sys
 from collections.abc import Mapping
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.base.errors import StorageError, UsageError
+from harness.cli.command import PATH, argument, command, option
 
 if TYPE_CHECKING:
     from harness.registry import Plugins
@@ -49,7 +51,7 @@ def check_not_taken(package: str, plugins: Plugins) -> None:
 
     catalogue = Catalogue(plugins)
     holders = []
-    if plugins.has_benchmark(package):
+    if package in plugins.benchmarks:
         holders.append(f"a benchmark of {plugins.benchmarks[package].origin}")
     holders += [
         f"a {'task' if entry.members is None else 'group'}, {entry.file}"
@@ -178,3 +180,22 @@ def files_of(name: str, package: str, form: Form) -> Mapping[str, str]:
                 text = text.replace(word, replacement)
             texts[path] = text
     return texts
+
+
+@command("harness new-plugin my-bench", "harness new-plugin my-bench --stages --into ~")
+@argument("name", metavar="NAME", help="of the package, as my-bench; its task is my_bench")
+@option("--into", metavar="DIR", type=PATH, default=".", help="where its folder is created (here)")
+@option(
+    "--stages", is_flag=True, help="two stages, options and a judge, instead of one question a row",
+)  # fmt: skip
+def new_plugin(name: str, into: Path, stages: bool) -> int:
+    """Create a package that installs, runs with the baseline and passes its own tests: pyproject,
+    task, prompt, sample, baseline, tests. Then change it to your benchmark.
+    """
+    written = write_plugin(name, STAGES if stages else SIMPLE, into=into)
+    folder = shlex.quote(str(written.folder))
+    print(f"{written.folder}: {len(written.files)} files. Next:")
+    print(f"  pip install -e {folder}")
+    print(f"  {written.run}")
+    print(f"  python -m pytest {folder}")
+    return 0

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.base.errors import HarnessError, UsageError
-from harness.cli.command import argument, command, option
+from harness.cli.command import argument, command, json_option, option
 from harness.cli.output import Row, print_error, print_sections
 from harness.cli.run_options import include_path_option
 
@@ -37,7 +37,7 @@ MOST_LISTED = 4
     candidates="tasks",
 )  # fmt: skip
 @option("--all", is_flag=True, help="list everything, with descriptions")
-@option("--json", is_flag=True, help="as one JSON document")
+@json_option
 @include_path_option
 def tasks(patterns: Sequence[str], all: bool, json: bool, include_path: Sequence[Path]) -> int:
     """List the tasks and groups on one screen; with --all every task, group and tag with its
@@ -80,7 +80,7 @@ def _benchmarks_of(tasks: Sequence[Entry], plugins: Plugins) -> list[dict[str, s
     found, fields = [], ("name", "description", "paper", "licence")
     for name in dict.fromkeys(task.benchmark or "" for task in tasks):
         try:
-            if plugins.has_benchmark(name):
+            if name in plugins.benchmarks:
                 benchmark = plugins.benchmark(name)
                 found.append({field: getattr(benchmark, field) for field in fields})
         except HarnessError as error:

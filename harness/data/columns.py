@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable
 from datetime import date, datetime, time
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from harness.contracts.task import Column
 
 Convert = Callable[[Any], Any]
+T = TypeVar("T")
 
 _WHOLE = re.compile(r"[+-]?[0-9]{1,400}(?:\.0*)?", re.ASCII)
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII)
@@ -55,9 +56,7 @@ def converter(column: Column, *, text: bool) -> Convert:
         result = convert(value)
         if str(result) not in allowed:
             raise Unfit(
-                "not one of the values that the task allows",
-                f"one of: {join_names(choices)}",
-                None,
+                "not one of the values that the task allows", f"one of: {join_names(choices)}"
             )
         return result
 
@@ -150,34 +149,24 @@ def _object(value: Any) -> dict[str, Any]:
 
 
 def _list_text(value: str) -> list[Any]:
-    result = _json(value)
-    if isinstance(result, list):
-        return result
-    raise Unfit("not a list", 'a JSON list, such as ["a", "b"]', _quotes_hint(value))
+    return _json(value, list, "not a list", 'a JSON list, such as ["a", "b"]')
 
 
 def _object_text(value: str) -> dict[str, Any]:
-    result = _json(value)
-    if isinstance(result, dict):
-        return result
-    raise Unfit("not an object", 'a JSON object, such as {"a": 1}', _quotes_hint(value))
+    return _json(value, dict, "not an object", 'a JSON object, such as {"a": 1}')
 
 
-def _json(value: str) -> Any:
+def _json(value: str, kind: type[T], problem: str, expected: str) -> T:
     try:
-        return msgspec.json.decode(value)
+        result = msgspec.json.decode(value)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
-        return None
-
-
-def _quotes_hint(value: str) -> str | None:
+        result = None
+    if isinstance(result, kind):
+        return result
+    hint = None
     if value.strip()[:1] in "[{" and "'" in value:
-        return 'JSON quotes text with "; write the column with json.dumps, not with str or repr'
-    return None
-
-
-def _anything(value: Any) -> Any:
-    return value
+        hint = 'JSON quotes text with "; write the column with json.dumps, not with str or repr'
+    raise Unfit(problem, expected, hint)
 
 
 _FROM_VALUE: dict[str, Convert] = {
@@ -187,14 +176,13 @@ _FROM_VALUE: dict[str, Convert] = {
     "boolean": _boolean,
     "list": _list,
     "object": _object,
-    "any": _anything,
+    "any": lambda value: value,
 }
 _FROM_TEXT: dict[str, Convert] = {
-    "string": _string,
+    **_FROM_VALUE,
     "integer": _integer_text,
     "number": _number_text,
     "boolean": _boolean_text,
     "list": _list_text,
     "object": _object_text,
-    "any": _anything,
 }

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from harness.base.errors import DataError, UsageError
-from harness.base.hashing import canonical
+from harness.base.hashing import canonical, digest
 from harness.data import sampling
 from harness.data.files import find_tables, patterns
-from harness.data.fingerprint import combined, sha256_of, stamp_of
+from harness.data.fingerprint import sha256_of, stamp_of
 from harness.data.source import FileSource, Source
 from harness.data.table import Table
 from harness.data.wording import join_names, nearest
@@ -148,7 +149,7 @@ class TaskData:
         return {
             "origin": self.origin,
             "comparable": self.comparable,
-            "fingerprint": combined(
+            "fingerprint": digest(
                 [part for name in sorted(tables) for part in (name, tables[name]["fingerprint"])]
             ),
             **self.about,
@@ -174,7 +175,7 @@ class TaskData:
                     for source in self.files[name]
                 ]
                 self._hashes[name] = {
-                    "fingerprint": combined([str(one["sha256"]) for one in files]),
+                    "fingerprint": digest([one["sha256"] for one in files]),
                     "files": files,
                 }
         return self._hashes[name]
@@ -218,8 +219,16 @@ def open_dataset(
     """
     if limit is not None and limit < 1:
         raise UsageError("the limit is too small", found=f"--limit {limit}", expected="1 or more")
+    made = partial(
+        TaskData,
+        task=task,
+        size=spec.size,
+        limit=limit,
+        seed=seed,
+        shared={} if shared is None else shared,
+    )
     if data is None:
-        return _open_hub(spec, limit=limit, seed=seed, task=task, shared=shared)
+        return _open_hub(spec, made, task=task)
     origin: Origin = "local"
     about = {"path": data}
     if spec.hub is not None:
@@ -236,24 +245,17 @@ def open_dataset(
         for name, table in spec.tables.items()
         if name not in found
     }
-    return TaskData(
+    return made(
         origin=origin,
-        task=task,
         about=about,
         tables=_tables(spec.tables, files),
         files=files,
         pinned={},
-        size=spec.size,
-        limit=limit,
-        seed=seed,
-        shared={} if shared is None else shared,
         absent=absent,
     )
 
 
-def _open_hub(
-    spec: DataSpec, *, limit: int | None, seed: int, task: str, shared: dict[Any, Any] | None
-) -> TaskData:
+def _open_hub(spec: DataSpec, made: Callable[..., TaskData], *, task: str) -> TaskData:
     if spec.hub is None:
         ways = "--data FILE or --data DIR" if len(spec.tables) == 1 else "--data DIR"
         raise DataError(
@@ -264,24 +266,18 @@ def _open_hub(
     from harness.data.hub import open_hub
 
     hub = open_hub(spec.hub, spec.tables, task=task)
-    files: dict[str, tuple[FileSource, ...]] = {}
-    sources: dict[str, tuple[Source, ...]] = {}
-    for name, table in hub.tables.items():
-        if table.split is not None:
-            sources[name] = (table.split,)
-        else:
-            sources[name] = files[name] = _file_sources(table.files, spec.tables[name])
-    return TaskData(
+    files = {
+        name: _file_sources(table.files, spec.tables[name])
+        for name, table in hub.tables.items()
+        if table.split is None
+    }
+    splits = {name: (one.split,) for name, one in hub.tables.items() if one.split is not None}
+    return made(
         origin="hub",
-        task=task,
         about=hub.about,
-        tables=_tables(spec.tables, sources),
+        tables=_tables(spec.tables, {**files, **splits}),
         files=files,
         pinned={name: table.described for name, table in hub.tables.items()},
-        size=spec.size,
-        limit=limit,
-        seed=seed,
-        shared={} if shared is None else shared,
         absent=dict.fromkeys(
             (name for name in spec.tables if name not in hub.tables),
             f"`split` or `hub_files` in the task's table, for the hub's '{spec.hub.repo}'",

@@ -11,17 +11,17 @@ import csv
 import re
 from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from harness.base.errors import DataError
+from harness.contracts.task import DelimitedSpec
 from harness.data.opening import empty_file, text_lines
 from harness.data.wording import place, preview
 
-if TYPE_CHECKING:
-    from harness.contracts.task import DelimitedSpec
-
 LONGEST_FIELD = 1 << 28
 """The longest field in characters; the default of 131,072 is too short for a history in a cell."""
+
+USUAL = DelimitedSpec()
 
 _BARE_RETURN = re.compile(r"\r(?!\n|$)")
 
@@ -54,9 +54,7 @@ class _Unquoted:
         return line.split(self._delimiter) if line else []
 
 
-def read_header(
-    path: Path, *, delimiter: str, written: DelimitedSpec | None = None
-) -> tuple[str, ...]:
+def read_header(path: Path, *, delimiter: str, written: DelimitedSpec = USUAL) -> tuple[str, ...]:
     """The names of a file's columns in order; '' for a column without a name."""
     return _header(path, _reader(path, delimiter, written), written)
 
@@ -66,7 +64,7 @@ def read_delimited(
     *,
     delimiter: str,
     wanted: Collection[str] | None,
-    written: DelimitedSpec | None = None,
+    written: DelimitedSpec = USUAL,
 ) -> Iterator[tuple[int, dict[str, str]]]:
     """Line number and cells of each data row, of the wanted columns or of all; blank lines skipped.
 
@@ -95,23 +93,23 @@ def read_delimited(
             continue
         row += 1
         if len(cells) != width:
-            raise _ragged(path, cells, header, row=row, line=before + 1, written=written)
+            raise _ragged(path, cells, header, row=row, line=before + 1, quotes=written.quotes)
         yield before + 1, {name: cells[position] for position, name in chosen}
 
 
-def _reader(path: Path, delimiter: str, written: DelimitedSpec | None) -> _Reader:
+def _reader(path: Path, delimiter: str, written: DelimitedSpec) -> _Reader:
     lines = (line.decode() for line in text_lines(path))
-    if written is not None and written.bare_returns == "space":
+    if written.bare_returns == "space":
         lines = (_BARE_RETURN.sub(" ", line) if "\r" in line else line for line in lines)
-    if written is not None and not written.quotes:
+    if not written.quotes:
         return _Unquoted(lines, delimiter)
     if csv.field_size_limit() < LONGEST_FIELD:
         csv.field_size_limit(LONGEST_FIELD)
     return csv.reader(lines, delimiter=delimiter, strict=True)
 
 
-def _header(path: Path, reader: _Reader, written: DelimitedSpec | None) -> tuple[str, ...]:
-    if written is not None and written.header:
+def _header(path: Path, reader: _Reader, written: DelimitedSpec) -> tuple[str, ...]:
+    if written.header:
         return written.header
     try:
         cells = next((cells for cells in reader if cells), None)
@@ -161,10 +159,9 @@ def _ragged(
     *,
     row: int,
     line: int,
-    written: DelimitedSpec | None,
+    quotes: bool,
 ) -> DataError:
     more = len(cells) > len(header)
-    quotes = written is None or written.quotes
     at = (
         f"the first surplus cell: {preview(cells[len(header)])}"
         if more

@@ -8,7 +8,6 @@ from pathlib import Path
 import msgspec
 
 from harness.base.errors import DataError
-from harness.base.hashing import digest
 
 
 class Stamp(msgspec.Struct, frozen=True):
@@ -54,8 +53,3 @@ def sha256_of(path: Path, stamp: Stamp) -> str:
         ) from error
     check_unchanged(path, stamp)
     return result
-
-
-def combined(parts: list[str]) -> str:
-    """One fingerprint for several in this order."""
-    return digest(parts)

@@ -54,22 +54,28 @@ def read_json(path: Path) -> Rows:
 
     Files called .json often hold one object a line; these are read as such.
     """
-    with unpacked(path) as stream:
-        start = stream.read(CHUNK)
-    check_start(path, start)
-    first = start.removeprefix(BOM).lstrip()[:1]
+    first = _start(path)[:1]
     if first == b"[":
         return _Array(path).rows()
     if first == b"{":
         return _lines_or_one_object(path)
-    if not first:
-        raise empty_file(path)
     raise DataError(
         "the file has no rows",
         where=str(path),
         found=f"a file that begins with {preview(first.decode('utf-8', 'replace'))}",
         expected="an array of objects, or one object a line",
     )
+
+
+def _start(path: Path) -> bytes:
+    """The beginning of a JSON file, without white space before it; DataError if there is none."""
+    with unpacked(path) as stream:
+        start = stream.read(CHUNK)
+    check_start(path, start)
+    start = start.removeprefix(BOM).lstrip()
+    if not start:
+        raise empty_file(path)
+    return start
 
 
 def _lines_or_one_object(path: Path) -> Rows:
@@ -308,11 +314,7 @@ def read_entries(path: Path, *, names: tuple[str, str]) -> Rows:
 
     Entries are read one at a time; all keys are held in memory to find repeated ones.
     """
-    with unpacked(path) as stream:
-        start = stream.read(CHUNK).removeprefix(BOM).lstrip()
-    check_start(path, start)
-    if not start:
-        raise empty_file(path)
+    start = _start(path)
     if start[:1] == b"[":
         raise _no_single_object(path, names, "an array")
     if start[:1] != b"{":

@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from harness.base.errors import DataError
+from harness.contracts.task import DelimitedSpec
 from harness.data.fingerprint import Stamp, check_unchanged
 
 if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped]
-
-    from harness.contracts.task import DelimitedSpec
 
 Format = Literal["csv", "tsv", "json", "jsonl", "parquet"]
 
@@ -64,7 +63,7 @@ class FileSource:
 
     path: Path
     stamp: Stamp
-    delimited: DelimitedSpec | None = None
+    delimited: DelimitedSpec = DelimitedSpec()  # noqa: RUF009 - a frozen value
     entries: tuple[str, str] | None = None
 
     @property

@@ -157,7 +157,8 @@ class Table:
                     unfit.append(bad)
             if unfit:
                 first = min(unfit, key=lambda bad: bad.row)
-                rest = _cells(batch.slice(first.row - before), batches)
+                left = itertools.chain([batch.slice(first.row - before)], batches)
+                rest = (cells for part in left for cells in part.to_pylist())
                 raise first.error(further_unfit(self._wrong(names, source, rest)))
             yield columns
             before += batch.num_rows
@@ -171,10 +172,10 @@ class Table:
         values = checked_whole(array, self.columns[field.name])
         if values is not None:
             return values
-        values = []
-        for row, cell in enumerate(array.to_pylist(), before + 1):
-            values.append(field.checked(cell, source=source, row=row, line=None))
-        return values
+        return [
+            field.checked(cell, source=source, row=row, line=None)
+            for row, cell in enumerate(array.to_pylist(), before + 1)
+        ]
 
     def _values(self, source: Source, names: Collection[str]) -> Iterator[dict[str, Any]]:
         if not self.columns:
@@ -283,12 +284,6 @@ class _BadRow(Exception):
         )
 
 
-def _cells(part: pa.RecordBatch, others: Iterator[pa.RecordBatch]) -> Iterator[Mapping[str, Any]]:
-    """The rows of a batch and of the batches after it."""
-    for batch in itertools.chain([part], others):
-        yield from batch.to_pylist()
-
-
 def _parts(rows: Iterator[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
     while part := list(itertools.islice(rows, BATCH_ROWS)):
         yield part
@@ -311,19 +306,16 @@ def _fields(
     missing = [name for name, column in columns.items() if column.required and keys[name] is None]
     if missing:
         raise _missing(missing, columns, present, where=where)
-    fields = []
-    for name, column in columns.items():
-        key = keys[name]
-        fields.append(
-            _Field(
-                name=name,
-                key=key,
-                required=column.required,
-                blank="" if text else None,
-                convert=converter(column, text=text),
-            )
+    return [
+        _Field(
+            name=name,
+            key=keys[name],
+            required=column.required,
+            blank="" if text else None,
+            convert=converter(column, text=text),
         )
-    return fields
+        for name, column in columns.items()
+    ]
 
 
 def _missing(

@@ -10,6 +10,7 @@ unless `lenient`.
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any, NoReturn
 
 MAX_DEPTH = 64
@@ -107,13 +108,11 @@ def _constant(name: str) -> NoReturn:
     raise NotJson(f"{name} is no JSON number")
 
 
-_STRICT = json.JSONDecoder(
-    object_pairs_hook=_object, parse_float=_float, parse_int=_int, parse_constant=_constant
-)
-_LENIENT = json.JSONDecoder(
+_decoder = partial(
+    json.JSONDecoder,
     object_pairs_hook=_object,
     parse_float=_float,
     parse_int=_int,
     parse_constant=_constant,
-    strict=False,
 )
+_STRICT, _LENIENT = _decoder(), _decoder(strict=False)

@@ -187,7 +187,7 @@ class RoleBinder:
         """The binding of a role that the command names, without a task."""
         spec = self.given[role]
         return self._of_spec(
-            spec, role, as_judge=role == JUDGE or self._plugins.has_judge(spec.kind)
+            spec, role, as_judge=role == JUDGE or spec.kind in self._plugins.judges
         )
 
     def _check_task_roles(self, task: Task, benchmark: Benchmark) -> None:
@@ -209,7 +209,7 @@ class RoleBinder:
         return named_as_recorded(Binding(role=role, label=spec.label, model=model))
 
     def _judging(self, spec: Spec, role: str) -> Binding:
-        if not self._plugins.has_judge(spec.kind):
+        if spec.kind not in self._plugins.judges:
             self._check_judge_kind(spec.kind, role)
             return self._judge_over(MODEL_JUDGE, spec, role, label=spec.label)
         registration = self._plugins.judge(spec.kind)
@@ -235,7 +235,7 @@ class RoleBinder:
         for text in split_members(spec.rest):
             below = parse_spec(text)
             if (
-                self._plugins.has_judge(below.kind)
+                below.kind in self._plugins.judges
                 and self._plugins.judge(below.kind).on == "judges"
             ):
                 raise UsageError(
@@ -262,7 +262,7 @@ class RoleBinder:
         return Binding(role=role, label=label, model=None, judge=judge, members=tuple(members))
 
     def _check_judge_kind(self, kind: str, role: str) -> None:
-        if self._plugins.has_model(kind) or self._plugins.broken:
+        if kind in self._plugins.models or self._plugins.broken:
             return
         known = (*self._plugins.judges, *self._plugins.models)
         raise UsageError(
@@ -308,14 +308,14 @@ class RoleBinder:
     def _spec(self, text: str) -> Spec:
         """The spec in a text; the specs of a panel's members are left unparsed."""
         kind, _, rest = text.partition(":")
-        if self._plugins.has_judge(kind) and self._plugins.judge(kind).on == "judges":
+        if kind in self._plugins.judges and self._plugins.judge(kind).on == "judges":
             return Spec(kind=kind, args={}, rest=rest)
         return parse_spec(text)
 
     def _default_spec(self, text: str) -> Spec:
         """The spec of a task's default: mere weights take over the candidate's other arguments."""
         kind = text.partition(":")[0]
-        if self._plugins.has_model(kind) or self._plugins.has_judge(kind):
+        if kind in self._plugins.models or kind in self._plugins.judges:
             return self._spec(text)
         unpinned = {
             name: value

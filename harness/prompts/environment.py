@@ -32,7 +32,6 @@ from typing import Any, Literal, TypeVar, cast, overload
 
 import jinja2
 from jinja2 import meta, nodes
-from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment, safe_range
 
 from harness.base.errors import PromptError
@@ -45,11 +44,13 @@ RENDERING_VERSION = 1
 MOST_STEPS = 10_000_000
 """The most steps of `range` in one rendering: about a second, and more than any prompt needs."""
 
-TURN = re.compile(r"(system|user|assistant)(?:_\d+)?")
+TURN = re.compile(r"(?:system|user|assistant)(?:_\d+)?")
+TURN_FILTER = "turn of"
+"""The filter around the content of each message; its space keeps it out of templates."""
+
 UNDEFINED_NAME = re.compile(r"'(\w+)' is undefined")
 
 Role = Literal["system", "user", "assistant"]
-Block = Callable[[Context], Iterator[str]]
 T = TypeVar("T")
 
 
@@ -59,50 +60,12 @@ class Turn(str):
     __slots__ = ("role",)
     role: Role
 
-
-class TurnBlocks(dict[str, list[Block]]):
-    """The blocks of a template and its parents; the blocks of messages yield a Turn.
-
-    Jinja calls the first entry of a list and finds parents by their position after it, so an entry
-    added in front is called first and does not affect `super()`.
-    """
-
-    def setdefault(self, name: str, _default: list[Block] | None = None) -> list[Block]:
-        if name not in self:
-            self[name] = []
-            self.add(name)
-        return self[name]
-
-    def add(self, name: str) -> None:
-        """Put the function that defines a message in front, if the block is a message."""
-        turn = TURN.fullmatch(name)
-        if turn is None:
-            return
-        blocks = self[name]
-
-        def message(context: Context) -> Iterator[str]:
-            text = Turn("".join(blocks[1](context)))
-            text.role = cast(Role, turn[1])
-            yield text
-
-        blocks.insert(0, message)
-
-
-class TurnContext(Context):
-    """A rendering context whose blocks yield turns."""
-
-    def __init__(
-        self,
-        environment: jinja2.Environment,
-        parent: dict[str, Any],
-        name: str | None,
-        blocks: dict[str, Block],
-        globals: Any = None,
-    ) -> None:
-        super().__init__(environment, parent, name, blocks, globals=globals)
-        self.blocks = TurnBlocks(self.blocks)
-        for block in blocks:
-            self.blocks.add(block)
+    @classmethod
+    def of(cls, text: str, role: Role) -> Turn:
+        """The text as a message of a role."""
+        turn = cls(text)
+        turn.role = role
+        return turn
 
 
 class _Steps(Sequence[int]):
@@ -142,8 +105,6 @@ class _Steps(Sequence[int]):
 class PromptEnvironment(ImmutableSandboxedEnvironment):
     """Jinja with the settings of prompts."""
 
-    context_class = TurnContext
-
     def __init__(self, loader: jinja2.BaseLoader) -> None:
         super().__init__(
             loader=loader,
@@ -160,6 +121,7 @@ class PromptEnvironment(ImmutableSandboxedEnvironment):
         self.globals.pop("lipsum")
         self.filters.pop("random")
         self.filters["tojson"] = _tojson
+        self.filters[TURN_FILTER] = Turn.of
 
     def _range(self, *bounds: int) -> _Steps:
         return _Steps(safe_range(*bounds), self._walk)
@@ -360,7 +322,7 @@ class Folder(jinja2.BaseLoader):
             data=data,
             tree=tree,
             needs=_needs(tree, file),
-            parents=_constants(tree, nodes.Extends),
+            parents=_parents(tree),
             has_turns=_prepare_turns(tree, file),
             defines=frozenset(_defined_names(tree)),
         )
@@ -410,16 +372,16 @@ def _defined_names(tree: nodes.Template) -> Iterator[str]:
             yield from (name if isinstance(name, str) else name[1] for name in node.names)
 
 
-def _constants(tree: nodes.Template, kind: type[nodes.Extends]) -> tuple[str, ...]:
+def _parents(tree: nodes.Template) -> tuple[str, ...]:
     return tuple(
         node.template.value
-        for node in tree.find_all(kind)
+        for node in tree.find_all(nodes.Extends)
         if isinstance(node.template, nodes.Const) and isinstance(node.template.value, str)
     )
 
 
 def _prepare_turns(tree: nodes.Template, file: Path) -> bool:
-    """Whether any block is a message; removes the newline before each message's `endblock`."""
+    """Whether any block is a message; makes each message one Turn, without its last newline."""
     turns = [block for block in tree.find_all(nodes.Block) if TURN.fullmatch(block.name)]
     for turn in turns:
         for inner in turn.find_all(nodes.Block):
@@ -432,6 +394,9 @@ def _prepare_turns(tree: nodes.Template, file: Path) -> bool:
         last = turn.body[-1] if turn.body else None
         if isinstance(last, nodes.Output) and isinstance(last.nodes[-1], nodes.TemplateData):
             last.nodes[-1].data = last.nodes[-1].data.removesuffix("\n")
+        role = [nodes.Const(turn.name.partition("_")[0])]
+        made = nodes.Filter(None, TURN_FILTER, role, [], None, None, lineno=turn.lineno)
+        turn.body = [nodes.FilterBlock(turn.body, made, lineno=turn.lineno)]
     return bool(turns)
 
 

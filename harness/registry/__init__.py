@@ -12,7 +12,6 @@ from harness.registry.registrations import JudgeRegistration as JudgeRegistratio
 from harness.registry.registrations import ModelRegistration as ModelRegistration
 from harness.registry.registrations import Origin as Origin
 from harness.registry.registrations import Registration as Registration
-from harness.registry.registrations import Registries as Registries
 from harness.registry.registrations import Registry as Registry
 from harness.registry.registrations import RespondentRegistration as RespondentRegistration
 from harness.registry.registry import BrokenPlugin as BrokenPlugin

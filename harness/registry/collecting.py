@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,6 @@ from harness.registry.hookspecs import (
     Respondent,
 )
 from harness.registry.registrations import (
-    REGISTERING,
     AnalysisRegistration,
     DataToolRegistration,
     JudgeRegistration,
@@ -30,27 +30,23 @@ from harness.registry.registrations import (
     RespondentRegistration,
 )
 from harness.registry.registry import line_of
+from harness.registry.tracing import trace
 
 if TYPE_CHECKING:
     from harness.contracts.judge import JudgeInput
-from harness.registry.tracing import tracer
 
 COMMAND = re.compile(r"[A-Za-z]\w*", re.ASCII)
 
 
 def registered_by(
     plugin: object, manager: pluggy.PluginManager, origin: Origin
-) -> tuple[list[tuple[Any, Any]], ...]:
-    """The registrations of one plugin: a list of keys and registrations for each registry."""
-    benchmarks: list[tuple[Any, Any]] = []
-    models: list[tuple[Any, Any]] = []
-    judges: list[tuple[Any, Any]] = []
-    respondents: list[tuple[Any, Any]] = []
-    analyses: list[tuple[Any, Any]] = []
-    data_tools: list[tuple[Any, Any]] = []
+) -> dict[str, list[tuple[Any, Any]]]:
+    """The keys and registrations of one plugin by registry, such as `data_tools`."""
+    found: dict[str, list[tuple[Any, Any]]] = defaultdict(list)
 
     def add_benchmark(name: str, factory: BenchmarkFactory) -> None:
-        benchmarks.append((name, Registration(name=name, factory=factory, origin=origin)))
+        registration = Registration(name=name, factory=factory, origin=origin)
+        found["benchmarks"].append((name, registration))
 
     def add_model(
         name: str,
@@ -63,7 +59,7 @@ def registered_by(
             name=name, factory=factory, origin=origin, description=description,
             arguments=dict(arguments or {}),
         )  # fmt: skip
-        models.append((name, registration))
+        found["models"].append((name, registration))
 
     def add_judge(
         name: str,
@@ -77,7 +73,7 @@ def registered_by(
             name=name, factory=factory, origin=origin, description=description,
             on=on, arguments=dict(arguments or {}),
         )  # fmt: skip
-        judges.append((name, registration))
+        found["judges"].append((name, registration))
 
     def add_respondent(
         benchmark: str,
@@ -92,7 +88,7 @@ def registered_by(
             name=name, factory=respond, origin=origin, benchmark=benchmark, prompt=prompt,
             role=role, version=version,
         )  # fmt: skip
-        respondents.append((registration.key, registration))
+        found["respondents"].append((registration.key, registration))
 
     def add_analysis(
         benchmark: str, name: str, factory: AnalysisFactory, *, description: str = ""
@@ -100,7 +96,7 @@ def registered_by(
         registration = AnalysisRegistration(
             name=name, factory=factory, origin=origin, description=description, benchmark=benchmark
         )
-        analyses.append((name, registration))
+        found["analyses"].append((name, registration))
 
     def add_data_tool(
         name: str, factory: DataToolFactory, *, description: str = "", command: str = DATA
@@ -109,15 +105,19 @@ def registered_by(
         registration = DataToolRegistration(
             name=name, factory=factory, origin=origin, description=description, command=command
         )
-        data_tools.append(((command, name), registration))
+        found["data_tools"].append(((command, name), registration))
 
-    adders: tuple[Callable[..., None], ...] = (
-        add_benchmark, add_model, add_judge, add_respondent, add_analysis, add_data_tool,
-    )  # fmt: skip
-    collected = (benchmarks, models, judges, respondents, analyses, data_tools)
-    for hook_name, register, kept in zip(REGISTERING, adders, collected, strict=True):
-        _call(plugin, manager, hook_name, register, kept)
-    return collected
+    adders: dict[str, Callable[..., None]] = {
+        "benchmarks": add_benchmark,
+        "models": add_model,
+        "judges": add_judge,
+        "respondents": add_respondent,
+        "analyses": add_analysis,
+        "data_tools": add_data_tool,
+    }
+    for kind, register in adders.items():
+        _call(plugin, manager, f"register_{kind}", register, found[kind])
+    return found
 
 
 def _call(
@@ -140,7 +140,7 @@ def _call(
         raise
     finally:
         names = ", ".join(key if isinstance(key, str) else "/".join(key) for key, _ in kept)
-        tracer()(manager.get_name(plugin), hook_name, f"registered {names or 'nothing'}", result)
+        trace(manager.get_name(plugin), hook_name, f"registered {names or 'nothing'}", result)
 
 
 def check_command(command: str, *, tool: str) -> None:

@@ -55,10 +55,10 @@ def plugins_from(found: Iterable[EntryPoint], *, only: str | None = None) -> Plu
         except (Exception, SystemExit) as error:  # foreign code: the other plugins still load
             broken.append(_broken(point, error))
     problems = [line for one in loaded for line in one.problems]
-    problems += [line for registry in registries.all() for line in registry.duplicates()]
+    problems += [line for one in registries.by_kind().values() for line in one.duplicates()]
     return Plugins(
         manager=manager,
-        registries=registries,
+        **vars(registries),
         broken=tuple(broken),
         problems=tuple(problems),
         bundles=tuple(bundles(wanted)),
@@ -103,8 +103,8 @@ def _load(point: EntryPoint, manager: pluggy.PluginManager, registries: Registri
         if manager.is_registered(plugin):
             manager.unregister(plugin)
         raise
-    for registry, added in zip(registries.all(), registered, strict=True):
-        for key, registration in added:
+    for kind, registry in registries.by_kind().items():
+        for key, registration in registered[kind]:
             registry.add(key, registration)
     specified = _specified(manager)
     callers = manager.get_hookcallers(plugin) or ()

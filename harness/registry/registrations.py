@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -29,17 +29,6 @@ RespondentKey = tuple[str, str, str, str]
 
 ToolKey = tuple[str, str]
 """A command, and the name of one of its tools."""
-
-
-REGISTERING = (
-    "register_benchmarks",
-    "register_models",
-    "register_judges",
-    "register_respondents",
-    "register_analyses",
-    "register_data_tools",
-)
-"""The hooks that register something."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,9 +160,9 @@ class Registry(Mapping[K, R]):
         return f"the {self.kind} {text} is registered more than once: by {sources}"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, eq=False)
 class Registries:
-    """The registries of all kinds."""
+    """The registries of all kinds, each filled by the hook `register_` with its name."""
 
     benchmarks: Registry[str, Registration[BenchmarkFactory]] = field(
         default_factory=lambda: Registry("benchmark")
@@ -185,7 +174,6 @@ class Registries:
     respondents: Registry[RespondentKey, RespondentRegistration] = field(
         default_factory=lambda: Registry("respondent")
     )
-
     analyses: Registry[str, AnalysisRegistration] = field(
         default_factory=lambda: Registry("analysis")
     )
@@ -193,9 +181,6 @@ class Registries:
         default_factory=lambda: Registry("tool")
     )
 
-    def all(self) -> tuple[Registry[Any, Any], ...]:
-        """Every registry, in the order of `REGISTERING`."""
-        return (
-            self.benchmarks, self.models, self.judges, self.respondents, self.analyses,
-            self.data_tools,
-        )  # fmt: skip
+    def by_kind(self) -> dict[str, Registry[Any, Any]]:
+        """Every registry by its name, such as `data_tools`."""
+        return {each.name: getattr(self, each.name) for each in fields(Registries)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -14,7 +14,6 @@ from harness.base.redaction import without_key_material
 from harness.base.resources import Bundle, top_level
 from harness.registry.hookspecs import DATA, BenchmarkFactory
 from harness.registry.registrations import (
-    REGISTERING,
     AnalysisRegistration,
     DataToolRegistration,
     JudgeRegistration,
@@ -25,7 +24,7 @@ from harness.registry.registrations import (
     Registry,
     RespondentRegistration,
 )
-from harness.registry.tracing import tracer
+from harness.registry.tracing import trace
 
 if TYPE_CHECKING:
     from harness.contracts.benchmark import Benchmark
@@ -69,45 +68,22 @@ class BrokenPlugin(Source):
         )
 
 
-class Plugins:
+@dataclass(kw_only=True, eq=False)
+class Plugins(Registries):
     """Everything that the plugins registered. Benchmarks are made at first use and kept."""
 
-    def __init__(
-        self,
-        *,
-        manager: pluggy.PluginManager,
-        registries: Registries,
-        broken: tuple[BrokenPlugin, ...],
-        problems: tuple[str, ...],
-        bundles: tuple[Bundle, ...],
-        loaded: tuple[LoadedPlugin, ...] = (),
-        left_out: tuple[Source, ...] = (),
-    ) -> None:
-        self._manager = manager
-        self._made: dict[str, Benchmark] = {}
-        self._registries = registries
-        self.benchmarks = registries.benchmarks
-        self.models = registries.models
-        self.judges = registries.judges
-        self.respondents = registries.respondents
-        self.analyses = registries.analyses
-        self.data_tools = registries.data_tools
-        self.broken = broken
-        self.problems = problems
-        self.bundles = bundles
-        self.loaded = loaded
-        self.left_out = left_out
-
-    @property
-    def hook(self) -> pluggy.HookRelay:
-        """Pluggy's relay, which calls a hook of all plugins."""
-        return self._manager.hook
+    manager: pluggy.PluginManager
+    broken: tuple[BrokenPlugin, ...] = ()
+    problems: tuple[str, ...] = ()
+    bundles: tuple[Bundle, ...] = ()
+    loaded: tuple[LoadedPlugin, ...] = ()
+    left_out: tuple[Source, ...] = ()
+    _made: dict[str, Benchmark] = field(default_factory=dict, init=False)
 
     def notify(self, hook_name: str, event: Any) -> list[str]:
         """Call every plugin's observer of an event; returns a line for each one that raised."""
         raised = []
-        trace = tracer()
-        for implementation in reversed(getattr(self.hook, hook_name).get_hookimpls()):
+        for implementation in reversed(getattr(self.manager.hook, hook_name).get_hookimpls()):
             arguments = [event] * len(implementation.argnames)
             try:
                 implementation.function(*arguments)
@@ -134,30 +110,18 @@ class Plugins:
 
     def problems_of(self, plugin: LoadedPlugin) -> tuple[str, ...]:
         """The problems of a plugin: misspelt hooks, and names that another plugin registers too."""
-        registries = self._registries.all()
+        registries = self.by_kind().values()
         twice = (line for one in registries for line in one.duplicates(of=plugin.origin))
         return (*plugin.problems, *twice)
 
     def registered_by(self, plugin: LoadedPlugin) -> dict[str, tuple[Registration[Any], ...]]:
         """The registrations of a plugin by kind, such as `data_tools`; empty kinds are left out."""
         found: dict[str, tuple[Registration[Any], ...]] = {}
-        for hook, registry in zip(REGISTERING, self._registries.all(), strict=True):
+        for kind, registry in self.by_kind().items():
             given = tuple(one for one in registry.everything() if one.origin is plugin.origin)
             if given:
-                found[hook.removeprefix("register_")] = given
+                found[kind] = given
         return found
-
-    def has_benchmark(self, name: str) -> bool:
-        """Whether a loaded plugin registered a benchmark of that name."""
-        return name in self.benchmarks
-
-    def has_model(self, name: str) -> bool:
-        """Whether a loaded plugin registered a kind of model of that name."""
-        return name in self.models
-
-    def has_judge(self, name: str) -> bool:
-        """Whether a loaded plugin registered a judge of that name."""
-        return name in self.judges
 
     def benchmark(self, name: str) -> Benchmark:
         """The benchmark of that name; PluginError where no plugin registered it."""

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from harness.registry import Plugins
 
 SUFFIXES = (".yaml", ".yml")
+HOW_TO_LIST = "`harness tasks` lists all tasks"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,7 +124,7 @@ class Catalogue:
             known = sorted({*self.names, *self.groups})
             matching = [name for name in known if fnmatchcase(name, spec)]
             if not matching:
-                raise TaskError(f"no task or group matches {spec!r}", hint=self._how_to_list())
+                raise TaskError(f"no task or group matches {spec!r}", hint=HOW_TO_LIST)
             return tuple(self._named(name) for name in matching)
         if spec in self.tags:
             return tuple(self._named(name) for name in self.tags[spec])
@@ -260,7 +261,7 @@ class Catalogue:
         problems = []
         seen: set[Path] = set()
         for bundle in self._bundles:
-            for file in _yaml_files(bundle.task_configs):
+            for file in _yaml_files(bundle.task_configs) if bundle.task_configs else ():
                 if file.resolve() in seen:
                     continue
                 seen.add(file.resolve())
@@ -387,7 +388,7 @@ class Catalogue:
             raise TaskError(
                 f"no task or group has the tag {tag!r}",
                 expected=f"one of {', '.join(self.tags)}" if self.tags else None,
-                hint=did_you_mean(tag, self.tags) or self._how_to_list(),
+                hint=did_you_mean(tag, self.tags) or HOW_TO_LIST,
             )
         return self.tags[tag]
 
@@ -397,13 +398,13 @@ class Catalogue:
         return TaskError(
             f"no task, group or tag is called {name!r}",
             found=f"these could not be read: {unreadable}" if unreadable else None,
-            hint=near or self._how_to_list(),
+            hint=near or HOW_TO_LIST,
         )
 
     def _check_plugin(self, document: Document) -> None:
         """Raise TaskError if the task's benchmark comes from a broken plugin."""
         benchmark = self.resolved(document).values.get("benchmark")
-        if not isinstance(benchmark, str) or self._plugins.has_benchmark(benchmark):
+        if not isinstance(benchmark, str) or benchmark in self._plugins.benchmarks:
             return
         bundle = next(
             (one.name for given in self._sources.values() for source, one in given
@@ -426,14 +427,10 @@ class Catalogue:
         ]
         return f"these tasks extend it: {', '.join(heirs)}" if heirs else None
 
-    @staticmethod
-    def _how_to_list() -> str:
-        return "`harness tasks` lists all tasks"
-
 
 def _included(folder: Path) -> Bundle:
     """The bundle of a folder of --include_path; TaskError if it has no task files."""
-    if not any(True for _ in _yaml_files(folder if folder.is_dir() else None)):
+    if not _yaml_files(folder):
         raise TaskError(
             "--include_path: no task files in this folder",
             found=str(folder),
@@ -442,9 +439,7 @@ def _included(folder: Path) -> Bundle:
     return Bundle(str(folder), folder, None, None)
 
 
-def _yaml_files(folder: Path | None) -> Iterable[Path]:
-    if folder is None:
-        return ()
+def _yaml_files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.suffix in SUFFIXES and path.is_file())
 
 

@@ -26,10 +26,13 @@ NOT_FINITE = "not_finite"
 class Columns:
     """Collects scores as columns: 8 bytes per unit and metric, and 8 for the unit's user.
 
-    A unit with a metric neither in `values` nor in `missing` is no unit of this metric.
+    A unit with a metric neither in `values` nor in `missing` is no unit of this metric. `sound` has
+    checked all scores.
+
+        Columns(metrics, scores).results(interval=task.interval, seed=0, task=task.name)
     """
 
-    def __init__(self, metrics: Mapping[str, Metric]) -> None:
+    def __init__(self, metrics: Mapping[str, Metric], scores: Iterable[Score[Any]] = ()) -> None:
         self.units = 0
         self._metrics = metrics
         self._users = array("Q")
@@ -37,9 +40,11 @@ class Columns:
         self._values = {name: array("d") for name in metrics}
         self._worst = {name: array("d") for name in metrics}
         self._missing: dict[str, Counter[str]] = {name: Counter() for name in metrics}
+        for score in scores:
+            self.add(score)
 
     def add(self, score: Score[Any]) -> None:
-        """Add one score, which `sound` has checked."""
+        """Add one score."""
         self.units += 1
         self._users.append(stable_int(score.user))
         self.counts.update(score.counts)
@@ -88,9 +93,11 @@ class Columns:
         # If no unit has a score, units counted as worst do not make a value.
         counts = metric.missing == "counted" and n > 0
         value = counted if counts else left_out
-        undefined = _why_undefined(value, n)
+        undefined = None
+        if value is None:
+            undefined = "the statistic has no value for these scores" if n else "nothing was scored"
         # Compares shares instead of numbers of units: 0.07 * 100 is more than 7.
-        if value is not None and n / (n + missing.total()) < least_scored:
+        elif n / (n + missing.total()) < least_scored:
             undefined = _too_few(left_out, n, missing.total(), least_scored)
             value = None
         drawn: Interval | NoInterval = NoInterval("there is no value to draw an interval for")
@@ -130,21 +137,6 @@ def at_worst(score: Score[Any], column: str, metric: Metric) -> float:
     if column not in score.missing:
         return score.worst.get(column, score.values.get(column, math.nan))
     return score.worst.get(column, math.nan if metric.worst is None else metric.worst)
-
-
-def summarise(
-    scores: Iterable[Score[Any]],
-    metrics: Mapping[str, Metric],
-    *,
-    interval: IntervalSpec,
-    seed: int,
-    task: str,
-) -> dict[str, MetricResult]:
-    """Each metric over all scores, with n, missing units by cause, and an interval over users."""
-    columns = Columns(metrics)
-    for score in scores:
-        columns.add(sound(score))
-    return columns.results(interval=interval, seed=seed, task=task)
 
 
 def sound(score: Score[Any]) -> Score[Any]:
@@ -189,9 +181,3 @@ def _too_few(value: float | None, scored: int, missing: int, least: float) -> st
     few = "" if value is None else f"; over those few it is {value:.3f}"
     units = f"{scored:,} of {scored + missing:,} units"
     return f"{units} have one, less than the required {least:.0%}{few}"
-
-
-def _why_undefined(value: float | None, scored: int) -> str | None:
-    if value is not None:
-        return None
-    return "the statistic has no value for these scores" if scored else "nothing was scored"

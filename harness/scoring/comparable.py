@@ -20,7 +20,7 @@ _DIGEST = re.compile(r"[0-9a-f]{32,}")
 LONGEST = 80
 
 ABSENT = "nothing"
-"""JudgeInput for a leaf on the side that lacks it."""
+"""The text for a leaf on the side that lacks it."""
 
 
 def differences(first: Any, second: Any) -> dict[str, tuple[str, str]]:
@@ -104,13 +104,11 @@ def comparison_set(tasks: Sequence[FinishedTask], *, force: bool = False) -> Com
     settings = {run: settings_of(task) for run, task in distinct.items()}
     agreeing, chosen = _largest(list(distinct.values()), settings)
     reference = max(agreeing, key=_age)
-    marks = {
-        run: (
-            *describe_differences(_named(differences(settings[run], settings[reference.run]))),
-            *_own_judge(task, reference),
-        )
-        for run, task in distinct.items()
-    }
+    marks: dict[str, tuple[str, ...]] = {}
+    for run, task in distinct.items():
+        different = differences(settings[run], settings[reference.run])
+        named = {_name(path): sides for path, sides in different.items()}
+        marks[run] = (*describe_differences(named), *_own_judge(task, reference))
     refused += [_refused(distinct[run], why) for run, why in marks.items() if why and not force]
     return ComparisonSet(
         members=tuple(task for run, task in distinct.items() if force or not marks[run]),
@@ -159,12 +157,8 @@ def candidate_of(task: FinishedTask) -> str:
     return digest({**about, "model": {**model, "details": details}} if details else about)
 
 
-def _named(differences: Mapping[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
-    """The differences of two settings, each under a readable name."""
-    return {_name(path): sides for path, sides in differences.items()}
-
-
 def _name(path: str) -> str:
+    """The readable name of the setting at a path."""
     what, _, rest = path.partition(".")
     whose, _, below = rest.partition(".")
     if what == "roles":

@@ -7,7 +7,7 @@ import itertools
 import math
 import traceback
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -177,9 +177,15 @@ def compare(
         metrics, use = _metrics(runs, oracle, file, absent=_absent(oracle, held, of_runs))
     scores = {run: each.scores for run, each in together.rescored.items()}
     own = {task.run: _results(task, scores[task.run], metrics) for task in runs.members}
-    shown = {run: {name for name, each in found.items() if each.value is not None}
-             for run, found in own.items()}  # fmt: skip
-    common = _common(runs, scores, metrics, shown)
+    common: dict[str, dict[str, MetricResult]] = {task.run: {} for task in runs.members}
+    differences: list[Difference] = []
+    for name, metric in metrics.items():
+        having = [task for task in runs.members if own[task.run][name].value is not None]
+        values = {task.run: _values(scores[task.run], name, metric) for task in having}
+        units = set.intersection(*map(set, values.values())) if values else set()
+        for task in having:
+            common[task.run] |= _common(task, name, metric, values[task.run], units)
+        differences += _differences(runs.reference, name, metric, values)
     reasons = [why for task in runs.members for why in task.summary.not_comparable_because]
     summary = runs.reference.summary
     comparison = Comparison(
@@ -206,7 +212,7 @@ def compare(
         ),
         refused=runs.refused,
         oracle=use,
-        differences=_adjusted(_differences(runs, scores, metrics, shown)),
+        differences=_adjusted(differences),
         doubts=together.doubts,
     )
     return comparison, together.united
@@ -309,10 +315,7 @@ def _results(
     *,
     least_scored: float | None = None,
 ) -> dict[str, MetricResult]:
-    columns = Columns(metrics)
-    for score in scores:
-        columns.add(score)
-    return columns.results(
+    return Columns(metrics, scores).results(
         interval=task.task.interval,
         seed=task.manifest.seed,
         task=task.task.name,
@@ -321,26 +324,19 @@ def _results(
 
 
 def _common(
-    runs: ComparisonSet,
-    scores: Mapping[str, Sequence[Score[Any]]],
-    metrics: Mapping[str, Metric],
-    shown: Mapping[str, set[str]],
-) -> dict[str, dict[str, MetricResult]]:
-    """The metrics of each run over the units that count for every run with the metric."""
-    found: dict[str, dict[str, MetricResult]] = {task.run: {} for task in runs.members}
-    for name, metric in metrics.items():
-        column = metric.of or name
-        having = [task for task in runs.members if name in shown[task.run]]
-        values = {task.run: _values(scores[task.run], name, metric) for task in having}
-        common = set.intersection(*map(set, values.values())) if values else set()
-        for task in having:
-            kept: list[Score[Any]] = [
-                Score(id=unit, user=user, values={column: value})
-                for unit, (user, value) in values[task.run].items()
-                if unit in common
-            ]
-            found[task.run] |= _results(task, kept, {name: metric}, least_scored=0.0)
-    return found
+    task: FinishedTask,
+    name: str,
+    metric: Metric,
+    values: Mapping[str, tuple[str, float]],
+    units: Collection[str],
+) -> dict[str, MetricResult]:
+    """A metric of a run over the units that count for every run with the metric."""
+    kept: list[Score[Any]] = [
+        Score(id=unit, user=user, values={metric.of or name: value})
+        for unit, (user, value) in values.items()
+        if unit in units
+    ]
+    return _results(task, kept, {name: metric}, least_scored=0.0)
 
 
 def _values(
@@ -357,25 +353,20 @@ def _values(
 
 
 def _differences(
-    runs: ComparisonSet,
-    scores: Mapping[str, Sequence[Score[Any]]],
-    metrics: Mapping[str, Metric],
-    shown: Mapping[str, set[str]],
+    reference: FinishedTask,
+    name: str,
+    metric: Metric,
+    values: Mapping[str, Mapping[str, tuple[str, float]]],
 ) -> Iterator[Difference]:
-    for name, metric in metrics.items():
-        valued = {
-            task.run: _values(scores[task.run], name, metric)
-            for task in runs.members
-            if name in shown[task.run]
-        }
-        for first, second in itertools.combinations(valued, 2):
-            pairs = [
-                (user, value, valued[second][unit][1])
-                for unit, (user, value) in valued[first].items()
-                if unit in valued[second]
-            ]
-            if pairs:
-                yield _difference(runs.reference, name, metric, (first, second), pairs)
+    """The difference of each two runs that have scored the same units."""
+    for first, second in itertools.combinations(values, 2):
+        pairs = [
+            (user, value, values[second][unit][1])
+            for unit, (user, value) in values[first].items()
+            if unit in values[second]
+        ]
+        if pairs:
+            yield _difference(reference, name, metric, (first, second), pairs)
 
 
 def _difference(
@@ -437,11 +428,10 @@ def _difference(
     )
 
 
-def _adjusted(differences: Iterable[Difference]) -> tuple[Difference, ...]:
+def _adjusted(found: Sequence[Difference]) -> tuple[Difference, ...]:
     """The differences with p values adjusted after Holm for all tests among them."""
     from harness.scoring.stats import holm
 
-    found = tuple(differences)
     adjusted = iter(holm([each.p for each in found if each.p is not None]))
     return tuple(
         each if each.p is None else msgspec.structs.replace(each, p_holm=next(adjusted))

@@ -109,6 +109,9 @@ def score_into(
         for score in _scores(benchmark, records, options):
             columns.add(score)
             file.write(encoder.encode(score) + b"\n")
+    counts = Counter(columns.counts)
+    if benchmark.counts is not None:
+        counts.update(benchmark.counts(records, options))
     return TaskSummary(
         format=FORMAT,
         task=task.name,
@@ -124,7 +127,7 @@ def score_into(
         seed=manifest.seed,
         repeat=task_and_repeat(task.name)[1],
         units=columns.units,
-        counts=_counts(benchmark, records, options, columns),
+        counts=dict(sorted(counts.items())),
         metrics=columns.results(
             interval=task.interval,
             seed=manifest.seed,
@@ -269,18 +272,6 @@ def _undeclared(benchmark: Benchmark, score: Score[Any], declared: Collection[st
     )
 
 
-def _counts(
-    benchmark: Benchmark,
-    records: Mapping[str, Records[Any, Any]],
-    options: msgspec.Struct,
-    columns: Columns,
-) -> dict[str, int]:
-    counts = Counter(columns.counts)
-    if benchmark.counts is not None:
-        counts.update(benchmark.counts(records, options))
-    return dict(sorted(counts.items()))
-
-
 def role_entries(manifest: Manifest, name: str, benchmark: Benchmark) -> dict[str, RoleEntry]:
     """The entry of each role in the stages of a run's task, in their order.
 
@@ -312,18 +303,15 @@ class _Tally:
         self.counts["met_schema"] += call.asked_schema and call.rung == "strict"
         if call.rung is not None:
             self.rungs[call.rung] += 1
-        self.untold += call.finish is not None and call.usage is None
+        untold = call.finish is not None and call.usage is None
+        self.untold += untold
         if call.usage is not None:
             self.with_usage += 1
             for field in Usage.__struct_fields__:
                 self.counts[field] += getattr(call.usage, field)
-        self._spend(call)
-
-    def _spend(self, call: _Call) -> None:
         spend = self.paid if call.source == "model" else self.saved
-        untold = call.untold > 0 or (call.finish is not None and call.usage is None)
         spend.calls += 1
-        spend.untold += untold
+        spend.untold += untold or call.untold > 0
         spend.add(call.usage)
         spend.add(call.wasted)
 

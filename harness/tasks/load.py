@@ -77,26 +77,9 @@ class Document:
         """Whether the file describes a group."""
         return "group" in self.values
 
-    def value(self, path: Sequence[str | int]) -> Any:
-        """The value at a path; KeyError if there is none."""
-        value: Any = self.values
-        for part in path:
-            inside = isinstance(value, dict) if isinstance(part, str) else isinstance(value, list)
-            if not inside:
-                raise KeyError(part)
-            try:
-                value = value[part]
-            except IndexError:
-                raise KeyError(part) from None
-        return value
-
     def has(self, path: Sequence[str | int]) -> bool:
         """Whether the file itself has a value at a path."""
-        try:
-            self.value(path)
-        except KeyError:
-            return False
-        return True
+        return value_at(self.values, path, missing=_NOTHING) is not _NOTHING
 
     def where(self, path: Sequence[str | int], *, of_key: bool = False) -> str:
         """`file:line:column` of the value or key at a path, or of the nearest one above it."""
@@ -117,6 +100,21 @@ class Document:
             else:
                 break
         return _place(self.file, (key if of_key else node).start_mark)
+
+
+_NOTHING = object()
+
+
+def value_at(values: Any, path: Sequence[str | int], *, missing: Any = None) -> Any:
+    """The value at a path of keys and indexes; `missing` if there is none."""
+    for part in path:
+        if isinstance(values, str):
+            return missing
+        try:
+            values = values[part]
+        except (KeyError, IndexError, TypeError):
+            return missing
+    return values
 
 
 def load_file(file: Path) -> Document:

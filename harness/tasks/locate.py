@@ -7,7 +7,7 @@ from typing import Any
 
 from harness.base.errors import TaskError
 from harness.contracts.task import Base, Task
-from harness.tasks.load import Document, load_file
+from harness.tasks.load import Document, load_file, value_at
 from harness.tasks.matrix import expand
 from harness.tasks.resolve import merge, where_in
 
@@ -22,8 +22,12 @@ def locate(
     documents = _documents(task)
     if not documents:
         return f"task {task.name}"
-    if value is not None and _written(documents, path) != value:
-        return f"--set, task {task.name}"
+    if value is not None:
+        written: dict[str, Any] = {}
+        for document in documents:
+            written = merge(written, document.values)
+        if value_at(written, path) != value:
+            return f"--set, task {task.name}"
     return where_in(documents, path, of_key=of_key)
 
 
@@ -39,16 +43,3 @@ def _documents(task: Task) -> list[Document]:
 def _document(source: Base) -> Document:
     whole = load_file(source.file)
     return next((one for one in expand(whole) if one.name == source.name), whole)
-
-
-def _written(documents: Sequence[Document], path: Sequence[str | int]) -> Any:
-    values: dict[str, Any] = {}
-    for document in documents:
-        values = merge(values, document.values)
-    value: Any = values
-    for part in path:
-        try:
-            value = value[part]
-        except (KeyError, IndexError, TypeError):
-            return None
-    return value

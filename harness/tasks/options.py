@@ -9,6 +9,7 @@ import msgspec
 
 from harness.base.errors import TaskError, did_you_mean
 from harness.contracts.task import Task
+from harness.tasks.load import value_at
 from harness.tasks.locate import locate
 from harness.tasks.task_schema import dotted, short
 from harness.tasks.wanted import choices, in_words, keys, type_at
@@ -61,19 +62,6 @@ def split_message(message: str) -> tuple[str, tuple[str | int, ...]]:
     steps = re.findall(r"\.(\w+)|\[(\d+)\]", found["path"])
     path = tuple(name or int(index) for name, index in steps)
     return message[: found.start()], path
-
-
-def value_at(options: object, path: tuple[str | int, ...]) -> object:
-    """The value at a path; None if there is none."""
-    value: object = options
-    for part in path:
-        if isinstance(value, dict):
-            value = value.get(part)
-        elif isinstance(value, list) and isinstance(part, int) and part < len(value):
-            value = value[part]
-        else:
-            return None
-    return value
 
 
 def _unknown(task: Task, path: tuple[str | int, ...], known: list[str]) -> TaskError:

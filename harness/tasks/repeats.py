@@ -10,11 +10,6 @@ SIGN = "@"
 """Not allowed in the names of task files."""
 
 
-def repeat_name(task: str, number: int) -> str:
-    """The name of a task's repeat; they count from 1, and the first has the task's own name."""
-    return task if number == 1 else f"{task}{SIGN}{number}"
-
-
 def task_and_repeat(name: str) -> tuple[str, int]:
     """The name of the task and the number of the repeat in a repeat's name."""
     task, _, number = name.partition(SIGN)
@@ -22,5 +17,5 @@ def task_and_repeat(name: str) -> tuple[str, int]:
 
 
 def repeat_of(task: Task, number: int) -> Task:
-    """The task with the name of a repeat."""
-    return msgspec.structs.replace(task, name=repeat_name(task.name, number))
+    """The task with the name of a repeat: the first repeat, number 1, has the task's own name."""
+    return task if number == 1 else msgspec.structs.replace(task, name=f"{task.name}{SIGN}{number}")

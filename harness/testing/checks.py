@@ -28,14 +28,14 @@ from harness.testing.trial import SampledTasks, SampleRuns, scores_of
 BROKEN = "broken"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Finding:
-    """One problem of a plugin: the check, the place, the problem and the remedy."""
+    """One problem of a plugin: the place, the problem, the remedy, and the name of the check."""
 
-    check: str
     where: str
     problem: str
     to_do: str
+    check: str = ""
 
     def __str__(self) -> str:
         problem = self.problem.replace("\n", "\n    ")
@@ -53,20 +53,19 @@ def loads(trial: SampleRuns) -> Iterator[Finding]:
     for broken in one.plugins.broken:
         if (broken.entry_point, broken.distribution) == (one.name, one.distribution):
             yield Finding(
-                check="loads", where=where, problem=broken.traceback.strip(),
-                to_do="correct the error at the end of the traceback",
-            )  # fmt: skip
+                where, broken.traceback.strip(), "correct the error at the end of the traceback"
+            )
             return
     if one.loaded is None:
         yield Finding(
-            check="loads", where=where, problem=f"{CHOSEN} leaves it out",
-            to_do=f"add it to {CHOSEN}, or run the tests without that variable",
+            where, f"{CHOSEN} leaves it out",
+            f"add it to {CHOSEN}, or run the tests without that variable",
         )  # fmt: skip
         return
     for problem in one.plugins.problems_of(one.loaded):
         yield Finding(
-            check="loads", where=where, problem=problem,
-            to_do="spell hooks as in harness/registry/hookspecs.py; begin names with the "
+            where, problem,
+            "spell hooks as in harness/registry/hookspecs.py; begin names with the "
             "plugin's name",
         )  # fmt: skip
     yield from _factories(trial)
@@ -93,15 +92,14 @@ def _factories(trial: SampleRuns) -> Iterator[Finding]:
             made = factory()
         except Exception as error:  # foreign code: the other factories are still checked
             yield Finding(
-                check="loads", where=what,
-                problem=f"its factory raised {type(error).__name__}: {error}",
-                to_do="register a function without parameters that returns the object",
+                what, f"its factory raised {type(error).__name__}: {error}",
+                "register a function without parameters that returns the object",
             )  # fmt: skip
             continue
         if what.startswith("respondent") and not callable(made):
             yield Finding(
-                check="loads", where=what, problem=f"its factory returned {made!r}, no function",
-                to_do="register a function that returns the respondent: `lambda: respond`",
+                what, f"its factory returned {made!r}, no function",
+                "register a function that returns the respondent: `lambda: respond`",
             )  # fmt: skip
 
 
@@ -114,23 +112,19 @@ def tasks(trial: SampleRuns) -> Iterator[Finding]:
     folder = one.plugins.package_of(one.benchmarks[0]) if one.benchmarks else None
     for problem in one.catalogue.problems:
         if folder is not None and (str(folder) in problem or shown(folder) in problem):
-            yield Finding(
-                check="tasks", where=one.package, problem=problem,
-                to_do="correct the file, or give the task a unique name",
-            )  # fmt: skip
+            yield Finding(one.package, problem, "correct the file, or give the task a unique name")
     checker = Checker(one.plugins, one.catalogue)
     for entry in one.entries:
         for document in checker.documents(entry.name):
             for error in checker.errors(document):
                 yield Finding(
-                    check="tasks", where=document.name, problem=str(error),
-                    to_do=f"`harness validate {document.name}` shows the line",
-                )  # fmt: skip
+                    document.name, str(error), f"`harness validate {document.name}` shows the line"
+                )
     for name in one.benchmarks:
         if not any(task.benchmark == name and task.data.sample for task in trial.tasks):
             yield Finding(
-                check="tasks", where=f"benchmark {name}", problem="none of its tasks has a sample",
-                to_do="put a few rows into the package and name them under data.sample: users need "
+                f"benchmark {name}", "none of its tasks has a sample",
+                "put a few rows into the package and name them under data.sample: users need "
                 "them to try the benchmark, and the checks to run it",
             )  # fmt: skip
 
@@ -154,15 +148,15 @@ def prompts(trial: SampleRuns) -> Iterator[Finding]:
             where = f"prompts/{name}/{prompt}.j2"
             if prompt not in asked:
                 yield Finding(
-                    check="prompts", where=where, problem="no stage uses this prompt",
-                    to_do=f"name it as one of {', '.join(sorted(asked))}, or begin its name with _",
+                    where, "no stage uses this prompt",
+                    f"name it as one of {', '.join(sorted(asked))}, or begin its name with _",
                 )  # fmt: skip
                 continue
             text, _, role = prompt.rpartition(".")
             if not templates.need(name, text, role).variables:
                 yield Finding(
-                    check="prompts", where=where, problem="it uses no variable of the stage",
-                    to_do="show the item with the variables that the stage passes to it",
+                    where, "it uses no variable of the stage",
+                    "show the item with the variables that the stage passes to it",
                 )  # fmt: skip
     yield from _rehearsed(trial)
 
@@ -182,18 +176,18 @@ def _rehearsed(trial: SampleRuns) -> Iterator[Finding]:
                 forecast = asyncio.run(rehearse(settings, trial.plugin.plugins))
         except HarnessError as error:
             yield Finding(
-                check="prompts", where=f"benchmark {sampled.benchmark.name}", problem=str(error),
-                to_do="pass every variable that the prompt names, or remove the variable from it",
+                f"benchmark {sampled.benchmark.name}", str(error),
+                "pass every variable that the prompt names, or remove the variable from it",
             )  # fmt: skip
             continue
         for stage in forecast.stages:
             for role in stage.roles:
                 if not any(message.content.strip() for message in role.first_prompt):
                     yield Finding(
-                        check="prompts", where=f"{stage.task}/{stage.stage}",
-                        problem=f"the {role.role} was asked nothing in a rehearsal over the sample",
-                        to_do="choose a sample and answers of the baseline that reach this stage",
-                    )  # fmt: skip
+                        f"{stage.task}/{stage.stage}",
+                        f"the {role.role} was asked nothing in a rehearsal over the sample",
+                        "choose a sample and answers of the baseline that reach this stage",
+                    )
 
 
 def metrics(trial: SampleRuns) -> Iterator[Finding]:
@@ -204,13 +198,13 @@ def metrics(trial: SampleRuns) -> Iterator[Finding]:
             where = f"metric {name_of_metric} of {name}"
             if not metric.description.strip():
                 yield Finding(
-                    check="metrics", where=where, problem="it has no description",
-                    to_do="describe the number in one line: Metric(description=…)",
+                    where, "it has no description",
+                    "describe the number in one line: Metric(description=…)",
                 )  # fmt: skip
             if metric.worst is not None and not math.isfinite(metric.worst):
                 yield Finding(
-                    check="metrics", where=where, problem=f"its worst value is {metric.worst}",
-                    to_do="give a finite number, or worst=None where no value is the worst",
+                    where, f"its worst value is {metric.worst}",
+                    "give a finite number, or worst=None where no value is the worst",
                 )  # fmt: skip
 
 
@@ -218,16 +212,16 @@ def baseline(trial: SampleRuns) -> Iterator[Finding]:
     """`--model baseline` runs over the sample without an error, and every metric has a value."""
     for sampled in trial.sampled:
         result = trial.baseline(sampled)
-        yield from _sound("baseline", result, sampled)
+        yield from _sound(result, sampled)
         for summary in result.summaries:
             for name, metric in summary.metrics.items():
                 if metric.n == 0:
                     yield Finding(
-                        check="baseline", where=f"{summary.task}: {name}",
-                        problem=f"no unit of the sample has a value; causes: {metric.missing}",
-                        to_do="make the baseline's answers readable, and give the sample rows that "
+                        f"{summary.task}: {name}",
+                        f"no unit of the sample has a value; causes: {metric.missing}",
+                        "make the baseline's answers readable, and give the sample rows that "
                         "can be scored",
-                    )  # fmt: skip
+                    )
 
 
 def repeats(trial: SampleRuns) -> Iterator[Finding]:
@@ -239,9 +233,8 @@ def repeats(trial: SampleRuns) -> Iterator[Finding]:
             differing = _difference(first, again, task)
             if differing:
                 yield Finding(
-                    check="repeats", where=task,
-                    problem=f"a second run with other concurrency has other scores: {differing}",
-                    to_do="draw from desk.random or harness.base.seeded_random, sort sets before "
+                    task, f"a second run with other concurrency has other scores: {differing}",
+                    "draw from desk.random or harness.base.seeded_random, sort sets before "
                     "use, and keep no state between items",
                 )  # fmt: skip
 
@@ -264,10 +257,10 @@ def resumes(trial: SampleRuns) -> Iterator[Finding]:
             pass
         else:
             yield Finding(
-                check="resumes", where=f"benchmark {sampled.benchmark.name}",
-                problem=f"a run limited to {calls // 2} calls finished; the first run made {calls}",
-                to_do="ask all questions through the desk, and the same ones in every run",
-            )  # fmt: skip
+                f"benchmark {sampled.benchmark.name}",
+                f"a run limited to {calls // 2} calls finished; the first run made {calls}",
+                "ask all questions through the desk, and the same ones in every run",
+            )
             continue
         result = trial.run(sampled, "resumed")
         for summary in result.summaries:
@@ -280,17 +273,16 @@ def _resumed(folder: Path, whole: Path, summary: TaskSummary) -> Iterator[Findin
         items = summary.stages[stage].items
         if made > items:
             yield Finding(
-                check="resumes", where=f"{summary.task}/{stage}",
-                problem=f"{made} records were made for {items} items: some were made twice",
-                to_do="let `items` yield the same items at each call: same ids and same content, "
+                f"{summary.task}/{stage}",
+                f"{made} records were made for {items} items: some were made twice",
+                "let `items` yield the same items at each call: same ids and same content, "
                 "in any order",
-            )  # fmt: skip
+            )
     differing = _difference(whole, folder, summary.task)
     if differing:
         yield Finding(
-            check="resumes", where=summary.task,
-            problem=f"a resumed run has other scores than an uninterrupted one: {differing}",
-            to_do="make records and scores independent of what the process did before",
+            summary.task, f"a resumed run has other scores than an uninterrupted one: {differing}",
+            "make records and scores independent of what the process did before",
         )  # fmt: skip
 
 
@@ -310,8 +302,8 @@ def records(trial: SampleRuns) -> Iterator[Finding]:
                     lost = _lost(read, raw)
                     if lost:
                         yield Finding(
-                            check="records", where=f"{task}/{name}, record {raw.id}", problem=lost,
-                            to_do="give Stage(item=…, value=…) the types that `items` and `work` "
+                            f"{task}/{name}, record {raw.id}", lost,
+                            "give Stage(item=…, value=…) the types that `items` and `work` "
                             "return, and declare the right type for each field",
                         )  # fmt: skip
                         break
@@ -335,14 +327,14 @@ def failures(trial: SampleRuns) -> Iterator[Finding]:
             other = ScriptedModel(answer, name="other trouble")
             players = sampled.others(judge=other, other=other)
             result = trial.run(sampled, called, model=model, roles=players)
-            yield from _sound("failures", result, sampled, when=called)
+            yield from _sound(result, sampled, when=called)
             if called != NONSENSE:
                 yield from _no_values(trial, sampled, result, when=called)
         if sampled.judges:
             judge = ScriptedModel(_failing, name="failing judge")
             players = sampled.others(judge=judge, other="baseline")
             result = trial.run(sampled, "judges fail", roles=players)
-            yield from _sound("failures", result, sampled, when="judges fail")
+            yield from _sound(result, sampled, when="judges fail")
 
 
 def _failing(_: Request) -> Answer:
@@ -377,28 +369,24 @@ def _no_values(
                 continue
             if metric.n:
                 yield Finding(
-                    check="failures", where=where,
-                    problem=f"where all {when}, {metric.n} units have a value: {metric.value}",
-                    to_do="name the causes of failed records under `missing`; if the metric needs "
+                    where, f"where all {when}, {metric.n} units have a value: {metric.value}",
+                    "name the causes of failed records under `missing`; if the metric needs "
                     "no answer, name it in check_plugin(…, without_answers=…)",
                 )  # fmt: skip
             elif not metric.missing and good[summary.task].metrics[name].n:
                 yield Finding(
-                    check="failures", where=where,
-                    problem=f"where all {when}, its units disappear instead of being missing",
-                    to_do="yield a Score for each unit, with the cause under `missing`",
+                    where, f"where all {when}, its units disappear instead of being missing",
+                    "yield a Score for each unit, with the cause under `missing`",
                 )  # fmt: skip
 
 
-def _sound(
-    check: str, result: RunResult, sampled: SampledTasks, *, when: str = ""
-) -> Iterator[Finding]:
+def _sound(result: RunResult, sampled: SampledTasks, *, when: str = "") -> Iterator[Finding]:
     """Findings for a run with an error, an item that raised, or a score that is not finite."""
     manner = f"where all {when}, " if when else ""
     for error in result.errors:
         yield Finding(
-            check=check, where=f"benchmark {sampled.benchmark.name}", problem=f"{manner}{error}",
-            to_do="make `score` handle records of every outcome: Done, and each failure",
+            f"benchmark {sampled.benchmark.name}", f"{manner}{error}",
+            "make `score` handle records of every outcome: Done, and each failure",
         )  # fmt: skip
     for summary in result.summaries:
         for name, key, file in _journals(result.folder, summary.task):
@@ -407,18 +395,18 @@ def _sound(
             for record in bare:
                 if record.outcome.type == BROKEN:
                     yield Finding(
-                        check=check, where=f"{summary.task}/{name}, item {record.id}",
-                        problem=f"{manner}`work` raised\n{record.outcome.detail.strip()}",
-                        to_do="return the failure that the desk gave, unchanged",
-                    )  # fmt: skip
+                        f"{summary.task}/{name}, item {record.id}",
+                        f"{manner}`work` raised\n{record.outcome.detail.strip()}",
+                        "return the failure that the desk gave, unchanged",
+                    )
                     break
         for name, metric in summary.metrics.items():
             if NOT_FINITE in metric.missing:
                 yield Finding(
-                    check=check, where=f"{summary.task}: {name}",
-                    problem=f"{manner}{metric.missing[NOT_FINITE]} scores are NaN or infinite",
-                    to_do="name the cause under `missing` where a score cannot be computed",
-                )  # fmt: skip
+                    f"{summary.task}: {name}",
+                    f"{manner}{metric.missing[NOT_FINITE]} scores are NaN or infinite",
+                    "name the cause under `missing` where a score cannot be computed",
+                )
 
 
 class _Outcome(msgspec.Struct, frozen=True):

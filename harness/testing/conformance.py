@@ -6,6 +6,7 @@ import functools
 import tempfile
 import traceback
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from harness.base.errors import HarnessError, UsageError, did_you_mean
@@ -72,7 +73,8 @@ def _chosen(names: Sequence[str]) -> dict[str, Check]:
 def _made(name: str, check: Check, trial: SampleRuns) -> Iterator[Finding]:
     """The findings of one check; an error of the check is a finding as well."""
     try:
-        yield from check(trial)
+        for finding in check(trial):
+            yield replace(finding, check=name)
     except SampleRunFailed as reason:
         problem, to_do = f"this check cannot run: {reason}", "correct that first"
     except HarnessError as error:
@@ -82,7 +84,7 @@ def _made(name: str, check: Check, trial: SampleRuns) -> Iterator[Finding]:
         to_do = "correct the error at the end of the traceback"
     else:
         return
-    yield Finding(check=name, where=f"plugin {trial.plugin.name}", problem=problem, to_do=to_do)
+    yield Finding(f"plugin {trial.plugin.name}", problem, to_do, check=name)
 
 
 def _unpinned(trial: SampleRuns, file: Path) -> Iterator[Finding]:
@@ -93,4 +95,4 @@ def _unpinned(trial: SampleRuns, file: Path) -> Iterator[Finding]:
     pinned, now = read_pins(file), pins_of(trial.plugin)
     for line in pin_problems(pinned, now, command=command):
         problem, _, to_do = line.partition(": ")
-        yield Finding(check="versions", where=place, problem=problem, to_do=to_do)
+        yield Finding(place, problem, to_do)

@@ -310,33 +310,24 @@ class _Connection(asyncio.Protocol):
 
 def complete(asked: Asked, answer: str | dict[str, Any]) -> dict[str, Any]:
     """A completion in the form of OpenAI's servers, for chat or text; a word counts as a token."""
-    if "prompt" in asked.body:
-        return _text_completion(asked, answer if isinstance(answer, str) else answer["content"])
     message = {"role": "assistant", "content": answer} if isinstance(answer, str) else answer
-    prompt = sum(len(str(turn.get("content")).split()) for turn in asked.body.get("messages", ()))
-    spoken = len(str(message.get("content") or "").split())
+    text = message.get("content")
+    if "prompt" in asked.body:
+        name, kind = "cmpl", "text_completion"
+        choice = {"index": 0, "text": text, "logprobs": None, "finish_reason": "stop"}
+        turns = [asked.body["prompt"]]
+    else:
+        name, kind = "chatcmpl", "chat.completion"
+        choice = {"index": 0, "message": message, "finish_reason": "stop"}
+        turns = [str(turn.get("content")) for turn in asked.body.get("messages", ())]
+    prompt = sum(len(turn.split()) for turn in turns)
+    spoken = len(str(text or "").split())
     return {
-        "id": f"chatcmpl-{asked.number}",
-        "object": "chat.completion",
+        "id": f"{name}-{asked.number}",
+        "object": kind,
         "created": 0,
         "model": asked.body.get("model"),
-        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
-        "usage": {
-            "prompt_tokens": prompt,
-            "completion_tokens": spoken,
-            "total_tokens": prompt + spoken,
-        },
-    }
-
-
-def _text_completion(asked: Asked, text: str) -> dict[str, Any]:
-    prompt, spoken = len(asked.body["prompt"].split()), len(text.split())
-    return {
-        "id": f"cmpl-{asked.number}",
-        "object": "text_completion",
-        "created": 0,
-        "model": asked.body.get("model"),
-        "choices": [{"index": 0, "text": text, "logprobs": None, "finish_reason": "stop"}],
+        "choices": [choice],
         "usage": {
             "prompt_tokens": prompt,
             "completion_tokens": spoken,

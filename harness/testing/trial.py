@@ -160,12 +160,20 @@ class SampleRuns:
         without_answers: Sequence[str] = (),
     ) -> None:
         self.plugin = plugin
-        self.without_answers = self._metrics(without_answers)
+        self.without_answers = frozenset(without_answers)
         self.folder = folder
+        self._baselines: dict[str, RunResult] = {}
         self._known = tuple(
             entry.name for entry in plugin.entries if entry.members is None and not entry.abstract
         )
-        self._asked = self._own(tasks)
+        self._asked = tuple(tasks)
+        if without_answers:
+            benchmarks = map(plugin.plugins.benchmark, plugin.benchmarks)
+            metrics = sorted({metric for one in benchmarks for metric in one.metrics})
+            expected = ", ".join(metrics) or "a plugin that has metrics"
+            self._check("metric", without_answers, metrics, expected)
+        expected = f"one of its {len(self._known)} tasks, which `harness tasks` lists"
+        self._check("task", tasks, self._known, expected)
 
     @functools.cached_property
     def tasks(self) -> tuple[Task, ...]:
@@ -190,29 +198,15 @@ class SampleRuns:
                 found.append(self._sampled(name, tasks))
         return tuple(found)
 
-    def _own(self, names: Sequence[str]) -> tuple[str, ...]:
-        """The names; UsageError for one that is no task of the plugin."""
-        for name in names:
-            if name not in self._known:
-                raise UsageError(
-                    f"the plugin {self.plugin.name!r} has no task {name!r}",
-                    expected=f"one of its {len(self._known)} tasks, which `harness tasks` lists",
-                    hint=did_you_mean(name, self._known),
-                )
-        return tuple(names)
-
-    def _metrics(self, names: Sequence[str]) -> frozenset[str]:
-        """The names; UsageError for one that is no metric of the plugin."""
-        benchmarks = map(self.plugin.plugins.benchmark, self.plugin.benchmarks)
-        known = sorted({metric for one in benchmarks for metric in one.metrics}) if names else []
+    def _check(self, kind: str, names: Sequence[str], known: Sequence[str], expected: str) -> None:
+        """Raise UsageError for a name that no task or metric of the plugin has."""
         for name in names:
             if name not in known:
                 raise UsageError(
-                    f"the plugin {self.plugin.name!r} has no metric {name!r}",
-                    expected=", ".join(known) or "a plugin that has metrics",
+                    f"the plugin {self.plugin.name!r} has no {kind} {name!r}",
+                    expected=expected,
                     hint=did_you_mean(name, known),
                 )
-        return frozenset(names)
 
     def _sampled(self, name: str, tasks: Sequence[Task]) -> SampledTasks:
         from harness.data import open_dataset
@@ -251,15 +245,13 @@ class SampleRuns:
 
     def baseline(self, sampled: SampledTasks) -> RunResult:
         """The baseline's run, which other runs are compared with; made once."""
+        name = sampled.benchmark.name
         try:
-            return self._baseline(sampled.benchmark.name)
+            if name not in self._baselines:
+                self._baselines[name] = self.run(sampled, "baseline", concurrency=16)
         except HarnessError as error:
             raise SampleRunFailed(f"the baseline's run failed: {error}") from error
-
-    @functools.cache  # noqa: B019 - a trial lives as long as its checks
-    def _baseline(self, benchmark: str) -> RunResult:
-        [sampled] = (one for one in self.sampled if one.benchmark.name == benchmark)
-        return self.run(sampled, "baseline", concurrency=16)
+        return self._baselines[name]
 
     def elsewhere(self, sampled: SampledTasks) -> Path:
         """The folder of runs with the same run in a new process, one call at a time.

@@ -82,12 +82,6 @@ class FakePlugins:
     judges = ("llm", "words", "all")
     broken = ()
 
-    def has_model(self, name):
-        return name in ("fake", "other")
-
-    def has_judge(self, name):
-        return name in self.judges
-
     def model(self, name):
         def make(settings):
             model = settings.args.get("model", name)

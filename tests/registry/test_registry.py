@@ -81,7 +81,7 @@ def test_every_kind_of_registration_is_kept_with_its_origin(site):
     assert (model.origin.plugin, model.origin.distribution) == ("kinds", "kinds")
     assert plugins.judge("strict").on == "model"
     assert plugins.respondent("films", "name", "candidate", "loud").version == 3
-    assert (plugins.has_model("echo"), plugins.has_judge("echo")) == (True, False)
+    assert ("echo" in plugins.models, "echo" in plugins.judges) == (True, False)
     analysis = plugins.analysis("film-years")
     assert (analysis.benchmark, analysis.factory, analysis.description) == (
         "films", str, "Films by year.",
@@ -239,7 +239,7 @@ def test_a_broken_plugin_costs_itself_alone(films, source, line):
     assert broken.error == line
     assert "Traceback" in broken.traceback
     assert plugins.benchmark("films").name == "films"
-    assert not plugins.has_model("half")
+    assert "half" not in plugins.models
 
 
 def test_what_a_broken_plugin_says_holds_no_secret(site, monkeypatch):
@@ -395,8 +395,8 @@ def test_the_bundles_of_broken_plugins_are_there(site):
 def test_the_first_party_plugins_are_entry_points_like_any_other():
     code = (
         "from harness.registry import load_plugins as load\n"
-        "print(load().broken, load().problems, load() is load(), load().has_model('baseline'),"
-        " load().has_judge('lexical'), load().has_benchmark('interests'))"
+        "print(load().broken, load().problems, load() is load(), 'baseline' in load().models,"
+        " 'lexical' in load().judges, 'interests' in load().benchmarks)"
     )
     result = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60

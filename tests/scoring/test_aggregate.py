@@ -7,7 +7,7 @@ from harness.base.errors import PluginError
 from harness.contracts.benchmark import Metric
 from harness.contracts.records import Score
 from harness.contracts.task import IntervalSpec
-from harness.scoring.aggregate import Columns, sound, summarise
+from harness.scoring.aggregate import Columns, sound
 from harness.scoring.summary import MetricResult
 
 INTERVAL = IntervalSpec(draws=200, confidence=0.9)
@@ -16,7 +16,8 @@ INTERVAL = IntervalSpec(draws=200, confidence=0.9)
 def results(
     metrics: dict[str, Metric], *scores: Score[Any], seed: int = 0
 ) -> dict[str, MetricResult]:
-    return summarise(scores, metrics, interval=INTERVAL, seed=seed, task="t")
+    columns = Columns(metrics, map(sound, scores))
+    return columns.results(interval=INTERVAL, seed=seed, task="t")
 
 
 def test_both_policies_n_users_and_causes() -> None:

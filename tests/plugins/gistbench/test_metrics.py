@@ -44,7 +44,7 @@ from hypothesis import strategies as st
 from harness import Score
 from harness.contracts.outcomes import NoVerdict, Unreadable
 from harness.contracts.task import IntervalSpec
-from harness.scoring.aggregate import summarise
+from harness.scoring.aggregate import Columns
 
 LIKED, WATCHED, SKIPPED, _ = SIGNALS
 YES = Counts(explicit_positive=2)
@@ -681,13 +681,11 @@ def test_medians_and_means_are_taken_of_the_same_columns():
         for user, verdicts in users.items()
     }
 
-    results = summarise(
-        (Score(id=user, user=user, values=scores(*own)) for user, own in interests.items()),
+    columns = Columns(
         METRICS,
-        interval=IntervalSpec(),
-        seed=1,
-        task="gist",
+        (Score(id=user, user=user, values=scores(*own)) for user, own in interests.items()),
     )
+    results = columns.results(interval=IntervalSpec(), seed=1, task="gist")
 
     assert results["ig_p"].value == 1 / 4
     assert results["mean_ig_p"].value == pytest.approx((1 + 1 / 4 + 0) / 3)

@@ -13,7 +13,7 @@ from harness_models.plugin import register_models
 
 from harness.base.errors import UsageError
 from harness.contracts.model import CallError, Message, ModelSettings, Request, Sampling, Topic
-from harness.registry import Origin, Plugins, Registries, RespondentRegistration
+from harness.registry import Origin, Plugins, RespondentRegistration
 
 ORIGIN = Origin(plugin="quiz", distribution="quiz 1.0", module="quiz.plugin", package=None)
 
@@ -24,7 +24,7 @@ def echo(variables: Mapping[str, Any], chance: Random) -> str:
 
 def plugins(*given: tuple[str, str, Callable[..., Any], int]) -> Plugins:
     """Plugins whose respondents answer `quiz`'s prompt for the candidate: (prompt, name, …)."""
-    registries = Registries()
+    plugins = Plugins(manager=pluggy.PluginManager("harness"))
     for prompt, name, respond, version in given:
         registration = RespondentRegistration(
             name=name,
@@ -35,14 +35,8 @@ def plugins(*given: tuple[str, str, Callable[..., Any], int]) -> Plugins:
             role="candidate",
             version=version,
         )
-        registries.respondents.add(registration.key, registration)
-    return Plugins(
-        manager=pluggy.PluginManager("harness"),
-        registries=registries,
-        broken=(),
-        problems=(),
-        bundles=(),
-    )
+        plugins.respondents.add(registration.key, registration)
+    return plugins
 
 
 def model(*given: tuple[str, str, Callable[..., Any], int], name: str = "default") -> BaselineModel:

@@ -23,7 +23,7 @@ from harness_perrecbench.records import (
 from harness.contracts.outcomes import CallFailed, Unreadable
 from harness.contracts.records import Done, Record
 from harness.contracts.task import IntervalSpec
-from harness.scoring.aggregate import summarise
+from harness.scoring.aggregate import Columns, sound
 
 QUERY = Thing(title="rye")
 BASELINE_ORDERS = ("random", "user_average", "higher_average_first", "lower_average_first")
@@ -108,13 +108,8 @@ def only(records):
 
 
 def summary(records):
-    return summarise(
-        score(records, Options()),
-        METRICS,
-        interval=IntervalSpec(),
-        seed=0,
-        task="perrec",
-    )
+    columns = Columns(METRICS, map(sound, score(records, Options())))
+    return columns.results(interval=IntervalSpec(), seed=0, task="perrec")
 
 
 def test_ratings_are_ranked_by_what_they_leave_of_the_averages():

@@ -21,7 +21,7 @@ from harness_perrecbench.records import (
 from harness.contracts.outcomes import Unreadable
 from harness.contracts.records import Done, Record
 from harness.contracts.task import IntervalSpec
-from harness.scoring.aggregate import summarise
+from harness.scoring.aggregate import Columns, sound
 
 pytestmark = pytest.mark.real_data
 
@@ -137,9 +137,8 @@ def scored(groups, outputs):
 
 
 def summary(records):
-    return summarise(
-        score(records, Options()), METRICS, interval=IntervalSpec(), seed=0, task="perrec_easy"
-    )
+    columns = Columns(METRICS, map(sound, score(records, Options())))
+    return columns.results(interval=IntervalSpec(), seed=0, task="perrec_easy")
 
 
 def stage_records(way, said, groups):

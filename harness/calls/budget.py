@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from harness.base.errors import BudgetSpent, UsageError, UsageUntold
+from harness.base.errors import BudgetSpent, UsageError, UsageUnreported
 from harness.calls.policy import Budget
 from harness.calls.pricing import Price, PriceTable, price_of
 from harness.calls.usage import possibly_billed
@@ -111,13 +111,13 @@ class Meter:
         if usage is not None:
             self.tokens += usage.prompt_tokens + usage.completion_tokens
 
-    def untold(self, claim: Claim, reply: Reply, identity: Identity) -> UsageUntold | None:
+    def unreported(self, claim: Claim, reply: Reply, identity: Identity) -> UsageUnreported | None:
         """The error for a priced reply without usage; None if the reply can be counted."""
         if claim.price is None or claim.price.free or reply.usage is not None:
             return None
         if reply.finish == "refused":
             return None  # a filter before the model: counted at the reserved amount
-        return UsageUntold(
+        return UsageUnreported(
             "--max_cost cannot be enforced for a server that reports no usage",
             where=identity.label,
             found="a reply without usage",

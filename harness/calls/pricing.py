@@ -275,7 +275,7 @@ def _amount(spend: Spend, price: Price | None) -> tuple[float | None, int]:
         cached=spend.cached_tokens,
         completion=spend.completion_tokens,
     )
-    return _known(amount, spend.untold, spend.calls), spend.untold
+    return _known(amount, spend.unreported, spend.calls), spend.unreported
 
 
 def _known(amount: float, unknown: int, calls: int) -> float | None:

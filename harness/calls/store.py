@@ -58,12 +58,12 @@ class Store:
 
     Writes are collected and made on the running event loop, after 256 rows or 0.1 s; without a
     running loop they are made at once. The error of a failed write is raised by the next use. A
-    damaged file is set aside, reported through `say`, and replaced by a new one.
+    damaged file is set aside, reported through `warn`, and replaced by a new one.
     """
 
-    def __init__(self, path: Path, say: Callable[[str], None]) -> None:
+    def __init__(self, path: Path, warn: Callable[[str], None]) -> None:
         self.path = path
-        self._say = say
+        self._warn = warn
         self._pending: dict[bytes, bytes] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._timer_loop: asyncio.AbstractEventLoop | None = None
@@ -74,9 +74,9 @@ class Store:
         self._connection = self._connect_or_replace()
 
     @classmethod
-    def open(cls, path: Path, *, say: Callable[[str], None] = _log.warning) -> Store:
+    def open(cls, path: Path, *, warn: Callable[[str], None] = _log.warning) -> Store:
         """Open the store in a file; the file is created if it is missing."""
-        return cls(Path(path), say)
+        return cls(Path(path), warn)
 
     def get(self, key: bytes) -> bytes | None:
         """The value of a key, already written or pending."""
@@ -283,7 +283,7 @@ class Store:
             for suffix in ("", "-wal", "-shm"):
                 with suppress(FileNotFoundError):
                     Path(f"{self.path}{suffix}").rename(f"{target}{suffix}")
-        self._say(
+        self._warn(
             f"the store of answered calls is damaged ({error}): {self.path} was renamed to"
             f" {target.name} and a new store created; calls that are needed are asked again"
         )

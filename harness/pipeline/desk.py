@@ -321,7 +321,7 @@ def _record(
         finish=reply.finish if reply else None,
         usage=reply.usage if reply else None,
         wasted=answer.wasted,
-        untold=answer.untold,
+        untold=answer.unreported,
         attempts=answer.attempts,
         seconds=round(answer.seconds, 4),
         rung=outcome.rung if isinstance(outcome, Parsed) else None,

@@ -396,4 +396,4 @@ def _count(run: StageRun, outcome: Any, calls: tuple[CallRecord, ...]) -> None:
             progress.completion_tokens += call.usage.completion_tokens
         elif call.finish is not None:
             player = player_name(call.role, call.member)
-            progress.untold += player not in run.context.by_rule
+            progress.unreported += player not in run.context.by_rule

@@ -265,26 +265,23 @@ async def _ask_everything(
     run: _Run, runs: list[StageRun], errors: list[HarnessError], *, handle_signals: bool
 ) -> None:
     """Run every stage; appends to `errors` what stopped the run, and why tasks were given up."""
-    settings, tell = run.settings, run.display.show_line
+    settings, announce = run.settings, run.display.show_line
+    warn = functools.partial(announce, problem=True)
     async with AsyncExitStack() as stack:
         run.display.start(run.progress)
         stack.callback(run.display.stop)
-        store = None
+        store = answers = None
         if settings.use_store:
-            warn = functools.partial(tell, problem=True)
-            store = Store.open(settings.store or default_path(), say=warn)
+            store = Store.open(settings.store or default_path(), warn=warn)
             stack.callback(store.close)
-        answers = None
         if run.taken.folder.answers.exists():
-            answers = Store.open(
-                run.taken.folder.answers, say=functools.partial(tell, problem=True)
-            )
+            answers = Store.open(run.taken.folder.answers, warn=warn)
             stack.callback(answers.close)
         if run.outbox is not None:
             stack.callback(run.outbox.drop)
         engines = EngineGate(
             one_at_a_time=settings.one_engine_at_a_time,
-            tell=tell,
+            announce=announce,
             logs=run.taken.folder.path / ENGINES,
             models=_asked(run),
         )
@@ -297,7 +294,7 @@ async def _ask_everything(
             prices=run.taken.manifest.prices,
             engines=engines,
             fresh=run.taken.run_id if settings.fresh else None,
-            say=tell,
+            announce=announce,
             mailbox=BatchAnswers(answers, puts_off=run.outbox is not None),
         )
         executor = LocalExecutor(

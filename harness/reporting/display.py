@@ -146,7 +146,7 @@ class _Followed:
         parts += _facts(stage)
         speed = self._pace.tokens_per_second()
         if speed:
-            parts.append(f"{tokens(speed, stage.untold)} tokens/s")
+            parts.append(f"{tokens(speed, stage.unreported)} tokens/s")
         parts.append(f"{duration(self._pace.seconds_left(stage))} left")
         return f"{_name(stage)}: {'; '.join(parts)}"
 
@@ -161,7 +161,7 @@ def end_line(stage: StageProgress) -> str:
     parts += _facts(stage)
     speed = tokens_per_second(stage)
     if speed:
-        parts.append(f"{tokens(speed, stage.untold)} tokens/s")
+        parts.append(f"{tokens(speed, stage.unreported)} tokens/s")
     return "; ".join(parts)
 
 

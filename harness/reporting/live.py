@@ -152,14 +152,15 @@ class Picture:
         stored = sum(stage.calls_from_store for stage in stages)
         sent = sum(stage.prompt_tokens for stage in stages)
         received = sum(stage.completion_tokens for stage in stages)
-        untold = sum(stage.untold for stage in stages)
+        unreported = sum(stage.unreported for stage in stages)
         spent = duration(now - self._began)
         parts = [f"in {spent}" if self.over else f"{spent} so far", f"{calls:,} calls"]
         if stored:
             parts.append(f"{share(stored, calls)} from the store")
         if sent or received:
-            parts.append(f"tokens {tokens(sent, untold)} in, {tokens(received, untold)} out")
-        elif untold:
+            sums = tokens(sent, unreported), tokens(received, unreported)
+            parts.append(f"tokens {sums[0]} in, {sums[1]} out")
+        elif unreported:
             parts.append(f"tokens {UNKNOWN}")
         return Text("  " + ", ".join(parts), style="dim")
 
@@ -286,7 +287,7 @@ def _cell(column: str, stage: StageProgress, pace: Pace) -> str:
         return f"{duration(pace.seconds_left(stage))} left"
     else:
         speed = pace.tokens_per_second()
-    return tokens(speed, stage.untold) if speed else NOTHING
+    return tokens(speed, stage.unreported) if speed else NOTHING
 
 
 def _done(stage: StageProgress) -> str:

@@ -323,7 +323,7 @@ class _Tally:
         spend = self.paid if call.source == "model" else self.saved
         untold = call.untold > 0 or (call.finish is not None and call.usage is None)
         spend.calls += 1
-        spend.untold += untold
+        spend.unreported += untold
         spend.add(call.usage)
         spend.add(call.wasted)
 

@@ -113,8 +113,8 @@ class House:
             data: Any
 
         runs = stage_runs(Prepared(benchmark, task, data), contexts, self.journal)
-        room = EngineGate(one_at_a_time=one_at_a_time, tell=self.told.append)
-        kept = Store.open(self.folder / "calls.sqlite", say=self.told.append) if store else None
+        room = EngineGate(one_at_a_time=one_at_a_time, announce=self.told.append)
+        kept = Store.open(self.folder / "calls.sqlite", warn=self.told.append) if store else None
         client = Client(store=kept, run_id="run", engines=room, budget=budget)
         self.ended = []
         self.executor = executor = LocalExecutor(

@@ -61,20 +61,12 @@ class _Lane:
     busy: int = 0
 
 
-@dataclass(frozen=True, kw_only=True)
-class LocalSettings:
-    """The settings of an executor.
+class LocalExecutor:
+    """Runs every stage of a plan; a run that is stopped keeps all its records.
 
     `limits` are the command's limits of failures by family. `retry_failures` asks the questions of
     failed items again, past the store.
     """
-
-    limits: Mapping[str, float]
-    retry_failures: bool = False
-
-
-class LocalExecutor:
-    """Runs every stage of a plan; a run that is stopped keeps all its records."""
 
     def __init__(
         self,
@@ -82,15 +74,17 @@ class LocalExecutor:
         plan: Plan,
         client: Client,
         memo: Callable[[str], Memo],
-        settings: LocalSettings,
+        limits: Mapping[str, float],
         on_stage_start: Callable[[StageRun], None],
         on_stage_end: Callable[[StageRun], None],
+        retry_failures: bool = False,
         on_put_off: Callable[[StageRun, DeferredToBatch], None] | None = None,
     ) -> None:
         self._plan = plan
         self._client = client
         self._memo = memo
-        self._settings = settings
+        self._limits = limits
+        self._retry_failures = retry_failures
         self._on_stage_start = on_stage_start
         self._on_stage_end = on_stage_end
         self._on_put_off = on_put_off
@@ -173,10 +167,10 @@ class LocalExecutor:
             recorded=recorded(run.journal, run.context.key),
             writer=JournalWriter(run.journal),
             watch=FailureWatch(
-                limits=limits_of(run.context.task, self._settings.limits),
+                limits=limits_of(run.context.task, self._limits),
                 total=run.progress.total,
             ),
-            retry_failures=self._settings.retry_failures,
+            retry_failures=self._retry_failures,
             yield_to_loop=self._yield_to_loop,
         )
         self._queues.append(queue)

@@ -25,7 +25,7 @@ from harness.contracts.judge import Ask, Judge, JudgeParts, Question, Verdict
 from harness.contracts.model import CallError, Message, Model, Reply, Request
 from harness.contracts.outcomes import Broken, NoVerdict, problem_in
 from harness.contracts.stage import Item
-from harness.pipeline.executor import LocalExecutor, LocalSettings
+from harness.pipeline.executor import LocalExecutor
 from harness.pipeline.memos import Memory
 from harness.pipeline.plan import Plan, StageRun
 from harness.pipeline.preparation import PreparedTask, check_prices, prepare, with_data_of
@@ -330,7 +330,7 @@ async def _run(runs: Sequence[StageRun]) -> None:
         plan=Plan(runs=runs, resource=lambda model: None),
         client=client,
         memo=Memory(None),
-        settings=LocalSettings(limits=everything),
+        limits=everything,
         on_stage_start=lambda run: None,
         on_stage_end=lambda run: None,
     )

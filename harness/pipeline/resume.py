@@ -166,12 +166,7 @@ def _folder_to_resume(settings: RunSettings, run_key: str) -> RunFolder | None:
 def _stale(manifest: Manifest, prepared: Prepared, display: Display, path: Path) -> bool:
     if manifest.status == "waiting":
         return False  # a batch may take a day
-    if not any(
-        model.identity.scope == "run"
-        for each in prepared.tasks
-        for binding in each.bindings.values()
-        for model in binding.models
-    ):
+    if all(model.identity.scope != "run" for model in prepared.models):
         return False
     written = _last_written(path)
     if datetime.now(UTC) - written < STALE:

@@ -25,7 +25,7 @@ from harness.calls.store import Store, default_path
 from harness.contracts.model import Model
 from harness.contracts.task import Group
 from harness.pipeline.batch_requests import BatchRequests, RequestFile, forget_unsubmitted
-from harness.pipeline.executor import LocalExecutor, LocalSettings, NotBatchable
+from harness.pipeline.executor import LocalExecutor, NotBatchable
 from harness.pipeline.memos import Memory
 from harness.pipeline.plan import Plan, StageRun, State
 from harness.pipeline.preparation import Prepared, check_prices, prepare
@@ -301,9 +301,8 @@ async def _ask_everything(
             plan=Plan(runs=runs, resource=engines.resource),
             client=client,
             memo=Memory(store),
-            settings=LocalSettings(
-                limits=settings.max_failures, retry_failures=settings.retry_failures
-            ),
+            limits=settings.max_failures,
+            retry_failures=settings.retry_failures,
             on_stage_start=lambda stage: run.display.stage_started(stage.progress),
             on_stage_end=lambda stage: _stage_ended(run, stage),
             on_put_off=None if run.outbox is None else run.outbox.write,
@@ -323,10 +322,8 @@ async def _ask_everything(
 
 def _asked(run: _Run) -> list[Model]:
     """The models that this session may ask, without those whose questions go to files."""
-    bindings = [one for each in run.prepared.tasks for one in each.bindings.values()]
-    models = dict.fromkeys(model for binding in bindings for model in binding.models)
     written = run.outbox is not None
-    return [one for one in models if not (written and one.takes_batches)]
+    return [model for model in run.prepared.models if not (written and model.takes_batches)]
 
 
 async def _close(engines: EngineGate, errors: list[HarnessError]) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from harness.base.errors import StorageError
-from harness.calls.network_fs import on_network
+from harness.calls.network_fs import network_type
 
 T = TypeVar("T")
 
@@ -303,7 +303,7 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
             hint="name another file with --store",
         )
     # WAL keeps its index in memory that machines cannot share.
-    network = on_network(path)
+    network = network_type(path) is not None
     connection.execute(f"PRAGMA journal_mode = {'DELETE' if network else 'WAL'}")
     connection.execute(f"PRAGMA synchronous = {'FULL' if network else 'NORMAL'}")
     if not tables:

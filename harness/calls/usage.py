@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import asdict, dataclass
 
 from harness.contracts.model import CallError, Reply, Usage
@@ -89,14 +90,11 @@ class UsageBook:
     """Totals by (stage, role)."""
 
     def __init__(self) -> None:
-        self.totals: dict[tuple[str, str], Use] = {}
+        self.totals: defaultdict[tuple[str, str], Use] = defaultdict(Use)
 
     def of(self, stage: str, role: str) -> Use:
         """The totals of one role in one stage."""
-        use = self.totals.get((stage, role))
-        if use is None:
-            use = self.totals[stage, role] = Use()
-        return use
+        return self.totals[stage, role]
 
     def as_json(self) -> dict[str, dict[str, int]]:
         """All totals under `stage, role`."""
@@ -118,11 +116,16 @@ class Attempts:
     def count(self, outcome: Reply | CallError | None, use: Use) -> None:
         """Count the usage of an attempt; None for one that was cancelled."""
         usage = None if outcome is None else outcome.usage
-        add_tokens(use, usage)
-        if usage is None and possibly_billed(outcome):
-            use.untold += not self.unreported
-            self.unreported += 1
-        if usage is not None and isinstance(outcome, CallError):
+        if usage is None:
+            if possibly_billed(outcome):
+                use.untold += not self.unreported
+                self.unreported += 1
+            return
+        use.prompt_tokens += usage.prompt_tokens
+        use.completion_tokens += usage.completion_tokens
+        use.cached_tokens += usage.cached_tokens
+        use.reasoning_tokens += usage.reasoning_tokens
+        if isinstance(outcome, CallError):
             self.wasted = usage if self.wasted is None else _sum(self.wasted, usage)
 
 
@@ -139,15 +142,6 @@ def player_name(role: str, member: str = "") -> str:
 def usage_name(stage: str, role: str) -> str:
     """The key of a role's totals in one stage, in manifests."""
     return f"{stage}, {role}"
-
-
-def add_tokens(use: Use, usage: Usage | None) -> None:
-    """Count the tokens of one attempt."""
-    if usage is not None:
-        use.prompt_tokens += usage.prompt_tokens
-        use.completion_tokens += usage.completion_tokens
-        use.cached_tokens += usage.cached_tokens
-        use.reasoning_tokens += usage.reasoning_tokens
 
 
 def _sum(one: Usage, other: Usage) -> Usage:

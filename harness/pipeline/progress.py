@@ -33,6 +33,11 @@ class StageProgress:
     started: float | None = None
     ended: float | None = None
 
+    @property
+    def label(self) -> str:
+        """TASK/STAGE, as displays name it."""
+        return f"{self.task}/{self.stage}"
+
 
 @dataclass(kw_only=True)
 class RunProgress:

@@ -35,11 +35,11 @@ def print_comparisons(comparisons: Sequence[Comparison], console: Console | None
 
 def comparison_report(comparison: Comparison) -> Group:
     """A comparison: its runs, the runs left out, metrics, common units, differences."""
-    names = _names(comparison)
-    parts: list[RenderableType] = [*_head(comparison, names), Text()]
-    parts += [run_table(comparison, names)]
-    for run in comparison.runs[:1]:
-        parts += known_notes(run.metrics)
+    names = {
+        run.run: clean_text(run.label) + (" *" if run.marks else "") for run in comparison.runs
+    }
+    parts: list[RenderableType] = [*_head(comparison, names), Text(), run_table(comparison, names)]
+    parts += known_notes(comparison.runs[0].metrics)
     for run in comparison.runs:
         counted = [f"{clean_text(name)} {times:,}" for name, times in run.counts.items()]
         parts += indented([f"{names[run.run]}: {', '.join(counted)}"] if counted else [], "dim")
@@ -150,10 +150,6 @@ def _head(comparison: Comparison, names: Mapping[str, str]) -> list[RenderableTy
 def _with_run(label: str, run: str) -> str:
     """A label with its run, unless the label already ends with the run's name."""
     return clean_text(label if label.endswith(run) else f"{label} ({run})")
-
-
-def _names(comparison: Comparison) -> dict[str, str]:
-    return {run.run: clean_text(run.label) + (" *" if run.marks else "") for run in comparison.runs}
 
 
 def _rows(comparison: Comparison) -> Iterator[tuple[str, str, ComparedRun]]:

@@ -191,7 +191,7 @@ class Layout:
             columns += [Column("tokens/s", 8), Column("stored", 6)]
         columns.append(Column("time", 12))
         room = width - 2 - sum(column.width + 2 for column in columns)
-        longest = max((cell_len(_label(stage)) for stage in stages), default=5)
+        longest = max((cell_len(clean_text(stage.label)) for stage in stages), default=5)
         title = max(min(longest, room - 8 if width >= 50 else room), 5)
         bar = min(room - title - 2, LONGEST_BAR)
         return Layout(title, bar if bar >= 5 else 0, tuple(columns))
@@ -205,7 +205,7 @@ class Layout:
 
     def name(self, stage: StageProgress) -> str:
         """The stage's name, cut in its middle if it is too long."""
-        label = _label(stage)
+        label = clean_text(stage.label)
         if cell_len(label) > self.title:
             tail = min(len(label) - label.rfind("/"), self.title - 5)
             label = label[: self.title - tail - 1] + "…" + label[len(label) - tail :]
@@ -243,10 +243,6 @@ def _left_out(stages: Sequence[StageProgress], shown: Sequence[int]) -> Text:
     parts = [(ended, "done"), (running, "running"), (waiting, "waiting")]
     counts = ", ".join(f"{many} {what}" for many, what in parts if many)
     return Text(f"  … and {counts}", style="dim")
-
-
-def _label(stage: StageProgress) -> str:
-    return clean_text(f"{stage.task}/{stage.stage}")
 
 
 def _mark(stage: StageProgress) -> tuple[str, str]:

@@ -222,14 +222,13 @@ class EngineGate:
         holder, resource.holder = resource.holder, None  # no call may enter while an engine closes
         if holder is not None:
             holder.turn.clear()
-            await self._close_for(chosen, holder)
+            if holder.open:
+                await self._close_for(chosen, holder)
         resource.holder = chosen
         resource.switch = None
         chosen.turn.set()
 
     async def _close_for(self, chosen: _Engine, holder: _Engine) -> None:
-        if not holder.open:
-            return
         holder.open = False
         self._announce(f"closing {holder.name} for {chosen.name}")
         try:

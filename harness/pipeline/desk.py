@@ -109,7 +109,7 @@ class ItemDesk:
         messages = self._context.template(prompt, role).render(variables)
         request = Request(
             messages=messages,
-            sampling=self._context.sampling(role),
+            sampling=self._context.samplings[role],
             seed=self._context.seed,
             schema=read.schema if self._asks_schema(model) else None,
             topic=Topic(

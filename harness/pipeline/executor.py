@@ -270,7 +270,15 @@ class LocalExecutor:
         queue = job.queue
         _, most = queue.run.context.calls(job.item)
         if most > 1:
-            self._give_up(queue, not_batchable(queue.run.context.label, most))
+            error = NotBatchable(
+                "the questions of this stage cannot be written to a file",
+                where=queue.run.context.label,
+                found=f"up to {most} questions per item, each of which may depend on earlier"
+                " answers",
+                expected="a stage with one question per item",
+                hint="`harness run` with the same options asks them live, in the same run folder",
+            )
+            self._give_up(queue, error)
             return
         queue.run.progress.put_off += 1
         if self._on_put_off is not None:
@@ -353,17 +361,6 @@ class LocalExecutor:
 
 class NotBatchable(HarnessError):
     """A stage's questions follow from answers, so that they cannot be written in advance."""
-
-
-def not_batchable(label: str, most: int) -> NotBatchable:
-    """The error for a stage whose items ask up to `most` questions each."""
-    return NotBatchable(
-        "the questions of this stage cannot be written to a file",
-        where=label,
-        found=f"up to {most} questions per item, each of which may depend on earlier answers",
-        expected="a stage with one question per item",
-        hint="`harness run` with the same options asks them live, in the same run folder",
-    )
 
 
 async def wait_for_first(*waits: Coroutine[Any, Any, Any]) -> None:

@@ -147,8 +147,7 @@ def _show_notes(prepared: Prepared, display: Display) -> None:
 
 def _folder_to_resume(settings: RunSettings, run_key: str) -> RunFolder | None:
     if settings.resume is None:
-        find = RunFolder.find_latest if settings.retry_failures else RunFolder.find_unfinished
-        return find(settings.output_path, run_key)
+        return RunFolder.find(settings.output_path, run_key, done=settings.retry_failures)
     folder = RunFolder(settings.resume)
     asked, wanted = folder.manifest().asked, without_key_material(redacted_args(settings.asked()))
     if folder.manifest().run_key != run_key:

@@ -81,7 +81,7 @@ def identical_repeats_warning(
     ]
     # A model that answers by rule draws from the seed, whatever the temperature.
     drawn = [each for each in asking if each.model(CANDIDATE).identity.scope != "call"]
-    if not drawn or any(each.sampling(CANDIDATE).temperature > 0 for each in drawn):
+    if not drawn or any(each.samplings[CANDIDATE].temperature > 0 for each in drawn):
         return None
     return (
         f"--num_repeats {settings.num_repeats}: the candidate is asked at temperature 0, so that "

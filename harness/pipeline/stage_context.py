@@ -138,10 +138,6 @@ class StageContext:
                 f"with {prompt!r} in the stage's `prompts`",
             ) from None
 
-    def sampling(self, role: str) -> Sampling:
-        """The sampling parameters of requests to that role."""
-        return self.samplings[role]
-
     def _binding(self, role: str) -> Binding:
         if role not in (*self.stage.roles, *self.stage.judges):
             raise PluginError(

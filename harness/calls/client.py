@@ -356,7 +356,7 @@ class Client:
             now = time.monotonic()
             deadline = min(deadline, now + patience.total_timeout)
             seconds = min(patience.attempt_timeout, deadline - now)
-            outcome = await self._paid_attempt(
+            outcome = await self._attempt(
                 line, request, claim, seconds=seconds, tries=tries, use=use
             )
             if isinstance(outcome, Reply):
@@ -395,7 +395,7 @@ class Client:
             raise
         return claim
 
-    async def _paid_attempt(
+    async def _attempt(
         self,
         line: _ModelState,
         request: Request,
@@ -408,43 +408,27 @@ class Client:
         """Make one attempt, release its slot and its reserved money, and count its cost."""
         tries.sent += 1
         use.attempts += 1
-        outcome: Reply | CallError | None = None
-        try:
-            outcome = await self._attempt(line, request, seconds=seconds)
-        except ModelError as error:
-            # The error that ended the run came from the server: its usage counts.
-            outcome = error.__cause__ if isinstance(error.__cause__, CallError) else None
-            raise
-        finally:
-            line.limiter.release()
-            self.meter.settle(claim, outcome)
-            tries.count(outcome, use)
-        return outcome
-
-    async def _attempt(
-        self, line: _ModelState, request: Request, *, seconds: float
-    ) -> Reply | CallError:
         sent = time.monotonic()
         self._in_flight += 1
         self._landed.clear()
+        outcome: Reply | CallError | None = None
         try:
             async with asyncio.timeout(seconds):
-                reply = await line.model.ask(request)
-        except TimeoutError:
-            error = CallError("timeout", f"no answer within {seconds:.1f} s", retryable=True)
-        except CallError as failed:
-            error = failed
-        else:
+                outcome = await line.model.ask(request)
             line.reached = True
             line.limiter.succeeded()
-            return reply
+        except (TimeoutError, CallError) as error:
+            outcome = error if isinstance(error, CallError) else _timeout(seconds)
+            # While the slot is still held: the call that takes it next must meet the new limit.
+            self._learn(line, outcome, sent)
         finally:
             self._in_flight -= 1
             if not self._in_flight:
                 self._landed.set()
-        # While the slot is still held: the call that takes it next must meet the new limit.
-        self._learn(line, error, sent)
-        return error
+            line.limiter.release()
+            self.meter.settle(claim, outcome)
+            tries.count(outcome, use)
+        return outcome
 
     def _learn(self, line: _ModelState, error: CallError, sent: float) -> None:
         if error.fatal:
@@ -500,6 +484,10 @@ class Client:
             if self._stopped is not None:
                 line.end(self._stopped)
         return line
+
+
+def _timeout(seconds: float) -> CallError:
+    return CallError("timeout", f"no answer within {seconds:.1f} s", retryable=True)
 
 
 def _seeded(request: Request, repeat: int) -> Request:

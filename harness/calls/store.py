@@ -103,7 +103,7 @@ class Store:
         if self._failure is not None:
             raise self._failure
         if self._pending:
-            self._patiently(self._write)
+            self._patiently(lambda: self._with_replacement(self._write_rows))
 
     def close(self) -> None:
         """Write everything and close; may be called again."""
@@ -159,7 +159,7 @@ class Store:
 
     def _write_unless_busy(self) -> None:
         try:
-            self._write()
+            self._with_replacement(self._write_rows)
             self._busy_since = None
         except sqlite3.DatabaseError as error:
             if not _is(error, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
@@ -168,9 +168,6 @@ class Store:
             self._busy_since = self._busy_since or now
             if now - self._busy_since > PATIENCE_SECONDS:
                 self._fail(error)
-
-    def _write(self) -> None:
-        self._with_replacement(self._write_rows)
 
     def _with_replacement(self, work: Callable[[], T]) -> T:
         """The result of the work; if the file is damaged, that on a new file."""

@@ -12,7 +12,7 @@ from harness.calls.policy import Budget
 from harness.calls.pricing import Price, PriceTable, price_of
 from harness.calls.usage import possibly_billed
 from harness.contracts.identity import Identity
-from harness.contracts.model import CallError, Reply, Request, Usage
+from harness.contracts.model import CallError, Reply, Request
 
 TEMPLATE_TOKENS = 200
 MESSAGE_TOKENS = 16
@@ -90,7 +90,8 @@ class Meter:
         An attempt that may have been billed and reported no usage counts at its reserved amount.
         """
         usage = None if outcome is None else outcome.usage
-        self.add(usage)
+        if usage is not None:
+            self.tokens += usage.prompt_tokens + usage.completion_tokens
         if claim.price is None:
             return
         self.claims -= 1
@@ -101,11 +102,6 @@ class Meter:
         elif possibly_billed(outcome):
             self.spent += claim.most
         self.wake()
-
-    def add(self, usage: Usage | None) -> None:
-        """Count the tokens of a reply."""
-        if usage is not None:
-            self.tokens += usage.prompt_tokens + usage.completion_tokens
 
     def unreported(self, claim: Claim, reply: Reply, identity: Identity) -> UsageUnreported | None:
         """The error for a priced reply without usage; None if the reply can be counted."""

@@ -27,11 +27,11 @@ def test_the_last_call_of_the_budget_is_made_and_no_other():
 
 def test_tokens_are_counted_when_they_are_known():
     meter = Meter(Budget(tokens=100))
-    meter.claim(MODEL, ASKED)
-    meter.add(Usage(prompt_tokens=90, completion_tokens=9))
-    meter.claim(MODEL, ASKED)
-    meter.add(None)
-    meter.add(Usage(completion_tokens=5))
+    claim = meter.claim(MODEL, ASKED)
+    meter.settle(claim, Reply(text="a", usage=Usage(prompt_tokens=90, completion_tokens=9)))
+    meter.check()
+    meter.settle(claim, None)
+    meter.settle(claim, Reply(text="a", usage=Usage(completion_tokens=5)))
     with pytest.raises(BudgetSpent, match="budget of tokens"):
         meter.check()
     assert meter.tokens == 104
@@ -41,8 +41,8 @@ def test_without_bounds_nothing_is_refused():
     meter = Meter(Budget())
     for _ in range(1000):
         meter.check()
-        meter.claim(MODEL, ASKED)
-    meter.add(Usage(prompt_tokens=10**9))
+        claim = meter.claim(MODEL, ASKED)
+    meter.settle(claim, Reply(text="a", usage=Usage(prompt_tokens=10**9)))
     meter.check()
 
 

@@ -85,7 +85,7 @@ class BudgetSpent(HarnessError):
     """The run's budget of calls, tokens or money is used up."""
 
 
-class UsageUntold(BudgetSpent):
+class UsageUnreported(BudgetSpent):
     """A server reports no usage, so that a budget of money cannot be enforced."""
 
 

@@ -57,7 +57,6 @@ class BatchAnswers:
         assert self._answers is not None, "a mailbox that receives answers needs a file"
         self._answers.put(bytes.fromhex(key), _encode(arrived))
 
-    def refuse_to_ask(self, model: Model, request: Request, *, key: str, role: str) -> None:
-        """Raise DeferredToBatch if the question has to wait for a batch."""
-        if self._puts_off and model.takes_batches:
-            raise DeferredToBatch(key=key, model=model, request=request, role=role)
+    def defers(self, model: Model) -> bool:
+        """Whether questions to this model wait for a batch."""
+        return self._puts_off and model.takes_batches

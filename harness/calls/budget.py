@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import msgspec
 
-from harness.base.errors import BudgetSpent, UsageError, UsageUntold
+from harness.base.errors import BudgetSpent, UsageError, UsageUnreported
 from harness.calls.policy import Budget
 from harness.calls.pricing import Price, PriceTable, price_of
 from harness.calls.usage import possibly_billed
 from harness.contracts.identity import Identity
-from harness.contracts.model import CallError, Reply, Request, Usage
+from harness.contracts.model import CallError, Reply, Request
 
 TEMPLATE_TOKENS = 200
 MESSAGE_TOKENS = 16
@@ -34,13 +34,14 @@ class Meter:
     """Counts attempts, tokens and money, and refuses attempts beyond the budget.
 
     Tokens are known only afterwards, so calls in flight may exceed their bound. Money is reserved
-    before an attempt is sent, as much as the attempt may cost at most.
+    before an attempt is sent, as much as the attempt may cost at most; `claims` counts the attempts
+    in flight that have money reserved.
     """
 
     def __init__(self, budget: Budget, prices: PriceTable | None = None) -> None:
         self._budget = budget
         self._prices = prices
-        self._claims = 0
+        self.claims = 0
         self._set_aside = 0.0
         self._freed = asyncio.Event()
         self.calls = 0
@@ -66,18 +67,13 @@ class Meter:
             price = self._price(identity)
             claim = Claim(price=price, most=dearest(price, request))
             if self.spent + self._set_aside + claim.most > limit:
-                if self._claims:
+                if self.claims:
                     return None
                 raise self._unaffordable(claim.most, limit)
             self._set_aside += claim.most
-            self._claims += 1
+            self.claims += 1
         self.calls += 1
         return claim
-
-    @property
-    def claims(self) -> int:
-        """The number of attempts in flight that have money reserved."""
-        return self._claims
 
     async def freed(self) -> None:
         """Wait until an attempt with reserved money ends, or the run does."""
@@ -94,30 +90,26 @@ class Meter:
         An attempt that may have been billed and reported no usage counts at its reserved amount.
         """
         usage = None if outcome is None else outcome.usage
-        self.add(usage)
+        if usage is not None:
+            self.tokens += usage.prompt_tokens + usage.completion_tokens
         if claim.price is None:
             return
-        self._claims -= 1
+        self.claims -= 1
         # Without claims nothing is reserved: rounding errors must not add up.
-        self._set_aside = self._set_aside - claim.most if self._claims else 0.0
+        self._set_aside = self._set_aside - claim.most if self.claims else 0.0
         if usage is not None:
             self.spent += claim.price.cost_of(usage)
         elif possibly_billed(outcome):
             self.spent += claim.most
         self.wake()
 
-    def add(self, usage: Usage | None) -> None:
-        """Count the tokens of a reply."""
-        if usage is not None:
-            self.tokens += usage.prompt_tokens + usage.completion_tokens
-
-    def untold(self, claim: Claim, reply: Reply, identity: Identity) -> UsageUntold | None:
+    def unreported(self, claim: Claim, reply: Reply, identity: Identity) -> UsageUnreported | None:
         """The error for a priced reply without usage; None if the reply can be counted."""
         if claim.price is None or claim.price.free or reply.usage is not None:
             return None
         if reply.finish == "refused":
             return None  # a filter before the model: counted at the reserved amount
-        return UsageUntold(
+        return UsageUnreported(
             "--max_cost cannot be enforced for a server that reports no usage",
             where=identity.label,
             found="a reply without usage",

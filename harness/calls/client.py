@@ -17,7 +17,7 @@ from typing import Any, Literal
 import msgspec
 
 from harness.base.errors import BudgetSpent, HarnessError, ModelError
-from harness.calls.batch_answers import BatchAnswer, BatchAnswers, DeferredToBatch
+from harness.calls.batch_answers import BatchAnswers, DeferredToBatch
 from harness.calls.budget import Claim, Meter
 from harness.calls.engines import EngineGate
 from harness.calls.fair_queue import Turns
@@ -48,8 +48,9 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """The outcome of one call: a reply, or a typed failure.
 
     `attempts` counts the requests that this call sent itself: 0 for answers from the store or from
-    an identical call in flight. `wasted`: the tokens of attempts that brought no reply. `untold`:
-    attempts, with or without a reply, that may have been billed but reported no usage.
+    an identical call in flight. `wasted`: the tokens of attempts that brought no reply.
+    `unreported`: attempts, with or without a reply, that may have been billed but reported no
+    usage.
     """
 
     reply: Reply | None
@@ -59,7 +60,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     attempts: int = 0
     seconds: float = 0.0
     wasted: Usage | None = None
-    untold: int = 0
+    unreported: int = 0
 
 
 @dataclass(kw_only=True, slots=True)
@@ -126,7 +127,7 @@ class Client:
         prices: PriceTable | None = None,
         engines: EngineGate | None = None,
         fresh: str | None = None,
-        say: Callable[[str], None] | None = None,
+        announce: Callable[[str], None] | None = None,
         mailbox: BatchAnswers | None = None,
     ) -> None:
         self.usage = UsageBook()
@@ -137,7 +138,7 @@ class Client:
         self._engines = engines or EngineGate()
         self._fresh = fresh
         self._mailbox = mailbox or BatchAnswers()
-        self._say = say or (lambda text: None)
+        self._announce = announce or (lambda text: None)
         self._flights: dict[str, _InFlightCall] = {}
         self._lines: dict[Model, _ModelState] = {}
         self._rng = Random()
@@ -163,55 +164,22 @@ class Client:
         Raises ModelError, BudgetSpent or StorageError if the run must end; a failure of this one
         request is returned in the answer.
         """
-        began = time.monotonic()
         key = self.key(model.identity, request, repeat=repeat)
         use = self.usage.of(stage, role)
         use.calls += 1
         if model.identity.scope == "call":
             return await self._call(model, _seeded(request, repeat), key=key, use=use)
-        stored = None if refresh else self._stored(key)
-        if stored is not None:
-            use.from_store += 1
-            use.save(stored)
-            seconds = time.monotonic() - began
-            return Answer(reply=stored, failure=None, key=key, source="store", seconds=seconds)
-        arrived = None if refresh else self._mailbox.answer(key)
-        if arrived is not None:
-            return self._from_batch(arrived, key=key, use=use)
+        if not refresh and (answer := self._from_store(key, use)) is not None:
+            return answer
+        if not refresh and (answer := self._from_batch(key, use)) is not None:
+            return answer
         seeded = _seeded(request, repeat)
-        try:
-            self._mailbox.refuse_to_ask(model, seeded, key=key, role=role)
-        except DeferredToBatch:
+        if self._mailbox.defers(model):
             use.calls -= 1
-            raise
-        flight = self._flights.get(key)
-        if flight is not None:
-            answer = await self._join(flight, key)
-            if answer is not None:
-                use.shared += 1
-                use.save(answer.reply)
-                use.failed += answer.failure is not None
-                return Answer(
-                    reply=answer.reply,
-                    failure=answer.failure,
-                    key=key,
-                    source="shared",
-                    seconds=time.monotonic() - began,
-                )
-        else:
-            flight = self._flights[key] = _InFlightCall()
-        try:
-            answer = await self._call(model, seeded, key=key, use=use)
-        except Exception as error:
-            del self._flights[key]
-            flight.fail(error)
-            raise
-        except BaseException:
-            self._leave(flight, key)
-            raise
-        del self._flights[key]
-        flight.land(answer)
-        return answer
+            raise DeferredToBatch(key=key, model=model, request=seeded, role=role)
+        if (answer := await self._from_flight(key, use)) is not None:
+            return answer
+        return await self._fly(model, seeded, key=key, use=use)
 
     def key(self, identity: Identity, request: Request, *, repeat: int = 0) -> str:
         """The key of a request's answer in this run."""
@@ -251,8 +219,79 @@ class Client:
         """Close every model that was opened."""
         await self._engines.close()
 
+    def _from_store(self, key: str, use: Use) -> Answer | None:
+        began = time.monotonic()
+        value = None if self._store is None else self._store.get(bytes.fromhex(key))
+        if value is None:
+            return None
+        try:
+            reply = _decode(value)
+        except msgspec.DecodeError:
+            return None  # bytes that are no reply count as no answer and are overwritten
+        use.from_store += 1
+        use.save(reply)
+        seconds = time.monotonic() - began
+        return Answer(reply=reply, failure=None, key=key, source="store", seconds=seconds)
+
+    def _from_batch(self, key: str, use: Use) -> Answer | None:
+        """The answer that came in a batch, counted and stored like the reply of a call."""
+        arrived = self._mailbox.answer(key)
+        if arrived is None:
+            return None
+        use.asked += 1
+        tries = Attempts(sent=1)
+        if arrived.reply is None:
+            use.failed += 1
+        else:
+            tries.count(arrived.reply, use)
+            self._keep(key, arrived.reply)
+        return Answer(
+            reply=arrived.reply,
+            failure=arrived.failure,
+            key=key,
+            source="model",
+            attempts=tries.sent,
+            unreported=tries.unreported,
+        )
+
+    async def _from_flight(self, key: str, use: Use) -> Answer | None:
+        """The answer of an identical call in flight; None if this call has to fly."""
+        began = time.monotonic()
+        flight = self._flights.get(key)
+        if flight is None:
+            self._flights[key] = _InFlightCall()
+            return None
+        answer = await self._join(flight, key)
+        if answer is None:
+            return None
+        use.shared += 1
+        use.save(answer.reply)
+        use.failed += answer.failure is not None
+        return Answer(
+            reply=answer.reply,
+            failure=answer.failure,
+            key=key,
+            source="shared",
+            seconds=time.monotonic() - began,
+        )
+
+    async def _fly(self, model: Model, request: Request, *, key: str, use: Use) -> Answer:
+        """Make the call in flight under this key; its answer is also that of all that wait."""
+        flight = self._flights[key]
+        try:
+            answer = await self._call(model, request, key=key, use=use)
+        except Exception as error:
+            del self._flights[key]
+            flight.fail(error)
+            raise
+        except BaseException:
+            self._leave(flight, key)
+            raise
+        del self._flights[key]
+        flight.land(answer)
+        return answer
+
     async def _join(self, flight: _InFlightCall, key: str) -> Answer | None:
-        """The answer to the call in flight; None if this call has to make it instead."""
         future: asyncio.Future[Answer | None] = asyncio.get_running_loop().create_future()
         flight.waiting.append(future)
         try:
@@ -268,21 +307,6 @@ class Client:
         if not flight.pass_on():
             del self._flights[key]
 
-    def _from_batch(self, arrived: BatchAnswer, *, key: str, use: Use) -> Answer:
-        """The answer that came in a batch, counted and stored like the reply of a call."""
-        reply = arrived.reply
-        use.asked += 1
-        if reply is None:
-            use.failed += 1
-            failure = arrived.failure or CallFailed("unknown")
-            return Answer(reply=None, failure=failure, key=key, source="model", attempts=1)
-        tries = Attempts()
-        tries.count(reply, use)
-        self._keep(key, reply)
-        return Answer(
-            reply=reply, failure=None, key=key, source="model", attempts=1, untold=tries.untold
-        )
-
     def _keep(self, key: str, reply: Reply) -> None:
         if self._store is not None and reply.finish == "stop":
             self._store.put(bytes.fromhex(key), _encode(reply))
@@ -296,33 +320,27 @@ class Client:
                 outcome, tries = await self._attempts(line, request, use)
         except CallError as error:
             raise self._give_up(line, error) from error
+        reply = failure = None
         if isinstance(outcome, CallError):
             use.failed += 1
-            return Answer(
-                reply=None,
-                failure=CallFailed(outcome.cause, outcome.detail),
-                key=key,
-                source="model",
-                attempts=tries.sent,
-                seconds=time.monotonic() - began,
-                wasted=tries.wasted,
-                untold=tries.untold,
-            )
-        try:
-            if line.limiter.busy:
-                await self._turns.wait()
-        finally:
-            if model.identity.scope != "call":
-                self._keep(key, outcome)
+            failure = CallFailed(outcome.cause, outcome.detail)
+        else:
+            reply = outcome
+            try:
+                if line.limiter.busy:
+                    await self._turns.wait()
+            finally:
+                if model.identity.scope != "call":
+                    self._keep(key, reply)
         return Answer(
-            reply=outcome,
-            failure=None,
+            reply=reply,
+            failure=failure,
             key=key,
             source="model",
             attempts=tries.sent,
             seconds=time.monotonic() - began,
             wasted=tries.wasted,
-            untold=tries.untold,
+            unreported=tries.unreported,
         )
 
     async def _attempts(
@@ -338,11 +356,11 @@ class Client:
             now = time.monotonic()
             deadline = min(deadline, now + patience.total_timeout)
             seconds = min(patience.attempt_timeout, deadline - now)
-            outcome = await self._paid_attempt(
+            outcome = await self._attempt(
                 line, request, claim, seconds=seconds, tries=tries, use=use
             )
             if isinstance(outcome, Reply):
-                if (error := self.meter.untold(claim, outcome, line.model.identity)) is not None:
+                if error := self.meter.unreported(claim, outcome, line.model.identity):
                     self.stop(error)
                 return outcome, tries
             causes[outcome.cause] += 1
@@ -353,7 +371,8 @@ class Client:
             wait = delay_before_retry(outcome, tries.sent, patience, draw=self._rng)
             if time.monotonic() + wait >= deadline:
                 return outcome, tries
-            await self._sleep(line, wait)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(line.over.wait(), wait)
             try:
                 async with asyncio.timeout(deadline - time.monotonic()):
                     claim = await self._admit(line, request)
@@ -365,16 +384,18 @@ class Client:
         await line.limiter.acquire()
         try:
             self._check_open(line)
-            while (claim := self._claim(line, request)) is None:
+            while (claim := self.meter.claim(line.model.identity, request)) is None:
                 self._announce_waiting()
                 await self.meter.freed()
                 self._check_open(line)
-        except BaseException:
+        except BaseException as error:
+            if isinstance(error, BudgetSpent):
+                self.stop(error)
             line.limiter.release()
             raise
         return claim
 
-    async def _paid_attempt(
+    async def _attempt(
         self,
         line: _ModelState,
         request: Request,
@@ -387,43 +408,27 @@ class Client:
         """Make one attempt, release its slot and its reserved money, and count its cost."""
         tries.sent += 1
         use.attempts += 1
-        outcome: Reply | CallError | None = None
-        try:
-            outcome = await self._attempt(line, request, seconds=seconds)
-        except ModelError as error:
-            # The error that ended the run came from the server: its usage counts.
-            outcome = error.__cause__ if isinstance(error.__cause__, CallError) else None
-            raise
-        finally:
-            line.limiter.release()
-            self.meter.settle(claim, outcome)
-            tries.count(outcome, use)
-        return outcome
-
-    async def _attempt(
-        self, line: _ModelState, request: Request, *, seconds: float
-    ) -> Reply | CallError:
         sent = time.monotonic()
         self._in_flight += 1
         self._landed.clear()
+        outcome: Reply | CallError | None = None
         try:
             async with asyncio.timeout(seconds):
-                reply = await line.model.ask(request)
-        except TimeoutError:
-            error = CallError("timeout", f"no answer within {seconds:.1f} s", retryable=True)
-        except CallError as failed:
-            error = failed
-        else:
+                outcome = await line.model.ask(request)
             line.reached = True
             line.limiter.succeeded()
-            return reply
+        except (TimeoutError, CallError) as error:
+            outcome = error if isinstance(error, CallError) else _timeout(seconds)
+            # While the slot is still held: the call that takes it next must meet the new limit.
+            self._learn(line, outcome, sent)
         finally:
             self._in_flight -= 1
             if not self._in_flight:
                 self._landed.set()
-        # While the slot is still held: the call that takes it next must meet the new limit.
-        self._learn(line, error, sent)
-        return error
+            line.limiter.release()
+            self.meter.settle(claim, outcome)
+            tries.count(outcome, use)
+        return outcome
 
     def _learn(self, line: _ModelState, error: CallError, sent: float) -> None:
         if error.fatal:
@@ -440,7 +445,7 @@ class Client:
         if error.retryable and error.cause not in line.announced:
             # Once for each cause: a run that waits must not look like one that hangs.
             line.announced.add(error.cause)
-            self._say(f"{line.model.identity.label}: {error.detail}; retrying")
+            self._announce(f"{line.model.identity.label}: {error.detail}; retrying")
 
     def _give_up(self, line: _ModelState, error: CallError) -> HarnessError:
         line.end(
@@ -453,10 +458,6 @@ class Client:
         )
         assert line.reason is not None
         return line.reason
-
-    async def _sleep(self, line: _ModelState, seconds: float) -> None:
-        with suppress(TimeoutError):
-            await asyncio.wait_for(line.over.wait(), seconds)
 
     def _check_open(self, line: _ModelState) -> None:
         if line.reason is not None:
@@ -471,28 +472,10 @@ class Client:
         if not self._announced_waiting:
             self._announced_waiting = True
             claims = self.meter.claims
-            self._say(
+            self._announce(
                 f"what is left of --max_cost pays for {claims} {'call' if claims == 1 else 'calls'}"
                 " at the highest possible cost: no more are sent at a time"
             )
-
-    def _claim(self, line: _ModelState, request: Request) -> Claim | None:
-        try:
-            return self.meter.claim(line.model.identity, request)
-        except BudgetSpent as error:
-            self.stop(error)
-            raise
-
-    def _stored(self, key: str) -> Reply | None:
-        if self._store is None:
-            return None
-        value = self._store.get(bytes.fromhex(key))
-        if value is None:
-            return None
-        try:
-            return _decode(value)
-        except msgspec.DecodeError:
-            return None  # bytes that are no reply count as no answer and are overwritten
 
     def _line(self, model: Model) -> _ModelState:
         line = self._lines.get(model)
@@ -501,6 +484,10 @@ class Client:
             if self._stopped is not None:
                 line.end(self._stopped)
         return line
+
+
+def _timeout(seconds: float) -> CallError:
+    return CallError("timeout", f"no answer within {seconds:.1f} s", retryable=True)
 
 
 def _seeded(request: Request, repeat: int) -> Request:

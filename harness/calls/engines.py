@@ -62,21 +62,21 @@ class EngineGate:
     flight, then the engine with the most waiting callers is opened. A stage that asks two such
     roles in a loop therefore proceeds in rounds, one engine after the other.
 
-    `logs` (a folder that need not exist yet) and `tell` are passed to the models. `models` are all
-    models that may be asked: all their keys are checked before the first paid call.
+    `logs` (a folder that need not exist yet) and `announce` are passed to the models. `models` are
+    all models that may be asked: all their keys are checked before the first paid call.
     """
 
     def __init__(
         self,
         *,
         one_at_a_time: bool = False,
-        tell: Callable[[str], None] | None = None,
+        announce: Callable[[str], None] | None = None,
         logs: Path | None = None,
         models: Iterable[Model] = (),
     ) -> None:
         self._unchecked = list(models)
         self._one_at_a_time = one_at_a_time
-        self._tell = tell or (lambda text: None)
+        self._announce = announce or (lambda text: None)
         self._logs = logs
         self._engines: dict[Model, _Engine] = {}
         self._resources: dict[str, _Resource] = {}
@@ -155,7 +155,7 @@ class EngineGate:
             if engine.open:
                 return
             if self._logs is not None:
-                engine.model.attach_log(self._logs, self._tell)
+                engine.model.attach_log(self._logs, self._announce)
             try:
                 self._require(engine.model)
                 await engine.model.open()
@@ -222,16 +222,15 @@ class EngineGate:
         holder, resource.holder = resource.holder, None  # no call may enter while an engine closes
         if holder is not None:
             holder.turn.clear()
-            await self._close_for(chosen, holder)
+            if holder.open:
+                await self._close_for(chosen, holder)
         resource.holder = chosen
         resource.switch = None
         chosen.turn.set()
 
     async def _close_for(self, chosen: _Engine, holder: _Engine) -> None:
-        if not holder.open:
-            return
         holder.open = False
-        self._tell(f"closing {holder.name} for {chosen.name}")
+        self._announce(f"closing {holder.name} for {chosen.name}")
         try:
             await holder.model.close()
         except Exception as error:

@@ -1,4 +1,4 @@
-"""Whether a path lies on a network file system, read from the mount table."""
+"""The network file system that a path lies on, read from the mount table."""
 
 from __future__ import annotations
 
@@ -15,16 +15,11 @@ NETWORK_TYPES = frozenset((
 LOCAL_FUSE = frozenset(("fuse.ntfs-3g", "fuse.exfat", "fuse.fuse-overlayfs", "fuseblk"))
 
 
-def on_network(path: Path) -> bool:
-    """Whether the mount table shows a file system that several machines may share.
-
-    False without a mount table (on systems other than Linux).
-    """
-    return network_type(path) is not None
-
-
 def network_type(path: Path) -> str | None:
-    """The type of the path's network file system; None for a local one."""
+    """The type of the path's network file system, which several machines may share.
+
+    None for a local one, and without a mount table (on systems other than Linux).
+    """
     try:
         table = MOUNT_TABLE.read_text(encoding="utf-8", errors="surrogateescape")
     except OSError:

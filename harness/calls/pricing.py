@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -160,41 +161,26 @@ def prices_from(table: Mapping[str, Any], *, where: str) -> PriceTable:
 
 def _price(name: str, value: object, where: str) -> Price:
     place = f'{where}, [{SECTION}."{name}"]'
+    invalid = partial(UsageError, "the price of a model is invalid", where=place)
     if not isinstance(value, Mapping):
-        raise UsageError(
-            "the price of a model is invalid",
-            where=place,
-            found=repr(value),
-            expected=_EXAMPLE,
-            hint=did_you_mean(name, [CURRENCY]),
-        )
+        hint = did_you_mean(name, [CURRENCY])
+        raise invalid(found=repr(value), expected=_EXAMPLE, hint=hint)
     wanted = "input, output and optionally cached, each for a million tokens"
     for field, given in value.items():
         if field not in Price.__struct_fields__:
-            nested = isinstance(given, Mapping)
-            raise UsageError(
-                f"unknown key {field!r} in a price",
-                where=place,
-                expected=wanted,
-                hint="put names with a dot in quotes"
-                if nested
-                else did_you_mean(str(field), Price.__struct_fields__),
-            )
+            hint = did_you_mean(str(field), Price.__struct_fields__)
+            if isinstance(given, Mapping):
+                hint = "put names with a dot in quotes"
+            problem = f"unknown key {field!r} in a price"
+            raise UsageError(problem, where=place, expected=wanted, hint=hint)
     try:
         price = msgspec.convert(dict(value), Price)
     except msgspec.ValidationError as error:
-        raise UsageError(
-            "the price of a model is invalid", where=place, found=str(error), expected=wanted
-        ) from error
+        raise invalid(found=str(error), expected=wanted) from error
     for field in Price.__struct_fields__:
         amount = getattr(price, field)
         if amount is not None and not 0 <= amount < math.inf:
-            raise UsageError(
-                "the price of a model is invalid",
-                where=place,
-                found=f"{field} = {amount}",
-                expected="a finite number of 0 or more",
-            )
+            raise invalid(found=f"{field} = {amount}", expected="a finite number of 0 or more")
     return price
 
 
@@ -275,7 +261,7 @@ def _amount(spend: Spend, price: Price | None) -> tuple[float | None, int]:
         cached=spend.cached_tokens,
         completion=spend.completion_tokens,
     )
-    return _known(amount, spend.untold, spend.calls), spend.untold
+    return _known(amount, spend.unreported, spend.calls), spend.unreported
 
 
 def _known(amount: float, unknown: int, calls: int) -> float | None:

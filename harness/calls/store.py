@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from harness.base.errors import StorageError
-from harness.calls.network_fs import on_network
+from harness.calls.network_fs import network_type
 
 T = TypeVar("T")
 
@@ -58,12 +58,12 @@ class Store:
 
     Writes are collected and made on the running event loop, after 256 rows or 0.1 s; without a
     running loop they are made at once. The error of a failed write is raised by the next use. A
-    damaged file is set aside, reported through `say`, and replaced by a new one.
+    damaged file is set aside, reported through `warn`, and replaced by a new one.
     """
 
-    def __init__(self, path: Path, say: Callable[[str], None]) -> None:
+    def __init__(self, path: Path, warn: Callable[[str], None]) -> None:
         self.path = path
-        self._say = say
+        self._warn = warn
         self._pending: dict[bytes, bytes] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._timer_loop: asyncio.AbstractEventLoop | None = None
@@ -74,9 +74,9 @@ class Store:
         self._connection = self._connect_or_replace()
 
     @classmethod
-    def open(cls, path: Path, *, say: Callable[[str], None] = _log.warning) -> Store:
+    def open(cls, path: Path, *, warn: Callable[[str], None] = _log.warning) -> Store:
         """Open the store in a file; the file is created if it is missing."""
-        return cls(Path(path), say)
+        return cls(Path(path), warn)
 
     def get(self, key: bytes) -> bytes | None:
         """The value of a key, already written or pending."""
@@ -103,7 +103,7 @@ class Store:
         if self._failure is not None:
             raise self._failure
         if self._pending:
-            self._patiently(self._write)
+            self._patiently(lambda: self._with_replacement(self._write_rows))
 
     def close(self) -> None:
         """Write everything and close; may be called again."""
@@ -159,7 +159,7 @@ class Store:
 
     def _write_unless_busy(self) -> None:
         try:
-            self._write()
+            self._with_replacement(self._write_rows)
             self._busy_since = None
         except sqlite3.DatabaseError as error:
             if not _is(error, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
@@ -168,9 +168,6 @@ class Store:
             self._busy_since = self._busy_since or now
             if now - self._busy_since > PATIENCE_SECONDS:
                 self._fail(error)
-
-    def _write(self) -> None:
-        self._with_replacement(self._write_rows)
 
     def _with_replacement(self, work: Callable[[], T]) -> T:
         """The result of the work; if the file is damaged, that on a new file."""
@@ -283,7 +280,7 @@ class Store:
             for suffix in ("", "-wal", "-shm"):
                 with suppress(FileNotFoundError):
                     Path(f"{self.path}{suffix}").rename(f"{target}{suffix}")
-        self._say(
+        self._warn(
             f"the store of answered calls is damaged ({error}): {self.path} was renamed to"
             f" {target.name} and a new store created; calls that are needed are asked again"
         )
@@ -303,7 +300,7 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
             hint="name another file with --store",
         )
     # WAL keeps its index in memory that machines cannot share.
-    network = on_network(path)
+    network = network_type(path) is not None
     connection.execute(f"PRAGMA journal_mode = {'DELETE' if network else 'WAL'}")
     connection.execute(f"PRAGMA synchronous = {'FULL' if network else 'NORMAL'}")
     if not tables:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import asdict, dataclass
 
 from harness.contracts.model import CallError, Reply, Usage
@@ -12,10 +13,10 @@ POSSIBLY_BILLED = frozenset({"timeout", "connection", "bad_response", "no_conten
 
 @dataclass(kw_only=True, slots=True)
 class Spend:
-    """The tokens of some calls; `untold` calls reported no usage, at least for one attempt."""
+    """The tokens of some calls; `unreported` calls reported no usage, at least for one attempt."""
 
     calls: int = 0
-    untold: int = 0
+    unreported: int = 0
     prompt_tokens: int = 0
     cached_tokens: int = 0
     completion_tokens: int = 0
@@ -68,7 +69,7 @@ class Use:
         """The tokens of calls that were asked now."""
         return Spend(
             calls=self.asked,
-            untold=self.untold,
+            unreported=self.untold,
             prompt_tokens=self.prompt_tokens,
             cached_tokens=self.cached_tokens,
             completion_tokens=self.completion_tokens,
@@ -78,7 +79,7 @@ class Use:
         """The tokens of replies that were reused."""
         return Spend(
             calls=self.from_store + self.shared,
-            untold=self.saved_untold,
+            unreported=self.saved_untold,
             prompt_tokens=self.saved_prompt_tokens,
             cached_tokens=self.saved_cached_tokens,
             completion_tokens=self.saved_completion_tokens,
@@ -89,14 +90,11 @@ class UsageBook:
     """Totals by (stage, role)."""
 
     def __init__(self) -> None:
-        self.totals: dict[tuple[str, str], Use] = {}
+        self.totals: defaultdict[tuple[str, str], Use] = defaultdict(Use)
 
     def of(self, stage: str, role: str) -> Use:
         """The totals of one role in one stage."""
-        use = self.totals.get((stage, role))
-        if use is None:
-            use = self.totals[stage, role] = Use()
-        return use
+        return self.totals[stage, role]
 
     def as_json(self) -> dict[str, dict[str, int]]:
         """All totals under `stage, role`."""
@@ -107,22 +105,27 @@ class UsageBook:
 class Attempts:
     """The attempts of one call.
 
-    `wasted`: the tokens of attempts that brought no reply. `untold`: attempts, with or without a
-    reply, that may have been billed but reported no usage.
+    `wasted`: the tokens of attempts that brought no reply. `unreported`: attempts, with or without
+    a reply, that may have been billed but reported no usage.
     """
 
     sent: int = 0
     wasted: Usage | None = None
-    untold: int = 0
+    unreported: int = 0
 
     def count(self, outcome: Reply | CallError | None, use: Use) -> None:
         """Count the usage of an attempt; None for one that was cancelled."""
         usage = None if outcome is None else outcome.usage
-        add_tokens(use, usage)
-        if usage is None and possibly_billed(outcome):
-            use.untold += not self.untold
-            self.untold += 1
-        if usage is not None and isinstance(outcome, CallError):
+        if usage is None:
+            if possibly_billed(outcome):
+                use.untold += not self.unreported
+                self.unreported += 1
+            return
+        use.prompt_tokens += usage.prompt_tokens
+        use.completion_tokens += usage.completion_tokens
+        use.cached_tokens += usage.cached_tokens
+        use.reasoning_tokens += usage.reasoning_tokens
+        if isinstance(outcome, CallError):
             self.wasted = usage if self.wasted is None else _sum(self.wasted, usage)
 
 
@@ -139,15 +142,6 @@ def player_name(role: str, member: str = "") -> str:
 def usage_name(stage: str, role: str) -> str:
     """The key of a role's totals in one stage, in manifests."""
     return f"{stage}, {role}"
-
-
-def add_tokens(use: Use, usage: Usage | None) -> None:
-    """Count the tokens of one attempt."""
-    if usage is not None:
-        use.prompt_tokens += usage.prompt_tokens
-        use.completion_tokens += usage.completion_tokens
-        use.cached_tokens += usage.cached_tokens
-        use.reasoning_tokens += usage.reasoning_tokens
 
 
 def _sum(one: Usage, other: Usage) -> Usage:

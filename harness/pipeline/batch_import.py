@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -208,22 +209,19 @@ def models_of(manifest: Manifest, plugins: Plugins) -> ModelOf:
         manifest.settings, RunSettings, dec_hook=lambda kind, value: kind(value)
     )
     binder = RoleBinder(settings, plugins)
-    found: dict[tuple[str, str], Model] = {}
 
-    def model_of(asked: BatchQuestion) -> Model:
-        place = (asked.task, asked.role)
-        if place not in found:
-            entry = manifest.tasks[asked.task]
-            task = entry.task()
-            benchmark = plugins.benchmark(task.benchmark)
-            kept = {stage.name for stage in entry.stages}
-            stages = [stage for stage in benchmark.stages if stage.name in kept]
-            model = players_of(binder.bind(task, benchmark, stages))[asked.role].model
-            assert model is not None, "only questions to models are written to files"
-            found[place] = model
-        return found[place]
+    @functools.cache
+    def model(task_name: str, role: str) -> Model:
+        entry = manifest.tasks[task_name]
+        task = entry.task()
+        benchmark = plugins.benchmark(task.benchmark)
+        kept = {stage.name for stage in entry.stages}
+        stages = [stage for stage in benchmark.stages if stage.name in kept]
+        found = players_of(binder.bind(task, benchmark, stages))[role].model
+        assert found is not None, "only questions to models are written to files"
+        return found
 
-    return model_of
+    return lambda asked: model(asked.task, asked.role)
 
 
 def _rank(arrived: BatchAnswer) -> tuple[bool, bytes]:

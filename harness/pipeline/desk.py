@@ -34,7 +34,7 @@ QUOTED = 2000
 
 
 class ItemDesk:
-    """One item's desk. `calls` and `judged` fill with what was asked and what judges decided."""
+    """One item's `Desk`. `calls` and `judged` fill with what was asked and what judges decided."""
 
     def __init__(
         self,
@@ -69,11 +69,7 @@ class ItemDesk:
         return logging.getLogger(f"harness.{self._context.benchmark}.{self._context.stage.name}")
 
     def memo(self, name: str) -> Memo:
-        """A table shared by runs of this very stage: same version, prompts, models and sampling.
-
-        Runs of other options and of another seed share it too: what it keeps is a convention, not a
-        sample. Whatever else it depends on belongs in its name.
-        """
+        """A table shared by runs of this stage with equal version, prompts, models and sampling."""
         return self._memo(f"{self._context.memo_key}:{name}")
 
     async def ask(
@@ -88,13 +84,7 @@ class ItemDesk:
         truncated: Literal["fail", "read"] = "fail",
         corrected: bool = False,
     ) -> Parsed[T] | Unreadable | CallFailed:
-        """What the role's model answered, read; asked again while unreadable, `tries` times in all.
-
-        Every try is a repeat of its own and so an answer of its own; `repeat` numbers questions
-        that are meant to be asked several times. A reply cut at the token limit is a failure
-        unless `truncated="read"`. With `corrected` a try after the first shows what was answered
-        before and why that could not be read; without it, the same question is asked again.
-        """
+        """What the role's model answered, read; asked up to `tries` times while unreadable."""
         call = _Call(role=role, model=self._context.model(role))
         return await self._ask(
             call, prompt, variables, read=read, tries=tries, repeat=repeat, truncated=truncated,
@@ -119,7 +109,7 @@ class ItemDesk:
         messages = self._context.template(prompt, role).render(variables)
         request = Request(
             messages=messages,
-            sampling=self._context.sampling(role),
+            sampling=self._context.samplings[role],
             seed=self._context.seed,
             schema=read.schema if self._asks_schema(model) else None,
             topic=Topic(
@@ -321,7 +311,7 @@ def _record(
         finish=reply.finish if reply else None,
         usage=reply.usage if reply else None,
         wasted=answer.wasted,
-        untold=answer.untold,
+        untold=answer.unreported,
         attempts=answer.attempts,
         seconds=round(answer.seconds, 4),
         rung=outcome.rung if isinstance(outcome, Parsed) else None,

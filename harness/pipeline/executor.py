@@ -61,20 +61,12 @@ class _Lane:
     busy: int = 0
 
 
-@dataclass(frozen=True, kw_only=True)
-class LocalSettings:
-    """The settings of an executor.
+class LocalExecutor:
+    """Runs every stage of a plan; a run that is stopped keeps all its records.
 
     `limits` are the command's limits of failures by family. `retry_failures` asks the questions of
     failed items again, past the store.
     """
-
-    limits: Mapping[str, float]
-    retry_failures: bool = False
-
-
-class LocalExecutor:
-    """Runs every stage of a plan; a run that is stopped keeps all its records."""
 
     def __init__(
         self,
@@ -82,15 +74,17 @@ class LocalExecutor:
         plan: Plan,
         client: Client,
         memo: Callable[[str], Memo],
-        settings: LocalSettings,
+        limits: Mapping[str, float],
         on_stage_start: Callable[[StageRun], None],
         on_stage_end: Callable[[StageRun], None],
+        retry_failures: bool = False,
         on_put_off: Callable[[StageRun, DeferredToBatch], None] | None = None,
     ) -> None:
         self._plan = plan
         self._client = client
         self._memo = memo
-        self._settings = settings
+        self._limits = limits
+        self._retry_failures = retry_failures
         self._on_stage_start = on_stage_start
         self._on_stage_end = on_stage_end
         self._on_put_off = on_put_off
@@ -173,10 +167,10 @@ class LocalExecutor:
             recorded=recorded(run.journal, run.context.key),
             writer=JournalWriter(run.journal),
             watch=FailureWatch(
-                limits=limits_of(run.context.task, self._settings.limits),
+                limits=limits_of(run.context.task, self._limits),
                 total=run.progress.total,
             ),
-            retry_failures=self._settings.retry_failures,
+            retry_failures=self._retry_failures,
             yield_to_loop=self._yield_to_loop,
         )
         self._queues.append(queue)
@@ -276,7 +270,15 @@ class LocalExecutor:
         queue = job.queue
         _, most = queue.run.context.calls(job.item)
         if most > 1:
-            self._give_up(queue, not_batchable(queue.run.context.label, most))
+            error = NotBatchable(
+                "the questions of this stage cannot be written to a file",
+                where=queue.run.context.label,
+                found=f"up to {most} questions per item, each of which may depend on earlier"
+                " answers",
+                expected="a stage with one question per item",
+                hint="`harness run` with the same options asks them live, in the same run folder",
+            )
+            self._give_up(queue, error)
             return
         queue.run.progress.put_off += 1
         if self._on_put_off is not None:
@@ -361,17 +363,6 @@ class NotBatchable(HarnessError):
     """A stage's questions follow from answers, so that they cannot be written in advance."""
 
 
-def not_batchable(label: str, most: int) -> NotBatchable:
-    """The error for a stage whose items ask up to `most` questions each."""
-    return NotBatchable(
-        "the questions of this stage cannot be written to a file",
-        where=label,
-        found=f"up to {most} questions per item, each of which may depend on earlier answers",
-        expected="a stage with one question per item",
-        hint="`harness run` with the same options asks them live, in the same run folder",
-    )
-
-
 async def wait_for_first(*waits: Coroutine[Any, Any, Any]) -> None:
     """Return when one of the coroutines is done; the others are cancelled."""
     tasks = [asyncio.ensure_future(wait) for wait in waits]
@@ -396,4 +387,4 @@ def _count(run: StageRun, outcome: Any, calls: tuple[CallRecord, ...]) -> None:
             progress.completion_tokens += call.usage.completion_tokens
         elif call.finish is not None:
             player = player_name(call.role, call.member)
-            progress.untold += player not in run.context.by_rule
+            progress.unreported += player not in run.context.by_rule

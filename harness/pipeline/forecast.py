@@ -25,7 +25,7 @@ from harness.contracts.judge import Ask, Judge, JudgeParts, Question, Verdict
 from harness.contracts.model import CallError, Message, Model, Reply, Request
 from harness.contracts.outcomes import Broken, NoVerdict, problem_in
 from harness.contracts.stage import Item
-from harness.pipeline.executor import LocalExecutor, LocalSettings
+from harness.pipeline.executor import LocalExecutor
 from harness.pipeline.memos import Memory
 from harness.pipeline.plan import Plan, StageRun
 from harness.pipeline.preparation import PreparedTask, check_prices, prepare, with_data_of
@@ -79,21 +79,12 @@ def expected_cost(
     return ExpectedCost(at_most=at_most, least=prompts * least / calls, most=at_most * most / calls)
 
 
-def split_evenly(costs: Sequence[ExpectedCost]) -> ExpectedCost:
-    """The cost of calls that several models share evenly, from each model's cost of all calls."""
-    whole = all_together(costs)
-    many = len(costs)
-    return ExpectedCost(at_most=whole.at_most / many, least=whole.least / many,
-                        most=whole.most / many)  # fmt: skip
-
-
-def all_together(costs: Iterable[ExpectedCost]) -> ExpectedCost:
-    """The sum of several expected costs."""
-    costs = tuple(costs)
+def all_together(costs: Sequence[ExpectedCost], *, shared_by: int = 1) -> ExpectedCost:
+    """The sum of several expected costs, divided by a number of models that share the calls."""
     return ExpectedCost(
-        at_most=sum(cost.at_most for cost in costs),
-        least=sum(cost.least for cost in costs),
-        most=sum(cost.most for cost in costs),
+        at_most=sum(cost.at_most for cost in costs) / shared_by,
+        least=sum(cost.least for cost in costs) / shared_by,
+        most=sum(cost.most for cost in costs) / shared_by,
     )
 
 
@@ -168,22 +159,13 @@ class _Asked:
 class _Users:
     """The users of a stage's items, in the whole data and in the rehearsal.
 
-    `items` is the number of items and `bounds` the fewest and the most calls that they make; both
-    are None where they depend on answers.
+    `items` is the number of items, with the fewest and the most calls that they make; None where
+    the items depend on answers.
     """
 
     everyone: frozenset[str]
     rehearsed: frozenset[str]
-    items: int | None = None
-    bounds: tuple[int, int] | None = None
-
-    @staticmethod
-    def of_all(stages: Sequence[_Users]) -> _Users:
-        """The users of several stages together."""
-        return _Users(
-            frozenset().union(*(users.everyone for users in stages)),
-            frozenset().union(*(users.rehearsed for users in stages)),
-        )
+    items: tuple[int, int, int] | None = None
 
 
 @dataclass(eq=False)
@@ -330,7 +312,7 @@ async def _run(runs: Sequence[StageRun]) -> None:
         plan=Plan(runs=runs, resource=lambda model: None),
         client=client,
         memo=Memory(None),
-        settings=LocalSettings(limits=everything),
+        limits=everything,
         on_stage_start=lambda run: None,
         on_stage_end=lambda run: None,
     )
@@ -365,16 +347,17 @@ def _users(
         seen = frozenset(item.user for item in rehearsed[stage.name])
         before = [users[name] for name in stage.after if name in users]
         if before:
-            users[stage.name] = _Users.of_all(
-                [each for each in before if each.rehearsed & seen] or before
+            shared = [each for each in before if each.rehearsed & seen] or before
+            users[stage.name] = _Users(
+                frozenset().union(*(each.everyone for each in shared)),
+                frozenset().union(*(each.rehearsed for each in shared)),
             )
         else:
             everything = list(stage.items({}, full.data, context.options))
             users[stage.name] = _Users(
                 frozenset(item.user for item in everything),
                 seen,
-                items=len(everything),
-                bounds=_bounds(context, everything),
+                items=(len(everything), *_bounds(context, everything)),
             )
     return users
 
@@ -391,39 +374,39 @@ def _forecast(
     for context in contexts:
         stage = context.stage
         stage_users, seen = users[stage.name], len(rehearsed[stage.name])
-        bounds = stage_users.bounds
-        items = stage_users.items
-        if items is None:
+        a_user = None
+        if stage_users.items is not None:
+            items, least, most = stage_users.items
+        else:
             items = _scaled(seen, len(stage_users.everyone), len(stage_users.rehearsed))
-        if bounds is None:
-            least, most = _bounds(context, rehearsed[stage.name])
-            bounds = _scaled(least, items, seen), _scaled(most, items, seen)
+            bounds = _bounds(context, rehearsed[stage.name])
+            least, most = (_scaled(calls, items, seen) for calls in bounds)
+            a_user = _a_user(rehearsed[stage.name], stage_users)
+        asking = [full.bindings[role] for role in (*stage.roles, *stage.judges)]
+        asking = [binding for binding in asking if binding.models]
         # A panel makes one call for each of its models.
-        models = [len(full.bindings[role].models) for role in (*stage.roles, *stage.judges)]
-        asked = [many for many in models if many]
-        bounds = bounds[0] * min(asked, default=0), bounds[1] * max(asked, default=0)
-        roles = tuple(
-            _role_forecast(
-                role,
-                full.bindings[role].label,
-                baseline.asked[stage.name, role],
-                scale=(items, seen),
+        least *= min((len(binding.models) for binding in asking), default=0)
+        most *= max((len(binding.models) for binding in asking), default=0)
+        roles = [
+            _scaled_role(
+                _role_forecast(binding, baseline.asked[stage.name, binding.role]), items, seen
             )
-            for role in (*stage.roles, *stage.judges)
-            if full.bindings[role].models
-        )
+            for binding in asking
+        ]
+        calls = sum(role.calls for role in roles)
+        if calls > most:
+            # Without further tries, since baselines fail to answer more often than models.
+            roles = [_scaled_role(role, most, calls) for role in roles]
         forecasts.append(
             StageForecast(
                 task=full.task.name,
                 stage=stage.name,
                 items=items,
                 exact=stage_users.items is not None,
-                least_calls=bounds[0],
-                most_calls=bounds[1],
-                roles=_priced(full, _read_at_once(roles, bounds[1]), bounds),
-                a_user=None
-                if stage_users.items is not None
-                else _a_user(rehearsed[stage.name], stage_users),
+                least_calls=least,
+                most_calls=most,
+                roles=_priced(full, roles, (least, most)),
+                a_user=a_user,
             )
         )
     return forecasts
@@ -446,35 +429,28 @@ def _bounds(context: StageContext, items: Iterable[Item]) -> tuple[int, int]:
     return least, most
 
 
-def _role_forecast(role: str, label: str, asked: _Asked, *, scale: tuple[int, int]) -> RoleForecast:
+def _role_forecast(binding: Binding, asked: _Asked) -> RoleForecast:
     return RoleForecast(
-        role=role,
-        label=label,
-        calls=_scaled(asked.calls, *scale),
-        prompt_tokens=_scaled(asked.characters // CHARACTERS_A_TOKEN, *scale),
-        most_completion_tokens=_scaled(asked.completion, *scale),
+        role=binding.role,
+        label=binding.label,
+        calls=asked.calls,
+        prompt_tokens=asked.characters // CHARACTERS_A_TOKEN,
+        most_completion_tokens=asked.completion,
         first_prompt=asked.first,
     )
 
 
-def _read_at_once(roles: tuple[RoleForecast, ...], most: int) -> tuple[RoleForecast, ...]:
-    """The roles without further tries, since baselines fail to answer more often than models."""
-    calls = sum(role.calls for role in roles)
-    if calls <= most:
-        return roles
-    return tuple(
-        msgspec.structs.replace(
-            role,
-            calls=_scaled(role.calls, most, calls),
-            prompt_tokens=_scaled(role.prompt_tokens, most, calls),
-            most_completion_tokens=_scaled(role.most_completion_tokens, most, calls),
-        )
-        for role in roles
+def _scaled_role(role: RoleForecast, whole: int, part: int) -> RoleForecast:
+    return msgspec.structs.replace(
+        role,
+        calls=_scaled(role.calls, whole, part),
+        prompt_tokens=_scaled(role.prompt_tokens, whole, part),
+        most_completion_tokens=_scaled(role.most_completion_tokens, whole, part),
     )
 
 
 def _priced(
-    full: PreparedTask, roles: tuple[RoleForecast, ...], bounds: tuple[int, int]
+    full: PreparedTask, roles: Sequence[RoleForecast], bounds: tuple[int, int]
 ) -> tuple[RoleForecast, ...]:
     """The roles of a stage with their costs, where prices were given.
 
@@ -482,7 +458,7 @@ def _priced(
     """
     prices = full.settings.prices
     if prices is None:
-        return roles
+        return tuple(roles)
     all_calls = sum(role.calls for role in roles)
     priced = []
     for role in roles:
@@ -500,7 +476,7 @@ def _priced(
         ]
         known = [cost for cost in costs if cost is not None]
         # The calls of a panel are divided evenly among its models.
-        cost = split_evenly(known) if len(known) == len(costs) else None
+        cost = all_together(known, shared_by=len(models)) if len(known) == len(models) else None
         priced.append(msgspec.structs.replace(role, cost=cost))
     return tuple(priced)
 

@@ -13,12 +13,13 @@ from harness.base.hashing import digest
 from harness.calls.budget import without_price
 from harness.calls.pricing import price_of
 from harness.contracts.benchmark import Benchmark
+from harness.contracts.model import Model
 from harness.contracts.stage import Stage
 from harness.contracts.task import Group, Task
 from harness.data import TaskData, open_dataset
 from harness.pipeline.roles import Binding, RoleBinder
 from harness.pipeline.settings import ALL_OTHERS, RunSettings
-from harness.pipeline.stage_context import ContextInputs, StageContext, stage_context
+from harness.pipeline.stage_context import StageContext, stage_context
 from harness.prompts import Templates
 from harness.prompts.task_prompts import Overrides, check_prompts_used, templates_of
 from harness.registry.task_catalogue import Catalogue
@@ -55,20 +56,20 @@ class PreparedTask:
 
     def contexts(self, run_id: str) -> tuple[StageContext, ...]:
         """The contexts of the task's stages in the run of that name."""
-        inputs = ContextInputs(
-            task=self.task,
-            benchmark=self.benchmark,
-            options=self.options,
-            bindings=self.bindings,
-            templates=self.templates,
-            seed=self.settings.seed,
-            sampling=self.settings.sampling,
-            structured=self.settings.structured,
-            run_id=run_id,
-            fresh=self.settings.fresh,
-            repeat=self.repeat,
+        return tuple(
+            stage_context(
+                stage,
+                task=self.task,
+                benchmark=self.benchmark,
+                options=self.options,
+                bindings=self.bindings,
+                templates=self.templates,
+                settings=self.settings,
+                run_id=run_id,
+                repeat=self.repeat,
+            )
+            for stage in self.stages
         )
-        return tuple(stage_context(inputs, stage) for stage in self.stages)
 
     @property
     def content(self) -> str:
@@ -114,6 +115,12 @@ class Prepared:
     tasks: tuple[PreparedTask, ...]
     groups: tuple[Group, ...]
     notes: tuple[str, ...] = ()
+
+    @property
+    def models(self) -> tuple[Model, ...]:
+        """All models that the tasks may ask, each once."""
+        bindings = [binding for each in self.tasks for binding in each.bindings.values()]
+        return tuple(dict.fromkeys(model for binding in bindings for model in binding.models))
 
 
 def prepare(settings: RunSettings, plugins: Plugins) -> Prepared:
@@ -164,7 +171,11 @@ def prepare(settings: RunSettings, plugins: Plugins) -> Prepared:
         )
     binder.check_used_roles()
     overrides.refuse_useless()
-    repeated = [_repeated(each, k) for k in range(1, settings.num_repeats + 1) for each in prepared]
+    repeated = [
+        replace(each, task=repeat_of(each.task, number), repeat=number)
+        for number in range(1, settings.num_repeats + 1)
+        for each in prepared
+    ]
     return Prepared(
         settings=settings,
         tasks=tuple(repeated),
@@ -173,21 +184,12 @@ def prepare(settings: RunSettings, plugins: Plugins) -> Prepared:
     )
 
 
-def _repeated(prepared: PreparedTask, number: int) -> PreparedTask:
-    return replace(prepared, task=repeat_of(prepared.task, number), repeat=number)
-
-
 def check_prices(prepared: Prepared) -> None:
     """Raise UsageError for models without a price if the budget limits the cost."""
     settings = prepared.settings
     if settings.budget.cost is None:
         return
-    identities = [
-        model.identity
-        for each in prepared.tasks
-        for binding in each.bindings.values()
-        for model in binding.models
-    ]
+    identities = [model.identity for model in prepared.models]
     unpriced = [one for one in identities if price_of(one, settings.prices) is None]
     if unpriced:
         raise without_price(unpriced, settings.prices)

@@ -15,7 +15,7 @@ class StageProgress:
     `total`, `done`, `resumed` and `put_off` count items, `failures` counts them by cause: `done`
     includes `resumed`, and items that are put off wait for answers after this session. `calls`
     includes `calls_from_store`. The tokens are those of calls that a model answered now; for
-    `untold` replies the server reported no tokens.
+    `unreported` replies the server reported no tokens.
     """
 
     task: str
@@ -29,9 +29,14 @@ class StageProgress:
     calls_from_store: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
-    untold: int = 0
+    unreported: int = 0
     started: float | None = None
     ended: float | None = None
+
+    @property
+    def label(self) -> str:
+        """TASK/STAGE, as displays name it."""
+        return f"{self.task}/{self.stage}"
 
 
 @dataclass(kw_only=True)

@@ -147,8 +147,7 @@ def _show_notes(prepared: Prepared, display: Display) -> None:
 
 def _folder_to_resume(settings: RunSettings, run_key: str) -> RunFolder | None:
     if settings.resume is None:
-        find = RunFolder.find_latest if settings.retry_failures else RunFolder.find_unfinished
-        return find(settings.output_path, run_key)
+        return RunFolder.find(settings.output_path, run_key, done=settings.retry_failures)
     folder = RunFolder(settings.resume)
     asked, wanted = folder.manifest().asked, without_key_material(redacted_args(settings.asked()))
     if folder.manifest().run_key != run_key:
@@ -166,12 +165,7 @@ def _folder_to_resume(settings: RunSettings, run_key: str) -> RunFolder | None:
 def _stale(manifest: Manifest, prepared: Prepared, display: Display, path: Path) -> bool:
     if manifest.status == "waiting":
         return False  # a batch may take a day
-    if not any(
-        model.identity.scope == "run"
-        for each in prepared.tasks
-        for binding in each.bindings.values()
-        for model in binding.models
-    ):
+    if all(model.identity.scope != "run" for model in prepared.models):
         return False
     written = _last_written(path)
     if datetime.now(UTC) - written < STALE:

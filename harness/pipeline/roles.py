@@ -146,7 +146,8 @@ class RoleBinder:
         # The candidate first: where roles share an engine, its arguments start the engine.
         for role in sorted(judges | asked, key=lambda role: (role != CANDIDATE, role)):
             try:
-                bindings[role] = self._bind(role, task, as_judge=role in judges)
+                spec = self._spec_of(role, task, seen=())
+                bindings[role] = self._of_spec(spec, role, as_judge=role in judges)
             except UnboundRole as error:
                 raise _with_reason(error, role, stages) from error
         for role in judges:
@@ -198,9 +199,6 @@ class RoleBinder:
                     found=role,
                     expected=", ".join(sorted(benchmark.roles)),
                 )
-
-    def _bind(self, role: str, task: Task, *, as_judge: bool) -> Binding:
-        return self._of_spec(self._spec_of(role, task, seen=()), role, as_judge=as_judge)
 
     def _of_spec(self, spec: Spec, role: str, *, as_judge: bool) -> Binding:
         if as_judge:

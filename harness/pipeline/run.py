@@ -25,7 +25,7 @@ from harness.calls.store import Store, default_path
 from harness.contracts.model import Model
 from harness.contracts.task import Group
 from harness.pipeline.batch_requests import BatchRequests, RequestFile, forget_unsubmitted
-from harness.pipeline.executor import LocalExecutor, LocalSettings, NotBatchable
+from harness.pipeline.executor import LocalExecutor, NotBatchable
 from harness.pipeline.memos import Memory
 from harness.pipeline.plan import Plan, StageRun, State
 from harness.pipeline.preparation import Prepared, check_prices, prepare
@@ -81,7 +81,7 @@ def identical_repeats_warning(
     ]
     # A model that answers by rule draws from the seed, whatever the temperature.
     drawn = [each for each in asking if each.model(CANDIDATE).identity.scope != "call"]
-    if not drawn or any(each.sampling(CANDIDATE).temperature > 0 for each in drawn):
+    if not drawn or any(each.samplings[CANDIDATE].temperature > 0 for each in drawn):
         return None
     return (
         f"--num_repeats {settings.num_repeats}: the candidate is asked at temperature 0, so that "
@@ -265,26 +265,23 @@ async def _ask_everything(
     run: _Run, runs: list[StageRun], errors: list[HarnessError], *, handle_signals: bool
 ) -> None:
     """Run every stage; appends to `errors` what stopped the run, and why tasks were given up."""
-    settings, tell = run.settings, run.display.show_line
+    settings, announce = run.settings, run.display.show_line
+    warn = functools.partial(announce, problem=True)
     async with AsyncExitStack() as stack:
         run.display.start(run.progress)
         stack.callback(run.display.stop)
-        store = None
+        store = answers = None
         if settings.use_store:
-            warn = functools.partial(tell, problem=True)
-            store = Store.open(settings.store or default_path(), say=warn)
+            store = Store.open(settings.store or default_path(), warn=warn)
             stack.callback(store.close)
-        answers = None
         if run.taken.folder.answers.exists():
-            answers = Store.open(
-                run.taken.folder.answers, say=functools.partial(tell, problem=True)
-            )
+            answers = Store.open(run.taken.folder.answers, warn=warn)
             stack.callback(answers.close)
         if run.outbox is not None:
             stack.callback(run.outbox.drop)
         engines = EngineGate(
             one_at_a_time=settings.one_engine_at_a_time,
-            tell=tell,
+            announce=announce,
             logs=run.taken.folder.path / ENGINES,
             models=_asked(run),
         )
@@ -297,16 +294,15 @@ async def _ask_everything(
             prices=run.taken.manifest.prices,
             engines=engines,
             fresh=run.taken.run_id if settings.fresh else None,
-            say=tell,
+            announce=announce,
             mailbox=BatchAnswers(answers, puts_off=run.outbox is not None),
         )
         executor = LocalExecutor(
             plan=Plan(runs=runs, resource=engines.resource),
             client=client,
             memo=Memory(store),
-            settings=LocalSettings(
-                limits=settings.max_failures, retry_failures=settings.retry_failures
-            ),
+            limits=settings.max_failures,
+            retry_failures=settings.retry_failures,
             on_stage_start=lambda stage: run.display.stage_started(stage.progress),
             on_stage_end=lambda stage: _stage_ended(run, stage),
             on_put_off=None if run.outbox is None else run.outbox.write,
@@ -326,10 +322,8 @@ async def _ask_everything(
 
 def _asked(run: _Run) -> list[Model]:
     """The models that this session may ask, without those whose questions go to files."""
-    bindings = [one for each in run.prepared.tasks for one in each.bindings.values()]
-    models = dict.fromkeys(model for binding in bindings for model in binding.models)
     written = run.outbox is not None
-    return [one for one in models if not (written and one.takes_batches)]
+    return [model for model in run.prepared.models if not (written and model.takes_batches)]
 
 
 async def _close(engines: EngineGate, errors: list[HarnessError]) -> None:

@@ -50,12 +50,10 @@ def is_argument(name: str) -> bool:
 def parse_spec(text: str) -> Spec:
     """The SPEC in `KIND`, `KIND:name=value,…` or `KIND:MODEL`, short for `KIND:model=MODEL`."""
     kind, _, rest = text.partition(":")
-    if rest and not is_argument(rest.partition("=")[0].strip()):
-        first, comma, others = rest.partition(",")
-        more = parse_args(others) if comma else {}
-        return Spec(kind=kind, args={"model": first, **more}, rest=rest)
-    if rest and "=" not in rest:
-        return Spec(kind=kind, args={"model": rest}, rest=rest)
+    first, _, others = rest.partition(",")
+    name, equals, _ = first.partition("=")
+    if rest and not (equals and is_argument(name.strip())):
+        return Spec(kind=kind, args={"model": first, **parse_args(others)}, rest=rest)
     return Spec(kind=kind, args=parse_args(rest), rest=rest)
 
 

@@ -18,6 +18,7 @@ from harness.contracts.stage import Calls, Item, Stage
 from harness.contracts.task import Task
 from harness.parsing import LADDER_VERSION
 from harness.pipeline.roles import CANDIDATE, Binding, players_of
+from harness.pipeline.settings import RunSettings
 from harness.prompts import Template, Templates
 
 MEMO_PARTS = ("benchmark", "stage", "version", "prompts", "roles", "fresh", "repeat")
@@ -137,10 +138,6 @@ class StageContext:
                 f"with {prompt!r} in the stage's `prompts`",
             ) from None
 
-    def sampling(self, role: str) -> Sampling:
-        """The sampling parameters of requests to that role."""
-        return self.samplings[role]
-
     def _binding(self, role: str) -> Binding:
         if role not in (*self.stage.roles, *self.stage.judges):
             raise PluginError(
@@ -152,88 +149,78 @@ class StageContext:
         return self.bindings[role]
 
 
-@dataclass(frozen=True, kw_only=True)
-class ContextInputs:
-    """The inputs that the contexts of all stages of a task are made from."""
-
-    task: Task
-    benchmark: Benchmark
-    options: msgspec.Struct
-    bindings: Mapping[str, Binding]
-    templates: Templates
-    seed: int
-    sampling: Mapping[str, Any]
-    structured: bool
-    run_id: str
-    fresh: bool
-    repeat: int = 1
-
-
-def stage_context(inputs: ContextInputs, stage: Stage) -> StageContext:
-    """The context of a benchmark's stage, with its key."""
-    name = inputs.benchmark.name
-    options = DeclaredOptions(inputs.options, stage)
+def stage_context(
+    stage: Stage,
+    *,
+    task: Task,
+    benchmark: Benchmark,
+    options: msgspec.Struct,
+    bindings: Mapping[str, Binding],
+    templates: Templates,
+    settings: RunSettings,
+    run_id: str,
+    repeat: int = 1,
+) -> StageContext:
+    """The context of a benchmark's stage in a task, with its key."""
+    declared = DeclaredOptions(options, stage)
     roles = (*stage.roles, *stage.judges)
-    templates = {
+    own = {
         (prompt, role): found
         for prompt in stage.templates
         for role in roles
-        if (found := inputs.templates.get(name, prompt, role)) is not None
+        if (found := templates.get(benchmark.name, prompt, role)) is not None
     }
-    samplings = {role: _sampling(inputs, stage, role) for role in roles}
+    samplings = {role: _sampling(task, stage, role, settings.sampling) for role in roles}
     components: dict[str, Any] = {
-        "benchmark": name,
+        "benchmark": benchmark.name,
         "stage": stage.name,
         "version": stage.version,
-        "options": options.as_json(),
-        "prompts": {
-            f"{prompt}.{role}": template.digest for (prompt, role), template in templates.items()
-        },
+        "options": declared.as_json(),
+        "prompts": {f"{prompt}.{role}": found.digest for (prompt, role), found in own.items()},
         "roles": {
             role: {
-                **inputs.bindings[role].key(inputs.run_id),
+                **bindings[role].key(run_id),
                 "sampling": msgspec.to_builtins(samplings[role]),
             }
             for role in roles
         },
         "ladder": LADDER_VERSION,
-        "seed": inputs.seed,
-        "structured": inputs.structured,
-        "fresh": inputs.run_id if inputs.fresh else None,
+        "seed": settings.seed,
+        "structured": settings.structured,
+        "fresh": run_id if settings.fresh else None,
     }
-    if inputs.repeat > 1:
-        components["repeat"] = inputs.repeat
+    if repeat > 1:
+        components["repeat"] = repeat
     return StageContext(
-        task=inputs.task,
-        benchmark=name,
+        task=task,
+        benchmark=benchmark.name,
         stage=stage,
-        number=inputs.benchmark.stages.index(stage) + 1,
-        options=options,
-        bindings=inputs.bindings,
-        templates=templates,
+        number=benchmark.stages.index(stage) + 1,
+        options=declared,
+        bindings=bindings,
+        templates=own,
         samplings=samplings,
-        seed=inputs.seed,
-        structured=inputs.structured,
-        repeat=inputs.repeat,
+        seed=settings.seed,
+        structured=settings.structured,
+        repeat=repeat,
         components=components,
         key=digest(components),
     )
 
 
-def _sampling(inputs: ContextInputs, stage: Stage, role: str) -> Sampling:
-    task = inputs.task
+def _sampling(task: Task, stage: Stage, role: str, given: Mapping[str, Any]) -> Sampling:
     wanted: dict[str, Any] = {}
     if role in task.roles:
         wanted.update(task.roles[role].sampling)
     wanted.update(task.stages.get(stage.name, {}).get(role, {}))
     if role == CANDIDATE:
-        wanted.update(inputs.sampling)
+        wanted.update(given)
     try:
         return msgspec.convert(wanted, Sampling, strict=True)
     except msgspec.ValidationError as error:
         names = Sampling.__struct_fields__
         unknown = [name for name in wanted if name not in names]
-        kind = UsageError if role == CANDIDATE and inputs.sampling else TaskError
+        kind = UsageError if role == CANDIDATE and given else TaskError
         raise kind(
             f"the sampling of role {role!r} in stage {stage.name!r} of {task.name} cannot be used",
             found=str(error),

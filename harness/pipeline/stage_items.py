@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from harness.pipeline.plan import StageRun
 from harness.pipeline.preparation import PreparedTask
 from harness.pipeline.progress import StageProgress
 from harness.pipeline.stage_context import StageContext
-from harness.runs.journal import JournalRecords
+from harness.runs.journal_index import JournalRecords
 
 Journals = Callable[[int, str], Path]
 """Gives the journal of a stage by its number and name."""
@@ -29,7 +30,7 @@ def stage_runs(
         StageRun(
             context=context,
             journal=journals(context.number, context.stage.name),
-            items=_items_of(prepared, context, contexts, journals),
+            items=functools.partial(_items, prepared, context, contexts, journals),
             progress=StageProgress(task=prepared.task.name, stage=context.stage.name),
         )
         for context in contexts
@@ -63,17 +64,13 @@ def check_order(benchmark: Benchmark) -> None:
         seen.add(stage.name)
 
 
-def _items_of(
+def _items(
     prepared: PreparedTask,
     context: StageContext,
     contexts: Sequence[StageContext],
     journals: Journals,
-) -> Callable[[], Iterator[Item]]:
+) -> Iterator[Item]:
     stage = context.stage
     upstream = [other for other in contexts if other.stage.name in stage.after]
-
-    def items() -> Iterator[Item]:
-        records = {other.stage.name: records_of(other, journals) for other in upstream}
-        return iter(stage.items(records, prepared.data, context.options))
-
-    return items
+    records = {other.stage.name: records_of(other, journals) for other in upstream}
+    return iter(stage.items(records, prepared.data, context.options))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
@@ -23,7 +23,7 @@ from harness.reporting.tables import (
     stamp,
 )
 from harness.reporting.text import NOTHING, clean_text, number
-from harness.scoring.comparison import Comparison, Difference
+from harness.scoring.comparison import ComparedRun, Comparison, Difference
 
 
 def print_comparisons(comparisons: Sequence[Comparison], console: Console | None = None) -> None:
@@ -35,11 +35,11 @@ def print_comparisons(comparisons: Sequence[Comparison], console: Console | None
 
 def comparison_report(comparison: Comparison) -> Group:
     """A comparison: its runs, the runs left out, metrics, common units, differences."""
-    names = _names(comparison)
-    parts: list[RenderableType] = [*_head(comparison, names), Text()]
-    parts += [run_table(comparison, names)]
-    for run in comparison.runs[:1]:
-        parts += known_notes(run.metrics)
+    names = {
+        run.run: clean_text(run.label) + (" *" if run.marks else "") for run in comparison.runs
+    }
+    parts: list[RenderableType] = [*_head(comparison, names), Text(), run_table(comparison, names)]
+    parts += known_notes(comparison.runs[0].metrics)
     for run in comparison.runs:
         counted = [f"{clean_text(name)} {times:,}" for name, times in run.counts.items()]
         parts += indented([f"{names[run.run]}: {', '.join(counted)}"] if counted else [], "dim")
@@ -57,30 +57,24 @@ def run_table(comparison: Comparison, names: Mapping[str, str]) -> Table:
     others = other_policies(each for run in comparison.runs for each in run.metrics.values())
     numbers = ("value", _interval_header(comparison), "n", "missing", *others)
     table = _by_metric("run", numbers=numbers)
-    for metric in _metrics(comparison):
-        shown = metric_name(metric, comparison.runs[0].metrics[metric])
-        for run in comparison.runs:
-            cells = result_cells(run.metrics[metric], others)
-            table.add_row(Text(shown), Text(names[run.run]), *cells)
-            shown = ""
+    for shown, metric, run in _rows(comparison):
+        cells = result_cells(run.metrics[metric], others)
+        table.add_row(Text(shown), Text(names[run.run]), *cells)
     return table
 
 
 def common_table(comparison: Comparison, names: Mapping[str, str]) -> Table:
     """The metrics over the units that every run with a value of the metric has scored."""
     table = _by_metric("on common units", numbers=("value", _interval_header(comparison), "n"))
-    for metric in _metrics(comparison):
-        shown = metric_name(metric, comparison.runs[0].metrics[metric])
-        for run in comparison.runs:
-            result = run.common.get(metric)
-            table.add_row(
-                Text(shown),
-                Text(names[run.run]),
-                Text(number(result.value if result else None), style="bold"),
-                Text(interval_of(result) if result else NOTHING),
-                Text(f"{result.n:,}" if result else NOTHING),
-            )
-            shown = ""
+    for shown, metric, run in _rows(comparison):
+        result = run.common.get(metric)
+        table.add_row(
+            Text(shown),
+            Text(names[run.run]),
+            Text(number(result.value if result else None), style="bold"),
+            Text(interval_of(result) if result else NOTHING),
+            Text(f"{result.n:,}" if result else NOTHING),
+        )
     return table
 
 
@@ -158,17 +152,17 @@ def _with_run(label: str, run: str) -> str:
     return clean_text(label if label.endswith(run) else f"{label} ({run})")
 
 
-def _names(comparison: Comparison) -> dict[str, str]:
-    return {run.run: clean_text(run.label) + (" *" if run.marks else "") for run in comparison.runs}
-
-
-def _metrics(comparison: Comparison) -> tuple[str, ...]:
-    return tuple(comparison.runs[0].metrics) if comparison.runs else ()
+def _rows(comparison: Comparison) -> Iterator[tuple[str, str, ComparedRun]]:
+    """Each metric of each run, with the metric's name as shown: only in its first row."""
+    for metric, result in comparison.runs[0].metrics.items():
+        shown = metric_name(metric, result)
+        for run in comparison.runs:
+            yield shown, metric, run
+            shown = ""
 
 
 def _by_metric(who: str, *, numbers: Sequence[str]) -> Table:
-    table = plain_table("metric", numbers=())
-    table.add_column(who, overflow="fold")
+    table = plain_table("metric", who, numbers=())
     for header in numbers:
         table.add_column(header, justify="right", no_wrap=len(header) < len("counted as"))
     return table

@@ -77,7 +77,7 @@ class PlainDisplay:
         """Show what runs where, and check the stages once a second from now on."""
         again = " (resumed)" if progress.resumed else ""
         stages = len(progress.stages)
-        many = f"{stages} {_plural('stage', stages)}"
+        many = f"{stages} {'stage' if stages == 1 else 'stages'}"
         self.show_line(f"{progress.model}: {many} in {progress.folder}{again}")
         self._ticker = threading.Thread(target=self._tick_on, name="harness-display", daemon=True)
         self._ticker.start()
@@ -90,13 +90,13 @@ class PlainDisplay:
         """Show that the stage started."""
         with self._lock:
             self._running[stage] = _Followed(stage, self._clock())
-        self.show_line(f"{_name(stage)}: started")
+        self.show_line(f"{stage.label}: started")
 
     def stage_ended(self, stage: StageProgress) -> None:
         """Show the result of the stage."""
         with self._lock:
             self._running.pop(stage, None)
-        self.show_line(f"{_name(stage)}: {end_line(stage)}")
+        self.show_line(f"{stage.label}: {end_line(stage)}")
 
     def stop(self) -> None:
         """End the checks, and show the progress of stages that have not ended."""
@@ -107,7 +107,7 @@ class PlainDisplay:
             stopped = [followed.stage for followed in self._running.values()]
             self._running.clear()
         for stage in stopped:
-            self.show_line(f"{_name(stage)}: {end_line(stage)}")
+            self.show_line(f"{stage.label}: {end_line(stage)}")
 
     def tick(self) -> None:
         """Show a line for each running stage whose next line is due."""
@@ -146,9 +146,9 @@ class _Followed:
         parts += _facts(stage)
         speed = self._pace.tokens_per_second()
         if speed:
-            parts.append(f"{tokens(speed, stage.untold)} tokens/s")
+            parts.append(f"{tokens(speed, stage.unreported)} tokens/s")
         parts.append(f"{duration(self._pace.seconds_left(stage))} left")
-        return f"{_name(stage)}: {'; '.join(parts)}"
+        return f"{stage.label}: {'; '.join(parts)}"
 
 
 def end_line(stage: StageProgress) -> str:
@@ -161,7 +161,7 @@ def end_line(stage: StageProgress) -> str:
     parts += _facts(stage)
     speed = tokens_per_second(stage)
     if speed:
-        parts.append(f"{tokens(speed, stage.untold)} tokens/s")
+        parts.append(f"{tokens(speed, stage.unreported)} tokens/s")
     return "; ".join(parts)
 
 
@@ -171,12 +171,12 @@ def _facts(stage: StageProgress) -> list[str]:
         facts.append(f"{stage.resumed:,} resumed")
     if stage.calls:
         stored = share(stage.calls_from_store, stage.calls)
-        facts.append(f"{stage.calls:,} {_plural('call', stage.calls)} ({stored} from the store)")
+        calls = "call" if stage.calls == 1 else "calls"
+        facts.append(f"{stage.calls:,} {calls} ({stored} from the store)")
     if stage.put_off:
         facts.append(f"{stage.put_off:,} put off until their answers come")
-    failures = dict(stage.failures)
-    if failures:
-        facts.append(f"missing {causes(failures)}")
+    if stage.failures:
+        facts.append(f"missing {causes(dict(stage.failures))}")
     return facts
 
 
@@ -184,11 +184,3 @@ def _print_line(stream: TextIO, text: str) -> None:
     # The reader of a pipe may have gone; the run is worth more than its lines.
     with contextlib.suppress(BrokenPipeError):
         print(clean_text(text, lines=True), file=stream, flush=True)
-
-
-def _name(stage: StageProgress) -> str:
-    return clean_text(f"{stage.task}/{stage.stage}")
-
-
-def _plural(word: str, many: int) -> str:
-    return word if many == 1 else f"{word}s"

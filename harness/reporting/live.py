@@ -152,14 +152,15 @@ class Picture:
         stored = sum(stage.calls_from_store for stage in stages)
         sent = sum(stage.prompt_tokens for stage in stages)
         received = sum(stage.completion_tokens for stage in stages)
-        untold = sum(stage.untold for stage in stages)
+        unreported = sum(stage.unreported for stage in stages)
         spent = duration(now - self._began)
         parts = [f"in {spent}" if self.over else f"{spent} so far", f"{calls:,} calls"]
         if stored:
             parts.append(f"{share(stored, calls)} from the store")
         if sent or received:
-            parts.append(f"tokens {tokens(sent, untold)} in, {tokens(received, untold)} out")
-        elif untold:
+            sums = tokens(sent, unreported), tokens(received, unreported)
+            parts.append(f"tokens {sums[0]} in, {sums[1]} out")
+        elif unreported:
             parts.append(f"tokens {UNKNOWN}")
         return Text("  " + ", ".join(parts), style="dim")
 
@@ -190,7 +191,7 @@ class Layout:
             columns += [Column("tokens/s", 8), Column("stored", 6)]
         columns.append(Column("time", 12))
         room = width - 2 - sum(column.width + 2 for column in columns)
-        longest = max((cell_len(_label(stage)) for stage in stages), default=5)
+        longest = max((cell_len(clean_text(stage.label)) for stage in stages), default=5)
         title = max(min(longest, room - 8 if width >= 50 else room), 5)
         bar = min(room - title - 2, LONGEST_BAR)
         return Layout(title, bar if bar >= 5 else 0, tuple(columns))
@@ -204,7 +205,7 @@ class Layout:
 
     def name(self, stage: StageProgress) -> str:
         """The stage's name, cut in its middle if it is too long."""
-        label = _label(stage)
+        label = clean_text(stage.label)
         if cell_len(label) > self.title:
             tail = min(len(label) - label.rfind("/"), self.title - 5)
             label = label[: self.title - tail - 1] + "…" + label[len(label) - tail :]
@@ -242,10 +243,6 @@ def _left_out(stages: Sequence[StageProgress], shown: Sequence[int]) -> Text:
     parts = [(ended, "done"), (running, "running"), (waiting, "waiting")]
     counts = ", ".join(f"{many} {what}" for many, what in parts if many)
     return Text(f"  … and {counts}", style="dim")
-
-
-def _label(stage: StageProgress) -> str:
-    return clean_text(f"{stage.task}/{stage.stage}")
 
 
 def _mark(stage: StageProgress) -> tuple[str, str]:
@@ -286,7 +283,7 @@ def _cell(column: str, stage: StageProgress, pace: Pace) -> str:
         return f"{duration(pace.seconds_left(stage))} left"
     else:
         speed = pace.tokens_per_second()
-    return tokens(speed, stage.untold) if speed else NOTHING
+    return tokens(speed, stage.unreported) if speed else NOTHING
 
 
 def _done(stage: StageProgress) -> str:

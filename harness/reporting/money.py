@@ -27,11 +27,11 @@ def known(amount: float | None, unknown: int) -> str:
     return f"≥ {money(amount)}" if unknown else money(amount)
 
 
-def tokens(amount: float | None, untold: int) -> str:
+def tokens(amount: float | None, unreported: int) -> str:
     """A number of tokens as text: with `≥` if some replies had no usage, or `unknown`."""
-    if amount is None or (untold and not amount):
+    if amount is None or (unreported and not amount):
         return UNKNOWN
-    return f"≥ {count(amount)}" if untold else count(amount)
+    return f"≥ {count(amount)}" if unreported else count(amount)
 
 
 def paid(cost: Cost | None) -> str:

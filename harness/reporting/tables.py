@@ -104,7 +104,8 @@ def task_report(summary: TaskSummary) -> Group:
     ]
     stamps = [] if summary.comparable else [stamp(summary.not_comparable_because)]
     parts: list[RenderableType] = [title, *others, *stamps, Text()]
-    parts += [metric_table(summary), *metric_notes(shown_metrics(summary)), Text()]
+    metrics = shown_metrics(summary)
+    parts += [metric_table(summary), *known_notes(metrics), *open_notes(metrics), Text()]
     if summary.counts:
         parts += [counts_table(summary), Text()]
     parts += [stage_table(summary), Text()]
@@ -216,9 +217,7 @@ def cross_table(summaries: Sequence[TaskSummary]) -> Table:
 
 def long_table(summaries: Sequence[TaskSummary]) -> Table:
     """The values of the cross table, one per line, for terminals that are too narrow for it."""
-    table = plain_table("task", numbers=())
-    table.add_column("metric", overflow="fold")
-    table.add_column("value", justify="right", no_wrap=True)
+    table = plain_table("task", "metric", numbers=("value",))
     for summary in summaries:
         task = _starred(summary)
         for name, result in own_metrics(summary).items():
@@ -229,10 +228,8 @@ def long_table(summaries: Sequence[TaskSummary]) -> Table:
 
 def repeats_table(tasks: Sequence[RepeatedTask]) -> Table:
     """Each metric's mean over the repeats of a run, with its spread."""
-    table = plain_table("over repeats", numbers=())
-    table.add_column("metric", overflow="fold")
-    for header in ("mean", "deviation", "stderr", "repeats"):
-        table.add_column(header, justify="right", no_wrap=True)
+    numbers = ("mean", "deviation", "stderr", "repeats")
+    table = plain_table("over repeats", "metric", numbers=numbers)
     for task in tasks:
         name = clean_text(task.task)
         for metric, spread in task.metrics.items():
@@ -240,8 +237,8 @@ def repeats_table(tasks: Sequence[RepeatedTask]) -> Table:
                 continue
             with_value = f"{spread.n} of {len(task.repeats)}" if spread.without else f"{spread.n}"
             arrow = "" if spread.higher_is_better else " ↓"
-            numbers = map(number, (spread.mean, spread.sd, spread.stderr))
-            table.add_row(*map(Text, (name, clean_text(metric) + arrow, *numbers, with_value)))
+            values = map(number, (spread.mean, spread.sd, spread.stderr))
+            table.add_row(*map(Text, (name, clean_text(metric) + arrow, *values, with_value)))
             name = ""
     return table
 
@@ -260,10 +257,11 @@ def own_metrics(summary: TaskSummary) -> dict[str, MetricResult]:
     return {name: each for name, each in summary.metrics.items() if not each.baseline}
 
 
-def plain_table(name: str, *, numbers: Sequence[str]) -> Table:
+def plain_table(*names: str, numbers: Sequence[str]) -> Table:
     """A table with one line, under its head: names on the left, numbers on the right."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
-    table.add_column(name, overflow="fold")
+    for name in names:
+        table.add_column(name, overflow="fold")
     for header in numbers:
         table.add_column(Text(header), justify="right", no_wrap=len(header) < WRAPPED_HEADER)
     return table
@@ -286,11 +284,6 @@ def stamp(reasons: Sequence[str]) -> Panel:
     for reason in reasons:
         text.append(f"\n{clean_text(reason)}", style="not bold")
     return Panel(text, box=box.HEAVY, style="red", expand=False, padding=(0, 1))
-
-
-def metric_notes(metrics: Mapping[str, MetricResult]) -> list[Padding]:
-    """The notes on metrics, each once for all metrics that share it."""
-    return [*known_notes(metrics), *open_notes(metrics)]
 
 
 def known_notes(metrics: Mapping[str, MetricResult], style: str = "yellow") -> list[Padding]:

@@ -26,9 +26,10 @@ def clean_text(text: str, *, lines: bool = False, limit: int | None = None) -> s
         text = text[: limit - 1] + "…"
     if text.isascii() and text.isprintable():
         return text
-    if lines:
-        return "".join(char if char in "\n\t" else _visible(char) for char in _unix(text))
-    return "".join(" " if char in "\n\t" else _visible(char) for char in _unix(text))
+    text = text.replace("\r\n", "\n")
+    if not lines:
+        text = text.replace("\n", " ").replace("\t", " ")
+    return "".join(char if char in "\n\t" else _visible(char) for char in text)
 
 
 def causes(counts: Mapping[str, int]) -> str:
@@ -91,10 +92,6 @@ def duration(seconds: float | None) -> str:
     if hours:
         return f"{hours}:{minutes:02}:{rest:02}"
     return f"{minutes}:{rest:02}"
-
-
-def _unix(text: str) -> str:
-    return text.replace("\r\n", "\n")
 
 
 def _visible(char: str) -> str:

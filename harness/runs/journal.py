@@ -21,9 +21,7 @@ import msgspec
 from harness.base.errors import StorageError
 from harness.contracts.records import JournalLine
 from harness.runs.atomic_files import storage_error, sync_folder
-from harness.runs.journal_index import JournalRecords, OutcomeHead, OutcomeTag, cut_torn_tail, scan
-
-__all__ = ["JournalRecords", "JournalWriter", "recorded"]
+from harness.runs.journal_index import OutcomeHead, OutcomeTag, cut_torn_tail, scan
 
 _ROWS = 256
 _BYTES = 1 << 16

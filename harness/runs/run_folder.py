@@ -85,17 +85,10 @@ class RunFolder:
             return folder
 
     @classmethod
-    def find_unfinished(cls, output_path: Path, run_key: str) -> RunFolder | None:
-        """The newest folder of this run key whose run is not done."""
-        for folder, manifest in _of_key(output_path, run_key):
-            if manifest.status != "done":
-                return folder
-        return None
-
-    @classmethod
-    def find_latest(cls, output_path: Path, run_key: str) -> RunFolder | None:
-        """The newest folder of this run key, done or not."""
-        return next((folder for folder, _ in _of_key(output_path, run_key)), None)
+    def find(cls, output_path: Path, run_key: str, *, done: bool = False) -> RunFolder | None:
+        """The newest folder of this run key whose run is not done, or with `done` the newest."""
+        found = _of_key(output_path, run_key)
+        return next((folder for folder, run in found if done or run.status != "done"), None)
 
     @property
     def manifest_file(self) -> Path:

@@ -311,7 +311,7 @@ class _Tally:
                 self.counts[field] += getattr(call.usage, field)
         spend = self.paid if call.source == "model" else self.saved
         spend.calls += 1
-        spend.untold += untold or call.untold > 0
+        spend.unreported += untold or call.untold > 0
         spend.add(call.usage)
         spend.add(call.wasted)
 

@@ -1,6 +1,6 @@
 import pytest
 
-from harness.base.errors import BudgetSpent, UsageError, UsageUntold
+from harness.base.errors import BudgetSpent, UsageError, UsageUnreported
 from harness.calls.budget import Meter
 from harness.calls.policy import Budget
 from harness.calls.pricing import Price, PriceTable
@@ -27,11 +27,11 @@ def test_the_last_call_of_the_budget_is_made_and_no_other():
 
 def test_tokens_are_counted_when_they_are_known():
     meter = Meter(Budget(tokens=100))
-    meter.claim(MODEL, ASKED)
-    meter.add(Usage(prompt_tokens=90, completion_tokens=9))
-    meter.claim(MODEL, ASKED)
-    meter.add(None)
-    meter.add(Usage(completion_tokens=5))
+    claim = meter.claim(MODEL, ASKED)
+    meter.settle(claim, Reply(text="a", usage=Usage(prompt_tokens=90, completion_tokens=9)))
+    meter.check()
+    meter.settle(claim, None)
+    meter.settle(claim, Reply(text="a", usage=Usage(completion_tokens=5)))
     with pytest.raises(BudgetSpent, match="budget of tokens"):
         meter.check()
     assert meter.tokens == 104
@@ -41,8 +41,8 @@ def test_without_bounds_nothing_is_refused():
     meter = Meter(Budget())
     for _ in range(1000):
         meter.check()
-        meter.claim(MODEL, ASKED)
-    meter.add(Usage(prompt_tokens=10**9))
+        claim = meter.claim(MODEL, ASKED)
+    meter.settle(claim, Reply(text="a", usage=Usage(prompt_tokens=10**9)))
     meter.check()
 
 
@@ -106,15 +106,15 @@ def test_a_server_that_tells_no_usage_cannot_be_held_to_money():
     meter = money(1.0)
     claim = meter.claim(MODEL, ASKED)
     assert claim is not None
-    error = meter.untold(claim, Reply(text="a"), MODEL)
-    assert isinstance(error, UsageUntold)
+    error = meter.unreported(claim, Reply(text="a"), MODEL)
+    assert isinstance(error, UsageUnreported)
     assert "openai:m: --max_cost cannot be enforced" in str(error)
-    assert meter.untold(claim, Reply(text="a", usage=Usage()), MODEL) is None
-    assert meter.untold(claim, Reply(text="", finish="refused"), MODEL) is None
+    assert meter.unreported(claim, Reply(text="a", usage=Usage()), MODEL) is None
+    assert meter.unreported(claim, Reply(text="", finish="refused"), MODEL) is None
     free = money(1.0, PriceTable(models={"*": Price(input=0.0, output=0.0)}))
     claim = free.claim(MODEL, ASKED)
     assert claim is not None
-    assert free.untold(claim, Reply(text="a"), MODEL) is None
+    assert free.unreported(claim, Reply(text="a"), MODEL) is None
 
 
 def test_a_model_without_a_price_is_asked_nothing_under_a_budget_of_money():

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from harness.base.errors import BudgetSpent, Interrupted, ModelError, StorageError, UsageUntold
+from harness.base.errors import BudgetSpent, Interrupted, ModelError, StorageError, UsageUnreported
 from harness.calls.batch_answers import BatchAnswer, BatchAnswers
 from harness.calls.client import Answer, Client
 from harness.calls.fair_queue import AT_A_TIME
@@ -344,7 +344,7 @@ async def test_what_can_be_mended_is_tried_again():
 async def test_each_kind_of_trouble_is_told_once():
     said: list[str] = []
     model = Script(retryable("timeout"), retryable("timeout"), Reply(text="ok"))
-    to = client(say=said.append)
+    to = client(announce=said.append)
     assert (await ask(to, model)).reply == Reply(text="ok")
     model.steps = [retryable("server_error"), retryable("timeout")]
     await ask(to, model, request("another"))
@@ -487,7 +487,7 @@ DEAREST, COST = 0.001442, 0.0003
 async def test_money_is_set_aside_and_so_fewer_calls_are_in_flight():
     said: list[str] = []
     model = Counting(*[Reply(text="a", usage=USAGE)] * 9)
-    to = client(budget=Budget(cost=2.5 * DEAREST), prices=PRICES, say=said.append)
+    to = client(budget=Budget(cost=2.5 * DEAREST), prices=PRICES, announce=said.append)
     asks = [ask(to, model, request(f"ask {one}", max_tokens=100)) for one in range(9)]
     answers = await asyncio.gather(*asks, return_exceptions=True)
     # There are 0.0036. After seven calls, which cost 0.0021, an eighth may cost 0.0014 more; after
@@ -521,7 +521,7 @@ async def test_a_reply_without_usage_is_kept_and_ends_a_run_with_a_budget_of_mon
     model = Script(Reply(text="a"))
     to = client(store, budget=Budget(cost=1.0), prices=PRICES)
     assert (await ask(to, model)).reply == Reply(text="a")
-    with pytest.raises(UsageUntold, match="reports no usage"):
+    with pytest.raises(UsageUnreported, match="reports no usage"):
         await ask(to, model, request("b"))
     assert (await ask(to, model)).source == "store"
     assert len(model.requests) == 1
@@ -536,7 +536,7 @@ async def test_what_attempts_cost_that_brought_nothing_is_told():
     )
     to = client(patience=Patience(attempts=5, first_delay=0.001, longest_delay=0.002))
     answer = await ask(to, model)
-    assert (answer.attempts, answer.wasted, answer.untold) == (4, USAGE, 1)
+    assert (answer.attempts, answer.wasted, answer.unreported) == (4, USAGE, 1)
     assert to.usage.of("extract", "candidate") == Use(
         calls=1, asked=1, attempts=4, untold=1, prompt_tokens=200, completion_tokens=20
     )
@@ -549,7 +549,7 @@ async def test_an_answer_that_came_in_a_batch_was_asked_and_counts_what_it_cost(
     mailbox.put(key, BatchAnswer(reply=Reply(text="a", usage=USAGE)))
     assert (await ask(to, model)).reply.text == "a"
     mailbox.put(key, BatchAnswer(reply=Reply(text="b")))
-    assert (await ask(to, model)).untold == 1
+    assert (await ask(to, model)).unreported == 1
     assert model.requests == []
     assert to.usage.of("extract", "candidate") == Use(
         calls=2, asked=2, untold=1, prompt_tokens=100, completion_tokens=10

@@ -36,7 +36,7 @@ class Engine(Model):
 
 
 def room_for(events, **options):
-    return EngineGate(tell=lambda text: None, **options)
+    return EngineGate(announce=lambda text: None, **options)
 
 
 async def call(room, engine, events):
@@ -59,7 +59,7 @@ async def test_nothing_opens_before_the_first_call_and_then_once():
 async def test_a_model_that_keeps_a_log_is_told_its_place_before_it_opens(tmp_path):
     events = []
     engine = Engine("a", events)
-    room = EngineGate(tell=events.append, logs=tmp_path / "engines")
+    room = EngineGate(announce=events.append, logs=tmp_path / "engines")
     async with room.enter(engine):
         assert engine.log_folder == tmp_path / "engines"
         engine.show("here")

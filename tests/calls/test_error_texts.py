@@ -160,7 +160,7 @@ class Failing(Model):
 
 
 async def entered_and_closed(model):
-    room = EngineGate(tell=lambda text: None)
+    room = EngineGate(announce=lambda text: None)
     async with room.enter(model):
         pass
     await room.close()

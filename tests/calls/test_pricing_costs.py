@@ -12,8 +12,8 @@ def priced(paid: Spend, price: Price | None = PRICE, saved: Spend = NOTHING) -> 
     return cost_of("openai:m", price, "USD", paid=paid, saved=saved)
 
 
-def spend(calls: int, untold: int = 0, **tokens: int) -> Spend:
-    return Spend(calls=calls, untold=untold, **tokens)
+def spend(calls: int, unreported: int = 0, **tokens: int) -> Spend:
+    return Spend(calls=calls, unreported=unreported, **tokens)
 
 
 def test_cached_tokens_have_their_own_price_and_are_part_of_the_prompt():
@@ -37,11 +37,11 @@ def test_a_server_that_counts_more_cached_tokens_than_tokens_is_paid_for_tokens(
     [
         (NOTHING, None, 0.0, 0),
         (spend(3), None, None, 3),
-        (spend(3, untold=3), FREE, 0.0, 0),
-        (spend(3, untold=3), PRICE, None, 3),
-        (spend(3, untold=1, completion_tokens=100), PRICE, 0.001, 1),
+        (spend(3, unreported=3), FREE, 0.0, 0),
+        (spend(3, unreported=3), PRICE, None, 3),
+        (spend(3, unreported=1, completion_tokens=100), PRICE, 0.001, 1),
         # A call whose first attempt was lost and whose second told its tokens.
-        (spend(1, untold=1, completion_tokens=100), PRICE, 0.001, 1),
+        (spend(1, unreported=1, completion_tokens=100), PRICE, 0.001, 1),
         # Calls that were refused with an error status cost nothing.
         (spend(2), PRICE, 0.0, 0),
     ],
@@ -56,7 +56,7 @@ def test_what_is_not_known_is_counted_and_never_zero(spent, price, paid, unknown
 
 def test_costs_add_up_and_what_is_unknown_stays_so():
     known = priced(spend(2, prompt_tokens=1000))
-    lost = priced(spend(5, untold=5))
+    lost = priced(spend(5, unreported=5))
     both = together("all", [known, lost])
     assert (both.asked, both.paid, both.paid_unknown) == (7, 0.002, 5)
     assert together("all", [lost, lost]).paid is None

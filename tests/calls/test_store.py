@@ -194,7 +194,7 @@ def test_a_file_of_random_bytes_is_set_aside(path):
     path.parent.mkdir()
     path.write_bytes(bytes(range(256)) * 40)
     said = []
-    store = Store.open(path, say=said.append)
+    store = Store.open(path, warn=said.append)
     store.put(key(1), b"x")
     store.close()
     assert rows_on_disk(path) == 1
@@ -210,7 +210,7 @@ def test_a_truncated_file_is_set_aside(path):
     with path.open("r+b") as file:
         file.truncate(path.stat().st_size // 2)
     said = []
-    store = Store.open(path, say=said.append)
+    store = Store.open(path, warn=said.append)
     for number in range(500):
         store.get(key(number))
     store.put(key(1000), b"x")
@@ -223,7 +223,7 @@ def test_a_truncated_file_is_set_aside(path):
 async def test_damage_met_while_running_costs_the_answers_and_not_the_run(path):
     filled(path)
     said = []
-    store = Store.open(path, say=said.append)
+    store = Store.open(path, warn=said.append)
     store.put(key(1000), b"x")
     size = path.stat().st_size
     with path.open("r+b") as file:
@@ -238,7 +238,7 @@ async def test_damage_met_while_running_costs_the_answers_and_not_the_run(path):
 def test_damage_met_by_a_write_costs_nothing_of_what_is_written(path):
     filled(path)
     said = []
-    store = Store.open(path, say=said.append)
+    store = Store.open(path, warn=said.append)
     with path.open("r+b") as file:
         file.seek(4096)
         file.write(b"\xff" * (path.stat().st_size - 4096))
@@ -252,7 +252,7 @@ def test_damage_met_by_a_write_costs_nothing_of_what_is_written(path):
 def test_of_two_processes_one_sets_the_damaged_file_aside(path):
     filled(path)
     said = []
-    first, second = Store.open(path, say=said.append), Store.open(path, say=said.append)
+    first, second = Store.open(path, warn=said.append), Store.open(path, warn=said.append)
     with path.open("r+b") as file:
         file.seek(4096)
         file.write(b"\xff" * (path.stat().st_size - 4096))

@@ -23,6 +23,7 @@ from harness.contracts.task import DataSpec, Task
 from harness.pipeline import stage_context as context
 from harness.pipeline.item_queue import record_key
 from harness.pipeline.roles import Binding
+from harness.pipeline.settings import RunSettings
 
 GOLDEN = [
     ({}, "{}", "2afb9b83f9314e5d029766197f539792"),
@@ -103,7 +104,8 @@ def test_the_key_of_a_stage(monkeypatch):
         name="b", version=9, stages=(stage,), load=None, score=None, metrics={}, options=Options
     )
     model = SimpleNamespace(identity=Identity(kind="openai", name="m", scope="run"))
-    inputs = context.ContextInputs(
+    made = context.stage_context(
+        stage,
         task=Task(
             name="t", version=4, benchmark="b", data=DataSpec(tables={}), metrics=(), tags=("x",)
         ),
@@ -111,14 +113,10 @@ def test_the_key_of_a_stage(monkeypatch):
         options=Options(),
         bindings={"candidate": Binding(role="candidate", label="openai:m", model=model)},
         templates=SimpleNamespace(get=lambda *_: SimpleNamespace(digest="feed")),
-        seed=7,
-        sampling={},
-        structured=False,
+        settings=RunSettings(tasks=(), model="", seed=7),
         run_id="run-1",
-        fresh=False,
     )
-    key = context.stage_context(inputs, stage).key
-    assert key == digest_bytes(STAGE.encode()) == "b6d62e63ec73fdee78e599c77f5d708a"
+    assert made.key == digest_bytes(STAGE.encode()) == "b6d62e63ec73fdee78e599c77f5d708a"
 
 
 def test_the_key_of_a_record():

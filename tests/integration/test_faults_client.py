@@ -276,7 +276,7 @@ async def test_a_damaged_store_is_said_and_the_run_goes_on(server, tmp_path):
     path = tmp_path / "calls.sqlite"
     path.write_bytes(b"\x00\xff" * 5000)
     said_to_user: list[str] = []
-    store = Store.open(path, say=said_to_user.append)
+    store = Store.open(path, warn=said_to_user.append)
     assert texts_of(await ask_all(server, ["x"], store=store)) == ["answer to x"]
     store.close()
     assert len(said_to_user) == 1

@@ -18,11 +18,12 @@ from harness.contracts.identity import Identity
 from harness.contracts.model import Model, Reply, Request
 from harness.contracts.records import JournalLine
 from harness.contracts.task import DataSpec, Task
-from harness.pipeline.executor import LocalExecutor, LocalSettings
+from harness.pipeline.executor import LocalExecutor
 from harness.pipeline.memos import Memory
 from harness.pipeline.plan import Plan
 from harness.pipeline.roles import Binding
-from harness.pipeline.stage_context import ContextInputs, stage_context
+from harness.pipeline.settings import RunSettings
+from harness.pipeline.stage_context import stage_context
 from harness.pipeline.stage_items import stage_runs
 from harness.prompts import Templates
 from harness.runs.journal_index import JournalRecords
@@ -88,12 +89,12 @@ class House:
             else Binding(role=role, label=role, model=model, judge=(judges or {}).get(role))
             for role, model in models.items()
         }
-        inputs = ContextInputs(
-            task=task, benchmark=benchmark, options=self.options, bindings=bindings,
-            templates=Templates([self.folder / "prompts"]), seed=self.seed, sampling={},
-            structured=False, run_id="run", fresh=False,
-        )  # fmt: skip
-        contexts = [stage_context(inputs, stage) for stage in stages]
+        given = {
+            "task": task, "benchmark": benchmark, "options": self.options, "bindings": bindings,
+            "templates": Templates([self.folder / "prompts"]), "run_id": "run",
+            "settings": RunSettings(tasks=(), model="", seed=self.seed),
+        }  # fmt: skip
+        contexts = [stage_context(stage, **given) for stage in stages]
         return benchmark, task, contexts
 
     def journal(self, number: int, stage: str) -> Path:
@@ -113,15 +114,16 @@ class House:
             data: Any
 
         runs = stage_runs(Prepared(benchmark, task, data), contexts, self.journal)
-        room = EngineGate(one_at_a_time=one_at_a_time, tell=self.told.append)
-        kept = Store.open(self.folder / "calls.sqlite", say=self.told.append) if store else None
+        room = EngineGate(one_at_a_time=one_at_a_time, announce=self.told.append)
+        kept = Store.open(self.folder / "calls.sqlite", warn=self.told.append) if store else None
         client = Client(store=kept, run_id="run", engines=room, budget=budget)
         self.ended = []
         self.executor = executor = LocalExecutor(
             plan=Plan(runs=runs, resource=room.resource),
             client=client,
             memo=Memory(kept),
-            settings=LocalSettings(limits=limits, retry_failures=retry_failures),
+            limits=limits,
+            retry_failures=retry_failures,
             on_stage_start=lambda run: None,
             on_stage_end=lambda run: self.ended.append(run.context.stage.name),
         )

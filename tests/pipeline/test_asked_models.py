@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 
 from harness.contracts.model import Model
+from harness.pipeline.preparation import Prepared
 from harness.pipeline.run import _asked
 
 
@@ -19,6 +20,6 @@ def test_models_whose_questions_are_written_down_are_not_asked():
     plain, batched = Plain(), InBatches()
     binding = SimpleNamespace(models=(plain, batched))
     task = SimpleNamespace(bindings={"candidate": binding, "judge": binding})
-    prepared = SimpleNamespace(tasks=[task, task])
+    prepared = Prepared(settings=None, tasks=(task, task), groups=())
     assert _asked(SimpleNamespace(prepared=prepared, outbox=None)) == [plain, batched]
     assert _asked(SimpleNamespace(prepared=prepared, outbox=object())) == [plain]

@@ -13,7 +13,8 @@ from harness.contracts.stage import Item, Stage
 from harness.contracts.task import DataSpec, RoleSpec, Task
 from harness.pipeline import stage_context as module
 from harness.pipeline.roles import Binding
-from harness.pipeline.stage_context import ContextInputs, stage_context
+from harness.pipeline.settings import RunSettings
+from harness.pipeline.stage_context import stage_context
 from harness.prompts import Templates
 
 
@@ -83,10 +84,12 @@ def made(tmp_path):
                 "judge": Binding(role="judge", label="fake:big", model=judge, judge=adapter),
             },
             "templates": Templates([tmp_path]),
-            "seed": 7, "sampling": {}, "structured": False, "run_id": "monday", "fresh": False,
+            "run_id": "monday", "repeat": 1,
         }  # fmt: skip
-        inputs = ContextInputs(**{**given, **changes})
-        return [stage_context(inputs, stage) for stage in inputs.benchmark.stages]
+        given |= {name: changes.pop(name) for name in given.keys() & changes.keys()}
+        settings = RunSettings(**{"tasks": (), "model": "", "seed": 7, **changes})
+        stages = given["benchmark"].stages
+        return [stage_context(stage, settings=settings, **given) for stage in stages]
 
     return make
 
@@ -203,8 +206,8 @@ def test_sampling_comes_from_role_then_stage_then_for_the_candidate_from_the_com
     }
     samplings = {"ask": {"candidate": {"temperature": 0.3, "max_tokens": 30}}}
     ask, weigh = made(roles=roles, samplings=samplings, sampling={"temperature": 0.9})
-    assert ask.sampling("candidate") == Sampling(temperature=0.9, max_tokens=30, top_p=0.5)
-    assert weigh.sampling("judge") == Sampling(temperature=0.2)
+    assert ask.samplings["candidate"] == Sampling(temperature=0.9, max_tokens=30, top_p=0.5)
+    assert weigh.samplings["judge"] == Sampling(temperature=0.2)
 
 
 def test_a_misspelt_sampling_is_the_commands_fault_or_the_tasks(made):

@@ -73,7 +73,7 @@ def test_quiet_tells_problems_only(progress, stage):
 
 def test_a_speed_is_the_least_it_can_be_where_replies_told_no_tokens(stage):
     stage.started, stage.ended = 0.0, 30.0
-    stage.done, stage.calls, stage.completion_tokens, stage.untold = 40, 40, 6000, 4
+    stage.done, stage.calls, stage.completion_tokens, stage.unreported = 40, 40, 6000, 4
 
     assert end_line(stage).endswith("; ≥ 200 tokens/s")
 

@@ -84,7 +84,7 @@ def test_sixty_columns(typical):
 
 def test_tokens_that_were_not_told_are_no_number(typical):
     name, support, _ = typical.stages
-    name.untold = 4
+    name.unreported = 4
     assert draw(typical, width=80)[2].split()[-5:] == ["≥", "80", "33%", "in", "0:30"]
     assert draw(typical, width=80)[-1].endswith("tokens ≥ 12.0k in, ≥ 3.0k out")
 

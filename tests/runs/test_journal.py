@@ -14,8 +14,8 @@ from harness.base.hashing import stable_int
 from harness.contracts.model import TokenLogprob
 from harness.contracts.outcomes import Broken, Unreadable
 from harness.contracts.records import CallRecord, Done, JournalLine
-from harness.runs.journal import JournalRecords, JournalWriter, holds_non_finite, recorded
-from harness.runs.journal_index import OutcomeTag
+from harness.runs.journal import JournalWriter, holds_non_finite, recorded
+from harness.runs.journal_index import JournalRecords, OutcomeTag
 
 STAGE = "5" * 32
 OTHER = "6" * 32

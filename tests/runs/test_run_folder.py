@@ -62,25 +62,25 @@ def test_the_newest_unfinished_folder_of_the_key_is_found(tmp_path: Path) -> Non
     kept(tmp_path, "20260105T000000-m-01234567", run_key="01234567" + "f" * 24)
     (tmp_path / "20260106T000000-m-01234567").mkdir()
     (tmp_path / "notes.txt").write_text("")
-    unfinished = RunFolder.find_unfinished(tmp_path, KEY)
+    unfinished = RunFolder.find(tmp_path, KEY)
     assert unfinished is not None
     assert unfinished.path == newest
-    found = RunFolder.find_latest(tmp_path, KEY)
+    found = RunFolder.find(tmp_path, KEY, done=True)
     assert found is not None
     assert found.path == latest
 
 
 def test_nothing_is_found_where_there_is_nothing(tmp_path: Path) -> None:
-    assert RunFolder.find_unfinished(tmp_path / "none", KEY) is None
+    assert RunFolder.find(tmp_path / "none", KEY) is None
     kept(tmp_path, "20260101T000000-m-01234567", "done")
-    assert RunFolder.find_unfinished(tmp_path, KEY) is None
+    assert RunFolder.find(tmp_path, KEY) is None
 
 
 def test_a_damaged_manifest_is_told_and_not_passed_over(tmp_path: Path) -> None:
     path = kept(tmp_path, "20260101T000000-m-01234567")
     (path / "manifest.json").write_text('{"format": 1')
     with pytest.raises(DataError, match="cannot be read"):
-        RunFolder.find_unfinished(tmp_path, KEY)
+        RunFolder.find(tmp_path, KEY)
 
 
 def test_paths_of_a_task(tmp_path: Path) -> None:

@@ -181,7 +181,7 @@ async def test_a_server_that_cannot_be_started_again_ends_the_run(served):
 
 async def test_a_run_goes_on_over_a_server_that_died(served, tmp_path, told):
     model = served()
-    room = EngineGate(tell=told.append, logs=tmp_path / "run" / "engines")
+    room = EngineGate(announce=told.append, logs=tmp_path / "run" / "engines")
     client = Client(store=None, run_id="r", engines=room)
     answer = await client.ask(model, request("die 1"), role="candidate", stage="name")
     assert answer.reply.text.startswith("tiny, start 2")

@@ -16,7 +16,8 @@ from harness.contracts.records import CallRecord
 from harness.contracts.task import DataSpec, Task
 from harness.pipeline.desk import ItemDesk
 from harness.pipeline.roles import Binding
-from harness.pipeline.stage_context import ContextInputs, stage_context
+from harness.pipeline.settings import RunSettings
+from harness.pipeline.stage_context import stage_context
 from harness.prompts import Templates
 
 PROMPTS = Path(__file__).parents[3] / "prompts"
@@ -82,7 +83,8 @@ def at_desk():
             metrics={},
             options=Options,
         )
-        inputs = ContextInputs(
+        context = stage_context(
+            stage,
             task=Task(
                 name="t", version=1, benchmark="perrecbench", data=DataSpec(tables={}), metrics=()
             ),
@@ -90,15 +92,12 @@ def at_desk():
             options=Options(**options),
             bindings={role: Binding(role=role, label=role, model=model) for role in stage.roles},
             templates=Templates([PROMPTS]),
-            seed=seed,
-            sampling={},
-            structured=False,
+            settings=RunSettings(tasks=(), model="", seed=seed),
             run_id="run",
-            fresh=False,
         )
         desk = ItemDesk(
             item=item,
-            context=stage_context(inputs, stage),
+            context=context,
             client=Client(store=None, run_id="run"),
             memo=lambda name: None,
         )

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -61,17 +58,10 @@ def register_analyses(register):
 
 
 @pytest.fixture(autouse=True)
-def analyses(toy_plugin: None, tmp_path: Path) -> Iterator[None]:
+def analyses(toy_plugin: None, site: Any) -> None:
     """An installed distribution with analyses of the benchmark `toybench`."""
-    site = tmp_path / "site"
-    info = site / "toyanalyses-1.0.dist-info"
-    info.mkdir()
-    (site / "toyanalyses_plugin.py").write_text(PLUGIN)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: toyanalyses\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[harness.plugins]\ntoy = toyanalyses_plugin\n")
+    site.install("toyanalyses", {"toy": "toyanalyses_plugin"}, {"toyanalyses_plugin.py": PLUGIN})
     plugin_manager.reset()
-    yield
-    sys.modules.pop("toyanalyses_plugin", None)
 
 
 @pytest.fixture

@@ -1,7 +1,8 @@
 """When too many items failed."""
 
+from builders.runs import make_task
+
 from harness.contracts.outcomes import Broken, CallFailed, Unreadable, tag_of
-from harness.contracts.task import DataSpec, Task
 from harness.pipeline.failure_limits import FailureWatch, limits_of
 from harness.pipeline.settings import FailureLimits
 
@@ -61,10 +62,7 @@ def test_the_first_detail_of_the_family_is_told():
 
 
 def test_the_command_goes_before_the_task_and_the_task_before_what_is_usual():
-    lenient = Task(
-        name="t", version=1, benchmark="b", data=DataSpec(tables={}), metrics=(),
-        max_failures={"parsing": 1.0, "judging": 0.9},
-    )  # fmt: skip
+    lenient = make_task(max_failures={"parsing": 1.0, "judging": 0.9})
     assert limits_of(lenient, {"judging": 0.0}) == FailureLimits(
         calls=0.1, parsing=1.0, judging=0.0, errors=0.05
     )

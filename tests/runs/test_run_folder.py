@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from builders.runs import make_manifest
 
 from harness.base.errors import DataError, HarnessError, UsageError
 from harness.runs.manifest import Manifest, Status
@@ -17,10 +18,7 @@ KEY = "0123456789abcdef0123456789abcdef"
 
 
 def manifest(status: Status = "running", *, run_key: str = KEY) -> Manifest:
-    return Manifest(
-        run_id="r", run_key=run_key, status=status, model="m", seed=0, limit=None, asked={},
-        settings={}, tasks={},
-    )  # fmt: skip
+    return make_manifest(status=status, run_key=run_key)
 
 
 def kept(output_path: Path, name: str, status: Status = "running", *, run_key: str = KEY) -> Path:

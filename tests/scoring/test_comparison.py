@@ -19,27 +19,28 @@ from typing import Any
 import jsonschema
 import msgspec
 import pytest
+from builders.runs import (
+    make_entry,
+    make_finished_task,
+    make_manifest,
+    make_summary,
+    make_task,
+    write_scores,
+)
+from builders.stages import make_benchmark, make_stage
 from golden.result_schemas import schema_file
 from rich.console import Console
 
 from harness.base.errors import DataError, PluginError, UsageError
-from harness.contracts.benchmark import Benchmark, Metric, Oracle
+from harness.contracts.benchmark import Metric, Oracle
 from harness.contracts.identity import RECORDED
 from harness.contracts.records import Score
-from harness.contracts.stage import Item, Stage
-from harness.contracts.task import DataSpec, Task
+from harness.contracts.stage import Item
 from harness.reporting.comparison_tables import difference_table
-from harness.runs.manifest import (
-    Manifest,
-    RoleEntry,
-    Session,
-    StageEntry,
-    TaskEntry,
-    task_definition,
-)
+from harness.runs.manifest import RoleEntry, Session, StageEntry
+from harness.runs.run_folder import RunFolder
 from harness.scoring.comparison import compare, read_oracle, write_comparisons
 from harness.scoring.finished_task import FinishedTask, labels_of
-from harness.scoring.summary import TaskSummary
 
 
 class Person(Item, frozen=True, kw_only=True):
@@ -91,17 +92,9 @@ ORACLE = Oracle(
     write=lambda united: json.dumps({user: sorted(ids) for user, ids in united.items()}).encode(),
     metrics=("found",),
 )
-BENCHMARK = Benchmark(
+BENCHMARK = make_benchmark(
+    make_stage("find", Person, Found, roles=("candidate",), judges=("judge",)),
     name="finds",
-    version=1,
-    load=None,  # type: ignore[arg-type]
-    score=None,  # type: ignore[arg-type]
-    stages=(
-        Stage(
-            name="find", item=Person, value=Found, items=None, work=None,  # type: ignore[arg-type]
-            roles=("candidate",), judges=("judge",),
-        ),
-    ),
     metrics={
         "found": Metric(description="", note="against itself"),
         "middle": Metric(description="", of="found", statistic="median", note="against itself"),
@@ -111,7 +104,7 @@ BENCHMARK = Benchmark(
     scored_with=("limits",),
     details=Found,
     oracle=ORACLE,
-)  # fmt: skip
+)
 LLAMA = {"kind": "openai", "name": "llama", "details": {"host": "here"}}
 ONE = {"ann": (1, 2), "bob": (1,)}
 TWO = {"ann": (2, 3), "bob": ()}
@@ -137,28 +130,25 @@ def a_run(
     least_scored: float = 0.0,
 ) -> FinishedTask:
     """A finished run; a person without ids has no score. What it scored alone is not used."""
-    task = Task(
-        name="t", version=1, benchmark="finds", data=DataSpec(tables={}), metrics=metrics,
-        options=dict(options or {}), least_scored=least_scored,
-    )  # fmt: skip
+    task = make_task(
+        benchmark="finds", metrics=metrics, options=dict(options or {}), least_scored=least_scored
+    )
     components = {
         "version": 1, "ladder": 1, "structured": False,
         "roles": {"candidate": {"sampling": {"temperature": seed}},
                   "judge": {"sampling": {"temperature": temperature}}},
     }  # fmt: skip
-    entry = TaskEntry(
-        folder="t",
-        definition=task_definition(task),
-        content="c",
-        stages=(StageEntry(name="find", key="k", file="f", components=components, items=2),),
+    entry = make_entry(
+        task,
+        StageEntry(name="find", key="k", file="f", components=components, items=2),
         templates={"find.judge": prompt},
         contents={"words": words},
         data={"fingerprint": "f" * 32, "chosen": {"users": {"chosen": chosen, "of": 9}}},
     )
     asked = {"kind": "openai", "name": candidate or name, "details": details, "run": name}
-    manifest = Manifest(
-        run_id=name, run_key="k", status="done", model=candidate or name, seed=seed, limit=None,
-        asked={}, settings={}, tasks={"t": entry}, sessions=(Session(started=started),),
+    manifest = make_manifest(
+        run_id=name, model=candidate or name, seed=seed, tasks={"t": entry},
+        sessions=(Session(started=started),),
         roles={
             "candidate": RoleEntry(name=candidate or name, identity={"model": asked}),
             "judge": RoleEntry(
@@ -166,8 +156,6 @@ def a_run(
             ),
         },
     )  # fmt: skip
-    place = folder / name / "t"
-    place.mkdir(parents=True)
     scores = [
         Score(id=user, user=user, missing={"found": "no_json", "many": "no_json"})
         if ids is None
@@ -175,16 +163,14 @@ def a_run(
             details=Found(ids))
         for user, ids in people.items()
     ]  # fmt: skip
-    lines = b"".join(msgspec.json.encode(score) + b"\n" for score in scores)
-    (place / "scores.jsonl").write_bytes(lines)
-    summary = TaskSummary(
-        format=1, task="t", version=1, content="c", benchmark="finds", model=name,
-        roles={"candidate": name, "judge": "llama"}, data=entry.data, comparable=True,
-        not_comparable_because=(), limit=None, seed=seed, units=2, metrics={}, stages={},
+    write_scores(RunFolder(folder / name), "t", scores)
+    summary = make_summary(
+        benchmark="finds", model=name, roles={"candidate": name, "judge": "llama"},
+        data=entry.data, seed=seed, units=2,
     )  # fmt: skip
-    return FinishedTask(
-        label=name, path=folder / name, manifest=manifest, entry=entry, task=task,
-        benchmark=BENCHMARK, options=msgspec.convert(task.options, Options), summary=summary,
+    return make_finished_task(
+        folder / name, task, label=name, manifest=manifest, entry=entry, benchmark=BENCHMARK,
+        options=msgspec.convert(task.options, Options), summary=summary,
     )  # fmt: skip
 
 

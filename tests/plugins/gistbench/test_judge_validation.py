@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from builders.runs import make_line, write_journal
 from harness_gistbench import records
 from harness_gistbench.analyses import judge_validation
 from harness_gistbench.analyses.judge_validation import (
@@ -27,8 +28,7 @@ from harness_gistbench.records import (
 
 from harness.base.errors import DataError, StorageError, UsageError
 from harness.contracts.outcomes import NoVerdict
-from harness.contracts.records import Done, JournalLine
-from harness.runs.journal import JournalWriter
+from harness.contracts.records import Done
 from harness.runs.manifest import StageEntry
 
 LABELS = {
@@ -189,14 +189,11 @@ def judged_run(kept):
         roles = {"judge": judge, "retrieval_judge": judge}
         summary = msgspec.structs.replace(task.summary, roles=roles)
         for stage, lines in ((stages[0], verified()), (stages[1], retrieved())):
-            with JournalWriter(task.path / entry.folder / stage.file) as journal:
-                for number, (item, outcome) in enumerate(lines):
-                    journal.append(
-                        JournalLine(
-                            key=f"{number:032x}", stage=stage.key, user=item.user, id=item.id,
-                            item=item, outcome=outcome,
-                        )
-                    )  # fmt: skip
+            found = (
+                make_line(number, item, outcome, stage=stage.key)
+                for number, (item, outcome) in enumerate(lines)
+            )
+            write_journal(task.path / entry.folder / stage.file, *found)
         return dataclasses.replace(task, entry=entry, summary=summary)
 
     return make

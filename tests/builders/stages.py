@@ -1,0 +1,39 @@
+"""Benchmarks and stages of which a test gives what it is about."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from harness.contracts.benchmark import Benchmark, NoOptions
+from harness.contracts.stage import Item, Stage
+from harness.contracts.task import Task
+from harness.pipeline.stage_context import ContextInputs
+from harness.prompts.templates import Templates
+
+
+class Word(Item, frozen=True, kw_only=True):
+    word: str
+
+
+def make_stage(name: str, item: Any = Item, value: Any = str, **fields: Any) -> Stage:
+    """A stage that has neither items nor work."""
+    return Stage(name, item=item, value=value, **{"items": None, "work": None, **fields})
+
+
+def make_benchmark(*stages: Stage, **fields: Any) -> Benchmark:
+    """The benchmark `toy` of these stages, which neither loads nor scores."""
+    usual: dict[str, Any] = {
+        "name": "toy", "version": 1, "load": None, "score": None, "metrics": {},
+    }  # fmt: skip
+    return Benchmark(stages=stages, **{**usual, **fields})
+
+
+def make_inputs(
+    prompts: Path, task: Task, benchmark: Benchmark, bindings: Mapping[str, Any], **fields: Any
+) -> ContextInputs:
+    """What the contexts of a benchmark's stages are made from, with the prompts in a folder."""
+    usual: dict[str, Any] = {
+        "options": NoOptions(), "templates": Templates([prompts]), "seed": 0, "sampling": {},
+        "structured": False, "run_id": "run", "fresh": False,
+    }  # fmt: skip
+    return ContextInputs(task=task, benchmark=benchmark, bindings=bindings, **{**usual, **fields})

@@ -5,6 +5,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from builders.texts import lines_on
 from rich.console import Console
 
 from harness.pipeline.progress import RunProgress, StageProgress
@@ -19,11 +20,11 @@ def run(*stages, resumed=False):
 
 
 def draw(progress, *, width, height=24, now=60.0, over=False):
-    console = Console(file=io.StringIO(), width=width, color_system=None)
     picture = Picture(progress, 0.0)
     picture.over = over
-    console.print(picture.draw(now, width=width, height=height))
-    return [line.rstrip() for line in console.file.getvalue().splitlines()]
+    return lines_on(
+        lambda console: console.print(picture.draw(now, width=width, height=height)), width=width
+    )
 
 
 @pytest.fixture

@@ -3,30 +3,19 @@
 import io
 
 import pytest
+from builders.runs import make_metric, make_summary
+from builders.texts import lines_on
 from inline_snapshot import snapshot
 from msgspec.structs import replace
 from rich.console import Console
 
 from harness.reporting.tables import PIPE_WIDTH, print_summaries, result_console
-from harness.scoring.summary import MetricResult, RoleUse, StageSummary, TaskSummary
+from harness.scoring.summary import RoleUse, StageSummary
 
 
 def metric(value, interval, n, missing, worst, **more):
-    return MetricResult(
-        value=value,
-        n=n,
-        users=more.get("users", n),
-        interval=interval,
-        confidence=0.95,
-        missing=missing,
-        counted_as_worst=worst,
-        higher_is_better=more.get("higher", True),
-        description="",
-        undefined=more.get("undefined"),
-        note=more.get("note", ""),
-        no_interval=more.get("no_interval"),
-        left_out=more.get("left_out"),
-        baseline=more.get("baseline", False),
+    return make_metric(
+        value, n=n, interval=interval, missing=missing, counted_as_worst=worst, **more
     )
 
 
@@ -39,19 +28,12 @@ def use(**counts):
 @pytest.fixture
 def summary():
     fell_out = {"name/no_json": 2, "support/timeout": 1}
-    return TaskSummary(
-        format=1,
-        task="interests",
-        version=1,
-        content="c",
+    return make_summary(
+        "interests",
         benchmark="interests",
         model="openai:gpt",
         roles={"candidate": "openai:gpt", "judge": "openai:llama"},
         data={"origin": "local", "path": "people.csv"},
-        comparable=True,
-        not_comparable_because=(),
-        limit=None,
-        seed=0,
         units=40,
         metrics={
             "support": metric(0.7341, (0.702, 0.781), 37, fell_out, 0.679),
@@ -93,9 +75,7 @@ def summary():
 
 
 def printed(*summaries, width):
-    console = Console(file=io.StringIO(), width=width, color_system=None)
-    print_summaries(summaries, console)
-    return [line.rstrip() for line in console.file.getvalue().splitlines()]
+    return lines_on(lambda console: print_summaries(summaries, console), width=width)
 
 
 def test_what_was_noted_of_the_data_stands_below_it(summary, table):
@@ -329,7 +309,9 @@ interests_short  support   0.734 ±0.047
 
 def test_a_metric_without_a_value_says_why(summary, table):
     metrics = {
-        "loss": metric(None, None, 0, {"name/no_json": 40}, None, higher=False, undefined="no unit")
+        "loss": metric(
+            None, None, 0, {"name/no_json": 40}, None, higher_is_better=False, undefined="no unit"
+        )
     }
 
     lines = printed(replace(summary, metrics=metrics, roles={}), width=80)

@@ -17,6 +17,7 @@ from hypothesis import settings
 from harness import registry
 from harness.base.errors import HarnessError
 from harness.base.redaction import safe_text
+from harness.calls.store import Store
 from harness.registry import GROUP, Plugins, plugins_from
 from harness.registry.task_catalogue import Catalogue
 
@@ -44,7 +45,24 @@ def no_settings_of_the_developer(tmp_path_factory: pytest.TempPathFactory) -> It
     """Whoever runs the tests may have settings of their own, which are none of the tests'."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))
+        for name in [one for one in os.environ if one.startswith(("OPENAI_", "AZURE_OPENAI_"))]:
+            patch.delenv(name)
         yield
+
+
+@pytest.fixture
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a cache of the test's own."""
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    """An open store without answers."""
+    store = Store.open(tmp_path / "calls.sqlite")
+    yield store
+    store.close()
 
 
 @pytest.fixture(scope="session")

@@ -1,14 +1,15 @@
 import pytest
+from builders.requests import make_request
 
 from harness.base.errors import BudgetSpent, UsageError, UsageUntold
 from harness.calls.budget import Meter
 from harness.calls.policy import Budget
 from harness.calls.pricing import Price, PriceTable
 from harness.contracts.identity import Identity
-from harness.contracts.model import CallError, Message, Reply, Request, Sampling, Usage
+from harness.contracts.model import CallError, Reply, Usage
 
 MODEL = Identity(kind="openai", name="m")
-ASKED = Request(messages=(Message("user", "hällo"),), sampling=Sampling(max_tokens=100), seed=0)
+ASKED = make_request("hällo", max_tokens=100)
 PRICES = PriceTable(models={"openai:m": Price(input=2.0, output=10.0, cached=0.5)})
 DEAREST = 0.001444
 """200 tokens for the template, 16 for the message and 6 bytes of it are 222 at 2, and 100 at 10."""

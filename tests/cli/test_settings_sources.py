@@ -19,8 +19,7 @@ def settings(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    for name in ("HARNESS_CACHE", "OPENAI_BASE_URL", "OPENAI_API_KEY"):
-        monkeypatch.delenv(name, raising=False)
+    monkeypatch.delenv("HARNESS_CACHE", raising=False)
     asked = []
 
     class Settings:

@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from builders.requests import make_request
 
 from harness.base.errors import ModelError, UsageError
 from harness.contracts.model import Batches, BatchStatus, ModelSettings
@@ -428,7 +429,6 @@ def batches_of(**args: str) -> Batches:
 @pytest.mark.parametrize("keyed", [True, False], ids=["key", "token"])
 def test_azure_takes_a_key_or_a_token(service, monkeypatch, args, target, keyed):
     monkeypatch.setenv("AZURE_OPENAI_AD_TOKEN", "a-token")
-    monkeypatch.delenv("AZURE_OPENAI_API_KEY", raising=False)
     if keyed:
         monkeypatch.setenv("AZURE_OPENAI_API_KEY", "a-key")
     service.batches["b"] = {"id": "b", "status": "completed"}
@@ -444,12 +444,6 @@ def test_azure_takes_a_key_or_a_token(service, monkeypatch, args, target, keyed)
         assert "api-key" not in headers
 
 
-@pytest.fixture
-def no_credentials(monkeypatch):
-    for name in ("AZURE_OPENAI_AD_TOKEN", "AZURE_OPENAI_API_KEY"):
-        monkeypatch.delenv(name, raising=False)
-
-
 def identity(monkeypatch, token: Callable[[], str]) -> None:
     """Put a module in the place of azure-identity, which tests do not install."""
     module = SimpleNamespace(
@@ -460,7 +454,6 @@ def identity(monkeypatch, token: Callable[[], str]) -> None:
     monkeypatch.setitem(sys.modules, "azure.identity", module)
 
 
-@pytest.mark.usefixtures("no_credentials")
 def test_azure_identity_gives_a_token_or_says_why_not(service, monkeypatch):
     identity(monkeypatch, lambda: "its-token")
     service.file(b"")
@@ -478,7 +471,6 @@ def test_azure_identity_gives_a_token_or_says_why_not(service, monkeypatch):
         assert error.value.found == "sign in first"
 
 
-@pytest.mark.usefixtures("no_credentials")
 def test_azure_without_key_and_token_wants_a_key(service, monkeypatch):
     monkeypatch.setitem(sys.modules, "azure.identity", None)
     with pytest.raises(UsageError, match="AZURE_OPENAI_API_KEY is not set"):
@@ -488,13 +480,11 @@ def test_azure_without_key_and_token_wants_a_key(service, monkeypatch):
 def test_lines_for_azure_name_the_deployment(service):
     from harness_models.openai import make
 
-    from harness.contracts.model import Message, Request, Sampling
-
     args = {
         "model": "m", "azure_endpoint": service.address, "azure_deployment": "mine",
         "api_version": "1",
     }  # fmt: skip
-    request = Request(messages=(Message("user", "Hello"),), sampling=Sampling(), seed=0)
+    request = make_request("Hello")
     assert make(ModelSettings(args=args)).batch_line(request)["body"]["model"] == "mine"
 
 

@@ -12,13 +12,9 @@ import pytest
 import harness as package
 from harness.base.errors import UsageError
 
+pytestmark = pytest.mark.usefixtures("own_cache")
 WARM = {"temperature": 0.7}
 PEOPLE = 4
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
 
 
 @pytest.fixture

@@ -8,23 +8,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from builders.runs import make_task
+from builders.stages import make_benchmark, make_inputs
 
 from harness.calls.client import Client
 from harness.calls.engines import EngineGate
 from harness.calls.policy import Budget
 from harness.calls.store import Store
-from harness.contracts.benchmark import Benchmark, NoOptions
+from harness.contracts.benchmark import NoOptions
 from harness.contracts.identity import Identity
 from harness.contracts.model import Model, Reply, Request
 from harness.contracts.records import JournalLine
-from harness.contracts.task import DataSpec, Task
 from harness.pipeline.executor import LocalExecutor, LocalSettings
 from harness.pipeline.memos import Memory
 from harness.pipeline.plan import Plan
 from harness.pipeline.roles import Binding
-from harness.pipeline.stage_context import ContextInputs, stage_context
+from harness.pipeline.stage_context import stage_context
 from harness.pipeline.stage_items import stage_runs
-from harness.prompts import Templates
 from harness.runs.journal_index import JournalRecords
 
 UNBOUNDED = Budget()
@@ -77,21 +77,17 @@ class House:
             file = self.folder / "prompts" / "toy" / f"{name}.j2"
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text)
-        task = Task(name="t", version=1, benchmark="toy", data=DataSpec(tables={}), metrics=())
-        benchmark = Benchmark(
-            name="toy", version=1, stages=tuple(stages), load=lambda d, o: None,
-            score=lambda r, o: iter(()), metrics={}, options=type(self.options),
-        )  # fmt: skip
+        task = make_task()
+        benchmark = make_benchmark(*stages, options=type(self.options))
         bindings = {
             role: model
             if isinstance(model, Binding)
             else Binding(role=role, label=role, model=model, judge=(judges or {}).get(role))
             for role, model in models.items()
         }
-        inputs = ContextInputs(
-            task=task, benchmark=benchmark, options=self.options, bindings=bindings,
-            templates=Templates([self.folder / "prompts"]), seed=self.seed, sampling={},
-            structured=False, run_id="run", fresh=False,
+        inputs = make_inputs(
+            self.folder / "prompts", task, benchmark, bindings, options=self.options,
+            seed=self.seed,
         )  # fmt: skip
         contexts = [stage_context(inputs, stage) for stage in stages]
         return benchmark, task, contexts

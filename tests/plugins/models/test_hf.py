@@ -5,13 +5,14 @@ import re
 import sys
 
 import pytest
+from builders.requests import make_request
 from harness_models.hf import STAGES, TROUBLES, make
 from harness_models.server.served import last_error
 
 from harness import CallError
 from harness.base.errors import ModelError, UsageError
 from harness.cli.main import main
-from harness.contracts.model import Message, ModelSettings, Reply, Request, Sampling, Usage
+from harness.contracts.model import ModelSettings, Reply, Usage
 
 PACKAGES = ("transformers", "torch", "accelerate", "fastapi", "uvicorn", "openai", "pydantic")
 
@@ -66,11 +67,7 @@ def model(structured=False, ceiling=None, **given):
 
 
 def request(max_tokens=96, **sampling):
-    return Request(
-        messages=(Message("user", "hello"),),
-        sampling=Sampling(max_tokens=max_tokens, **sampling),
-        seed=7,
-    )
+    return make_request(seed=7, max_tokens=max_tokens, **sampling)
 
 
 def reply(text, *, prompt=10):

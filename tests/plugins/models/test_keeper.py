@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from builders.processes import lives
 from harness_models.server import keeper
 
 LINUX = sys.platform == "linux"
@@ -104,18 +105,6 @@ def pid_in(folder, name):
     file = folder / name
     until(file.exists)
     return int(file.read_text())
-
-
-def lives(pid):
-    """Whether a process is there and no zombie."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] not in "ZX"
-    except FileNotFoundError:
-        return not LINUX
 
 
 def test_a_command_that_ends_by_itself_gives_its_code(started):

@@ -5,9 +5,9 @@ import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from builders.processes import lives
 from harness_models.server import keeper, launching
 from harness_models.server.launching import launch, name_of, without_secrets
 
@@ -50,18 +50,6 @@ async def until(condition):
 async def code_of(launched):
     await until(lambda: launched.ended() is not None)
     return launched.ended()
-
-
-def lives(pid):
-    """Whether a process is there and no zombie."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] not in "ZX"
-    except FileNotFoundError:
-        return sys.platform != "linux"
 
 
 def child(program, **options):

@@ -6,11 +6,12 @@ import socket
 
 import aiohttp
 import pytest
+from builders.requests import make_request
 from harness_models.openai import OpenAIModel, connection_error, make
 
 from harness.base.errors import UsageError
 from harness.contracts.model import CallError, Message, ModelSettings, Reply, Request, Sampling
-from harness.testing import Fault, FaultyServer
+from harness.testing import Fault
 from harness.testing.faults import (
     BROKEN_JSON,
     FILTERED,
@@ -24,21 +25,7 @@ from harness.testing.faults import (
     status,
 )
 
-REQUEST = Request(
-    messages=(Message(role="user", content="hello"),), sampling=Sampling(temperature=0.5), seed=9
-)
-
-
-@pytest.fixture(autouse=True)
-def environment(monkeypatch):
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID"):
-        monkeypatch.delenv(name, raising=False)
-
-
-@pytest.fixture
-def server():
-    with FaultyServer() as server:
-        yield server
+REQUEST = make_request(seed=9, temperature=0.5)
 
 
 @pytest.fixture

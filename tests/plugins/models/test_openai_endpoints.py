@@ -18,24 +18,12 @@ from harness.contracts.model import (
     TokenLogprob,
 )
 from harness.pipeline.specs import parse_args, parse_spec
-from harness.testing import Fault, FaultyServer
+from harness.testing import Fault
 from harness.testing.faults import status
 
 USER = Message("user", "u")
 SYSTEM = Message("system", "s")
 REFUSAL = status(400, message="System role not supported")
-
-
-@pytest.fixture(autouse=True)
-def environment(monkeypatch):
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "AZURE_OPENAI_API_KEY"):
-        monkeypatch.delenv(name, raising=False)
-
-
-@pytest.fixture
-def server():
-    with FaultyServer() as server:
-        yield server
 
 
 def request(*messages, **sampling):

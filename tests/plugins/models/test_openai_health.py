@@ -13,12 +13,6 @@ from harness.testing.server import FaultyServer
 UNSET = good("key", "OPENAI_API_KEY is not set: requests carry no key")
 
 
-@pytest.fixture(autouse=True)
-def no_key(monkeypatch):
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
-        monkeypatch.delenv(name, raising=False)
-
-
 async def found_of(**args):
     model = make(ModelSettings(args=args))
     return await model.check()

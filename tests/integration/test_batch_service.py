@@ -180,8 +180,7 @@ def jobs(harness) -> list[dict[str, Any]]:
 
 def test_a_run_is_asked_in_batches_to_its_end(harness, service, batch):
     batch("write", "one.jsonl")
-    submitted = batch("submit")
-    assert submitted.code == 0, submitted.err
+    submitted = batch("submit").ok()
     assert submitted.out.splitlines()[0] == (
         f"{harness.folder / 'one.jsonl'}: 3 requests to openai:candidate-model: batch-0"
     )
@@ -191,8 +190,7 @@ def test_a_run_is_asked_in_batches_to_its_end(harness, service, batch):
         "file-0", "/v1/chat/completions", "24h",
     )  # fmt: skip
     service.end()
-    collected = batch("collect")
-    assert collected.code == 0, collected.err
+    collected = batch("collect").ok()
     assert collected.out.splitlines()[1] == "3 replies imported"
     batch("write", "two.jsonl")
     batch("submit")
@@ -271,8 +269,7 @@ def test_status_shows_how_far_batches_are(harness, service, batch):
     batch("submit")
     service.batches["batch-0"]["request_counts"] = {"total": 3, "completed": 1, "failed": 1}
     before = harness.files(harness.folder)
-    said = batch("status")
-    assert said.code == 0, said.err
+    said = batch("status").ok()
     assert said.out.split()[-10:] == [
         "one.jsonl", "openai:candidate-model", "batch-0", "in_progress", "1", "1", "3",
         "2030-03-17", "17:46", "UTC",
@@ -306,8 +303,7 @@ def test_what_a_batch_left_unanswered_is_counted_and_asked_again(harness, servic
     batch("write", "one.jsonl")
     batch("submit")
     service.end(state, unanswered=2)
-    said = batch("collect")
-    assert said.code == 0, said.err
+    said = batch("collect").ok()
     assert said.out.splitlines()[:4] == [
         f"{harness.folder / 'one.jsonl'}: {state}, 1 done and 2 failed of 3",
         "1 replies imported",
@@ -385,7 +381,7 @@ def test_a_missing_key_and_a_wrong_one_are_said_and_none_is_shown(
 
 
 def test_a_run_that_wrote_nothing_has_nothing_to_submit(harness, serve):
-    harness.url = serve().url
+    serve(harness)
     harness.here(*harness.arguments("--limit", "1")[3:])
     (folder,) = harness.folders
     refused = harness.here("batch", "submit", str(folder))

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from textwrap import dedent
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -145,6 +146,21 @@ def exits(wording: Callable[..., str], monkeypatch, capsys) -> Callable[..., str
         assert run(shlex.split(command)) == code
         assert capsys.readouterr().err.endswith(f"{says}: {text_of(printed[-1])}\n")
         return wording(printed[-1], kind, where, found, **folders)
+
+    return of
+
+
+@pytest.fixture
+def printed(capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
+    """What a command prints, once it has ended with the code given.
+
+    assert "no such run" in printed("score", "none", code=1).err
+    """
+    from harness.cli.main import main
+
+    def of(*words, code=0):
+        assert main([*words]) == code
+        return capsys.readouterr()
 
     return of
 

@@ -150,9 +150,10 @@ def test_options_that_mean_nothing_are_findings(capsys, arguments, about, says):
     assert found["hub"][0] == "good", "all else is looked at"
 
 
-def test_options_of_one_run_mean_nothing_here(capsys):
-    assert main(["doctor", "--dry-run"]) == 2
-    assert capsys.readouterr().err == ("harness: --dry_run cannot be used with `harness doctor`\n")
+def test_options_of_one_run_mean_nothing_here(printed):
+    assert printed("doctor", "--dry-run", code=2).err == (
+        "harness: --dry_run cannot be used with `harness doctor`\n"
+    )
 
 
 def test_marks_without_their_characters():

@@ -133,11 +133,10 @@ def test_who_names_a_model_names_its_arguments_too(settings):
     assert settings.asked("--tasks", "t", "--model_args", "model=n").model_args == {"model": "n"}
 
 
-def test_settings_may_refuse_plugins_that_are_not_in_order(settings, site, monkeypatch, capsys):
+def test_settings_may_refuse_plugins_that_are_not_in_order(settings, site, monkeypatch, printed):
     site.install("broken", {"broken": "broken_plugin"}, {"broken_plugin.py": "1 / 0"})
     settings.write('strict_plugins = true\nmodel = "baseline"\ntasks = "t"')
-    assert main(["run"]) == 1
-    assert "--strict_plugins" in capsys.readouterr().err
+    assert "--strict_plugins" in printed("run", code=1).err
     assert settings.asked("run", "--no-strict-plugins").model == "baseline"
 
 
@@ -287,23 +286,21 @@ def test_a_file_that_cannot_be_read_is_named(settings, capsys):
     assert "harness.toml: the settings file cannot be read" in refused(capsys, "--tasks", "t")
 
 
-def test_what_no_option_said_is_told_before_a_run(settings, capsys, monkeypatch):
+def test_what_no_option_said_is_told_before_a_run(settings, printed, monkeypatch):
     settings.write('model = "baseline"\nseed = 3')
     monkeypatch.setenv("HARNESS_LIMIT", "3")
-    assert main(["--tasks", "t"]) == 0
-    assert capsys.readouterr().err == (
+    assert printed("--tasks", "t").err == (
         "settings: model, seed from harness.toml; limit from HARNESS_LIMIT"
         " (`harness config` shows them)\n"
     )
 
 
-def test_config_tells_values_sources_and_what_they_override(settings, capsys, monkeypatch):
+def test_config_tells_values_sources_and_what_they_override(settings, printed, monkeypatch):
     settings.write("seed = 2\n" + NAMED, user="seed = 1")
     monkeypatch.setenv("HARNESS_LIMIT", "3")
     monkeypatch.setenv("HARNESS_CACHE", "elsewhere")
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    assert main(["config", "--json", "--model", "local", "--seed", "7"]) == 0
-    out = capsys.readouterr().out
+    out = printed("config", "--json", "--model", "local", "--seed", "7").out
     assert KEY not in out
     document = json.loads(out)
     settled = {one.pop("setting"): one for one in document["settings"]}
@@ -334,13 +331,12 @@ def test_config_tells_values_sources_and_what_they_override(settings, capsys, mo
     ]  # fmt: skip
 
 
-def test_config_shows_no_key_that_a_change_gives(settings, capsys):
+def test_config_shows_no_key_that_a_change_gives(settings, capsys, printed):
     settings.write('[set]\n"t.api_key" = "hunter2"\n')
     changes = ("t.password=hunter3", "t.server={api_key: hunter4, port: 1}", "window=3")
     for shape in ([], ["--json"], ["--all"]):
         words = [word for change in changes for word in ("--set", change)]
-        assert main(["config", *shape, *words]) == 0
-        out = capsys.readouterr().out
+        out = printed("config", *shape, *words).out
         assert "hunter" not in out
         assert "window" in out
     held = json.loads((main(["config", "--json", *words]), capsys.readouterr().out)[1])
@@ -350,12 +346,10 @@ def test_config_shows_no_key_that_a_change_gives(settings, capsys):
     assert settled["set.window"] == "3"
 
 
-def test_config_for_people_shows_what_is_overridden_where_all_is_asked(settings, capsys):
+def test_config_for_people_shows_what_is_overridden_where_all_is_asked(settings, printed):
     settings.write("seed = 2")
-    assert main(["config", "--seed", "7"]) == 0
-    assert "overrides" not in capsys.readouterr().out
-    assert main(["config", "--seed", "7", "--all"]) == 0
-    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert "overrides" not in printed("config", "--seed", "7").out
+    lines = [line.split() for line in printed("config", "--seed", "7", "--all").out.splitlines()]
     assert lines[lines.index(["seed", "7", "--seed"]) + 1] == ["overrides", "2", "harness.toml:1"]
 
 

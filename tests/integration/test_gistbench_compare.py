@@ -169,9 +169,8 @@ def own_options(three, analyse, tmp_path) -> dict[str, list[str]]:
     }
 
 
-def test_these_are_all_the_analyses_there_are(capsys):
-    assert main(["analyse", "--json"]) == 0
-    listed = json.loads(capsys.readouterr().out)["analyses"]
+def test_these_are_all_the_analyses_there_are(printed):
+    listed = json.loads(printed("analyse", "--json").out)["analyses"]
     of_gist = [one["name"] for one in listed if one["benchmark"] == "gistbench"]
     assert sorted(of_gist) == sorted(FIGURES)
 

@@ -16,7 +16,6 @@ from harness_gistbench.histories import Engagement
 from harness_gistbench.records import PoolObject
 
 from harness.base.errors import DataError
-from harness.cli.main import main
 
 LIKED, WATCHED, SKIPPED = "explicit_positive", "implicit_positive", "implicit_negative"
 
@@ -361,7 +360,7 @@ def test_objects_with_several_texts_have_the_first_and_are_counted(tmp_path, loa
     assert fact not in load_histories.notes
 
 
-def test_what_was_noted_of_the_data_stays_with_the_run(tmp_path, capsys, monkeypatch):
+def test_what_was_noted_of_the_data_stays_with_the_run(tmp_path, printed, monkeypatch):
     """At its start, in the manifest, summary and table, after going on and scoring anew."""
     monkeypatch.chdir(tmp_path)
     rows = [f"u,o{n},about {n},{LIKED},{n or ''}" for n in range(5)] + [f"v,o1,x,{LIKED},7"]
@@ -379,8 +378,7 @@ def test_what_was_noted_of_the_data_stays_with_the_run(tmp_path, capsys, monkeyp
     lines = [f"{fact}: 1" for fact in noted]
 
     def told(*arguments):
-        assert main(arguments) == 0
-        shown = capsys.readouterr()
+        shown = printed(*arguments)
         [folder] = Path("runs").iterdir()
         assert all(f"  {line}\n" in shown.out for line in lines)
         summary = json.loads((folder / "gist_synthetic" / "summary.json").read_text())

@@ -253,17 +253,14 @@ def test_what_is_written_can_be_run_on(log, tmp_path):
     assert result.summaries[0].metrics["ig_f1"].n == 2
 
 
-def test_the_command_takes_the_tools_options_and_prints_its_report(log, tmp_path, capsys):
-    from harness.cli.main import main
+def test_the_command_takes_the_tools_options_and_prints_its_report(log, tmp_path, printed):
 
     out = str(tmp_path / "out")
     given = ["--from", str(log), "--out", out, "--clusters-column", "topic", "--most_people", "11"]
-    assert main(["data", "synthesize", *given, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    told = json.loads(printed("data", "synthesize", *given, "--json").out)
     sizes = dict(told["report"]["sheets"][0]["rows"])
     assert sizes["people of a cohort, most"] == 11
-    assert main(["data", "describe", "--data", out, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    told = json.loads(printed("data", "describe", "--data", out, "--json").out)
     assert dict(told["report"]["sheets"][0]["rows"])["users"] == 2
 
 

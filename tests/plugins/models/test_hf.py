@@ -11,7 +11,6 @@ from harness_models.server.served import last_error
 
 from harness import CallError
 from harness.base.errors import ModelError, UsageError
-from harness.cli.main import main
 from harness.contracts.model import ModelSettings, Reply, Usage
 
 PACKAGES = ("transformers", "torch", "accelerate", "fastapi", "uvicorn", "openai", "pydantic")
@@ -143,11 +142,10 @@ def test_what_is_not_known_is_said_first(folder, monkeypatch):
     )
 
 
-def test_structured_answers_are_refused_with_who_and_cure(folder, capsys):
+def test_structured_answers_are_refused_with_who_and_cure(folder, printed):
     args = f"pretrained={folder},python={sys.executable}"
     command = ["--model", "hf", "--model_args", args, "--tasks", "interests", "--judge", "lexical"]
-    assert main([*command, "--data", "sample", "--structured", "--dry-run"]) == 2
-    shown = capsys.readouterr().err
+    shown = printed(*command, "--data", "sample", "--structured", "--dry-run", code=2).err
     assert "transformers serve cannot constrain answers to a schema" in shown
     assert "--model vllm" in shown
 

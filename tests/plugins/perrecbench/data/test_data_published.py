@@ -254,28 +254,29 @@ def test_a_group_that_cannot_be_is_refused(publish, load_data, group, found, exp
     assert (caught.value.found, caught.value.expected) == (found, expected)
 
 
-def test_an_unknown_user_is_refused(folder, load_data):
-    file = folder / "userid2history.json"
-    file.write_text(
-        json.dumps({k: v for k, v in json.loads(file.read_text()).items() if k != "bob"})
-    )
-    with pytest.raises(DataError) as caught:
-        load_data(folder, ask="listwise", profile="none")
-    assert "item2group_avg_diff_sample-easy.json, row 1" in caught.value.where
-    assert (caught.value.found, caught.value.expected) == (
-        "'bob'", "a user in the table 'histories'",
-    )  # fmt: skip
+UNKNOWN_USER = (
+    "item2group_avg_diff_sample-easy.json, row 1", "a user in the table 'histories'"
+)  # fmt: skip
+UNKNOWN_ITEM = ("userid2history.json, row 2", "an item in the table 'items'")
 
 
-def test_an_unknown_item_is_refused_where_it_is_named(folder, load_data):
-    file = folder / "parentasin2item.json"
-    file.write_text(json.dumps({k: v for k, v in json.loads(file.read_text()).items() if k != "e"}))
+@pytest.mark.parametrize(
+    ("name", "gone", "named"),
+    [
+        pytest.param("userid2history", "bob", UNKNOWN_USER, id="user"),
+        pytest.param("parentasin2item", "e", UNKNOWN_ITEM, id="item"),
+    ],
+)
+def test_what_is_unknown_is_refused_where_it_is_named(folder, load_data, name, gone, named):
+    where, expected = named
+    file = folder / f"{name}.json"
+    rows = json.loads(file.read_text())
+    del rows[gone]
+    file.write_text(json.dumps(rows))
     with pytest.raises(DataError) as caught:
         load_data(folder, ask="listwise", profile="none")
-    assert "userid2history.json, row 2" in caught.value.where
-    assert (caught.value.found, caught.value.expected) == (
-        "'e'", "an item in the table 'items'",
-    )  # fmt: skip
+    assert where in caught.value.where
+    assert (caught.value.found, caught.value.expected) == (repr(gone), expected)
 
 
 @pytest.mark.parametrize("about", [{"author": None}, {"title": None}])

@@ -95,7 +95,7 @@ def test_nothing_is_sent_that_may_cost_more_than_is_left():
         (Reply(text="", finish="refused"), DEAREST),
     ],
 )
-def test_what_nobody_tells_counts_as_the_dearest(outcome, spent):
+def test_usage_that_nobody_reports_counts_as_the_dearest(outcome, spent):
     meter = money(1.0)
     claim = meter.claim(MODEL, ASKED)
     assert claim is not None
@@ -103,7 +103,7 @@ def test_what_nobody_tells_counts_as_the_dearest(outcome, spent):
     assert meter.spent == pytest.approx(spent, abs=1e-12)
 
 
-def test_a_server_that_tells_no_usage_cannot_be_held_to_money():
+def test_a_server_that_reports_no_usage_cannot_be_held_to_money():
     meter = money(1.0)
     claim = meter.claim(MODEL, ASKED)
     assert claim is not None

@@ -328,7 +328,7 @@ async def test_what_can_be_mended_is_tried_again():
     assert to.usage.of("extract", "candidate") == Use(calls=1, asked=1, attempts=3, untold=1)
 
 
-async def test_each_kind_of_trouble_is_told_once():
+async def test_each_kind_of_trouble_is_reported_once():
     said: list[str] = []
     model = Script(retryable("timeout"), retryable("timeout"), Reply(text="ok"))
     to = client(say=said.append)
@@ -514,7 +514,7 @@ async def test_a_reply_without_usage_is_kept_and_ends_a_run_with_a_budget_of_mon
     assert len(model.requests) == 1
 
 
-async def test_what_attempts_cost_that_brought_nothing_is_told():
+async def test_the_cost_of_attempts_that_brought_nothing_is_reported():
     model = Script(
         retryable("no_content", usage=USAGE),
         retryable("timeout"),

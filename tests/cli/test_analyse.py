@@ -181,7 +181,7 @@ def test_json_holds_what_was_read_what_was_left_out_and_the_report(scored_run, c
     assert document["report"]["figures"][0]["marks"][0]["type"] == "bars"
 
 
-def test_runs_of_one_model_are_told_apart_by_their_names(scored_run, printed):
+def test_runs_of_one_model_are_distinguished_by_their_names(scored_run, printed):
     same = again(scored_run, name="run-2", model="m-1")
     other = again(scored_run, name="run-3", model="m-3")
     first, *others = [str(each.path) for each in (scored_run, same, other, same)]
@@ -218,17 +218,17 @@ def test_no_usable_task_is_an_error_that_names_what_there_was(kept_run, printed)
     assert "expected: runs with a finished task of the benchmark 'toybench'" in err
 
 
-def test_a_task_that_no_run_has_is_told_with_those_there_are(scored_run, printed):
+def test_a_task_that_no_run_has_is_named_with_those_there_are(scored_run, printed):
     err = printed("analyse", "toy-long", str(scored_run.path), "--task", "toi", code=2).err
     assert "toy, later" in err
     assert "did you mean 'toy'?" in err
 
 
-def test_an_unknown_analysis_is_told_with_the_nearest(printed):
+def test_an_unknown_analysis_is_named_with_the_nearest(printed):
     assert "did you mean 'toy-long'?" in printed("analyse", "toy-lnog", "run", code=2).err
 
 
-def test_an_analysis_that_raises_is_told_as_its_plugins_failure(scored_run, printed):
+def test_an_analysis_that_raises_is_reported_as_its_plugins_failure(scored_run, printed):
     err = printed("analyse", "toy-broken", str(scored_run.path), "--task", "toy", code=1).err
     assert "harness: plugin 'toy' of toyanalyses: 'toy-broken' failed" in err
     assert err.endswith(

@@ -196,5 +196,5 @@ def test_fish_completes(line, words, tmp_path):
     assert in_shell("fish", script, line, tmp_path) == words
 
 
-def test_a_shell_that_has_no_script_is_told(printed):
+def test_a_shell_that_has_no_script_is_named(printed):
     assert "bash" in printed("completion", "tcsh", code=2).err

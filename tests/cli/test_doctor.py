@@ -60,7 +60,7 @@ def test_each_model_is_looked_at_once(capsys, tmp_path):
     assert not any("models.mine" in about for about in found)
 
 
-def test_what_stands_in_the_way_is_told_with_a_cure(capsys):
+def test_what_stands_in_the_way_is_named_with_a_cure(capsys):
     with FaultyServer(models=["other"]) as server:
         spec = f"openai:m,base_url={server.url}"
         code = main(["doctor", "--model", spec, "--quiet"])
@@ -90,7 +90,7 @@ def test_a_question_that_is_answered_settles_it(capsys):
     assert found["candidate: question"] == ("good", "answered (5 tokens in, 1 out)")
 
 
-def test_a_question_that_fails_is_told(capsys):
+def test_a_question_that_fails_is_reported(capsys):
     with FaultyServer(faults=[status(404, message="no model m")]) as server:
         code, found = findings(capsys, "--ask", "--model", f"openai:m,base_url={server.url}")
     assert code == 1
@@ -115,7 +115,7 @@ def test_settings_that_cannot_be_used_do_not_end_the_looking(capsys, tmp_path):
     assert found["candidate: arguments"][0] == "good"
 
 
-def test_an_argument_that_a_file_gives_is_told_with_its_place(capsys, tmp_path):
+def test_an_argument_that_a_file_gives_is_named_with_its_place(capsys, tmp_path):
     (tmp_path / "harness.toml").write_text(
         '\nmodel = "mine"\n[models.mine]\nkind = "openai"\nmodle = "m"\n'
     )

@@ -15,7 +15,7 @@ from harness.registry import load_plugins
 ANY_OTHER = "any other"
 
 
-def test_the_arguments_that_are_told_are_those_that_are_taken():
+def test_the_arguments_that_are_listed_are_those_that_are_taken():
     models, judges = load_plugins().models, load_plugins().judges
     assert set(models["openai"].arguments) == set(OpenAIArgs.__struct_fields__)
     assert set(models["vllm"].arguments) - {ANY_OTHER} == set(OWN)

@@ -64,7 +64,7 @@ def test_the_version_is_the_projects_and_needs_no_task(printed):
     assert printed("--version").out == f"{version}\n"
 
 
-def test_an_option_without_its_value_is_told_with_where_help_is(printed):
+def test_an_option_without_its_value_is_named_with_where_help_is(printed):
     assert printed("show", "--task", code=2).err == (
         "harness: option '--task' requires an argument\n"
         "  to do:    `harness show --help` lists the options\n"
@@ -92,7 +92,7 @@ def test_an_error_is_printed_whole_and_gives_its_exit_code(error, code, command_
     )
 
 
-def test_an_interruption_is_told_in_a_line(command_that, printed):
+def test_an_interruption_is_reported_in_a_line(command_that, printed):
     command_that(KeyboardInterrupt())
     assert printed("probe", code=130).err == "harness: interrupted\n"
 

@@ -121,7 +121,7 @@ def test_a_place_is_not_half_filled(tmp_path, printed, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_name_that_no_folder_can_have_is_told(tmp_path, printed):
+def test_a_name_that_no_folder_can_have_is_refused(tmp_path, printed):
     assert (
         "File name too long"
         in printed("new-plugin", "a" * 300, "--into", str(tmp_path), code=1).err
@@ -150,7 +150,7 @@ def test_every_variable_of_its_prompts_is_described(form, tmp_path):
         assert all(meanings(template.file, template.variables).values())
 
 
-def test_a_place_that_cannot_be_written_to_is_told(tmp_path, printed):
+def test_a_place_that_cannot_be_written_to_is_named(tmp_path, printed):
     (tmp_path / "file").touch()
     assert (
         "could not be written"

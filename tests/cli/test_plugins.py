@@ -88,7 +88,7 @@ def test_a_broken_plugin_is_shown_with_its_traceback(torn, printed):
     assert said.rstrip().endswith("OSError: no reel")
 
 
-def test_an_unknown_plugin_is_told_with_the_nearest(films, printed):
+def test_an_unknown_plugin_is_named_with_the_nearest(films, printed):
     assert "did you mean 'films'?" in printed("plugins", "flims", code=2).err
 
 

@@ -301,7 +301,7 @@ def test_a_run_that_differs_is_named_with_what_differs_and_forced_in(
     assert "4 runs compared" in out
 
 
-def test_what_cannot_be_compared_is_told_and_costs_the_others_nothing(
+def test_what_cannot_be_compared_is_named_and_costs_the_others_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     runs = three_runs(tmp_path)

@@ -237,14 +237,16 @@ KEY = "correct-horse-battery-staple"
         ("data = 'sk-proj-Zb81nQ0xkW4tRv7LmP2d'", ["harness.toml:1", "a key"]),
     ],
 )
-def test_a_file_that_means_nothing_is_told_with_file_line_and_key(settings, capsys, text, said):
+def test_a_file_that_means_nothing_is_reported_with_file_line_and_key(settings, capsys, text, said):
     settings.write(text)
     error = refused(capsys, "--model", "baseline", "--tasks", "interests", "--judge", "lexical")
     assert [part for part in said if part not in error] == []
     assert KEY not in error and "sk-proj-Zb81nQ0xkW4tRv7LmP2d" not in error
 
 
-def test_a_wrong_argument_of_a_named_model_is_told_with_its_place(settings, capsys, monkeypatch):
+def test_a_wrong_argument_of_a_named_model_is_reported_with_its_place(
+    settings, capsys, monkeypatch
+):
     monkeypatch.undo()
     monkeypatch.chdir(settings.folder)
     settings.write("\n" + NAMED + "reversion = 'a'\n")
@@ -265,13 +267,13 @@ def test_a_variable_that_means_nothing_is_named(settings, capsys, monkeypatch, v
     assert "HARNESS_SEED: the setting 'seed' is not valid" in error and said in error
 
 
-def test_a_file_of_prices_that_is_not_there_is_told_with_who_named_it(settings, capsys):
+def test_a_file_of_prices_that_is_not_there_is_reported_with_who_named_it(settings, capsys):
     settings.write('prices = "gone.toml"')
     said = refused(capsys, "--model", "baseline", "--tasks", "interests")
     assert said.startswith("harness: harness.toml:1 (gone.toml): --prices: the file cannot be read")
 
 
-def test_a_misspelt_variable_is_told_and_those_of_others_are_not(settings, capsys, monkeypatch):
+def test_a_misspelt_variable_is_reported_and_those_of_others_are_not(settings, capsys, monkeypatch):
     monkeypatch.setenv("HARNESS_CONCURENCY", "3")
     monkeypatch.setenv("HARNESS_REAL_DATA", "x")
     settings.asked("--model", "baseline", "--tasks", "t")
@@ -295,7 +297,7 @@ def test_what_no_option_said_is_told_before_a_run(settings, printed, monkeypatch
     )
 
 
-def test_config_tells_values_sources_and_what_they_override(settings, printed, monkeypatch):
+def test_config_lists_values_sources_and_what_they_override(settings, printed, monkeypatch):
     settings.write("seed = 2\n" + NAMED, user="seed = 1")
     monkeypatch.setenv("HARNESS_LIMIT", "3")
     monkeypatch.setenv("HARNESS_CACHE", "elsewhere")

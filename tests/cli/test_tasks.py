@@ -69,7 +69,7 @@ def test_what_there_is_fits_one_small_screen(printed, monkeypatch):
     assert lines[-1] == "`harness tasks NAME` describes one, `harness tasks --all` describes all"
 
 
-def test_groups_are_told_with_their_number_of_tasks_and_other_tasks_by_name(
+def test_groups_are_listed_with_their_number_of_tasks_and_other_tasks_by_name(
     books, printed, monkeypatch
 ):
     monkeypatch.setenv("COLUMNS", "60")
@@ -184,7 +184,7 @@ def test_a_task_named_in_full_is_shown_alone_with_all_that_it_is(
     assert capsys.readouterr().out == PAGE.format(about=about, file=task_file)
 
 
-def test_a_task_that_cannot_be_read_is_listed_and_what_is_wrong_told(books, printed):
+def test_a_task_that_cannot_be_read_is_listed_with_what_is_wrong(books, printed):
     (books.folder / "books_made_up/task_configs/bad.yaml").write_text("task: bad\ntags: [x]\n")
     said = printed("tasks", "bad")
     assert said.out == "tasks:\n  bad\n"

@@ -96,13 +96,13 @@ def test_an_option_that_must_be_given_is_named(printed):
     assert "--from" in printed("data", "count", code=2).err
 
 
-def test_what_a_tool_says_is_wrong_is_told_as_it_says_it(printed):
+def test_what_a_tool_says_is_wrong_is_printed_as_it_says_it(printed):
     assert printed("data", "count", "--from", "nowhere", code=1).err == (
         "harness: there is no such file\n  found:    nowhere\n"
     )
 
 
-def test_a_package_of_the_extra_that_is_absent_is_told_with_the_extra(printed):
+def test_a_package_of_the_extra_that_is_absent_is_named_with_the_extra(printed):
     assert printed("data", "count", "--from", "unlearned", code=1).err == (
         "harness: plugin 'counting' of counting: 'count' failed\n"
         "  found:    the package sklearn.cluster is not installed\n"
@@ -143,7 +143,7 @@ def test_the_tools_of_one_command_are_none_of_another(printed):
     assert "expected: one of weigh" in printed("words", "count", "--from", "tea", code=2).err
 
 
-def test_a_word_that_is_nobodys_command_is_told_with_the_nearest(printed):
+def test_a_word_that_is_nobodys_command_is_named_with_the_nearest(printed):
     assert printed("wrods", code=2).err == (
         "harness: no command 'wrods'\n"
         f"  expected: {', '.join(COMMANDS)}, words, or options of a run, such as --model\n"

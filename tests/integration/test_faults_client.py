@@ -158,7 +158,9 @@ async def test_what_stays_is_a_typed_failure_and_is_never_stored(
 
 
 @pytest.mark.parametrize(("fault", "finish"), [(TRUNCATED, "length"), (FILTERED, "refused")])
-async def test_a_reply_that_was_cut_or_refused_is_told_and_not_stored(server, store, fault, finish):
+async def test_a_reply_that_was_cut_or_refused_is_reported_and_not_stored(
+    server, store, fault, finish
+):
     server.faults = [fault]
     (first,) = await ask_all(server, ["x"], store=store)
     assert (first.reply.finish, first.reply.text) == (finish, "answer to x")

@@ -58,7 +58,7 @@ def test_a_baseline_and_a_lexical_judge_need_nothing_but_the_install(gist):
         assert 0.0 < summary["metrics"][name]["value"] < 1.0, name
 
 
-def test_another_threshold_asks_the_candidate_anew_and_judges_only_what_is_new(gist, served):
+def test_another_threshold_asks_the_candidate_again_and_judges_only_what_is_new(gist, served):
     gist.run("--output_path", "usual").ok()
     assert gist.by_stage(served)["predict"] == gist.WINDOWS
     before = Counter(one.digest for one in served.asked)

@@ -86,7 +86,7 @@ def test_the_majority_decides_and_every_vote_is_on_record(panel):
     assert "judge openai:third, prompt support" in shown
 
 
-def test_how_far_members_agree_is_told(panel):
+def test_how_far_members_agree_is_shown(panel):
     assert panel.run().code == 0
     together, members, pairs = panel.analyse("judge-panel")["sheets"]
     # Nine of eighteen votes are yes, so chance agrees on a half; of the three pairs of votes on a
@@ -271,7 +271,7 @@ def test_whole_numbers_that_became_fractions_are_read(panel):
         ("item,option,label\nann/1,1,yes\nann/1,1,no\n", "one label from each rater"),
     ],
 )
-def test_labels_that_cannot_be_used_are_told(panel, text, told):
+def test_labels_that_cannot_be_used_are_named(panel, text, told):
     assert panel.run().code == 0
     (panel.harness.folder / "labels.csv").write_text(text)
     (folder,) = panel.harness.folders

@@ -102,7 +102,7 @@ def test_each_role_is_told_with_what_it_cost_and_what_the_store_saved(harness, s
     assert "paid, USD  saved, USD" in shown.out
 
 
-def test_what_the_server_does_not_tell_is_counted_and_not_zero(harness, serve, prices):
+def test_what_the_server_does_not_report_is_counted_and_not_zero(harness, serve, prices):
     def tells_nine_of_ten(asked):
         usage = asked.body["model"] == JUDGE or asked.number % 10 != 3
         return completion(harness, asked, usage=usage)
@@ -127,7 +127,7 @@ def test_what_the_server_does_not_tell_is_counted_and_not_zero(harness, serve, p
     ],
     ids=["some", "none"],
 )
-def test_tokens_that_the_server_does_not_tell_are_not_0(harness, serve, told, expected, cells):
+def test_tokens_that_the_server_does_not_report_are_not_0(harness, serve, told, expected, cells):
     def some_tell(asked):
         usage = asked.body["model"] == JUDGE or told(asked.number)
         return completion(harness, asked, usage=usage)
@@ -179,7 +179,7 @@ def test_attempts_that_brought_no_answer_are_paid_where_the_server_tells(harness
     assert [one["prompt_tokens"] for one in wasted] == [1000]
 
 
-def test_a_model_without_a_price_is_told_as_unknown(harness, serve):
+def test_a_model_without_a_price_is_shown_as_unknown(harness, serve):
     server = serve(harness, faults=lambda asked: completion(harness, asked))
     (harness.folder / "some.toml").write_text(PRICES.split("\n\n", maxsplit=1)[0])
     done = harness.run("--prices", "some.toml", "--limit", "5").ok()
@@ -218,7 +218,7 @@ def test_no_more_is_spent_than_allowed_and_a_larger_budget_goes_on(harness, serv
     assert f"in 2 sessions: paid {total:.4f} USD for {server.count} calls" in shown.out
 
 
-def test_a_server_that_tells_no_usage_is_not_asked_for_free(harness, serve, prices):
+def test_a_server_that_reports_no_usage_is_not_asked_for_free(harness, serve, prices):
     server = serve(harness, faults=lambda asked: completion(harness, asked, usage=False))
     done = harness.run("--prices", prices, "--max_cost", "1", "--concurrency", "2")
     assert done.code == 1
@@ -275,7 +275,7 @@ def test_prices_do_not_change_what_a_run_is(harness, serve, prices):
     assert costs(written) == costs(done.summary())
 
 
-def test_a_dry_run_tells_what_to_expect_in_money(harness, serve, prices):
+def test_a_dry_run_shows_what_to_expect_in_money(harness, serve, prices):
     server = serve(harness)
     forecast = harness.run("--dry_run", "--prices", prices, "--limit", "10").json
     assert forecast["currency"] == "USD"

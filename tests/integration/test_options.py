@@ -47,7 +47,7 @@ def test_an_option_that_only_scores_use_asks_nothing_new(harness, serve):
     assert stage_keys(harness, "usual") == stage_keys(harness, "changed")
 
 
-def test_an_option_that_prompts_use_asks_the_candidate_anew(harness, serve):
+def test_an_option_that_prompts_use_asks_the_candidate_again(harness, serve):
     server = serve(harness)
     harness.run(*pinned(server), "--output_path", "usual")
     harness.run(*pinned(server), "--output_path", "changed", "--set", "max_interests=1").ok()

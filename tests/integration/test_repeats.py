@@ -92,7 +92,7 @@ def test_repeats_below_one_mean_nothing():
         package.evaluate("interests", model="baseline", num_repeats=0)
 
 
-def test_the_command_tells_what_repeats_come_to(harness, serve):
+def test_the_command_shows_what_repeats_come_to(harness, serve):
     serve(harness)
     done = harness.here(*harness.arguments("--limit", "4", "--num_repeats", "2")[3:]).ok()
     assert "asked at temperature 0, so that repeats differ only" in done.err
@@ -116,7 +116,7 @@ def test_samples_are_no_repeats_of_the_same(harness, serve):
     assert "temperature 0" not in done.err
 
 
-def test_stored_repeats_are_scored_anew_together(harness, serve):
+def test_stored_repeats_are_scored_again_together(harness, serve):
     server = serve(harness)
     command = harness.arguments("--limit", "4", "--num_repeats", "2")[3:]
     assert harness.here(*command).code == 0

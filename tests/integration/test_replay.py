@@ -99,7 +99,7 @@ def test_other_sampling_or_a_schema_is_another_question(harness, serve):
         assert other.summary()["stages"]["name"]["failures"] == {"not_recorded": 12}
 
 
-def test_how_many_are_missing_is_told(harness, serve):
+def test_how_many_are_missing_is_said(harness, serve):
     live, _ = record(harness, serve)
     said = harness.here(
         "--model", "replay", "--model_args", f"run={live.json['folder']}", "--judge", "lexical",

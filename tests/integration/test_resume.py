@@ -306,7 +306,7 @@ def test_pinned_weights_are_the_same_whenever_a_run_is_taken_up(harness, serve):
     assert harness.folders == [old]
 
 
-def test_a_judge_without_a_revision_is_reason_enough_to_begin_anew(harness, serve):
+def test_a_judge_without_a_revision_is_reason_enough_to_begin_again(harness, serve):
     server = serve(harness, latency=0.03)
     one_pinned = pinned(server)[:2]
     old = killed_in_the_middle(harness, server, *one_pinned)

@@ -97,7 +97,7 @@ def test_the_key_of_a_file_is_sent_and_written_nowhere(harness, serve, status, v
         (b"\xff\xfe", "not a text file"),
     ],
 )
-def test_a_file_without_a_key_is_told_and_not_repeated(harness, serve, content, said):
+def test_a_file_without_a_key_is_reported_and_not_repeated(harness, serve, content, said):
     server = serve(harness)
     if content is not None:
         (harness.folder / "key").write_bytes(content)

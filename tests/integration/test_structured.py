@@ -76,7 +76,7 @@ def test_answers_of_the_two_kinds_are_kept_apart(harness, serve):
     assert len(formats(server, CANDIDATE)) == 2 * PEOPLE
 
 
-def test_the_table_tells_how_many_answers_met_the_schema(harness, serve):
+def test_the_table_shows_how_many_answers_met_the_schema(harness, serve):
     """A server that ignores the schema is seen: half of its answers are in a fence."""
     answered = []
 

@@ -272,7 +272,7 @@ async def test_what_a_fault_of_the_benchmark_cost_is_worked_again(house, scripte
     assert house.progress["say"].resumed == 0
 
 
-async def test_what_was_cut_is_told_to_whom_reads_it_all_the_same(house, scripted):
+async def test_who_reads_a_cut_answer_all_the_same_learns_that_it_was_cut(house, scripted):
     house.prompts = SAY
 
     async def read_what_is_there(item, desk):

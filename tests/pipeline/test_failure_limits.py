@@ -34,7 +34,7 @@ def test_a_stage_stops_early_only_with_many_failures_that_settle_it():
     assert not watch(1000, [CallFailed("timeout")] * 100, calls=0.1).hopeless()
 
 
-def test_the_error_tells_causes_the_limit_and_both_ways_on():
+def test_the_error_names_causes_the_limit_and_both_ways_on():
     text = str(
         watch(10, [Unreadable("no_json")] * 6 + [Unreadable("schema")], parsing=0.5).error("t/name")
     )
@@ -44,7 +44,7 @@ def test_the_error_tells_causes_the_limit_and_both_ways_on():
     assert "--retry_failures" in text
 
 
-def test_of_an_error_in_several_lines_the_first_is_told():
+def test_of_an_error_in_several_lines_the_first_is_shown():
     watched = FailureWatch(limits=FailureLimits(errors=0.0), total=2)
     for _ in range(2):
         watched.failed(
@@ -53,7 +53,7 @@ def test_of_an_error_in_several_lines_the_first_is_told():
     assert "the first: E: no variable" in str(watched.error("films/name"))
 
 
-def test_the_first_detail_of_the_family_is_told():
+def test_the_first_detail_of_the_family_is_shown():
     watched = FailureWatch(limits=FailureLimits(errors=0.0), total=2)
     watched.failed("broken", "KeyError", "Traceback …\nKeyError: 'shelf'\n")
     watched.failed("broken", "KeyError", "Traceback …\nKeyError: 'other'\n")

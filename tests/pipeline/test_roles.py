@@ -194,7 +194,7 @@ def test_a_model_as_judge_is_asked_through_the_llm_adapter():
     assert bound["judge"].label == "other:big"
 
 
-def test_a_misspelt_judge_is_told_of_judges_and_models():
+def test_a_misspelt_judge_is_refused_with_the_judges_and_models():
     with pytest.raises(UsageError, match="one of llm, words, all, fake, other") as caught:
         bind(settings(roles={"judge": "word"}))
     assert "did you mean 'words'" in str(caught.value)
@@ -470,7 +470,7 @@ def test_a_member_that_would_vote_twice_is_refused():
     assert caught.value.found == "other:a and other:a"
 
 
-def test_a_misspelt_member_is_told_of_judges_and_models():
+def test_a_misspelt_member_is_refused_with_the_judges_and_models():
     with pytest.raises(UsageError, match="one of llm, words, all, fake, other") as caught:
         bind(settings(roles={"judge": "all:other:a+wrods"}))
     assert "did you mean 'words'" in str(caught.value)

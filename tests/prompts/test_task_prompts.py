@@ -98,7 +98,9 @@ def test_an_heir_finds_the_prompts_of_its_base_beside_the_base(mine, tmp_path):
         ),
     ],
 )
-def test_a_prompt_that_cannot_be_asked_is_told_before_anything_is(mine, said, file, where, problem):
+def test_a_prompt_that_cannot_be_asked_is_named_before_anything_is_asked(
+    mine, said, file, where, problem
+):
     mine.write_text(OWN.lstrip().replace("name.candidate: words/mine.j2", said))
     (mine.parent / "words" / "mine.j2").write_text(file)
     with pytest.raises(PromptError, match=problem) as caught:
@@ -145,7 +147,7 @@ def test_a_prompt_that_the_task_asks_by_its_options_is_taken(mine):
     assert "own prompts: rate_b.candidate" in task.not_comparable_because
 
 
-def test_validate_tells_what_the_options_alone_rule_out(mine, printed):
+def test_validate_names_what_the_options_alone_rule_out(mine, printed):
     mine.write_text(UNASKED.format(base="perrec_easy_pointwise", prompt="rate_b.candidate"))
     assert (
         "replaces the prompt 'rate_b.candidate' but does not ask it"

@@ -104,7 +104,9 @@ def test_a_folder_without_prompts_is_refused(tmp_path):
         prepared("interests", tmp_path / "gone")
 
 
-def test_runs_with_and_without_them_are_told_apart_and_say_so(own, tmp_path, monkeypatch, printed):
+def test_runs_with_and_without_them_are_distinguished_and_say_so(
+    own, tmp_path, monkeypatch, printed
+):
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
     common = [
         "--tasks", "interests", "--model", "baseline", "--judge", "lexical", "--data", "sample",

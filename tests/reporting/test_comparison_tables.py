@@ -155,7 +155,7 @@ def test_what_has_no_interval_and_no_p_says_why(table):
 """)
 
 
-def test_without_an_oracle_none_is_told():
+def test_without_an_oracle_none_is_mentioned():
     assert printed(replace(COMPARISON, oracle=None), width=80)[0] == (
         "gist  version 1, 2 runs compared"
     )
@@ -173,7 +173,7 @@ def test_bca_intervals_are_called_so():
     assert lines[7].startswith("metric  run      value  95% BCa interval   n")
 
 
-def test_what_only_rounding_tells_apart_is_no_difference():
+def test_what_differs_only_by_rounding_is_no_difference():
     (difference,) = COMPARISON.differences
     lost = replace(difference, value=-1.1e-16, interval=(-2.2e-16, 1.1e-16))
     lines = printed(replace(COMPARISON, differences=(lost,)), width=80)

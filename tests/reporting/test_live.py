@@ -83,7 +83,7 @@ def test_sixty_columns(typical):
     ]
 
 
-def test_tokens_that_were_not_told_are_no_number(typical):
+def test_tokens_that_were_not_reported_are_no_number(typical):
     name, support, _ = typical.stages
     name.untold = 4
     assert draw(typical, width=80)[2].split()[-5:] == ["≥", "80", "33%", "in", "0:30"]

@@ -112,7 +112,7 @@ def test_dropped_keys_are_gone_until_they_are_written_again(tmp_path: Path) -> N
     assert recorded(tmp_path / "j", STAGE) == {bytes.fromhex(key(2)): None}
 
 
-def test_what_is_recorded_tells_failures_from_values(tmp_path: Path) -> None:
+def test_what_is_recorded_distinguishes_failures_from_values(tmp_path: Path) -> None:
     one, two, three = (bytes.fromhex(key(number)) for number in (1, 2, 3))
     write_journal(
         tmp_path / "j",
@@ -288,7 +288,7 @@ def room_for(size: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-async def test_what_fails_at_the_timer_is_told_at_every_later_call_and_no_half_line_stays(
+async def test_what_fails_at_the_timer_is_raised_at_every_later_call_and_no_half_line_stays(
     tmp_path: Path,
 ) -> None:
     journal = JournalWriter(tmp_path / "j")
@@ -309,7 +309,7 @@ async def test_what_fails_at_the_timer_is_told_at_every_later_call_and_no_half_l
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
-def test_a_full_disk_is_told_at_close_with_what_to_do() -> None:
+def test_a_full_disk_is_reported_at_close_with_what_to_do() -> None:
     journal = JournalWriter(Path("/dev/full"))
     journal.append(record(1, "u", "a"))
     with pytest.raises(StorageError, match="No space left on device") as caught:

@@ -56,7 +56,7 @@ def test_a_finished_stage_has_its_number_of_items() -> None:
     assert [stage.items for stage in manifest().tasks["gist"].stages] == [None, None]
 
 
-def test_sessions_tell_when_the_run_was_at_work_and_how_it_ended() -> None:
+def test_sessions_record_when_the_run_was_at_work_and_how_it_ended() -> None:
     first = session_ended(session_started(manifest()), "failed", problem="no disk")
     assert (first.status, first.problem) == ("failed", "no disk")
     second = session_started(first)

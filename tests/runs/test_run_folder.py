@@ -74,7 +74,7 @@ def test_nothing_is_found_where_there_is_nothing(tmp_path: Path) -> None:
     assert RunFolder.find_unfinished(tmp_path, KEY) is None
 
 
-def test_a_damaged_manifest_is_told_and_not_passed_over(tmp_path: Path) -> None:
+def test_a_damaged_manifest_is_reported_and_not_passed_over(tmp_path: Path) -> None:
     path = kept(tmp_path, "20260101T000000-m-01234567")
     (path / "manifest.json").write_text('{"format": 1')
     with pytest.raises(DataError, match="cannot be read"):

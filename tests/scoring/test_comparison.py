@@ -223,7 +223,7 @@ def test_runs_of_one_model_are_one_model_for_the_oracle(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("told", "models"), [({"host": "h"}, 1), ({}, 3)])
-def test_recordings_of_one_model_are_that_model_where_they_tell_of_it(
+def test_recordings_of_one_model_are_that_model_where_they_name_it(
     tmp_path: Path, told: dict[str, str], models: int
 ) -> None:
     recordings: list[dict[str, str]] = [{}, {RECORDED: "d1"}, {RECORDED: "d2"}]
@@ -347,7 +347,7 @@ def test_what_counts_as_worst_in_the_value_does_so_in_common_and_in_pairs(tmp_pa
     assert (many.value, many.n) == (pytest.approx(2 / 3), 3)
 
 
-def test_a_role_that_only_another_task_asks_tells_no_runs_apart(tmp_path: Path) -> None:
+def test_a_role_that_only_another_task_asks_distinguishes_no_runs(tmp_path: Path) -> None:
     one, two = a_run(tmp_path, "one", ONE), a_run(tmp_path, "two", TWO)
     guest = {**two.manifest.roles, "finder": RoleEntry(name="gpt", identity={})}
     two = replace(two, manifest=msgspec.structs.replace(two.manifest, roles=guest))
@@ -408,7 +408,7 @@ def test_a_difference_without_a_value_is_none_and_says_why(tmp_path: Path) -> No
     assert "nan" not in console.export_text()
 
 
-def test_what_the_oracle_changes_in_the_counts_is_told(tmp_path: Path) -> None:
+def test_what_the_oracle_changes_in_the_counts_is_noted(tmp_path: Path) -> None:
     runs = [a_run(tmp_path, "one", {"ann": (1,), "bob": ()})]
     assert compare(runs)[0].runs[0].counts == {"nothing to find": 1}
 
@@ -441,7 +441,7 @@ def test_an_oracle_file_that_holds_none_is_named(tmp_path: Path) -> None:
         read_oracle(tmp_path / "none.json", ORACLE, Options())
 
 
-def test_what_the_scores_say_against_comparing_is_told(tmp_path: Path) -> None:
+def test_what_the_scores_say_against_comparing_is_noted(tmp_path: Path) -> None:
     def doubts(scores: Iterable[Score[Found]]) -> Iterable[str]:
         everything = [id for score in scores if score.details for id in score.details.ids]
         yield f"{len(everything)} finds, {len(set(everything))} of them distinct"

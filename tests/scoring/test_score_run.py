@@ -152,7 +152,7 @@ def test_stages_are_counted_by_outcome_and_role(tmp_path: Path) -> None:
         ((Usage(prompt_tokens=10, completion_tokens=2), Usage()), (0, 10, 2, 0)),
     ],
 )
-def test_tokens_that_no_server_told_are_not_0(
+def test_tokens_that_no_server_reported_are_not_0(
     tmp_path: Path, usages: tuple[Usage | None, ...], told: tuple[int | None, ...]
 ) -> None:
     folder, manifest = a_run(tmp_path)
@@ -260,7 +260,7 @@ def test_records_and_items_must_be_equally_many(tmp_path: Path, items: int) -> N
         score_task(folder, manifest, TASK.name, BENCHMARK)
 
 
-def test_a_metric_or_option_that_is_gone_is_told(tmp_path: Path) -> None:
+def test_a_metric_or_option_that_is_gone_is_named(tmp_path: Path) -> None:
     folder, manifest = a_run(tmp_path)
     renamed = msgspec.structs.replace  # the benchmark is a dataclass, the manifest is not
     entry = manifest.tasks[TASK.name]

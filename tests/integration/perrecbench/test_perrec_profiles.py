@@ -53,7 +53,7 @@ def test_tasks_without_profile_need_no_profiler(bare, serve, answers):
     assert set(bare.of(done, "ptc").values()) == {1.0}
 
 
-def test_a_group_of_whom_a_user_has_no_profile_is_no_group_to_rank(bare, serve, answers):
+def test_a_group_with_a_user_without_a_profile_is_no_group_to_rank(bare, serve, answers):
     def broken(asked):
         prompt = asked.body["messages"][-1]["content"]
         return faults.status(400) if "shelf of u3a" in prompt else None

@@ -65,7 +65,7 @@ def test_the_average_is_set_against_the_size_of_models(true):
     assert any(7.0 in row or 7 in row for sheet in found for row in sheet["rows"])
 
 
-def test_domains_are_told_apart_and_set_against_how_often_items_are_named(runs):
+def test_domains_are_distinguished_and_set_against_how_often_items_are_named(runs):
     perrec, run = runs
     folder = run("perrec_easy_pointwise_book,perrec_easy_pointwise_clothing")
     counts = perrec.harness.folder / "counts.csv"

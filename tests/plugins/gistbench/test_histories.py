@@ -270,7 +270,7 @@ def test_ids_and_texts_come_back_as_they_were(load_histories, tmp_path):
     assert [(one.object, one.text) for one in found.history("7:x")] == [row[1:] for row in rows]
 
 
-def test_rows_of_many_people_in_any_order_are_told_apart(plain):
+def test_rows_of_many_people_in_any_order_are_kept_apart(plain):
     people = {f"p{n}": [f"p{n}-{when}" for when in range(n % 7 + 1)] for n in range(60)}
     rows = [
         (person, thing, LIKED, when)

@@ -367,7 +367,7 @@ def test_no_cell_is_a_formula_or_steers_a_terminal(text, written):
     assert csv_bytes(["text"], [{"text": text}]) == f"text\n{written}\n".encode()
 
 
-def test_a_folder_that_cannot_be_written_is_told_with_the_option_that_chose_it(
+def test_a_folder_that_cannot_be_written_is_named_with_the_option_that_chose_it(
     judged_run, tmp_path
 ):
     (tmp_path / "file").write_text("")

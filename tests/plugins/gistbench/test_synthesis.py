@@ -79,7 +79,7 @@ def test_each_cohort_gives_one_user_in_the_published_layout(log, tmp_path):
         assert kinds["implicit_negative"] == {"#boat" if own == "bread" else "#bread"}
 
 
-def test_the_account_tells_what_was_done(log, tmp_path):
+def test_the_account_lists_what_was_done(log, tmp_path):
     run(settings(log, tmp_path / "out"))
     told = json.loads((tmp_path / "out" / "synthesis.json").read_bytes())
     assert told["log"]["files"][0]["file"] == "log.csv"
@@ -167,7 +167,7 @@ def test_parquet_holds_the_same_rows(log, tmp_path):
     assert rows == written(tmp_path / "one")
 
 
-def test_a_filter_drops_and_replaces_and_the_counts_are_told(log, tmp_path, monkeypatch):
+def test_a_filter_drops_and_replaces_and_the_counts_are_reported(log, tmp_path, monkeypatch):
     (tmp_path / "filter_of_a_whole_log.py").write_text(
         "def tidy(row):\n"
         "    if row['interaction_type'] == 'implicit_negative':\n"

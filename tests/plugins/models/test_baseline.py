@@ -90,7 +90,7 @@ def test_its_identity_holds_the_versions_of_its_respondents() -> None:
     assert model(("ask", "default", echo, 1)).occupies is None
 
 
-async def test_a_missing_respondent_ends_the_run_and_tells_what_there_is() -> None:
+async def test_a_missing_respondent_ends_the_run_and_the_error_names_what_there_is() -> None:
     with pytest.raises(CallError) as caught:
         await model(("ask", "default", echo, 1)).ask(request(prompt="aks"))
     assert caught.value.fatal

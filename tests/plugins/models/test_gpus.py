@@ -141,7 +141,7 @@ echo look >> "$0.looks"
         ("", "no visible process"),
     ],
 )
-async def test_memory_that_does_not_come_back_is_an_error_that_tells_who_holds_it(smi, apps, found):
+async def test_memory_that_does_not_come_back_is_an_error_that_names_who_holds_it(smi, apps, found):
     smi(FREE)
     before = await memory().before_start(silent)
     smi(TAKEN, apps)

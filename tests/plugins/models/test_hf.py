@@ -184,7 +184,7 @@ def test_requests_go_one_by_one_unless_the_server_batches(folder, given, ceiling
         ({"reasoning": "maybe"}, "one of on, off, auto", ""),
     ],
 )
-def test_an_argument_that_cannot_be_used_is_told(folder, given, expected, hint):
+def test_an_argument_that_cannot_be_used_is_named(folder, given, expected, hint):
     with pytest.raises(UsageError, match="an argument of the hf model cannot be used") as caught:
         model(pretrained=str(folder), **given)
     assert expected in caught.value.expected
@@ -319,7 +319,7 @@ def test_what_the_log_of_a_failed_start_means(log, cause, cure):
     assert (trouble.cause(match), trouble.cure(match)) == (cause, cure)
 
 
-def test_the_log_of_a_start_that_went_well_tells_its_stages_and_nothing_bad():
+def test_the_log_of_a_start_that_went_well_names_its_stages_and_nothing_bad():
     log = (
         "[transformers] Loading /checkpoints/tiny@main\n"
         "Loading weights: 100%|##########| 21/21 [00:00<00:00, 2916.76it/s]\n"

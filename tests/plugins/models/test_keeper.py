@@ -296,14 +296,14 @@ time.sleep(600)
     assert until(lambda: not Path(f"/proc/{orphan}").exists())
 
 
-def test_a_command_that_does_not_exist_is_told_with_its_name():
+def test_a_command_that_does_not_exist_is_named():
     absent = keeper_of(["/no/such/program"])
     said, _ = absent.communicate(timeout=60)
     assert said == "/no/such/program cannot be started: No such file or directory\n"
     assert absent.returncode == 127
 
 
-def test_a_file_that_may_not_be_run_is_told_with_its_name(tmp_path):
+def test_a_file_that_may_not_be_run_is_named(tmp_path):
     file = tmp_path / "notes.txt"
     file.write_text("no program")
     barred = keeper_of([str(file)])
@@ -389,7 +389,7 @@ ctypes.CDLL(None).syscall({EXIT_THREAD}, 0)
 
 
 @pytest.mark.skipif(not LINUX or shutil.which("ps") is None, reason="compares /proc with ps")
-def test_ps_tells_of_a_session_what_proc_tells(monkeypatch):
+def test_ps_finds_the_members_of_a_session_that_proc_finds(monkeypatch):
     program = f"import os, time; os.fork(); {STAYS}"
     leader = subprocess.Popen([sys.executable, "-c", program], start_new_session=True)
     try:

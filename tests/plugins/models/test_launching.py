@@ -76,7 +76,7 @@ async def test_a_command_that_runs_has_not_ended_and_one_that_is_stopped_has(sta
     ("program", "code"),
     [("raise SystemExit(7)", 7), ("pass", 0), ("import os; os.kill(os.getpid(), 9)", 137)],
 )
-async def test_a_command_that_ends_by_itself_tells_its_code(started, program, code):
+async def test_a_command_that_ends_by_itself_gives_its_code(started, program, code):
     assert await code_of(await started(program)) == code
 
 
@@ -290,7 +290,7 @@ async def test_new_lines_come_once_and_whole(started, tmp_path):
     assert launched.new_lines() == []
 
 
-async def test_of_a_progress_bar_the_last_state_is_told_without_what_steers_a_terminal(started):
+async def test_of_a_progress_bar_the_last_state_is_shown_without_what_steers_a_terminal(started):
     shown = r"'weights:  0%\rweights: 50%\rweights: 100%\n\x07\x1b[36mdone\x1b[0m\n'"
     launched = await started(f"print({shown}, end='')")
     assert await code_of(launched) == 0

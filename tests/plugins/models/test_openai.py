@@ -91,7 +91,7 @@ async def test_a_model_without_a_system_role_is_told_by_its_user(server, given, 
         assert said == messages(expected, "\n\n")
 
 
-async def test_nothing_is_told_of_the_users_machine(model, server):
+async def test_nothing_about_the_users_machine_is_sent(model, server):
     await model.ask(REQUEST)
     assert not [name for name in server.asked[0].headers if name.startswith("x-stainless")]
 
@@ -142,7 +142,7 @@ async def test_a_refused_connection_is_no_timeout():
         (aiohttp.ClientPayloadError("half"), "connection"),
     ],
 )
-def test_timeouts_are_told_from_lost_connections(error, cause):
+def test_timeouts_are_distinguished_from_lost_connections(error, cause):
     found = connection_error(error)
     assert (found.cause, found.retryable) == (cause, True)
 

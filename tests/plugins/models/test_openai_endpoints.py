@@ -174,7 +174,7 @@ def test_the_address_of_a_deployment_is_that_of_the_official_client():
     assert client.default_query == {"api-version": "2024-06-01"}
 
 
-def test_a_deployment_is_told_from_another_where_nothing_is_pinned():
+def test_a_deployment_is_distinguished_from_another_where_nothing_is_pinned():
     azure = "model=m,azure_endpoint=https://a.openai.azure.com,api_version=v,azure_deployment="
     assert identity(azure + "d").details == {"host": "a.openai.azure.com", "deployment": "d"}
     assert identity(azure + "d,revision=r") == identity(azure + "e,revision=r")
@@ -260,7 +260,7 @@ async def test_logprobs_come_back_where_they_are_asked_for(server, endpoint, sen
         [],
     ],
 )
-async def test_a_server_that_sends_no_logprobs_is_told_of_once_and_counted(server, came):
+async def test_a_server_that_sends_no_logprobs_is_reported_once_and_counted(server, came):
     server.faults = lambda asked: Fault(choice={"logprobs": came})
     model = make(settings(f"model=m,base_url={server.url},logprobs=true"))
     told: list[str] = []

@@ -67,7 +67,7 @@ async def test_a_server_that_wants_a_key():
     )
 
 
-async def test_a_broken_server_tells_its_words_without_the_key(monkeypatch):
+async def test_the_words_of_a_broken_server_are_shown_without_the_key(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret-1234567890")
     fault = Fault(status=503, body="upstream of sk-very-secret-1234567890 is down")
     url, found = await server_finding(fault)

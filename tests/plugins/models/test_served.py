@@ -88,7 +88,7 @@ async def test_nothing_is_left_after_close_and_it_opens_again(served, starts):
     assert (await model.ask(make_request())).text.startswith("tiny, start 2")
 
 
-async def test_a_start_that_fails_tells_cause_and_cure(served):
+async def test_a_start_that_fails_names_cause_and_cure(served):
     with pytest.raises(ModelError) as caught:
         await served("--fail", "ValueError: out of memory: 90 GiB").open()
     assert str(caught.value) == (
@@ -98,7 +98,7 @@ async def test_a_start_that_fails_tells_cause_and_cure(served):
     )
 
 
-async def test_a_failure_that_nobody_knows_is_told_in_its_own_words(served, tmp_path):
+async def test_a_failure_that_nobody_knows_is_shown_in_its_own_words(served, tmp_path):
     with pytest.raises(ModelError) as caught:
         await served("--fail", "ValueError: the moon is full").open()
     assert caught.value.found == "ValueError: the moon is full"

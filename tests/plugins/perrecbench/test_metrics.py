@@ -143,7 +143,7 @@ def test_slices_are_the_number_of_users_and_the_domain_that_the_task_names():
     assert of_one.slices == {"domain": "books", "users": "2"}
 
 
-def test_the_exact_ranking_is_told():
+def test_the_exact_ranking_is_recognised():
     found = only({"rank": recorded((group(ADA, BEN, CLEO), ranked(2, 1, 3)))})
 
     assert {name: found.values[name] for name in ("ptc", "ptc_published", "tau_b", "exact")} == {

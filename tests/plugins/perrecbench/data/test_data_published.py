@@ -135,7 +135,7 @@ def test_a_long_history_is_cut_to_the_newest_that_fit(folder, load_data):
     assert load_data.notes == {"users whose history was cut to the newest for their profile": 2}
 
 
-def test_the_newest_behaviour_is_told_however_long(folder, load_data):
+def test_the_newest_behaviour_is_shown_however_long(folder, load_data):
     data = load_data(folder, ask="listwise", profile_characters=1)
     assert [[one.title for one in person.history] for person in data.people] == [["d"], ["f"]]
 
@@ -293,7 +293,7 @@ def test_an_item_without_a_title_that_nobody_is_shown_does_no_harm(publish, load
     assert len(load_data(folder, ask="listwise", profile="none").groups) == 1
 
 
-def test_data_in_neither_layout_is_told_what_either_needs(tmp_path, publish, load_data):
+def test_data_in_neither_layout_is_refused_with_what_either_needs(tmp_path, publish, load_data):
     folder = publish(PEOPLE)
     with pytest.raises(DataError) as caught:
         load_data(folder, ask="listwise")

@@ -1,11 +1,10 @@
 """`harness tasks`, as it is printed."""
 
 import json
-import subprocess
-import sys
 from textwrap import dedent
 
 import pytest
+from builders.processes import run_python
 
 from harness.cli.main import main
 
@@ -312,7 +311,4 @@ def test_listing_imports_neither_schema_nor_tables():
         "import sys\nfrom harness.cli.main import main\nmain(['tasks', '--json'])\n"
         "print(sorted({'jsonschema', 'rich', 'jinja2', 'numpy'} & set(sys.modules)))"
     )
-    result = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
-    )
-    assert result.stdout.splitlines()[-1] == "[]"
+    assert run_python(code).splitlines()[-1] == "[]"

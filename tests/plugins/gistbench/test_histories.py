@@ -2,16 +2,14 @@
 
 import hashlib
 import json
-import os
 import random
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from builders.processes import run_python
 from harness_gistbench.histories import Engagement
 from harness_gistbench.records import PoolObject
 
@@ -316,22 +314,10 @@ def test_two_processes_read_the_same(tmp_path):
     (tmp_path / "log.csv").write_text("\n".join([header, *lines]) + "\n")
     task = Path(__file__).parents[3] / "task_configs/gistbench/gist_synthetic.yaml"
     told = {
-        subprocess.run(
-            [
-                sys.executable,
-                "-c",
-                SCRIPT,
-                str(task),
-                str(tmp_path / "log.csv"),
-            ],
-            env={**os.environ, "PYTHONHASHSEED": seed},
-            capture_output=True,
-            check=True,
-        ).stdout
-        for seed in ("1", "2")
+        run_python(SCRIPT, task, tmp_path / "log.csv", PYTHONHASHSEED=seed) for seed in ("1", "2")
     }
     assert len(told) == 1
-    assert b"about" in told.pop()
+    assert "about" in told.pop()
 
 
 def test_no_file_is_left_behind_where_temporary_files_go(plain, tmp_path, monkeypatch):

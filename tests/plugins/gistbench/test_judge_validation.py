@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from builders.gistbench import make_claim
 from builders.runs import make_line, write_journal
 from harness_gistbench import records
 from harness_gistbench.analyses import judge_validation
@@ -203,19 +204,14 @@ def verified() -> list[tuple[Claim, Any]]:
     lines: list[tuple[Claim, Any]] = []
     for user in USERS:
         for number, name in enumerate(CATEGORIES, 1):
-            evidence = tuple(
+            evidence = (
                 Evidence(f"{name}-{user}-{n}", f"{name}, take {n}", ("explicit_positive",))
                 for n in range(4)
             )
-            claim = Claim(
-                id=f"{user}/{number}/1", user=user, interest=name, number=number, part=1,
-                evidence=evidence,
-            )  # fmt: skip
+            claim = make_claim(number, name, evidence, user=user)
             lines.append((claim, Done(Kept(positions=(0, 1)))))
     unanswered = Evidence("x", "never judged", ("implicit_negative",))
-    claim = Claim(
-        id="ann/1/2", user="ann", interest="Jazz", number=1, part=2, evidence=(unanswered,)
-    )
+    claim = make_claim(1, "Jazz", [unanswered], user="ann", part=2)
     return [*lines, (claim, NoVerdict("no_json"))]
 
 

@@ -2,13 +2,11 @@
 
 import gzip
 import json
-import os
-import subprocess
-import sys
 from itertools import pairwise
 from random import Random
 
 import pytest
+from builders.processes import run_python
 from harness_perrecbench.grouping import build as groups_tool
 from harness_perrecbench.grouping.settings import Settings
 
@@ -515,11 +513,7 @@ def test_the_bytes_depend_on_neither_the_process_nor_the_order_of_rows_and_files
         meta = lines(folder / "meta.jsonl", [{"parent_asin": i, "title": i} for i in shuffled])
         out = folder / "out"
         ordered = given if number else given[::-1]
-        subprocess.run(
-            [sys.executable, "-c", COMMAND, str(out), str(meta), *ordered],
-            check=True,
-            env={**os.environ, "PYTHONHASHSEED": str(number + 1)},
-        )
+        run_python(COMMAND, out, meta, *ordered, PYTHONHASHSEED=str(number + 1))
         written.append(
             {str(path.relative_to(out)): path.read_bytes() for path in out.rglob("*.json")}
         )

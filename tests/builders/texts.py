@@ -17,15 +17,22 @@ def lines_on(show: Callable[[Console], object], *, width: int, **options: Any) -
     return [line.rstrip() for line in file.getvalue().splitlines()]
 
 
-def write_lines(path: Path, rows: Iterable[Any]) -> Path:
-    """The file, with each row as a line of JSON."""
+def write_json_lines(path: Path, rows: Iterable[Any]) -> Path:
+    """The file, with each row as a line of JSON; its folder is made."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     return path
 
 
-def read_lines(path: Path) -> list[Any]:
+def read_json_lines(path: Path) -> list[Any]:
     """What each line of a file of JSON lines holds."""
     return [json.loads(line) for line in path.read_bytes().splitlines()]
+
+
+def write_csv(path: Path, *lines: str) -> str:
+    """Where the file is, with these lines."""
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return str(path)
 
 
 def read_csv(path: Path) -> list[dict[str, str]]:

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from builders.texts import read_json_lines
 
 from harness.base.errors import TaskError
 from harness.cli.main import main
@@ -74,7 +75,7 @@ def test_the_same_command_goes_on_with_what_it_left_unfinished(mine, printed):
     printed(*command(mine, "--max_calls", "1"), code=1)
     assert main(command(mine)) == 0
     (run,) = (mine.parent / "runs").iterdir()
-    lines = [json.loads(line) for line in (run / "tea" / "1-name.jsonl").read_text().splitlines()]
+    lines = read_json_lines(run / "tea" / "1-name.jsonl")
     assert sorted(line["id"] for line in lines) == ["ann", "bob"]
     assert len(json.loads((run / "manifest.json").read_text())["sessions"]) == 2
 

@@ -7,6 +7,7 @@ import msgspec
 import pytest
 from builders.runs import make_entry, make_line, make_manifest, make_task, write_journal
 from builders.stages import make_benchmark, make_stage
+from builders.texts import read_json_lines
 
 from harness.base.errors import DataError, PluginError, TaskError
 from harness.contracts.benchmark import Metric
@@ -222,7 +223,7 @@ def test_the_files_hold_what_was_returned(tmp_path: Path) -> None:
     folder, manifest = a_run(tmp_path)
     summary = score_task(folder, manifest, TASK.name, BENCHMARK)
     assert read_summary(folder.summary(TASK.name)) == summary
-    rows = [json.loads(line) for line in folder.scores(TASK.name).read_text().splitlines()]
+    rows = read_json_lines(folder.scores(TASK.name))
     assert sorted(row["id"] for row in rows) == ["ann/1", "ann/2", "bob/1"]
     assert {row["id"]: row["missing"] for row in rows}["ann/2"] == {"right": "no_json"}
     assert {row["id"]: row.get("slices") for row in rows} == {

@@ -7,6 +7,7 @@ import sys
 from collections import defaultdict
 
 import pytest
+from builders.texts import read_csv
 from harness_gistbench.synthesis.settings import Settings
 from harness_gistbench.synthesis.synthesize import run
 
@@ -55,8 +56,7 @@ def settings(log, out, **changed):
 
 
 def written(folder):
-    with (folder / "engagements.csv").open(encoding="utf-8", newline="") as stream:
-        return list(csv.DictReader(stream))
+    return read_csv(folder / "engagements.csv")
 
 
 def bytes_in(folder):

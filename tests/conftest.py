@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from textwrap import dedent
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -17,6 +18,7 @@ from hypothesis import settings
 from harness import registry
 from harness.base.errors import HarnessError
 from harness.base.redaction import safe_text
+from harness.calls.store import Store
 from harness.registry import GROUP, Plugins, plugins_from
 from harness.registry.task_catalogue import Catalogue
 
@@ -44,7 +46,24 @@ def no_settings_of_the_developer(tmp_path_factory: pytest.TempPathFactory) -> It
     """Whoever runs the tests may have settings of their own, which are none of the tests'."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))
+        for name in [one for one in os.environ if one.startswith(("OPENAI_", "AZURE_OPENAI_"))]:
+            patch.delenv(name)
         yield
+
+
+@pytest.fixture
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a cache of the test's own."""
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    """An open store without answers."""
+    store = Store.open(tmp_path / "calls.sqlite")
+    yield store
+    store.close()
 
 
 @pytest.fixture(scope="session")
@@ -127,6 +146,21 @@ def exits(wording: Callable[..., str], monkeypatch, capsys) -> Callable[..., str
         assert run(shlex.split(command)) == code
         assert capsys.readouterr().err.endswith(f"{says}: {text_of(printed[-1])}\n")
         return wording(printed[-1], kind, where, found, **folders)
+
+    return of
+
+
+@pytest.fixture
+def printed(capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
+    """What a command prints, once it has ended with the code given.
+
+    assert "no such run" in printed("score", "none", code=1).err
+    """
+    from harness.cli.main import main
+
+    def of(*words, code=0):
+        assert main([*words]) == code
+        return capsys.readouterr()
 
     return of
 

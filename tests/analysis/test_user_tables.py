@@ -1,6 +1,9 @@
 """Tables that people lay beside stored runs."""
 
+from functools import partial
+
 import pytest
+from builders.texts import write_csv
 
 from harness.analysis.user_tables import names_of, read_figures, read_models
 from harness.base.errors import DataError, UsageError
@@ -11,12 +14,7 @@ from harness.contracts.task import Column
 def figures(tmp_path):
     """A table of figures of models, and where it is."""
 
-    def make(*lines):
-        path = tmp_path / "figures.csv"
-        path.write_text("\n".join(lines) + "\n")
-        return str(path)
-
-    return make
+    return partial(write_csv, tmp_path / "figures.csv")
 
 
 def test_models_go_by_their_names_in_small_letters_and_columns_may_be_absent(figures):

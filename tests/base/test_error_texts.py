@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import msgspec
 import pytest
+from builders.stages import make_benchmark
 from inline_snapshot import snapshot
 
 import harness
@@ -15,7 +16,6 @@ from harness.base.errors import DataError, HarnessError, PluginError, TaskError,
 from harness.cli.command import Option
 from harness.cli.scaffold import package_name
 from harness.cli.struct_options import options_of
-from harness.contracts.benchmark import Benchmark
 from harness.contracts.stage import Stage
 from harness.parsing import JsonReader
 from harness.parsing.json_schema import SchemaCheck
@@ -37,9 +37,7 @@ class Window(msgspec.Struct):
 
 
 def benchmark(*stages):
-    return Benchmark(
-        name="films", version=1, load=None, score=None, metrics={}, stages=stages, options=Window
-    )
+    return make_benchmark(*stages, name="films", options=Window)
 
 
 def stage(name, after=()):

@@ -1,14 +1,15 @@
 import pytest
+from builders.requests import make_request
 
 from harness.base.errors import BudgetSpent, UsageError, UsageUnreported
 from harness.calls.budget import Meter
 from harness.calls.policy import Budget
 from harness.calls.pricing import Price, PriceTable
 from harness.contracts.identity import Identity
-from harness.contracts.model import CallError, Message, Reply, Request, Sampling, Usage
+from harness.contracts.model import CallError, Reply, Usage
 
 MODEL = Identity(kind="openai", name="m")
-ASKED = Request(messages=(Message("user", "hällo"),), sampling=Sampling(max_tokens=100), seed=0)
+ASKED = make_request("hällo", max_tokens=100)
 PRICES = PriceTable(models={"openai:m": Price(input=2.0, output=10.0, cached=0.5)})
 DEAREST = 0.001444
 """200 tokens for the template, 16 for the message and 6 bytes of it are 222 at 2, and 100 at 10."""
@@ -94,7 +95,7 @@ def test_nothing_is_sent_that_may_cost_more_than_is_left():
         (Reply(text="", finish="refused"), DEAREST),
     ],
 )
-def test_what_nobody_tells_counts_as_the_dearest(outcome, spent):
+def test_usage_that_nobody_reports_counts_as_the_dearest(outcome, spent):
     meter = money(1.0)
     claim = meter.claim(MODEL, ASKED)
     assert claim is not None
@@ -102,7 +103,7 @@ def test_what_nobody_tells_counts_as_the_dearest(outcome, spent):
     assert meter.spent == pytest.approx(spent, abs=1e-12)
 
 
-def test_a_server_that_tells_no_usage_cannot_be_held_to_money():
+def test_a_server_that_reports_no_usage_cannot_be_held_to_money():
     meter = money(1.0)
     claim = meter.claim(MODEL, ASKED)
     assert claim is not None

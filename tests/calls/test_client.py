@@ -1,11 +1,11 @@
 import asyncio
 from collections.abc import Callable
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+from builders.requests import make_request
 
 from harness.base.errors import BudgetSpent, Interrupted, ModelError, StorageError, UsageUnreported
 from harness.calls.batch_answers import BatchAnswer, BatchAnswers
@@ -17,7 +17,7 @@ from harness.calls.pricing import Price, PriceTable
 from harness.calls.store import Store
 from harness.calls.usage import Use
 from harness.contracts.identity import Identity
-from harness.contracts.model import CallError, Message, Model, Reply, Request, Sampling, Usage
+from harness.contracts.model import CallError, Model, Reply, Request, Usage
 from harness.contracts.outcomes import CallFailed
 
 QUICK = Patience(attempts=3, first_delay=0.001, longest_delay=0.002)
@@ -50,12 +50,6 @@ class Script(Model):
         return step
 
 
-def request(text: str = "hello", **sampling: Any) -> Request:
-    return Request(
-        messages=(Message(role="user", content=text),), sampling=Sampling(**sampling), seed=0
-    )
-
-
 def after(event: asyncio.Event, step: Reply | Exception) -> Callable[[], Any]:
     async def wait() -> Reply | Exception:
         await event.wait()
@@ -68,19 +62,12 @@ def retryable(cause: str, **more: Any) -> CallError:
     return CallError(cause, "for now", retryable=True, **more)
 
 
-@pytest.fixture
-def store(tmp_path: Path):
-    store = Store.open(tmp_path / "calls.sqlite")
-    yield store
-    store.close()
-
-
 def client(store: Store | None = None, **options: Any) -> Client:
     return Client(store=store, **{"run_id": "r1", "patience": QUICK, **options})
 
 
 async def ask(to: Client, model: Script, what: Request | None = None, **more: Any) -> Answer:
-    return await to.ask(model, what or request(), role="candidate", stage="extract", **more)
+    return await to.ask(model, what or make_request(), role="candidate", stage="extract", **more)
 
 
 # Store
@@ -132,7 +119,7 @@ async def test_only_replies_that_ended_by_themselves_are_stored(store, outcome):
 async def test_stored_bytes_that_are_no_reply_are_asked_again(store):
     model = Script(Reply(text="now"))
     to = client(store)
-    key = bytes.fromhex(to.key(model.identity, request()))
+    key = bytes.fromhex(to.key(model.identity, make_request()))
     store.put(key, b"\xff\x00")
     assert (await ask(to, model)).reply == Reply(text="now")
     assert (await ask(to, model)).source == "store"
@@ -161,7 +148,7 @@ async def test_an_answer_that_cannot_be_written_ends_the_run(store):
     await ask(to, Script(Reply(text="x" * 100_000)))
     await asyncio.sleep(0.3)
     with pytest.raises(StorageError, match="full"):
-        await ask(to, Script(), request("other"))
+        await ask(to, Script(), make_request("other"))
     with pytest.raises(StorageError):
         store.close()
 
@@ -288,7 +275,7 @@ async def test_a_cancelled_call_gives_its_place_back():
     task.cancel()
     await asyncio.sleep(0)
     async with asyncio.timeout(1):
-        assert (await ask(to, model, request("other"))).reply == Reply(text="ok")
+        assert (await ask(to, model, make_request("other"))).reply == Reply(text="ok")
 
 
 # Retries and failures
@@ -301,7 +288,7 @@ async def test_after_a_burst_of_answers_requests_that_waited_go_first():
     to, used_after = client(), []
 
     async def use(number: int) -> None:
-        await ask(to, model, request(str(number)))
+        await ask(to, model, make_request(str(number)))
         used_after.append(len(model.requests))
 
     tasks = [asyncio.create_task(use(number)) for number in range(2 * places)]
@@ -319,8 +306,8 @@ async def test_an_answer_is_kept_though_its_asker_gives_up_while_others_go_first
     answered, never = asyncio.Event(), asyncio.Event()
     model = Script(after(answered, Reply(text="one")), after(never, Reply(text="two")))
     to = client(store)
-    asking = asyncio.create_task(ask(to, model, request("first")))
-    other = asyncio.create_task(ask(to, model, request("other")))
+    asking = asyncio.create_task(ask(to, model, make_request("first")))
+    other = asyncio.create_task(ask(to, model, make_request("other")))
     await asyncio.sleep(0.01)
     to._turns.wait = never.wait  # others go first for ever
     answered.set()
@@ -329,7 +316,7 @@ async def test_an_answer_is_kept_though_its_asker_gives_up_while_others_go_first
     for task in (asking, other):
         task.cancel()
     await asyncio.gather(asking, other, return_exceptions=True)
-    assert (await ask(client(store), model, request("first"))).source == "store"
+    assert (await ask(client(store), model, make_request("first"))).source == "store"
 
 
 async def test_what_can_be_mended_is_tried_again():
@@ -341,13 +328,13 @@ async def test_what_can_be_mended_is_tried_again():
     assert to.usage.of("extract", "candidate") == Use(calls=1, asked=1, attempts=3, untold=1)
 
 
-async def test_each_kind_of_trouble_is_told_once():
+async def test_each_kind_of_trouble_is_reported_once():
     said: list[str] = []
     model = Script(retryable("timeout"), retryable("timeout"), Reply(text="ok"))
     to = client(announce=said.append)
     assert (await ask(to, model)).reply == Reply(text="ok")
     model.steps = [retryable("server_error"), retryable("timeout")]
-    await ask(to, model, request("another"))
+    await ask(to, model, make_request("another"))
     assert [line.partition(": ")[2] for line in said] == ["for now; retrying"] * 2
 
 
@@ -364,13 +351,13 @@ async def test_what_cannot_be_mended_is_asked_once():
     to = client()
     assert (await ask(to, model)).failure == CallFailed("bad_request", "HTTP 400: no")
     assert len(model.requests) == 1
-    assert (await ask(to, model, request("other"))).reply == Reply(text="ok")
+    assert (await ask(to, model, make_request("other"))).reply == Reply(text="ok")
 
 
 async def test_a_fatal_error_ends_every_later_ask_unsent():
     model = Script(CallError("auth", "HTTP 401: wrong key", fatal=True), concurrency=1)
     to = client()
-    asks = [ask(to, model, request(str(number))) for number in range(5)]
+    asks = [ask(to, model, make_request(str(number))) for number in range(5)]
     results = await asyncio.gather(*asks, return_exceptions=True)
     assert [type(result) for result in results] == [ModelError] * 5
     assert len(model.requests) == 1
@@ -387,7 +374,7 @@ async def test_a_fatal_error_ends_the_waits_of_others():
         concurrency=2,
     )
     to = client(patience=Patience())
-    asks = [asyncio.create_task(ask(to, model, request(text))) for text in ("a", "b", "c")]
+    asks = [asyncio.create_task(ask(to, model, make_request(text))) for text in ("a", "b", "c")]
     await asyncio.sleep(0.02)
     landed.set()
     async with asyncio.timeout(5):
@@ -406,7 +393,7 @@ async def test_a_model_that_was_reached_before_costs_one_sample_only():
     model = Script(Reply(text="ok"), *[retryable("connection")] * 3)
     to = client()
     await ask(to, model)
-    answer = await ask(to, model, request("other"))
+    answer = await ask(to, model, make_request("other"))
     assert answer.failure == CallFailed("connection", "for now")
 
 
@@ -435,7 +422,7 @@ async def test_retry_after_is_waited_by_all(store):
     to = client()
     loop = asyncio.get_running_loop()
     began = loop.time()
-    await asyncio.gather(ask(to, model), ask(to, model, request("other")))
+    await asyncio.gather(ask(to, model), ask(to, model, make_request("other")))
     assert loop.time() - began >= 0.2
     assert len(model.requests) == 3
     report = to.limits()["script:m"]
@@ -446,7 +433,7 @@ async def test_retry_after_is_waited_by_all(store):
 async def test_a_rate_limit_is_learnt_before_the_place_is_passed_on():
     model = Script(retryable("rate_limited"), concurrency=2)
     to = client()
-    await asyncio.gather(*[ask(to, model, request(str(number))) for number in range(3)])
+    await asyncio.gather(*[ask(to, model, make_request(str(number))) for number in range(3)])
     assert to.limits()["script:m"]["cuts"] == 1
     assert to.limits()["script:m"]["lowest"] == 1
 
@@ -459,7 +446,7 @@ async def test_a_spent_budget_sends_nothing_more_and_answers_from_the_store(stor
     to = client(store, budget=Budget(calls=1))
     await ask(to, model)
     with pytest.raises(BudgetSpent):
-        await ask(to, model, request("other"))
+        await ask(to, model, make_request("other"))
     assert (await ask(to, model)).source == "store"
     assert len(model.requests) == 1
 
@@ -488,7 +475,7 @@ async def test_money_is_set_aside_and_so_fewer_calls_are_in_flight():
     said: list[str] = []
     model = Counting(*[Reply(text="a", usage=USAGE)] * 9)
     to = client(budget=Budget(cost=2.5 * DEAREST), prices=PRICES, announce=said.append)
-    asks = [ask(to, model, request(f"ask {one}", max_tokens=100)) for one in range(9)]
+    asks = [ask(to, model, make_request(f"ask {one}", max_tokens=100)) for one in range(9)]
     answers = await asyncio.gather(*asks, return_exceptions=True)
     # There are 0.0036. After seven calls, which cost 0.0021, an eighth may cost 0.0014 more; after
     # eight a ninth may not.
@@ -506,8 +493,8 @@ async def test_who_waits_for_money_ends_with_the_run():
     landed = asyncio.Event()
     model = Script(after(landed, Reply(text="a", usage=USAGE)))
     to = client(budget=Budget(cost=1.5 * DEAREST), prices=PRICES)
-    first = asyncio.create_task(ask(to, model, request("a", max_tokens=100)))
-    second = asyncio.create_task(ask(to, model, request("b", max_tokens=100)))
+    first = asyncio.create_task(ask(to, model, make_request("a", max_tokens=100)))
+    second = asyncio.create_task(ask(to, model, make_request("b", max_tokens=100)))
     await asyncio.sleep(0.01)
     assert len(model.requests) == 1
     to.stop(Interrupted("interrupted"))
@@ -522,12 +509,12 @@ async def test_a_reply_without_usage_is_kept_and_ends_a_run_with_a_budget_of_mon
     to = client(store, budget=Budget(cost=1.0), prices=PRICES)
     assert (await ask(to, model)).reply == Reply(text="a")
     with pytest.raises(UsageUnreported, match="reports no usage"):
-        await ask(to, model, request("b"))
+        await ask(to, model, make_request("b"))
     assert (await ask(to, model)).source == "store"
     assert len(model.requests) == 1
 
 
-async def test_what_attempts_cost_that_brought_nothing_is_told():
+async def test_the_cost_of_attempts_that_brought_nothing_is_reported():
     model = Script(
         retryable("no_content", usage=USAGE),
         retryable("timeout"),
@@ -545,7 +532,7 @@ async def test_what_attempts_cost_that_brought_nothing_is_told():
 async def test_an_answer_that_came_in_a_batch_was_asked_and_counts_what_it_cost(store):
     model, mailbox = Script(), BatchAnswers(store)
     to = client(mailbox=mailbox)
-    key = to.key(model.identity, request())
+    key = to.key(model.identity, make_request())
     mailbox.put(key, BatchAnswer(reply=Reply(text="a", usage=USAGE)))
     assert (await ask(to, model)).reply.text == "a"
     mailbox.put(key, BatchAnswer(reply=Reply(text="b")))
@@ -562,7 +549,7 @@ async def test_a_spent_budget_ends_all_waits():
     waits = asyncio.create_task(ask(to, model))
     await asyncio.sleep(0.01)
     with pytest.raises(BudgetSpent):
-        await ask(to, model, request("other"))
+        await ask(to, model, make_request("other"))
     async with asyncio.timeout(5):
         with pytest.raises(BudgetSpent):
             await waits
@@ -579,11 +566,11 @@ async def test_calls_in_flight_finish_when_the_tokens_are_spent():
     landed = asyncio.Event()
     model = Script(after(landed, dear), dear)
     to = client(budget=Budget(tokens=50))
-    flying = asyncio.create_task(ask(to, model, request("first")))
+    flying = asyncio.create_task(ask(to, model, make_request("first")))
     await asyncio.sleep(0)
-    await ask(to, model, request("second"))
+    await ask(to, model, make_request("second"))
     with pytest.raises(BudgetSpent):
-        await ask(to, model, request("third"))
+        await ask(to, model, make_request("third"))
     landed.set()
     assert (await flying).reply == dear
 
@@ -591,12 +578,12 @@ async def test_calls_in_flight_finish_when_the_tokens_are_spent():
 async def test_the_model_is_opened_once_and_only_when_the_store_misses(store):
     model = Script()
     first = client(store)
-    await asyncio.gather(*[ask(first, model, request(str(number))) for number in range(3)])
+    await asyncio.gather(*[ask(first, model, make_request(str(number))) for number in range(3)])
     await first.close()
     assert (model.opened, model.closed) == (1, 1)
 
     second = client(store)
-    await ask(second, model, request("1"))
+    await ask(second, model, make_request("1"))
     await second.close()
     assert (model.opened, model.closed) == (1, 1)
 
@@ -632,9 +619,9 @@ async def test_usage_is_kept_by_stage_and_role():
         Reply(text="a", usage=usage), Reply(text="b", usage=usage), CallError("bad_request", "")
     )
     to = client()
-    await to.ask(model, request("a"), role="candidate", stage="extract")
-    await to.ask(model, request("b"), role="judge", stage="verify")
-    await to.ask(model, request("c"), role="judge", stage="verify")
+    await to.ask(model, make_request("a"), role="candidate", stage="extract")
+    await to.ask(model, make_request("b"), role="judge", stage="verify")
+    await to.ask(model, make_request("c"), role="judge", stage="verify")
     spent = {
         "prompt_tokens": 7, "completion_tokens": 2, "cached_tokens": 4, "reasoning_tokens": 1
     }  # fmt: skip
@@ -653,7 +640,7 @@ async def test_stopping_lets_the_attempt_in_the_air_finish_and_ends_all_waits():
     )
     to = client(patience=Patience())
     flying, backing_off, queued = [
-        asyncio.create_task(ask(to, model, request(text))) for text in ("a", "b", "c")
+        asyncio.create_task(ask(to, model, make_request(text))) for text in ("a", "b", "c")
     ]
     await asyncio.sleep(0.02)
     to.stop(Interrupted("stopped"))
@@ -664,7 +651,7 @@ async def test_stopping_lets_the_attempt_in_the_air_finish_and_ends_all_waits():
             with pytest.raises(Interrupted):
                 await task
     with pytest.raises(Interrupted):
-        await ask(to, model, request("d"))
+        await ask(to, model, make_request("d"))
     assert len(model.requests) == 2
 
 
@@ -672,7 +659,7 @@ async def test_limits_names_two_models_of_one_name_apart():
     to = client()
     await ask(to, Script())
     second = Script(concurrency=3)
-    await ask(to, second, request("other"))
+    await ask(to, second, make_request("other"))
     reports = to.limits()
     assert {name: report["ceiling"] for name, report in reports.items()} == {
         "script:m": 8,

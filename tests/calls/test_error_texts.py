@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from builders.requests import make_request
 from inline_snapshot import snapshot
 
 from harness.base.errors import ModelError, StorageError, UsageError
@@ -15,7 +16,7 @@ from harness.calls.engines import EngineGate
 from harness.calls.pricing import price_table, prices_from
 from harness.calls.store import Store
 from harness.contracts.identity import Identity
-from harness.contracts.model import CallError, Message, Model, Request, Sampling
+from harness.contracts.model import CallError, Model
 
 TABLES = {
     '[prices."openai:a"]\ninput = \n': ("prices.toml", "Invalid value (at line 2, column 9)",
@@ -198,7 +199,7 @@ to do: start the server, or check the address that the model uses\
 @pytest.mark.parametrize("cause", ENDS)
 def test_errors_that_end_a_run(cause, raised):
     model = Failing(ask=CallError(cause, "said no", fatal=True))
-    request = Request(messages=(Message(role="user", content="a"),), sampling=Sampling(), seed=0)
+    request = make_request("a")
     ask = partial(Client(store=None, run_id="r1").ask, role="candidate", stage="extract")
     where, found, wording = ENDS[cause]
     assert raised(ModelError, ask, model, request, where=where, found=found) == wording

@@ -1,27 +1,17 @@
 """A small run kept in a folder, and a plugin whose benchmark it is of."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from builders.runs import KEY, make_entry, make_line, make_manifest, make_task, write_journal
 
-from harness import registry as plugin_manager
 from harness.cli.show import show
 from harness.contracts.model import Message, Usage
 from harness.contracts.outcomes import Broken, Unreadable
 from harness.contracts.records import CallRecord, Done, JournalLine
-from harness.contracts.task import DataSpec, Task
-from harness.runs.journal import JournalWriter
-from harness.runs.manifest import (
-    Manifest,
-    RoleEntry,
-    StageEntry,
-    TaskEntry,
-    session_started,
-    stage_finished,
-    task_definition,
-)
+from harness.runs.manifest import RoleEntry, StageEntry, session_started, stage_finished
 from harness.runs.run_folder import RunFolder
 
 PLUGIN = """
@@ -60,29 +50,14 @@ def register_benchmarks(register):
 
 
 @pytest.fixture
-def toy_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def toy_plugin(site: Any) -> None:
     """An installed distribution whose plugin registers the benchmark `toybench`."""
-    site = tmp_path / "site"
-    info = site / "toybench-1.0.dist-info"
-    info.mkdir(parents=True)
-    (site / "toybench_plugin.py").write_text(PLUGIN)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: toybench\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[harness.plugins]\ntoybench = toybench_plugin\n")
-    monkeypatch.syspath_prepend(str(site))
-    plugin_manager.reset()
-    yield
-    plugin_manager.reset()
-
-
-KEY = "a" * 32
+    site.install("toybench", {"toybench": "toybench_plugin"}, {"toybench_plugin.py": PLUGIN})
 
 
 def record(number: int, user: str, outcome: Any, *calls: CallRecord) -> JournalLine[Any, Any]:
     item = {"id": f"{user}/1", "user": user, "history": "cats"}
-    return JournalLine(
-        key=f"{number:032x}", stage=KEY, user=user, id=f"{user}/1", item=item, outcome=outcome,
-        calls=calls,
-    )  # fmt: skip
+    return make_line(number, item, outcome, calls=calls)
 
 
 ASKED = CallRecord(
@@ -108,25 +83,18 @@ def kept_run(tmp_path: Path) -> RunFolder:
     folder = RunFolder(tmp_path / "runs" / "20260101T000000-m-01234567")
     tasks = {}
     for name in ("toy", "later"):
-        task = Task(
-            name=name, version=1, benchmark="toybench", data=DataSpec(tables={}), metrics=("many",)
-        )
-        tasks[name] = TaskEntry(
-            folder=name,
-            definition=task_definition(task),
-            content="c",
-            stages=(StageEntry(name="name", key=KEY, file="1-name.jsonl"),),
-        )
-    manifest = Manifest(
-        run_id="r", run_key="k", status="interrupted", model="m-1", seed=0, limit=None, asked={},
-        settings={}, tasks=tasks, roles={"candidate": RoleEntry(name="m-1")},
-    )  # fmt: skip
-    with JournalWriter(folder.journal("toy", 1, "name")) as journal:
-        journal.append(record(1, "ann", Done(["cats", "tea"]), ASKED))
-        journal.append(record(2, "bob", Unreadable("no_json", "no bracket in \x1b]0;x\x07it")))
-        journal.append(record(3, "cid", BROKEN))
-    with JournalWriter(folder.journal("later", 1, "name")) as journal:
-        journal.append(record(1, "ann", Done(["go"])))
+        task = make_task(name, benchmark="toybench", metrics=("many",))
+        tasks[name] = make_entry(task, StageEntry(name="name", key=KEY, file="1-name.jsonl"))
+    manifest = make_manifest(
+        status="interrupted", model="m-1", tasks=tasks, roles={"candidate": RoleEntry(name="m-1")}
+    )
+    named = (
+        record(1, "ann", Done(["cats", "tea"]), ASKED),
+        record(2, "bob", Unreadable("no_json", "no bracket in \x1b]0;x\x07it")),
+        record(3, "cid", BROKEN),
+    )
+    write_journal(folder.journal("toy", 1, "name"), *named)
+    write_journal(folder.journal("later", 1, "name"), record(1, "ann", Done(["go"])))
     folder.write_manifest(session_started(stage_finished(manifest, "toy", "name", items=3)))
     return folder
 

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -61,17 +58,10 @@ def register_analyses(register):
 
 
 @pytest.fixture(autouse=True)
-def analyses(toy_plugin: None, tmp_path: Path) -> Iterator[None]:
+def analyses(toy_plugin: None, site: Any) -> None:
     """An installed distribution with analyses of the benchmark `toybench`."""
-    site = tmp_path / "site"
-    info = site / "toyanalyses-1.0.dist-info"
-    info.mkdir()
-    (site / "toyanalyses_plugin.py").write_text(PLUGIN)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: toyanalyses\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[harness.plugins]\ntoy = toyanalyses_plugin\n")
+    site.install("toyanalyses", {"toy": "toyanalyses_plugin"}, {"toyanalyses_plugin.py": PLUGIN})
     plugin_manager.reset()
-    yield
-    sys.modules.pop("toyanalyses_plugin", None)
 
 
 @pytest.fixture
@@ -91,22 +81,19 @@ def again(run: RunFolder, *, name: str, model: str) -> RunFolder:
     return other
 
 
-def test_without_a_name_the_analyses_are_listed_by_benchmark(capsys):
-    assert main(["analyse"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+def test_without_a_name_the_analyses_are_listed_by_benchmark(printed):
+    lines = printed("analyse").out.splitlines()
     assert "  toy-long    How many name much." in lines
     assert lines.index("elsewhere:") + 1 == lines.index("  other  Of another benchmark.")
 
 
-def test_the_list_as_json(capsys):
-    assert main(["analyse", "--json"]) == 0
-    listed = json.loads(capsys.readouterr().out)["analyses"]
+def test_the_list_as_json(printed):
+    listed = json.loads(printed("analyse", "--json").out)["analyses"]
     assert {"name": "toy-broken", "benchmark": "toybench", "description": "Fails."} in listed
 
 
-def test_a_report_is_printed_whole_and_cannot_steer_the_terminal(scored_run, capsys):
-    assert main(["analyse", "toy-long", str(scored_run.path), "--task", "toy"]) == 0
-    said = capsys.readouterr()
+def test_a_report_is_printed_whole_and_cannot_steer_the_terminal(scored_run, printed):
+    said = printed("analyse", "toy-long", str(scored_run.path), "--task", "toy")
     assert [line.rstrip() for line in said.out.splitlines()] == [
         "Of \\x1b[31mlists.",
         "",
@@ -118,25 +105,22 @@ def test_a_report_is_printed_whole_and_cannot_steer_the_terminal(scored_run, cap
     assert said.err == "--plot FILE.svg draws a figure: People\n"
 
 
-def test_its_own_options_are_read_wherever_they_stand(scored_run, capsys):
+def test_its_own_options_are_read_wherever_they_stand(scored_run, printed):
     run = str(scored_run.path)
-    assert main(["analyse", "toy-long", "--above", "2", run, "--task", "toy", "--no-picture"]) == 0
-    said = capsys.readouterr()
+    said = printed("analyse", "toy-long", "--above", "2", run, "--task", "toy", "--no-picture")
     assert "m-1    toy        0" in said.out
     assert said.err == ""
 
 
-def test_the_help_of_one_shows_its_own_options(capsys):
-    assert main(["analyse", "toy-long", "--help"]) == 0
-    out = " ".join(capsys.readouterr().out.split())
+def test_the_help_of_one_shows_its_own_options(printed):
+    out = " ".join(printed("analyse", "toy-long", "--help").out.split())
     assert "How many name much; for runs of the benchmark 'toybench'." in out
     assert "--above N only longer lists; default: 0" in out
     assert "--task NAME" in out
 
 
-def test_unfinished_tasks_are_said_and_left_out(scored_run, capsys):
-    assert main(["analyse", "toy-long", str(scored_run.path)]) == 0
-    said = capsys.readouterr()
+def test_unfinished_tasks_are_said_and_left_out(scored_run, printed):
+    said = printed("analyse", "toy-long", str(scored_run.path))
     assert "task 'later' is left out: it is not finished" in said.err
     assert "later" not in said.out
 
@@ -152,7 +136,7 @@ def test_a_run_with_too_many_failures_is_not_told_to_go_on_as_it_is(scored_run, 
         assert "give the run's command again" not in err
 
 
-def test_what_keeps_some_runs_from_being_compared_says_which(scored_run, capsys):
+def test_what_keeps_some_runs_from_being_compared_says_which(scored_run, capsys, printed):
     other = again(scored_run, name="other", model="m-2")
     manifest = other.manifest()
     entry = msgspec.structs.replace(
@@ -163,17 +147,17 @@ def test_what_keeps_some_runs_from_being_compared_says_which(scored_run, capsys)
     main(["score", str(other.path)])
     capsys.readouterr()
 
-    assert main(["analyse", "toy-long", str(scored_run.path), str(other.path)]) == 0
-    first = capsys.readouterr().out.splitlines()[0]
+    first = printed("analyse", "toy-long", str(scored_run.path), str(other.path)).out.splitlines()[
+        0
+    ]
     assert first.rstrip() == "NOT COMPARABLE with published results: changed by --set (m-2)"
 
-    assert main(["analyse", "toy-long", str(other.path)]) == 0
-    first = capsys.readouterr().out.splitlines()[0]
+    first = printed("analyse", "toy-long", str(other.path)).out.splitlines()[0]
     assert first.rstrip() == "NOT COMPARABLE with published results: changed by --set"
 
 
 def test_a_task_that_is_being_asked_again_is_unfinished_though_it_has_old_scores(
-    scored_run, capsys
+    scored_run, printed
 ):
     manifest = scored_run.manifest()
     [stage] = manifest.tasks["toy"].stages
@@ -182,8 +166,7 @@ def test_a_task_that_is_being_asked_again_is_unfinished_though_it_has_old_scores
     )
     tasks = {**manifest.tasks, "toy": entry}
     scored_run.write_manifest(msgspec.structs.replace(manifest, tasks=tasks))
-    assert main(["analyse", "toy-long", str(scored_run.path), "--task", "toy"]) == 1
-    err = capsys.readouterr().err
+    err = printed("analyse", "toy-long", str(scored_run.path), "--task", "toy", code=1).err
     assert "task 'toy' is left out: it is not finished" in err
     assert "stages with items that have no record: name" in err
 
@@ -198,21 +181,21 @@ def test_json_holds_what_was_read_what_was_left_out_and_the_report(scored_run, c
     assert document["report"]["figures"][0]["marks"][0]["type"] == "bars"
 
 
-def test_runs_of_one_model_are_told_apart_by_their_names(scored_run, capsys):
+def test_runs_of_one_model_are_distinguished_by_their_names(scored_run, printed):
     same = again(scored_run, name="run-2", model="m-1")
     other = again(scored_run, name="run-3", model="m-3")
     first, *others = [str(each.path) for each in (scored_run, same, other, same)]
-    assert main(["analyse", "toy-long", first, "--task", "toy", *others, "--json"]) == 0
-    document = json.loads(capsys.readouterr().out)
+    document = json.loads(
+        printed("analyse", "toy-long", first, "--task", "toy", *others, "--json").out
+    )
     assert [task["label"] for task in document["tasks"]] == ["m-1 r", "m-1 run-2", "m-3"]
 
 
-def test_a_copy_of_a_run_is_left_out_and_said(scored_run, capsys):
+def test_a_copy_of_a_run_is_left_out_and_said(scored_run, printed):
     copy = scored_run.path.with_name("copy")
     shutil.copytree(scored_run.path, copy)
     command = ["analyse", "toy-long", str(scored_run.path), str(copy), "--task", "toy", "--json"]
-    assert main(command) == 0
-    out, err = capsys.readouterr()
+    out, err = printed(*command)
     document = json.loads(out)
     assert [task["run"] for task in document["tasks"]] == ["r"]
     said = f"{copy}: this run is left out: it is a copy of {scored_run.path.resolve()}"
@@ -221,37 +204,32 @@ def test_a_copy_of_a_run_is_left_out_and_said(scored_run, capsys):
 
 
 def test_a_run_that_is_none_does_not_keep_the_others_from_it_but_is_an_error(
-    scored_run, tmp_path, capsys
+    scored_run, tmp_path, printed
 ):
-    assert main(["analyse", "toy-long", str(tmp_path / "no"), str(scored_run.path)]) == 1
-    said = capsys.readouterr()
+    said = printed("analyse", "toy-long", str(tmp_path / "no"), str(scored_run.path), code=1)
     assert "this run does not exist" in said.err
     assert "m-1    toy        1" in said.out
 
 
-def test_no_usable_task_is_an_error_that_names_what_there_was(kept_run, capsys):
-    assert main(["analyse", "toy-long", str(kept_run.path)]) == 1
-    err = capsys.readouterr().err
+def test_no_usable_task_is_an_error_that_names_what_there_was(kept_run, printed):
+    err = printed("analyse", "toy-long", str(kept_run.path), code=1).err
     assert "the runs have no task that 'toy-long'" in err
     assert "found:    unusable tasks: toy, later" in err
     assert "expected: runs with a finished task of the benchmark 'toybench'" in err
 
 
-def test_a_task_that_no_run_has_is_told_with_those_there_are(scored_run, capsys):
-    assert main(["analyse", "toy-long", str(scored_run.path), "--task", "toi"]) == 2
-    err = capsys.readouterr().err
+def test_a_task_that_no_run_has_is_named_with_those_there_are(scored_run, printed):
+    err = printed("analyse", "toy-long", str(scored_run.path), "--task", "toi", code=2).err
     assert "toy, later" in err
     assert "did you mean 'toy'?" in err
 
 
-def test_an_unknown_analysis_is_told_with_the_nearest(capsys):
-    assert main(["analyse", "toy-lnog", "run"]) == 2
-    assert "did you mean 'toy-long'?" in capsys.readouterr().err
+def test_an_unknown_analysis_is_named_with_the_nearest(printed):
+    assert "did you mean 'toy-long'?" in printed("analyse", "toy-lnog", "run", code=2).err
 
 
-def test_an_analysis_that_raises_is_told_as_its_plugins_failure(scored_run, capsys):
-    assert main(["analyse", "toy-broken", str(scored_run.path), "--task", "toy"]) == 1
-    err = capsys.readouterr().err
+def test_an_analysis_that_raises_is_reported_as_its_plugins_failure(scored_run, printed):
+    err = printed("analyse", "toy-broken", str(scored_run.path), "--task", "toy", code=1).err
     assert "harness: plugin 'toy' of toyanalyses: 'toy-broken' failed" in err
     assert err.endswith(
         "\nZeroDivisionError: division by zero\n"
@@ -259,24 +237,29 @@ def test_an_analysis_that_raises_is_told_as_its_plugins_failure(scored_run, caps
     )
 
 
-def test_figures_are_drawn_where_asked(scored_run, tmp_path, capsys):
+def test_figures_are_drawn_where_asked(scored_run, tmp_path, printed):
     pytest.importorskip("matplotlib")
     file = tmp_path / "people.svg"
     run = str(scored_run.path)
-    assert main(["analyse", "toy-long", run, "--task", "toy", "--plot", str(file)]) == 0
-    assert capsys.readouterr().err == f"drawn: {file}\n"
+    assert (
+        printed("analyse", "toy-long", run, "--task", "toy", "--plot", str(file)).err
+        == f"drawn: {file}\n"
+    )
     assert ">People</text>" in file.read_text("utf-8")
 
 
 def test_plotting_an_analysis_without_a_figure_is_an_error_after_its_report(
-    scored_run, tmp_path, capsys
+    scored_run, tmp_path, printed
 ):
     pytest.importorskip("matplotlib")
     plot = ["--plot", str(tmp_path / "a.svg"), "--no-picture", "--task", "toy"]
-    assert main(["analyse", "toy-long", str(scored_run.path), *plot]) == 1
-    said = capsys.readouterr()
+    said = printed("analyse", "toy-long", str(scored_run.path), *plot, code=1)
     assert "m-1    toy        1" in said.out
     assert "--plot: the report has no figures" in said.err
     assert not (tmp_path / "a.svg").exists()
-    assert main(["analyse", "toy-long", str(scored_run.path), *plot, "--json"]) == 1
-    assert json.loads(capsys.readouterr().out)["report"]["sheets"][0]["title"] == "Long lists"
+    assert (
+        json.loads(
+            printed("analyse", "toy-long", str(scored_run.path), *plot, "--json", code=1).out
+        )["report"]["sheets"][0]["title"]
+        == "Long lists"
+    )

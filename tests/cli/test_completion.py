@@ -9,7 +9,7 @@ import pytest
 from click.shell_completion import split_arg_string
 
 from harness.cli.completion import SHELLS, VARIABLE
-from harness.cli.main import COMMANDS, harness, main
+from harness.cli.main import COMMANDS, harness
 
 
 @pytest.fixture(autouse=True)
@@ -107,13 +107,12 @@ def test_all_else_is_a_file(line, files):
     assert offered(before, current, kind="file") == files
 
 
-def test_settings_that_cannot_be_read_leave_no_error(tmp_path, capsys, monkeypatch):
+def test_settings_that_cannot_be_read_leave_no_error(tmp_path, printed, monkeypatch):
     (tmp_path / "harness.toml").write_text("=")
     monkeypatch.setenv(VARIABLE, "zsh_complete")
     monkeypatch.setenv("COMP_WORDS", "harness --model open")
     monkeypatch.setenv("COMP_CWORD", "2")
-    assert main([]) == 0
-    assert capsys.readouterr() == ("file\nopen\n_\n", "")
+    assert printed() == ("file\nopen\n_\n", "")
 
 
 BASH = """
@@ -197,6 +196,5 @@ def test_fish_completes(line, words, tmp_path):
     assert in_shell("fish", script, line, tmp_path) == words
 
 
-def test_a_shell_that_has_no_script_is_told(capsys):
-    assert main(["completion", "tcsh"]) == 2
-    assert "bash" in capsys.readouterr().err
+def test_a_shell_that_has_no_script_is_named(printed):
+    assert "bash" in printed("completion", "tcsh", code=2).err

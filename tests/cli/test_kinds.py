@@ -9,14 +9,13 @@ from harness_models.openai_args import OpenAIArgs
 from harness_models.replay import ARGUMENTS as REPLAY
 from harness_models.vllm_args import OWN
 
-from harness.cli.main import main
 from harness.contracts.judge import JudgeParts
 from harness.registry import load_plugins
 
 ANY_OTHER = "any other"
 
 
-def test_the_arguments_that_are_told_are_those_that_are_taken():
+def test_the_arguments_that_are_listed_are_those_that_are_taken():
     models, judges = load_plugins().models, load_plugins().judges
     assert set(models["openai"].arguments) == set(OpenAIArgs.__struct_fields__)
     assert set(models["vllm"].arguments) - {ANY_OTHER} == set(OWN)
@@ -28,9 +27,8 @@ def test_the_arguments_that_are_told_are_those_that_are_taken():
     assert judges["llm"].arguments == {}
 
 
-def test_one_kind_is_shown_with_each_argument_and_its_meaning(capsys):
-    assert main(["judges", "lexical"]) == 0
-    assert capsys.readouterr().out == (
+def test_one_kind_is_shown_with_each_argument_and_its_meaning(printed):
+    assert printed("judges", "lexical").out == (
         "lexical:\n"
         "  about   word overlap, for demos and tests\n"
         "  plugin  judges of user-understanding-harness\n"
@@ -39,19 +37,20 @@ def test_one_kind_is_shown_with_each_argument_and_its_meaning(capsys):
     )
 
 
-def test_the_name_of_a_model_in_place_of_a_kind_is_told_how_to_be_given(capsys):
-    assert main(["--model", "gpt-4", "--tasks", "interests", "--data", "sample"]) == 2
-    assert "give a model behind a server as --model openai:NAME" in capsys.readouterr().err
+def test_the_name_of_a_model_in_place_of_a_kind_is_told_how_to_be_given(printed):
+    assert (
+        "give a model behind a server as --model openai:NAME"
+        in printed("--model", "gpt-4", "--tasks", "interests", "--data", "sample", code=2).err
+    )
 
 
-def test_a_judge_that_wants_a_model_says_how_to_name_it(capsys):
-    assert main(["judges", "llm"]) == 0
-    said = capsys.readouterr().out
+def test_a_judge_that_wants_a_model_says_how_to_name_it(printed):
+    said = printed("judges", "llm").out
     assert "llm:openai:model=NAME,base_url=URL" in said
     assert "its plugin declares no arguments" in said
 
 
-def test_kinds_of_other_plugins_are_listed_as_ours_are(site, capsys):
+def test_kinds_of_other_plugins_are_listed_as_ours_are(site, printed):
     code = """
         from harness import hookimpl
 
@@ -60,11 +59,9 @@ def test_kinds_of_other_plugins_are_listed_as_ours_are(site, capsys):
             register("aardvark", str, description="Digs.", arguments={"depth": "in metres"})
     """
     site.install("zoo", {"zoo": "zoo"}, {"zoo.py": code})
-    assert main(["models"]) == 0
-    first = capsys.readouterr().out.splitlines()[0]
+    first = printed("models").out.splitlines()[0]
     assert first == "  aardvark  Digs.; arguments depth; plugin zoo"
-    assert main(["models", "aardvark", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {
+    assert json.loads(printed("models", "aardvark", "--json").out) == {
         "models": [
             {
                 "name": "aardvark",
@@ -80,12 +77,10 @@ def test_kinds_of_other_plugins_are_listed_as_ours_are(site, capsys):
 @pytest.mark.parametrize(
     ("command", "name", "near"), [("models", "opnai", "openai"), ("judges", "lexcal", "lexical")]
 )
-def test_the_nearest_kind_is_named(command, name, near, capsys):
-    assert main([command, name]) == 2
-    assert f"did you mean {near!r}?" in capsys.readouterr().err
+def test_the_nearest_kind_is_named(command, name, near, printed):
+    assert f"did you mean {near!r}?" in printed(command, name, code=2).err
 
 
-def test_a_judge_of_several_says_how_to_name_them(capsys):
-    assert main(["judges", "panel"]) == 0
-    out = capsys.readouterr().out
+def test_a_judge_of_several_says_how_to_name_them(printed):
+    out = printed("judges", "panel").out
     assert "panel:openai:model=A,base_url=URL+openai:model=B,base_url=URL" in out

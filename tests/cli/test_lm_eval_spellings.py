@@ -137,9 +137,8 @@ def test_arguments_of_other_kinds_stay_as_they_are(asked):
 
 
 @pytest.mark.parametrize("what", ["tasks", "groups", "subtasks", "tags"])
-def test_their_listing_lists(capsys, what):
-    assert main(["ls", what]) == 0
-    said = capsys.readouterr()
+def test_their_listing_lists(printed, what):
+    said = printed("ls", what)
     assert "interests_short" in said.out and "groups:" in said.out
     assert said.err == (
         "harness: note: ls: `harness tasks --all` lists tasks, groups and tags together\n"
@@ -147,23 +146,20 @@ def test_their_listing_lists(capsys, what):
 
 
 @pytest.mark.parametrize("words", [["ls", "interests_s"], ["ls", "tasks", "interests_s"]])
-def test_their_listing_of_what_is_named_shows_that(capsys, words):
-    assert main(words) == 0
-    said = capsys.readouterr()
+def test_their_listing_of_what_is_named_shows_that(printed, words):
+    said = printed(*words)
     assert "interests_short" in said.out and "perrec" not in said.out
     assert said.err == "harness: note: ls: `harness tasks NAME` describes the named tasks\n"
 
 
-def test_their_validation_validates(capsys):
-    assert main(["validate", "--tasks", "interests,interests_short"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+def test_their_validation_validates(printed):
+    lines = printed("validate", "--tasks", "interests,interests_short").out.splitlines()
     assert [line.partition(" (")[0] for line in lines] == ["interests: ok", "interests_short: ok"]
 
 
-def test_a_bare_command_starts_no_run_that_only_settings_ask_for(asked, capsys, tmp_path):
+def test_a_bare_command_starts_no_run_that_only_settings_ask_for(asked, printed, tmp_path):
     (tmp_path / "harness.toml").write_text('model = "baseline"\ntasks = "t"\n')
-    assert main([]) == 2
-    assert "`harness run` runs these settings" in capsys.readouterr().err
+    assert "`harness run` runs these settings" in printed(code=2).err
     assert asked == []
     assert main(["run"]) == 0
     assert asked[0].tasks == ("t",)

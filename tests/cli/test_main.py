@@ -46,30 +46,26 @@ def command_that(monkeypatch):
     ("written", "meant"),
     [("taks", "tasks"), ("shwo", "show"), ("scores", "score"), ("analyze", "analyse")],
 )
-def test_an_unknown_command_is_answered_with_the_nearest(written, meant, capsys):
-    assert main([written]) == 2
-    said = capsys.readouterr()
+def test_an_unknown_command_is_answered_with_the_nearest(written, meant, printed):
+    said = printed(written, code=2)
     assert said.out == ""
     assert said.err.startswith(f"harness: no command {written!r}\n")
     assert f"did you mean {meant!r}?" in said.err
 
 
-def test_an_unknown_command_like_no_other_is_answered_with_all(capsys):
-    assert main(["xyzzy", "--limit", "3"]) == 2
-    said = capsys.readouterr().err
+def test_an_unknown_command_like_no_other_is_answered_with_all(printed):
+    said = printed("xyzzy", "--limit", "3", code=2).err
     assert "tasks, show, score, analyse, data, validate" in said
     assert "did you mean" not in said
 
 
-def test_the_version_is_the_projects_and_needs_no_task(capsys):
+def test_the_version_is_the_projects_and_needs_no_task(printed):
     version = tomllib.loads(PROJECT.read_text("utf-8"))["project"]["version"]
-    assert main(["--version"]) == 0
-    assert capsys.readouterr().out == f"{version}\n"
+    assert printed("--version").out == f"{version}\n"
 
 
-def test_an_option_without_its_value_is_told_with_where_help_is(capsys):
-    assert main(["show", "--task"]) == 2
-    assert capsys.readouterr().err == (
+def test_an_option_without_its_value_is_named_with_where_help_is(printed):
+    assert printed("show", "--task", code=2).err == (
         "harness: option '--task' requires an argument\n"
         "  to do:    `harness show --help` lists the options\n"
     )
@@ -87,20 +83,18 @@ def test_an_option_without_its_value_is_told_with_where_help_is(capsys):
         (Interrupted, 130),
     ],
 )
-def test_an_error_is_printed_whole_and_gives_its_exit_code(error, code, command_that, capsys):
+def test_an_error_is_printed_whole_and_gives_its_exit_code(error, code, command_that, printed):
     command_that(error("it broke", where="a.yaml", found="x", expected="y", hint="mend it"))
-    assert main(["probe"]) == code
-    said = capsys.readouterr()
+    said = printed("probe", code=code)
     assert said.out == ""
     assert said.err == (
         "harness: a.yaml: it broke\n  found:    x\n  expected: y\n  to do:    mend it\n"
     )
 
 
-def test_an_interruption_is_told_in_a_line(command_that, capsys):
+def test_an_interruption_is_reported_in_a_line(command_that, printed):
     command_that(KeyboardInterrupt())
-    assert main(["probe"]) == 130
-    assert capsys.readouterr().err == "harness: interrupted\n"
+    assert printed("probe", code=130).err == "harness: interrupted\n"
 
 
 @pytest.mark.parametrize("code", [0, 1, 3, 130])

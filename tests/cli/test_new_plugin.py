@@ -91,9 +91,8 @@ def test_words_that_mean_something_else_are_refused(name):
         ("user-understanding-harness", "the distribution user-understanding-harness "),
     ],
 )
-def test_a_name_that_something_installed_has_is_refused(name, found, tmp_path, capsys):
-    assert main(["new-plugin", name, "--into", str(tmp_path)]) == 2
-    said = capsys.readouterr().err
+def test_a_name_that_something_installed_has_is_refused(name, found, tmp_path, printed):
+    said = printed("new-plugin", name, "--into", str(tmp_path), code=2).err
     assert "is taken" in said
     assert found in said
     assert not list(tmp_path.iterdir())
@@ -106,7 +105,7 @@ def test_nothing_is_written_over(tmp_path, capsys):
     assert not list((tmp_path / "my-bench").iterdir())
 
 
-def test_a_place_is_not_half_filled(tmp_path, capsys, monkeypatch):
+def test_a_place_is_not_half_filled(tmp_path, printed, monkeypatch):
     write, left = Path.write_text, iter(range(3))
 
     def full(file, *told, **named):
@@ -115,14 +114,18 @@ def test_a_place_is_not_half_filled(tmp_path, capsys, monkeypatch):
         return write(file, *told, **named)
 
     monkeypatch.setattr(Path, "write_text", full)
-    assert main(["new-plugin", "my-bench", "--into", str(tmp_path)]) == 1
-    assert "No space left on device" in capsys.readouterr().err
+    assert (
+        "No space left on device"
+        in printed("new-plugin", "my-bench", "--into", str(tmp_path), code=1).err
+    )
     assert not list(tmp_path.iterdir())
 
 
-def test_a_name_that_no_folder_can_have_is_told(tmp_path, capsys):
-    assert main(["new-plugin", "a" * 300, "--into", str(tmp_path)]) == 1
-    assert "File name too long" in capsys.readouterr().err
+def test_a_name_that_no_folder_can_have_is_refused(tmp_path, printed):
+    assert (
+        "File name too long"
+        in printed("new-plugin", "a" * 300, "--into", str(tmp_path), code=1).err
+    )
 
 
 def test_words_of_templates_in_a_name_stay_what_they_are():
@@ -147,7 +150,9 @@ def test_every_variable_of_its_prompts_is_described(form, tmp_path):
         assert all(meanings(template.file, template.variables).values())
 
 
-def test_a_place_that_cannot_be_written_to_is_told(tmp_path, capsys):
+def test_a_place_that_cannot_be_written_to_is_named(tmp_path, printed):
     (tmp_path / "file").touch()
-    assert main(["new-plugin", "my-bench", "--into", str(tmp_path / "file")]) == 1
-    assert "could not be written" in capsys.readouterr().err
+    assert (
+        "could not be written"
+        in printed("new-plugin", "my-bench", "--into", str(tmp_path / "file"), code=1).err
+    )

@@ -6,7 +6,6 @@ import pytest
 
 from harness import registry as plugin_manager
 from harness.base.errors import PluginError, UsageError
-from harness.cli.main import main
 from harness.registry import CHOSEN
 
 FILMS = """
@@ -38,16 +37,11 @@ def torn(site):
     return site
 
 
-def printed(capsys, *arguments, code=0):
-    assert main([*arguments]) == code
-    return capsys.readouterr()
-
-
 def test_the_table_has_broken_plugins_first_and_counts_what_others_registered(
-    films, torn, capsys, monkeypatch
+    films, torn, printed, monkeypatch
 ):
     monkeypatch.setenv("COLUMNS", "200")
-    said = printed(capsys, "plugins")
+    said = printed("plugins")
     lines = said.out.splitlines()
     assert lines[:2] == ["broken:", "  torn  torn-plugin 1.0, torn; OSError: no reel"]
     assert lines[2] == "plugins:"
@@ -59,20 +53,20 @@ def test_the_table_has_broken_plugins_first_and_counts_what_others_registered(
     assert "did you mean 'on_run_end'?" in said.err
 
 
-def test_a_package_of_task_files_alone_is_no_plugin_without_hooks(site, capsys, monkeypatch):
+def test_a_package_of_task_files_alone_is_no_plugin_without_hooks(site, printed, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     task = "task: tea\nextends: interests\noptions: {window: 5}\n"
     files = {"teas/__init__.py": "", "teas/task_configs/tea.yaml": task}
     site.install("tea-tasks", {"teas": "teas"}, files)
     site.install("empty-plugin", {"empty": "empty"}, {"empty.py": ""})
-    lines = printed(capsys, "plugins").out.splitlines()
+    lines = printed("plugins").out.splitlines()
     assert "  teas         tea-tasks 1.0, teas; task files only" in lines
     assert "  empty        empty-plugin 1.0, empty; implements no hook" in lines
-    assert printed(capsys, "validate", "tea").out.startswith("tea: ok (")
+    assert printed("validate", "tea").out.startswith("tea: ok (")
 
 
-def test_one_plugin_is_shown_with_all_that_it_registered(films, capsys):
-    assert printed(capsys, "plugins", "films").out.splitlines() == [
+def test_one_plugin_is_shown_with_all_that_it_registered(films, printed):
+    assert printed("plugins", "films").out.splitlines() == [
         "plugin:",
         "  films  film-plugin 1.0, films",
         "hooks:",
@@ -88,18 +82,18 @@ def test_one_plugin_is_shown_with_all_that_it_registered(films, capsys):
     ]
 
 
-def test_a_broken_plugin_is_shown_with_its_traceback(torn, capsys):
-    said = printed(capsys, "plugins", "torn-plugin").out
+def test_a_broken_plugin_is_shown_with_its_traceback(torn, printed):
+    said = printed("plugins", "torn-plugin").out
     assert "could not be loaded:\n  Traceback (most recent call last):" in said
     assert said.rstrip().endswith("OSError: no reel")
 
 
-def test_an_unknown_plugin_is_told_with_the_nearest(films, capsys):
-    assert "did you mean 'films'?" in printed(capsys, "plugins", "flims", code=2).err
+def test_an_unknown_plugin_is_named_with_the_nearest(films, printed):
+    assert "did you mean 'films'?" in printed("plugins", "flims", code=2).err
 
 
-def test_one_document_holds_everything(films, torn, capsys):
-    document = json.loads(printed(capsys, "plugins", "--json").out)
+def test_one_document_holds_everything(films, torn, printed):
+    document = json.loads(printed("plugins", "--json").out)
     [own] = [one for one in document["plugins"] if one["plugin"] == "films"]
     assert own["registered"]["models"] == [{"name": "reel", "description": "A model of film."}]
     assert (own["distribution"], own["version"], own["module"]) == ("film-plugin", "1.0", "films")
@@ -114,47 +108,47 @@ def test_one_document_holds_everything(films, torn, capsys):
     "command",
     [["tasks"], ["models"], ["plugins"], ["data", "describe", "--data=x"], ["validate", "x"]],
 )
-def test_strict_refuses_before_anything_is_done(torn, capsys, command):
-    said = printed(capsys, *command, "--strict-plugins", code=1)
+def test_strict_refuses_before_anything_is_done(torn, printed, command):
+    said = printed(*command, "--strict-plugins", code=1)
     assert "plugin problems found" in said.err
     assert "plugin 'torn' of torn-plugin could not be loaded: OSError: no reel" in said.err
     assert bool(said.out) == (command == ["plugins"]), "only `plugins` tells what there is first"
 
 
-def test_strict_refuses_a_run_with_a_misspelt_hook(films, capsys):
-    said = printed(capsys, "--strict-plugins", "--model", "x", "--tasks", "y", code=1)
+def test_strict_refuses_a_run_with_a_misspelt_hook(films, printed):
+    said = printed("--strict-plugins", "--model", "x", "--tasks", "y", code=1)
     assert "'on_run_ends', which is no hook" in said.err
 
 
-def test_strict_refuses_a_name_that_two_plugins_give(site, capsys):
+def test_strict_refuses_a_name_that_two_plugins_give(site, printed):
     code = FILMS.replace("on_run_ends", "on_run_end")
     site.install("one", {"one": "one"}, {"one.py": code})
-    assert printed(capsys, "models", "reel", "--strict_plugins").err == ""
+    assert printed("models", "reel", "--strict_plugins").err == ""
     plugin_manager.reset()
     site.install("two", {"two": "two"}, {"two.py": code})
-    said = printed(capsys, "models", "--strict_plugins", code=1)
+    said = printed("models", "--strict_plugins", code=1)
     assert "the kind of model 'reel' is registered more than once" in said.err
     for name in ("one", "two"):
-        assert "the kind of model 'reel' is reg" in printed(capsys, "plugins", name).out
+        assert "the kind of model 'reel' is reg" in printed("plugins", name).out
 
 
-def test_what_plugins_say_of_themselves_does_not_steer_the_terminal(site, capsys):
+def test_what_plugins_say_of_themselves_does_not_steer_the_terminal(site, printed):
     code = FILMS.replace("A model of film.", "\\x1b[31mred\\nalert")
     site.install("loud", {"loud": "loud"}, {"loud.py": code})
     for command in (["models"], ["models", "reel"], ["plugins", "loud"]):
-        said = printed(capsys, *command).out
+        said = printed(*command).out
         assert "\x1b" not in said
         assert "red alert" in said
 
 
-def test_only_the_chosen_plugins_are_loaded(films, torn, capsys, monkeypatch):
+def test_only_the_chosen_plugins_are_loaded(films, torn, printed, monkeypatch):
     monkeypatch.setenv(CHOSEN, "models, film-plugin")
-    document = json.loads(printed(capsys, "plugins", "--json").out)
+    document = json.loads(printed("plugins", "--json").out)
     assert [one["plugin"] for one in document["plugins"]] == ["films", "models"]
     assert document["broken"] == [], "what is left out is not even imported"
     left = {one["plugin"] for one in document["left_out"]}
     assert {"torn", "judges", "interests"} <= left
-    said = printed(capsys, "judges", "lexical", code=2)
+    said = printed("judges", "lexical", code=2)
     assert "HARNESS_PLUGINS leaves out" in said.err
     assert "judges" in said.err
 

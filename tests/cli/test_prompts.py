@@ -5,14 +5,12 @@ import json
 import pytest
 
 from harness.base.errors import PromptError
-from harness.cli.main import main
 from harness.prompts import Templates
 from harness.prompts.variable_docs import meanings
 
 
-def test_prompts_are_listed_by_benchmark_with_their_files(capsys):
-    assert main(["prompts", "interests/*", "overlap"]) == 0
-    assert capsys.readouterr().out == (
+def test_prompts_are_listed_by_benchmark_with_their_files(printed):
+    assert printed("prompts", "interests/*", "overlap").out == (
         "gistbench:\n"
         "  overlap.overlap_judge  prompts/gistbench/overlap.overlap_judge.j2\n"
         "interests:\n"
@@ -21,9 +19,8 @@ def test_prompts_are_listed_by_benchmark_with_their_files(capsys):
     )
 
 
-def test_one_prompt_is_shown_whole_with_its_variables_and_tasks(capsys):
-    assert main(["prompts", "support.judge"]) == 0
-    said = capsys.readouterr().out
+def test_one_prompt_is_shown_whole_with_its_variables_and_tasks(printed):
+    said = printed("prompts", "support.judge").out
     assert said.startswith("interests/support.judge:\n  file    prompts/interests/support.judge.j2")
     assert "  from    harness\n" in said
     assert "  stages  support\n" in said
@@ -33,43 +30,40 @@ def test_one_prompt_is_shown_whole_with_its_variables_and_tasks(capsys):
     assert text.startswith("{% block system %}\nYou check claims about")
 
 
-def test_only_tasks_that_ask_it_with_their_options_are_named(capsys):
-    assert main(["prompts", "perrecbench/compare.candidate", "--json"]) == 0
-    [page] = json.loads(capsys.readouterr().out)["prompts"]
+def test_only_tasks_that_ask_it_with_their_options_are_named(printed):
+    [page] = json.loads(printed("prompts", "perrecbench/compare.candidate", "--json").out)[
+        "prompts"
+    ]
     assert "perrec_easy_pairwise" in page["tasks"]
     assert not {"perrec_easy_pointwise", "perrec_easy_listwise", "perrec_rating"} & {*page["tasks"]}
     assert page["stages"] == ["compare"]
 
 
-def test_a_name_that_several_benchmarks_have_is_listed_and_not_shown(site, capsys):
+def test_a_name_that_several_benchmarks_have_is_listed_and_not_shown(site, printed):
     site.install("two", {"two": "two"}, {
         "two/__init__.py": "",
         "two/prompts/two/name.candidate.j2": "{{ word }}",
     })  # fmt: skip
-    assert main(["prompts", "name.candidate", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)["prompts"]
+    found = json.loads(printed("prompts", "name.candidate", "--json").out)["prompts"]
     assert [one["name"] for one in found] == ["interests/name.candidate", "two/name.candidate"]
     assert [one["sources"] for one in found] == [["harness"], ["two"]]
     assert all("text" not in one for one in found)
 
 
-def test_a_variable_that_nobody_describes_is_told_so(site, capsys):
+def test_a_variable_that_nobody_describes_is_told_so(site, printed):
     site.install("two", {"two": "two"}, {
         "two/__init__.py": "",
         "two/prompts/two/ask.candidate.j2": "{{ word }} {{ other }}",
         "two/prompts/two/variables.yaml": "word: what to say\nask.candidate: {other: what else}\n",
     })  # fmt: skip
-    assert main(["prompts", "two/ask.candidate", "--json"]) == 0
-    [page] = json.loads(capsys.readouterr().out)["prompts"]
+    [page] = json.loads(printed("prompts", "two/ask.candidate", "--json").out)["prompts"]
     assert page["variables"] == {"other": "what else", "word": "what to say"}
     (site.folder / "two/prompts/two/variables.yaml").write_text("other: what else\n")
-    assert main(["prompts", "two/ask.candidate"]) == 0
-    assert "word   not described" in capsys.readouterr().out
+    assert "word   not described" in printed("prompts", "two/ask.candidate").out
 
 
-def test_the_nearest_prompt_is_named(capsys):
-    assert main(["prompts", "nam.candidate"]) == 2
-    assert "did you mean 'name.candidate'?" in capsys.readouterr().err
+def test_the_nearest_prompt_is_named(printed):
+    assert "did you mean 'name.candidate'?" in printed("prompts", "nam.candidate", code=2).err
 
 
 @pytest.mark.parametrize("text", ["- a\n- b\n", "word: [1]\n", "ask.candidate: text\n", "{"])

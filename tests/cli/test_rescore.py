@@ -45,12 +45,14 @@ def test_a_run_is_scored_as_if_it_had_been_asked_so_and_stays_as_it_was(
 
 
 def test_the_old_and_the_new_value_stand_over_the_tables(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], printed: Any
 ) -> None:
     ran(capsys, tmp_path, "--limit", "2")
     command = [*COMMAND[:-1], "--output-path", str(tmp_path), "--limit", "2"]
-    assert main([*command, "--set", "min_support=1", "--rescore-only"]) == 0
-    assert "scored with min_support 3 → 1" in capsys.readouterr().out
+    assert (
+        "scored with min_support 3 → 1"
+        in printed(*command, "--set", "min_support=1", "--rescore-only").out
+    )
 
 
 def test_the_newest_run_that_fits_is_taken(

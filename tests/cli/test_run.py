@@ -203,18 +203,19 @@ def test_a_bound_of_failures_that_means_nothing_is_refused(text, capsys):
 
 @pytest.mark.parametrize("name", ["limit", "concurrency", "attempts", "max_calls", "max_tokens"])
 @pytest.mark.parametrize("value", ["0", "-1"])
-def test_a_count_below_one_is_refused(name, value, capsys):
-    assert main([*LEAST, f"--{name}", value]) == 2
-    said = capsys.readouterr().err
+def test_a_count_below_one_is_refused(name, value, printed):
+    said = printed(*LEAST, f"--{name}", value, code=2).err
     assert f"--{name} must be at least 1" in said
     assert f"found:    {value}" in said
 
 
 @pytest.mark.parametrize("name", ["timeout", "total_timeout"])
 @pytest.mark.parametrize("value", ["0", "-1.5", "nan", "inf"])
-def test_seconds_that_never_end_or_never_begin_are_refused(name, value, capsys):
-    assert main([*LEAST, f"--{name}", value]) == 2
-    assert f"--{name} must be a number of seconds above 0" in capsys.readouterr().err
+def test_seconds_that_never_end_or_never_begin_are_refused(name, value, printed):
+    assert (
+        f"--{name} must be a number of seconds above 0"
+        in printed(*LEAST, f"--{name}", value, code=2).err
+    )
 
 
 @pytest.mark.parametrize(
@@ -240,9 +241,8 @@ def test_seconds_that_never_end_or_never_begin_are_refused(name, value, capsys):
         (["--limit", "3", "stray"], "got unexpected extra argument (stray)"),
     ],
 )
-def test_what_means_nothing_ends_with_the_code_of_a_wrong_command(arguments, told, capsys):
-    assert main([*LEAST, *arguments]) == 2
-    assert told in capsys.readouterr().err
+def test_what_means_nothing_ends_with_the_code_of_a_wrong_command(arguments, told, printed):
+    assert told in printed(*LEAST, *arguments, code=2).err
 
 
 @pytest.mark.parametrize(
@@ -255,9 +255,8 @@ def test_what_means_nothing_ends_with_the_code_of_a_wrong_command(arguments, tol
         ([], "no task to run"),
     ],
 )
-def test_a_run_needs_tasks_and_a_model(arguments, told, capsys):
-    assert main([*arguments]) == 2
-    assert told in capsys.readouterr().err
+def test_a_run_needs_tasks_and_a_model(arguments, told, printed):
+    assert told in printed(*arguments, code=2).err
 
 
 def test_two_judges_are_named_with_what_each_is(capsys):

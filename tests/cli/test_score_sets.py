@@ -6,14 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from builders.runs import KEY, make_entry, make_line, make_manifest, make_task, write_journal
 
-from harness import registry as plugin_manager
 from harness.base.errors import UsageError
 from harness.cli.score import score
-from harness.contracts.records import Done, JournalLine
-from harness.contracts.task import DataSpec, Task
-from harness.runs.journal import JournalWriter
-from harness.runs.manifest import Manifest, RoleEntry, StageEntry, TaskEntry, task_definition
+from harness.contracts.records import Done
+from harness.runs.manifest import RoleEntry, StageEntry
 from harness.runs.run_folder import RunFolder
 
 PLUGIN = """
@@ -86,21 +84,12 @@ def register_benchmarks(register):
     register("finds", lambda: make("finds", ORACLE))
     register("plain", lambda: make("plain", None))
 """
-KEY = "a" * 32
 
 
 @pytest.fixture(autouse=True)
-def finds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+def finds(site: Any) -> None:
     """An installed plugin with the benchmarks `finds` and `plain`, the latter without an oracle."""
-    info = tmp_path / "site" / "finds-1.0.dist-info"
-    info.mkdir(parents=True)
-    (tmp_path / "site" / "finds_plugin.py").write_text(PLUGIN)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: finds\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[harness.plugins]\nfinds = finds_plugin\n")
-    monkeypatch.syspath_prepend(str(tmp_path / "site"))
-    plugin_manager.reset()
-    yield
-    plugin_manager.reset()
+    site.install("finds", {"finds": "finds_plugin"}, {"finds_plugin.py": PLUGIN})
 
 
 def a_run(
@@ -116,29 +105,18 @@ def a_run(
     run = RunFolder(folder / "runs" / name)
     entries = {}
     for task_name in tasks:
-        task = Task(
-            name=task_name, version=1, benchmark=benchmark, data=DataSpec(tables={}),
-            metrics=("found", "many"), options=dict(options or {}),
-        )  # fmt: skip
+        task = make_task(
+            task_name, benchmark=benchmark, metrics=("found", "many"), options=dict(options or {})
+        )
         stage = StageEntry(name="find", key=KEY, file="1-find.jsonl", items=items)
-        entries[task_name] = TaskEntry(
-            folder=task_name, definition=task_definition(task), content="c", stages=(stage,)
+        entries[task_name] = make_entry(task, stage)
+        lines = (
+            make_line(number, {"id": user, "user": user}, Done(list(ids)))
+            for number, (user, ids) in enumerate(found.items())
         )
-        with JournalWriter(run.journal(task_name, 1, "find")) as journal:
-            for number, (user, ids) in enumerate(found.items()):
-                item = {"id": user, "user": user}
-                journal.append(
-                    JournalLine(
-                        key=f"{number:032x}", stage=KEY, user=user, id=user, item=item,
-                        outcome=Done(list(ids)),
-                    )
-                )  # fmt: skip
-    run.write_manifest(
-        Manifest(
-            run_id=name, run_key="k", status="done", model=name, seed=0, limit=None, asked={},
-            settings={}, tasks=entries, roles={"candidate": RoleEntry(name=name)},
-        )
-    )  # fmt: skip
+        write_journal(run.journal(task_name, 1, "find"), *lines)
+    roles = {"candidate": RoleEntry(name=name)}
+    run.write_manifest(make_manifest(run_id=name, model=name, tasks=entries, roles=roles))
     return str(run.path)
 
 
@@ -323,7 +301,7 @@ def test_a_run_that_differs_is_named_with_what_differs_and_forced_in(
     assert "4 runs compared" in out
 
 
-def test_what_cannot_be_compared_is_told_and_costs_the_others_nothing(
+def test_what_cannot_be_compared_is_named_and_costs_the_others_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     runs = three_runs(tmp_path)

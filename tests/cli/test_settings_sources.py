@@ -19,8 +19,7 @@ def settings(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    for name in ("HARNESS_CACHE", "OPENAI_BASE_URL", "OPENAI_API_KEY"):
-        monkeypatch.delenv(name, raising=False)
+    monkeypatch.delenv("HARNESS_CACHE", raising=False)
     asked = []
 
     class Settings:
@@ -134,11 +133,10 @@ def test_who_names_a_model_names_its_arguments_too(settings):
     assert settings.asked("--tasks", "t", "--model_args", "model=n").model_args == {"model": "n"}
 
 
-def test_settings_may_refuse_plugins_that_are_not_in_order(settings, site, monkeypatch, capsys):
+def test_settings_may_refuse_plugins_that_are_not_in_order(settings, site, monkeypatch, printed):
     site.install("broken", {"broken": "broken_plugin"}, {"broken_plugin.py": "1 / 0"})
     settings.write('strict_plugins = true\nmodel = "baseline"\ntasks = "t"')
-    assert main(["run"]) == 1
-    assert "--strict_plugins" in capsys.readouterr().err
+    assert "--strict_plugins" in printed("run", code=1).err
     assert settings.asked("run", "--no-strict-plugins").model == "baseline"
 
 
@@ -239,14 +237,16 @@ KEY = "correct-horse-battery-staple"
         ("data = 'sk-proj-Zb81nQ0xkW4tRv7LmP2d'", ["harness.toml:1", "a key"]),
     ],
 )
-def test_a_file_that_means_nothing_is_told_with_file_line_and_key(settings, capsys, text, said):
+def test_a_file_that_means_nothing_is_reported_with_file_line_and_key(settings, capsys, text, said):
     settings.write(text)
     error = refused(capsys, "--model", "baseline", "--tasks", "interests", "--judge", "lexical")
     assert [part for part in said if part not in error] == []
     assert KEY not in error and "sk-proj-Zb81nQ0xkW4tRv7LmP2d" not in error
 
 
-def test_a_wrong_argument_of_a_named_model_is_told_with_its_place(settings, capsys, monkeypatch):
+def test_a_wrong_argument_of_a_named_model_is_reported_with_its_place(
+    settings, capsys, monkeypatch
+):
     monkeypatch.undo()
     monkeypatch.chdir(settings.folder)
     settings.write("\n" + NAMED + "reversion = 'a'\n")
@@ -267,13 +267,13 @@ def test_a_variable_that_means_nothing_is_named(settings, capsys, monkeypatch, v
     assert "HARNESS_SEED: the setting 'seed' is not valid" in error and said in error
 
 
-def test_a_file_of_prices_that_is_not_there_is_told_with_who_named_it(settings, capsys):
+def test_a_file_of_prices_that_is_not_there_is_reported_with_who_named_it(settings, capsys):
     settings.write('prices = "gone.toml"')
     said = refused(capsys, "--model", "baseline", "--tasks", "interests")
     assert said.startswith("harness: harness.toml:1 (gone.toml): --prices: the file cannot be read")
 
 
-def test_a_misspelt_variable_is_told_and_those_of_others_are_not(settings, capsys, monkeypatch):
+def test_a_misspelt_variable_is_reported_and_those_of_others_are_not(settings, capsys, monkeypatch):
     monkeypatch.setenv("HARNESS_CONCURENCY", "3")
     monkeypatch.setenv("HARNESS_REAL_DATA", "x")
     settings.asked("--model", "baseline", "--tasks", "t")
@@ -288,23 +288,21 @@ def test_a_file_that_cannot_be_read_is_named(settings, capsys):
     assert "harness.toml: the settings file cannot be read" in refused(capsys, "--tasks", "t")
 
 
-def test_what_no_option_said_is_told_before_a_run(settings, capsys, monkeypatch):
+def test_what_no_option_said_is_told_before_a_run(settings, printed, monkeypatch):
     settings.write('model = "baseline"\nseed = 3')
     monkeypatch.setenv("HARNESS_LIMIT", "3")
-    assert main(["--tasks", "t"]) == 0
-    assert capsys.readouterr().err == (
+    assert printed("--tasks", "t").err == (
         "settings: model, seed from harness.toml; limit from HARNESS_LIMIT"
         " (`harness config` shows them)\n"
     )
 
 
-def test_config_tells_values_sources_and_what_they_override(settings, capsys, monkeypatch):
+def test_config_lists_values_sources_and_what_they_override(settings, printed, monkeypatch):
     settings.write("seed = 2\n" + NAMED, user="seed = 1")
     monkeypatch.setenv("HARNESS_LIMIT", "3")
     monkeypatch.setenv("HARNESS_CACHE", "elsewhere")
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    assert main(["config", "--json", "--model", "local", "--seed", "7"]) == 0
-    out = capsys.readouterr().out
+    out = printed("config", "--json", "--model", "local", "--seed", "7").out
     assert KEY not in out
     document = json.loads(out)
     settled = {one.pop("setting"): one for one in document["settings"]}
@@ -335,13 +333,12 @@ def test_config_tells_values_sources_and_what_they_override(settings, capsys, mo
     ]  # fmt: skip
 
 
-def test_config_shows_no_key_that_a_change_gives(settings, capsys):
+def test_config_shows_no_key_that_a_change_gives(settings, capsys, printed):
     settings.write('[set]\n"t.api_key" = "hunter2"\n')
     changes = ("t.password=hunter3", "t.server={api_key: hunter4, port: 1}", "window=3")
     for shape in ([], ["--json"], ["--all"]):
         words = [word for change in changes for word in ("--set", change)]
-        assert main(["config", *shape, *words]) == 0
-        out = capsys.readouterr().out
+        out = printed("config", *shape, *words).out
         assert "hunter" not in out
         assert "window" in out
     held = json.loads((main(["config", "--json", *words]), capsys.readouterr().out)[1])
@@ -351,12 +348,10 @@ def test_config_shows_no_key_that_a_change_gives(settings, capsys):
     assert settled["set.window"] == "3"
 
 
-def test_config_for_people_shows_what_is_overridden_where_all_is_asked(settings, capsys):
+def test_config_for_people_shows_what_is_overridden_where_all_is_asked(settings, printed):
     settings.write("seed = 2")
-    assert main(["config", "--seed", "7"]) == 0
-    assert "overrides" not in capsys.readouterr().out
-    assert main(["config", "--seed", "7", "--all"]) == 0
-    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert "overrides" not in printed("config", "--seed", "7").out
+    lines = [line.split() for line in printed("config", "--seed", "7", "--all").out.splitlines()]
     assert lines[lines.index(["seed", "7", "--seed"]) + 1] == ["overrides", "2", "harness.toml:1"]
 
 

@@ -1,11 +1,10 @@
 """`harness tasks`, as it is printed."""
 
 import json
-import subprocess
-import sys
 from textwrap import dedent
 
 import pytest
+from builders.processes import run_python
 
 from harness.cli.main import main
 
@@ -42,12 +41,11 @@ def books(site, monkeypatch):
     return site
 
 
-def test_a_group_is_shown_with_its_members_and_without_tags(books, capsys):
+def test_a_group_is_shown_with_its_members_and_without_tags(books, printed):
     (books.folder / "books_made_up/task_configs/more.yaml").write_text(
         "task: books_of_others\nextends: books_one\n"
     )
-    assert main(["tasks", "books"]) == 0
-    assert capsys.readouterr().out == (
+    assert printed("tasks", "books").out == (
         "tasks:\n"
         "  books_one  Which book is next.\n"
         "  books_two  Which book is next.\n"
@@ -56,24 +54,22 @@ def test_a_group_is_shown_with_its_members_and_without_tags(books, capsys):
     )
 
 
-def test_all_tasks_are_listed_with_their_tags(books, capsys):
-    assert main(["tasks", "--all"]) == 0
-    said = " ".join(capsys.readouterr().out.split())
+def test_all_tasks_are_listed_with_their_tags(books, printed):
+    said = " ".join(printed("tasks", "--all").out.split())
     assert " books_one Which book is next. " in said
     assert " paper books_one, books_two" in said
 
 
-def test_what_there_is_fits_one_small_screen(capsys, monkeypatch):
+def test_what_there_is_fits_one_small_screen(printed, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
-    assert main(["tasks"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    lines = printed("tasks").out.splitlines()
     assert len(lines) <= 22  # of 24, beside the command itself and the prompt
     assert max(map(len, lines)) <= 80
     assert lines[-1] == "`harness tasks NAME` describes one, `harness tasks --all` describes all"
 
 
-def test_groups_are_told_with_their_number_of_tasks_and_other_tasks_by_name(
-    books, capsys, monkeypatch
+def test_groups_are_listed_with_their_number_of_tasks_and_other_tasks_by_name(
+    books, printed, monkeypatch
 ):
     monkeypatch.setenv("COLUMNS", "60")
     folder = books.folder / "books_made_up/task_configs"
@@ -83,8 +79,7 @@ def test_groups_are_told_with_their_number_of_tasks_and_other_tasks_by_name(
         "group: books_wide\ntasks: [books, 'books_held_{level}_{n}']\n"
         "description: All that is held, which is a long description for a line.\n"
     )
-    assert main(["tasks"]) == 0
-    out = capsys.readouterr().out
+    out = printed("tasks").out
     lines = [line.split() for line in out.splitlines()]
     assert ["books", "2"] in lines
     [wide] = [line for line in out.splitlines() if line.startswith("  books_wide ")]
@@ -97,15 +92,13 @@ def test_groups_are_told_with_their_number_of_tasks_and_other_tasks_by_name(
     assert "books_held_" not in out
 
 
-def test_all_is_meant_without_names(books, capsys):
-    assert main(["tasks", "--all", "books"]) == 2
-    assert "--all cannot be combined with names" in capsys.readouterr().err
+def test_all_is_meant_without_names(books, printed):
+    assert "--all cannot be combined with names" in printed("tasks", "--all", "books", code=2).err
 
 
 @pytest.mark.parametrize("pattern", ["tag:paper", "paper", "books_*", "books_"])
-def test_tags_globs_and_parts_of_names_choose_what_is_listed(books, capsys, pattern):
-    assert main(["tasks", pattern]) == 0
-    assert capsys.readouterr().out == (
+def test_tags_globs_and_parts_of_names_choose_what_is_listed(books, printed, pattern):
+    assert printed("tasks", pattern).out == (
         "tasks:\n  books_one  Which book is next.\n  books_two  Which book is next.\n"
     )
 
@@ -190,30 +183,26 @@ def test_a_task_named_in_full_is_shown_alone_with_all_that_it_is(
     assert capsys.readouterr().out == PAGE.format(about=about, file=task_file)
 
 
-def test_a_task_that_cannot_be_read_is_listed_and_what_is_wrong_told(books, capsys):
+def test_a_task_that_cannot_be_read_is_listed_with_what_is_wrong(books, printed):
     (books.folder / "books_made_up/task_configs/bad.yaml").write_text("task: bad\ntags: [x]\n")
-    assert main(["tasks", "bad"]) == 0
-    said = capsys.readouterr()
+    said = printed("tasks", "bad")
     assert said.out == "tasks:\n  bad\n"
     assert "bad.yaml" in said.err
 
 
-def test_the_json_tells_of_the_benchmark_of_a_task_named_in_full(books, capsys):
+def test_the_json_tells_of_the_benchmark_of_a_task_named_in_full(books, printed):
     file = books.folder / "books_made_up/plugin.py"
     file.write_text(dedent(BENCHMARK).format(made=TOLD.format(more="paper='X 1'")))
-    assert main(["tasks", "books_one", "books_two", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["benchmarks"] == [
+    assert json.loads(printed("tasks", "books_one", "books_two", "--json").out)["benchmarks"] == [
         {"name": "books", "description": "Foresee what is read.", "paper": "X 1", "licence": ""}
     ]
 
 
-def test_only_the_benchmarks_of_tasks_named_in_full_are_made(books, capsys):
+def test_only_the_benchmarks_of_tasks_named_in_full_are_made(books, printed):
     file = books.folder / "books_made_up/plugin.py"
     file.write_text(dedent(BENCHMARK).format(made="1 / 0"))
-    assert main(["tasks", "books_t", "books"]) == 0
-    assert capsys.readouterr().err == ""
-    assert main(["tasks", "books_two"]) == 0
-    said = capsys.readouterr()
+    assert printed("tasks", "books_t", "books").err == ""
+    said = printed("tasks", "books_two")
     assert said.out.startswith("task:\n  books_two, version 3  Which book is next.\n")
     assert "  weights.near  2.0\n" in said.out
     assert "ZeroDivisionError" in said.err
@@ -229,10 +218,9 @@ def test_long_descriptions_are_wrapped(books, capsys, monkeypatch):
     )
 
 
-def test_the_json_holds_the_same_and_more(books, capsys):
+def test_the_json_holds_the_same_and_more(books, printed):
     books.install("bad", {"bad": "no_such_module_at_all"}, {})
-    assert main(["tasks", "books", "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)
+    said = json.loads(printed("tasks", "books", "--json").out)
     folder = books.folder / "books_made_up/task_configs"
     assert said["tasks"][0] == {
         "name": "books_one",
@@ -264,14 +252,13 @@ def test_the_json_holds_the_same_and_more(books, capsys):
     ]
 
 
-def test_broken_plugins_and_files_are_named_beside_the_list(books, capsys):
+def test_broken_plugins_and_files_are_named_beside_the_list(books, printed):
     books.install(
         "bad",
         {"bad": "bad.plugin"},
         {"bad/plugin.py": "1 / 0", "bad/task_configs/torn.yaml": "tags: [a]] b"},
     )
-    assert main(["tasks"]) == 0
-    said = capsys.readouterr()
+    said = printed("tasks")
     assert "books_one" in said.out
     first, second, *_ = said.err.splitlines()
     assert first == (
@@ -315,9 +302,8 @@ def test_many_tasks_of_one_file_are_one_line_until_they_are_asked_for(books, cap
     assert "{n}" not in said
 
 
-def test_a_pattern_that_matches_nothing_is_a_usage_error(books, capsys):
-    assert main(["tasks", "bokks_one"]) == 2
-    assert "did you mean 'books_one'?" in capsys.readouterr().err
+def test_a_pattern_that_matches_nothing_is_a_usage_error(books, printed):
+    assert "did you mean 'books_one'?" in printed("tasks", "bokks_one", code=2).err
 
 
 def test_listing_imports_neither_schema_nor_tables():
@@ -325,7 +311,4 @@ def test_listing_imports_neither_schema_nor_tables():
         "import sys\nfrom harness.cli.main import main\nmain(['tasks', '--json'])\n"
         "print(sorted({'jsonschema', 'rich', 'jinja2', 'numpy'} & set(sys.modules)))"
     )
-    result = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
-    )
-    assert result.stdout.splitlines()[-1] == "[]"
+    assert run_python(code).splitlines()[-1] == "[]"

@@ -51,24 +51,21 @@ def tools(site, monkeypatch):
     monkeypatch.setenv("HARNESS_PLUGINS", "counting")
 
 
-def test_without_a_name_the_tools_are_listed(capsys):
-    assert main(["data"]) == 0
-    assert capsys.readouterr().out == "  count  Counts words.\n  gone   Cannot be made.\n"
+def test_without_a_name_the_tools_are_listed(printed):
+    assert printed("data").out == "  count  Counts words.\n  gone   Cannot be made.\n"
 
 
-def test_that_there_is_no_tool_is_said(monkeypatch, capsys):
+def test_that_there_is_no_tool_is_said(monkeypatch, printed):
     monkeypatch.undo()
     monkeypatch.setattr(plugin_manager.loading, "entry_points", lambda group: ())
     assert main(["data"]) == 0
-    assert main(["analyse"]) == 0
-    assert capsys.readouterr().out == (
+    assert printed("analyse").out == (
         "no installed plugin has a data tool\nno installed plugin has an analysis\n"
     )
 
 
-def test_the_list_as_json(capsys):
-    assert main(["data", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {
+def test_the_list_as_json(printed):
+    assert json.loads(printed("data", "--json").out) == {
         "data_tools": [
             {"name": "count", "description": "Counts words."},
             {"name": "gone", "description": "Cannot be made."},
@@ -76,10 +73,9 @@ def test_the_list_as_json(capsys):
     }
 
 
-def test_a_tool_is_used_with_its_options(capsys):
+def test_a_tool_is_used_with_its_options(printed):
     given = ["--from", "tea, milk, tea", "--words", "tea", "--words", "milk"]
-    assert main(["data", "count", *given]) == 0
-    assert [line.rstrip() for line in capsys.readouterr().out.splitlines()] == [
+    assert [line.rstrip() for line in printed("data", "count", *given).out.splitlines()] == [
         "Words",
         "word  times  share",
         "──────────────────",
@@ -89,69 +85,66 @@ def test_a_tool_is_used_with_its_options(capsys):
     ]
 
 
-def test_a_report_as_json(capsys):
-    assert main(["data", "count", "--json", "--from", "tea", "--words", "tea"]) == 0
-    document = json.loads(capsys.readouterr().out)
+def test_a_report_as_json(printed):
+    document = json.loads(printed("data", "count", "--json", "--from", "tea", "--words", "tea").out)
     assert document["tool"] == "count"
     assert document["drawn"] == []
     assert document["report"]["sheets"][0]["rows"] == [["tea", 1, None]]
 
 
-def test_an_option_that_must_be_given_is_named(capsys):
-    assert main(["data", "count"]) == 2
-    assert "--from" in capsys.readouterr().err
+def test_an_option_that_must_be_given_is_named(printed):
+    assert "--from" in printed("data", "count", code=2).err
 
 
-def test_what_a_tool_says_is_wrong_is_told_as_it_says_it(capsys):
-    assert main(["data", "count", "--from", "nowhere"]) == 1
-    assert capsys.readouterr().err == ("harness: there is no such file\n  found:    nowhere\n")
+def test_what_a_tool_says_is_wrong_is_printed_as_it_says_it(printed):
+    assert printed("data", "count", "--from", "nowhere", code=1).err == (
+        "harness: there is no such file\n  found:    nowhere\n"
+    )
 
 
-def test_a_package_of_the_extra_that_is_absent_is_told_with_the_extra(capsys):
-    assert main(["data", "count", "--from", "unlearned"]) == 1
-    assert capsys.readouterr().err == (
+def test_a_package_of_the_extra_that_is_absent_is_named_with_the_extra(printed):
+    assert printed("data", "count", "--from", "unlearned", code=1).err == (
         "harness: plugin 'counting' of counting: 'count' failed\n"
         "  found:    the package sklearn.cluster is not installed\n"
         "  to do:    pip install 'user-understanding-harness[analysis]'\n"
     )
 
 
-def test_a_tool_that_cannot_be_made_is_its_plugins_failure(capsys):
-    assert main(["data", "gone"]) == 1
-    err = capsys.readouterr().err
+def test_a_tool_that_cannot_be_made_is_its_plugins_failure(printed):
+    err = printed("data", "gone", code=1).err
     assert "plugin 'counting' of counting: 'gone' could not be created" in err
     assert "ZeroDivisionError" in err
 
 
-def test_a_file_that_no_figure_can_be_drawn_into_is_refused_before_the_work(tmp_path, capsys):
+def test_a_file_that_no_figure_can_be_drawn_into_is_refused_before_the_work(tmp_path, printed):
     plot = ["--plot", str(tmp_path / "a.gif")]
-    assert main(["data", "count", "--from", "nowhere", *plot]) == 2
-    err = capsys.readouterr().err
+    err = printed("data", "count", "--from", "nowhere", *plot, code=2).err
     assert "figures cannot be drawn in this format" in err
     assert "expected: a file name that ends in .svg, .png, .pdf" in err
 
 
-def test_a_plugin_may_have_a_command_of_its_own(capsys):
-    assert main(["words"]) == 0
-    assert capsys.readouterr().out == "  weigh  Weighs.\n"
-    assert main(["words", "weigh", "--json", "--from", "tea", "--words", "tea"]) == 0
-    assert json.loads(capsys.readouterr().out)["tool"] == "weigh"
-    assert main(["words", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {
+def test_a_plugin_may_have_a_command_of_its_own(printed):
+    assert printed("words").out == "  weigh  Weighs.\n"
+    assert (
+        json.loads(printed("words", "weigh", "--json", "--from", "tea", "--words", "tea").out)[
+            "tool"
+        ]
+        == "weigh"
+    )
+    assert json.loads(printed("words", "--json").out) == {
         "words_tools": [{"name": "weigh", "description": "Weighs."}]
     }
 
 
-def test_the_tools_of_one_command_are_none_of_another(capsys):
-    assert main(["data", "weigh", "--from", "tea"]) == 2
-    assert "no plugin offers the tool 'weigh'" in capsys.readouterr().err
-    assert main(["words", "count", "--from", "tea"]) == 2
-    assert "expected: one of weigh" in capsys.readouterr().err
+def test_the_tools_of_one_command_are_none_of_another(printed):
+    assert (
+        "no plugin offers the tool 'weigh'" in printed("data", "weigh", "--from", "tea", code=2).err
+    )
+    assert "expected: one of weigh" in printed("words", "count", "--from", "tea", code=2).err
 
 
-def test_a_word_that_is_nobodys_command_is_told_with_the_nearest(capsys):
-    assert main(["wrods"]) == 2
-    assert capsys.readouterr().err == (
+def test_a_word_that_is_nobodys_command_is_named_with_the_nearest(printed):
+    assert printed("wrods", code=2).err == (
         "harness: no command 'wrods'\n"
         f"  expected: {', '.join(COMMANDS)}, words, or options of a run, such as --model\n"
         "  to do:    did you mean 'words'?\n"

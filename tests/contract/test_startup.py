@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-
 import pytest
+from builders.processes import run_python
 
 HEAVY = {
     "torch", "vllm", "transformers", "pandas", "pyarrow", "polars", "duckdb", "datasets",
@@ -28,11 +25,9 @@ print("LOADED", *sorted({{name.split(".")[0] for name in sys.modules}}))
 
 def loaded_after(*arguments: str, **variables: str) -> tuple[str, set[str]]:
     """What the command printed, and the top-level names of all modules that it loaded."""
-    result = subprocess.run(
-        [sys.executable, "-c", REPORT.format(arguments=list(arguments))],
-        capture_output=True, text=True, check=True, timeout=120, env={**os.environ, **variables},
-    )  # fmt: skip
-    said, _, names = result.stdout.rpartition("LOADED")
+    said, _, names = run_python(REPORT.format(arguments=list(arguments)), **variables).rpartition(
+        "LOADED"
+    )
     return said, set(names.split())
 
 
@@ -60,7 +55,4 @@ def test_completions_load_nothing_heavy():
 
 def test_importing_the_package_loads_nothing_heavy():
     code = "import sys, harness; print(*sorted({n.split('.')[0] for n in sys.modules}))"
-    result = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
-    )
-    assert set(result.stdout.split()) & (HEAVY | {"rich", "yaml", "asyncio"}) == set()
+    assert set(run_python(code).split()) & (HEAVY | {"rich", "yaml", "asyncio"}) == set()

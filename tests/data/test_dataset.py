@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+from builders.processes import run_python
 
 from harness.base.errors import DataError, HarnessError, UsageError
 from harness.contracts.task import Column, DataSpec, HubSpec, TableSpec
@@ -310,13 +309,7 @@ def test_opening_csv_loads_no_heavy_library(tmp_path: Path) -> None:
         "print([m for m in ('datasets', 'pyarrow', 'huggingface_hub', 'pandas', 'numpy')"
         " if m in sys.modules])"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path / "mine.csv")],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout.strip() == "[]"
+    assert run_python(code, tmp_path / "mine.csv").strip() == "[]"
 
 
 def test_what_is_made_of_a_table_is_made_once_for_all_tasks_that_read_it(tmp_path: Path) -> None:

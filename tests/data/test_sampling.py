@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from hashlib import blake2b
+
+from builders.processes import run_python
 
 from harness.data.sampling import choose, ranks
 
@@ -19,14 +19,7 @@ def test_the_choice_is_pinned_and_the_same_in_every_process() -> None:
         "print(choose({f'u{n}' for n in range(100)}, seed=0, most=4)[0])"
     )
     for hash_seed in ("1", "2"):
-        done = subprocess.run(
-            [sys.executable, "-c", code],
-            env={"PYTHONHASHSEED": hash_seed},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        assert done.stdout.strip() == str(here)
+        assert run_python(code, PYTHONHASHSEED=hash_seed).strip() == str(here)
 
 
 def test_a_smaller_choice_is_the_beginning_of_a_larger_one() -> None:

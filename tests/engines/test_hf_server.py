@@ -174,7 +174,7 @@ async def test_a_template_of_ones_own_stands_in_and_close_frees_the_port(
             os.kill(pid, 0)
 
 
-async def test_a_start_that_fails_tells_cause_and_cure(hf_python, weights, tmp_path):
+async def test_a_start_that_fails_names_cause_and_cure(hf_python, weights, tmp_path):
     model = model_of(hf_python, weights("tiny-candidate"), dtype="floaty")
     model.attach_log(tmp_path, lambda line: None)
     with pytest.raises(ModelError) as caught:

@@ -49,6 +49,11 @@ class Ended:
     def json(self) -> dict[str, Any]:
         return json.loads(self.out)
 
+    def ok(self) -> Ended:
+        """Itself; a test of a process that should have ended well and did not fails here."""
+        assert self.code == 0, self.err
+        return self
+
     def summary(self, task: str = "interests") -> dict[str, Any]:
         return next(one for one in self.json["summaries"] if one["task"] == task)
 
@@ -301,12 +306,14 @@ def gist(tmp_path: Path) -> Gist:
 
 @pytest.fixture
 def serve():
-    """Start a server with faults; it stops with the test."""
+    """Start a server with faults that a harness asks, if one is given; it stops with the test."""
     servers: list[FaultyServer] = []
 
-    def start(**options: Any) -> FaultyServer:
-        server = FaultyServer(options.pop("answer", answer), **options)
+    def start(asks: Any = None, **options: Any) -> FaultyServer:
+        server = FaultyServer(options.pop("answer", getattr(asks, "answer", answer)), **options)
         servers.append(server.start())
+        if asks is not None:
+            asks.url = server.url
         return server
 
     yield start

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -11,15 +10,8 @@ import harness as package
 from harness.base.errors import ModelError, UsageError
 from harness.testing import faults
 
+pytestmark = pytest.mark.usefixtures("own_cache")
 SAMPLE = {"model": "baseline", "judge": "lexical", "data": "sample", "limit": 5}
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
-    for name in list(os.environ):
-        if name.startswith("OPENAI_"):
-            monkeypatch.delenv(name)
 
 
 def test_evaluate_gives_typed_results(tmp_path):

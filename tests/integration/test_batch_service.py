@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from builders.requests import make_request
 
 from harness.base.errors import ModelError, UsageError
 from harness.contracts.model import Batches, BatchStatus, ModelSettings
@@ -179,8 +180,7 @@ def jobs(harness) -> list[dict[str, Any]]:
 
 def test_a_run_is_asked_in_batches_to_its_end(harness, service, batch):
     batch("write", "one.jsonl")
-    submitted = batch("submit")
-    assert submitted.code == 0, submitted.err
+    submitted = batch("submit").ok()
     assert submitted.out.splitlines()[0] == (
         f"{harness.folder / 'one.jsonl'}: 3 requests to openai:candidate-model: batch-0"
     )
@@ -190,8 +190,7 @@ def test_a_run_is_asked_in_batches_to_its_end(harness, service, batch):
         "file-0", "/v1/chat/completions", "24h",
     )  # fmt: skip
     service.end()
-    collected = batch("collect")
-    assert collected.code == 0, collected.err
+    collected = batch("collect").ok()
     assert collected.out.splitlines()[1] == "3 replies imported"
     batch("write", "two.jsonl")
     batch("submit")
@@ -270,8 +269,7 @@ def test_status_shows_how_far_batches_are(harness, service, batch):
     batch("submit")
     service.batches["batch-0"]["request_counts"] = {"total": 3, "completed": 1, "failed": 1}
     before = harness.files(harness.folder)
-    said = batch("status")
-    assert said.code == 0, said.err
+    said = batch("status").ok()
     assert said.out.split()[-10:] == [
         "one.jsonl", "openai:candidate-model", "batch-0", "in_progress", "1", "1", "3",
         "2030-03-17", "17:46", "UTC",
@@ -305,8 +303,7 @@ def test_what_a_batch_left_unanswered_is_counted_and_asked_again(harness, servic
     batch("write", "one.jsonl")
     batch("submit")
     service.end(state, unanswered=2)
-    said = batch("collect")
-    assert said.code == 0, said.err
+    said = batch("collect").ok()
     assert said.out.splitlines()[:4] == [
         f"{harness.folder / 'one.jsonl'}: {state}, 1 done and 2 failed of 3",
         "1 replies imported",
@@ -384,7 +381,7 @@ def test_a_missing_key_and_a_wrong_one_are_said_and_none_is_shown(
 
 
 def test_a_run_that_wrote_nothing_has_nothing_to_submit(harness, serve):
-    harness.url = serve().url
+    serve(harness)
     harness.here(*harness.arguments("--limit", "1")[3:])
     (folder,) = harness.folders
     refused = harness.here("batch", "submit", str(folder))
@@ -428,7 +425,6 @@ def batches_of(**args: str) -> Batches:
 @pytest.mark.parametrize("keyed", [True, False], ids=["key", "token"])
 def test_azure_takes_a_key_or_a_token(service, monkeypatch, args, target, keyed):
     monkeypatch.setenv("AZURE_OPENAI_AD_TOKEN", "a-token")
-    monkeypatch.delenv("AZURE_OPENAI_API_KEY", raising=False)
     if keyed:
         monkeypatch.setenv("AZURE_OPENAI_API_KEY", "a-key")
     service.batches["b"] = {"id": "b", "status": "completed"}
@@ -444,12 +440,6 @@ def test_azure_takes_a_key_or_a_token(service, monkeypatch, args, target, keyed)
         assert "api-key" not in headers
 
 
-@pytest.fixture
-def no_credentials(monkeypatch):
-    for name in ("AZURE_OPENAI_AD_TOKEN", "AZURE_OPENAI_API_KEY"):
-        monkeypatch.delenv(name, raising=False)
-
-
 def identity(monkeypatch, token: Callable[[], str]) -> None:
     """Put a module in the place of azure-identity, which tests do not install."""
     module = SimpleNamespace(
@@ -460,7 +450,6 @@ def identity(monkeypatch, token: Callable[[], str]) -> None:
     monkeypatch.setitem(sys.modules, "azure.identity", module)
 
 
-@pytest.mark.usefixtures("no_credentials")
 def test_azure_identity_gives_a_token_or_says_why_not(service, monkeypatch):
     identity(monkeypatch, lambda: "its-token")
     service.file(b"")
@@ -478,7 +467,6 @@ def test_azure_identity_gives_a_token_or_says_why_not(service, monkeypatch):
         assert error.value.found == "sign in first"
 
 
-@pytest.mark.usefixtures("no_credentials")
 def test_azure_without_key_and_token_wants_a_key(service, monkeypatch):
     monkeypatch.setitem(sys.modules, "azure.identity", None)
     with pytest.raises(UsageError, match="AZURE_OPENAI_API_KEY is not set"):
@@ -488,13 +476,11 @@ def test_azure_without_key_and_token_wants_a_key(service, monkeypatch):
 def test_lines_for_azure_name_the_deployment(service):
     from harness_models.openai import make
 
-    from harness.contracts.model import Message, Request, Sampling
-
     args = {
         "model": "m", "azure_endpoint": service.address, "azure_deployment": "mine",
         "api_version": "1",
     }  # fmt: skip
-    request = Request(messages=(Message("user", "Hello"),), sampling=Sampling(), seed=0)
+    request = make_request("Hello")
     assert make(ModelSettings(args=args)).batch_line(request)["body"]["model"] == "mine"
 
 

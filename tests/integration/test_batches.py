@@ -74,8 +74,7 @@ def write(harness, name: str, lines: list[dict[str, Any]]) -> None:
 
 def test_batches_ask_what_a_live_run_asks_and_come_to_the_same(batched, serve):
     server = serve()
-    first = requests(batched, "one.jsonl")
-    assert first.code == 0, first.err
+    first = requests(batched, "one.jsonl").ok()
     assert first.json["status"] == "waiting"
     assert [file["stages"] for file in first.json["requests"]] == [{"interests/name": PEOPLE}]
     service(batched, server, "one.jsonl", "one.out")
@@ -87,8 +86,7 @@ def test_batches_ask_what_a_live_run_asks_and_come_to_the_same(batched, serve):
     service(batched, server, "two.jsonl", "two.out")
     assert replies(batched, "two.out").code == 0
 
-    done = live(batched)  # at an address where nobody would answer
-    assert done.code == 0, done.err
+    done = live(batched).ok()  # at an address where nobody would answer
     assert done.json["status"] == "done"
     assert [one["status"] for one in batched.manifest()["sessions"]] == [
         "waiting", "waiting", "done",
@@ -103,7 +101,7 @@ def test_batches_ask_what_a_live_run_asks_and_come_to_the_same(batched, serve):
 
 
 def test_what_a_run_asked_itself_is_not_left_to_submit(batched, serve):
-    batched.url = serve().url
+    serve(batched)
     assert requests(batched, "one.jsonl").code == 0
     assert live(batched).code == 0
     (folder,) = batched.folders
@@ -171,8 +169,7 @@ def test_what_failed_in_passing_is_asked_again_and_what_failed_for_good_is_recor
         "failed, to be repeated: 2: batch_expired 1, rate_limited 1",
         "not answered yet: 2; `harness batch write` writes them again",
     ]
-    again = requests(batched, "again.jsonl", "--max_failures", "1")
-    assert again.code == 0, again.err
+    requests(batched, "again.jsonl", "--max_failures", "1").ok()
     asked = [line["custom_id"] for line in lines_of(batched.folder / "again.jsonl")]
     passing = {found[0]["custom_id"], found[4]["custom_id"]}
     # The two that were cut and refused are asked a second time, as a live run would.
@@ -267,8 +264,7 @@ def test_models_that_take_no_batches_are_asked_as_in_a_run(batched, serve):
     assert [file["stages"].keys() for file in said.json["requests"]] == [{"interests/support"}]
     service(batched, serve(), "one.jsonl", "one.out")
     replies(batched, "one.out")
-    done = batched.here("batch", "write", *words, "--out", "two.jsonl")
-    assert done.code == 0, done.err
+    done = batched.here("batch", "write", *words, "--out", "two.jsonl").ok()
     assert "nothing is left to ask: the run is done" in done.out
     assert not (batched.folder / "two.jsonl").exists()
 
@@ -284,7 +280,7 @@ def test_requests_overwrite_nothing_and_refuse_what_means_nothing(batched):
 
 
 def test_replies_to_a_run_that_asked_nothing_in_batches_are_refused(harness, serve):
-    harness.url = serve().url
+    serve(harness)
     live(harness)
     refused = replies(harness, "one.out")
     assert refused.code == 1
@@ -332,16 +328,14 @@ def test_members_of_a_panel_are_asked_in_batches_one_after_the_other(batched, se
     panel = "+".join(f"openai:base_url={batched.url},model={name}" for name in said)
     asked = []
     for number in range(4):
-        found = requests(batched, "ask.jsonl", "--judge", f"panel:{panel}", limit=2)
-        assert found.code == 0, found.err
+        found = requests(batched, "ask.jsonl", "--judge", f"panel:{panel}", limit=2).ok()
         asked += [file["model"] for file in found.json["requests"]]
         service(batched, server, "ask.jsonl", f"{number}.out")
         assert replies(batched, f"{number}.out").code == 0
         (batched.folder / "ask.jsonl").unlink()
     assert asked == ["openai:candidate-model", "openai:first", "openai:second", "openai:third"]
     arguments = batched.arguments("--limit", "2", "--judge", f"panel:{panel}")[3:]
-    done = batched.here(*arguments)
-    assert done.code == 0, done.err
+    batched.here(*arguments).ok()
     verdicts = [record["judged"][0] for record in batched.records("support")]
     assert {tuple(one["verdict"]["chosen"]) for one in verdicts} == {(0,)}
     assert {len(one["votes"]) for one in verdicts} == {3}

@@ -120,8 +120,7 @@ def test_the_demo_shows_a_live_table_and_leaves_the_terminal_whole(terminal):
 
 
 def test_the_table_is_drawn_over_itself_while_the_run_goes_on(terminal, harness, serve):
-    server = serve(latency=0.3)
-    harness.url = server.url
+    serve(harness, latency=0.3)
     shown = terminal(*asked(harness, "--concurrency", "10")[3:])
     assert shown.ended() == 0
     pictures = shown.text.count("interests/name")
@@ -134,8 +133,7 @@ def test_the_table_is_drawn_over_itself_while_the_run_goes_on(terminal, harness,
 
 
 def test_an_interrupted_run_gives_the_terminal_back(terminal, harness, serve):
-    server = serve(latency=0.5)
-    harness.url = server.url
+    server = serve(harness, latency=0.5)
     shown = terminal(*asked(harness, "--concurrency", "4")[3:])
     harness.wait_until(lambda: server.count >= 4)
     shown.read_until("▸ interests/name")
@@ -149,8 +147,7 @@ def test_an_interrupted_run_gives_the_terminal_back(terminal, harness, serve):
 
 
 def test_a_run_that_is_stopped_at_once_gives_the_terminal_back(terminal, harness, serve):
-    server = serve(faults=lambda _: SILENCE)
-    harness.url = server.url
+    server = serve(harness, faults=lambda _: SILENCE)
     shown = terminal(*asked(harness, "--concurrency", "4")[3:])
     harness.wait_until(lambda: server.count >= 4)
     shown.process.send_signal(signal.SIGINT)
@@ -161,10 +158,8 @@ def test_a_run_that_is_stopped_at_once_gives_the_terminal_back(terminal, harness
 
 
 def test_a_pipe_gets_plain_lines(harness, serve):
-    server = serve(latency=0.3)
-    harness.url = server.url
-    done = harness.command(asked(harness, "--concurrency", "20"))
-    assert done.code == 0, done.err
+    serve(harness, latency=0.3)
+    done = harness.command(asked(harness, "--concurrency", "20")).ok()
     assert ESC not in done.out + done.err
     assert "\r" not in done.out + done.err
     lines = done.err.splitlines()
@@ -196,8 +191,7 @@ def test_quiet_holds_on_a_terminal_as_well(terminal):
 
 
 def test_json_is_one_document_even_where_too_many_fell_out(harness, serve):
-    server = serve(answer=lambda body: "I would rather not say.")
-    harness.url = server.url
+    serve(harness, answer=lambda body: "I would rather not say.")
     done = harness.run("--max_failures", "parsing=0.1")
     assert done.code == 3
     document = json.loads(done.out)

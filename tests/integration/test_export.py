@@ -26,10 +26,9 @@ def run(harness, serve) -> Path:
 
     second: dict[str, Any] = {}
     wrong = {0: OVERFLOW}
-    harness.url = serve(answer=answer, faults=lambda asked: wrong.get(asked.number)).url
+    serve(harness, answer=answer, faults=lambda asked: wrong.get(asked.number))
     more = ("--limit", "6", "--concurrency", "1", "--max_failures", "1")
-    done = harness.here(*harness.arguments(*more)[3:])
-    assert done.code == 0, done.err
+    done = harness.here(*harness.arguments(*more)[3:]).ok()
     return harness.folder / done.json["folder"]
 
 
@@ -43,8 +42,7 @@ def export(harness, run: Path, kind: str, out: str = "out", *more: str):
 
 
 def test_csv_has_a_row_for_each_unit_record_and_call(harness, run):
-    done = export(harness, run, "csv")
-    assert done.code == 0, done.err
+    done = export(harness, run, "csv").ok()
     out = harness.folder / "out"
     assert done.out.split() == [
         "out/metrics.csv", "out/scores.csv", "out/records.csv", "out/calls.csv",
@@ -139,8 +137,7 @@ def test_samples_of_groups_have_the_calls_about_their_members(harness):
     done = harness.here(
         "--model", "baseline", "--tasks", "perrec_medium_pointwise", "--data", "sample",
         "--limit", "3", "--json",
-    )  # fmt: skip
-    assert done.code == 0, done.err
+    ).ok()  # fmt: skip
     assert export(harness, Path(done.json["folder"]), "lm-eval").code == 0
     (file,) = (harness.folder / "out").glob("*/samples_*.jsonl")
     samples = [json.loads(line) for line in file.read_text().splitlines()]
@@ -182,8 +179,7 @@ def test_a_link_to_an_empty_folder_and_the_folder_one_stands_in_are_taken(harnes
     here = harness.folder / "here"
     here.mkdir()
     harness.folder = here
-    stood_in = export(harness, run, "lm-eval", ".")
-    assert stood_in.code == 0, stood_in.err
+    stood_in = export(harness, run, "lm-eval", ".").ok()
     assert all((here / line).is_file() for line in stood_in.out.split())
 
 

@@ -33,18 +33,15 @@ def of_judge(fault, *, again=False):
 @pytest.fixture
 def clean(harness, serve):
     """What the same run comes to without any fault."""
-    server = serve()
-    harness.url = server.url
-    done = harness.run("--output_path", "clean", "--no_store")
-    assert done.code == 0, done.err
+    serve(harness)
+    done = harness.run("--output_path", "clean", "--no_store").ok()
     return done.summary()["metrics"]
 
 
 def test_one_bad_request_of_many_costs_one_sample(harness, serve):
     title = "Learning to love breathing in crawl"
-    harness.url = serve(faults=about(title, faults.status(400, message="strange input"))).url
-    done = harness.run(*FAST)
-    assert done.code == 0, done.err
+    serve(harness, faults=about(title, faults.status(400, message="strange input")))
+    done = harness.run(*FAST).ok()
     failed = [one for one in harness.records("name") if one["outcome"]["type"] != "done"]
     lost = len(failed)
     assert 1 <= lost <= 4
@@ -56,8 +53,7 @@ def test_one_bad_request_of_many_costs_one_sample(harness, serve):
 
 
 def test_a_refused_key_stops_the_run_at_once_and_says_so(harness, serve):
-    server = serve(faults=lambda asked: faults.status(401, message="no such key"))
-    harness.url = server.url
+    server = serve(harness, faults=lambda asked: faults.status(401, message="no such key"))
     done = harness.run("--concurrency", "4", *FAST)
     assert done.code == 1
     assert "auth" in done.err and "check the API key" in done.err
@@ -87,12 +83,10 @@ def test_a_refused_key_stops_the_run_at_once_and_says_so(harness, serve):
     ],
 )  # fmt: skip
 def test_what_passes_leaves_no_trace_in_the_result(harness, serve, clean, fault):
-    server = serve(
-        faults=lambda asked: fault if asked.number % 5 == 0 and not asked.again else None
+    serve(
+        harness, faults=lambda asked: fault if asked.number % 5 == 0 and not asked.again else None
     )
-    harness.url = server.url
-    done = harness.run(*FAST)
-    assert done.code == 0, done.err
+    done = harness.run(*FAST).ok()
     assert done.summary()["metrics"] == clean
 
 
@@ -103,10 +97,8 @@ def test_retry_after_as_a_date_is_waited_for(harness, serve, clean):
         later = email.utils.formatdate(time.time() + 2, usegmt=True)
         return faults.status(429, headers={"retry-after": later}) if asked.number == 0 else None
 
-    server = serve(faults=fault)
-    harness.url = server.url
-    done = harness.run("--concurrency", "1", *FAST)
-    assert done.code == 0, done.err
+    server = serve(harness, faults=fault)
+    done = harness.run("--concurrency", "1", *FAST).ok()
     assert done.summary()["metrics"] == clean
     first, second = list(server.asked)[:2]
     assert second.at - first.at >= 0.9  # a date has whole seconds
@@ -122,18 +114,15 @@ def test_retry_after_as_a_date_is_waited_for(harness, serve, clean):
     ids=["length", "content-filter"],
 )
 def test_replies_that_are_no_answers_are_typed_kept_and_never_stored(harness, serve, fault, cause):
-    server = serve(faults=of_judge(fault, again=True))
-    harness.url = server.url
-    done = harness.run(*FAST, "--max_failures", "1")
-    assert done.code == 0, done.err
+    server = serve(harness, faults=of_judge(fault, again=True))
+    harness.run(*FAST, "--max_failures", "1").ok()
     judged = harness.records("support")
     assert {one["outcome"]["type"] for one in judged} == {"no_verdict"}
     assert {one["outcome"]["cause"] for one in judged} == {cause}
     assert judged[0]["calls"][-1]["text"].startswith("1")
     server.faults = ()
     before = server.count
-    done = harness.run(*FAST, "--retry_failures")
-    assert done.code == 0, done.err
+    harness.run(*FAST, "--retry_failures").ok()
     assert {one["outcome"]["type"] for one in harness.records("support")[-len(judged) :]} == {
         "done"
     }
@@ -141,10 +130,8 @@ def test_replies_that_are_no_answers_are_typed_kept_and_never_stored(harness, se
 
 
 def test_a_reply_that_never_comes_is_a_timeout_and_is_asked_again(harness, serve, clean):
-    server = serve(faults=lambda asked: faults.SILENCE if asked.number == 3 else None)
-    harness.url = server.url
-    done = harness.run("--attempts", "5", "--timeout", "0.5")
-    assert done.code == 0, done.err
+    server = serve(harness, faults=lambda asked: faults.SILENCE if asked.number == 3 else None)
+    done = harness.run("--attempts", "5", "--timeout", "0.5").ok()
     assert done.summary()["metrics"] == clean
     assert server.count > PEOPLE
 
@@ -152,16 +139,13 @@ def test_a_reply_that_never_comes_is_a_timeout_and_is_asked_again(harness, serve
 def test_a_third_of_all_requests_failing_at_random_changes_nothing(harness, serve, clean):
     draw = Random(7)
     kinds = [faults.status(500), faults.status(429), faults.RESET, faults.BROKEN_JSON]
-    server = serve(faults=lambda asked: draw.choice(kinds) if draw.random() < 0.3 else None)
-    harness.url = server.url
-    done = harness.run("--attempts", "12", "--timeout", "5")
-    assert done.code == 0, done.err
+    serve(harness, faults=lambda asked: draw.choice(kinds) if draw.random() < 0.3 else None)
+    done = harness.run("--attempts", "12", "--timeout", "5").ok()
     assert done.summary()["metrics"] == clean
 
 
 def test_a_server_that_is_gone_for_ten_seconds_is_waited_for(harness, serve, clean):
-    server = serve(latency=0.02)
-    harness.url = server.url
+    server = serve(harness, latency=0.02)
     died = []
 
     def fault(asked):
@@ -188,8 +172,7 @@ def test_a_server_that_was_never_there_is_an_error_with_its_address(harness):
 
 
 def test_too_many_failures_end_with_3_and_keep_everything(harness, serve):
-    server = serve(faults=lambda asked: faults.status(400) if asked.number % 2 else None)
-    harness.url = server.url
+    server = serve(harness, faults=lambda asked: faults.status(400) if asked.number % 2 else None)
     done = harness.run(*FAST, "--concurrency", "1")
     assert done.code == 3
     assert "too many items failed" in done.err
@@ -198,8 +181,7 @@ def test_too_many_failures_end_with_3_and_keep_everything(harness, serve):
     assert harness.manifest()["status"] == "too_many_failures"
     server.faults = ()
     before = server.count
-    done = harness.run(*FAST, "--retry_failures")
-    assert done.code == 0, done.err
+    done = harness.run(*FAST, "--retry_failures").ok()
     asked = [one for one in server.requests[before:] if one["model"] != JUDGE]
     assert len(asked) == 20
 
@@ -249,8 +231,7 @@ def small(tmp_path, request):
 
 
 def test_a_run_on_a_full_disk_fails_loudly_and_goes_on_when_there_is_room(harness, serve, small):
-    server = serve(latency=0.05)
-    harness.url = server.url
+    server = serve(harness, latency=0.05)
     slowly = ("--concurrency", "2", "--no_store")  # so that the journal is written in many batches
     arguments = harness.arguments(*FAST, *slowly, "--output_path", "small/runs")
     done = harness.command(small.command(arguments))
@@ -263,8 +244,7 @@ def test_a_run_on_a_full_disk_fails_loudly_and_goes_on_when_there_is_room(harnes
     assert 0 < kept < PEOPLE
     before = server.count
     small.make_room()
-    done = harness.command(small.command(arguments))
-    assert done.code == 0, done.err
+    done = harness.command(small.command(arguments)).ok()
     assert done.summary()["metrics"]["support"]["n"] == PEOPLE
     assert [str(path) for path in (small.folder / "runs").iterdir()] == [str(folder)]
     asked = [one for one in server.requests[before:] if one["model"] != JUDGE]
@@ -272,7 +252,7 @@ def test_a_run_on_a_full_disk_fails_loudly_and_goes_on_when_there_is_room(harnes
 
 
 def test_a_store_on_a_full_disk_is_a_failed_run(harness, serve, small):
-    harness.url = serve().url
+    serve(harness)
     arguments = harness.arguments(*FAST, "--store", "small/calls.sqlite")
     done = harness.command(small.command(arguments))
     assert done.code == 1
@@ -280,8 +260,7 @@ def test_a_store_on_a_full_disk_is_a_failed_run(harness, serve, small):
     assert "Traceback" not in done.err
     assert harness.manifest()["status"] == "failed"
     small.make_room()
-    done = harness.command(small.command(arguments))
-    assert done.code == 0, done.err
+    done = harness.command(small.command(arguments)).ok()
     assert done.summary()["metrics"]["support"]["n"] == PEOPLE
 
 
@@ -294,8 +273,7 @@ def pinned(server):
 
 @pytest.mark.parametrize("damage", ["noise", "a torn page"])
 def test_a_damaged_store_is_said_set_aside_and_the_run_goes_on(harness, serve, damage):
-    server = serve()
-    harness.url = server.url
+    server = serve(harness)
     store = harness.folder / "cache" / "calls.sqlite"
     store.parent.mkdir()
     broken = Random(3).randbytes(40_000)
@@ -305,8 +283,7 @@ def test_a_damaged_store_is_said_set_aside_and_the_run_goes_on(harness, serve, d
     store.write_bytes(broken)
     asked = len(server.counts)
 
-    one = harness.run(*FAST, *pinned(server), "--output_path", "one")
-    assert one.code == 0, one.err
+    one = harness.run(*FAST, *pinned(server), "--output_path", "one").ok()
     assert "the store of answered calls is damaged" in one.err
     (aside,) = store.parent.glob("calls.sqlite.damaged-*[0-9]")
     assert aside.name in one.err
@@ -322,8 +299,7 @@ def test_a_damaged_store_is_said_set_aside_and_the_run_goes_on(harness, serve, d
 
 
 def test_two_processes_share_one_store_and_what_one_was_answered_the_other_knows(harness, serve):
-    server = serve(latency=0.05)
-    harness.url = server.url
+    server = serve(harness, latency=0.05)
     slowly = (*pinned(server), "--concurrency", "2")
     one = harness.start(*slowly, "--output_path", "one")
     harness.wait_until(lambda: server.count >= 16)
@@ -346,8 +322,7 @@ def test_two_processes_share_one_store_and_what_one_was_answered_the_other_knows
 
 
 def test_a_key_variable_that_is_not_set_stops_the_run_before_anything_is_sent(harness, serve):
-    server = serve()
-    harness.url = server.url
+    server = serve(harness)
     model = f"base_url={server.url},model=candidate-model,api_key_env=OUR_SERVERS_KEY"
     done = harness.run(*FAST, "--model_args", model)
     assert done.code == 2
@@ -355,8 +330,9 @@ def test_a_key_variable_that_is_not_set_stops_the_run_before_anything_is_sent(ha
     assert server.count == 0
     assert harness.records("name") == []
 
-    done = harness.command(harness.arguments(*FAST, "--model_args", model), OUR_SERVERS_KEY="key 1")
-    assert done.code == 0, done.err
+    done = harness.command(
+        harness.arguments(*FAST, "--model_args", model), OUR_SERVERS_KEY="key 1"
+    ).ok()
     assert len(harness.folders) == 1
     assert {asked.headers["authorization"] for asked in server.asked} == {
         "Bearer key 1", "Bearer not-needed",
@@ -371,10 +347,8 @@ def test_unreadable_replies_are_asked_again_past_the_store_when_failures_are_ret
     def sometimes(body):
         return "no idea" if title in body["messages"][-1]["content"] else harness.answer(body)
 
-    server = serve(answer=sometimes)
-    harness.url = server.url
-    done = harness.run(*FAST, *pinned(server))
-    assert done.code == 0, done.err
+    server = serve(harness, answer=sometimes)
+    done = harness.run(*FAST, *pinned(server)).ok()
     lost = {one["id"] for one in harness.records("name") if one["outcome"]["type"] == "unreadable"}
     assert 1 <= len(lost) <= 4
     assert done.summary()["metrics"]["support"]["n"] == PEOPLE - len(lost)
@@ -385,8 +359,7 @@ def test_unreadable_replies_are_asked_again_past_the_store_when_failures_are_ret
     assert done.summary()["metrics"]["support"]["n"] == PEOPLE - len(lost)
     assert server.count == before  # "no idea" was an answer, and is in the store
 
-    done = harness.run(*FAST, *pinned(server), "--retry_failures")
-    assert done.code == 0, done.err
+    done = harness.run(*FAST, *pinned(server), "--retry_failures").ok()
     assert done.summary()["metrics"]["support"]["n"] == PEOPLE
     asked = [one for one in server.requests[before:] if one["model"] != JUDGE]
     assert len(asked) == len(lost)
@@ -398,7 +371,7 @@ STEERING = "\x1b]0;owned\x07\x1b[2J\x1b[31mno such key\x9b1A\r"
 
 @pytest.mark.parametrize("shown", [(), ("--quiet",), ("--json",)], ids=str)
 def test_a_servers_words_cannot_steer_the_terminal(harness, serve, shown):
-    harness.url = serve(faults=lambda asked: faults.status(401, message=STEERING)).url
+    serve(harness, faults=lambda asked: faults.status(401, message=STEERING))
     arguments = [one for one in harness.arguments(*FAST) if one != "--json"]
     done = harness.command([*arguments, *shown])
     assert done.code == 1
@@ -409,8 +382,7 @@ def test_a_servers_words_cannot_steer_the_terminal(harness, serve, shown):
 
 
 def test_a_label_with_escapes_cannot_steer_the_terminal(harness, serve):
-    server = serve(faults=lambda asked: faults.status(404, message=STEERING))
-    harness.url = server.url
+    server = serve(harness, faults=lambda asked: faults.status(404, message=STEERING))
     model = f"base_url={server.url},model=\x1b[31mred"
     done = harness.run(*FAST, "--model_args", model)
     assert done.code == 1

@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from builders.requests import make_request
 from harness_models.openai import make
 
 from harness.base.errors import BudgetSpent, ModelError
 from harness.calls.client import Answer, Client
 from harness.calls.policy import Budget, Patience
 from harness.calls.store import Store
-from harness.contracts.model import Message, ModelSettings, Request, Sampling
+from harness.contracts.model import ModelSettings
 from harness.testing import FaultyServer
 from harness.testing.faults import (
     BROKEN_JSON,
@@ -50,17 +51,6 @@ def server():
         yield server
 
 
-@pytest.fixture
-def store(tmp_path: Path):
-    store = Store.open(tmp_path / "calls.sqlite")
-    yield store
-    store.close()
-
-
-def asked_with(text: str) -> Request:
-    return Request(messages=(Message(role="user", content=text),), sampling=Sampling(), seed=0)
-
-
 async def ask_all(
     server: FaultyServer,
     texts: Sequence[str],
@@ -82,7 +72,7 @@ async def ask_all(
     client = Client(store=store, run_id=run_id, patience=patience, budget=budget)
     try:
         return await asyncio.gather(
-            *[client.ask(model, asked_with(text), role="candidate", stage="s") for text in texts]
+            *[client.ask(model, make_request(text), role="candidate", stage="s") for text in texts]
         )
     finally:
         look(client)
@@ -106,8 +96,7 @@ async def test_a_400_costs_one_of_many(server, store):
     assert server.count == 20
 
 
-async def test_a_401_stops_everything_at_once(server, monkeypatch):
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+async def test_a_401_stops_everything_at_once(server):
     server.faults = lambda _: status(401, message="who are you?")
     with pytest.raises(ModelError) as caught:
         await ask_all(server, numbered(50), concurrency="4")
@@ -169,7 +158,9 @@ async def test_what_stays_is_a_typed_failure_and_is_never_stored(
 
 
 @pytest.mark.parametrize(("fault", "finish"), [(TRUNCATED, "length"), (FILTERED, "refused")])
-async def test_a_reply_that_was_cut_or_refused_is_told_and_not_stored(server, store, fault, finish):
+async def test_a_reply_that_was_cut_or_refused_is_reported_and_not_stored(
+    server, store, fault, finish
+):
     server.faults = [fault]
     (first,) = await ask_all(server, ["x"], store=store)
     assert (first.reply.finish, first.reply.text) == (finish, "answer to x")

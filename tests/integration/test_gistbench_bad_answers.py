@@ -55,8 +55,7 @@ def shown(gist):
     """What the command for looking at a run prints of the only one, on one line."""
 
     def show() -> str:
-        done = gist.command_of("show", f"runs/{gist.folders[0].name}", COLUMNS="200")
-        assert done.code == 0, done.err
+        done = gist.command_of("show", f"runs/{gist.folders[0].name}", COLUMNS="200").ok()
         return " ".join(done.out.split())
 
     return show
@@ -85,9 +84,8 @@ def test_a_candidate_that_answers_badly_is_read_by_rule_and_every_rule_is_counte
         mine = "[1] (explicit positive) Trains clip 0 of cut" in prompt
         return faults.TRUNCATED if mine else None
 
-    gist.url = serve(answer=answer, faults=cut_off).url
-    done = gist.run("--data", f"gist_synthetic={log_of_likes(gist)}", "--max_failures", "1")
-    assert done.code == 0, done.err
+    serve(gist, answer=answer, faults=cut_off)
+    gist.run("--data", f"gist_synthetic={log_of_likes(gist)}", "--max_failures", "1").ok()
     summary = kept_summary(gist)
     wanted = {
         "citations of lines that are not in the window": 4,
@@ -155,10 +153,8 @@ def test_a_judge_that_fails_in_every_way_is_corrected_then_counted(gist, serve, 
         gardening = gist.stage_of(asked.body) == "verify" and topic_of(asked.body) == "gardening"
         return faults.status(500) if gardening else None
 
-    server = serve(answer=answer, faults=broken)
-    gist.url = server.url
-    done = gist.run("--attempts", "2", "--max_failures", "1", model="omega")
-    assert done.code == 0, done.err
+    server = serve(gist, answer=answer, faults=broken)
+    gist.run("--attempts", "2", "--max_failures", "1", model="omega").ok()
     summary = kept_summary(gist)
     # Each topic is one of the first five of five people, and proven of four: all but the third.
     wanted = {

@@ -54,8 +54,7 @@ def test_all_stages_can_be_asked_in_batches(gist, serve):
     stages = []
     for turn in range(9):
         words = gist.arguments("--out", f"{turn}.jsonl")[3:]
-        written = gist.here("batch", "write", *words)
-        assert written.code == 0, written.err
+        written = gist.here("batch", "write", *words).ok()
         if written.json["status"] == "done":
             break
         asked = written.json["requests"]
@@ -75,8 +74,7 @@ def test_all_stages_can_be_asked_in_batches(gist, serve):
     assert batch["outcome"]["value"]["categories"]["basketball clips"] > 0
     assert batch["outcome"]["value"]["remembered"] == 0
 
-    gist.url = serve(answer=forgetful(gist)).url
-    live = gist.here(*gist.arguments("--output_path", "live", "--no_store")[3:])
-    assert live.code == 0, live.err
+    serve(gist, answer=forgetful(gist))
+    live = gist.here(*gist.arguments("--output_path", "live", "--no_store")[3:]).ok()
     ours = json.loads((batched / TASK / "summary.json").read_text())
     assert ours["metrics"] == live.summary(TASK)["metrics"]

@@ -36,13 +36,11 @@ def three(tmp_path_factory, gists):
         gist.url = server.url
         alone, compared, asked, runs = [], [], 0, []
         for model in MODELS:
-            done = gist.run(model=model)
-            assert done.code == 0, done.err
+            done = gist.run(model=model).ok()
             alone.append(done.summary(TASK))
             runs.append(str(Path("runs", Path(done.json["folder"]).name)))
             before = server.count
-            scored = gist.command_of("score", *runs, "--json")
-            assert scored.code == 0, scored.err
+            scored = gist.command_of("score", *runs, "--json").ok()
             compared += scored.json["comparisons"]
             asked += server.count - before
         yield Three(gist, server, runs, alone, compared, asked)
@@ -111,8 +109,7 @@ def test_an_oracle_of_few_runs_is_warned_of(three):
 def test_an_oracle_is_written_and_read_and_united(three, tmp_path):
     gist = three.gist
     file, united = tmp_path / "oracle.json", tmp_path / "united.json"
-    done = gist.command_of("score", *three.runs, "--export_oracle", str(file))
-    assert done.code == 0, done.err
+    done = gist.command_of("score", *three.runs, "--export_oracle", str(file)).ok()
     oracle = json.loads(file.read_text())
     assert oracle.keys() == {"oracle"}
     # The four topics of a person that clips prove, by the numbers of their categories.
@@ -125,8 +122,7 @@ def test_an_oracle_is_written_and_read_and_united(three, tmp_path):
     file.write_text(json.dumps({"made by": {"hand": True}, **oracle}))
     done = gist.command_of(
         "score", three.runs[0], "--oracle", str(file), "--export_oracle", str(united), "--json"
-    )
-    assert done.code == 0, done.err
+    ).ok()
     (comparison,) = done.json["comparisons"]
     assert comparison["oracle"]["file"] == str(file)
     assert comparison["oracle"]["warning"] is None
@@ -173,9 +169,8 @@ def own_options(three, analyse, tmp_path) -> dict[str, list[str]]:
     }
 
 
-def test_these_are_all_the_analyses_there_are(capsys):
-    assert main(["analyse", "--json"]) == 0
-    listed = json.loads(capsys.readouterr().out)["analyses"]
+def test_these_are_all_the_analyses_there_are(printed):
+    listed = json.loads(printed("analyse", "--json").out)["analyses"]
     of_gist = [one["name"] for one in listed if one["benchmark"] == "gistbench"]
     assert sorted(of_gist) == sorted(FIGURES)
 

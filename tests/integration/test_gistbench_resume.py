@@ -54,8 +54,7 @@ def whole(tmp_path_factory, gists):
     gist = gists(tmp_path_factory.mktemp("whole"))
     with FaultyServer(gist.answer) as server:
         gist.url = server.url
-        done = gist.run(*ONE_BY_ONE)
-        assert done.code == 0, done.err
+        gist.run(*ONE_BY_ONE).ok()
         assert set(server.counts.values()) == {1}
         return gist.folders[0]
 
@@ -65,8 +64,7 @@ def test_kill_9_in_any_stage_loses_no_kept_answer_and_changes_no_score(gist, ser
     def silent(_):
         return faults.SILENCE if gist.by_stage(server).get(stage, 0) >= 3 else None
 
-    server = serve(answer=gist.answer, faults=silent)
-    gist.url = server.url
+    server = serve(gist, faults=silent)
     process = gist.start("--concurrency", "2", *ONE_BY_ONE)
     gist.wait_until(lambda: gist.by_stage(server).get(stage, 0) >= 3 and kept_keys(gist))
     gist.kill(process)
@@ -74,8 +72,7 @@ def test_kill_9_in_any_stage_loses_no_kept_answer_and_changes_no_score(gist, ser
     assert process.returncode == -9
     server.faults = ()
 
-    done = gist.run("--concurrency", "32", *ONE_BY_ONE)
-    assert done.code == 0, done.err
+    gist.run("--concurrency", "32", *ONE_BY_ONE).ok()
     (run,) = gist.folders
     # A key that no record names was not needed again: what it gave is remembered elsewhere too.
     prompts = prompts_of(run)
@@ -94,8 +91,7 @@ def test_neither_the_order_of_answers_nor_the_seed_of_hashes_changes_anything(gi
     def uneven(asked):
         return faults.slow(asked.number * 7 % 5 / 200)
 
-    server = serve(answer=gist.answer, faults=uneven)
-    gist.url = server.url
+    server = serve(gist, faults=uneven)
     runs = []
     for hash_seed, concurrency in (("1", "1"), ("2", "32")):
         done = gist.command(
@@ -104,8 +100,7 @@ def test_neither_the_order_of_answers_nor_the_seed_of_hashes_changes_anything(gi
                 "--set", f"overlap={overlap}",
             ),
             PYTHONHASHSEED=hash_seed,
-        )  # fmt: skip
-        assert done.code == 0, done.err
+        ).ok()  # fmt: skip
         runs.append(gist.folder / done.json["folder"])
     one, other = runs
     assert len(journal(one, "specificity")) > gist.PEOPLE
@@ -120,12 +115,10 @@ def test_neither_the_order_of_answers_nor_the_seed_of_hashes_changes_anything(gi
 
 
 def test_another_seed_draws_other_test_sets_for_the_same_interests(gist, serve):
-    server = serve(answer=gist.answer)
-    gist.url = server.url
+    serve(gist)
     found = []
     for seed in ("0", "1"):
-        done = gist.run("--seed", seed, "--output_path", seed)
-        assert done.code == 0, done.err
+        done = gist.run("--seed", seed, "--output_path", seed).ok()
         found.append(journal(gist.folder / done.json["folder"], "specificity"))
     first, second = found
     assert first.keys() == second.keys()

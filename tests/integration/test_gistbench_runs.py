@@ -42,17 +42,14 @@ LOADED = """
 @pytest.fixture
 def served(gist, serve):
     """A server that knows the topics, and the harness that asks it."""
-    server = serve(answer=gist.answer)
-    gist.url = server.url
-    return server
+    return serve(gist)
 
 
 def test_a_baseline_and_a_lexical_judge_need_nothing_but_the_install(gist):
     done = gist.command_of(
         "--model", "baseline", "--judge", "lexical", "--tasks", TASK, "--data", "sample",
         "--limit", "20", "--json",
-    )  # fmt: skip
-    assert done.code == 0, done.err
+    ).ok()  # fmt: skip
     summary = done.summary(TASK)
     assert summary["units"] == 20
     assert {metric["n"] for metric in summary["metrics"].values()} == {20}
@@ -61,15 +58,13 @@ def test_a_baseline_and_a_lexical_judge_need_nothing_but_the_install(gist):
         assert 0.0 < summary["metrics"][name]["value"] < 1.0, name
 
 
-def test_another_threshold_asks_the_candidate_anew_and_judges_only_what_is_new(gist, served):
-    usual = gist.run("--output_path", "usual")
-    assert usual.code == 0, usual.err
+def test_another_threshold_asks_the_candidate_again_and_judges_only_what_is_new(gist, served):
+    gist.run("--output_path", "usual").ok()
     assert gist.by_stage(served)["predict"] == gist.WINDOWS
     before = Counter(one.digest for one in served.asked)
     served.asked.clear()
 
-    strict = gist.run("--output_path", "strict", *STRICTER)
-    assert strict.code == 0, strict.err
+    strict = gist.run("--output_path", "strict", *STRICTER).ok()
     asked = gist.by_stage(served)
     assert asked["predict"] == gist.WINDOWS
     assert "taxonomy" not in asked
@@ -93,15 +88,13 @@ def claims(gist, folder: str) -> set[tuple[str, tuple[str, ...]]]:
 def test_stored_verdicts_are_scored_under_another_threshold_and_the_run_stays_as_it_is(
     gist, served
 ):
-    usual = gist.run()
-    assert usual.code == 0, usual.err
+    usual = gist.run().ok()
     asked, kept = served.count, gist.files(gist.folder / "runs")
     for arguments in (
         gist.arguments("--rescore_only", *STRICTER),
         [*gist.arguments()[:3], "score", f"runs/{gist.folders[0].name}", *STRICTER, "--json"],
     ):
-        done = gist.command(arguments)
-        assert done.code == 0, done.err
+        done = gist.command(arguments).ok()
         (run,) = done.json["runs"]
         (summary,) = run["summaries"]
         before = usual.summary(TASK)["metrics"]["mean_ig_p"]["value"]
@@ -117,11 +110,9 @@ def test_stored_verdicts_are_scored_under_another_threshold_and_the_run_stays_as
 
 
 def test_with_another_judge_the_candidate_is_not_asked(gist, served):
-    first = gist.run()
-    assert first.code == 0, first.err
+    gist.run().ok()
     served.asked.clear()
-    other = gist.run(judge="another")
-    assert other.code == 0, other.err
+    other = gist.run(judge="another").ok()
     asked = gist.by_stage(served)
     assert "predict" not in asked
     assert asked.keys() == set(JUDGES)
@@ -133,27 +124,23 @@ def test_with_another_judge_the_candidate_is_not_even_loaded(gist, served, insta
     install(LOADED)
     loaded = gist.folder / "loaded"
     monkeypatch.setenv("LOADED", str(loaded))
-    first = gist.run("--model", "careful", "--model_args", "")
-    assert first.code == 0, first.err
+    gist.run("--model", "careful", "--model_args", "").ok()
     assert loaded.read_text() == "loaded\n"
     loaded.unlink()
-    other = gist.run("--model", "careful", "--model_args", "", judge="another")
-    assert other.code == 0, other.err
+    other = gist.run("--model", "careful", "--model_args", "", judge="another").ok()
     assert not loaded.exists()
     assert other.summary(TASK)["units"] == gist.PEOPLE
 
 
 def test_each_role_asks_the_server_that_it_is_bound_to(gist, serve):
-    candidate = serve(answer=gist.answer)
-    gist.url = candidate.url
+    candidate = serve(gist)
     servers = {role: serve(answer=gist.answer) for role in
                ("judge", "taxonomist", "overlap_judge", "retrieval_judge")}  # fmt: skip
     spec = {role: f"openai:base_url={one.url},model={role}" for role, one in servers.items()}
     done = gist.run(
         "--judge", spec["judge"],
         *(word for role in list(spec)[1:] for word in ("--role", f"{role}={spec[role]}")),
-    )  # fmt: skip
-    assert done.code == 0, done.err
+    ).ok()  # fmt: skip
     assert gist.by_stage(candidate).keys() == {"predict"}
     for server, stage in zip(servers.values(), JUDGES, strict=True):
         assert gist.by_stage(server).keys() == {stage}
@@ -172,8 +159,7 @@ def test_a_candidate_may_not_judge_itself(gist, served, role):
 
 
 def test_a_dry_run_knows_the_windows_exactly_and_asks_nobody(gist, served):
-    done = gist.run("--dry_run")
-    assert done.code == 0, done.err
+    done = gist.run("--dry_run").ok()
     stages = {one["stage"]: one for one in done.json["stages"]}
     assert list(stages) == ["predict", *JUDGES]
     predict = stages["predict"]
@@ -186,8 +172,7 @@ def test_a_dry_run_knows_the_windows_exactly_and_asks_nobody(gist, served):
     assert any("calls per user" in one for one in done.json["assumptions"])
     assert served.count == 0
     arguments = [one for one in gist.arguments("--dry_run") if one != "--json"]
-    shown = gist.command(arguments)
-    assert shown.code == 0, shown.err
+    shown = gist.command(arguments).ok()
     assert "Name the interests of this user" in shown.out
     assert "calls per user" in " ".join(shown.out.split())
 
@@ -198,17 +183,16 @@ def test_synthetic_users_are_made_of_a_log_and_are_data_like_any_other(gist):
         "data", "synthesize", "--from", str(log), "--out", "made", "--json",
         "--clusters_column", "cluster", "--clusters_together", "3", "--least_people", "2",
         "--cohorts", "4", "--days", "30", "--time_unit", "seconds",
-    )  # fmt: skip
-    assert made.code == 0, made.err
+    ).ok()  # fmt: skip
     assert made.json["report"]["sheets"]
     ran = gist.command_of(
         "--model", "baseline", "--judge", "lexical", "--tasks", TASK, "--data", "made",
         "--set", "min_engagements=1", "--json",
-    )  # fmt: skip
-    assert ran.code == 0, ran.err
+    ).ok()  # fmt: skip
     assert ran.summary(TASK)["units"] >= 2
-    told = gist.command_of("data", "describe", "--data", "made", "--json", "--plot", "held.svg")
-    assert told.code == 0, told.err
+    told = gist.command_of(
+        "data", "describe", "--data", "made", "--json", "--plot", "held.svg"
+    ).ok()
     assert told.json["drawn"] and (gist.folder / "held.svg").exists()
     assert gist.command_of("data", "describe", "--data", str(gist.data)).code == 0
 

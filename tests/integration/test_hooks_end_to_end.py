@@ -80,9 +80,8 @@ def hooks(told):
 
 
 def test_observers_are_told_of_a_run_from_its_start_to_its_end(harness, serve, events):
-    harness.url = serve().url
-    done = harness.run()
-    assert done.code == 0, done.err
+    serve(harness)
+    done = harness.run().ok()
     told = events()
     assert hooks(told) == ["start", "stage name", "stage support", "end"]
     start, name, support, end = (event for _, event in told)
@@ -98,8 +97,7 @@ def test_observers_are_told_of_a_run_from_its_start_to_its_end(harness, serve, e
 
 
 def test_observers_are_told_that_a_run_goes_on(harness, serve, events):
-    server = serve(latency=0.03)
-    harness.url = server.url
+    server = serve(harness, latency=0.03)
     process = harness.start("--concurrency", "2")
     harness.wait_until(lambda: server.count >= 16)
     harness.kill(process)
@@ -112,7 +110,7 @@ def test_observers_are_told_that_a_run_goes_on(harness, serve, events):
 
 
 def test_observers_are_told_of_a_stage_that_was_given_up(harness, serve, events):
-    harness.url = serve(faults=lambda asked: faults.status(400) if asked.number % 2 else None).url
+    serve(harness, faults=lambda asked: faults.status(400) if asked.number % 2 else None)
     done = harness.run("--concurrency", "1")
     assert done.code == 3
     told = events()
@@ -124,7 +122,7 @@ def test_observers_are_told_of_a_stage_that_was_given_up(harness, serve, events)
 
 
 def test_observers_are_told_of_a_run_that_failed(harness, serve, events):
-    harness.url = serve(faults=lambda asked: faults.status(401)).url
+    serve(harness, faults=lambda asked: faults.status(401))
     assert harness.run().code == 1
     told = events()
     assert hooks(told) == ["start", "end"]
@@ -132,8 +130,7 @@ def test_observers_are_told_of_a_run_that_failed(harness, serve, events):
 
 
 def test_observers_are_told_of_a_run_that_was_interrupted(harness, serve, events):
-    server = serve(latency=0.1)
-    harness.url = server.url
+    server = serve(harness, latency=0.1)
     process = harness.start("--concurrency", "2")
     harness.wait_until(lambda: server.count >= 8)
     process.send_signal(signal.SIGINT)
@@ -147,7 +144,7 @@ def test_observers_are_told_of_a_run_that_was_interrupted(harness, serve, events
 
 def test_an_observer_that_raises_costs_a_line_and_nothing_else(harness, serve, install):
     install(STUMBLING)
-    harness.url = serve().url
+    serve(harness)
     done = harness.run()
     assert done.code == 0
     assert done.json["status"] == harness.manifest()["status"] == "done"

@@ -53,8 +53,7 @@ class Panel:
 
     def analyse(self, name: str, *more: str) -> dict[str, Any]:
         (folder,) = self.harness.folders
-        told = self.harness.here("analyse", name, str(folder), *more, "--json")
-        assert told.code == 0, told.err
+        told = self.harness.here("analyse", name, str(folder), *more, "--json").ok()
         return told.json["report"]
 
 
@@ -65,8 +64,7 @@ def panel(harness):
 
 
 def test_the_majority_decides_and_every_vote_is_on_record(panel):
-    done = panel.run()
-    assert done.code == 0, done.err
+    done = panel.run().ok()
     # Two of ann's three titles, and one of bob's, are kept.
     assert done.summary()["metrics"]["support"]["value"] == 0.5
     assert done.summary()["roles"]["judge"] == "panel:openai:first+openai:second+openai:third"
@@ -88,7 +86,7 @@ def test_the_majority_decides_and_every_vote_is_on_record(panel):
     assert "judge openai:third, prompt support" in shown
 
 
-def test_how_far_members_agree_is_told(panel):
+def test_how_far_members_agree_is_shown(panel):
     assert panel.run().code == 0
     together, members, pairs = panel.analyse("judge-panel")["sheets"]
     # Nine of eighteen votes are yes, so chance agrees on a half; of the three pairs of votes on a
@@ -114,8 +112,7 @@ def test_how_far_members_agree_is_told(panel):
 
 def test_a_panel_goes_on_without_one_that_fails(panel):
     panel.server.faults = lambda asked: status(400) if asked.body["model"] == "third" else None
-    done = panel.run()
-    assert done.code == 0, done.err
+    done = panel.run().ok()
     # The first titles have both votes, all others one of two: tied, and so not selected.
     assert done.summary()["metrics"]["support"]["value"] == pytest.approx(1 / 3)
     together, members, _ = panel.analyse("judge-panel")["sheets"]
@@ -130,8 +127,7 @@ def test_half_a_panel_is_no_quorum(panel):
     panel.server.faults = lambda asked: (
         status(400) if asked.body["model"] in ("second", "third") else None
     )
-    done = panel.run(None, "--max_failures", "1")
-    assert done.code == 0, done.err
+    done = panel.run(None, "--max_failures", "1").ok()
     assert done.summary()["stages"]["support"]["failures"] == {"no_quorum": 2}
     record = panel.harness.records("support")[0]
     assert record["outcome"]["detail"] == (
@@ -275,7 +271,7 @@ def test_whole_numbers_that_became_fractions_are_read(panel):
         ("item,option,label\nann/1,1,yes\nann/1,1,no\n", "one label from each rater"),
     ],
 )
-def test_labels_that_cannot_be_used_are_told(panel, text, told):
+def test_labels_that_cannot_be_used_are_named(panel, text, told):
     assert panel.run().code == 0
     (panel.harness.folder / "labels.csv").write_text(text)
     (folder,) = panel.harness.folders
@@ -319,8 +315,7 @@ def test_each_member_is_counted_and_paid_for_by_its_own_price(panel):
     panel.server.faults = answered
     (panel.harness.folder / "prices.toml").write_text(PRICES)
     planned = panel.run(None, "--prices", "prices.toml", "--dry_run").json
-    done = panel.run(None, "--prices", "prices.toml", "--max_cost", "1")
-    assert done.code == 0, done.err
+    done = panel.run(None, "--prices", "prices.toml", "--max_cost", "1").ok()
     roles = done.summary()["stages"]["support"]["roles"]
     # Two calls each of 1,000 and 100 tokens: 2 · (1,000 · input + 100 · 5) millionths.
     assert {name: (use["calls"], use["cost"]["paid"]) for name, use in roles.items()} == {

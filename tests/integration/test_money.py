@@ -76,10 +76,8 @@ def about(amount):
 
 
 def test_each_role_is_told_with_what_it_cost_and_what_the_store_saved(harness, serve, prices):
-    server = serve(faults=lambda asked: completion(harness, asked))
-    harness.url = server.url
-    first = harness.command(pinned(harness, "--limit", "10", "--prices", prices))
-    assert first.code == 0, first.err
+    server = serve(harness, faults=lambda asked: completion(harness, asked))
+    first = harness.command(pinned(harness, "--limit", "10", "--prices", prices)).ok()
     judged = asked_of(server, JUDGE)
     cost = costs(first.summary())
     assert cost["candidate"] == {
@@ -91,8 +89,7 @@ def test_each_role_is_told_with_what_it_cost_and_what_the_store_saved(harness, s
     assert first.json["costs"]["interests/name, candidate"] == cost["candidate"]
     assert harness.manifest()["sessions"][0]["costs"] == first.json["costs"]
 
-    second = harness.command(pinned(harness, "--limit", "20", "--prices", prices))
-    assert second.code == 0, second.err
+    second = harness.command(pinned(harness, "--limit", "20", "--prices", prices)).ok()
     cost = costs(second.summary())
     assert (cost["candidate"]["asked"], cost["candidate"]["reused"]) == (10, 10)
     assert cost["candidate"]["paid"] == about(10 * CANDIDATE_COST)
@@ -100,21 +97,18 @@ def test_each_role_is_told_with_what_it_cost_and_what_the_store_saved(harness, s
     assert cost["judge"]["saved"] == about(judged * JUDGE_COST)
     assert second.json["costs"]["interests/name, candidate"] == cost["candidate"]
 
-    shown = harness.here("show", second.json["folder"])
-    assert shown.code == 0, shown.err
+    shown = harness.here("show", second.json["folder"]).ok()
     assert "openai:candidate-model     10     0.0240      10      0.0240" in shown.out
     assert "paid, USD  saved, USD" in shown.out
 
 
-def test_what_the_server_does_not_tell_is_counted_and_not_zero(harness, serve, prices):
+def test_what_the_server_does_not_report_is_counted_and_not_zero(harness, serve, prices):
     def tells_nine_of_ten(asked):
         usage = asked.body["model"] == JUDGE or asked.number % 10 != 3
         return completion(harness, asked, usage=usage)
 
-    server = serve(faults=tells_nine_of_ten)
-    harness.url = server.url
-    done = harness.run("--prices", prices, "--concurrency", "1")
-    assert done.code == 0, done.err
+    serve(harness, faults=tells_nine_of_ten)
+    done = harness.run("--prices", prices, "--concurrency", "1").ok()
     cost = costs(done.summary())["candidate"]
     # One at a time, all candidates first: the requests 3, 13, 23 and 33.
     assert (cost["asked"], cost["paid_unknown"]) == (PEOPLE, 4)
@@ -133,16 +127,14 @@ def test_what_the_server_does_not_tell_is_counted_and_not_zero(harness, serve, p
     ],
     ids=["some", "none"],
 )
-def test_tokens_that_the_server_does_not_tell_are_not_0(harness, serve, told, expected, cells):
+def test_tokens_that_the_server_does_not_report_are_not_0(harness, serve, told, expected, cells):
     def some_tell(asked):
         usage = asked.body["model"] == JUDGE or told(asked.number)
         return completion(harness, asked, usage=usage)
 
-    server = serve(faults=some_tell)
-    harness.url = server.url
+    serve(harness, faults=some_tell)
     words = [word for word in harness.arguments("--concurrency", "1")[3:] if word != "--json"]
-    done = harness.here(*words)
-    assert done.code == 0, done.err
+    done = harness.here(*words).ok()
     summary = json.loads((harness.folders[0] / "interests" / "summary.json").read_text())
     use = summary["stages"]["name"]["roles"]["candidate"]
     assert (use["untold"], use["prompt_tokens"], use["completion_tokens"]) == expected
@@ -164,8 +156,7 @@ def test_who_answers_by_rule_has_told_all(harness):
     done = harness.here(
         "--model", "baseline", "--judge", "lexical", "--tasks", "interests", "--data", "sample",
         "--limit", "3", "--output_path", str(harness.folder / "runs"),
-    )  # fmt: skip
-    assert done.code == 0, done.err
+    ).ok()  # fmt: skip
     assert "unknown" not in done.out + done.err
     record = harness.records("name")[0]
     assert "usage" not in record["calls"][0]
@@ -178,10 +169,8 @@ def test_attempts_that_brought_no_answer_are_paid_where_the_server_tells(harness
     def empty_at_first(asked):
         return completion(harness, asked, content=asked.number != 0)
 
-    server = serve(faults=empty_at_first)
-    harness.url = server.url
-    done = harness.run("--prices", prices, "--limit", "10")
-    assert done.code == 0, done.err
+    server = serve(harness, faults=empty_at_first)
+    done = harness.run("--prices", prices, "--limit", "10").ok()
     assert asked_of(server, CANDIDATE) == 11
     assert costs(done.summary())["candidate"]["paid"] == about(11 * CANDIDATE_COST)
     assert done.json["costs"]["interests/name, candidate"]["paid"] == about(11 * CANDIDATE_COST)
@@ -190,12 +179,10 @@ def test_attempts_that_brought_no_answer_are_paid_where_the_server_tells(harness
     assert [one["prompt_tokens"] for one in wasted] == [1000]
 
 
-def test_a_model_without_a_price_is_told_as_unknown(harness, serve):
-    server = serve(faults=lambda asked: completion(harness, asked))
-    harness.url = server.url
+def test_a_model_without_a_price_is_shown_as_unknown(harness, serve):
+    server = serve(harness, faults=lambda asked: completion(harness, asked))
     (harness.folder / "some.toml").write_text(PRICES.split("\n\n", maxsplit=1)[0])
-    done = harness.run("--prices", "some.toml", "--limit", "5")
-    assert done.code == 0, done.err
+    done = harness.run("--prices", "some.toml", "--limit", "5").ok()
     judge = costs(done.summary())["judge"]
     assert (judge["priced"], judge["paid"]) == (False, None)
     assert judge["paid_unknown"] == judge["asked"] == asked_of(server, JUDGE) > 0
@@ -205,8 +192,7 @@ def test_a_model_without_a_price_is_told_as_unknown(harness, serve):
 
 
 def test_no_more_is_spent_than_allowed_and_a_larger_budget_goes_on(harness, serve, prices):
-    server = serve(faults=lambda asked: completion(harness, asked))
-    harness.url = server.url
+    server = serve(harness, faults=lambda asked: completion(harness, asked))
     done = harness.run("--prices", prices, "--max_cost", "0.05")
     assert done.code == 1
     assert "the budget of money is spent" in done.err
@@ -221,8 +207,7 @@ def test_no_more_is_spent_than_allowed_and_a_larger_budget_goes_on(harness, serv
 
     # The budget is that of one command, as that of calls is: what was spent before is not in it.
     rest = (PEOPLE - first) * CANDIDATE_COST
-    done = harness.run("--prices", prices, "--max_cost", "1")
-    assert done.code == 0, done.err
+    done = harness.run("--prices", prices, "--max_cost", "1").ok()
     assert len(harness.folders) == 1
     assert all(count == 1 for count in server.counts.values())
     assert done.json["costs"]["interests/name, candidate"]["paid"] == about(rest)
@@ -233,23 +218,20 @@ def test_no_more_is_spent_than_allowed_and_a_larger_budget_goes_on(harness, serv
     assert f"in 2 sessions: paid {total:.4f} USD for {server.count} calls" in shown.out
 
 
-def test_a_server_that_tells_no_usage_is_not_asked_for_free(harness, serve, prices):
-    server = serve(faults=lambda asked: completion(harness, asked, usage=False))
-    harness.url = server.url
+def test_a_server_that_reports_no_usage_is_not_asked_for_free(harness, serve, prices):
+    server = serve(harness, faults=lambda asked: completion(harness, asked, usage=False))
     done = harness.run("--prices", prices, "--max_cost", "1", "--concurrency", "2")
     assert done.code == 1
     assert "openai:candidate-model: --max_cost cannot be enforced" in done.err
     assert "use --max_calls or --max_tokens" in done.err
     assert 1 <= server.count <= 2
-    done = harness.run("--prices", prices, "--max_calls", "1000")
-    assert done.code == 0, done.err
+    done = harness.run("--prices", prices, "--max_calls", "1000").ok()
     assert all(count == 1 for count in server.counts.values())
 
 
 @pytest.mark.parametrize("dry", [(), ("--dry_run",)])
 def test_a_budget_of_money_needs_every_price_before_anything_is_asked(harness, serve, prices, dry):
-    server = serve()
-    harness.url = server.url
+    server = serve(harness)
     done = harness.run("--max_cost", "1", *dry)
     assert done.code == 2
     assert "no price of openai:candidate-model, openai:judge-model" in done.err
@@ -265,8 +247,7 @@ def test_a_budget_of_money_needs_every_price_before_anything_is_asked(harness, s
 
 
 def test_a_run_without_prices_is_priced_afterwards(harness, serve, prices):
-    server = serve(faults=lambda asked: completion(harness, asked))
-    harness.url = server.url
+    serve(harness, faults=lambda asked: completion(harness, asked))
     done = harness.run("--limit", "10")
     assert costs(done.summary()) == {"candidate": None, "judge": None}
     run = str(harness.folders[0])
@@ -281,11 +262,9 @@ def test_a_run_without_prices_is_priced_afterwards(harness, serve, prices):
 
 
 def test_prices_do_not_change_what_a_run_is(harness, serve, prices):
-    server = serve(faults=lambda asked: completion(harness, asked))
-    harness.url = server.url
+    server = serve(harness, faults=lambda asked: completion(harness, asked))
     assert harness.run("--max_calls", "10", "--concurrency", "2").code == 1
-    done = harness.run("--prices", prices)
-    assert done.code == 0, done.err
+    done = harness.run("--prices", prices).ok()
     assert len(harness.folders) == 1
     assert all(count == 1 for count in server.counts.values())
     assert costs(done.summary())["candidate"]["paid"] == about(PEOPLE * CANDIDATE_COST)
@@ -296,9 +275,8 @@ def test_prices_do_not_change_what_a_run_is(harness, serve, prices):
     assert costs(written) == costs(done.summary())
 
 
-def test_a_dry_run_tells_what_to_expect_in_money(harness, serve, prices):
-    server = serve()
-    harness.url = server.url
+def test_a_dry_run_shows_what_to_expect_in_money(harness, serve, prices):
+    server = serve(harness)
     forecast = harness.run("--dry_run", "--prices", prices, "--limit", "10").json
     assert forecast["currency"] == "USD"
     name, support = forecast["stages"]
@@ -316,7 +294,7 @@ def test_a_dry_run_tells_what_to_expect_in_money(harness, serve, prices):
 
 
 def test_a_dry_run_adds_up_and_says_whether_the_budget_is_enough(harness, serve, prices):
-    harness.url = serve().url
+    serve(harness)
     arguments = [
         one for one in harness.arguments("--dry_run", "--prices", prices) if one != "--json"
     ]

@@ -12,13 +12,9 @@ from harness.base.errors import ModelError
 from harness.testing import Fault
 from harness.testing.faults import status
 
+pytestmark = pytest.mark.usefixtures("own_cache")
 LOGPROBS = {"content": [{"token": "[", "logprob": -0.25, "top_logprobs": []}]}
 KEPT = [{"token": "[", "logprob": -0.25}]
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
 
 
 @pytest.fixture

@@ -30,8 +30,7 @@ def stage_keys(harness, folder: str) -> dict[str, str]:
 
 
 def test_an_option_that_only_scores_use_asks_nothing_new(harness, serve):
-    server = serve()
-    harness.url = server.url
+    server = serve(harness)
     usual = harness.run(*pinned(server), "--output_path", "usual")
     asked = server.count
     changed = harness.run(*pinned(server), "--output_path", "changed", "--set", "min_support=1")
@@ -48,21 +47,17 @@ def test_an_option_that_only_scores_use_asks_nothing_new(harness, serve):
     assert stage_keys(harness, "usual") == stage_keys(harness, "changed")
 
 
-def test_an_option_that_prompts_use_asks_the_candidate_anew(harness, serve):
-    server = serve()
-    harness.url = server.url
+def test_an_option_that_prompts_use_asks_the_candidate_again(harness, serve):
+    server = serve(harness)
     harness.run(*pinned(server), "--output_path", "usual")
-    done = harness.run(*pinned(server), "--output_path", "changed", "--set", "max_interests=1")
-    assert done.code == 0, done.err
+    harness.run(*pinned(server), "--output_path", "changed", "--set", "max_interests=1").ok()
     assert stage_keys(harness, "usual")["name"] != stage_keys(harness, "changed")["name"]
     assert len(bodies(server, CANDIDATE)) == 2 * PEOPLE
 
 
 def test_sampling_given_on_the_command_line_is_the_candidates_alone(harness, serve):
-    server = serve()
-    harness.url = server.url
-    done = harness.run("--gen_kwargs", "temperature=0.5,max_tokens=77", "--seed", "9")
-    assert done.code == 0, done.err
+    server = serve(harness)
+    done = harness.run("--gen_kwargs", "temperature=0.5,max_tokens=77", "--seed", "9").ok()
     candidate, judge = bodies(server, CANDIDATE), bodies(server, JUDGE)
     assert len(candidate) == PEOPLE and len(judge) > 0
     assert {(one["temperature"], one["max_tokens"]) for one in candidate} == {(0.5, 77)}
@@ -72,8 +67,7 @@ def test_sampling_given_on_the_command_line_is_the_candidates_alone(harness, ser
 
 
 def test_sampling_that_no_model_knows_is_refused_before_anything_is_asked(harness, serve):
-    server = serve()
-    harness.url = server.url
+    server = serve(harness)
     done = harness.run("--gen_kwargs", "temperatur=0.5")
     assert done.code == 2
     assert "did you mean 'temperature'?" in done.err
@@ -81,8 +75,7 @@ def test_sampling_that_no_model_knows_is_refused_before_anything_is_asked(harnes
 
 
 def test_a_spent_budget_of_tokens_stops_and_a_larger_one_goes_on(harness, serve):
-    server = serve()
-    harness.url = server.url
+    server = serve(harness)
     done = harness.run("--max_tokens", "2000", "--concurrency", "2")
     assert done.code == 1
     assert "the budget of tokens is spent" in done.err
@@ -90,19 +83,16 @@ def test_a_spent_budget_of_tokens_stops_and_a_larger_one_goes_on(harness, serve)
     assert done.json["summaries"] == []
     assert "at most 2000" in done.err
     assert 0 < server.count < PEOPLE
-    done = harness.run("--max_tokens", "1000000", "--concurrency", "2")
-    assert done.code == 0, done.err
+    done = harness.run("--max_tokens", "1000000", "--concurrency", "2").ok()
     assert len(harness.folders) == 1
     assert all(count == 1 for count in server.counts.values())
     assert done.summary()["metrics"]["support"]["n"] == PEOPLE
 
 
 def test_one_engine_at_a_time_asks_the_candidate_everything_first(harness, serve):
-    server = serve(latency=0.01)
-    harness.url = server.url
+    server = serve(harness, latency=0.01)
     both = "interests,interests_short"
-    done = harness.run("--one-engine-at-a-time", "--no_store", "--concurrency", "4", tasks=both)
-    assert done.code == 0, done.err
+    harness.run("--one-engine-at-a-time", "--no_store", "--concurrency", "4", tasks=both).ok()
     order = [body["model"] for body in server.requests]
     candidate = order.count(CANDIDATE)
     assert candidate == 2 * PEOPLE
@@ -111,18 +101,15 @@ def test_one_engine_at_a_time_asks_the_candidate_everything_first(harness, serve
 
 
 def test_else_the_judge_begins_while_the_candidate_is_still_asked(harness, serve):
-    server = serve(latency=0.05)
-    harness.url = server.url
+    server = serve(harness, latency=0.05)
     both = "interests,interests_short"
-    done = harness.run("--no_store", "--concurrency", "4", tasks=both)
-    assert done.code == 0, done.err
+    harness.run("--no_store", "--concurrency", "4", tasks=both).ok()
     order = [body["model"] for body in server.requests]
     assert JUDGE in order[: order.count(CANDIDATE)]
 
 
 def test_a_run_is_resumed_by_the_command_that_began_it_alone(harness, serve):
-    server = serve()
-    harness.url = server.url
+    server = serve(harness)
     assert harness.run("--max_calls", "10", "--concurrency", "2").code == 1
     (folder,) = harness.folders
     asked = server.count
@@ -138,16 +125,14 @@ def test_a_run_is_resumed_by_the_command_that_began_it_alone(harness, serve):
         assert f"expected: {expected}\n" in refused.err
     assert server.count == asked
 
-    done = harness.run("--resume", f"runs/{folder.name}", "--concurrency", "3")
-    assert done.code == 0, done.err
+    done = harness.run("--resume", f"runs/{folder.name}", "--concurrency", "3").ok()
     assert harness.folders == [folder]
     assert all(count == 1 for count in server.counts.values())
     assert done.summary()["metrics"]["support"]["n"] == PEOPLE
 
 
 def test_a_run_that_is_not_there_cannot_be_resumed(harness, serve):
-    server = serve()
-    harness.url = server.url
+    server = serve(harness)
     done = harness.run("--resume", "runs/gone")
     assert done.code == 1
     assert "runs/gone: no run in this folder" in done.err
@@ -155,15 +140,11 @@ def test_a_run_that_is_not_there_cannot_be_resumed(harness, serve):
 
 
 def test_the_seed_reaches_the_server_where_chance_plays_a_part(harness, serve):
-    server = serve()
-    harness.url = server.url
+    server = serve(harness)
     sent = []
     for seed, folder in (("1", "a"), ("1", "b"), ("2", "c")):
         server.asked.clear()
-        done = harness.run(
-            "--seed", seed, "--gen_kwargs", "temperature=0.7", "--output_path", folder
-        )
-        assert done.code == 0, done.err
+        harness.run("--seed", seed, "--gen_kwargs", "temperature=0.7", "--output_path", folder).ok()
         sent.append(bodies(server, CANDIDATE))
     one, same, other = sent
     assert len(one) == len(same) == len(other) == PEOPLE
@@ -176,8 +157,7 @@ def test_the_seed_reaches_the_server_where_chance_plays_a_part(harness, serve):
 
 
 def test_the_seed_chooses_who_is_asked_under_a_limit(harness, serve):
-    server = serve()
-    harness.url = server.url
+    server = serve(harness)
     asked = []
     for seed in ("1", "2"):
         server.asked.clear()
@@ -189,8 +169,6 @@ def test_the_seed_chooses_who_is_asked_under_a_limit(harness, serve):
 
 @pytest.mark.parametrize("many", [1, 7])
 def test_so_many_requests_and_no_more_are_in_flight(harness, serve, many):
-    server = serve(latency=0.1)
-    harness.url = server.url
-    done = harness.run("--concurrency", str(many), "--limit", "20")
-    assert done.code == 0, done.err
+    server = serve(harness, latency=0.1)
+    harness.run("--concurrency", str(many), "--limit", "20").ok()
     assert server.most_in_flight == many

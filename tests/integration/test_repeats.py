@@ -12,13 +12,9 @@ import pytest
 import harness as package
 from harness.base.errors import UsageError
 
+pytestmark = pytest.mark.usefixtures("own_cache")
 WARM = {"temperature": 0.7}
 PEOPLE = 4
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
 
 
 @pytest.fixture
@@ -96,10 +92,9 @@ def test_repeats_below_one_mean_nothing():
         package.evaluate("interests", model="baseline", num_repeats=0)
 
 
-def test_the_command_tells_what_repeats_come_to(harness, serve):
-    harness.url = serve().url
-    done = harness.here(*harness.arguments("--limit", "4", "--num_repeats", "2")[3:])
-    assert done.code == 0, done.err
+def test_the_command_shows_what_repeats_come_to(harness, serve):
+    serve(harness)
+    done = harness.here(*harness.arguments("--limit", "4", "--num_repeats", "2")[3:]).ok()
     assert "asked at temperature 0, so that repeats differ only" in done.err
     (over,) = done.json["repeats"]
     assert (over["task"], over["repeats"]) == ("interests", ["interests", "interests@2"])
@@ -107,8 +102,7 @@ def test_the_command_tells_what_repeats_come_to(harness, serve):
     folder = done.json["folder"]
     shown = harness.here("show", folder)
     assert "over repeats" in shown.out
-    scored = harness.here("score", folder, "--json", "--set", "interests.min_support=1")
-    assert scored.code == 0, scored.err
+    scored = harness.here("score", folder, "--json", "--set", "interests.min_support=1").ok()
     (run,) = scored.json["runs"]
     for summary in run["summaries"]:
         assert "min_support 3 → 1" in " ".join(summary["not_comparable_because"]), summary["task"]
@@ -116,21 +110,18 @@ def test_the_command_tells_what_repeats_come_to(harness, serve):
 
 
 def test_samples_are_no_repeats_of_the_same(harness, serve):
-    harness.url = serve().url
+    serve(harness)
     warm = ("--limit", "4", "--num_repeats", "2", "--gen_kwargs", "temperature=0.7")
-    done = harness.here(*harness.arguments(*warm)[3:])
-    assert done.code == 0, done.err
+    done = harness.here(*harness.arguments(*warm)[3:]).ok()
     assert "temperature 0" not in done.err
 
 
-def test_stored_repeats_are_scored_anew_together(harness, serve):
-    server = serve()
-    harness.url = server.url
+def test_stored_repeats_are_scored_again_together(harness, serve):
+    server = serve(harness)
     command = harness.arguments("--limit", "4", "--num_repeats", "2")[3:]
     assert harness.here(*command).code == 0
     asked = server.count
-    again = harness.here(*command, "--rescore_only", "--set", "min_support=1")
-    assert again.code == 0, again.err
+    again = harness.here(*command, "--rescore_only", "--set", "min_support=1").ok()
     assert [each["task"] for each in again.json["runs"][0]["summaries"]] == [
         "interests", "interests@2",
     ]  # fmt: skip
@@ -153,11 +144,9 @@ def test_an_analysis_takes_one_repeat_and_says_so(harness):
     ran = harness.here(
         "--model", "baseline", "--judge", "lexical", "--tasks", "gist_synthetic",
         "--data", "sample", "--limit", "2", "--num_repeats", "2", "--json",
-    )  # fmt: skip
-    assert ran.code == 0, ran.err
+    ).ok()  # fmt: skip
     folder = ran.json["folder"]
-    usual = harness.here("analyse", "gist-scores", folder, "--json")
-    assert usual.code == 0, usual.err
+    usual = harness.here("analyse", "gist-scores", folder, "--json").ok()
     assert [one["task"] for one in usual.json["tasks"]] == ["gist_synthetic"]
     assert (
         "gist_synthetic: repeat 1 of 2 (baseline); --task chooses another"

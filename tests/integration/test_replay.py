@@ -16,13 +16,11 @@ FAULTS = {
 
 def record(harness, serve, *more: str, **options: Any):
     """A live run of twelve people in which the first three calls go wrong; its folder."""
-    server = serve(faults=lambda asked: FAULTS.get(asked.number), **options)
-    harness.url = server.url
+    server = serve(harness, faults=lambda asked: FAULTS.get(asked.number), **options)
     words = harness.arguments(
         "--limit", "12", "--max_failures", "1", "--output_path", "live", *more
     )
-    done = harness.here(*words[3:])
-    assert done.code == 0, done.err
+    done = harness.here(*words[3:]).ok()
     return done, server
 
 
@@ -56,8 +54,7 @@ def test_a_replayed_run_comes_to_the_same_and_asks_nobody(harness, serve):
 
     live, server = record(harness, serve, answer=thoughtful)
     asked = server.count
-    again = replayed(harness, live.json["folder"])
-    assert again.code == 0, again.err
+    again = replayed(harness, live.json["folder"]).ok()
     assert server.count == asked
     assert again.summary()["metrics"] == live.summary()["metrics"]
     # What tables call it tells who was recorded; keys do not know of it.
@@ -75,8 +72,7 @@ def test_a_replay_is_not_paid_again(harness, serve):
     prices = harness.folder / "prices.toml"
     prices.write_text('[prices."openai:*"]\ninput = 1\noutput = 1\n')
     folder = live.json["folder"]
-    again = replayed(harness, folder, "--prices", "prices.toml", "--max_cost", "0.000001")
-    assert again.code == 0, again.err
+    again = replayed(harness, folder, "--prices", "prices.toml", "--max_cost", "0.000001").ok()
     roles = again.summary()["stages"]["name"]["roles"]
     assert roles["candidate"]["prompt_tokens"] > 0
     assert (roles["candidate"]["cost"]["asked"], roles["candidate"]["cost"]["paid"]) == (14, 0.0)
@@ -86,8 +82,7 @@ def test_a_replay_is_not_paid_again(harness, serve):
 
 def test_a_question_that_was_not_recorded_is_a_failure_of_its_own(harness, serve):
     live, _ = record(harness, serve)
-    more = replayed(harness, live.json["folder"], limit=15)
-    assert more.code == 0, more.err
+    more = replayed(harness, live.json["folder"], limit=15).ok()
     assert more.summary()["stages"]["name"]["failures"] == {"not_recorded": 3, "overflow": 1}
     assert more.summary()["stages"]["name"]["items"] == 15
     too_many = replayed(
@@ -104,7 +99,7 @@ def test_other_sampling_or_a_schema_is_another_question(harness, serve):
         assert other.summary()["stages"]["name"]["failures"] == {"not_recorded": 12}
 
 
-def test_how_many_are_missing_is_told(harness, serve):
+def test_how_many_are_missing_is_said(harness, serve):
     live, _ = record(harness, serve)
     said = harness.here(
         "--model", "replay", "--model_args", f"run={live.json['folder']}", "--judge", "lexical",
@@ -141,8 +136,7 @@ def test_a_file_of_recorded_replies_answers(harness, serve):
         "--tasks", "interests", "--data", "sample", "--limit", "12",
         "--max_failures", "1", "--json",
     ]  # fmt: skip
-    done = harness.here(*words)
-    assert done.code == 0, done.err
+    done = harness.here(*words).ok()
     # The first tries of the two that were cut and refused are not in the file.
     assert done.summary()["stages"]["name"]["failures"] == {"not_recorded": 3}
     identity = harness.manifest()["roles"]["candidate"]["identity"]["model"]

@@ -32,8 +32,7 @@ def paid_twice(server, *, before: int, written_by: float) -> list[str]:
 
 @pytest.mark.parametrize("stage", ["name", "support"])
 def test_kill_9_in_any_stage_and_the_same_command_goes_on(harness, serve, stage):
-    server = serve(latency=0.03)
-    harness.url = server.url
+    server = serve(harness, latency=0.03)
     wanted = harness.run("--output_path", "whole", "--no_store").summary()["metrics"]
     server.asked.clear()
     server.count = 0
@@ -46,8 +45,7 @@ def test_kill_9_in_any_stage_and_the_same_command_goes_on(harness, serve, stage)
     before = server.count
     assert before < PEOPLE + 40
 
-    done = harness.run("--concurrency", "2")
-    assert done.code == 0, done.err
+    done = harness.run("--concurrency", "2").ok()
     assert done.summary()["metrics"] == wanted
     # An answer is written at the latest 0.2 s after it came, and it came 0.03 s after it was asked.
     assert paid_twice(server, before=before, written_by=killed - 0.03 - 0.2) == []
@@ -56,8 +54,7 @@ def test_kill_9_in_any_stage_and_the_same_command_goes_on(harness, serve, stage)
 
 
 def test_kill_9_again_and_again_still_ends_in_the_same_result(harness, serve):
-    server = serve(latency=0.02)
-    harness.url = server.url
+    server = serve(harness, latency=0.02)
     wanted = harness.run("--output_path", "whole", "--no_store").summary()["metrics"]
     for share in (1, 2, 3, 4, 5):
         asked = server.count
@@ -66,27 +63,23 @@ def test_kill_9_again_and_again_still_ends_in_the_same_result(harness, serve):
             lambda a=asked, s=share, p=process: server.count > a + 4 * s or p.poll() is not None
         )
         harness.kill(process)
-    done = harness.run("--concurrency", "4")
-    assert done.code == 0, done.err
+    done = harness.run("--concurrency", "4").ok()
     assert done.summary()["metrics"] == wanted
 
 
 def test_the_same_holds_without_a_store_because_the_run_folder_stands_alone(harness, serve):
-    server = serve(latency=0.03)
-    harness.url = server.url
+    server = serve(harness, latency=0.03)
     process = harness.start("--concurrency", "2", "--no_store")
     harness.wait_until(lambda: server.count >= 20)
     killed = time.monotonic()
     harness.kill(process)
     before = server.count
-    done = harness.run("--concurrency", "2", "--no_store")
-    assert done.code == 0, done.err
+    harness.run("--concurrency", "2", "--no_store").ok()
     assert paid_twice(server, before=before, written_by=killed - 0.23) == []
 
 
 def test_a_torn_last_line_costs_that_item_only(harness, serve):
-    server = serve()
-    harness.url = server.url
+    server = serve(harness)
     assert harness.run().code == 0
     wanted = harness.run("--output_path", "again").summary()["metrics"]
     (folder,) = harness.folders
@@ -96,16 +89,14 @@ def test_a_torn_last_line_costs_that_item_only(harness, serve):
     whole = journal.read_bytes()
     journal.write_bytes(whole[:-40])
     asked = server.count
-    done = harness.run("--no_store")
-    assert done.code == 0, done.err
+    done = harness.run("--no_store").ok()
     assert done.summary()["metrics"] == wanted
     assert server.count == asked + 1
     assert len(journal.read_bytes().splitlines()) == PEOPLE
 
 
 def test_the_first_ctrl_c_lets_calls_in_flight_finish(harness, serve):
-    server = serve(latency=0.3)
-    harness.url = server.url
+    server = serve(harness, latency=0.3)
     process = harness.start("--concurrency", "8")
     harness.wait_until(lambda: server.count >= 8)
     process.send_signal(signal.SIGINT)
@@ -122,8 +113,7 @@ def test_the_first_ctrl_c_lets_calls_in_flight_finish(harness, serve):
 
 
 def test_a_second_ctrl_c_stops_at_once(harness, serve):
-    server = serve(latency=30)
-    harness.url = server.url
+    server = serve(harness, latency=30)
     process = harness.start("--concurrency", "4")
     harness.wait_until(lambda: server.count >= 4)
     process.send_signal(signal.SIGINT)
@@ -137,8 +127,7 @@ def test_a_second_ctrl_c_stops_at_once(harness, serve):
 def test_a_finished_run_is_not_reopened_and_other_weights_under_one_name_reuse_nothing(
     harness, serve
 ):
-    server = serve()
-    harness.url = server.url
+    server = serve(harness)
     assert harness.run().code == 0
     first = server.count
     server.answer = lambda body: (
@@ -152,8 +141,7 @@ def test_a_finished_run_is_not_reopened_and_other_weights_under_one_name_reuse_n
 
 
 def test_weights_that_are_pinned_by_a_revision_are_asked_once(harness, serve):
-    server = serve()
-    harness.url = server.url
+    server = serve(harness)
     pinned = (
         "--model_args", f"base_url={server.url},model=candidate-model,revision=abc",
         "--judge", f"openai:base_url={server.url},model={JUDGE},revision=abc",
@@ -171,8 +159,7 @@ def test_weights_that_are_pinned_by_a_revision_are_asked_once(harness, serve):
 
 
 def test_a_changed_judge_asks_the_candidate_nothing(harness, serve):
-    server = serve()
-    harness.url = server.url
+    server = serve(harness)
     pinned = f"base_url={server.url},model=candidate-model,revision=abc"
     judges = [f"openai:base_url={server.url},model={name}" for name in (JUDGE, "judge-two")]
     assert harness.run("--model_args", pinned, "--judge", judges[0]).code == 0
@@ -185,8 +172,7 @@ def test_a_changed_judge_asks_the_candidate_nothing(harness, serve):
 
 
 def test_a_spent_budget_stops_and_a_larger_one_goes_on(harness, serve):
-    server = serve()
-    harness.url = server.url
+    server = serve(harness)
     done = harness.run("--max_calls", "10", "--concurrency", "2")
     assert done.code == 1
     assert "the budget of calls is spent" in done.err
@@ -197,8 +183,7 @@ def test_a_spent_budget_stops_and_a_larger_one_goes_on(harness, serve):
 
 
 def test_two_processes_never_write_one_run_folder(harness, serve):
-    server = serve(latency=0.2)
-    harness.url = server.url
+    server = serve(harness, latency=0.2)
     process = harness.start("--concurrency", "2")
     harness.wait_until(lambda: server.count >= 2)
     second = harness.run("--concurrency", "2")
@@ -209,8 +194,7 @@ def test_two_processes_never_write_one_run_folder(harness, serve):
 
 @pytest.mark.parametrize("seed", ["1", "2"])
 def test_same_seed_same_result_whatever_concurrency_and_hash_seed(harness, serve, seed):
-    server = serve(answer=harness.answer)
-    harness.url = server.url
+    serve(harness)
     results = []
     for concurrency, hashing in (("1", "0"), ("16", "123")):
         done = harness.command(
@@ -219,8 +203,7 @@ def test_same_seed_same_result_whatever_concurrency_and_hash_seed(harness, serve
                 "--no_store", "--output_path", concurrency,
             ),
             PYTHONHASHSEED=hashing,
-        )  # fmt: skip
-        assert done.code == 0, done.err
+        ).ok()  # fmt: skip
         (folder,) = (harness.folder / concurrency).iterdir()
         results.append(
             (done.summary()["metrics"], (folder / "interests/scores.jsonl").read_bytes())
@@ -229,26 +212,22 @@ def test_same_seed_same_result_whatever_concurrency_and_hash_seed(harness, serve
 
 
 def test_scoring_again_asks_no_model_and_needs_no_store(harness, serve):
-    server = serve()
-    harness.url = server.url
+    server = serve(harness)
     done = harness.run()
     (folder,) = harness.folders
     summary = (folder / "interests/summary.json").read_bytes()
     (folder / "interests/summary.json").unlink()
     asked = server.count
     server.stop()
-    again = harness.command([*harness.arguments()[:3], "score", str(folder)])
-    assert again.code == 0, again.err
+    harness.command([*harness.arguments()[:3], "score", str(folder)]).ok()
     assert (folder / "interests/summary.json").read_bytes() == summary
     assert server.count == asked
     assert done.summary()["metrics"]["support"]["n"] == PEOPLE
 
 
 def test_a_dry_run_asks_nothing_and_leaves_nothing(harness, serve):
-    server = serve()
-    harness.url = server.url
-    done = harness.run("--dry_run")
-    assert done.code == 0, done.err
+    server = serve(harness)
+    done = harness.run("--dry_run").ok()
     forecast = done.json
     assert server.count == 0
     assert not (harness.folder / "runs").exists()
@@ -290,13 +269,11 @@ def records_in(folder):
 
 
 def test_after_a_day_the_same_name_may_serve_other_weights(harness, serve):
-    server = serve(latency=0.03)
-    harness.url = server.url
+    server = serve(harness, latency=0.03)
     old = killed_in_the_middle(harness, server)
     last_written_hours_ago(old, 21)
     before, kept = server.count, records_in(old)
-    done = harness.run()
-    assert done.code == 0, done.err
+    done = harness.run().ok()
     assert "has no revision=" in done.err and f"--resume {old.relative_to(harness.folder)}" in (
         done.err
     )
@@ -305,8 +282,7 @@ def test_after_a_day_the_same_name_may_serve_other_weights(harness, serve):
     assert records_in(old) == kept
 
     asked_of_candidate = len(candidate_requests(server))
-    done = harness.run("--resume", str(old))
-    assert done.code == 0, done.err
+    done = harness.run("--resume", str(old)).ok()
     assert done.json["folder"] == str(old)
     assert len(harness.folders) == 2
     # The store may hold answers whose records the kill came before.
@@ -314,41 +290,34 @@ def test_after_a_day_the_same_name_may_serve_other_weights(harness, serve):
 
 
 def test_before_a_day_is_over_an_unfinished_run_is_taken_up(harness, serve):
-    server = serve(latency=0.03)
-    harness.url = server.url
+    server = serve(harness, latency=0.03)
     old = killed_in_the_middle(harness, server)
     last_written_hours_ago(old, 19)
-    done = harness.run()
-    assert done.code == 0, done.err
+    harness.run().ok()
     assert harness.folders == [old]
 
 
 def test_pinned_weights_are_the_same_whenever_a_run_is_taken_up(harness, serve):
-    server = serve(latency=0.03)
-    harness.url = server.url
+    server = serve(harness, latency=0.03)
     old = killed_in_the_middle(harness, server, *pinned(server))
     last_written_hours_ago(old, 21)
-    done = harness.run(*pinned(server))
-    assert done.code == 0, done.err
+    done = harness.run(*pinned(server)).ok()
     assert "revision=" not in done.err
     assert harness.folders == [old]
 
 
-def test_a_judge_without_a_revision_is_reason_enough_to_begin_anew(harness, serve):
-    server = serve(latency=0.03)
-    harness.url = server.url
+def test_a_judge_without_a_revision_is_reason_enough_to_begin_again(harness, serve):
+    server = serve(harness, latency=0.03)
     one_pinned = pinned(server)[:2]
     old = killed_in_the_middle(harness, server, *one_pinned)
     last_written_hours_ago(old, 21)
-    done = harness.run(*one_pinned)
-    assert done.code == 0, done.err
+    done = harness.run(*one_pinned).ok()
     assert "has no revision=" in done.err
     assert len(harness.folders) == 2
 
 
 def test_a_run_is_resumed_by_the_command_that_began_it_and_no_other(harness, serve):
-    server = serve(latency=0.03)
-    harness.url = server.url
+    server = serve(harness, latency=0.03)
     old = killed_in_the_middle(harness, server)
     before = server.count
     done = harness.run("--resume", str(old), "--seed", "5")
@@ -360,11 +329,11 @@ def test_a_run_is_resumed_by_the_command_that_began_it_and_no_other(harness, ser
 def test_a_run_at_work_again_has_no_summary_until_it_is_finished(harness, serve):
     title = "Learning to love breathing in crawl"
     server = serve(
+        harness,
         faults=lambda asked: (
             faults.status(400) if title in asked.body["messages"][-1]["content"] else None
-        )
+        ),
     )
-    harness.url = server.url
     assert harness.run().code == 0
     (folder,) = harness.folders
     summary = folder / "interests" / "summary.json"
@@ -380,15 +349,13 @@ def test_a_run_at_work_again_has_no_summary_until_it_is_finished(harness, serve)
     assert not summary.exists()
 
     server.faults = ()
-    done = harness.run("--retry_failures")
-    assert done.code == 0, done.err
+    harness.run("--retry_failures").ok()
     assert harness.folders == [folder]
     assert json.loads(summary.read_text())["metrics"]["support"]["n"] == PEOPLE
 
 
 def test_a_fresh_run_that_was_killed_goes_on_in_its_folder(harness, serve):
-    server = serve(latency=0.03)
-    harness.url = server.url
+    server = serve(harness, latency=0.03)
     assert harness.run(*pinned(server)).code == 0
     whole = server.count
     old = killed_in_the_middle(harness, server, *pinned(server), "--fresh")
@@ -396,8 +363,7 @@ def test_a_fresh_run_that_was_killed_goes_on_in_its_folder(harness, serve):
     # What the journal lacks is in the store, under the keys of this run.
     (journal,) = old.glob("*/1-name.jsonl")
     journal.write_bytes(b"".join(journal.read_bytes().splitlines(keepends=True)[4:]))
-    done = harness.run(*pinned(server), "--fresh", "--concurrency", "2")
-    assert done.code == 0, done.err
+    done = harness.run(*pinned(server), "--fresh", "--concurrency", "2").ok()
     assert done.json["folder"] == str(old.relative_to(harness.folder))
     assert len(harness.folders) == 2
     assert server.count >= 2 * whole
@@ -409,8 +375,7 @@ def test_a_fresh_run_that_was_killed_goes_on_in_its_folder(harness, serve):
 
 
 def test_a_fresh_run_that_is_done_is_not_taken_up_by_the_next(harness, serve):
-    server = serve()
-    harness.url = server.url
+    server = serve(harness)
     assert harness.run(*pinned(server), "--fresh").code == 0
     once = server.count
     assert harness.run(*pinned(server), "--fresh").code == 0
@@ -419,8 +384,7 @@ def test_a_fresh_run_that_is_done_is_not_taken_up_by_the_next(harness, serve):
 
 
 def test_every_session_keeps_what_its_limiter_went_through(harness, serve):
-    server = serve(faults=lambda asked: faults.status(429) if asked.number == 1 else None)
-    harness.url = server.url
+    serve(harness, faults=lambda asked: faults.status(429) if asked.number == 1 else None)
     budget = ("--max_calls", "12", "--concurrency", "8")
     assert harness.run(*budget).code == 1
     assert harness.run("--concurrency", "8").code == 0
@@ -446,8 +410,7 @@ def assert_valid(document, schema):
 
 @pytest.mark.parametrize("status", ["done", "interrupted", "failed", "too_many_failures"])
 def test_what_a_run_leaves_fits_the_schemas_however_it_ended(harness, serve, status):
-    server = serve(latency=0.03)
-    harness.url = server.url
+    server = serve(harness, latency=0.03)
     if status == "interrupted":
         process = harness.start("--concurrency", "2")
         harness.wait_until(lambda: server.count >= 8)

@@ -52,8 +52,7 @@ def echo(status, *, only=None):
 @pytest.mark.parametrize("key", [KEY, FORMED_KEY], ids=["any key", "a key of known form"])
 @pytest.mark.parametrize("status", [400, 401, 404, 500])
 def test_a_key_that_the_server_echoes_is_written_nowhere(harness, serve, variable, key, status):
-    server = serve(faults=echo(status, only=TITLE if status in (400, 500) else None))
-    harness.url = server.url
+    server = serve(harness, faults=echo(status, only=TITLE if status in (400, 500) else None))
     model = f"base_url={server.url},model=candidate-model,api_key_env={variable}"
     arguments = harness.arguments("--model_args", model, "--attempts", "2")
     done = harness.command(arguments, **{variable: key})
@@ -98,9 +97,8 @@ def test_the_key_of_a_file_is_sent_and_written_nowhere(harness, serve, status, v
         (b"\xff\xfe", "not a text file"),
     ],
 )
-def test_a_file_without_a_key_is_told_and_not_repeated(harness, serve, content, said):
-    server = serve()
-    harness.url = server.url
+def test_a_file_without_a_key_is_reported_and_not_repeated(harness, serve, content, said):
+    server = serve(harness)
     if content is not None:
         (harness.folder / "key").write_bytes(content)
     model = f"base_url={server.url},model=candidate-model,api_key_file=key"
@@ -122,8 +120,7 @@ def test_a_key_in_a_file_and_in_a_variable_is_one_too_many(harness):
 def test_a_key_that_is_given_as_an_argument_is_refused_without_being_repeated(
     harness, serve, again
 ):
-    server = serve()
-    harness.url = server.url
+    server = serve(harness)
     model = f"base_url={server.url},model=candidate-model,api_key={KEY}{again}"
     done = harness.run("--model_args", model)
     assert done.code == 2
@@ -159,8 +156,7 @@ def test_the_run_of_a_redacted_command_is_taken_up_by_the_same_command(harness, 
     harness.wait_until(lambda: server.count >= 16)
     harness.kill(process)
     (folder,) = harness.folders
-    done = harness.run("--resume", str(folder))
-    assert done.code == 0, done.err
+    done = harness.run("--resume", str(folder)).ok()
     assert harness.folders == [folder]
     assert holding(KEY, harness, done) == []
 
@@ -176,11 +172,10 @@ def test_a_name_that_only_looks_like_a_key_stays_whole(harness):
     file = harness.folder / "news-sk-recommendation-hard.yaml"
     file.write_text(TASK)
     run = harness.arguments(tasks=str(file))[:3]
-    done = harness.command(
+    harness.command(
         [*run, "--model", "baseline", "--judge", "lexical", "--tasks", str(file),
          "--data", "sample", "--json"],
-    )  # fmt: skip
-    assert done.code == 0, done.err
+    ).ok()  # fmt: skip
     (folder,) = harness.folders
     text = (folder / "manifest.json").read_text()
     manifest = json.loads(text)
@@ -189,8 +184,7 @@ def test_a_name_that_only_looks_like_a_key_stays_whole(harness):
     assert name == entry["folder"] == entry["definition"]["name"] == "news-sk-recommendation-hard"
     assert manifest["asked"]["tasks"] == manifest["settings"]["tasks"] == [str(file)]
     assert "redacted" not in text
-    again = harness.command([*run, "score", str(folder)])
-    assert again.code == 0, again.err
+    harness.command([*run, "score", str(folder)]).ok()
 
 
 BENCHMARK = """
@@ -253,8 +247,7 @@ def test_an_option_that_is_called_a_key_is_none_and_decides_which_run_it_is(harn
     run = [*harness.arguments()[:3], "--model", "baseline", "--tasks", "keys", "--data", "sample"]
     wanted = (("options.key_items=5", 5), ("keys.options.key_items=10", 10))
     for change, count in wanted:
-        done = harness.command([*run, "--json", "--set", change])
-        assert done.code == 0, done.err
+        done = harness.command([*run, "--json", "--set", change]).ok()
         assert done.summary("keys")["metrics"]["one"]["n"] == count
     manifests = [json.loads((folder / "manifest.json").read_text()) for folder in harness.folders]
     assert len({one["run_key"] for one in manifests}) == 2
@@ -270,8 +263,7 @@ def test_an_option_that_is_called_a_key_is_none_and_decides_which_run_it_is(harn
 
 
 def test_a_judge_without_its_key_is_found_before_the_candidate_is_paid_for(harness, serve):
-    server = serve()
-    harness.url = server.url
+    server = serve(harness)
     command = [
         *harness.arguments("--limit", "3", tasks="interests"),
         "--model_args", f"base_url={server.url},model=candidate-model,revision=1",
@@ -282,12 +274,10 @@ def test_a_judge_without_its_key_is_found_before_the_candidate_is_paid_for(harne
     assert "openai:judge-model: JUDGE is not set" in refused.err
     assert "export JUDGE with your key, then repeat the command" in refused.err
     assert server.count == 0
-    done = harness.command(command, JUDGE="key-of-the-judge")
-    assert done.code == 0, done.err
+    done = harness.command(command, JUDGE="key-of-the-judge").ok()
     asked = server.count
     assert asked > 0
     # A run that the store answers whole needs no key.
-    again = harness.command(command)
-    assert again.code == 0, again.err
+    again = harness.command(command).ok()
     assert again.json["folder"] != done.json["folder"]
     assert server.count == asked

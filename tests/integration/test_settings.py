@@ -31,8 +31,7 @@ def test_a_run_that_a_budget_ended_is_taken_up_when_the_file_has_a_larger_one(ha
     assert stopped.code == 1
     assert server.count == 3
     write(harness, server.url)
-    done = harness.command_of("run", "--json")
-    assert done.code == 0, done.err
+    harness.command_of("run", "--json").ok()
     assert server.count == 8
     (folder,) = harness.folders
     manifest = json.loads((folder / "manifest.json").read_text())
@@ -40,12 +39,11 @@ def test_a_run_that_a_budget_ended_is_taken_up_when_the_file_has_a_larger_one(ha
     assert manifest["asked"]["model_args"] == {"base_url": server.url, "model": "candidate-model"}
     # The same, said in full on the command line, is the same run.
     (harness.folder / "harness.toml").unlink()
-    same = harness.command_of(
+    harness.command_of(
         "--model", "openai", "--model_args", f"base_url={server.url},model=candidate-model",
         "--judge", "lexical", "--tasks", "interests", "--data", "interests=sample", "--limit", "8",
         "--json", "--rescore_only",
-    )  # fmt: skip
-    assert same.code == 0, same.err
+    ).ok()  # fmt: skip
     assert server.count == 8
 
 
@@ -61,10 +59,8 @@ def test_from_python_no_settings_are_read(harness):
 
 def test_requests_tell_which_settings_they_use_as_runs_do(harness):
     write(harness, "http://127.0.0.1:9/v1")
-    done = harness.command_of("batch", "write", "--out", "asked.jsonl", HARNESS_CONCURENCY="3")
-    assert done.code == 0, done.err
+    done = harness.command_of("batch", "write", "--out", "asked.jsonl", HARNESS_CONCURENCY="3").ok()
     assert "settings: model, judge, tasks, limit, data from harness.toml" in done.err
     assert "did you mean HARNESS_CONCURRENCY?" in done.err
-    quiet = harness.command_of("batch", "write", "--out", "again.jsonl", "--quiet")
-    assert quiet.code == 0, quiet.err
+    quiet = harness.command_of("batch", "write", "--out", "again.jsonl", "--quiet").ok()
     assert "settings:" not in quiet.err

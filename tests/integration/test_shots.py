@@ -40,8 +40,7 @@ def shots(harness, serve, tmp_path):
             "--model", "openai", "--model_args",
             ",".join([f"base_url={server.url},model=m,revision=r", *more]), "--judge", "lexical",
             "--tasks", str(tmp_path / "shots.yaml"), "--data", "sample", "--limit", "3", "--json",
-        )  # fmt: skip
-        assert done.code == 0, done.err
+        ).ok()  # fmt: skip
         assert done.summary("shots")["stages"]["name"]["done"] == 3
         return server.requests
 

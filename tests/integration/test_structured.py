@@ -36,10 +36,8 @@ def use_of(ended, stage: str, role: str) -> dict:
 
 
 def test_the_schema_goes_to_the_server_and_into_the_record(harness, serve):
-    server = serve()
-    harness.url = server.url
-    done = harness.run("--structured")
-    assert done.code == 0, done.err
+    server = serve(harness)
+    done = harness.run("--structured").ok()
     assert formats(server, CANDIDATE) == [FORMAT] * PEOPLE
     assert [call["asked_schema"] for one in harness.records("name") for call in one["calls"]] == [
         True
@@ -50,8 +48,7 @@ def test_the_schema_goes_to_the_server_and_into_the_record(harness, serve):
 
 def test_answers_without_a_schema_are_asked_for_as_ever(harness, serve):
     """The judge's verdicts are no JSON, and no role is asked for any without the option."""
-    server = serve()
-    harness.url = server.url
+    server = serve(harness)
     with_option = harness.run("--structured", "--output_path", "with")
     assert set(formats(server, JUDGE)) == {None}
     assert use_of(with_option, "support", "judge")["asked_schema"] == 0
@@ -66,8 +63,7 @@ def test_answers_without_a_schema_are_asked_for_as_ever(harness, serve):
 
 
 def test_answers_of_the_two_kinds_are_kept_apart(harness, serve):
-    server = serve()
-    harness.url = server.url
+    server = serve(harness)
     revised = ("--model_args", f"base_url={server.url},model={CANDIDATE},revision=1")
     keys = []
     for folder, options in (("without", ()), ("with", ("--structured",))):
@@ -80,7 +76,7 @@ def test_answers_of_the_two_kinds_are_kept_apart(harness, serve):
     assert len(formats(server, CANDIDATE)) == 2 * PEOPLE
 
 
-def test_the_table_tells_how_many_answers_met_the_schema(harness, serve):
+def test_the_table_shows_how_many_answers_met_the_schema(harness, serve):
     """A server that ignores the schema is seen: half of its answers are in a fence."""
     answered = []
 
@@ -91,19 +87,16 @@ def test_the_table_tells_how_many_answers_met_the_schema(harness, serve):
         answered.append(text)
         return f"```json\n{text}\n```" if len(answered) % 2 else text
 
-    server = serve(answer=answer)
-    harness.url = server.url
+    serve(harness, answer=answer)
     arguments = [one for one in harness.arguments("--structured") if one != "--json"]
-    done = harness.command(arguments)
-    assert done.code == 0, done.err
+    done = harness.command(arguments).ok()
     assert "name, candidate: 40 of 40 replies read: fenced 50%, strict 50%" in done.out
     assert "name, candidate: 40 calls asked for a schema, 20 replies met it" in done.out
     assert "judge: asked for a schema" not in done.out
 
 
 def test_the_table_is_silent_where_no_schema_was_asked_for(harness, serve):
-    server = serve()
-    harness.url = server.url
+    serve(harness)
     done = harness.command([one for one in harness.arguments() if one != "--json"])
     assert "name, candidate: 40 of 40 replies read: strict 100%" in done.out
     assert "asked for a schema" not in done.out

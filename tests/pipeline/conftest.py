@@ -8,24 +8,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from builders.runs import make_task
+from builders.stages import make_benchmark, make_contexts
 
 from harness.calls.client import Client
 from harness.calls.engines import EngineGate
 from harness.calls.policy import Budget
 from harness.calls.store import Store
-from harness.contracts.benchmark import Benchmark, NoOptions
+from harness.contracts.benchmark import NoOptions
 from harness.contracts.identity import Identity
 from harness.contracts.model import Model, Reply, Request
 from harness.contracts.records import JournalLine
-from harness.contracts.task import DataSpec, Task
 from harness.pipeline.executor import LocalExecutor
 from harness.pipeline.memos import Memory
 from harness.pipeline.plan import Plan
 from harness.pipeline.roles import Binding
-from harness.pipeline.settings import RunSettings
-from harness.pipeline.stage_context import stage_context
 from harness.pipeline.stage_items import stage_runs
-from harness.prompts import Templates
 from harness.runs.journal_index import JournalRecords
 
 UNBOUNDED = Budget()
@@ -78,23 +76,18 @@ class House:
             file = self.folder / "prompts" / "toy" / f"{name}.j2"
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text)
-        task = Task(name="t", version=1, benchmark="toy", data=DataSpec(tables={}), metrics=())
-        benchmark = Benchmark(
-            name="toy", version=1, stages=tuple(stages), load=lambda d, o: None,
-            score=lambda r, o: iter(()), metrics={}, options=type(self.options),
-        )  # fmt: skip
+        task = make_task()
+        benchmark = make_benchmark(*stages, options=type(self.options))
         bindings = {
             role: model
             if isinstance(model, Binding)
             else Binding(role=role, label=role, model=model, judge=(judges or {}).get(role))
             for role, model in models.items()
         }
-        given = {
-            "task": task, "benchmark": benchmark, "options": self.options, "bindings": bindings,
-            "templates": Templates([self.folder / "prompts"]), "run_id": "run",
-            "settings": RunSettings(tasks=(), model="", seed=self.seed),
-        }  # fmt: skip
-        contexts = [stage_context(stage, **given) for stage in stages]
+        contexts = make_contexts(
+            self.folder / "prompts", task, benchmark, bindings, options=self.options,
+            seed=self.seed,
+        )  # fmt: skip
         return benchmark, task, contexts
 
     def journal(self, number: int, stage: str) -> Path:

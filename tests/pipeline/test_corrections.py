@@ -1,18 +1,15 @@
 """What is said to a model after an answer that could not be read."""
 
 import pytest
+from builders.stages import Word
 
 from harness.contracts.model import Message
 from harness.contracts.outcomes import Parsed
-from harness.contracts.stage import Item, Stage
+from harness.contracts.stage import Stage
 from harness.parsing import JsonReader
 
 PLAIN = "name {{ word }}"
 BEGUN = "{% block user %}name {{ word }}{% endblock %}{% block assistant %}{ {% endblock %}"
-
-
-class Word(Item, frozen=True, kw_only=True):
-    word: str
 
 
 async def insist(item, desk):

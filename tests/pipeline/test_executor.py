@@ -4,37 +4,19 @@ import json
 
 import msgspec
 import pytest
+from builders.stages import SAY, Word, outcomes, say, words
 
 from harness.base.errors import BudgetSpent, PluginError
 from harness.calls.policy import Budget
 from harness.contracts.model import CallError
 from harness.contracts.outcomes import Broken, CallFailed, Parsed
 from harness.contracts.records import Done, Record
-from harness.contracts.stage import Item, Stage
+from harness.contracts.stage import Stage
 from harness.parsing import JsonReader, TextReader
-
-SAY = {"say.candidate": "say {{ word }}"}
-
-
-class Word(Item, frozen=True, kw_only=True):
-    word: str
-
-
-def words(*spelt):
-    return lambda upstreams, data, options: (Word(id=w, user=w[0], word=w) for w in spelt)
-
-
-async def say(item, desk):
-    answer = await desk.ask("candidate", "say", {"word": item.word}, read=TextReader())
-    return answer.value if isinstance(answer, Parsed) else answer
 
 
 def stage(items, work=say, name="say", roles=("candidate",), value=str, **more):
     return Stage(name, item=Word, value=value, items=items, work=work, roles=roles, **more)
-
-
-def outcomes(records):
-    return {record.id: record.outcome for record in records}
 
 
 async def test_every_item_has_one_record_and_the_next_stage_sees_its_values(house, scripted):
@@ -290,7 +272,7 @@ async def test_what_a_fault_of_the_benchmark_cost_is_worked_again(house, scripte
     assert house.progress["say"].resumed == 0
 
 
-async def test_what_was_cut_is_told_to_whom_reads_it_all_the_same(house, scripted):
+async def test_who_reads_a_cut_answer_all_the_same_learns_that_it_was_cut(house, scripted):
     house.prompts = SAY
 
     async def read_what_is_there(item, desk):

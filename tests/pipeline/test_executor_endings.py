@@ -3,49 +3,28 @@
 import asyncio
 
 import pytest
+from builders.stages import SAY, Word, outcomes, say, word, words
 
 from harness.base.errors import BudgetSpent, Interrupted, ModelError, PluginError, UsageError
 from harness.calls.policy import Budget
 from harness.contracts.model import CallError, Reply
-from harness.contracts.outcomes import Broken, Parsed, Unreadable
+from harness.contracts.outcomes import Broken, Unreadable
 from harness.contracts.records import Done
 from harness.contracts.stage import Item, Stage
 from harness.parsing import TextReader
 from harness.runs.journal import recorded
 
-SAY = {"say.candidate": "say {{ word }}"}
 SOON = 10
-
-
-class Word(Item, frozen=True, kw_only=True):
-    word: str
 
 
 class Number(Item, frozen=True, kw_only=True):
     number: float
 
 
-def word(spelt):
-    return Word(id=spelt, user=spelt[0], word=spelt)
-
-
-def words(*spelt):
-    return lambda upstreams, data, options: map(word, spelt)
-
-
-async def say(item, desk):
-    answer = await desk.ask("candidate", "say", {"word": item.word}, read=TextReader())
-    return answer.value if isinstance(answer, Parsed) else answer
-
-
 def stage(items, work=say, name="say", roles=("candidate",), prompts=("say",), **more):
     return Stage(
         name, item=Word, value=str, items=items, work=work, roles=roles, prompts=prompts, **more
     )
-
-
-def outcomes(records):
-    return {record.id: record.outcome for record in records}
 
 
 def asked(model):

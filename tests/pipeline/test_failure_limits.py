@@ -1,7 +1,8 @@
 """When too many items failed."""
 
+from builders.runs import make_task
+
 from harness.contracts.outcomes import Broken, CallFailed, Unreadable, tag_of
-from harness.contracts.task import DataSpec, Task
 from harness.pipeline.failure_limits import FailureWatch, limits_of
 from harness.pipeline.settings import FailureLimits
 
@@ -33,7 +34,7 @@ def test_a_stage_stops_early_only_with_many_failures_that_settle_it():
     assert not watch(1000, [CallFailed("timeout")] * 100, calls=0.1).hopeless()
 
 
-def test_the_error_tells_causes_the_limit_and_both_ways_on():
+def test_the_error_names_causes_the_limit_and_both_ways_on():
     text = str(
         watch(10, [Unreadable("no_json")] * 6 + [Unreadable("schema")], parsing=0.5).error("t/name")
     )
@@ -43,7 +44,7 @@ def test_the_error_tells_causes_the_limit_and_both_ways_on():
     assert "--retry_failures" in text
 
 
-def test_of_an_error_in_several_lines_the_first_is_told():
+def test_of_an_error_in_several_lines_the_first_is_shown():
     watched = FailureWatch(limits=FailureLimits(errors=0.0), total=2)
     for _ in range(2):
         watched.failed(
@@ -52,7 +53,7 @@ def test_of_an_error_in_several_lines_the_first_is_told():
     assert "the first: E: no variable" in str(watched.error("films/name"))
 
 
-def test_the_first_detail_of_the_family_is_told():
+def test_the_first_detail_of_the_family_is_shown():
     watched = FailureWatch(limits=FailureLimits(errors=0.0), total=2)
     watched.failed("broken", "KeyError", "Traceback …\nKeyError: 'shelf'\n")
     watched.failed("broken", "KeyError", "Traceback …\nKeyError: 'other'\n")
@@ -61,10 +62,7 @@ def test_the_first_detail_of_the_family_is_told():
 
 
 def test_the_command_goes_before_the_task_and_the_task_before_what_is_usual():
-    lenient = Task(
-        name="t", version=1, benchmark="b", data=DataSpec(tables={}), metrics=(),
-        max_failures={"parsing": 1.0, "judging": 0.9},
-    )  # fmt: skip
+    lenient = make_task(max_failures={"parsing": 1.0, "judging": 0.9})
     assert limits_of(lenient, {"judging": 0.0}) == FailureLimits(
         calls=0.1, parsing=1.0, judging=0.0, errors=0.05
     )

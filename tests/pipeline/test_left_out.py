@@ -1,8 +1,7 @@
 """A stage that a task has only with certain data: what its being left out means for a run."""
 
-import json
-
 import pytest
+from builders.texts import write_json_lines
 
 from harness.api import aevaluate
 from harness.base.errors import UsageError
@@ -99,9 +98,7 @@ def settings(site, tmp_path):
                 "talks_left_out/prompts/talks/talk.candidate.j2": "Talk of {{ about }}",
             },
         )
-        data = tmp_path / "people"
-        data.mkdir()
-        (data / "people.jsonl").write_text("".join(json.dumps(row) + "\n" for row in people))
+        data = write_json_lines(tmp_path / "people" / "people.jsonl", people).parent
         return {
             "tasks": "talks", "model": "baseline", "data": str(data), "output_path": tmp_path,
             "store": tmp_path / "calls.sqlite", **more,
@@ -160,9 +157,7 @@ async def test_a_dry_run_has_no_stage_that_the_whole_data_lacks(settings):
 
 async def test_a_role_of_another_task_is_not_told_of_a_task_without_the_stage(settings, tmp_path):
     asked = settings(KNOWN, roles={"finder": "baseline"})
-    unknown = tmp_path / "unknown"
-    unknown.mkdir()
-    (unknown / "people.jsonl").write_text("".join(json.dumps(row) + "\n" for row in UNKNOWN))
+    unknown = write_json_lines(tmp_path / "unknown" / "people.jsonl", UNKNOWN).parent
     (tmp_path / "more.yaml").write_text("task: more\nextends: talks\n")
     asked |= {
         "tasks": ["talks", str(tmp_path / "more.yaml")],

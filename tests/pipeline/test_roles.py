@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 
 import pytest
+from builders.runs import make_task
+from builders.stages import make_benchmark, make_stage
 
 from harness.base.errors import PluginError, UsageError
-from harness.contracts.benchmark import Benchmark
 from harness.contracts.identity import RECORDED, Identity
 from harness.contracts.model import Model
-from harness.contracts.stage import Item, Stage
-from harness.contracts.task import DataSpec, RoleSpec, Task
+from harness.contracts.task import RoleSpec
 from harness.pipeline.roles import Binding, RoleBinder, named_as_recorded
 from harness.pipeline.settings import RunSettings
 from harness.pipeline.specs import Spec, parse_args, parse_spec, split_members
@@ -99,22 +99,16 @@ class FakePlugins:
 
 
 def benchmark(*stages):
-    return Benchmark(
-        name="toy", version=1, load=None, score=None, metrics={},
-        stages=tuple(
-            Stage(name, item=Item, value=str, items=None, work=None, roles=roles, judges=judges)
-            for name, roles, judges in stages
-        ),
-    )  # fmt: skip
+    return make_benchmark(
+        *(make_stage(name, roles=roles, judges=judges) for name, roles, judges in stages)
+    )
 
 
 NAMED_THEN_JUDGED = benchmark(("name", ("candidate",), ()), ("support", (), ("judge",)))
 
 
 def task(**roles):
-    return Task(
-        name="t", version=1, benchmark="toy", data=DataSpec(tables={}), metrics=(), roles=roles
-    )
+    return make_task(roles=roles)
 
 
 def bind(settings, wanted=None, bench=NAMED_THEN_JUDGED):
@@ -131,11 +125,12 @@ def test_a_role_that_nothing_is_bound_to_names_the_option():
 
 
 def only_sometimes(*, hint="", also_always=False):
-    common = {"item": Item, "value": str, "items": None, "work": None, "roles": ("writer",)}
-    stages = [Stage("profile", when=lambda data, options: True, role_hint=hint, **common)]
+    stages = [
+        make_stage("profile", when=lambda data, options: True, role_hint=hint, roles=("writer",))
+    ]
     if also_always:
-        stages.append(Stage("always", **common))
-    return Benchmark(name="toy", version=1, load=None, score=None, metrics={}, stages=tuple(stages))
+        stages.append(make_stage("always", roles=("writer",)))
+    return make_benchmark(*stages)
 
 
 def test_an_unbound_role_of_a_stage_that_data_call_for_says_so_and_what_helps():
@@ -193,7 +188,7 @@ def test_a_model_as_judge_is_asked_through_the_llm_adapter():
     assert bound["judge"].label == "other:big"
 
 
-def test_a_misspelt_judge_is_told_of_judges_and_models():
+def test_a_misspelt_judge_is_refused_with_the_judges_and_models():
     with pytest.raises(UsageError, match="one of llm, words, all, fake, other") as caught:
         bind(settings(roles={"judge": "word"}))
     assert "did you mean 'words'" in str(caught.value)
@@ -469,7 +464,7 @@ def test_a_member_that_would_vote_twice_is_refused():
     assert caught.value.found == "other:a and other:a"
 
 
-def test_a_misspelt_member_is_told_of_judges_and_models():
+def test_a_misspelt_member_is_refused_with_the_judges_and_models():
     with pytest.raises(UsageError, match="one of llm, words, all, fake, other") as caught:
         bind(settings(roles={"judge": "all:other:a+wrods"}))
     assert "did you mean 'words'" in str(caught.value)

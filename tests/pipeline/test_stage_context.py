@@ -4,18 +4,16 @@ from dataclasses import dataclass, replace
 
 import msgspec
 import pytest
+from builders.runs import make_task
+from builders.stages import make_benchmark, make_contexts, make_stage
 
 from harness.base.errors import PluginError, PromptError, TaskError, UsageError
-from harness.contracts.benchmark import Benchmark
 from harness.contracts.identity import Identity
 from harness.contracts.model import Sampling
 from harness.contracts.stage import Item, Stage
-from harness.contracts.task import DataSpec, RoleSpec, Task
+from harness.contracts.task import RoleSpec
 from harness.pipeline import stage_context as module
 from harness.pipeline.roles import Binding
-from harness.pipeline.settings import RunSettings
-from harness.pipeline.stage_context import stage_context
-from harness.prompts import Templates
 
 
 class Options(msgspec.Struct, frozen=True):
@@ -40,13 +38,8 @@ class FakeJudge:
 
 CANDIDATE = Identity(kind="fake", name="small", details={"revision": "a"})
 JUDGE = Identity(kind="fake", name="big", details={"host": "h"}, scope="run")
-ASK = Stage(
-    "ask", item=Item, value=str, items=None, work=None, version=4, roles=("candidate",),
-    options=("window", "weight"),
-)  # fmt: skip
-WEIGH = Stage(
-    "weigh", item=Item, value=str, items=None, work=None, judges=("judge",), after=("ask",)
-)
+ASK = make_stage("ask", version=4, roles=("candidate",), options=("window", "weight"))
+WEIGH = make_stage("weigh", judges=("judge",), after=("ask",))
 
 
 @pytest.fixture
@@ -62,34 +55,24 @@ def made(tmp_path):
             file = tmp_path / "toy" / f"{prompt}.j2"
             file.parent.mkdir(exist_ok=True)
             file.write_text(text)
-        task = Task(
-            name=name, version=changes.pop("task_version", 1), benchmark="toy", metrics=(),
-            data=DataSpec(tables={}), description=changes.pop("description", ""),
-            tags=changes.pop("tags", ()), roles=roles or {},
-            stages=changes.pop("samplings", {}),
+        task = make_task(
+            name, version=changes.pop("task_version", 1), roles=roles or {},
+            stages=changes.pop("samplings", {}), tags=changes.pop("tags", ()),
+            description=changes.pop("description", ""),
         )  # fmt: skip
         candidate = FakeModel(changes.pop("candidate", CANDIDATE))
         judge = FakeModel(changes.pop("judge", JUDGE))
         adapter = FakeJudge(version=changes.pop("judge_version", 2), models=(judge,))
         label = changes.pop("label", "fake:small")
-        given = {
-            "task": task,
-            "benchmark": Benchmark(
-                name="toy", version=changes.pop("benchmark_version", 9), load=None, score=None,
-                stages=stages or (ASK, WEIGH), metrics={}, options=Options,
-            ),
-            "options": Options(),
-            "bindings": {
-                "candidate": Binding(role="candidate", label=label, model=candidate),
-                "judge": Binding(role="judge", label="fake:big", model=judge, judge=adapter),
-            },
-            "templates": Templates([tmp_path]),
-            "run_id": "monday", "repeat": 1,
-        }  # fmt: skip
-        given |= {name: changes.pop(name) for name in given.keys() & changes.keys()}
-        settings = RunSettings(**{"tasks": (), "model": "", "seed": 7, **changes})
-        stages = given["benchmark"].stages
-        return [stage_context(stage, settings=settings, **given) for stage in stages]
+        benchmark = make_benchmark(
+            *(stages or (ASK, WEIGH)), version=changes.pop("benchmark_version", 9), options=Options
+        )
+        bindings = {
+            "candidate": Binding(role="candidate", label=label, model=candidate),
+            "judge": Binding(role="judge", label="fake:big", model=judge, judge=adapter),
+        }
+        usual = {"bindings": bindings, "options": Options(), "seed": 7, "run_id": "monday"}
+        return make_contexts(tmp_path, task, benchmark, **{**usual, **changes})
 
     return make
 

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from harness.base.errors import PromptError
-from harness.cli.main import main
 from harness.pipeline.preparation import PreparedTask, prepare
 from harness.pipeline.settings import make_settings
 from harness.registry import load_plugins
@@ -99,7 +98,9 @@ def test_an_heir_finds_the_prompts_of_its_base_beside_the_base(mine, tmp_path):
         ),
     ],
 )
-def test_a_prompt_that_cannot_be_asked_is_told_before_anything_is(mine, said, file, where, problem):
+def test_a_prompt_that_cannot_be_asked_is_named_before_anything_is_asked(
+    mine, said, file, where, problem
+):
     mine.write_text(OWN.lstrip().replace("name.candidate: words/mine.j2", said))
     (mine.parent / "words" / "mine.j2").write_text(file)
     with pytest.raises(PromptError, match=problem) as caught:
@@ -146,35 +147,37 @@ def test_a_prompt_that_the_task_asks_by_its_options_is_taken(mine):
     assert "own prompts: rate_b.candidate" in task.not_comparable_because
 
 
-def test_validate_tells_what_the_options_alone_rule_out(mine, capsys):
+def test_validate_names_what_the_options_alone_rule_out(mine, printed):
     mine.write_text(UNASKED.format(base="perrec_easy_pointwise", prompt="rate_b.candidate"))
-    assert main(["validate", str(mine)]) == 2
-    assert "replaces the prompt 'rate_b.candidate' but does not ask it" in capsys.readouterr().err
+    assert (
+        "replaces the prompt 'rate_b.candidate' but does not ask it"
+        in printed("validate", str(mine), code=2).err
+    )
 
 
-def test_validate_names_the_file_that_a_prompt_needs_and_where_it_is_looked_for(mine, capsys):
+def test_validate_names_the_file_that_a_prompt_needs_and_where_it_is_looked_for(mine, printed):
     file = mine.parent / "words" / "mine.j2"
     file.write_text("Mine.\n{% import 'interests/_blocks.j2' as blocks %}")
-    assert main(["validate", str(mine)]) == 2
-    said = capsys.readouterr().err
+    said = printed("validate", str(mine), code=2).err
     assert f"{file}:2: the template needs a file that does not exist" in said
     assert "found:    'interests/_blocks.j2'" in said
     assert f"expected: {mine.parent}/words/interests/_blocks.j2" in said
     assert f"its own folder of prompts, here {mine.parent}/words" in said
 
 
-def test_a_rehearsal_shows_it_and_a_run_keeps_its_digest(mine, tmp_path, monkeypatch, capsys):
+def test_a_rehearsal_shows_it_and_a_run_keeps_its_digest(mine, tmp_path, monkeypatch, printed):
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
     common = [
         "--tasks", str(mine), "--model", "baseline", "--judge", "lexical", "--data", "sample",
         "--limit", "2",
     ]  # fmt: skip
-    assert main([*common, "--dry_run", "--json"]) == 0
-    forecast = json.loads(capsys.readouterr().out)
+    forecast = json.loads(printed(*common, "--dry_run", "--json").out)
     (role,) = forecast["stages"][0]["roles"]
     assert [one["content"] for one in role["first_prompt"]] == ["My words. And the rest."]
-    assert main([*common, "--output_path", str(tmp_path / "runs")]) == 0
-    assert "own prompts: name.candidate" in capsys.readouterr().out
+    assert (
+        "own prompts: name.candidate"
+        in printed(*common, "--output_path", str(tmp_path / "runs")).out
+    )
     (manifest,) = (tmp_path / "runs").glob("*/manifest.json")
     entry = json.loads(manifest.read_text())["tasks"]["mine"]
     (task,) = prepared(mine)

@@ -104,7 +104,9 @@ def test_a_folder_without_prompts_is_refused(tmp_path):
         prepared("interests", tmp_path / "gone")
 
 
-def test_runs_with_and_without_them_are_told_apart_and_say_so(own, tmp_path, monkeypatch, capsys):
+def test_runs_with_and_without_them_are_distinguished_and_say_so(
+    own, tmp_path, monkeypatch, printed
+):
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
     common = [
         "--tasks", "interests", "--model", "baseline", "--judge", "lexical", "--data", "sample",
@@ -112,8 +114,7 @@ def test_runs_with_and_without_them_are_told_apart_and_say_so(own, tmp_path, mon
     ]  # fmt: skip
     assert main([*common, "--max_calls", "1"]) == 1
     assert main([*common, "--prompts", str(own), "--max_calls", "1"]) == 1
-    assert main([*common, "--prompts", str(own)]) == 0
-    assert "own prompts: name.candidate" in capsys.readouterr().out
+    assert "own prompts: name.candidate" in printed(*common, "--prompts", str(own)).out
     runs = [json.loads(one.read_text()) for one in (tmp_path / "runs").glob("*/manifest.json")]
     asked = {one["asked"].get("prompts"): one for one in runs}
     assert set(asked) == {None, str(own)}

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from builders.texts import read_json_lines
 
 from harness.base.errors import TaskError
 from harness.cli.main import main
@@ -55,9 +56,8 @@ def content(mine: Path) -> str:
     return task.content
 
 
-def test_a_task_of_a_folder_runs_on_its_own_data_with_its_own_prompt(mine, capsys):
-    assert main(command(mine)) == 0
-    said = capsys.readouterr().out
+def test_a_task_of_a_folder_runs_on_its_own_data_with_its_own_prompt(mine, printed):
+    said = printed(*command(mine)).out
     assert "own prompts: name.candidate" in said
     (manifest,) = (mine.parent / "runs").glob("*/manifest.json")
     entry = json.loads(manifest.read_text())["tasks"]["tea"]
@@ -71,21 +71,19 @@ def test_a_task_of_a_folder_runs_on_its_own_data_with_its_own_prompt(mine, capsy
     ]
 
 
-def test_the_same_command_goes_on_with_what_it_left_unfinished(mine, capsys):
-    assert main(command(mine, "--max_calls", "1")) == 1
-    capsys.readouterr()
+def test_the_same_command_goes_on_with_what_it_left_unfinished(mine, printed):
+    printed(*command(mine, "--max_calls", "1"), code=1)
     assert main(command(mine)) == 0
     (run,) = (mine.parent / "runs").iterdir()
-    lines = [json.loads(line) for line in (run / "tea" / "1-name.jsonl").read_text().splitlines()]
+    lines = read_json_lines(run / "tea" / "1-name.jsonl")
     assert sorted(line["id"] for line in lines) == ["ann", "bob"]
     assert len(json.loads((run / "manifest.json").read_text())["sessions"]) == 2
 
 
-def test_the_data_that_the_command_names_goes_before_the_tasks(mine, tmp_path, capsys):
+def test_the_data_that_the_command_names_goes_before_the_tasks(mine, tmp_path, printed):
     other = tmp_path / "other.jsonl"
     other.write_text(PEOPLE.replace("ann", "zoe"))
-    assert main(command(mine, "--data", str(other))) == 0
-    assert f"data: {other}" in capsys.readouterr().out
+    assert f"data: {other}" in printed(*command(mine, "--data", str(other))).out
 
 
 def test_what_a_task_is_does_not_depend_on_where_its_folder_lies(mine, tmp_path):
@@ -96,33 +94,36 @@ def test_what_a_task_is_does_not_depend_on_where_its_folder_lies(mine, tmp_path)
     assert content(tmp_path / "elsewhere") != before
 
 
-def test_its_tasks_are_listed_and_validated_beside_the_installed(mine, capsys):
-    assert main(["tasks", "--include_path", str(mine), "--json"]) == 0
-    tasks = {one["name"]: one for one in json.loads(capsys.readouterr().out)["tasks"]}
+def test_its_tasks_are_listed_and_validated_beside_the_installed(mine, printed):
+    tasks = {
+        one["name"]: one
+        for one in json.loads(printed("tasks", "--include_path", str(mine), "--json").out)["tasks"]
+    }
     assert tasks["tea"]["source"] == str(mine)
     assert "interests" in tasks
     assert main(["validate", "tea", "--include_path", str(mine)]) == 0
     (mine / "deep" / "people" / "engagements.jsonl").write_text('{"user": "ann"}\n')
-    assert main(["validate", "tea", "--include_path", str(mine)]) == 2
-    assert "tea.yaml:3:16: " in capsys.readouterr().err
+    assert "tea.yaml:3:16: " in printed("validate", "tea", "--include_path", str(mine), code=2).err
 
 
-def test_a_name_that_two_files_give_names_both(mine, capsys):
+def test_a_name_that_two_files_give_names_both(mine, printed):
     (mine / "more.yaml").write_text("task: interests\nextends: interests_short\n")
-    assert main(["--model", "baseline", "--tasks", "interests", "--include_path", str(mine)]) == 2
-    said = capsys.readouterr().err
+    said = printed(
+        "--model", "baseline", "--tasks", "interests", "--include_path", str(mine), code=2
+    ).err
     assert "several files define 'interests'" in said
     assert "task_configs/interests/interests.yaml and " in said
     assert str(mine / "more.yaml") in said
-    assert main(["tasks", "interests_short", "--include_path", str(mine)]) == 2
-    assert "several files define 'interests'" in capsys.readouterr().err
+    assert (
+        "several files define 'interests'"
+        in printed("tasks", "interests_short", "--include_path", str(mine), code=2).err
+    )
 
 
-def test_what_is_listed_is_what_a_run_with_the_same_settings_knows(mine, monkeypatch, capsys):
+def test_what_is_listed_is_what_a_run_with_the_same_settings_knows(mine, monkeypatch, printed):
     monkeypatch.chdir(mine.parent)
     Path("harness.toml").write_text(f"include_path = ['{mine.name}']\n")
-    assert main(["tasks", "tea"]) == 0
-    assert "mine/deep/people" in capsys.readouterr().out
+    assert "mine/deep/people" in printed("tasks", "tea").out
     assert main(["validate", "tea"]) == 0
     Path("harness.toml").unlink()
     assert main(["tasks", "tea"]) == 2

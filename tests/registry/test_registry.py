@@ -1,10 +1,10 @@
 """Plugins of made-up distributions: loaded, broken, misspelt, registered twice."""
 
-import subprocess
 import sys
 from types import SimpleNamespace
 
 import pytest
+from builders.processes import run_python
 
 from harness.base.errors import DataError, PluginError, UnknownName
 
@@ -398,10 +398,7 @@ def test_the_first_party_plugins_are_entry_points_like_any_other():
         "print(load().broken, load().problems, load() is load(), 'baseline' in load().models,"
         " 'lexical' in load().judges, 'interests' in load().benchmarks)"
     )
-    result = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
-    )
-    assert result.stdout.strip() == "() () True True True True"
+    assert run_python(code).strip() == "() () True True True True"
 
 
 def test_a_plugin_that_failed_while_registering_hears_of_nothing(site):

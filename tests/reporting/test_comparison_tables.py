@@ -1,30 +1,18 @@
 """Comparisons as they are printed at fixed widths."""
 
-import io
-
+from builders.runs import make_metric
+from builders.texts import lines_on
 from inline_snapshot import snapshot
 from msgspec.structs import replace
-from rich.console import Console
 
 from harness.reporting.comparison_tables import print_comparisons
 from harness.scoring.comparable import Refused
 from harness.scoring.comparison import ComparedRun, Comparison, Difference, OracleUse
-from harness.scoring.summary import MetricResult
 
 
 def metric(value, interval, n, missing=None, worst=None, **more):
-    return MetricResult(
-        value=value,
-        n=n,
-        users=n,
-        interval=interval,
-        confidence=0.95,
-        missing=missing or {},
-        counted_as_worst=worst,
-        higher_is_better=more.get("higher", True),
-        description="",
-        undefined=more.get("undefined"),
-        note=more.get("note", ""),
+    return make_metric(
+        value, n=n, interval=interval, missing=missing or {}, counted_as_worst=worst, **more
     )
 
 
@@ -91,9 +79,7 @@ COMPARISON = Comparison(
 
 
 def printed(comparison, *, width):
-    console = Console(file=io.StringIO(), width=width, color_system=None)
-    print_comparisons([comparison], console)
-    return [line.rstrip() for line in console.file.getvalue().splitlines()]
+    return lines_on(lambda console: print_comparisons([comparison], console), width=width)
 
 
 def test_a_label_that_ends_in_the_run_is_not_followed_by_it_again():
@@ -169,7 +155,7 @@ def test_what_has_no_interval_and_no_p_says_why(table):
 """)
 
 
-def test_without_an_oracle_none_is_told():
+def test_without_an_oracle_none_is_mentioned():
     assert printed(replace(COMPARISON, oracle=None), width=80)[0] == (
         "gist  version 1, 2 runs compared"
     )
@@ -187,7 +173,7 @@ def test_bca_intervals_are_called_so():
     assert lines[7].startswith("metric  run      value  95% BCa interval   n")
 
 
-def test_what_only_rounding_tells_apart_is_no_difference():
+def test_what_differs_only_by_rounding_is_no_difference():
     (difference,) = COMPARISON.differences
     lost = replace(difference, value=-1.1e-16, interval=(-2.2e-16, 1.1e-16))
     lines = printed(replace(COMPARISON, differences=(lost,)), width=80)

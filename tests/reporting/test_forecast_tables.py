@@ -1,11 +1,9 @@
 """What a dry run prints, from a forecast written out here."""
 
-import io
-
 import pytest
+from builders.texts import lines_on
 from inline_snapshot import snapshot
 from msgspec.structs import replace
-from rich.console import Console
 
 from harness.calls.pricing import Price
 from harness.contracts.model import Message
@@ -53,12 +51,8 @@ FORECAST = Forecast(
 
 
 def printed(forecast, *, width=80):
-    console = Console(
-        file=io.StringIO(), width=width, markup=False, highlight=False, emoji=False,
-        color_system=None,
-    )  # fmt: skip
-    print_forecast(forecast, console)
-    return [line.rstrip() for line in console.file.getvalue().splitlines()]
+    plain = {"markup": False, "highlight": False, "emoji": False}
+    return lines_on(lambda console: print_forecast(forecast, console), width=width, **plain)
 
 
 def test_every_prompt_and_the_calls_to_expect_are_printed(table):

@@ -5,6 +5,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from builders.texts import lines_on
 from rich.console import Console
 
 from harness.pipeline.progress import RunProgress, StageProgress
@@ -19,11 +20,11 @@ def run(*stages, resumed=False):
 
 
 def draw(progress, *, width, height=24, now=60.0, over=False):
-    console = Console(file=io.StringIO(), width=width, color_system=None)
     picture = Picture(progress, 0.0)
     picture.over = over
-    console.print(picture.draw(now, width=width, height=height))
-    return [line.rstrip() for line in console.file.getvalue().splitlines()]
+    return lines_on(
+        lambda console: console.print(picture.draw(now, width=width, height=height)), width=width
+    )
 
 
 @pytest.fixture
@@ -82,7 +83,7 @@ def test_sixty_columns(typical):
     ]
 
 
-def test_tokens_that_were_not_told_are_no_number(typical):
+def test_tokens_that_were_not_reported_are_no_number(typical):
     name, support, _ = typical.stages
     name.unreported = 4
     assert draw(typical, width=80)[2].split()[-5:] == ["≥", "80", "33%", "in", "0:30"]

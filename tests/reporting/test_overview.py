@@ -1,31 +1,28 @@
 """What is printed of a run of many tasks."""
 
-import io
-
 import pytest
+from builders.runs import make_metric, make_summary
+from builders.texts import lines_on
 from inline_snapshot import snapshot
 from msgspec.structs import replace
-from rich.console import Console
 
 from harness.reporting.overview import print_results
-from harness.scoring.summary import MetricResult, StageSummary, TaskSummary
+from harness.scoring.summary import StageSummary
 
 
 def metric(value, missing=(), **more):
-    usual = MetricResult(
-        value=value, n=40, users=40, interval=(value - 0.1, value + 0.1) if value else None,
-        confidence=0.95, missing=dict(missing), counted_as_worst=value, higher_is_better=True,
-        description="",
-    )  # fmt: skip
+    interval = (value - 0.1, value + 0.1) if value else None
+    usual = make_metric(
+        value, n=40, interval=interval, missing=dict(missing), counted_as_worst=value
+    )
     return replace(usual, **more)
 
 
 def task(number, **more):
-    usual = TaskSummary(
-        format=1, task=f"task_{number}", version=1, content="c", benchmark="b", model="openai:gpt",
+    usual = make_summary(
+        f"task_{number}", model="openai:gpt", units=40,
         roles={"candidate": "openai:gpt", "judge": "openai:llama"},
-        data={"origin": "local", "path": "people.csv"}, comparable=True,
-        not_comparable_because=(), limit=None, seed=0, units=40,
+        data={"origin": "local", "path": "people.csv"},
         metrics={
             "tau": metric(number / 10, note="of few"),
             "random": metric(0.5, {"no_json": 3}, baseline=True),
@@ -36,9 +33,7 @@ def task(number, **more):
 
 
 def printed(*summaries):
-    console = Console(file=io.StringIO(), width=80, color_system=None)
-    print_results(summaries, "runs/one", console)
-    return [line.rstrip() for line in console.file.getvalue().splitlines()]
+    return lines_on(lambda console: print_results(summaries, "runs/one", console), width=80)
 
 
 def test_of_many_tasks_the_table_and_what_must_be_known_is_printed(table):

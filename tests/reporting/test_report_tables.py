@@ -1,18 +1,14 @@
 """Reports as they are printed at fixed widths."""
 
-import io
-
 import pytest
-from rich.console import Console
+from builders.texts import lines_on
 
 from harness.contracts.report import Report, Sheet
 from harness.reporting.report_tables import format_cell, print_report
 
 
 def printed(report, width=120):
-    console = Console(file=io.StringIO(), width=width, color_system=None)
-    print_report(report, console)
-    return [line.rstrip() for line in console.file.getvalue().splitlines()]
+    return lines_on(lambda console: print_report(report, console), width=width)
 
 
 def only(**sheet):

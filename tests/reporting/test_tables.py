@@ -3,30 +3,19 @@
 import io
 
 import pytest
+from builders.runs import make_metric, make_summary
+from builders.texts import lines_on
 from inline_snapshot import snapshot
 from msgspec.structs import replace
 from rich.console import Console
 
 from harness.reporting.tables import PIPE_WIDTH, print_summaries, result_console
-from harness.scoring.summary import MetricResult, RoleUse, StageSummary, TaskSummary
+from harness.scoring.summary import RoleUse, StageSummary
 
 
 def metric(value, interval, n, missing, worst, **more):
-    return MetricResult(
-        value=value,
-        n=n,
-        users=more.get("users", n),
-        interval=interval,
-        confidence=0.95,
-        missing=missing,
-        counted_as_worst=worst,
-        higher_is_better=more.get("higher", True),
-        description="",
-        undefined=more.get("undefined"),
-        note=more.get("note", ""),
-        no_interval=more.get("no_interval"),
-        left_out=more.get("left_out"),
-        baseline=more.get("baseline", False),
+    return make_metric(
+        value, n=n, interval=interval, missing=missing, counted_as_worst=worst, **more
     )
 
 
@@ -39,19 +28,12 @@ def use(**counts):
 @pytest.fixture
 def summary():
     fell_out = {"name/no_json": 2, "support/timeout": 1}
-    return TaskSummary(
-        format=1,
-        task="interests",
-        version=1,
-        content="c",
+    return make_summary(
+        "interests",
         benchmark="interests",
         model="openai:gpt",
         roles={"candidate": "openai:gpt", "judge": "openai:llama"},
         data={"origin": "local", "path": "people.csv"},
-        comparable=True,
-        not_comparable_because=(),
-        limit=None,
-        seed=0,
         units=40,
         metrics={
             "support": metric(0.7341, (0.702, 0.781), 37, fell_out, 0.679),
@@ -93,9 +75,7 @@ def summary():
 
 
 def printed(*summaries, width):
-    console = Console(file=io.StringIO(), width=width, color_system=None)
-    print_summaries(summaries, console)
-    return [line.rstrip() for line in console.file.getvalue().splitlines()]
+    return lines_on(lambda console: print_summaries(summaries, console), width=width)
 
 
 def test_what_was_noted_of_the_data_stands_below_it(summary, table):
@@ -196,7 +176,7 @@ def test_baselines_do_not_stand_where_tasks_stand_beside_each_other(summary):
     assert header.split() == ["task", "support", "grounded", "coverage"]
 
 
-def test_how_schemas_were_met_is_told_where_one_was_asked_for(summary, table):
+def test_how_schemas_were_met_is_shown_where_one_was_asked_for(summary, table):
     asked = use(calls=1040, asked_schema=1040, met_schema=38, rungs={"strict": 40})
     stage = StageSummary(items=40, done=40, failures={}, roles={"candidate": asked, "judge": use()})
     console = Console(
@@ -216,7 +196,7 @@ def test_how_schemas_were_met_is_told_where_one_was_asked_for(summary, table):
     )
 
 
-def test_a_schema_that_nothing_met_is_told_as_well(summary):
+def test_a_schema_that_nothing_met_is_shown_as_well(summary):
     asked = use(calls=2, asked_schema=2, failed=2)
     stage = StageSummary(items=2, done=0, failures={"no_json": 2}, roles={"candidate": asked})
 
@@ -225,7 +205,7 @@ def test_a_schema_that_nothing_met_is_told_as_well(summary):
     assert lines[-2:] == ["  name, candidate: 2 calls asked for a schema, 0 replies met it", ""]
 
 
-def test_tokens_that_were_not_told_are_no_number(summary, table):
+def test_tokens_that_were_not_reported_are_no_number(summary, table):
     some = use(calls=40, prompt_tokens=30_200, completion_tokens=600, cached_tokens=90, untold=4)
     fields = ("prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens")
     none = use(calls=9, untold=9, **dict.fromkeys(fields))
@@ -329,7 +309,9 @@ interests_short  support   0.734 ±0.047
 
 def test_a_metric_without_a_value_says_why(summary, table):
     metrics = {
-        "loss": metric(None, None, 0, {"name/no_json": 40}, None, higher=False, undefined="no unit")
+        "loss": metric(
+            None, None, 0, {"name/no_json": 40}, None, higher_is_better=False, undefined="no unit"
+        )
     }
 
     lines = printed(replace(summary, metrics=metrics, roles={}), width=80)
@@ -363,7 +345,7 @@ windows unreadable      3
 """)
 
 
-def test_what_a_reader_must_know_is_told_once_for_the_metrics_that_share_it(summary, table):
+def test_what_a_reader_must_know_is_said_once_for_the_metrics_that_share_it(summary, table):
     alone = metric(0.5, (0.4, 0.6), 2, {}, 0.5, note="against this run alone")
     metrics = {"recall": alone, "f1": alone, "is": metric(0.5, (0.4, 0.6), 2, {}, 0.5)}
 
@@ -377,7 +359,7 @@ is      0.500  0.400 to 0.600  2        –                 –
 """)
 
 
-def test_a_value_over_too_few_is_withheld_and_told_below(summary, table):
+def test_a_value_over_too_few_is_withheld_with_the_reason_below(summary, table):
     why = "3 of 10 units have one; over those few it is 0.412"
     few = metric(None, None, 3, {"no_json": 7}, 0.1, undefined=why)
 
@@ -410,7 +392,7 @@ c       0.500  0.400 to 0.600  2        –                 –
 """)
 
 
-def test_samples_and_users_are_told_apart(summary):
+def test_samples_and_users_are_distinguished(summary):
     metrics = {"pairs": metric(0.5, (0.4, 0.6), 4000, {}, 0.5, users=40)}
 
     assert "  pairs: 4,000 samples of 40 users" in printed(

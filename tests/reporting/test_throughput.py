@@ -1,5 +1,7 @@
 """Rates and the time left, worked out by hand."""
 
+import pytest
+
 from harness.pipeline.progress import StageProgress
 from harness.reporting.throughput import Pace, tokens_per_second
 
@@ -13,44 +15,27 @@ def looked_at(stage, *moments):
     return pace
 
 
-def test_the_time_left_follows_from_the_calls_asked():
+@pytest.mark.parametrize(
+    ("counters", "left"),
+    [
+        # 80 items at 2 a second
+        pytest.param({"done": 20, "calls": 20}, 40.0, id="calls asked"),
+        # 90 items of 3 calls at 3 calls a second
+        pytest.param({"done": 10, "calls": 30}, 90.0, id="several calls an item"),
+        # 40 items at 1 a second
+        pytest.param({"done": 60, "resumed": 50, "calls": 10}, 40.0, id="resumed items"),
+        # 40 items at 1 asked call a second
+        pytest.param(
+            {"done": 60, "calls": 60, "calls_from_store": 50}, 40.0, id="answers from the store"
+        ),
+        # 50 items at 5 a second
+        pytest.param({"done": 50}, 10.0, id="no calls"),
+    ],
+)
+def test_the_time_left_follows_from_the_calls_asked_or_else_the_items(counters, left):
     stage = StageProgress(task="t", stage="s", total=100, started=0.0)
 
-    pace = looked_at(stage, (10.0, {"done": 20, "calls": 20}))
-
-    assert pace.seconds_left(stage) == 40.0  # 80 items at 2 a second
-
-
-def test_an_item_of_several_calls_takes_as_many_steps():
-    stage = StageProgress(task="t", stage="s", total=100, started=0.0)
-
-    pace = looked_at(stage, (10.0, {"done": 10, "calls": 30}))
-
-    assert pace.seconds_left(stage) == 90.0  # 90 items of 3 calls at 3 calls a second
-
-
-def test_resumed_items_do_not_count_as_speed():
-    stage = StageProgress(task="t", stage="s", total=100, started=0.0)
-
-    pace = looked_at(stage, (10.0, {"done": 60, "resumed": 50, "calls": 10}))
-
-    assert pace.seconds_left(stage) == 40.0  # 40 items at 1 a second
-
-
-def test_answers_from_the_store_do_not_count_as_speed():
-    stage = StageProgress(task="t", stage="s", total=100, started=0.0)
-
-    pace = looked_at(stage, (10.0, {"done": 60, "calls": 60, "calls_from_store": 50}))
-
-    assert pace.seconds_left(stage) == 40.0  # 40 items at 1 asked call a second
-
-
-def test_a_stage_without_calls_is_paced_by_its_items():
-    stage = StageProgress(task="t", stage="s", total=100, started=0.0)
-
-    pace = looked_at(stage, (10.0, {"done": 50}))
-
-    assert pace.seconds_left(stage) == 10.0
+    assert looked_at(stage, (10.0, counters)).seconds_left(stage) == left
 
 
 def test_only_the_last_minute_counts():

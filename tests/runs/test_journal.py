@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from builders.runs import make_line, write_journal
 
 from harness.base.errors import DataError, StorageError
 from harness.base.hashing import stable_int
@@ -34,20 +35,8 @@ def key(number: int) -> str:
 def record(
     number: int, user: str, id: str, *, value: Any = 1, outcome: Any = None, stage: str = STAGE
 ) -> JournalLine[Question, Any]:
-    return JournalLine(
-        key=key(number),
-        stage=stage,
-        user=user,
-        id=id,
-        item=Question(id=id, user=user),
-        outcome=Done(value) if outcome is None else outcome,
-    )
-
-
-def write(path: Path, *records: JournalLine[Any, Any]) -> None:
-    with JournalWriter(path) as journal:
-        for each in records:
-            journal.append(each)
+    outcome = Done(value) if outcome is None else outcome
+    return make_line(number, Question(id=id, user=user), outcome, stage=stage)
 
 
 def read(path: Path, stage: str = STAGE) -> list[tuple[str, str, Any]]:
@@ -56,7 +45,7 @@ def read(path: Path, stage: str = STAGE) -> list[tuple[str, str, Any]]:
 
 
 def test_a_line_is_json_with_the_fields_in_their_order(tmp_path: Path) -> None:
-    write(tmp_path / "1-a.jsonl", record(1, "u", "i", value=[1e-05]))
+    write_journal(tmp_path / "1-a.jsonl", record(1, "u", "i", value=[1e-05]))
     text = (tmp_path / "1-a.jsonl").read_text()
     assert text.startswith(f'{{"key":"{key(1)}","stage":"{STAGE}","user":"u","id":"i","item":{{')
     assert json.loads(text)["outcome"] == {"type": "done", "value": [0.00001]}
@@ -66,15 +55,15 @@ def test_a_line_is_json_with_the_fields_in_their_order(tmp_path: Path) -> None:
 def test_what_was_written_is_read_back_with_its_types(tmp_path: Path) -> None:
     call = CallRecord(role="judge", prompt="a", key="k", text="né\n\x00", attempts=2)
     whole = msgspec.structs.replace(record(1, "u", "i", value={"x": 2.5}), calls=(call,))
-    write(tmp_path / "j", whole)
+    write_journal(tmp_path / "j", whole)
     [found] = JournalRecords(tmp_path / "j", STAGE, JournalLine[Question, dict[str, float]])
     assert found == whole
 
 
 def test_records_come_by_user_hash_then_id_whatever_the_order_of_writing(tmp_path: Path) -> None:
     rows = [(1, "ann", "b"), (2, "bob", "a"), (3, "ann", "a"), (4, "cid", "z"), (5, "ann", "é")]
-    write(tmp_path / "one", *(record(*row) for row in rows))
-    write(tmp_path / "two", *(record(*row) for row in reversed(rows)))
+    write_journal(tmp_path / "one", *(record(*row) for row in rows))
+    write_journal(tmp_path / "two", *(record(*row) for row in reversed(rows)))
     users = sorted(["ann", "bob", "cid"], key=stable_int)
     ids = {"ann": ["a", "b", "é"], "bob": ["a"], "cid": ["z"]}
     expected = [(user, id, 1) for user in users for id in ids[user]]
@@ -82,7 +71,7 @@ def test_records_come_by_user_hash_then_id_whatever_the_order_of_writing(tmp_pat
 
 
 def test_by_user_and_values(tmp_path: Path) -> None:
-    write(
+    write_journal(
         tmp_path / "j",
         record(1, "ann", "b", value=10),
         record(2, "bob", "a", outcome=Unreadable("no_json")),
@@ -97,12 +86,12 @@ def test_by_user_and_values(tmp_path: Path) -> None:
 
 def test_a_user_with_very_many_records_is_read_in_the_order_of_ids(tmp_path: Path) -> None:
     ids = [f"{number:05}" for number in range(5000)]
-    write(tmp_path / "j", *(record(n, "u", id) for n, id in reversed(list(enumerate(ids)))))
+    write_journal(tmp_path / "j", *(record(n, "u", id) for n, id in reversed(list(enumerate(ids)))))
     assert [id for _, id, _ in read(tmp_path / "j")] == ids
 
 
 def test_the_last_line_of_a_key_wins_and_other_stage_keys_are_passed_over(tmp_path: Path) -> None:
-    write(
+    write_journal(
         tmp_path / "j",
         record(1, "u", "a", outcome=Broken("ValueError")),
         record(2, "u", "b", value=2),
@@ -123,9 +112,9 @@ def test_dropped_keys_are_gone_until_they_are_written_again(tmp_path: Path) -> N
     assert recorded(tmp_path / "j", STAGE) == {bytes.fromhex(key(2)): None}
 
 
-def test_what_is_recorded_tells_failures_from_values(tmp_path: Path) -> None:
+def test_what_is_recorded_distinguishes_failures_from_values(tmp_path: Path) -> None:
     one, two, three = (bytes.fromhex(key(number)) for number in (1, 2, 3))
-    write(
+    write_journal(
         tmp_path / "j",
         record(1, "u", "a"),
         record(2, "u", "b", outcome=Unreadable("schema")),
@@ -157,7 +146,7 @@ def test_a_journal_that_is_not_there_holds_nothing(tmp_path: Path) -> None:
 )
 def test_a_torn_end_is_passed_over_and_then_cut(tmp_path: Path, tail: bytes) -> None:
     path = tmp_path / "j"
-    write(path, record(1, "u", "a"))
+    write_journal(path, record(1, "u", "a"))
     sound = path.read_bytes()
     path.write_bytes(sound + tail)
     if tail != b'{"key":"00"\n{"key":"11"':
@@ -173,7 +162,7 @@ def test_a_torn_end_is_passed_over_and_then_cut(tmp_path: Path, tail: bytes) -> 
 def test_a_file_without_any_newline_is_cut_to_nothing(tmp_path: Path) -> None:
     (tmp_path / "j").write_bytes(b'{"key":"' + b"0" * 200_000)
     assert read(tmp_path / "j") == []
-    write(tmp_path / "j", record(1, "u", "a"))
+    write_journal(tmp_path / "j", record(1, "u", "a"))
     assert read(tmp_path / "j") == [("u", "a", 1)]
 
 
@@ -189,7 +178,7 @@ def test_a_damaged_line_in_the_middle_is_an_error_with_file_and_line(
     tmp_path: Path, damage: bytes
 ) -> None:
     path = tmp_path / "j"
-    write(path, record(1, "u", "a"))
+    write_journal(path, record(1, "u", "a"))
     with path.open("ab") as file:
         file.write(damage + b"\n")
         file.write(msgspec.json.encode(record(2, "u", "b")) + b"\n")
@@ -202,7 +191,7 @@ def test_a_damaged_line_in_the_middle_is_an_error_with_file_and_line(
 
 def test_a_record_of_another_type_names_its_line(tmp_path: Path) -> None:
     path = tmp_path / "j"
-    write(path, record(1, "u", "a", value=1), record(2, "u", "b", value="word"))
+    write_journal(path, record(1, "u", "a", value=1), record(2, "u", "b", value="word"))
     with pytest.raises(DataError, match="does not fit the types") as caught:
         list(JournalRecords(path, STAGE, JournalLine[Question, int]))
     assert caught.value.where == f"{path}:2"
@@ -299,7 +288,7 @@ def room_for(size: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-async def test_what_fails_at_the_timer_is_told_at_every_later_call_and_no_half_line_stays(
+async def test_what_fails_at_the_timer_is_raised_at_every_later_call_and_no_half_line_stays(
     tmp_path: Path,
 ) -> None:
     journal = JournalWriter(tmp_path / "j")
@@ -320,7 +309,7 @@ async def test_what_fails_at_the_timer_is_told_at_every_later_call_and_no_half_l
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
-def test_a_full_disk_is_told_at_close_with_what_to_do() -> None:
+def test_a_full_disk_is_reported_at_close_with_what_to_do() -> None:
     journal = JournalWriter(Path("/dev/full"))
     journal.append(record(1, "u", "a"))
     with pytest.raises(StorageError, match="No space left on device") as caught:

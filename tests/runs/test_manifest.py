@@ -2,18 +2,17 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from builders.runs import make_entry, make_manifest
 
 from harness.base.errors import DataError
 from harness.contracts.task import Column, DataSpec, RoleSpec, TableSpec, Task
 from harness.runs.manifest import (
     Manifest,
     StageEntry,
-    TaskEntry,
     read_manifest,
     session_ended,
     session_started,
     stage_finished,
-    task_definition,
     write_manifest,
 )
 
@@ -34,20 +33,12 @@ def manifest() -> Manifest:
         StageEntry(name="extract", key="1" * 32, file="1-extract.jsonl", components={"seed": 0}),
         StageEntry(name="verify", key="2" * 32, file="2-verify.jsonl"),
     )
-    return Manifest(
-        run_id="r",
+    return make_manifest(
         run_key="0" * 32,
         status="running",
-        model="m",
         seed=7,
-        limit=None,
         asked={"model": "openai", "model_args": {"model": "m"}, "changes": {"key": "x"}},
-        settings={},
-        tasks={
-            "gist": TaskEntry(
-                folder="gist", definition=task_definition(TASK), content="c", stages=stages
-            )
-        },
+        tasks={"gist": make_entry(TASK, *stages)},
     )
 
 
@@ -65,7 +56,7 @@ def test_a_finished_stage_has_its_number_of_items() -> None:
     assert [stage.items for stage in manifest().tasks["gist"].stages] == [None, None]
 
 
-def test_sessions_tell_when_the_run_was_at_work_and_how_it_ended() -> None:
+def test_sessions_record_when_the_run_was_at_work_and_how_it_ended() -> None:
     first = session_ended(session_started(manifest()), "failed", problem="no disk")
     assert (first.status, first.problem) == ("failed", "no disk")
     second = session_started(first)

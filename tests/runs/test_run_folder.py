@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from builders.runs import make_manifest
 
 from harness.base.errors import DataError, HarnessError, UsageError
 from harness.runs.manifest import Manifest, Status
@@ -17,10 +18,7 @@ KEY = "0123456789abcdef0123456789abcdef"
 
 
 def manifest(status: Status = "running", *, run_key: str = KEY) -> Manifest:
-    return Manifest(
-        run_id="r", run_key=run_key, status=status, model="m", seed=0, limit=None, asked={},
-        settings={}, tasks={},
-    )  # fmt: skip
+    return make_manifest(status=status, run_key=run_key)
 
 
 def kept(output_path: Path, name: str, status: Status = "running", *, run_key: str = KEY) -> Path:
@@ -76,7 +74,7 @@ def test_nothing_is_found_where_there_is_nothing(tmp_path: Path) -> None:
     assert RunFolder.find(tmp_path, KEY) is None
 
 
-def test_a_damaged_manifest_is_told_and_not_passed_over(tmp_path: Path) -> None:
+def test_a_damaged_manifest_is_reported_and_not_passed_over(tmp_path: Path) -> None:
     path = kept(tmp_path, "20260101T000000-m-01234567")
     (path / "manifest.json").write_text('{"format": 1')
     with pytest.raises(DataError, match="cannot be read"):

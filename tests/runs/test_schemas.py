@@ -5,21 +5,14 @@ from typing import Any
 import jsonschema
 import msgspec
 import pytest
+from builders.runs import make_entry, make_manifest, make_metric, make_summary, make_task
 from golden.result_schemas import FILES, schema_file, schema_text
 
 from harness.calls.pricing import Cost
-from harness.contracts.task import DataSpec, Task
-from harness.runs.manifest import (
-    Manifest,
-    RoleEntry,
-    StageEntry,
-    TaskEntry,
-    session_started,
-    task_definition,
-)
+from harness.runs.manifest import RoleEntry, StageEntry, session_started
 from harness.runs.run_folder import RunFolder
 from harness.scoring.score_run import write_summary
-from harness.scoring.summary import MetricResult, RoleUse, StageSummary, TaskSummary
+from harness.scoring.summary import RoleUse, StageSummary
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -34,22 +27,13 @@ def validator(name: str) -> Any:
 
 
 def test_a_real_manifest_is_valid_and_a_wrong_one_is_not(tmp_path: Path) -> None:
-    task = Task(name="t", version=1, benchmark="b", data=DataSpec(tables={}), metrics=())
     stage = StageEntry(name="a", key="k", file="1-a.jsonl", components={"seed": 1}, items=None)
-    folder = RunFolder(tmp_path)
-    folder.write_manifest(
-        session_started(
-            Manifest(
-                run_id="r", run_key="k", status="done", model="m", seed=0, limit=None,
-                asked={"a": 1}, settings={}, roles={"judge": RoleEntry(name="j")},
-                tasks={
-                    "t": TaskEntry(
-                        folder="t", definition=task_definition(task), content="c", stages=(stage,)
-                    )
-                },
-            )
-        )
+    manifest = make_manifest(
+        asked={"a": 1}, roles={"judge": RoleEntry(name="j")},
+        tasks={"t": make_entry(make_task(), stage)},
     )  # fmt: skip
+    folder = RunFolder(tmp_path)
+    folder.write_manifest(session_started(manifest))
     document = json.loads(folder.manifest_file.read_text())
     validator("manifest.schema.json").validate(document)
     document["status"] = "perhaps"
@@ -57,10 +41,9 @@ def test_a_real_manifest_is_valid_and_a_wrong_one_is_not(tmp_path: Path) -> None
 
 
 def test_a_real_summary_is_valid_and_a_wrong_one_is_not(tmp_path: Path) -> None:
-    metric = MetricResult(
-        value=0.5, n=2, users=2, interval=(0.0, 1.0), confidence=0.95, missing={"timeout": 1},
-        counted_as_worst=0.3, higher_is_better=True, description="",
-    )  # fmt: skip
+    metric = make_metric(
+        0.5, n=2, interval=(0.0, 1.0), missing={"timeout": 1}, counted_as_worst=0.3
+    )
     none = msgspec.structs.replace(metric, value=None, interval=None, counted_as_worst=None)
     cost = Cost(
         model="openai:m", currency="USD", priced=True, asked=1, paid=0.5, paid_unknown=0,
@@ -69,12 +52,11 @@ def test_a_real_summary_is_valid_and_a_wrong_one_is_not(tmp_path: Path) -> None:
     use = RoleUse(
         **dict.fromkeys(RoleUse.__struct_fields__[:-3], 1), rungs={"strict": 1}, cost=cost
     )
-    summary = TaskSummary(
-        format=1, task="t", version=1, content="c", benchmark="b", model="m", roles={}, data={},
-        comparable=True, not_comparable_because=(), limit=None, seed=0, units=3,
+    summary = make_summary(
+        units=3,
         metrics={"a": metric, "b": none},
         stages={"s": StageSummary(items=3, done=2, failures={"timeout": 1}, roles={"judge": use})},
-    )  # fmt: skip
+    )
     write_summary(tmp_path / "summary.json", summary)
     document = json.loads((tmp_path / "summary.json").read_text())
     validator("summary.schema.json").validate(document)

@@ -19,27 +19,28 @@ from typing import Any
 import jsonschema
 import msgspec
 import pytest
+from builders.runs import (
+    make_entry,
+    make_finished_task,
+    make_manifest,
+    make_summary,
+    make_task,
+    write_scores,
+)
+from builders.stages import make_benchmark, make_stage
 from golden.result_schemas import schema_file
 from rich.console import Console
 
 from harness.base.errors import DataError, PluginError, UsageError
-from harness.contracts.benchmark import Benchmark, Metric, Oracle
+from harness.contracts.benchmark import Metric, Oracle
 from harness.contracts.identity import RECORDED
 from harness.contracts.records import Score
-from harness.contracts.stage import Item, Stage
-from harness.contracts.task import DataSpec, Task
+from harness.contracts.stage import Item
 from harness.reporting.comparison_tables import difference_table
-from harness.runs.manifest import (
-    Manifest,
-    RoleEntry,
-    Session,
-    StageEntry,
-    TaskEntry,
-    task_definition,
-)
+from harness.runs.manifest import RoleEntry, Session, StageEntry
+from harness.runs.run_folder import RunFolder
 from harness.scoring.comparison import compare, read_oracle, write_comparisons
 from harness.scoring.finished_task import FinishedTask, labels_of
-from harness.scoring.summary import TaskSummary
 
 
 class Person(Item, frozen=True, kw_only=True):
@@ -91,17 +92,9 @@ ORACLE = Oracle(
     write=lambda united: json.dumps({user: sorted(ids) for user, ids in united.items()}).encode(),
     metrics=("found",),
 )
-BENCHMARK = Benchmark(
+BENCHMARK = make_benchmark(
+    make_stage("find", Person, Found, roles=("candidate",), judges=("judge",)),
     name="finds",
-    version=1,
-    load=None,  # type: ignore[arg-type]
-    score=None,  # type: ignore[arg-type]
-    stages=(
-        Stage(
-            name="find", item=Person, value=Found, items=None, work=None,  # type: ignore[arg-type]
-            roles=("candidate",), judges=("judge",),
-        ),
-    ),
     metrics={
         "found": Metric(description="", note="against itself"),
         "middle": Metric(description="", of="found", statistic="median", note="against itself"),
@@ -111,7 +104,7 @@ BENCHMARK = Benchmark(
     scored_with=("limits",),
     details=Found,
     oracle=ORACLE,
-)  # fmt: skip
+)
 LLAMA = {"kind": "openai", "name": "llama", "details": {"host": "here"}}
 ONE = {"ann": (1, 2), "bob": (1,)}
 TWO = {"ann": (2, 3), "bob": ()}
@@ -137,28 +130,25 @@ def a_run(
     least_scored: float = 0.0,
 ) -> FinishedTask:
     """A finished run; a person without ids has no score. What it scored alone is not used."""
-    task = Task(
-        name="t", version=1, benchmark="finds", data=DataSpec(tables={}), metrics=metrics,
-        options=dict(options or {}), least_scored=least_scored,
-    )  # fmt: skip
+    task = make_task(
+        benchmark="finds", metrics=metrics, options=dict(options or {}), least_scored=least_scored
+    )
     components = {
         "version": 1, "ladder": 1, "structured": False,
         "roles": {"candidate": {"sampling": {"temperature": seed}},
                   "judge": {"sampling": {"temperature": temperature}}},
     }  # fmt: skip
-    entry = TaskEntry(
-        folder="t",
-        definition=task_definition(task),
-        content="c",
-        stages=(StageEntry(name="find", key="k", file="f", components=components, items=2),),
+    entry = make_entry(
+        task,
+        StageEntry(name="find", key="k", file="f", components=components, items=2),
         templates={"find.judge": prompt},
         contents={"words": words},
         data={"fingerprint": "f" * 32, "chosen": {"users": {"chosen": chosen, "of": 9}}},
     )
     asked = {"kind": "openai", "name": candidate or name, "details": details, "run": name}
-    manifest = Manifest(
-        run_id=name, run_key="k", status="done", model=candidate or name, seed=seed, limit=None,
-        asked={}, settings={}, tasks={"t": entry}, sessions=(Session(started=started),),
+    manifest = make_manifest(
+        run_id=name, model=candidate or name, seed=seed, tasks={"t": entry},
+        sessions=(Session(started=started),),
         roles={
             "candidate": RoleEntry(name=candidate or name, identity={"model": asked}),
             "judge": RoleEntry(
@@ -166,8 +156,6 @@ def a_run(
             ),
         },
     )  # fmt: skip
-    place = folder / name / "t"
-    place.mkdir(parents=True)
     scores = [
         Score(id=user, user=user, missing={"found": "no_json", "many": "no_json"})
         if ids is None
@@ -175,16 +163,14 @@ def a_run(
             details=Found(ids))
         for user, ids in people.items()
     ]  # fmt: skip
-    lines = b"".join(msgspec.json.encode(score) + b"\n" for score in scores)
-    (place / "scores.jsonl").write_bytes(lines)
-    summary = TaskSummary(
-        format=1, task="t", version=1, content="c", benchmark="finds", model=name,
-        roles={"candidate": name, "judge": "llama"}, data=entry.data, comparable=True,
-        not_comparable_because=(), limit=None, seed=seed, units=2, metrics={}, stages={},
+    write_scores(RunFolder(folder / name), "t", scores)
+    summary = make_summary(
+        benchmark="finds", model=name, roles={"candidate": name, "judge": "llama"},
+        data=entry.data, seed=seed, units=2,
     )  # fmt: skip
-    return FinishedTask(
-        label=name, path=folder / name, manifest=manifest, entry=entry, task=task,
-        benchmark=BENCHMARK, options=msgspec.convert(task.options, Options), summary=summary,
+    return make_finished_task(
+        folder / name, task, label=name, manifest=manifest, entry=entry, benchmark=BENCHMARK,
+        options=msgspec.convert(task.options, Options), summary=summary,
     )  # fmt: skip
 
 
@@ -237,7 +223,7 @@ def test_runs_of_one_model_are_one_model_for_the_oracle(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("told", "models"), [({"host": "h"}, 1), ({}, 3)])
-def test_recordings_of_one_model_are_that_model_where_they_tell_of_it(
+def test_recordings_of_one_model_are_that_model_where_they_name_it(
     tmp_path: Path, told: dict[str, str], models: int
 ) -> None:
     recordings: list[dict[str, str]] = [{}, {RECORDED: "d1"}, {RECORDED: "d2"}]
@@ -361,7 +347,7 @@ def test_what_counts_as_worst_in_the_value_does_so_in_common_and_in_pairs(tmp_pa
     assert (many.value, many.n) == (pytest.approx(2 / 3), 3)
 
 
-def test_a_role_that_only_another_task_asks_tells_no_runs_apart(tmp_path: Path) -> None:
+def test_a_role_that_only_another_task_asks_distinguishes_no_runs(tmp_path: Path) -> None:
     one, two = a_run(tmp_path, "one", ONE), a_run(tmp_path, "two", TWO)
     guest = {**two.manifest.roles, "finder": RoleEntry(name="gpt", identity={})}
     two = replace(two, manifest=msgspec.structs.replace(two.manifest, roles=guest))
@@ -422,7 +408,7 @@ def test_a_difference_without_a_value_is_none_and_says_why(tmp_path: Path) -> No
     assert "nan" not in console.export_text()
 
 
-def test_what_the_oracle_changes_in_the_counts_is_told(tmp_path: Path) -> None:
+def test_what_the_oracle_changes_in_the_counts_is_noted(tmp_path: Path) -> None:
     runs = [a_run(tmp_path, "one", {"ann": (1,), "bob": ()})]
     assert compare(runs)[0].runs[0].counts == {"nothing to find": 1}
 
@@ -455,7 +441,7 @@ def test_an_oracle_file_that_holds_none_is_named(tmp_path: Path) -> None:
         read_oracle(tmp_path / "none.json", ORACLE, Options())
 
 
-def test_what_the_scores_say_against_comparing_is_told(tmp_path: Path) -> None:
+def test_what_the_scores_say_against_comparing_is_noted(tmp_path: Path) -> None:
     def doubts(scores: Iterable[Score[Found]]) -> Iterable[str]:
         everything = [id for score in scores if score.details for id in score.details.ids]
         yield f"{len(everything)} finds, {len(set(everything))} of them distinct"

@@ -2,20 +2,27 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from builders.runs import (
+    KEY,
+    make_entry,
+    make_finished_task,
+    make_line,
+    make_manifest,
+    make_task,
+    write_journal,
+)
+from builders.stages import make_benchmark, make_stage
 
 from harness.base.errors import PluginError
-from harness.contracts.benchmark import Benchmark, NoOptions
+from harness.contracts.benchmark import Benchmark
 from harness.contracts.outcomes import NoVerdict
 from harness.contracts.records import Done, JournalLine
-from harness.contracts.stage import Item, Stage
-from harness.contracts.task import DataSpec, Task
-from harness.runs.journal import JournalWriter
-from harness.runs.manifest import Manifest, StageEntry, TaskEntry, task_definition
+from harness.contracts.stage import Item
+from harness.runs.manifest import StageEntry
 from harness.runs.run_folder import RunFolder
 from harness.scoring.finished_task import FinishedTask
 
-KEY = "a" * 32
-TASK = Task(name="toy", version=1, benchmark="toy", data=DataSpec(tables={}), metrics=())
+TASK = make_task("toy")
 
 
 class Claim(Item, frozen=True, kw_only=True):
@@ -23,61 +30,29 @@ class Claim(Item, frozen=True, kw_only=True):
 
 
 def benchmark(*stages: str) -> Benchmark:
-    return Benchmark(
-        name="toy",
-        version=1,
-        stages=tuple(
-            Stage(name=name, item=Claim, value=bool, items=no_items, work=no_work)
-            for name in stages
-        ),
-        load=lambda dataset, options: None,
-        score=lambda records, options: iter(()),
-        metrics={},
-    )
-
-
-def no_items(upstreams: Any, data: Any, options: Any) -> list[Item]:
-    return []
-
-
-async def no_work(item: Any, desk: Any) -> None:
-    return None
+    return make_benchmark(*(make_stage(name, Claim, bool) for name in stages))
 
 
 def line(number: int, key: str, id: str, outcome: Any) -> JournalLine[Any, Any]:
     user = id.partition("/")[0]
     item = Claim(id=id, user=user, text="tea")
-    return JournalLine(
-        key=f"{number:032x}", stage=key, user=user, id=id, item=item, outcome=outcome
-    )
+    return make_line(number, item, outcome, stage=key)
 
 
 def kept(folder: RunFolder, *stages: str) -> FinishedTask:
-    entry = TaskEntry(
-        folder="toy",
-        definition=task_definition(TASK),
-        content="c" * 32,
-        stages=(StageEntry(name="check", key=KEY, file="1-check.jsonl", items=3),),
+    stage = StageEntry(name="check", key=KEY, file="1-check.jsonl", items=3)
+    entry = make_entry(TASK, stage)
+    lines = (
+        line(1, KEY, "ann/2", Done(True)),
+        line(2, KEY, "bob/1", NoVerdict("no_json")),
+        line(3, KEY, "ann/1", Done(False)),
+        line(4, "b" * 32, "ann/3", Done(True)),
     )
-    manifest = Manifest(
-        run_id="r", run_key="0" * 32, status="done", model="m", seed=0, limit=None, asked={},
-        settings={}, tasks={"toy": entry},
-    )  # fmt: skip
-    with JournalWriter(folder.journal("toy", 1, "check")) as journal:
-        journal.append(line(1, KEY, "ann/2", Done(True)))
-        journal.append(line(2, KEY, "bob/1", NoVerdict("no_json")))
-        journal.append(line(3, KEY, "ann/1", Done(False)))
-        journal.append(line(4, "b" * 32, "ann/3", Done(True)))
-    return FinishedTask(
-        label="m",
-        path=folder.path,
-        manifest=manifest,
-        entry=entry,
-        task=TASK,
+    write_journal(folder.journal("toy", 1, "check"), *lines)
+    return make_finished_task(
+        folder.path, TASK, label="m", manifest=make_manifest(tasks={"toy": entry}), entry=entry,
         benchmark=benchmark(*stages),
-        options=NoOptions(),
-        summary=None,  # type: ignore[arg-type]
-    )
+    )  # fmt: skip
 
 
 def test_the_records_of_a_stage_are_typed_and_only_its_own(tmp_path: Path) -> None:

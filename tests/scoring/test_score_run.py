@@ -5,23 +5,17 @@ from typing import Any
 
 import msgspec
 import pytest
+from builders.runs import make_entry, make_line, make_manifest, make_task, write_journal
+from builders.stages import make_benchmark, make_stage
+from builders.texts import read_json_lines
 
 from harness.base.errors import DataError, PluginError, TaskError
-from harness.contracts.benchmark import Benchmark, Metric
+from harness.contracts.benchmark import Metric
 from harness.contracts.model import Message, Usage
 from harness.contracts.outcomes import CallFailed, NoVerdict, Unreadable
 from harness.contracts.records import CallRecord, Done, JournalLine, Records, Score
-from harness.contracts.stage import Item, Stage
-from harness.contracts.task import DataSpec, Task
-from harness.runs.journal import JournalWriter
-from harness.runs.manifest import (
-    Manifest,
-    RoleEntry,
-    StageEntry,
-    TaskEntry,
-    stage_finished,
-    task_definition,
-)
+from harness.contracts.stage import Item
+from harness.runs.manifest import Manifest, RoleEntry, StageEntry, stage_finished
 from harness.runs.run_folder import RunFolder
 from harness.scoring.score_run import Unfinished, read_summary, score_task, unfinished_stages
 
@@ -52,36 +46,14 @@ def score(records: Mapping[str, Records[Any, Any]], options: Any) -> Iterator[Sc
             yield Score(id=record.id, user=record.user, missing=missing)
 
 
-def no_items(upstreams: Any, data: Any, options: Any) -> list[Item]:
-    return []
-
-
-async def no_work(item: Any, desk: Any) -> None:
-    return None
-
-
-BENCHMARK = Benchmark(
-    name="toy",
-    version=1,
-    stages=(
-        Stage(
-            name="name", item=Person, value=list[str], items=no_items, work=no_work,
-            roles=("candidate",),
-        ),
-        Stage(
-            name="check", item=Claim, value=bool, items=no_items, work=no_work,
-            judges=("judge",), after=("name",),
-        ),
-    ),
-    load=lambda dataset, options: None,
+BENCHMARK = make_benchmark(
+    make_stage("name", Person, list[str], roles=("candidate",)),
+    make_stage("check", Claim, bool, judges=("judge",), after=("name",)),
     score=score,
     metrics={"right": Metric(description="share right"), "unused": Metric(description="")},
     options=Options,
-)  # fmt: skip
-TASK = Task(
-    name="toy/small", version=3, benchmark="toy", data=DataSpec(tables={}), metrics=("right",),
-    options={"bonus": 0.5},
-)  # fmt: skip
+)
+TASK = make_task("toy/small", version=3, metrics=("right",), options={"bonus": 0.5})
 
 
 def call(role: str, **fields: Any) -> CallRecord:
@@ -91,10 +63,7 @@ def call(role: str, **fields: Any) -> CallRecord:
 def record(
     number: int, stage: str, item: Item, outcome: Any, *calls: CallRecord
 ) -> JournalLine[Any, Any]:
-    return JournalLine(
-        key=f"{number:032x}", stage=stage, user=item.user, id=item.id, item=item,
-        outcome=outcome, calls=calls,
-    )  # fmt: skip
+    return make_line(number, item, outcome, stage=stage, calls=calls)
 
 
 NAMED = (
@@ -124,31 +93,28 @@ def a_run(tmp_path: Path, *, finished: bool = True) -> tuple[RunFolder, Manifest
             name="check", key=CHECK_KEY, file="2-check.jsonl", items=3 if finished else None
         ),
     )
-    manifest = Manifest(
-        run_id="r", run_key="0" * 32, status="done", model="m-1", seed=5, limit=2, asked={},
-        settings={},
+    entry = make_entry(
+        TASK,
+        *stages,
+        folder=folder.task(TASK.name).name,
+        data={"origin": "sample"},
+        comparable=False,
+        not_comparable_because=("bundled sample data",),
+    )
+    manifest = make_manifest(
+        model="m-1",
+        seed=5,
+        limit=2,
         roles={
             "candidate": RoleEntry(name="m-1"),
             "judge": RoleEntry(name="elsewhere"),
             "toy/small/judge": RoleEntry(name="lexical"),
             "verifier": RoleEntry(name="not of this task"),
         },
-        tasks={
-            TASK.name: TaskEntry(
-                folder=folder.task(TASK.name).name,
-                definition=task_definition(TASK),
-                content="c" * 32,
-                stages=stages,
-                data={"origin": "sample"},
-                comparable=False,
-                not_comparable_because=("bundled sample data",),
-            )
-        },
-    )  # fmt: skip
-    for number, name, records in ((1, "name", NAMED), (2, "check", CHECKED)):
-        with JournalWriter(folder.journal(TASK.name, number, name)) as journal:
-            for each in records:
-                journal.append(each)
+        tasks={TASK.name: entry},
+    )
+    write_journal(folder.journal(TASK.name, 1, "name"), *NAMED)
+    write_journal(folder.journal(TASK.name, 2, "check"), *CHECKED)
     return folder, manifest
 
 
@@ -187,14 +153,16 @@ def test_stages_are_counted_by_outcome_and_role(tmp_path: Path) -> None:
         ((Usage(prompt_tokens=10, completion_tokens=2), Usage()), (0, 10, 2, 0)),
     ],
 )
-def test_tokens_that_no_server_told_are_not_0(
+def test_tokens_that_no_server_reported_are_not_0(
     tmp_path: Path, usages: tuple[Usage | None, ...], told: tuple[int | None, ...]
 ) -> None:
     folder, manifest = a_run(tmp_path)
     replies = [call("judge", text="1", finish="stop", usage=usage) for usage in usages]
     failed = call("judge", failure=CallFailed("timeout"), untold=1)
-    with JournalWriter(folder.journal(TASK.name, 2, "check")) as journal:
-        journal.append(record(6, CHECK_KEY, CHECKED[2].item, Done(False), *replies, failed))
+    write_journal(
+        folder.journal(TASK.name, 2, "check"),
+        record(6, CHECK_KEY, CHECKED[2].item, Done(False), *replies, failed),
+    )
     score_task(folder, manifest, TASK.name, BENCHMARK)
 
     document = json.loads(folder.summary(TASK.name).read_text())
@@ -209,8 +177,10 @@ def test_who_answers_by_rule_uses_no_tokens(tmp_path: Path) -> None:
     by_rule = {**manifest.roles, "toy/small/judge": RoleEntry(name="rule", by_rule=True)}
     manifest = msgspec.structs.replace(manifest, roles=by_rule)
     answered = call("judge", text="1", finish="stop", untold=1)
-    with JournalWriter(folder.journal(TASK.name, 2, "check")) as journal:
-        journal.append(record(6, CHECK_KEY, CHECKED[2].item, Done(False), answered))
+    write_journal(
+        folder.journal(TASK.name, 2, "check"),
+        record(6, CHECK_KEY, CHECKED[2].item, Done(False), answered),
+    )
 
     use = score_task(folder, manifest, TASK.name, BENCHMARK).stages["check"].roles["judge"]
 
@@ -237,8 +207,10 @@ def test_a_schema_is_met_by_what_is_json_as_it_stands(tmp_path: Path) -> None:
         call("judge", asked_schema=True, failure=CallFailed("timeout")),
         call("judge", text="[]", rung="strict"),
     )
-    with JournalWriter(folder.journal(TASK.name, 2, "check")) as journal:
-        journal.append(record(6, CHECK_KEY, CHECKED[2].item, Done(False), *answers))
+    write_journal(
+        folder.journal(TASK.name, 2, "check"),
+        record(6, CHECK_KEY, CHECKED[2].item, Done(False), *answers),
+    )
     stages = score_task(folder, manifest, TASK.name, BENCHMARK).stages
     use = stages["check"].roles["judge"]
     assert (use.calls, use.asked_schema, use.met_schema) == (6, 5, 2)
@@ -251,7 +223,7 @@ def test_the_files_hold_what_was_returned(tmp_path: Path) -> None:
     folder, manifest = a_run(tmp_path)
     summary = score_task(folder, manifest, TASK.name, BENCHMARK)
     assert read_summary(folder.summary(TASK.name)) == summary
-    rows = [json.loads(line) for line in folder.scores(TASK.name).read_text().splitlines()]
+    rows = read_json_lines(folder.scores(TASK.name))
     assert sorted(row["id"] for row in rows) == ["ann/1", "ann/2", "bob/1"]
     assert {row["id"]: row["missing"] for row in rows}["ann/2"] == {"right": "no_json"}
     assert {row["id"]: row.get("slices") for row in rows} == {
@@ -289,7 +261,7 @@ def test_records_and_items_must_be_equally_many(tmp_path: Path, items: int) -> N
         score_task(folder, manifest, TASK.name, BENCHMARK)
 
 
-def test_a_metric_or_option_that_is_gone_is_told(tmp_path: Path) -> None:
+def test_a_metric_or_option_that_is_gone_is_named(tmp_path: Path) -> None:
     folder, manifest = a_run(tmp_path)
     renamed = msgspec.structs.replace  # the benchmark is a dataclass, the manifest is not
     entry = manifest.tasks[TASK.name]

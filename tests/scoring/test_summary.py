@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from builders.runs import make_metric, make_summary
 
 from harness.base.errors import DataError
-from harness.scoring.summary import ALONE, MetricResult, TaskSummary, over_repeats
+from harness.scoring.summary import ALONE, TaskSummary, over_repeats
 
 
 def summary(task: str, repeat: int, value: float | None) -> TaskSummary:
-    metric = MetricResult(
-        value=value, n=2, users=2, interval=None, confidence=0.95, missing={},
-        counted_as_worst=None, higher_is_better=True, description="",
-        undefined=None if value is not None else "nothing was scored",
-    )  # fmt: skip
-    return TaskSummary(
-        format=1, task=task, version=1, content="c", benchmark="b", model="m", roles={}, data={},
-        comparable=True, not_comparable_because=(), limit=None, seed=0, repeat=repeat, units=2,
-        metrics={"a": metric}, stages={},
-    )  # fmt: skip
+    why = None if value is not None else "nothing was scored"
+    return make_summary(
+        task, repeat=repeat, units=2, metrics={"a": make_metric(value, n=2, undefined=why)}
+    )
 
 
 def test_mean_deviation_and_standard_error():

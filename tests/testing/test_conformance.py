@@ -26,10 +26,65 @@ def test_the_checks_are_these():
     )  # fmt: skip
 
 
-def test_a_hook_that_is_misspelt(faulty):
-    change = ("plugin.py", "def register_respondents", "def register_respondent")
-    text = the_one(faulty.findings(change, checks=["loads"]), "loads")
-    assert "did you mean 'register_respondents'?" in text
+GIVEN = 'register("acme_films", make_benchmark)'
+FAULTS = {
+    "a hook that is misspelt": (
+        ("plugin.py", "def register_respondents", "def register_respondent"),
+        "loads",
+        "did you mean 'register_respondents'?",
+    ),
+    "a name that another plugin has": (
+        ("plugin.py", GIVEN, f'{GIVEN}\n    register("interests", make_benchmark)'),
+        "loads",
+        "the benchmark 'interests' is registered more than once",
+    ),
+    "a factory that raises": (
+        ("plugin.py", "import most_shared_words", "import least_shared_words"),
+        "loads",
+        "respondent acme_films/answer/candidate/default: its factory raised ImportError",
+    ),
+    "a respondent given in place of its factory": (
+        ("plugin.py", "    return most_shared_words", "    return 'A'"),
+        "loads",
+        "its factory returned 'A', no function",
+    ),
+    "a baseline that nobody can read": (
+        ("baselines.py", 'return "A" if', 'return "?" if rng else "A" if'),
+        "baseline",
+        "no unit of the sample has a value; causes: {'schema': 6}",
+    ),
+    "a stage without a respondent": (
+        ("plugin.py", '"answer", "candidate"', '"answr", "candidate"'),
+        "baseline",
+        "no respondent 'default' answers the prompt 'answer'",
+    ),
+    "a score that is not a number": (
+        ("benchmark.py", "float(answer", "float('nan') if row['id'] == '3' else float(answer"),
+        "baseline",
+        "1 scores are NaN or infinite",
+    ),
+    # The hash of a text is another in every process, but for a chance of one in a million.
+    "a score that depends on the hashes of texts": (
+        (
+            "benchmark.py",
+            'float(answer == row["chosen"])',
+            "float(hash('x' + answer) % 1_000_003)",
+        ),
+        "repeats",
+        "has other scores",
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "check", "said"),
+    [
+        pytest.param(*FAULTS[name], id=name, marks=[pytest.mark.slow] * ("hashes" in name))
+        for name in FAULTS
+    ],
+)
+def test_a_fault_is_found(faulty, change, check, said):
+    assert said in the_one(faulty.findings(change, checks=[check]), check)
 
 
 def test_a_plugin_that_cannot_be_imported(faulty):
@@ -50,25 +105,6 @@ def test_a_plugin_that_is_not_loaded_passes_no_check(faulty, monkeypatch, tmp_pa
     assert "HARNESS_PLUGINS leaves it out" in text
     with pytest.raises(PluginError, match="not loaded"):
         pins_of(plugin_under_test("acme_films"))
-
-
-def test_a_name_that_another_plugin_has(faulty):
-    given = 'register("acme_films", make_benchmark)'
-    change = ("plugin.py", given, f'{given}\n    register("interests", make_benchmark)')
-    text = the_one(faulty.findings(change, checks=["loads"]), "loads")
-    assert "the benchmark 'interests' is registered more than once" in text
-
-
-def test_a_factory_that_raises(faulty):
-    change = ("plugin.py", "import most_shared_words", "import least_shared_words")
-    text = the_one(faulty.findings(change, checks=["loads"]), "loads")
-    assert "respondent acme_films/answer/candidate/default: its factory raised ImportError" in text
-
-
-def test_a_respondent_given_in_place_of_its_factory(faulty):
-    change = ("plugin.py", "    return most_shared_words", "    return 'A'")
-    text = the_one(faulty.findings(change, checks=["loads"]), "loads")
-    assert "its factory returned 'A', no function" in text
 
 
 def test_a_metric_that_the_benchmark_does_not_have(faulty):
@@ -112,36 +148,6 @@ def test_a_metric_whose_worst_is_no_number(faulty):
     assert "its worst value is nan" in the_one(
         faulty.findings(change, checks=["metrics"]), "metrics"
     )
-
-
-def test_a_baseline_that_nobody_can_read(faulty):
-    change = ("baselines.py", 'return "A" if', 'return "?" if rng else "A" if')
-    text = the_one(faulty.findings(change, checks=["baseline"]), "baseline")
-    assert "no unit of the sample has a value; causes: {'schema': 6}" in text
-
-
-def test_a_stage_without_a_respondent(faulty):
-    change = ("plugin.py", '"answer", "candidate"', '"answr", "candidate"')
-    text = the_one(faulty.findings(change, checks=["baseline"]), "baseline")
-    assert "no respondent 'default' answers the prompt 'answer'" in text
-
-
-def test_a_score_that_is_not_a_number(faulty):
-    change = ("benchmark.py", "float(answer", "float('nan') if row['id'] == '3' else float(answer")
-    text = the_one(faulty.findings(change, checks=["baseline"]), "baseline")
-    assert "1 scores are NaN or infinite" in text
-
-
-@pytest.mark.slow
-def test_a_score_that_hangs_on_the_hashes_of_texts(faulty):
-    # The hash of a text is another in every process, but for a chance of one in a million.
-    change = (
-        "benchmark.py",
-        'float(answer == row["chosen"])',
-        "float(hash('x' + answer) % 1_000_003)",
-    )
-    text = the_one(faulty.findings(change, checks=["repeats"]), "repeats")
-    assert "has other scores" in text
 
 
 def test_settings_of_whoever_runs_the_checks_do_not_enter_them(faulty, tmp_path, monkeypatch):

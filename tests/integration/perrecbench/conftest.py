@@ -285,6 +285,5 @@ def true(tmp_path_factory: pytest.TempPathFactory, perrecs: Callable[..., Perrec
     perrec = perrecs(tmp_path_factory.mktemp("true"))
     with FaultyServer(TRUE) as server:
         perrec.url = server.url
-        done = perrec.run("perrec")
-        assert done.code == 0, done.err
+        done = perrec.run("perrec").ok()
     return perrec, done, server

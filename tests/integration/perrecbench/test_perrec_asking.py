@@ -33,9 +33,8 @@ def test_who_knows_the_truth_has_tau_1_in_all_nine_tasks(true):
 
 
 def test_who_says_the_contrary_has_tau_minus_1_in_all_nine_tasks(perrec, serve, answers):
-    perrec.url = serve(answer=answers.reversed).url
-    done = perrec.run("perrec")
-    assert done.code == 0, done.err
+    serve(perrec, answer=answers.reversed)
+    done = perrec.run("perrec").ok()
     assert perrec.of(done, "ptc") == every(-1.0)
     assert perrec.of(done, "exact") == every(0.0)
 
@@ -61,10 +60,8 @@ def test_each_user_is_rated_each_group_ranked_and_each_pair_compared_in_both_ord
 
 
 def test_a_model_that_always_names_the_first_prefers_nobody(perrec, serve, answers):
-    server = serve(answer=lambda _: "[User A]")
-    perrec.url = server.url
-    done = perrec.run("perrec_easy_pairwise,perrec_medium_pairwise,perrec_hard_pairwise")
-    assert done.code == 0, done.err
+    serve(perrec, answer=lambda _: "[User A]")
+    done = perrec.run("perrec_easy_pairwise,perrec_medium_pairwise,perrec_hard_pairwise").ok()
     for one in done.json["summaries"]:
         values = {name: metric["value"] for name, metric in one["metrics"].items()}
         for name in ("first_position", "inconsistent", "undecided"):
@@ -95,10 +92,8 @@ def test_a_ranking_that_repeats_a_user_counts_0_and_beside_it_stands_the_rest(
 
     # One group of ten is within the share that a cell may lose, two of ten are not.
     perrec = perrecs(tmp_path, str(worlds(things=10).write(tmp_path / "world")))
-    server = serve(answer=answer)
-    perrec.url = server.url
-    done = perrec.run("perrec_medium_listwise")
-    assert done.code == 0, done.err
+    server = serve(perrec, answer=answer)
+    done = perrec.run("perrec_medium_listwise").ok()
     (summary,) = done.json["summaries"]
     metric = summary["metrics"]["ptc"]
     assert metric["value"] == pytest.approx(0.9)
@@ -110,8 +105,7 @@ def test_a_ranking_that_repeats_a_user_counts_0_and_beside_it_stands_the_rest(
     ]
     assert len(tries) == 5 and server.count == 5 + 9
     assert max(server.counts.values()) == 1
-    analysed = perrec.tool("analyse", "perrec", str(perrec.folder(done)), "--json")
-    assert analysed.code == 0, analysed.err
+    analysed = perrec.tool("analyse", "perrec", str(perrec.folder(done)), "--json").ok()
     sheets = {one["title"]: one for one in analysed.json["report"]["sheets"]}
     (ours,) = sheets["ptc, unreadable groups counted 0"]["rows"]
     assert ours[:2] == ["openai:m", pytest.approx(0.9)]
@@ -125,10 +119,8 @@ def test_a_task_of_which_half_cannot_be_read_shows_no_value_and_ends_well(perrec
         number = int(answers.question(body).title.split()[1])
         return "Hard to say." if number % 2 else answers.true(body)
 
-    server = serve(answer=answer)
-    perrec.url = server.url
-    done = perrec.run("perrec_easy")
-    assert done.code == 0, done.err
+    server = serve(perrec, answer=answer)
+    done = perrec.run("perrec_easy").ok()
     for summary in done.json["summaries"]:
         metric = summary["metrics"]["ptc"]
         assert metric["value"] is None, summary["task"]
@@ -137,19 +129,15 @@ def test_a_task_of_which_half_cannot_be_read_shows_no_value_and_ends_well(perrec
     # Of six groups half are asked five times: two users, two orders of showing them, one list.
     assert server.count == (5 + 1) * 3 * (2 + 2 + 1)
     run = str(perrec.folder(done))
-    told = perrec.tool("analyse", "perrec", run)
-    assert told.code == 0, told.err
+    told = perrec.tool("analyse", "perrec", run).ok()
     assert "could not be read (rank/no_json 3), over 15%" in " ".join(told.out.split())
-    shown = perrec.tool("show", run, "--task", "perrec_easy_listwise", "--failures")
-    assert shown.code == 0, shown.err
+    shown = perrec.tool("show", run, "--task", "perrec_easy_listwise", "--failures").ok()
     assert shown.out.count("no_json") == 3
 
 
 def test_a_limit_of_the_command_ends_a_run_that_the_task_would_let_go_on(perrec, serve):
-    server = serve(answer=lambda _: "Hard to say.")
-    perrec.url = server.url
-    free = perrec.run("perrec_easy_listwise")
-    assert free.code == 0, free.err
+    server = serve(perrec, answer=lambda _: "Hard to say.")
+    perrec.run("perrec_easy_listwise").ok()
     asked = server.count
     assert asked == 5 * THINGS
     strict = perrec.run("perrec_easy_listwise", "--max_failures", "parsing=0.5", "--seed", "1")
@@ -164,14 +152,12 @@ def test_a_server_that_is_down_for_some_ends_the_run_and_mends_when_it_is_back(
         title = answers.question(asked.body).title
         return faults.status(500) if title.startswith(("Kettle 1 ", "Kettle 4 ")) else None
 
-    server = serve(answer=answers.true, faults=broken)
-    perrec.url = server.url
+    server = serve(perrec, answer=answers.true, faults=broken)
     ended = perrec.run("perrec_medium_pairwise", "--attempts", "1")
     assert ended.code == 3
     assert "2 of 6 by calls (server_error 2)" in ended.err
     server.faults, before = (), server.count
-    mended = perrec.run("perrec_medium_pairwise", "--retry_failures")
-    assert mended.code == 0, mended.err
+    mended = perrec.run("perrec_medium_pairwise", "--retry_failures").ok()
     assert perrec.of(mended, "ptc") == {"perrec_medium_pairwise": 1.0}
     again = {answers.question(body).title.split()[1] for body in server.requests[before:]}
     assert again == {"1", "4"}

@@ -21,8 +21,7 @@ def profiler(url: str) -> tuple[str, str]:
 
 
 def test_without_a_profiler_nobody_is_asked_and_the_error_names_the_option(bare, serve, answers):
-    server = serve(answer=answers.true)
-    bare.url = server.url
+    server = serve(bare, answer=answers.true)
     done = bare.run("perrec_easy")
     assert done.code == 2
     assert "--role profiler=" in done.err
@@ -32,8 +31,7 @@ def test_without_a_profiler_nobody_is_asked_and_the_error_names_the_option(bare,
 def test_profiles_are_made_once_for_all_tasks_and_runs_and_shown(bare, serve, answers):
     candidate, writer = serve(answer=answers.true), serve(answer=answers.true)
     bare.url = candidate.url
-    done = bare.run("perrec", *profiler(writer.url))
-    assert done.code == 0, done.err
+    done = bare.run("perrec", *profiler(writer.url)).ok()
     assert set(bare.of(done, "ptc").values()) == {1.0}
     assert bare.by_stage(writer) == {"profile": THINGS * NINE_USERS}
     assert "profile" not in bare.by_stage(candidate)
@@ -43,21 +41,19 @@ def test_profiles_are_made_once_for_all_tasks_and_runs_and_shown(bare, serve, an
         prompt = body["messages"][-1]["content"]
         shown = [text for text in texts if f"## User Profile\n{text}\n" in prompt]
         assert shown, prompt
-    other = bare.run("perrec_medium_listwise", *profiler(writer.url), "--set", "k=2")
-    assert other.code == 0, other.err
+    other = bare.run("perrec_medium_listwise", *profiler(writer.url), "--set", "k=2").ok()
     assert max(writer.counts.values()) == 1
     stages = other.json["summaries"][0]["stages"]
     assert stages["profile"]["roles"]["profiler"]["from_store"] == THINGS * 3
 
 
 def test_tasks_without_profile_need_no_profiler(bare, serve, answers):
-    bare.url = serve(answer=answers.true).url
-    done = bare.run("tag:perrec_noprofile")
-    assert done.code == 0, done.err
+    serve(bare, answer=answers.true)
+    done = bare.run("tag:perrec_noprofile").ok()
     assert set(bare.of(done, "ptc").values()) == {1.0}
 
 
-def test_a_group_of_whom_a_user_has_no_profile_is_no_group_to_rank(bare, serve, answers):
+def test_a_group_with_a_user_without_a_profile_is_no_group_to_rank(bare, serve, answers):
     def broken(asked):
         prompt = asked.body["messages"][-1]["content"]
         return faults.status(400) if "shelf of u3a" in prompt else None
@@ -65,8 +61,7 @@ def test_a_group_of_whom_a_user_has_no_profile_is_no_group_to_rank(bare, serve, 
     candidate = serve(answer=answers.true)
     writer = serve(answer=answers.true, faults=broken)
     bare.url = candidate.url
-    done = bare.run("perrec_easy", *profiler(writer.url), "--max_failures", "calls=1")
-    assert done.code == 0, done.err
+    done = bare.run("perrec_easy", *profiler(writer.url), "--max_failures", "calls=1").ok()
     for summary, stage in zip(done.json["summaries"], ("rate", "compare", "rank"), strict=True):
         assert summary["metrics"]["ptc"]["missing"] == {f"{stage}/no_profile": 1}
         assert summary["counts"]["profiles that could not be made"] == 1

@@ -50,10 +50,8 @@ def answer(body):
 
 
 def test_the_errors_of_predicted_ratings_are_those_worked_out_by_hand(rating, serve):
-    server = serve(answer=answer)
-    rating.url = server.url
-    done = rating.run("perrec_rating")
-    assert done.code == 0, done.err
+    server = serve(rating, answer=answer)
+    done = rating.run("perrec_rating").ok()
     (summary,) = done.json["summaries"]
     values = {name: metric["value"] for name, metric in summary["metrics"].items()}
     # Ann's 2 was taken for 3 and Bob's 5 for 3.
@@ -71,10 +69,8 @@ def test_the_errors_of_predicted_ratings_are_those_worked_out_by_hand(rating, se
 
 
 def test_a_rating_that_cannot_be_read_has_no_error_and_is_counted(rating, serve):
-    server = serve(answer=lambda body: "none" if "Book ann" in str(body) else answer(body))
-    rating.url = server.url
-    done = rating.run("perrec_rating", "--set", "tries=2")
-    assert done.code == 0, done.err
+    server = serve(rating, answer=lambda body: "none" if "Book ann" in str(body) else answer(body))
+    done = rating.run("perrec_rating", "--set", "tries=2").ok()
     (summary,) = done.json["summaries"]
     metric = summary["metrics"]["mae"]
     assert metric["missing"] == {"rate/no_json": 1}
@@ -88,8 +84,7 @@ def test_a_prompt_of_the_users_own_is_asked_instead(rating, serve):
     (folder / "mine.j2").write_text(MINE)
     task = folder / "mine.yaml"
     task.write_text("task: mine\nextends: perrec_rating\nprompts:\n  rate.candidate: mine.j2\n")
-    done = rating.run(str(task))
-    assert done.code == 0, done.err
+    done = rating.run(str(task)).ok()
     asked = [body["messages"] for body in server.requests]
     assert sorted(one[-1]["content"] for one in asked) == [
         "Stars from 2 ratings for Book bob-2?",
@@ -105,6 +100,5 @@ def test_behaviours_are_drawn_where_the_data_has_no_list(true):
     done = perrec.tool(
         "--model", "baseline", "--tasks", "perrec_rating", "--data", perrec.data, "--json",
         "--set", "behaviours=7",
-    )  # fmt: skip
-    assert done.code == 0, done.err
+    ).ok()  # fmt: skip
     assert done.json["summaries"][0]["units"] == 7

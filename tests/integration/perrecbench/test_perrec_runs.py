@@ -25,8 +25,7 @@ def test_two_benchmarks_run_in_one_command(perrec, serve, answers):
         return answers.true(body)
 
     perrec.url, perrec.data = serve(answer=answer).url, "sample"
-    done = perrec.run("gist_synthetic,perrec_hard", "--judge", "lexical", "--limit", "5")
-    assert done.code == 0, done.err
+    done = perrec.run("gist_synthetic,perrec_hard", "--judge", "lexical", "--limit", "5").ok()
     found = {one["task"]: one for one in done.json["summaries"]}
     assert list(found) == ["gist_synthetic", *(f"perrec_hard_{way}" for way in WAYS)]
     assert [one["units"] for one in found.values()] == [5] * 4
@@ -43,8 +42,7 @@ def whole(tmp_path_factory, perrecs, worlds):
     """The nine tasks on data as large as the published: what is printed, and the analysis alone."""
     world = worlds(things=GROUPS, held_out=0).write(tmp_path_factory.mktemp("large"))
     perrec = perrecs(tmp_path_factory.mktemp("whole"), str(world))
-    done = perrec.tool("--model", "baseline", "--tasks", "perrec", "--data", perrec.data)
-    assert done.code == 0, done.err
+    done = perrec.tool("--model", "baseline", "--tasks", "perrec", "--data", perrec.data).ok()
     (run,) = perrec.harness.folders
     printed, parts = (perrec.tool("analyse", "perrec", str(run), *as_) for as_ in ((), ("--json",)))
     assert printed.code == parts.code == 0, printed.err
@@ -94,8 +92,7 @@ def test_the_rankings_that_need_no_model_stand_beside_the_cells(whole):
 def test_a_dry_run_knows_how_often_each_way_asks_and_asks_nobody(true):
     perrec, done, server = true
     before = server.count
-    dry = perrec.run("perrec", "--dry_run")
-    assert dry.code == 0, dry.err
+    dry = perrec.run("perrec", "--dry_run").ok()
     assert server.count == before
     expected = {one["task"]: one for one in dry.json["stages"]}
     assert len(expected) == 9
@@ -114,8 +111,9 @@ def test_a_dry_run_knows_how_often_each_way_asks_and_asks_nobody(true):
 def test_one_group_is_shown_whole(true):
     perrec, done, _ = true
     run = str(perrec.folder(done))
-    shown = perrec.tool("show", run, "--sample", "Kettle-3", "--task", "perrec_medium_pairwise")
-    assert shown.code == 0, shown.err
+    shown = perrec.tool(
+        "show", run, "--sample", "Kettle-3", "--task", "perrec_medium_pairwise"
+    ).ok()
     assert "Kettle 3 for u3a u3b u3c" in shown.out
     assert "[User A]" in shown.out and "u3d is fond of kettles." in shown.out
     assert "Kettle 2 for" not in shown.out
@@ -127,8 +125,7 @@ def test_stored_records_are_scored_again_and_the_run_stays_as_it_is(true):
     perrec, done, server = true
     run = perrec.folder(done)
     before, asked = perrec.harness.files(run), server.count
-    scored = perrec.tool("score", str(run), "--json")
-    assert scored.code == 0, scored.err
+    scored = perrec.tool("score", str(run), "--json").ok()
     (again,) = scored.json["runs"]
     found = {one["task"]: one["metrics"] for one in again["summaries"]}
     assert found == {one["task"]: one["metrics"] for one in done.json["summaries"]}

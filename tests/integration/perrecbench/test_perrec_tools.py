@@ -29,8 +29,9 @@ def runs(tmp_path_factory, perrecs, worlds):
     perrec = perrecs(tmp_path_factory.mktemp("runs"), str(folder))
 
     def run(tasks: str) -> str:
-        done = perrec.tool("--model", "baseline", "--tasks", tasks, "--data", perrec.data, "--json")
-        assert done.code == 0, done.err
+        done = perrec.tool(
+            "--model", "baseline", "--tasks", tasks, "--data", perrec.data, "--json"
+        ).ok()
         return str(perrec.folder(done))
 
     return perrec, run
@@ -38,12 +39,10 @@ def runs(tmp_path_factory, perrecs, worlds):
 
 def sheets(perrec, name: str, *words: str) -> list:
     """The sheets of an analysis; as text it has them too."""
-    told = perrec.tool("analyse", name, *words, "--json")
-    assert told.code == 0, told.err
+    told = perrec.tool("analyse", name, *words, "--json").ok()
     report = told.json["report"]
     assert report["sheets"] and all(one["rows"] for one in report["sheets"]), report
-    shown = perrec.tool("analyse", name, *words)
-    assert shown.code == 0, shown.err
+    shown = perrec.tool("analyse", name, *words).ok()
     for one in report["sheets"]:
         assert one["title"] in " ".join(shown.out.split())
     return report["sheets"]
@@ -66,7 +65,7 @@ def test_the_average_is_set_against_the_size_of_models(true):
     assert any(7.0 in row or 7 in row for sheet in found for row in sheet["rows"])
 
 
-def test_domains_are_told_apart_and_set_against_how_often_items_are_named(runs):
+def test_domains_are_distinguished_and_set_against_how_often_items_are_named(runs):
     perrec, run = runs
     folder = run("perrec_easy_pointwise_book,perrec_easy_pointwise_clothing")
     counts = perrec.harness.folder / "counts.csv"
@@ -80,8 +79,7 @@ def test_domains_are_told_apart_and_set_against_how_often_items_are_named(runs):
 def test_shots_and_behaviours_make_a_map(runs):
     perrec, run = runs
     folder = run("perrec_easy_listwise_shots[01]_k[12]")
-    told = perrec.tool("analyse", "perrec-shots", folder, "--plot", "map.svg")
-    assert told.code == 0, told.err
+    perrec.tool("analyse", "perrec-shots", folder, "--plot", "map.svg").ok()
     assert (perrec.harness.folder / "map.svg").exists()
     assert sheets(perrec, "perrec-shots", folder)
 
@@ -113,16 +111,14 @@ def test_groups_are_built_of_reviews_then_run_then_analysed(perrec):
     meta = [{"parent_asin": item, "title": f"The {item}", "author": None} for item in sorted(items)]
     for name, rows in (("reviews", reviews), ("meta", meta)):
         (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    built = perrec.tool(
+    perrec.tool(
         "data", "perrec-groups", "--reviews", "reviews.jsonl", "--meta", "meta.jsonl",
         "--out", "built", "--test_items", "4", "--behaviours", "5", "--json",
-    )  # fmt: skip
-    assert built.code == 0, built.err
+    ).ok()  # fmt: skip
     ran = perrec.tool(
         "--model", "baseline", "--role", "profiler=baseline",
         "--tasks", "perrec_hard,perrec_rating", "--data", "built", "--json",
-    )  # fmt: skip
-    assert ran.code == 0, ran.err
+    ).ok()  # fmt: skip
     units = {one["task"]: one["units"] for one in ran.json["summaries"]}
     assert units == {
         "perrec_hard_pointwise": 4, "perrec_hard_pairwise": 4, "perrec_hard_listwise": 4,
@@ -138,15 +134,13 @@ def test_groups_are_built_of_reviews_then_run_then_analysed(perrec):
     stages = ran.json["summaries"][0]["stages"]
     assert stages["profile"]["done"] == len(RATED)
     assert sheets(perrec, "perrec", str(perrec.folder(ran)), "--task", "perrec_hard_listwise")
-    described = perrec.tool("data", "perrec-describe", "--data", "built")
-    assert described.code == 0, described.err
+    perrec.tool("data", "perrec-describe", "--data", "built").ok()
 
 
 def test_training_data_of_the_sample_tells_of_no_rating_that_a_test_asks_for(perrec):
     done = perrec.tool(
         "perrec", "sft-export", "--data", str(SAMPLE), "--out", "training_examples", "--json"
-    )
-    assert done.code == 0, done.err
+    ).ok()
     found = {one["title"]: one for one in done.json["report"]["sheets"]}
     audit = found["Audit of users and things"]
     (row,) = audit["rows"]
@@ -205,8 +199,7 @@ def test_three_adapters_are_merged_into_one_that_adds_the_mean_of_what_they_add(
     adapter(folder / "pair", [[0, 3]], [[0], [1]])
     adapter(folder / "list", [[3, 3]], [[1], [1]])
     words = ("--pointwise", "point", "--pairwise", "pair", "--listwise", "list", "--out", "merged")
-    done = perrec.tool("perrec", "merge-adapters", *words, "--json")
-    assert done.code == 0, done.err
+    done = perrec.tool("perrec", "merge-adapters", *words, "--json").ok()
     (sheet,) = done.json["report"]["sheets"]
     assert [row[0] for row in sheet["rows"]] == ["pointwise", "pairwise", "listwise"]
     merged = load_file(folder / "merged" / "adapter_model.safetensors")

@@ -22,8 +22,7 @@ def variants(tmp_path_factory, perrecs, answers):
     with FaultyServer(answers.true) as server:
         perrec.url = server.url
         role = f"profiler=openai:base_url={server.url},model=p,revision=1"
-        done = perrec.run(TASKS, "--role", role)
-        assert done.code == 0, done.err
+        done = perrec.run(TASKS, "--role", role).ok()
     return perrec, done
 
 
@@ -51,8 +50,7 @@ def test_the_bundled_sample_is_enough_for_every_variant(perrec, serve, answers):
     perrec.url, perrec.data = server.url, "sample"
     role = f"profiler=openai:base_url={server.url},model=p,revision=1"
     tasks = ",".join(f"perrec_easy_*_{one}" for one in VARIANTS)
-    done = perrec.run(tasks, "--role", role, "--limit", "2")
-    assert done.code == 0, done.err
+    done = perrec.run(tasks, "--role", role, "--limit", "2").ok()
     assert perrec.of(done, "ptc", of="n") == {
         f"perrec_easy_{way}_{one}": 2 for way in WAYS for one in VARIANTS
     }
@@ -135,12 +133,10 @@ def test_the_most_frequent_of_five_answers_counts(perrec, serve, answers):
         said[prompt] += 1
         return (answers.reversed if said[prompt] <= 2 else answers.true)(body)
 
-    server = serve(answer=fickle)
-    perrec.url = server.url
+    server = serve(perrec, answer=fickle)
     done = perrec.run(
         "perrec_medium_pointwise_sc,perrec_medium_pairwise_sc,perrec_medium_listwise_sc"
-    )
-    assert done.code == 0, done.err
+    ).ok()
     assert set(perrec.of(done, "ptc").values()) == {1.0}
     assert set(said.values()) == {5}
     assert max(server.counts.values()) == 1, "five answers under one seed"

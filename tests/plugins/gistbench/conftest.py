@@ -1,50 +1,27 @@
 """Records, histories and a desk written by hand."""
 
-from collections.abc import Callable, Iterable, Iterator
-from itertools import groupby
+from collections.abc import Callable, Iterable
 from types import SimpleNamespace
 from typing import Any
 
 import msgspec
 import pytest
+from builders.records import WrittenRecords, make_records
+from builders.runs import (
+    make_entry,
+    make_finished_task,
+    make_manifest,
+    make_summary,
+    make_task,
+    write_scores,
+)
 
 from harness.base.hashing import stable_int
-from harness.contracts.outcomes import FAILURES
-from harness.contracts.records import Done, Record, Score
-from harness.contracts.task import DataSpec, Task
+from harness.contracts.records import Score
+from harness.contracts.task import DataSpec
 from harness.pipeline.memos import LocalMemo
-from harness.runs.manifest import (
-    Manifest,
-    RoleEntry,
-    Session,
-    StageEntry,
-    TaskEntry,
-    task_definition,
-)
+from harness.runs.manifest import RoleEntry, Session, StageEntry
 from harness.runs.run_folder import RunFolder
-from harness.scoring.finished_task import FinishedTask
-from harness.scoring.summary import TaskSummary
-
-
-class WrittenRecords(list[Record[Any, Any]]):
-    """A list that reads like the records of a stage, in the order in which a journal gives them."""
-
-    def values(self) -> Iterator[tuple[Any, Any]]:
-        for record in self:
-            if isinstance(record.outcome, Done):
-                yield record.item, record.outcome.value
-
-    def with_items(self, kind: Any) -> "WrittenRecords":
-        return WrittenRecords(
-            msgspec.structs.replace(
-                one, item=msgspec.json.decode(msgspec.json.encode(one.item), type=kind)
-            )
-            for one in self
-        )
-
-    def by_user(self) -> Iterator[tuple[str, list[Record[Any, Any]]]]:
-        for user, records in groupby(self, key=lambda record: record.user):
-            yield user, list(records)
 
 
 @pytest.fixture
@@ -52,18 +29,8 @@ def recorded() -> Callable[..., WrittenRecords]:
     """The records of a stage from pairs of an item and its value or failure."""
 
     def make(pairs: Iterable[tuple[Any, Any]] = ()) -> WrittenRecords:
-        records = [
-            Record(
-                key="",
-                stage="",
-                user=item.user,
-                id=item.id,
-                item=item,
-                outcome=value if isinstance(value, FAILURES) else Done(value),
-            )
-            for item, value in pairs
-        ]
-        return WrittenRecords(sorted(records, key=lambda one: (stable_int(one.user), one.id)))
+        in_order = sorted(make_records(pairs), key=lambda one: (stable_int(one.user), one.id))
+        return WrittenRecords(in_order)
 
     return make
 
@@ -147,15 +114,14 @@ def kept(tmp_path):
     ):
         options = options or Options()
         folder = RunFolder(tmp_path / (run or f"run-of-{model}"))
-        path = folder.scores(dataset)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        lines = [_scored(user, found, options, signals) for user, found in users.items()]
-        path.write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
-        task = Task(
-            name=dataset,
-            version=1,
+        write_scores(
+            folder,
+            dataset,
+            (_scored(user, found, options, signals) for user, found in users.items()),
+        )
+        task = make_task(
+            dataset,
             benchmark="gistbench",
-            data=DataSpec(tables={}),
             metrics=("ig_f1", "is"),
             options=msgspec.to_builtins(options),
             least_scored=least_scored,
@@ -180,50 +146,28 @@ def _scored(user, found, options, signals):
 def _kept_task(folder, task, options, *, model, label, judge):
     from harness_gistbench.benchmark import GISTBENCH
 
-    stages = tuple(
+    stages = (
         StageEntry(name=stage.name, key="", file=f"{stage.name}.jsonl")
         for stage in GISTBENCH.stages
     )
-    entry = TaskEntry(folder=task.name, definition=task_definition(task), content="", stages=stages)
-    manifest = Manifest(
+    entry = make_entry(task, *stages, content="")
+    manifest = make_manifest(
         run_id=folder.path.name,
         run_key=folder.path.name,
-        status="done",
         model=model,
-        seed=0,
-        limit=None,
-        asked={},
-        settings={},
         tasks={task.name: entry},
         roles={"candidate": RoleEntry(name=model), "judge": RoleEntry(name=judge)},
         sessions=(Session(started="2026-01-01T00:00:00+00:00"),),
     )
-    summary = TaskSummary(
-        format=1,
-        task=task.name,
-        version=1,
-        content="",
-        benchmark=task.benchmark,
-        model=model,
-        roles={},
-        data={},
-        comparable=True,
-        not_comparable_because=(),
-        limit=None,
-        seed=0,
-        units=0,
-        metrics={},
-        stages={},
-    )
-    return FinishedTask(
+    return make_finished_task(
+        folder.path,
+        task,
         label=label,
-        path=folder.path,
         manifest=manifest,
         entry=entry,
-        task=task,
         benchmark=GISTBENCH,
         options=options,
-        summary=summary,
+        summary=make_summary(task.name, content="", benchmark=task.benchmark, model=model),
     )
 
 

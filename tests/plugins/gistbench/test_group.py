@@ -1,7 +1,5 @@
 """A run of several datasets ends with the paper's two tables over all of them."""
 
-from harness.cli.main import main
-
 TASK = """
 task: gist_halves
 extends: gist_synthetic
@@ -14,7 +12,7 @@ analysis: gist-scores
 """
 
 
-def test_a_group_prints_its_analysis_over_its_tasks(tmp_path, monkeypatch, capsys):
+def test_a_group_prints_its_analysis_over_its_tasks(tmp_path, monkeypatch, printed):
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
     (tmp_path / "gist_halves.yaml").write_text(TASK)
     (tmp_path / "two.yaml").write_text(GROUP)
@@ -23,10 +21,8 @@ def test_a_group_prints_its_analysis_over_its_tasks(tmp_path, monkeypatch, capsy
         "--output_path", str(tmp_path / "runs"),
     ]  # fmt: skip
 
-    assert main([*command, "--tasks", str(tmp_path / "two.yaml")]) == 0
-    together = capsys.readouterr().out
-    assert main([*command, "--tasks", "gist_synthetic"]) == 0
-    alone = capsys.readouterr().out
+    together = printed(*command, "--tasks", str(tmp_path / "two.yaml")).out
+    alone = printed(*command, "--tasks", "gist_synthetic").out
 
     header = "model     halves IG F1  halves IS  synthetic IG F1  synthetic IS"
     assert header in together.splitlines()

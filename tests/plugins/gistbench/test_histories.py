@@ -2,21 +2,18 @@
 
 import hashlib
 import json
-import os
 import random
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from builders.processes import run_python
 from harness_gistbench.histories import Engagement
 from harness_gistbench.records import PoolObject
 
 from harness.base.errors import DataError
-from harness.cli.main import main
 
 LIKED, WATCHED, SKIPPED = "explicit_positive", "implicit_positive", "implicit_negative"
 
@@ -271,7 +268,7 @@ def test_ids_and_texts_come_back_as_they_were(load_histories, tmp_path):
     assert [(one.object, one.text) for one in found.history("7:x")] == [row[1:] for row in rows]
 
 
-def test_rows_of_many_people_in_any_order_are_told_apart(plain):
+def test_rows_of_many_people_in_any_order_are_kept_apart(plain):
     people = {f"p{n}": [f"p{n}-{when}" for when in range(n % 7 + 1)] for n in range(60)}
     rows = [
         (person, thing, LIKED, when)
@@ -317,22 +314,10 @@ def test_two_processes_read_the_same(tmp_path):
     (tmp_path / "log.csv").write_text("\n".join([header, *lines]) + "\n")
     task = Path(__file__).parents[3] / "task_configs/gistbench/gist_synthetic.yaml"
     told = {
-        subprocess.run(
-            [
-                sys.executable,
-                "-c",
-                SCRIPT,
-                str(task),
-                str(tmp_path / "log.csv"),
-            ],
-            env={**os.environ, "PYTHONHASHSEED": seed},
-            capture_output=True,
-            check=True,
-        ).stdout
-        for seed in ("1", "2")
+        run_python(SCRIPT, task, tmp_path / "log.csv", PYTHONHASHSEED=seed) for seed in ("1", "2")
     }
     assert len(told) == 1
-    assert b"about" in told.pop()
+    assert "about" in told.pop()
 
 
 def test_no_file_is_left_behind_where_temporary_files_go(plain, tmp_path, monkeypatch):
@@ -361,7 +346,7 @@ def test_objects_with_several_texts_have_the_first_and_are_counted(tmp_path, loa
     assert fact not in load_histories.notes
 
 
-def test_what_was_noted_of_the_data_stays_with_the_run(tmp_path, capsys, monkeypatch):
+def test_what_was_noted_of_the_data_stays_with_the_run(tmp_path, printed, monkeypatch):
     """At its start, in the manifest, summary and table, after going on and scoring anew."""
     monkeypatch.chdir(tmp_path)
     rows = [f"u,o{n},about {n},{LIKED},{n or ''}" for n in range(5)] + [f"v,o1,x,{LIKED},7"]
@@ -379,8 +364,7 @@ def test_what_was_noted_of_the_data_stays_with_the_run(tmp_path, capsys, monkeyp
     lines = [f"{fact}: 1" for fact in noted]
 
     def told(*arguments):
-        assert main(arguments) == 0
-        shown = capsys.readouterr()
+        shown = printed(*arguments)
         [folder] = Path("runs").iterdir()
         assert all(f"  {line}\n" in shown.out for line in lines)
         summary = json.loads((folder / "gist_synthetic" / "summary.json").read_text())

@@ -1,31 +1,18 @@
 """Interests of a user, merged out of the answers to all windows."""
 
+from builders.gistbench import LIKED, SKIPPED, WATCHED, make_prediction, make_window
 from harness_gistbench import interests
-from harness_gistbench.records import (
-    Cited,
-    Claim,
-    Evidence,
-    Interest,
-    Kept,
-    Line,
-    Prediction,
-    Window,
-)
+from harness_gistbench.records import Cited, Claim, Evidence, Interest, Kept, Line, Prediction
 
 from harness.contracts.outcomes import NoVerdict, Unreadable
 
-LIKED, WATCHED, SKIPPED = "explicit_positive", "implicit_positive", "implicit_negative"
-
 
 def window(number, *lines):
-    return Window(
-        id=f"ada/{number}", user="ada", number=number, of=2, signals=(LIKED, SKIPPED), lines=lines
-    )
+    return make_window(*lines, number=number, of=2, signals=(LIKED, SKIPPED))
 
 
 def said(**cited):
-    named = (Cited(name.replace("_", " "), numbers) for name, numbers in cited.items())
-    return Prediction(interests=tuple(named))
+    return make_prediction({name.replace("_", " "): numbers for name, numbers in cited.items()})
 
 
 FIRST = window(
@@ -85,10 +72,7 @@ def test_an_interest_repeated_within_one_answer_is_one(recorded):
 
 
 def test_windows_follow_each_other_by_number_and_not_by_the_letters_of_their_ids(recorded):
-    tenth = Window(
-        id="ada/10", user="ada", number=10, of=10, signals=(LIKED,),
-        lines=(Line(901, "opera", LIKED, "opera"),),
-    )  # fmt: skip
+    tenth = make_window(Line(901, "opera", LIKED, "opera"), number=10, of=10, signals=(LIKED,))
     records = recorded([(tenth, said(Opera=(901,))), (SECOND, said(Basketball=(5,)))])
 
     assert [one.name for one in interests.merged(records)] == ["Basketball", "Opera"]

@@ -5,6 +5,9 @@ from typing import Any
 
 import msgspec
 import pytest
+from builders.gistbench import make_claim
+from builders.runs import make_line, write_journal
+from builders.texts import read_csv, write_csv
 from harness_gistbench import records
 from harness_gistbench.analyses import judge_validation
 from harness_gistbench.analyses.judge_validation import (
@@ -27,8 +30,7 @@ from harness_gistbench.records import (
 
 from harness.base.errors import DataError, StorageError, UsageError
 from harness.contracts.outcomes import NoVerdict
-from harness.contracts.records import Done, JournalLine
-from harness.runs.journal import JournalWriter
+from harness.contracts.records import Done
 from harness.runs.manifest import StageEntry
 
 LABELS = {
@@ -49,18 +51,12 @@ def labels_file(folder: Path, *more: str) -> str:
         for item, (marks, _) in LABELS.items()
         for number, mark in enumerate(marks, 1)
     ]
-    return written(folder, "labels.csv", "task,item,rater,label", *rows, *more)
+    return write_csv(folder / "labels.csv", "task,item,rater,label", *rows, *more)
 
 
 def key_file(folder: Path) -> str:
     rows = [f"evidence,{item},{MEANING[mark]}" for item, (_, mark) in LABELS.items() if mark]
-    return written(folder, "key.csv", "task,item,label", *rows)
-
-
-def written(folder: Path, name: str, *lines: str) -> str:
-    path = folder / name
-    path.write_text("\n".join(lines) + "\n")
-    return str(path)
+    return write_csv(folder / "key.csv", "task,item,label", *rows)
 
 
 def validated(folder: Path, *more: str) -> Any:
@@ -121,10 +117,10 @@ def test_what_nobody_labelled_and_what_the_judge_never_said_is_counted(tmp_path)
 
 
 def test_raters_of_one_word_have_no_kappa_and_it_is_said(tmp_path):
-    labels = written(
-        tmp_path, "l.csv", "task,item,rater,label", "retrieval,i,A,1", "retrieval,i,B,True"
+    labels = write_csv(
+        tmp_path / "l.csv", "task,item,rater,label", "retrieval,i,A,1", "retrieval,i,B,True"
     )
-    key = written(tmp_path, "k.csv", "task,item,label", "retrieval,i,no")
+    key = write_csv(tmp_path / "k.csv", "task,item,label", "retrieval,i,no")
     options = ValidationOptions(labels=(labels,), key=key)
     sheet = validate([], options).sheets[0]
     assert sheet.rows[0] == ("A", None, None, 0.0)
@@ -149,7 +145,7 @@ def test_labels_that_cannot_be_used_name_their_row(tmp_path, row, said):
 
 
 def test_a_file_that_nobody_filled_in_is_refused(tmp_path):
-    labels = written(tmp_path, "labels.csv", "task,item,rater,label", "evidence,i1,,")
+    labels = write_csv(tmp_path / "labels.csv", "task,item,rater,label", "evidence,i1,,")
     with pytest.raises(UsageError, match="nobody has labelled anything"):
         validate([], ValidationOptions(labels=(labels,)))
 
@@ -189,14 +185,11 @@ def judged_run(kept):
         roles = {"judge": judge, "retrieval_judge": judge}
         summary = msgspec.structs.replace(task.summary, roles=roles)
         for stage, lines in ((stages[0], verified()), (stages[1], retrieved())):
-            with JournalWriter(task.path / entry.folder / stage.file) as journal:
-                for number, (item, outcome) in enumerate(lines):
-                    journal.append(
-                        JournalLine(
-                            key=f"{number:032x}", stage=stage.key, user=item.user, id=item.id,
-                            item=item, outcome=outcome,
-                        )
-                    )  # fmt: skip
+            found = (
+                make_line(number, item, outcome, stage=stage.key)
+                for number, (item, outcome) in enumerate(lines)
+            )
+            write_journal(task.path / entry.folder / stage.file, *found)
         return dataclasses.replace(task, entry=entry, summary=summary)
 
     return make
@@ -206,19 +199,14 @@ def verified() -> list[tuple[Claim, Any]]:
     lines: list[tuple[Claim, Any]] = []
     for user in USERS:
         for number, name in enumerate(CATEGORIES, 1):
-            evidence = tuple(
+            evidence = (
                 Evidence(f"{name}-{user}-{n}", f"{name}, take {n}", ("explicit_positive",))
                 for n in range(4)
             )
-            claim = Claim(
-                id=f"{user}/{number}/1", user=user, interest=name, number=number, part=1,
-                evidence=evidence,
-            )  # fmt: skip
+            claim = make_claim(number, name, evidence, user=user)
             lines.append((claim, Done(Kept(positions=(0, 1)))))
     unanswered = Evidence("x", "never judged", ("implicit_negative",))
-    claim = Claim(
-        id="ann/1/2", user="ann", interest="Jazz", number=1, part=2, evidence=(unanswered,)
-    )
+    claim = make_claim(1, "Jazz", [unanswered], user="ann", part=2)
     return [*lines, (claim, NoVerdict("no_json"))]
 
 
@@ -237,11 +225,6 @@ def retrieved() -> list[tuple[records.TestSet, Any]]:
     ]  # fmt: skip
 
 
-def rows_in(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
-
-
 def export(tasks: list[Any], folder: Path, **options: Any) -> Any:
     return judge_validation.export(tasks, ExportOptions(out=str(folder), **options))
 
@@ -249,7 +232,7 @@ def export(tasks: list[Any], folder: Path, **options: Any) -> Any:
 def test_raters_see_the_items_and_not_where_they_come_from(judged_run, tmp_path):
     out = tmp_path / "items"
     export([judged_run("a"), judged_run("b")], out, items=6)
-    evidence, retrieval = rows_in(out / "evidence.csv"), rows_in(out / "retrieval.csv")
+    evidence, retrieval = read_csv(out / "evidence.csv"), read_csv(out / "retrieval.csv")
     assert list(evidence[0]) == [
         "task", "item", "interest", "engagement", "text", "rater", "label",
     ]  # fmt: skip
@@ -262,8 +245,8 @@ def test_raters_see_the_items_and_not_where_they_come_from(judged_run, tmp_path)
 def test_the_key_says_what_the_judge_said_of_each_item(judged_run, tmp_path):
     out = tmp_path / "items"
     export([judged_run("a")], out)
-    key = {row["item"]: row for row in rows_in(out / "key.csv")}
-    evidence, retrieval = rows_in(out / "evidence.csv"), rows_in(out / "retrieval.csv")
+    key = {row["item"]: row for row in read_csv(out / "key.csv")}
+    evidence, retrieval = read_csv(out / "evidence.csv"), read_csv(out / "retrieval.csv")
     assert (len(evidence), len(retrieval), len(key)) == (24, 60, 84)
     for row in evidence:
         kept = row["text"].endswith(("take 0", "take 1"))
@@ -281,7 +264,7 @@ def test_the_key_says_what_the_judge_said_of_each_item(judged_run, tmp_path):
 def test_items_are_spread_over_models_categories_and_users(judged_run, tmp_path):
     out = tmp_path / "items"
     report = export([judged_run("a"), judged_run("b")], out, items=12)
-    key = [row for row in rows_in(out / "key.csv") if row["task"] == "evidence"]
+    key = [row for row in read_csv(out / "key.csv") if row["task"] == "evidence"]
     # Two models, two categories, three users: each of the twelve has one item.
     origins = {(row["model"], row["category"], row["user"]) for row in key}
     assert (len(key), len(origins)) == (12, 12)
@@ -306,7 +289,7 @@ def test_the_same_seed_draws_the_same_bytes_and_another_one_others(judged_run, t
 
 def test_what_is_labelled_already_is_not_written_over(judged_run, tmp_path):
     task = judged_run("a")
-    written(tmp_path, "retrieval.csv", "work of days")
+    write_csv(tmp_path / "retrieval.csv", "work of days")
     with pytest.raises(UsageError) as told:
         export([task], tmp_path)
     assert "found:    retrieval.csv" in str(told.value)
@@ -323,9 +306,9 @@ def test_runs_of_different_judges_are_not_mixed(judged_run, tmp_path):
 def test_exported_items_come_back_labelled(judged_run, tmp_path, with_key):
     task, out = judged_run("a"), tmp_path / "items"
     export([task], out, items=10)
-    key = {row["item"]: row["label"] for row in rows_in(out / "key.csv")}
+    key = {row["item"]: row["label"] for row in read_csv(out / "key.csv")}
     for question in ("evidence", "retrieval"):
-        rows = rows_in(out / f"{question}.csv")
+        rows = read_csv(out / f"{question}.csv")
         with (out / f"{question}-labelled.csv").open("w", newline="") as file:
             writer = csv.DictWriter(file, rows[0])
             writer.writeheader()
@@ -370,7 +353,7 @@ def test_no_cell_is_a_formula_or_steers_a_terminal(text, written):
     assert csv_bytes(["text"], [{"text": text}]) == f"text\n{written}\n".encode()
 
 
-def test_a_folder_that_cannot_be_written_is_told_with_the_option_that_chose_it(
+def test_a_folder_that_cannot_be_written_is_named_with_the_option_that_chose_it(
     judged_run, tmp_path
 ):
     (tmp_path / "file").write_text("")

@@ -1,6 +1,7 @@
 """Scores worked out by hand."""
 
 import pytest
+from builders.gistbench import make_claim, make_prediction, make_test_set, make_window
 from harness_gistbench.counting import EMPTY_ORACLE as EMPTY
 from harness_gistbench.counting import TOGETHER
 from harness_gistbench.metrics import (
@@ -17,8 +18,6 @@ from harness_gistbench.records import (
     SIGNALS,
     Batch,
     Category,
-    Cited,
-    Claim,
     Counts,
     Evidence,
     Found,
@@ -30,14 +29,10 @@ from harness_gistbench.records import (
     Neighbours,
     Options,
     Overlapping,
-    PoolObject,
     PoolSize,
-    Prediction,
     Profile,
     Verification,
-    Window,
 )
-from harness_gistbench.records import TestSet as Hidden
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -383,43 +378,13 @@ NAMES = {1: "NBA Basketball Highlights", 2: "Italian Cooking Recipes"}
 
 
 def window(user="ada", number=1, history=HISTORY):
-    return Window(
-        id=f"{user}/{number}",
-        user=user,
-        number=number,
-        of=1,
-        signals=(LIKED, WATCHED, SKIPPED),
-        lines=tuple(
-            Line(place, name, signal, name) for place, (name, signal) in enumerate(history, 1)
-        ),
-    )
-
-
-def prediction(interests, **happened):
-    cited = tuple(Cited(name, numbers) for name, numbers in interests.items())
-    return Prediction(interests=cited, **happened)
+    lines = (Line(place, name, signal, name) for place, (name, signal) in enumerate(history, 1))
+    return make_window(*lines, user=user, number=number)
 
 
 def claim(number, evidence, user="ada", name=None):
-    return Claim(
-        id=f"{user}/{number}/1",
-        user=user,
-        interest=name or NAMES[number],
-        number=number,
-        part=1,
-        evidence=tuple(Evidence(name, name, (signal,)) for name, signal in evidence),
-    )
-
-
-def hidden(number, backing, size=50, user="ada"):
-    return Hidden(
-        id=f"{user}/{number}",
-        user=user,
-        interest="",
-        number=number,
-        objects=tuple(PoolObject(str(place), "") for place in range(size)),
-        backing=backing,
-    )
+    shown = (Evidence(name, name, (signal,)) for name, signal in evidence)
+    return make_claim(number, name or NAMES[number], shown, user=user)
 
 
 def batch(*interests, number=1):
@@ -447,7 +412,7 @@ WALK = {
     "predict": [
         (
             window(),
-            prediction(
+            make_prediction(
                 {
                     "NBA Basketball Highlights": (1, 2, 3, 4),
                     "Italian Cooking Recipes": (5, 6, 7, 8),
@@ -465,7 +430,7 @@ WALK = {
             Mapped(categories={"nba basketball highlights": 31, "italian cooking recipes": 110}),
         )
     ],
-    "specificity": [(hidden(1, (3, 17, 20, 44)), Found(positions=(17, 44, 3, 5)))],
+    "specificity": [(make_test_set(1, (3, 17, 20, 44)), Found(positions=(17, 44, 3, 5)))],
 }
 
 
@@ -537,7 +502,7 @@ def test_a_user_stands_with_those_of_the_dataset_whose_histories_are_as_long(run
 
 
 def test_a_readable_answer_without_an_interest_is_zero_and_counted(run):
-    (ada,) = score(run(predict=[(window(), prediction({}))]), Options())
+    (ada,) = score(run(predict=[(window(), make_prediction({}))]), Options())
 
     assert ada.values == dict.fromkeys(COLUMNS, 0.0)
     assert ada.counts == {
@@ -575,7 +540,7 @@ def test_a_mapping_that_failed_lowers_the_second_column_and_is_counted_apart(run
 
 
 def test_everything_that_was_put_up_with_is_counted(run):
-    first = prediction(
+    first = make_prediction(
         {"Jazz": (1, 2), "Golf": ()},
         truncated=True,
         malformed=8,
@@ -586,7 +551,7 @@ def test_everything_that_was_put_up_with_is_counted(run):
     records = run(
         predict=[
             (window(), first),
-            (window(number=2, history=NBA), prediction({}, truncated=True, fabricated=1)),
+            (window(number=2, history=NBA), make_prediction({}, truncated=True, fabricated=1)),
             (window(number=3, history=NBA), Unreadable("empty")),
         ],
         verify=[
@@ -595,7 +560,7 @@ def test_everything_that_was_put_up_with_is_counted(run):
         ],
         specificity=[
             (
-                hidden(1, (0, 1), size=49),
+                make_test_set(1, (0, 1), size=49),
                 Found(positions=(0, 1), unknown=5, repeated=6, surplus=7),
             )
         ],
@@ -627,7 +592,7 @@ def test_everything_that_was_put_up_with_is_counted(run):
 
 
 def test_a_retrieval_without_a_verdict_is_counted(run):
-    records = run(**{**WALK, "specificity": [(hidden(1, (0, 1)), NoVerdict("schema"))]})
+    records = run(**{**WALK, "specificity": [(make_test_set(1, (0, 1)), NoVerdict("schema"))]})
 
     (ada,) = score(records, Options())
 

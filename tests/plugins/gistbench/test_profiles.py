@@ -1,6 +1,15 @@
 """From records to profiles: what was counted, what was not asked, what failed."""
 
 import pytest
+from builders.gistbench import (
+    LIKED,
+    SKIPPED,
+    WATCHED,
+    make_claim,
+    make_prediction,
+    make_test_set,
+    make_window,
+)
 from harness_gistbench.profiles import (
     chapters,
     mapping_failures,
@@ -10,8 +19,6 @@ from harness_gistbench.profiles import (
 from harness_gistbench.records import (
     Batch,
     Category,
-    Cited,
-    Claim,
     Counts,
     Evidence,
     Found,
@@ -20,16 +27,11 @@ from harness_gistbench.records import (
     Line,
     Mapped,
     Missing,
-    PoolObject,
-    Prediction,
     Profile,
-    Window,
 )
-from harness_gistbench.records import TestSet as Hidden
 
 from harness.contracts.outcomes import Broken, CallFailed, NoVerdict, Unreadable
 
-LIKED, WATCHED, SKIPPED = "explicit_positive", "implicit_positive", "implicit_negative"
 LINES = (
     Line(1, "a", LIKED, "jazz a"),
     Line(2, "b", LIKED, "jazz b"),
@@ -39,41 +41,16 @@ LINES = (
 
 
 def window(number=1, lines=LINES, user="ada"):
-    return Window(
-        id=f"{user}/{number}",
-        user=user,
-        number=number,
-        of=2,
-        signals=(LIKED, WATCHED, SKIPPED),
-        lines=lines,
-    )
+    return make_window(*lines, user=user, number=number, of=2)
 
 
 def prediction(**interests):
-    return Prediction(interests=tuple(Cited(name, cited) for name, cited in interests.items()))
+    return make_prediction(interests)
 
 
 def claim(number, *evidence, part=1, user="ada", name="Jazz"):
-    return Claim(
-        id=f"{user}/{number}/{part}",
-        user=user,
-        interest=name,
-        number=number,
-        part=part,
-        evidence=tuple(Evidence(name, name, signals) for name, *signals in evidence),
-    )
-
-
-def hidden(number, backing, size=50, user="ada"):
-    objects = tuple(PoolObject(str(position), "") for position in range(size))
-    return Hidden(
-        id=f"{user}/{number}",
-        user=user,
-        interest="",
-        number=number,
-        objects=objects,
-        backing=backing,
-    )
+    shown = (Evidence(name, name, signals) for name, *signals in evidence)
+    return make_claim(number, name, shown, user=user, part=part)
 
 
 @pytest.fixture
@@ -93,7 +70,7 @@ def test_an_interest_is_made_of_the_judge_s_verdicts_and_its_category(profile):
     ada = profile(
         predict=[(window(), prediction(Jazz=(1, 2, 3)))],
         verify=[(claim(1, ("a", LIKED), ("b", LIKED), ("c", WATCHED)), Kept(positions=(0, 2)))],
-        specificity=[(hidden(1, (4, 9, 30)), Found(positions=(9, 5, 30)))],
+        specificity=[(make_test_set(1, (4, 9, 30)), Found(positions=(9, 5, 30)))],
         taxonomy={"jazz": 146},
     )
 
@@ -146,7 +123,7 @@ def test_a_retrieval_without_a_verdict_says_why_and_of_how_many(profile):
     ada = profile(
         predict=[(window(), prediction(Jazz=(1, 2)))],
         verify=[(claim(1, ("a", LIKED), ("b", LIKED)), Kept(positions=(0, 1)))],
-        specificity=[(hidden(1, (0, 1)), CallFailed("timeout"))],
+        specificity=[(make_test_set(1, (0, 1)), CallFailed("timeout"))],
     )
 
     (jazz,) = ada.interests
@@ -175,7 +152,7 @@ def test_only_the_first_distinct_positions_as_many_as_back_the_interest_count(
     ada = profile(
         predict=[(window(), prediction(Jazz=(1, 2)))],
         verify=[(claim(1, ("a", LIKED), ("b", LIKED)), Kept(positions=(0, 1)))],
-        specificity=[(hidden(1, (7, 8)), Found(positions=positions))],
+        specificity=[(make_test_set(1, (7, 8)), Found(positions=positions))],
     )
 
     assert ada.interests[0].correct == correct
@@ -244,7 +221,7 @@ def test_each_user_comes_with_the_own_records_of_all_stages(recorded):
             if user not in quiet
             for number in (1, 2)
         ),
-        "specificity": recorded([(hidden(1, (0,), user="user 3"), Found(positions=()))]),
+        "specificity": recorded([(make_test_set(1, (0,), user="user 3"), Found(positions=()))]),
     }
 
     seen = {

@@ -1,9 +1,9 @@
 """The bundled sample is what its generator makes, and is as varied as it says."""
 
-import csv
 import re
 from collections import Counter, defaultdict
 
+from builders.texts import read_csv
 from harness_gistbench.categories import categories
 from samples.gistbench import (
     ASIDE_FRAMES,
@@ -13,11 +13,6 @@ from samples.gistbench import (
     TOPICS,
     sample,
 )
-
-
-def rows():
-    with SAMPLE.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def test_the_generator_makes_the_committed_bytes():
@@ -32,7 +27,7 @@ def test_it_has_the_published_layout_and_is_small():
 
 
 def test_forty_people_with_five_thousand_engagements_and_a_hundred_or_more_each():
-    lengths = Counter(row["user_id"] for row in rows())
+    lengths = Counter(row["user_id"] for row in read_csv(SAMPLE))
     assert len(lengths) == 40
     assert min(lengths.values()) == 100
     assert max(lengths.values()) > 150
@@ -41,7 +36,7 @@ def test_forty_people_with_five_thousand_engagements_and_a_hundred_or_more_each(
 
 def test_every_person_skips_and_watches_and_few_engagements_are_explicit():
     signals = defaultdict(Counter)
-    for row in rows():
+    for row in read_csv(SAMPLE):
         signals[row["user_id"]][row["interaction_type"]] += 1
     total = sum(signals.values(), Counter())
     assert set(total) == {"explicit_positive", "implicit_positive", "implicit_negative"}
@@ -51,7 +46,7 @@ def test_every_person_skips_and_watches_and_few_engagements_are_explicit():
 
 def test_most_clips_are_seen_by_several_people_and_each_has_one_text():
     people, texts, twice = defaultdict(set), defaultdict(set), Counter()
-    for row in rows():
+    for row in read_csv(SAMPLE):
         people[row["object_id"]].add(row["user_id"])
         texts[row["object_id"]].add(row["object_text"])
         twice[row["user_id"], row["object_id"]] += 1
@@ -63,7 +58,7 @@ def test_most_clips_are_seen_by_several_people_and_each_has_one_text():
 
 def test_times_are_of_thirty_days_and_some_are_the_same():
     times = defaultdict(list)
-    for row in rows():
+    for row in read_csv(SAMPLE):
         times[row["user_id"]].append(int(row["interaction_time"]))
     for one in times.values():
         assert one == sorted(one)
@@ -81,7 +76,7 @@ def test_some_topics_share_a_word_with_a_category_and_some_with_none():
 def test_every_text_is_made_of_the_generators_own_words():
     ours = " ".join([*(" ".join(topic) for topic in TOPICS), *FRAMES, *ASIDE_FRAMES, *LOOSE_TAGS])
     words = set(re.findall(r"\w+", ours.casefold()))
-    for row in rows():
+    for row in read_csv(SAMPLE):
         assert set(re.findall(r"\w+", row["object_text"].casefold())) <= words
 
 

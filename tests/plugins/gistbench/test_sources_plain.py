@@ -5,6 +5,7 @@ import json
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from builders.texts import write_json_lines
 from harness_gistbench.histories import Engagement
 
 from harness.base.errors import DataError
@@ -54,7 +55,7 @@ def test_every_format_is_read_alike(load_histories, tmp_path, ending):
     elif ending == "json":
         file.write_text(json.dumps(ROWS))
     elif ending == "jsonl":
-        file.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+        write_json_lines(file, ROWS)
     else:
         lines = [",".join(str(value) for value in row.values()) for row in ROWS]
         file.write_text(HEADER + "\n".join(lines) + "\n")
@@ -107,8 +108,7 @@ def test_an_empty_file_is_refused(refused, tmp_path, text):
 @pytest.mark.parametrize("column", ["user_id", "object_id"])
 @pytest.mark.parametrize("blank", ["", " "])
 def test_a_blank_id_is_named_with_its_row(load_histories, tmp_path, column, blank):
-    file = tmp_path / "log.jsonl"
-    file.write_text("".join(json.dumps(row) + "\n" for row in [*ROWS, {**ROWS[0], column: blank}]))
+    file = write_json_lines(tmp_path / "log.jsonl", [*ROWS, {**ROWS[0], column: blank}])
     with pytest.raises(DataError) as caught:
         load_histories("gist_synthetic", file)
     assert caught.value.where == f"{file}, row 3 (line 3), column '{column}'"

@@ -1,18 +1,13 @@
 """Amazon, Goodreads and Yelp: stars as signals, and texts that are the items' own."""
 
-import json
-
 import pytest
+from builders.texts import write_json_lines
 from harness_gistbench.histories import Engagement
 
 from harness.base.errors import DataError
 
 LOVED, FINE, BAD = "explicit_positive", "implicit_positive", "explicit_negative"
 STARS = [(1.0, BAD), (2.0, BAD), (2.5, BAD), (3.0, FINE), (3.5, FINE), (4.5, FINE), (5.0, LOVED)]
-
-
-def lines(path, rows):
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
 def review(user, asin, rating, when):
@@ -34,15 +29,15 @@ def product(asin, title, **more):
 
 @pytest.mark.parametrize(("stars", "signal"), STARS)
 def test_amazon_stars_are_signals(load_histories, tmp_path, stars, signal):
-    lines(tmp_path / "Digital_Music.jsonl", [review("u", "a", stars, 1)])
-    lines(tmp_path / "meta_Digital_Music.jsonl", [product("a", "Blue")])
+    write_json_lines(tmp_path / "Digital_Music.jsonl", [review("u", "a", stars, 1)])
+    write_json_lines(tmp_path / "meta_Digital_Music.jsonl", [product("a", "Blue")])
     found = load_histories("gist_amazon_music", tmp_path)
     assert found.history("u") == [Engagement("a", "Blue", signal)]
     assert found.signals == (LOVED, FINE, BAD)
 
 
 def test_amazon_texts_are_the_products_and_rows_without_one_are_counted(load_histories, tmp_path):
-    lines(
+    write_json_lines(
         tmp_path / "Digital_Music.jsonl",
         [
             review("u", "a", 5.0, 1452650000000),
@@ -51,7 +46,7 @@ def test_amazon_texts_are_the_products_and_rows_without_one_are_counted(load_his
             review("u", "b", 2.0, 1552650000000),
         ],
     )
-    lines(
+    write_json_lines(
         tmp_path / "meta_Digital_Music.jsonl",
         [
             product(
@@ -75,15 +70,19 @@ def test_amazon_ratings_without_reviews_will_do(load_histories, tmp_path):
     (tmp_path / "Digital_Music.csv").write_text(
         "user_id,parent_asin,rating,timestamp\nu,a,5.0,1\nu,b,3.0,2\n"
     )
-    lines(tmp_path / "meta_Digital_Music.jsonl", [product("a", "Blue"), product("b", "Hejira")])
+    write_json_lines(
+        tmp_path / "meta_Digital_Music.jsonl", [product("a", "Blue"), product("b", "Hejira")]
+    )
     found = load_histories("gist_amazon_music", tmp_path)
     assert [one.signal for one in found.history("u")] == [FINE, LOVED]
 
 
 @pytest.mark.parametrize("stars", [5.5, -1.0])
 def test_what_is_no_number_of_stars_is_refused(load_histories, tmp_path, stars):
-    lines(tmp_path / "Digital_Music.jsonl", [review("u", "a", 5.0, 1), review("u", "a", stars, 1)])
-    lines(tmp_path / "meta_Digital_Music.jsonl", [product("a", "Blue")])
+    write_json_lines(
+        tmp_path / "Digital_Music.jsonl", [review("u", "a", 5.0, 1), review("u", "a", stars, 1)]
+    )
+    write_json_lines(tmp_path / "meta_Digital_Music.jsonl", [product("a", "Blue")])
     with pytest.raises(DataError) as caught:
         load_histories("gist_amazon_music", tmp_path)
     file = tmp_path / "Digital_Music.jsonl"
@@ -94,8 +93,8 @@ def test_what_is_no_number_of_stars_is_refused(load_histories, tmp_path, stars):
 def test_sparse_people_are_left_out_until_the_option_keeps_them(load_histories, tmp_path):
     rows = [review("many", "a", 5.0, n) for n in range(20)]
     rows += [review("few", "a", 5.0, n) for n in range(19)]
-    lines(tmp_path / "Digital_Music.jsonl", rows)
-    lines(tmp_path / "meta_Digital_Music.jsonl", [product("a", "Blue")])
+    write_json_lines(tmp_path / "Digital_Music.jsonl", rows)
+    write_json_lines(tmp_path / "meta_Digital_Music.jsonl", [product("a", "Blue")])
     assert list(load_histories("gist_amazon_music", tmp_path, min_engagements=20).users) == ["many"]
     assert set(load_histories("gist_amazon_music", tmp_path).users) == {"many", "few"}
 
@@ -105,7 +104,7 @@ def goodreads(folder, interactions, books):
         "user_id,book_id,is_read,rating,is_reviewed\n" + interactions
     )
     (folder / "book_id_map.csv").write_text("book_id_csv,book_id\n948,11\n1000,12\n949,9\n")
-    lines(folder / "goodreads_books.json", books)
+    write_json_lines(folder / "goodreads_books.json", books)
 
 
 def book(number, title, description=""):
@@ -148,7 +147,7 @@ def test_yelp_texts_are_the_businesses(load_histories, tmp_path):
             "funny": 0, "cool": 0, "text": "Review text", "date": date,
         }  # fmt: skip
 
-    lines(
+    write_json_lines(
         tmp_path / "yelp_academic_dataset_review.json",
         [
             said("b1", 5.0, "2014-02-05 20:30:30"),
@@ -156,7 +155,7 @@ def test_yelp_texts_are_the_businesses(load_histories, tmp_path):
             said("b1", 1.0, "2016-01-01 00:00:00"),
         ],
     )
-    lines(
+    write_json_lines(
         tmp_path / "yelp_academic_dataset_business.json",
         [
             {"business_id": "b1", "name": "Turning Point", "city": "Reading", "state": "PA",
@@ -176,11 +175,11 @@ def test_yelp_texts_are_the_businesses(load_histories, tmp_path):
 
 @pytest.mark.parametrize("column", ["user_id", "parent_asin"])
 def test_a_rating_by_nobody_or_of_nothing_is_refused(load_histories, tmp_path, column):
-    lines(
+    write_json_lines(
         tmp_path / "Digital_Music.jsonl",
         [review("u", "a", 5.0, 1), {**review("u", "a", 5.0, 1), column: " "}],
     )
-    lines(tmp_path / "meta_Digital_Music.jsonl", [product("a", "Blue")])
+    write_json_lines(tmp_path / "meta_Digital_Music.jsonl", [product("a", "Blue")])
     with pytest.raises(DataError) as caught:
         load_histories("gist_amazon_music", tmp_path)
     place = f"{tmp_path / 'Digital_Music.jsonl'}, row 2 (line 2), column '{column}'"

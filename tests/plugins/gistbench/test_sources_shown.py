@@ -1,8 +1,7 @@
 """KuaiRec and MIND: what was watched or opened, and what was passed over."""
 
-import json
-
 import pytest
+from builders.texts import write_json_lines
 from harness_gistbench.histories import Engagement
 
 from harness.base.errors import DataError
@@ -186,7 +185,7 @@ def test_a_watch_or_an_impression_of_nobody_is_refused(load_histories, mind, tmp
         {"user_id": 14, "video_id": 1, "watch_ratio": 1.0},
         {"user_id": user, "video_id": 1, "watch_ratio": 1.0},
     ]
-    (tmp_path / "watched.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write_json_lines(tmp_path / "watched.jsonl", rows)
     (tmp_path / "kuairec_caption_category.csv").write_text(f"{CAPTIONS}1,,Rain,[],1,A,2,B,3,C\n")
     with pytest.raises(DataError) as caught:
         load_histories(

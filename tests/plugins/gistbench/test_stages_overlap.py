@@ -1,8 +1,8 @@
 """Stage 4, first half: which objects of the pool are too near a user's interests."""
 
 import pytest
+from builders.gistbench import LIKED, make_claim
 from harness_gistbench.records import (
-    Claim,
     Evidence,
     Kept,
     Neighbours,
@@ -17,7 +17,6 @@ from harness_gistbench.stages.overlap import find_overlap, neighbours
 from harness.contracts.judge import Select, Selected
 from harness.contracts.outcomes import NoVerdict
 
-LIKED = "explicit_positive"
 WORDING = {"thing": "video", "things": "videos"}
 POOL = tuple(PoolObject(name, f"a text about {name}") for name in "edcbaxy")
 
@@ -26,14 +25,7 @@ def claimed(recorded, people):
     """The claims of people, by user the objects seen and by interest those cited."""
     return recorded(
         (
-            Claim(
-                id=f"{user}/{n}/1",
-                user=user,
-                interest=name,
-                number=n,
-                part=1,
-                evidence=tuple(Evidence(one, one, (LIKED,)) for one in objects),
-            ),
+            make_claim(n, name, (Evidence(one, one, (LIKED,)) for one in objects), user=user),
             NoVerdict("schema") if n == 1 else Kept(positions=()),
         )
         for user, (_, interests) in people.items()

@@ -8,10 +8,11 @@ import sys
 from types import SimpleNamespace
 
 import pytest
+from builders.gistbench import LIKED, make_claim
+from builders.processes import run_python
 from harness_gistbench.analyses.judge_validation import pairs_in
 from harness_gistbench.records import (
     Batch,
-    Claim,
     Evidence,
     Found,
     Kept,
@@ -27,7 +28,6 @@ import harness
 from harness.contracts.judge import Select, Selected
 from harness.contracts.outcomes import NoVerdict
 
-LIKED = "explicit_positive"
 WORDING = {"thing": "video", "things": "videos"}
 ASKING = {**WORDING, "test_set": 50, "min_distractors": 0}
 POOL = tuple(PoolObject(f"p{n}", f"pool text {n}") for n in range(1, 101))
@@ -35,10 +35,8 @@ POOL = tuple(PoolObject(f"p{n}", f"pool text {n}") for n in range(1, 101))
 
 def claim(user, number, interest, *evidence, part=1):
     objects, kept = evidence
-    item = Claim(
-        id=f"{user}/{number}/{part}", user=user, interest=interest, number=number, part=part,
-        evidence=tuple(Evidence(one, f"text of {one}", (LIKED,)) for one in objects),
-    )  # fmt: skip
+    shown = (Evidence(one, f"text of {one}", (LIKED,)) for one in objects)
+    item = make_claim(number, interest, shown, user=user, part=part)
     return item, kept if isinstance(kept, NoVerdict) else Kept(positions=kept)
 
 
@@ -257,13 +255,7 @@ sys.stdout.write(hashlib.sha256(msgspec.json.encode(item)).hexdigest())
 
 
 def test_the_bytes_of_a_test_set_are_the_same_in_every_process():
-    digests = {
-        subprocess.run(
-            [sys.executable, "-c", DRAW], capture_output=True, text=True, check=True,
-            env={**os.environ, "PYTHONHASHSEED": seed},
-        ).stdout
-        for seed in ("1", "2", "3")
-    }  # fmt: skip
+    digests = {run_python(DRAW, PYTHONHASHSEED=seed) for seed in ("1", "2", "3")}
 
     assert len(digests) == 1
     assert len(digests.pop()) == len(hashlib.sha256().hexdigest())

@@ -3,7 +3,8 @@
 from types import SimpleNamespace
 
 import pytest
-from harness_gistbench.records import Batch, Category, Claim, Kept, Mapped, Options
+from builders.gistbench import make_claim
+from harness_gistbench.records import Batch, Category, Kept, Mapped, Options
 from harness_gistbench.stages.taxonomy import batches, map_interests
 
 from harness.contracts.judge import Classified, Classify
@@ -16,7 +17,7 @@ TEA, BREAD = Category(4, "Tea"), Category(9, "Bread")
 def claimed(recorded, people):
     """The records of claims, some without a verdict."""
     claims = [
-        Claim(id=f"{user}/{n}/1", user=user, interest=name, number=n, part=1, evidence=())
+        make_claim(n, name, user=user)
         for user, names in people.items()
         for n, name in enumerate(names, start=1)
     ]

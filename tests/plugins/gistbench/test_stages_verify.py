@@ -1,27 +1,18 @@
 """Stage 2: claims out of interests, and the judge's verdict on their evidence."""
 
-from harness_gistbench.records import (
-    Cited,
-    Claim,
-    Evidence,
-    Kept,
-    Line,
-    Options,
-    Prediction,
-    Window,
-)
+from builders.gistbench import LIKED, make_window
+from harness_gistbench.records import Cited, Claim, Evidence, Kept, Line, Options, Prediction
 from harness_gistbench.stages.verify import claims, verify
 
 from harness.contracts.judge import Select, Selected
 from harness.contracts.outcomes import NoVerdict, Unreadable
 
-LIKED = "explicit_positive"
 WORDING = {"thing": "video", "things": "videos"}
 
 
 def window(user, objects):
-    lines = tuple(Line(n, one, LIKED, f"text of {one}") for n, one in enumerate(objects, start=1))
-    return Window(id=f"{user}/1", user=user, number=1, of=1, signals=(LIKED,), lines=lines)
+    lines = (Line(n, one, LIKED, f"text of {one}") for n, one in enumerate(objects, start=1))
+    return make_window(*lines, user=user, signals=(LIKED,))
 
 
 def test_every_interest_is_a_claim_with_its_evidence(recorded):

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from builders.texts import write_csv
 from harness_gistbench.analyses.survey import OutsideOptions, SurveyOptions, outside, survey
 from harness_gistbench.records import Counts, Judged
 
@@ -22,12 +23,6 @@ def interest(name: str, category: int | None, correct: int | None = None, of: in
 
 
 UNREADABLE = "predict/no_json"
-
-
-def written(folder: Path, name: str, *lines: str) -> str:
-    path = folder / name
-    path.write_text("\n".join(lines) + "\n")
-    return str(path)
 
 
 @pytest.fixture
@@ -48,9 +43,8 @@ def tasks(kept: Any) -> list[Any]:
 
 @pytest.fixture
 def stated(tmp_path: Path) -> str:
-    return written(
-        tmp_path,
-        "stated.csv",
+    return write_csv(
+        tmp_path / "stated.csv",
         "user,interest",
         "u1,basketball",
         "u1,10",
@@ -113,8 +107,8 @@ def test_how_stated_interests_found_their_categories_is_told(tasks, stated):
 
 
 def test_a_mapping_file_goes_before_names(tasks, stated, tmp_path):
-    mapping = written(
-        tmp_path, "map.csv", "interest,category", "basketball,Anime", "Knitting  of Quanta,10"
+    mapping = write_csv(
+        tmp_path / "map.csv", "interest,category", "basketball,Anime", "Knitting  of Quanta,10"
     )
     report = survey(tasks, SurveyOptions(stated=stated, mapping=mapping))
     assert report.sheets[0].rows == (("synthetic", 4, 3, 2, 2, 1, 1),)
@@ -124,7 +118,9 @@ def test_a_mapping_file_goes_before_names(tasks, stated, tmp_path):
 
 
 def test_a_mapping_to_no_category_names_its_row(tasks, stated, tmp_path):
-    mapping = written(tmp_path, "map.csv", "interest,category", "basketball,Anime", "x,Quidditch")
+    mapping = write_csv(
+        tmp_path / "map.csv", "interest,category", "basketball,Anime", "x,Quidditch"
+    )
     with pytest.raises(DataError) as told:
         survey(tasks, SurveyOptions(stated=stated, mapping=mapping))
     assert "map.csv, row 2 (line 3), column 'category'" in str(told.value)
@@ -132,7 +128,7 @@ def test_a_mapping_to_no_category_names_its_row(tasks, stated, tmp_path):
 
 
 def test_one_interest_in_two_categories_is_refused(tasks, stated, tmp_path):
-    mapping = written(tmp_path, "map.csv", "interest,category", "go,Anime", "Go,31")
+    mapping = write_csv(tmp_path / "map.csv", "interest,category", "go,Anime", "Go,31")
     with pytest.raises(DataError, match="one category an interest"):
         survey(tasks, SurveyOptions(stated=stated, mapping=mapping))
 
@@ -191,7 +187,7 @@ FIGURES = (
 
 
 def test_outside_figures_are_matched_and_correlated(ranked, tmp_path):
-    figures = written(tmp_path, "elo.csv", *FIGURES)
+    figures = write_csv(tmp_path / "elo.csv", *FIGURES)
     options = OutsideOptions(figures=figures, column="Elo", above=1200)
     models, correlations = outside(ranked, options).sheets
     assert [row[1:3] for row in models.rows] == [(f"vllm:org/Model-{n}", 1) for n in range(4)]
@@ -211,21 +207,21 @@ def test_outside_figures_are_matched_and_correlated(ranked, tmp_path):
 
 
 def test_without_a_cut_all_models_are_correlated_once(ranked, tmp_path):
-    figures = written(tmp_path, "elo.csv", *FIGURES)
+    figures = write_csv(tmp_path / "elo.csv", *FIGURES)
     report = outside(ranked, OutsideOptions(figures=figures, column="Elo"))
     assert [row[1] for row in report.sheets[1].rows] == ["all"]
     assert len(report.figures[0].marks) == 3
 
 
 def test_a_column_of_one_value_has_no_correlation(ranked, tmp_path):
-    figures = written(tmp_path, "elo.csv", *FIGURES)
+    figures = write_csv(tmp_path / "elo.csv", *FIGURES)
     sheet = outside(ranked, OutsideOptions(figures=figures, column="size")).sheets[1]
     assert sheet.rows == (("synthetic", "all", 4, None),)
     assert "all values of one side are the same" in sheet.notes[0]
 
 
 def test_figures_of_none_of_the_models_are_refused(ranked, tmp_path):
-    figures = written(tmp_path, "elo.csv", "model,Elo", "gpt,1300")
+    figures = write_csv(tmp_path / "elo.csv", "model,Elo", "gpt,1300")
     with pytest.raises(UsageError) as told:
         outside(ranked, OutsideOptions(figures=figures, column="Elo"))
     assert "found:    gpt" in str(told.value)
@@ -233,13 +229,13 @@ def test_figures_of_none_of_the_models_are_refused(ranked, tmp_path):
 
 
 def test_a_model_with_two_figures_is_refused(ranked, tmp_path):
-    figures = written(tmp_path, "elo.csv", "model,Elo", "Model-0,1300", "model-0,1200")
+    figures = write_csv(tmp_path / "elo.csv", "model,Elo", "Model-0,1300", "model-0,1200")
     with pytest.raises(DataError, match="each model once"):
         outside(ranked, OutsideOptions(figures=figures, column="Elo"))
 
 
 def test_a_missing_column_of_figures_is_named(ranked, tmp_path):
-    figures = written(tmp_path, "elo.csv", "model,elo", "Model-0,1300")
+    figures = write_csv(tmp_path / "elo.csv", "model,elo", "Model-0,1300")
     with pytest.raises(UsageError) as told:
         outside(ranked, OutsideOptions(figures=figures, column="ELO rating"))
     assert "no row has a figure in a column 'ELO rating'" in str(told.value)
@@ -262,7 +258,7 @@ def test_a_run_that_was_asked_otherwise_enters_no_survey_unless_forced(tasks, st
 
 
 def test_runs_asked_otherwise_and_copies_are_not_correlated(ranked, kept, tmp_path):
-    figures = written(tmp_path, "elo.csv", *FIGURES)
+    figures = write_csv(tmp_path / "elo.csv", *FIGURES)
     options = OutsideOptions(figures=figures, column="Elo")
     found = {"u": [interest("NBA", BASKETBALL, 4), interest("Manga", ANIME, 4)]}
     odd = kept("odd", found, judge="another-judge")

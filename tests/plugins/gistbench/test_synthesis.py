@@ -7,6 +7,7 @@ import sys
 from collections import defaultdict
 
 import pytest
+from builders.texts import read_csv
 from harness_gistbench.synthesis.settings import Settings
 from harness_gistbench.synthesis.synthesize import run
 
@@ -55,8 +56,7 @@ def settings(log, out, **changed):
 
 
 def written(folder):
-    with (folder / "engagements.csv").open(encoding="utf-8", newline="") as stream:
-        return list(csv.DictReader(stream))
+    return read_csv(folder / "engagements.csv")
 
 
 def bytes_in(folder):
@@ -79,7 +79,7 @@ def test_each_cohort_gives_one_user_in_the_published_layout(log, tmp_path):
         assert kinds["implicit_negative"] == {"#boat" if own == "bread" else "#bread"}
 
 
-def test_the_account_tells_what_was_done(log, tmp_path):
+def test_the_account_lists_what_was_done(log, tmp_path):
     run(settings(log, tmp_path / "out"))
     told = json.loads((tmp_path / "out" / "synthesis.json").read_bytes())
     assert told["log"]["files"][0]["file"] == "log.csv"
@@ -167,7 +167,7 @@ def test_parquet_holds_the_same_rows(log, tmp_path):
     assert rows == written(tmp_path / "one")
 
 
-def test_a_filter_drops_and_replaces_and_the_counts_are_told(log, tmp_path, monkeypatch):
+def test_a_filter_drops_and_replaces_and_the_counts_are_reported(log, tmp_path, monkeypatch):
     (tmp_path / "filter_of_a_whole_log.py").write_text(
         "def tidy(row):\n"
         "    if row['interaction_type'] == 'implicit_negative':\n"
@@ -253,17 +253,14 @@ def test_what_is_written_can_be_run_on(log, tmp_path):
     assert result.summaries[0].metrics["ig_f1"].n == 2
 
 
-def test_the_command_takes_the_tools_options_and_prints_its_report(log, tmp_path, capsys):
-    from harness.cli.main import main
+def test_the_command_takes_the_tools_options_and_prints_its_report(log, tmp_path, printed):
 
     out = str(tmp_path / "out")
     given = ["--from", str(log), "--out", out, "--clusters-column", "topic", "--most_people", "11"]
-    assert main(["data", "synthesize", *given, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    told = json.loads(printed("data", "synthesize", *given, "--json").out)
     sizes = dict(told["report"]["sheets"][0]["rows"])
     assert sizes["people of a cohort, most"] == 11
-    assert main(["data", "describe", "--data", out, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    told = json.loads(printed("data", "describe", "--data", out, "--json").out)
     assert dict(told["report"]["sheets"][0]["rows"])["users"] == 2
 
 

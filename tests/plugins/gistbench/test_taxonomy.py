@@ -146,13 +146,12 @@ def test_a_list_that_is_no_taxonomy_is_refused(names, found):
     assert error.value.found == found
 
 
-def test_validate_finds_a_taxonomy_that_cannot_be_used(tmp_path, monkeypatch, capsys):
+def test_validate_finds_a_taxonomy_that_cannot_be_used(tmp_path, monkeypatch, printed):
     monkeypatch.chdir(tmp_path)
     task = tmp_path / "mine.yaml"
     task.write_text("task: mine\nextends: gist_synthetic\noptions:\n  taxonomy: none.csv\n")
 
-    assert main(["validate", "mine.yaml"]) == 2
-    said = capsys.readouterr()
+    said = printed("validate", "mine.yaml", code=2)
     assert said.out == "mine: 1 wrong (mine.yaml)\n"
     assert said.err.startswith("harness: mine.yaml:4:3: none.csv: the taxonomy cannot be read\n")
 

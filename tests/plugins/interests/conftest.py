@@ -1,23 +1,14 @@
 """Records and a desk written by hand."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from builders.records import WrittenRecords, make_records
 from harness_interests.records import Claim, Engagement, History, Interest, Support
 
 from harness.contracts.outcomes import FAILURES
-from harness.contracts.records import Done, Record
-
-
-class WrittenRecords(list[Record[Any, Any]]):
-    """A list that reads like the records of a stage."""
-
-    def values(self) -> Iterator[tuple[Any, Any]]:
-        for record in self:
-            if isinstance(record.outcome, Done):
-                yield record.item, record.outcome.value
 
 
 class ScriptedDesk:
@@ -37,15 +28,10 @@ class ScriptedDesk:
         return self.outcome
 
 
-def _record(item: Any, value: Any) -> Record[Any, Any]:
-    outcome = value if isinstance(value, FAILURES) else Done(value)
-    return Record(key="", stage="", user=item.user, id=item.id, item=item, outcome=outcome)
-
-
 @pytest.fixture
 def recorded() -> Callable[..., WrittenRecords]:
     """The records of a stage from pairs of an item and its value or failure."""
-    return lambda pairs: WrittenRecords(_record(item, value) for item, value in pairs)
+    return make_records
 
 
 @pytest.fixture
@@ -72,8 +58,8 @@ def named() -> Callable[..., WrittenRecords]:
     """
 
     def make(*pairs: tuple[History, Any]) -> WrittenRecords:
-        return WrittenRecords(
-            _record(
+        return make_records(
+            (
                 item,
                 tuple(Interest(name, cited) for name, cited in outcome.items())
                 if isinstance(outcome, dict)
@@ -90,8 +76,8 @@ def judged() -> Callable[..., WrittenRecords]:
     """Records of the stage "support": kept numbers, or a failure, by claim id."""
 
     def make(outcomes: dict[str, Any]) -> WrittenRecords:
-        return WrittenRecords(
-            _record(
+        return make_records(
+            (
                 Claim(id=id, user=id.rpartition("/")[0], interest="", numbers=(), titles=()),
                 outcome if isinstance(outcome, FAILURES) else Support(outcome),
             )

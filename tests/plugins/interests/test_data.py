@@ -1,5 +1,6 @@
 """People from files, through the real reader."""
 
+import json
 from pathlib import Path
 
 import msgspec
@@ -52,23 +53,18 @@ def test_a_limit_keeps_whole_people(people):
     assert all(everybody[person.id] == person for person in three)
 
 
-def test_a_blank_title_is_told_with_its_place(people, tmp_path):
+@pytest.mark.parametrize(
+    ("title", "action", "said"),
+    [
+        pytest.param(" ", "liked", ("mine.jsonl", "title"), id="blank title"),
+        pytest.param("Rye bread", "shared", ("shared", "liked"), id="unknown action"),
+    ],
+)
+def test_a_bad_value_is_named_with_its_place(people, tmp_path, title, action, said):
     file = tmp_path / "mine.jsonl"
-    file.write_text('{"user": "7", "title": " ", "action": "liked"}\n')
+    file.write_text(json.dumps({"user": "7", "title": title, "action": action}) + "\n")
 
     with pytest.raises(DataError) as caught:
         people(file)
 
-    assert "mine.jsonl" in str(caught.value)
-    assert "title" in str(caught.value)
-
-
-def test_an_unknown_action_is_told_with_its_place(people, tmp_path):
-    file = tmp_path / "mine.jsonl"
-    file.write_text('{"user": "7", "title": "Rye bread", "action": "shared"}\n')
-
-    with pytest.raises(DataError) as caught:
-        people(file)
-
-    assert "shared" in str(caught.value)
-    assert "liked" in str(caught.value)
+    assert all(one in str(caught.value) for one in said)

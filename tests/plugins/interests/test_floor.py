@@ -1,10 +1,10 @@
 """The whole method without models: the baseline named, the lexical judge weighed."""
 
-import json
 from random import Random
 from statistics import fmean
 
 import pytest
+from builders.texts import read_json_lines
 from harness_interests.baselines import frequent_words
 from harness_interests.metrics import METRICS, score
 from harness_interests.records import Engagement, Options, Person
@@ -30,7 +30,7 @@ class RuleDesk:
 
 @pytest.fixture
 def sample_people():
-    rows = [json.loads(line) for line in SAMPLE.read_text().splitlines()]
+    rows = read_json_lines(SAMPLE)
     users = dict.fromkeys(row["user"] for row in rows)
     return [
         Person(

@@ -2,9 +2,17 @@
 
 import os
 import stat
+import sys
+from pathlib import Path
 
 import pytest
+from harness_models.server.served import Engine, ServedModel
 
+from harness.contracts.identity import Identity
+from harness.contracts.model import ModelSettings
+from harness.testing import FaultyServer
+
+FAKE_SERVER = Path(__file__).with_name("fake_server.py")
 SERVER = """
 import argparse
 parser = argparse.ArgumentParser(prog="api_server.py")
@@ -76,3 +84,34 @@ def smi(tmp_path, monkeypatch):
         return program
 
     return tell
+
+
+@pytest.fixture
+def server():
+    """A running server without faults."""
+    with FaultyServer() as server:
+        yield server
+
+
+@pytest.fixture
+async def serve_model(tmp_path):
+    """Makes models behind the fake server, given flags of it; all are closed after the test."""
+    made = []
+
+    def make(*flags, tell=lambda line: None, listens_on="socket", **engine):
+        def command(place):
+            option = "--port" if listens_on == "port" else "--uds"
+            starts = str(tmp_path / "starts")
+            fake = (sys.executable, "-I", str(FAKE_SERVER), option, str(place))
+            return [*fake, "--starts", starts, *flags]
+
+        usual = {"identity": Identity(kind="fake", name="tiny"), "model": "tiny", "concurrency": 4}
+        served = Engine(command=command, listens_on=listens_on, **{**usual, **engine})
+        model = ServedModel(served, ModelSettings(args={}))
+        model.attach_log(tmp_path / "engines", tell)
+        made.append(model)
+        return model
+
+    yield make
+    for model in made:
+        await model.close()

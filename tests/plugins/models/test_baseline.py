@@ -8,6 +8,7 @@ from typing import Any
 
 import pluggy
 import pytest
+from builders.requests import make_request
 from harness_models.baseline import BaselineModel, make
 from harness_models.plugin import register_models
 
@@ -83,7 +84,7 @@ def test_its_identity_holds_the_versions_of_its_respondents() -> None:
     assert model(("ask", "default", echo, 1)).occupies is None
 
 
-async def test_a_missing_respondent_ends_the_run_and_tells_what_there_is() -> None:
+async def test_a_missing_respondent_ends_the_run_and_the_error_names_what_there_is() -> None:
     with pytest.raises(CallError) as caught:
         await model(("ask", "default", echo, 1)).ask(request(prompt="aks"))
     assert caught.value.fatal
@@ -92,7 +93,7 @@ async def test_a_missing_respondent_ends_the_run_and_tells_what_there_is() -> No
 
 
 async def test_a_request_without_a_topic_is_fatal() -> None:
-    bare = Request(messages=(Message("user", "x"),), sampling=Sampling(), seed=0)
+    bare = make_request("x")
     with pytest.raises(CallError) as caught:
         await model(("ask", "default", echo, 1)).ask(bare)
     assert caught.value.fatal

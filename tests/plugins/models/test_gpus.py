@@ -2,16 +2,14 @@
 
 import os
 import shutil
-import sys
-from pathlib import Path
 
 import pytest
+from builders.requests import make_request
 from harness_models.server.gpus import Gpu, GpuMemory, GpusUnknown, look_at, visible
-from harness_models.server.served import Engine, ServedModel
 
 from harness.base.errors import ModelError
 from harness.contracts.identity import Identity
-from harness.contracts.model import CallError, Message, ModelSettings, Request, Sampling
+from harness.contracts.model import CallError
 
 ONE = "GPU-4a8e1d0c-0000-1111-2222-333344445555"
 TWO = "GPU-9b7f2e1d-0000-1111-2222-333344445555"
@@ -143,7 +141,7 @@ echo look >> "$0.looks"
         ("", "no visible process"),
     ],
 )
-async def test_memory_that_does_not_come_back_is_an_error_that_tells_who_holds_it(smi, apps, found):
+async def test_memory_that_does_not_come_back_is_an_error_that_names_who_holds_it(smi, apps, found):
     smi(FREE)
     before = await memory().before_start(silent)
     smi(TAKEN, apps)
@@ -239,22 +237,10 @@ def test_who_holds_memory_of_which_gpu(smi):
 
 
 @pytest.fixture
-async def served(tmp_path):
+def served(serve_model, tmp_path):
     """A model whose server is made up, on a GPU that is; and the file of its starts."""
-    starts = tmp_path / "starts"
-    fake = Path(__file__).with_name("fake_server.py")
-    engine = Engine(
-        identity=Identity(kind="vllm", name="tiny"),
-        model="tiny",
-        command=lambda socket: [
-            *(sys.executable, "-I", str(fake), "--uds", str(socket), "--starts", str(starts))
-        ],
-        concurrency=4,
-        memory=memory(),
-    )
-    model = ServedModel(engine, ModelSettings(args={}))
-    yield model, starts
-    await model.close()
+    identity = Identity(kind="vllm", name="tiny")
+    return serve_model(identity=identity, memory=memory()), tmp_path / "starts"
 
 
 async def test_no_server_is_started_on_a_gpu_that_is_taken(smi, served):
@@ -285,7 +271,7 @@ async def test_no_server_is_started_again_while_the_dead_ones_memory_is_held(smi
     smi(FREE)
     await model.open()
     smi(TAKEN)
-    question = Request(messages=(Message("user", "die 1"),), sampling=Sampling(), seed=0)
+    question = make_request("die 1")
     with pytest.raises(CallError, match="is not free") as caught:
         await model.ask(question)
     assert caught.value.fatal

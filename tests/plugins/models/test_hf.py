@@ -5,13 +5,13 @@ import re
 import sys
 
 import pytest
+from builders.requests import make_request
 from harness_models.hf import STAGES, TROUBLES, make
 from harness_models.server.served import last_error
 
 from harness import CallError
 from harness.base.errors import ModelError, UsageError
-from harness.cli.main import main
-from harness.contracts.model import Message, ModelSettings, Reply, Request, Sampling, Usage
+from harness.contracts.model import ModelSettings, Reply, Usage
 
 PACKAGES = ("transformers", "torch", "accelerate", "fastapi", "uvicorn", "openai", "pydantic")
 
@@ -66,11 +66,7 @@ def model(structured=False, ceiling=None, **given):
 
 
 def request(max_tokens=96, **sampling):
-    return Request(
-        messages=(Message("user", "hello"),),
-        sampling=Sampling(max_tokens=max_tokens, **sampling),
-        seed=7,
-    )
+    return make_request(seed=7, max_tokens=max_tokens, **sampling)
 
 
 def reply(text, *, prompt=10):
@@ -146,11 +142,10 @@ def test_what_is_not_known_is_said_first(folder, monkeypatch):
     )
 
 
-def test_structured_answers_are_refused_with_who_and_cure(folder, capsys):
+def test_structured_answers_are_refused_with_who_and_cure(folder, printed):
     args = f"pretrained={folder},python={sys.executable}"
     command = ["--model", "hf", "--model_args", args, "--tasks", "interests", "--judge", "lexical"]
-    assert main([*command, "--data", "sample", "--structured", "--dry-run"]) == 2
-    shown = capsys.readouterr().err
+    shown = printed(*command, "--data", "sample", "--structured", "--dry-run", code=2).err
     assert "transformers serve cannot constrain answers to a schema" in shown
     assert "--model vllm" in shown
 
@@ -189,7 +184,7 @@ def test_requests_go_one_by_one_unless_the_server_batches(folder, given, ceiling
         ({"reasoning": "maybe"}, "one of on, off, auto", ""),
     ],
 )
-def test_an_argument_that_cannot_be_used_is_told(folder, given, expected, hint):
+def test_an_argument_that_cannot_be_used_is_named(folder, given, expected, hint):
     with pytest.raises(UsageError, match="an argument of the hf model cannot be used") as caught:
         model(pretrained=str(folder), **given)
     assert expected in caught.value.expected
@@ -324,7 +319,7 @@ def test_what_the_log_of_a_failed_start_means(log, cause, cure):
     assert (trouble.cause(match), trouble.cure(match)) == (cause, cure)
 
 
-def test_the_log_of_a_start_that_went_well_tells_its_stages_and_nothing_bad():
+def test_the_log_of_a_start_that_went_well_names_its_stages_and_nothing_bad():
     log = (
         "[transformers] Loading /checkpoints/tiny@main\n"
         "Loading weights: 100%|##########| 21/21 [00:00<00:00, 2916.76it/s]\n"

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from builders.processes import lives
 from harness_models.server import keeper
 
 LINUX = sys.platform == "linux"
@@ -104,18 +105,6 @@ def pid_in(folder, name):
     file = folder / name
     until(file.exists)
     return int(file.read_text())
-
-
-def lives(pid):
-    """Whether a process is there and no zombie."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] not in "ZX"
-    except FileNotFoundError:
-        return not LINUX
 
 
 def test_a_command_that_ends_by_itself_gives_its_code(started):
@@ -307,14 +296,14 @@ time.sleep(600)
     assert until(lambda: not Path(f"/proc/{orphan}").exists())
 
 
-def test_a_command_that_does_not_exist_is_told_with_its_name():
+def test_a_command_that_does_not_exist_is_named():
     absent = keeper_of(["/no/such/program"])
     said, _ = absent.communicate(timeout=60)
     assert said == "/no/such/program cannot be started: No such file or directory\n"
     assert absent.returncode == 127
 
 
-def test_a_file_that_may_not_be_run_is_told_with_its_name(tmp_path):
+def test_a_file_that_may_not_be_run_is_named(tmp_path):
     file = tmp_path / "notes.txt"
     file.write_text("no program")
     barred = keeper_of([str(file)])
@@ -400,7 +389,7 @@ ctypes.CDLL(None).syscall({EXIT_THREAD}, 0)
 
 
 @pytest.mark.skipif(not LINUX or shutil.which("ps") is None, reason="compares /proc with ps")
-def test_ps_tells_of_a_session_what_proc_tells(monkeypatch):
+def test_ps_finds_the_members_of_a_session_that_proc_finds(monkeypatch):
     program = f"import os, time; os.fork(); {STAYS}"
     leader = subprocess.Popen([sys.executable, "-c", program], start_new_session=True)
     try:

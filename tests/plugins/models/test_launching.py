@@ -5,9 +5,9 @@ import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from builders.processes import lives
 from harness_models.server import keeper, launching
 from harness_models.server.launching import launch, name_of, without_secrets
 
@@ -52,18 +52,6 @@ async def code_of(launched):
     return launched.ended()
 
 
-def lives(pid):
-    """Whether a process is there and no zombie."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] not in "ZX"
-    except FileNotFoundError:
-        return sys.platform != "linux"
-
-
 def child(program, **options):
     """A child of the test's own, beside those that are launched."""
     command = [sys.executable, "-c", program]
@@ -88,7 +76,7 @@ async def test_a_command_that_runs_has_not_ended_and_one_that_is_stopped_has(sta
     ("program", "code"),
     [("raise SystemExit(7)", 7), ("pass", 0), ("import os; os.kill(os.getpid(), 9)", 137)],
 )
-async def test_a_command_that_ends_by_itself_tells_its_code(started, program, code):
+async def test_a_command_that_ends_by_itself_gives_its_code(started, program, code):
     assert await code_of(await started(program)) == code
 
 
@@ -302,7 +290,7 @@ async def test_new_lines_come_once_and_whole(started, tmp_path):
     assert launched.new_lines() == []
 
 
-async def test_of_a_progress_bar_the_last_state_is_told_without_what_steers_a_terminal(started):
+async def test_of_a_progress_bar_the_last_state_is_shown_without_what_steers_a_terminal(started):
     shown = r"'weights:  0%\rweights: 50%\rweights: 100%\n\x07\x1b[36mdone\x1b[0m\n'"
     launched = await started(f"print({shown}, end='')")
     assert await code_of(launched) == 0

@@ -6,11 +6,12 @@ import socket
 
 import aiohttp
 import pytest
+from builders.requests import make_request
 from harness_models.openai import OpenAIModel, connection_error, make
 
 from harness.base.errors import UsageError
 from harness.contracts.model import CallError, Message, ModelSettings, Reply, Request, Sampling
-from harness.testing import Fault, FaultyServer
+from harness.testing import Fault
 from harness.testing.faults import (
     BROKEN_JSON,
     FILTERED,
@@ -24,21 +25,7 @@ from harness.testing.faults import (
     status,
 )
 
-REQUEST = Request(
-    messages=(Message(role="user", content="hello"),), sampling=Sampling(temperature=0.5), seed=9
-)
-
-
-@pytest.fixture(autouse=True)
-def environment(monkeypatch):
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID"):
-        monkeypatch.delenv(name, raising=False)
-
-
-@pytest.fixture
-def server():
-    with FaultyServer() as server:
-        yield server
+REQUEST = make_request(seed=9, temperature=0.5)
 
 
 @pytest.fixture
@@ -104,7 +91,7 @@ async def test_a_model_without_a_system_role_is_told_by_its_user(server, given, 
         assert said == messages(expected, "\n\n")
 
 
-async def test_nothing_is_told_of_the_users_machine(model, server):
+async def test_nothing_about_the_users_machine_is_sent(model, server):
     await model.ask(REQUEST)
     assert not [name for name in server.asked[0].headers if name.startswith("x-stainless")]
 
@@ -155,7 +142,7 @@ async def test_a_refused_connection_is_no_timeout():
         (aiohttp.ClientPayloadError("half"), "connection"),
     ],
 )
-def test_timeouts_are_told_from_lost_connections(error, cause):
+def test_timeouts_are_distinguished_from_lost_connections(error, cause):
     found = connection_error(error)
     assert (found.cause, found.retryable) == (cause, True)
 

@@ -162,7 +162,6 @@ def test_an_address_is_shown_without_credentials():
 
 
 def test_without_an_address_the_environment_and_then_openai_is_asked(monkeypatch):
-    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     assert address_of(args()) == "https://api.openai.com/v1"
     assert tokens_field_of(args()) == "max_completion_tokens"
     monkeypatch.setenv("OPENAI_BASE_URL", "http://env:1/v1")

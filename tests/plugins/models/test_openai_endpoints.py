@@ -18,24 +18,12 @@ from harness.contracts.model import (
     TokenLogprob,
 )
 from harness.pipeline.specs import parse_args, parse_spec
-from harness.testing import Fault, FaultyServer
+from harness.testing import Fault
 from harness.testing.faults import status
 
 USER = Message("user", "u")
 SYSTEM = Message("system", "s")
 REFUSAL = status(400, message="System role not supported")
-
-
-@pytest.fixture(autouse=True)
-def environment(monkeypatch):
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "AZURE_OPENAI_API_KEY"):
-        monkeypatch.delenv(name, raising=False)
-
-
-@pytest.fixture
-def server():
-    with FaultyServer() as server:
-        yield server
 
 
 def request(*messages, **sampling):
@@ -186,7 +174,7 @@ def test_the_address_of_a_deployment_is_that_of_the_official_client():
     assert client.default_query == {"api-version": "2024-06-01"}
 
 
-def test_a_deployment_is_told_from_another_where_nothing_is_pinned():
+def test_a_deployment_is_distinguished_from_another_where_nothing_is_pinned():
     azure = "model=m,azure_endpoint=https://a.openai.azure.com,api_version=v,azure_deployment="
     assert identity(azure + "d").details == {"host": "a.openai.azure.com", "deployment": "d"}
     assert identity(azure + "d,revision=r") == identity(azure + "e,revision=r")
@@ -272,7 +260,7 @@ async def test_logprobs_come_back_where_they_are_asked_for(server, endpoint, sen
         [],
     ],
 )
-async def test_a_server_that_sends_no_logprobs_is_told_of_once_and_counted(server, came):
+async def test_a_server_that_sends_no_logprobs_is_reported_once_and_counted(server, came):
     server.faults = lambda asked: Fault(choice={"logprobs": came})
     model = make(settings(f"model=m,base_url={server.url},logprobs=true"))
     told: list[str] = []

@@ -5,14 +5,6 @@ from harness_models.openai_args import OpenAIArgs, base_url_of
 from harness_models.openai_wire import headers_with
 from openai import AsyncOpenAI
 
-VARIABLES = ("OPENAI_BASE_URL", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID", "OPENAI_CUSTOM_HEADERS")
-
-
-@pytest.fixture(autouse=True)
-def environment(monkeypatch):
-    for name in VARIABLES:
-        monkeypatch.delenv(name, raising=False)
-
 
 @pytest.mark.parametrize(
     "given",

@@ -13,12 +13,6 @@ from harness.testing.server import FaultyServer
 UNSET = good("key", "OPENAI_API_KEY is not set: requests carry no key")
 
 
-@pytest.fixture(autouse=True)
-def no_key(monkeypatch):
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
-        monkeypatch.delenv(name, raising=False)
-
-
 async def found_of(**args):
     model = make(ModelSettings(args=args))
     return await model.check()
@@ -73,7 +67,7 @@ async def test_a_server_that_wants_a_key():
     )
 
 
-async def test_a_broken_server_tells_its_words_without_the_key(monkeypatch):
+async def test_the_words_of_a_broken_server_are_shown_without_the_key(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret-1234567890")
     fault = Fault(status=503, body="upstream of sk-very-secret-1234567890 is down")
     url, found = await server_finding(fault)

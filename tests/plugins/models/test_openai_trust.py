@@ -11,17 +11,18 @@ import trustme
 import truststore
 from aiohttp import web
 from aiohttp.test_utils import TestServer
+from builders.requests import make_request
 from harness_models import openai
 
-from harness.contracts.model import CallError, Message, ModelSettings, Request, Sampling
+from harness.contracts.model import CallError, ModelSettings
 
-REQUEST = Request(messages=(Message("user", "Hello"),), sampling=Sampling(), seed=0)
+REQUEST = make_request("Hello")
 REPLY = {"choices": [{"message": {"content": "ok"}, "finish_reason": "stop"}]}
 
 
 @pytest.fixture(autouse=True)
 def no_variables(monkeypatch):
-    for name in ("SSL_CERT_FILE", "SSL_CERT_DIR", "OPENAI_API_KEY"):
+    for name in ("SSL_CERT_FILE", "SSL_CERT_DIR"):
         monkeypatch.delenv(name, raising=False)
 
 

@@ -2,17 +2,18 @@
 
 import asyncio
 import re
-import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
-from harness_models.server.served import Engine, ServedModel, Trouble, killed_by, last_error
+from builders.requests import make_request
+from harness_models.server.served import Trouble, killed_by, last_error
 
 from harness.base.errors import ModelError
 from harness.calls.client import Client
 from harness.calls.engines import EngineGate
 from harness.contracts.identity import Identity
-from harness.contracts.model import CallError, Message, ModelSettings, Request, Sampling
+from harness.contracts.model import CallError
 
 FAKE = Path(__file__).with_name("fake_server.py")
 
@@ -21,10 +22,6 @@ TROUBLE = Trouble(
     cause=lambda found: f"{found['wanted']} GiB are more than there are",
     cure=lambda found: "a smaller model",
 )
-
-
-def request(text="hello"):
-    return Request(messages=(Message("user", text),), sampling=Sampling(), seed=0)
 
 
 @pytest.fixture
@@ -38,33 +35,15 @@ def told():
 
 
 @pytest.fixture
-async def served(tmp_path, starts, told):
-    made = []
-
-    def make(*flags):
-        def command(socket):
-            return [
-                *(sys.executable, "-I", str(FAKE), "--uds", str(socket)),
-                *("--starts", str(starts), *flags),
-            ]
-
-        engine = Engine(
-            identity=Identity(kind="fake", name="tiny/one"),
-            model="tiny",
-            command=command,
-            concurrency=4,
-            stages=((re.compile("Loading weights"), "loading the weights"),),
-            troubles=(TROUBLE,),
-            notes=("no model was named",),
-        )
-        model = ServedModel(engine, ModelSettings(args={}))
-        model.attach_log(tmp_path / "engines", told.append)
-        made.append(model)
-        return model
-
-    yield make
-    for model in made:
-        await model.close()
+def served(serve_model, told):
+    return partial(
+        serve_model,
+        tell=told.append,
+        identity=Identity(kind="fake", name="tiny/one"),
+        stages=((re.compile("Loading weights"), "loading the weights"),),
+        troubles=(TROUBLE,),
+        notes=("no model was named",),
+    )
 
 
 async def test_it_is_asked_over_its_socket_and_without_the_users_key(served, monkeypatch):
@@ -72,7 +51,7 @@ async def test_it_is_asked_over_its_socket_and_without_the_users_key(served, mon
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
     model = served()
     await model.open()
-    assert (await model.ask(request())).text == "tiny, start 1, Bearer not-needed"
+    assert (await model.ask(make_request())).text == "tiny, start 1, Bearer not-needed"
 
 
 async def test_a_long_name_of_the_folder_for_temporary_files_keeps_nothing_from_starting(
@@ -83,7 +62,7 @@ async def test_a_long_name_of_the_folder_for_temporary_files_keeps_nothing_from_
     monkeypatch.setattr("tempfile.tempdir", str(long))
     model = served()
     await model.open()
-    assert (await model.ask(request())).finish == "stop"
+    assert (await model.ask(make_request())).finish == "stop"
 
 
 async def test_what_becomes_of_a_start_is_shown_and_its_log_kept(served, told, tmp_path):
@@ -106,10 +85,10 @@ async def test_nothing_is_left_after_close_and_it_opens_again(served, starts):
     await model.close()
     assert not folder.exists()
     await model.open()
-    assert (await model.ask(request())).text.startswith("tiny, start 2")
+    assert (await model.ask(make_request())).text.startswith("tiny, start 2")
 
 
-async def test_a_start_that_fails_tells_cause_and_cure(served):
+async def test_a_start_that_fails_names_cause_and_cure(served):
     with pytest.raises(ModelError) as caught:
         await served("--fail", "ValueError: out of memory: 90 GiB").open()
     assert str(caught.value) == (
@@ -119,7 +98,7 @@ async def test_a_start_that_fails_tells_cause_and_cure(served):
     )
 
 
-async def test_a_failure_that_nobody_knows_is_told_in_its_own_words(served, tmp_path):
+async def test_a_failure_that_nobody_knows_is_shown_in_its_own_words(served, tmp_path):
     with pytest.raises(ModelError) as caught:
         await served("--fail", "ValueError: the moon is full").open()
     assert caught.value.found == "ValueError: the moon is full"
@@ -148,10 +127,10 @@ async def test_a_server_that_dies_is_started_again_once(served, told, starts):
     model = served()
     await model.open()
     failed = await asyncio.gather(
-        *(model.ask(request("die 1")) for _ in range(3)), return_exceptions=True
+        *(model.ask(make_request("die 1")) for _ in range(3)), return_exceptions=True
     )
     assert {(error.cause, error.retryable) for error in failed} == {("connection", True)}
-    assert (await model.ask(request())).text.startswith("tiny, start 2")
+    assert (await model.ask(make_request())).text.startswith("tiny, start 2")
     assert [line for line in told if "died" in line] == [
         "fake:tiny/one: the server died: Application startup complete.; restarting it"
     ]
@@ -163,7 +142,7 @@ async def test_a_server_that_dies_twice_ends_the_run(served, starts):
     await model.open()
     for fatal in (False, True, True):
         with pytest.raises(CallError) as caught:
-            await model.ask(request("die 2"))
+            await model.ask(make_request("die 2"))
         assert caught.value.fatal == fatal
     assert "the server died again: Application startup complete.; see" in caught.value.detail
     assert starts.read_text() == "start\nstart\n"
@@ -173,7 +152,7 @@ async def test_a_server_that_cannot_be_started_again_ends_the_run(served):
     model = served("--fail", "ValueError: out of memory: 90 GiB", "--fail-from", "2")
     await model.open()
     with pytest.raises(CallError) as caught:
-        await model.ask(request("die 1"))
+        await model.ask(make_request("die 1"))
     assert caught.value.fatal
     assert "90 GiB are more than there are" in caught.value.detail
     assert "a smaller model" in caught.value.detail
@@ -183,7 +162,7 @@ async def test_a_run_goes_on_over_a_server_that_died(served, tmp_path, told):
     model = served()
     room = EngineGate(announce=told.append, logs=tmp_path / "run" / "engines")
     client = Client(store=None, run_id="r", engines=room)
-    answer = await client.ask(model, request("die 1"), role="candidate", stage="name")
+    answer = await client.ask(model, make_request("die 1"), role="candidate", stage="name")
     assert answer.reply.text.startswith("tiny, start 2")
     assert answer.attempts == 2
     assert [path.name for path in (tmp_path / "run" / "engines").iterdir()] == ["fake-tiny-one.log"]

@@ -5,25 +5,21 @@ import re
 import socket
 import stat
 import sys
+from functools import partial
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Thread
 
 import msgspec
 import pytest
+from builders.requests import make_request
 from harness_models.server.ports import free_port
-from harness_models.server.served import Engine, ServedModel
 
 from harness.base.errors import ModelError, UsageError
-from harness.contracts.identity import Identity
-from harness.contracts.model import CallError, Message, ModelSettings, Request, Sampling
+from harness.contracts.model import CallError, ModelSettings
 
 FAKE = Path(__file__).with_name("fake_server.py")
 DOCS = Path(__file__).parents[3] / "docs" / "engines.md"
-
-
-def request(text="hello"):
-    return Request(messages=(Message("user", text),), sampling=Sampling(), seed=0)
 
 
 class Stranger(BaseHTTPRequestHandler):
@@ -53,32 +49,8 @@ def stranger():
 
 
 @pytest.fixture
-async def served(tmp_path):
-    made = []
-
-    def make(*flags, told=None, **more):
-        def command(port):
-            return [
-                *(sys.executable, "-I", str(FAKE), "--port", port),
-                *("--starts", str(tmp_path / "starts"), *flags),
-            ]
-
-        engine = Engine(
-            identity=Identity(kind="fake", name="tiny"),
-            model="tiny",
-            command=command,
-            concurrency=4,
-            listens_on="port",
-            **more,
-        )
-        model = ServedModel(engine, ModelSettings(args={}))
-        model.attach_log(tmp_path / "engines", (told if told is not None else []).append)
-        made.append(model)
-        return model
-
-    yield make
-    for model in made:
-        await model.close()
+def served(serve_model):
+    return partial(serve_model, listens_on="port")
 
 
 async def test_it_is_asked_at_its_port_without_key_or_proxy(served, monkeypatch):
@@ -86,7 +58,7 @@ async def test_it_is_asked_at_its_port_without_key_or_proxy(served, monkeypatch)
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
     model = served()
     await model.open()
-    assert (await model.ask(request())).text == "tiny, start 1, Bearer not-needed"
+    assert (await model.ask(make_request())).text == "tiny, start 1, Bearer not-needed"
 
 
 async def test_close_frees_the_port(served):
@@ -110,9 +82,9 @@ async def test_a_stranger_at_the_port_is_not_asked_and_another_port_taken(
         "harness_models.server.served.free_port", lambda: ports.pop() if ports else free_port()
     )
     told = []
-    model = served(told=told)
+    model = served(tell=told.append)
     await model.open()
-    assert (await model.ask(request())).text.startswith("tiny, start")
+    assert (await model.ask(make_request())).text.startswith("tiny, start")
     assert stranger.asked == 0
     assert "fake:tiny: another process took the server's port first; trying another port" in told
 
@@ -135,19 +107,19 @@ async def test_an_answer_that_comes_after_the_end_of_the_server_is_not_taken(
     # As if another process had taken the port in the meantime.
     server.client._url = f"http://127.0.0.1:{stranger.server_port}/v1/chat/completions"
     with pytest.raises(CallError) as caught:
-        await model.ask(request())
+        await model.ask(make_request())
     assert (caught.value.cause, caught.value.retryable) == ("connection", True)
     assert stranger.asked == 1
-    assert (await model.ask(request())).text.startswith("tiny, start 2")
+    assert (await model.ask(make_request())).text.startswith("tiny, start 2")
 
 
 async def test_a_server_that_dies_is_started_again_once(served):
     model = served()
     await model.open()
     with pytest.raises(CallError) as caught:
-        await model.ask(request("die 1"))
+        await model.ask(make_request("die 1"))
     assert (caught.value.cause, caught.value.retryable) == ("connection", True)
-    assert (await model.ask(request())).text.startswith("tiny, start 2")
+    assert (await model.ask(make_request())).text.startswith("tiny, start 2")
 
 
 @pytest.mark.parametrize("status", [500, 503])
@@ -172,9 +144,9 @@ async def test_an_engine_adds_to_requests_and_judges_replies(served):
 
     model = served(fields=fields, checked=checked)
     await model.open()
-    assert (await model.ask(request())).text == "OTHER, START 1, BEARER NOT-NEEDED"
+    assert (await model.ask(make_request())).text == "OTHER, START 1, BEARER NOT-NEEDED"
     with pytest.raises(CallError, match="too long"):
-        await model.ask(request("long"))
+        await model.ask(make_request("long"))
     assert sent[-2:] == ["hello", "long"]
 
 
@@ -217,7 +189,7 @@ async def test_the_engine_of_the_documentation_serves(acme_serve, tmp_path):
     model.attach_log(tmp_path / "engines", lambda line: None)
     await model.open()
     try:
-        assert (await model.ask(request())).text == "night-12, start 1, Bearer not-needed"
+        assert (await model.ask(make_request())).text == "night-12, start 1, Bearer not-needed"
     finally:
         await model.close()
     before = model.identity

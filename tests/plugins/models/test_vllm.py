@@ -8,7 +8,6 @@ from harness_models.server.served import last_error
 from harness_models.vllm import TROUBLES, make
 
 from harness.base.errors import ModelError, UsageError
-from harness.cli.main import main
 from harness.contracts.model import ModelSettings
 
 pytestmark = pytest.mark.usefixtures("package")
@@ -291,17 +290,18 @@ def test_a_log_of_a_start_that_went_well_means_nothing_bad():
     assert last_error(log) == log
 
 
-def test_the_command_shows_how_a_server_would_be_started(folder, capsys):
+def test_the_command_shows_how_a_server_would_be_started(folder, printed):
     args = f"pretrained={folder},python={sys.executable},max_model_len=9"
     command = ["--model", "vllm", "--model_args", args, "--tasks", "interests"]
     command += ["--judge", "lexical", "--data", "sample", "--print_server_command"]
-    assert main(command) == 0
-    shown = capsys.readouterr().out
+    shown = printed(*command).out
     assert shown.startswith(f"{sys.executable} -m vllm.entrypoints.openai.api_server --uds SOCKET")
     assert shown.endswith("--max-model-len 9\n")
 
 
-def test_a_model_that_starts_no_server_has_no_command(capsys):
+def test_a_model_that_starts_no_server_has_no_command(printed):
     command = ["--model", "baseline", "--tasks", "interests", "--judge", "lexical"]
-    assert main([*command, "--data", "sample", "--print_server_command"]) == 2
-    assert "none of the models starts a server" in capsys.readouterr().err
+    assert (
+        "none of the models starts a server"
+        in printed(*command, "--data", "sample", "--print_server_command", code=2).err
+    )

@@ -6,19 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from builders.runs import make_task
+from builders.stages import make_benchmark, make_contexts
 from harness_perrecbench.records import Behaviour, Group, Member, Options, Single, Thing
 
 from harness.calls.client import Client
-from harness.contracts.benchmark import Benchmark
 from harness.contracts.identity import Identity
 from harness.contracts.model import Model, Reply, Request
 from harness.contracts.records import CallRecord
-from harness.contracts.task import DataSpec, Task
 from harness.pipeline.desk import ItemDesk
 from harness.pipeline.roles import Binding
-from harness.pipeline.settings import RunSettings
-from harness.pipeline.stage_context import stage_context
-from harness.prompts import Templates
 
 PROMPTS = Path(__file__).parents[3] / "prompts"
 
@@ -74,26 +71,13 @@ def at_desk():
     async def work(stage: Any, item: Any, answers: Any, *, seed: int = 0, **options: Any) -> Worked:
         left = None if callable(answers) else list(answers)
         model = ScriptedModel(answers if left is None else lambda request: left.pop(0))
-        benchmark = Benchmark(
-            name="perrecbench",
-            version=1,
-            stages=(stage,),
-            load=lambda dataset, options: None,
-            score=lambda records, options: iter(()),
-            metrics={},
-            options=Options,
-        )
-        context = stage_context(
-            stage,
-            task=Task(
-                name="t", version=1, benchmark="perrecbench", data=DataSpec(tables={}), metrics=()
-            ),
-            benchmark=benchmark,
+        [context] = make_contexts(
+            PROMPTS,
+            make_task(benchmark="perrecbench"),
+            make_benchmark(stage, name="perrecbench", options=Options),
+            {role: Binding(role=role, label=role, model=model) for role in stage.roles},
             options=Options(**options),
-            bindings={role: Binding(role=role, label=role, model=model) for role in stage.roles},
-            templates=Templates([PROMPTS]),
-            settings=RunSettings(tasks=(), model="", seed=seed),
-            run_id="run",
+            seed=seed,
         )
         desk = ItemDesk(
             item=item,

@@ -2,13 +2,12 @@
 
 import gzip
 import json
-import os
-import subprocess
-import sys
 from itertools import pairwise
 from random import Random
 
 import pytest
+from builders.processes import run_python
+from builders.texts import write_json_lines
 from harness_perrecbench.grouping import build as groups_tool
 from harness_perrecbench.grouping.reading import Settings
 
@@ -36,12 +35,6 @@ def person(user, relative, day, *, item="thing", before=1):
     ]
 
 
-def lines(file, rows):
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return file
-
-
 @pytest.fixture
 def build(tmp_path):
     """Builds the groups of rows, with rules so loose that only those given decide.
@@ -52,7 +45,7 @@ def build(tmp_path):
     def made(*people, untitled=(), names=("log.jsonl",), **changed):
         rows = [row for one in people for row in one]
         items = dict.fromkeys(row["parent_asin"] for row in rows if row["parent_asin"])
-        lines(
+        write_json_lines(
             tmp_path / "meta.jsonl",
             [
                 {"parent_asin": item, "title": " " if item in untitled else f"A {item}"}
@@ -61,7 +54,7 @@ def build(tmp_path):
         )
         made.number = getattr(made, "number", 0) + 1
         out = tmp_path / f"out-{made.number}"
-        reviews = [f"{lines(tmp_path / name, rows)}" for name in names]
+        reviews = [f"{write_json_lines(tmp_path / name, rows)}" for name in names]
         loose = {"min_history": 0, "least_members": 2, "behaviours": 0}
         made.report = groups_tool.run(
             Settings(
@@ -335,7 +328,7 @@ def test_authors_are_kept_and_of_several_titles_the_first_by_letters(build, tmp_
     groups_tool.run(
         Settings(
             reviews=(str(tmp_path / "log.jsonl"),),
-            meta=(lines(tmp_path / "told.jsonl", told),),
+            meta=(write_json_lines(tmp_path / "told.jsonl", told),),
             out=tmp_path / "again",
             min_history=0,
             least_members=2,
@@ -353,7 +346,9 @@ def test_each_domain_has_a_folder_and_what_it_tests_is_held_out_nowhere(build, t
     logs = []
     for domain in ("book", "kitchen"):
         people = [one for item in range(6) for one in six(f"{domain} {item}")]
-        file = lines(tmp_path / f"{domain}.jsonl", [row for one in people for row in one])
+        file = write_json_lines(
+            tmp_path / f"{domain}.jsonl", [row for one in people for row in one]
+        )
         logs.append((people, f"{domain}={file}"))
     people = [one for every in ("book", "kitchen") for item in range(6)
               for one in six(f"{every} {item}")]  # fmt: skip
@@ -510,16 +505,14 @@ def test_the_bytes_depend_on_neither_the_process_nor_the_order_of_rows_and_files
         given = []
         for domain, rows in people.items():
             shuffled = sorted(rows, key=lambda _: rng.random())
-            given.append(f"{domain}={lines(folder / f'{domain}.jsonl', shuffled)}")
+            given.append(f"{domain}={write_json_lines(folder / f'{domain}.jsonl', shuffled)}")
         shuffled = sorted(items, key=lambda _: rng.random())
-        meta = lines(folder / "meta.jsonl", [{"parent_asin": i, "title": i} for i in shuffled])
+        meta = write_json_lines(
+            folder / "meta.jsonl", [{"parent_asin": i, "title": i} for i in shuffled]
+        )
         out = folder / "out"
         ordered = given if number else given[::-1]
-        subprocess.run(
-            [sys.executable, "-c", COMMAND, str(out), str(meta), *ordered],
-            check=True,
-            env={**os.environ, "PYTHONHASHSEED": str(number + 1)},
-        )
+        run_python(COMMAND, out, meta, *ordered, PYTHONHASHSEED=str(number + 1))
         written.append(
             {str(path.relative_to(out)): path.read_bytes() for path in out.rglob("*.json")}
         )

@@ -1,9 +1,9 @@
 """Scores worked out by hand, whichever way a ranking was asked for."""
 
-from itertools import groupby
 from math import sqrt
 
 import pytest
+from builders.records import make_records
 from harness_perrecbench.metrics import METRICS, counts, score
 from harness_perrecbench.records import (
     Behaviour,
@@ -21,7 +21,6 @@ from harness_perrecbench.records import (
 )
 
 from harness.contracts.outcomes import CallFailed, Unreadable
-from harness.contracts.records import Done, Record
 from harness.contracts.task import IntervalSpec
 from harness.scoring.aggregate import Columns, sound
 
@@ -29,29 +28,9 @@ QUERY = Thing(title="rye")
 BASELINE_ORDERS = ("random", "user_average", "higher_average_first", "lower_average_first")
 
 
-class WrittenRecords(list):
-    """A list that reads like the records of a stage."""
-
-    def values(self):
-        return ((one.item, one.outcome.value) for one in self if isinstance(one.outcome, Done))
-
-    def by_user(self):
-        return ((user, list(own)) for user, own in groupby(self, key=lambda one: one.user))
-
-
 def recorded(*pairs):
     """The records of a stage from pairs of an item and its value or failure."""
-    return WrittenRecords(
-        Record(
-            key="",
-            stage="",
-            user=item.user,
-            id=item.id,
-            item=item,
-            outcome=value if isinstance(value, Unreadable | CallFailed) else Done(value),
-        )
-        for item, value in pairs
-    )
+    return make_records(pairs)
 
 
 def member(name, average, *, rank=None, rating=None, shown=(), weights=(), item_average=None):
@@ -159,7 +138,7 @@ def test_slices_are_the_number_of_users_and_the_domain_that_the_task_names():
     assert of_one.slices == {"domain": "books", "users": "2"}
 
 
-def test_the_exact_ranking_is_told():
+def test_the_exact_ranking_is_recognised():
     found = only({"rank": recorded((group(ADA, BEN, CLEO), ranked(2, 1, 3)))})
 
     assert {name: found.values[name] for name in ("ptc", "ptc_published", "tau_b", "exact")} == {

@@ -5,6 +5,7 @@ import json
 
 import numpy as np
 import pytest
+from builders.records import make_records
 from harness_perrecbench.metrics import METRICS, score
 from harness_perrecbench.ranking import ranks_of_order
 from harness_perrecbench.records import (
@@ -19,7 +20,6 @@ from harness_perrecbench.records import (
 )
 
 from harness.contracts.outcomes import Unreadable
-from harness.contracts.records import Done, Record
 from harness.contracts.task import IntervalSpec
 from harness.scoring.aggregate import Columns, sound
 
@@ -65,16 +65,6 @@ LARGE = (
 
 UNREADABLE = "format_not_correct"
 ANY = Thing(title="any")
-
-
-class Recorded(list):
-    """A list that reads like the records of a stage."""
-
-    def by_user(self):
-        users = {}
-        for record in self:
-            users.setdefault(record.user, []).append(record)
-        return iter(users.items())
 
 
 def lines(path):
@@ -145,12 +135,7 @@ def stage_records(way, said, groups):
     stage = {"point": "rate", "pair": "compare", "list": "rank"}[way]
     made = _ratings if way == "point" else _orders
     pairs = [pair for item, group in groups.items() for pair in made(group, said[item][0], way)]
-    return {
-        stage: Recorded(
-            Record(key="", stage=stage, user=item.user, id=item.id, item=item, outcome=outcome)
-            for item, outcome in pairs
-        )
-    }
+    return {stage: make_records(pairs, stage=stage)}
 
 
 def _ratings(group, ratings, way):
@@ -158,7 +143,7 @@ def _ratings(group, ratings, way):
         single = Single(
             id=f"{group.id}/{place}", user=group.user, query=ANY, member=member, place=place, of=2
         )
-        yield single, failed() if rating == UNREADABLE else Done(Rated(rating=rating, answers=()))
+        yield single, failed() if rating == UNREADABLE else Rated(rating=rating, answers=())
 
 
 def _orders(group, answer, way):
@@ -166,9 +151,9 @@ def _orders(group, answer, way):
     if order == UNREADABLE:
         yield group, failed()
     elif way == "list":
-        yield group, Done(Ranked(order=tuple(order), answers=()))
+        yield group, Ranked(order=tuple(order), answers=())
     else:
-        yield group, Done(Compared(order=order, ranks=ranks_of_order(order), comparisons=()))
+        yield group, Compared(order=order, ranks=ranks_of_order(order), comparisons=())
 
 
 def failed():

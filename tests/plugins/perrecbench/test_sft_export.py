@@ -40,6 +40,9 @@ ANN_LAMP = ("ann", 3, -1.5, 3.5)
 CEM_LAMP = ("cem", 1, 0.5, 4.5)
 DOT_LAMP = ("dot", 1, -0.5, 1.5)
 ELI_LAMP = ("eli", 1, 0.5, 3.5)
+LAMP_FOR_TRAINING = {
+    "test_easy": {"TEA": [ANN_TEA, BEN_TEA]}, "held_out_easy": {"LAMP": [CEM_LAMP, DOT_LAMP]},
+}  # fmt: skip
 
 
 @pytest.fixture
@@ -139,9 +142,7 @@ def test_a_held_out_group_is_asked_about_and_answered_in_each_format(source, tmp
 
 
 def test_a_line_is_what_a_run_would_send_and_the_answer(source, tmp_path):
-    files = source(
-        test_easy={"TEA": [ANN_TEA, BEN_TEA]}, held_out_easy={"LAMP": [CEM_LAMP, DOT_LAMP]}
-    )
+    files = source(**LAMP_FOR_TRAINING)
 
     export_from(files, TEMPLATES, settings(tmp_path, profile="full"))
 
@@ -286,9 +287,7 @@ def test_the_order_of_three_users_names_them_by_number_and_every_pair_is_asked_b
 
 
 def test_the_mixed_file_holds_all_lines_in_an_order_of_the_seed(source, tmp_path):
-    files = source(
-        test_easy={"TEA": [ANN_TEA, BEN_TEA]}, held_out_easy={"LAMP": [CEM_LAMP, DOT_LAMP]}
-    )
+    files = source(**LAMP_FOR_TRAINING)
     apart = [f"train-{form}.jsonl" for form in ("pointwise", "pairwise", "listwise")]
     mixed = {}
     for name, seed in {"one": 1, "same": 1, "two": 2}.items():
@@ -302,9 +301,7 @@ def test_the_mixed_file_holds_all_lines_in_an_order_of_the_seed(source, tmp_path
 
 
 def test_one_format_alone_is_one_file(source, tmp_path):
-    files = source(
-        test_easy={"TEA": [ANN_TEA, BEN_TEA]}, held_out_easy={"LAMP": [CEM_LAMP, DOT_LAMP]}
-    )
+    files = source(**LAMP_FOR_TRAINING)
 
     export_from(files, TEMPLATES, settings(tmp_path, format="pairwise"))
 
@@ -312,9 +309,7 @@ def test_one_format_alone_is_one_file(source, tmp_path):
 
 
 def test_training_data_that_is_there_is_not_written_over(source, tmp_path):
-    files = source(
-        test_easy={"TEA": [ANN_TEA, BEN_TEA]}, held_out_easy={"LAMP": [CEM_LAMP, DOT_LAMP]}
-    )
+    files = source(**LAMP_FOR_TRAINING)
     (tmp_path / "out").mkdir()
     (tmp_path / "out/train-mixed.jsonl").write_text("mine")
 
@@ -325,9 +320,7 @@ def test_training_data_that_is_there_is_not_written_over(source, tmp_path):
 
 
 def test_where_nothing_can_be_written_the_option_is_named(source, tmp_path):
-    files = source(
-        test_easy={"TEA": [ANN_TEA, BEN_TEA]}, held_out_easy={"LAMP": [CEM_LAMP, DOT_LAMP]}
-    )
+    files = source(**LAMP_FOR_TRAINING)
     (tmp_path / "file").write_text("mine")
 
     with pytest.raises(StorageError) as caught:
@@ -355,9 +348,7 @@ def test_recorded_groups_are_refused_by_name(tmp_path):
 
 
 def test_a_level_without_held_out_groups_is_named(source, tmp_path):
-    files = source(
-        test_easy={"TEA": [ANN_TEA, BEN_TEA]}, held_out_easy={"LAMP": [CEM_LAMP, DOT_LAMP]}
-    )
+    files = source(**LAMP_FOR_TRAINING)
 
     with pytest.raises(DataError, match="lacks held-out groups") as caught:
         export_from(files, TEMPLATES, settings(tmp_path, level="hard"))

@@ -7,15 +7,22 @@ from typing import Any
 
 import msgspec
 import pytest
+from builders.runs import (
+    make_entry,
+    make_finished_task,
+    make_manifest,
+    make_summary,
+    make_task,
+    write_scores,
+)
 from harness_perrecbench.benchmark import PERRECBENCH
 from harness_perrecbench.records import Options
 
 from harness.contracts.records import Score
-from harness.contracts.task import DataSpec, RoleSpec, Task
-from harness.runs.manifest import Manifest, RoleEntry, Session, TaskEntry, task_definition
+from harness.contracts.task import RoleSpec
+from harness.runs.manifest import RoleEntry, Session
 from harness.runs.run_folder import RunFolder
 from harness.scoring.finished_task import FinishedTask
-from harness.scoring.summary import TaskSummary
 
 AGREEMENT = ("ptc", "ptc_published", "like_higher_average")
 
@@ -60,41 +67,48 @@ def kept(tmp_path):
         **more: Any,
     ) -> FinishedTask:
         options = kind(level=level, ask=ask, **more)
-        task = Task(
-            name=name or "_".join(["perrec", level, ask, *map(str, more.values())]),
-            version=1,
+        task = make_task(
+            name or "_".join(["perrec", level, ask, *map(str, more.values())]),
             benchmark="perrecbench",
-            data=DataSpec(tables={}),
             metrics=("ptc", "ptc_published"),
             options=msgspec.to_builtins(options),
             prompts=dict(prompts or {}),
             roles={"candidate": RoleSpec(sampling=dict(sampling or {}))},
         )
         folder = RunFolder(tmp_path / (run or f"run-of-{model}"))
-        path = folder.scores(task.name)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        lines = [_score(item, one, always or {}) for item, one in found.items()]
-        path.write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
-        entry = TaskEntry(
-            folder=task.name,
-            definition=task_definition(task),
-            content="",
-            stages=(),
-            data=dict(data or {}),
+        write_scores(
+            folder, task.name, (_score(item, one, always or {}) for item, one in found.items())
         )
-        return FinishedTask(
+        entry = make_entry(task, content="", data=dict(data or {}))
+        return make_finished_task(
+            folder.path,
+            task,
             label=label or model,
-            path=folder.path,
-            manifest=msgspec.structs.replace(
-                _manifest(folder, model, entry, limit, dict(asked or {})),
-                roles={"candidate": _role(model, revision, run)},
+            manifest=make_manifest(
+                run_id=folder.path.name,
+                run_key=folder.path.name,
+                model=model,
                 seed=seed,
+                limit=limit,
+                asked=dict(asked or {}),
+                tasks={task.name: entry},
+                roles={"candidate": _role(model, revision, run)},
+                sessions=(Session(started="2026-01-01T00:00:00+00:00"),),
             ),
             entry=entry,
-            task=task,
             benchmark=PERRECBENCH,
             options=options,
-            summary=_summary(task, model, because, len(found), limit),
+            summary=make_summary(
+                task.name,
+                content="",
+                benchmark=task.benchmark,
+                model=model,
+                roles={"candidate": model},
+                comparable=not because,
+                not_comparable_because=because,
+                limit=limit,
+                units=len(found),
+            ),
         )
 
     return make
@@ -103,42 +117,3 @@ def kept(tmp_path):
 def _role(model: str, revision: str, run: str | None) -> RoleEntry:
     identity = {"kind": "served", "name": model, "details": {"revision": revision}, "run": run}
     return RoleEntry(name=model, identity=identity)
-
-
-def _manifest(
-    folder: RunFolder, model: str, entry: TaskEntry, limit: int | None, asked: dict[str, Any]
-) -> Manifest:
-    return Manifest(
-        run_id=folder.path.name,
-        run_key=folder.path.name,
-        status="done",
-        model=model,
-        seed=0,
-        limit=limit,
-        asked=asked,
-        settings={},
-        tasks={entry.folder: entry},
-        sessions=(Session(started="2026-01-01T00:00:00+00:00"),),
-    )
-
-
-def _summary(
-    task: Task, model: str, because: tuple[str, ...], units: int, limit: int | None
-) -> TaskSummary:
-    return TaskSummary(
-        format=1,
-        task=task.name,
-        version=1,
-        content="",
-        benchmark=task.benchmark,
-        model=model,
-        roles={"candidate": model},
-        data={},
-        comparable=not because,
-        not_comparable_because=because,
-        limit=limit,
-        seed=0,
-        units=units,
-        metrics={},
-        stages={},
-    )

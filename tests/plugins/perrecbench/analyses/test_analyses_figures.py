@@ -1,6 +1,7 @@
 """Curves, dots and heat maps, as tables and as the data of figures."""
 
 import pytest
+from builders.texts import write_csv
 from harness_perrecbench.analyses import (
     answers,
     curves,
@@ -12,12 +13,6 @@ from harness_perrecbench.analyses import (
 from harness.base.errors import DataError, UsageError
 from harness.contracts.benchmark import NoOptions
 from harness.contracts.report import Grid, Line, Points
-
-
-def written(folder, name, *lines):
-    path = folder / name
-    path.write_text("\n".join(lines) + "\n")
-    return str(path)
 
 
 @pytest.fixture
@@ -120,7 +115,7 @@ def test_the_average_of_all_cells_stands_over_the_size_with_a_line_a_family(kept
         kept("part", {"i1": 1.0}),
     ]
     report = curves.by_scale(
-        tasks, curves.ScaleOptions(figures=written(tmp_path, "sizes.csv", *SIZES))
+        tasks, curves.ScaleOptions(figures=write_csv(tmp_path / "sizes.csv", *SIZES))
     )
     assert report.sheets[0].rows == (
         ("part", None, None, None),
@@ -145,7 +140,7 @@ def test_the_average_of_all_cells_stands_over_the_size_with_a_line_a_family(kept
 
 
 def test_a_table_of_sizes_needs_no_families_and_no_other_models(kept, tmp_path):
-    sizes_only = written(tmp_path, "sizes.csv", "model,parameters", "ada,7")
+    sizes_only = write_csv(tmp_path / "sizes.csv", "model,parameters", "ada,7")
     report = curves.by_scale([kept("ada", {"i1": 0.5})], curves.ScaleOptions(figures=sizes_only))
     assert report.sheets[0].rows == (("ada", None, 7.0, 0.5),)
 
@@ -162,12 +157,12 @@ def test_sizes_that_say_nothing_are_refused(kept, tmp_path, lines, said):
     with pytest.raises(UsageError, match=said):
         curves.by_scale(
             [kept("ada", {"i1": 0.5})],
-            curves.ScaleOptions(figures=written(tmp_path, "sizes.csv", *lines)),
+            curves.ScaleOptions(figures=write_csv(tmp_path / "sizes.csv", *lines)),
         )
 
 
 def test_table_1_can_stand_below_the_sizes(kept, tmp_path):
-    options = curves.ScaleOptions(figures=written(tmp_path, "s.csv", *SIZES), published=True)
+    options = curves.ScaleOptions(figures=write_csv(tmp_path / "s.csv", *SIZES), published=True)
     assert len(curves.by_scale([kept("small", {"i1": 0.5})], options).sheets[1].rows) == 19
 
 
@@ -431,7 +426,7 @@ def test_tasks_that_predict_no_ratings_of_groups_are_not_enough(kept):
 
 
 def test_each_domain_stands_at_the_mean_count_of_its_items(kept, tmp_path):
-    counts = written(tmp_path, "counts.csv", "item,count", "i1,10", "i2,30", "j1,100", "x,5")
+    counts = write_csv(tmp_path / "counts.csv", "item,count", "i1,10", "i2,30", "j1,100", "x,5")
     tasks = [
         kept("ada", {"i1": 1.0, "i2": 0.0}, domain="books"),
         kept("ada", {"i1": 0.0, "i2": 0.0}, domain="books", ask="listwise"),
@@ -450,7 +445,7 @@ def test_each_domain_stands_at_the_mean_count_of_its_items(kept, tmp_path):
 
 
 def test_two_runs_of_a_model_on_a_domain_are_told_apart(kept, tmp_path):
-    counts = written(tmp_path, "counts.csv", "item,count", "i1,10")
+    counts = write_csv(tmp_path / "counts.csv", "item,count", "i1,10")
     tasks = [
         kept("ada", {"i1": 1.0}, domain="books", run=f"r-{seed}f", seed=seed) for seed in (0, 1)
     ]
@@ -459,7 +454,7 @@ def test_two_runs_of_a_model_on_a_domain_are_told_apart(kept, tmp_path):
 
 
 def test_a_count_of_nothing_keeps_the_axis_plain(kept, tmp_path):
-    counts = written(tmp_path, "counts.csv", "item,count", "i1,0", "j1,5")
+    counts = write_csv(tmp_path / "counts.csv", "item,count", "i1,0", "j1,5")
     tasks = [
         kept("ada", {"i1": 1.0}, domain="books"),
         kept("ben", {"j1": 1.0}, domain="kitchen"),
@@ -482,11 +477,11 @@ def test_counts_that_say_nothing_or_two_things_are_refused(kept, tmp_path, lines
     with pytest.raises(error, match=said):
         domains.run(
             [kept("ada", {"i1": 1.0}, domain="books")],
-            domains.Options(counts=written(tmp_path, "counts.csv", *lines)),
+            domains.Options(counts=write_csv(tmp_path / "counts.csv", *lines)),
         )
 
 
 def test_tasks_of_all_domains_are_not_enough(kept, tmp_path):
-    counts = written(tmp_path, "counts.csv", "item,count", "i1,1")
+    counts = write_csv(tmp_path / "counts.csv", "item,count", "i1,1")
     with pytest.raises(UsageError, match="no task covers a single domain"):
         domains.run([kept("ada", {"i1": 1.0})], domains.Options(counts=counts))

@@ -4,14 +4,14 @@ import dataclasses
 
 import msgspec
 import pytest
+from builders.runs import make_line, write_journal
 from harness_perrecbench.analyses import answers, domains
 from harness_perrecbench.records import Compared, Comparison, Group, Thing
 
 from harness.base.errors import UsageError
 from harness.contracts.benchmark import NoOptions
 from harness.contracts.outcomes import Unreadable
-from harness.contracts.records import Done, JournalLine
-from harness.runs.journal import JournalWriter
+from harness.contracts.records import Done
 from harness.runs.manifest import StageEntry
 
 
@@ -36,19 +36,16 @@ def recorded(kept):
     def make(model, found, **more):
         task = kept(model, dict.fromkeys(found, 1.0), ask="pairwise", **more)
         stage = StageEntry(name="compare", key="c" * 32, file="1-compare.jsonl", items=len(found))
-        with JournalWriter(task.path / task.entry.folder / stage.file) as journal:
-            for number, (item, outcome) in enumerate(found.items()):
-                group = Group(id=item, user=item, query=Thing(title=f"The {item}"), members=())
-                journal.append(
-                    JournalLine(
-                        key=f"{number:032x}",
-                        stage=stage.key,
-                        user=item,
-                        id=item,
-                        item=group,
-                        outcome=outcome,
-                    )
-                )
+        lines = (
+            make_line(
+                number,
+                Group(id=item, user=item, query=Thing(title=f"The {item}"), members=()),
+                outcome,
+                stage=stage.key,
+            )
+            for number, (item, outcome) in enumerate(found.items())
+        )
+        write_journal(task.path / task.entry.folder / stage.file, *lines)
         entry = msgspec.structs.replace(task.entry, stages=(stage,))
         return dataclasses.replace(task, entry=entry)
 

@@ -135,7 +135,7 @@ def test_a_long_history_is_cut_to_the_newest_that_fit(folder, load_data):
     assert load_data.notes == {"users whose history was cut to the newest for their profile": 2}
 
 
-def test_the_newest_behaviour_is_told_however_long(folder, load_data):
+def test_the_newest_behaviour_is_shown_however_long(folder, load_data):
     data = load_data(folder, ask="listwise", profile_characters=1)
     assert [[one.title for one in person.history] for person in data.people] == [["d"], ["f"]]
 
@@ -254,28 +254,29 @@ def test_a_group_that_cannot_be_is_refused(publish, load_data, group, found, exp
     assert (caught.value.found, caught.value.expected) == (found, expected)
 
 
-def test_an_unknown_user_is_refused(folder, load_data):
-    file = folder / "userid2history.json"
-    file.write_text(
-        json.dumps({k: v for k, v in json.loads(file.read_text()).items() if k != "bob"})
-    )
-    with pytest.raises(DataError) as caught:
-        load_data(folder, ask="listwise", profile="none")
-    assert "item2group_avg_diff_sample-easy.json, row 1" in caught.value.where
-    assert (caught.value.found, caught.value.expected) == (
-        "'bob'", "a user in the table 'histories'",
-    )  # fmt: skip
+UNKNOWN_USER = (
+    "item2group_avg_diff_sample-easy.json, row 1", "a user in the table 'histories'"
+)  # fmt: skip
+UNKNOWN_ITEM = ("userid2history.json, row 2", "an item in the table 'items'")
 
 
-def test_an_unknown_item_is_refused_where_it_is_named(folder, load_data):
-    file = folder / "parentasin2item.json"
-    file.write_text(json.dumps({k: v for k, v in json.loads(file.read_text()).items() if k != "e"}))
+@pytest.mark.parametrize(
+    ("name", "gone", "named"),
+    [
+        pytest.param("userid2history", "bob", UNKNOWN_USER, id="user"),
+        pytest.param("parentasin2item", "e", UNKNOWN_ITEM, id="item"),
+    ],
+)
+def test_what_is_unknown_is_refused_where_it_is_named(folder, load_data, name, gone, named):
+    where, expected = named
+    file = folder / f"{name}.json"
+    rows = json.loads(file.read_text())
+    del rows[gone]
+    file.write_text(json.dumps(rows))
     with pytest.raises(DataError) as caught:
         load_data(folder, ask="listwise", profile="none")
-    assert "userid2history.json, row 2" in caught.value.where
-    assert (caught.value.found, caught.value.expected) == (
-        "'e'", "an item in the table 'items'",
-    )  # fmt: skip
+    assert where in caught.value.where
+    assert (caught.value.found, caught.value.expected) == (repr(gone), expected)
 
 
 @pytest.mark.parametrize("about", [{"author": None}, {"title": None}])
@@ -292,7 +293,7 @@ def test_an_item_without_a_title_that_nobody_is_shown_does_no_harm(publish, load
     assert len(load_data(folder, ask="listwise", profile="none").groups) == 1
 
 
-def test_data_in_neither_layout_is_told_what_either_needs(tmp_path, publish, load_data):
+def test_data_in_neither_layout_is_refused_with_what_either_needs(tmp_path, publish, load_data):
     folder = publish(PEOPLE)
     with pytest.raises(DataError) as caught:
         load_data(folder, ask="listwise")

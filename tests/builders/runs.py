@@ -1,0 +1,90 @@
+"""What a stored run is made of: give what the test is about, the rest is as usual."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from harness.contracts.benchmark import NoOptions
+from harness.contracts.records import JournalLine, Score
+from harness.contracts.task import DataSpec, Task
+from harness.runs.journal import JournalWriter
+from harness.runs.manifest import Manifest, StageEntry, TaskEntry, task_definition
+from harness.runs.run_folder import RunFolder
+from harness.scoring.finished_task import FinishedTask
+from harness.scoring.summary import MetricResult, TaskSummary
+
+KEY = "a" * 32
+
+
+def make_task(name: str = "t", **fields: Any) -> Task:
+    """A task of the benchmark `toy` without tables and metrics."""
+    usual = {"version": 1, "benchmark": "toy", "data": DataSpec(tables={}), "metrics": ()}
+    return Task(name=name, **{**usual, **fields})
+
+
+def make_entry(task: Task, *stages: StageEntry, **fields: Any) -> TaskEntry:
+    """What a manifest says of a task, whose folder has its name."""
+    usual = {"folder": task.name, "definition": task_definition(task), "content": "c"}
+    return TaskEntry(stages=stages, **{**usual, **fields})
+
+
+def make_manifest(**fields: Any) -> Manifest:
+    """The manifest of a finished run of the model `m` without tasks."""
+    usual: dict[str, Any] = {
+        "run_id": "r", "run_key": "k", "status": "done", "model": "m", "seed": 0, "limit": None,
+        "asked": {}, "settings": {}, "tasks": {},
+    }  # fmt: skip
+    return Manifest(**{**usual, **fields})
+
+
+def make_summary(task: str = "t", **fields: Any) -> TaskSummary:
+    """The comparable summary of a task without units, metrics and stages."""
+    usual: dict[str, Any] = {
+        "format": 1, "version": 1, "content": "c", "benchmark": "b", "model": "m", "roles": {},
+        "data": {}, "comparable": True, "not_comparable_because": (), "limit": None, "seed": 0,
+        "units": 0, "metrics": {}, "stages": {},
+    }  # fmt: skip
+    return TaskSummary(task=task, **{**usual, **fields})
+
+
+def make_metric(value: float | None, *, n: int, **fields: Any) -> MetricResult:
+    """A metric of which nothing is missing, of n units of n users, without an interval."""
+    usual: dict[str, Any] = {
+        "users": n, "interval": None, "confidence": 0.95, "missing": {}, "counted_as_worst": None,
+        "higher_is_better": True, "description": "",
+    }  # fmt: skip
+    return MetricResult(value=value, n=n, **{**usual, **fields})
+
+
+def make_finished_task(
+    path: Path, task: Task, *, summary: TaskSummary | None = None, **fields: Any
+) -> FinishedTask:
+    """A finished task; its label, manifest, entry and benchmark must be given."""
+    usual = {"options": NoOptions(), "summary": summary}
+    return FinishedTask(path=path, task=task, **{**usual, **fields})
+
+
+def make_line(
+    number: int, item: Any, outcome: Any, *, stage: str = KEY, **fields: Any
+) -> JournalLine[Any, Any]:
+    """The line of a journal on an item, which may be a mapping."""
+    id, user = (item["id"], item["user"]) if isinstance(item, dict) else (item.id, item.user)
+    return JournalLine(
+        key=f"{number:032x}", stage=stage, user=user, id=id, item=item, outcome=outcome, **fields
+    )
+
+
+def write_journal(path: Path, *lines: JournalLine[Any, Any]) -> None:
+    """Append lines to a journal."""
+    with JournalWriter(path) as journal:
+        for line in lines:
+            journal.append(line)
+
+
+def write_scores(folder: RunFolder, task: str, scores: Iterable[Score[Any]]) -> None:
+    """Write the scores of a task where its run keeps them."""
+    path = folder.scores(task)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"".join(msgspec.json.encode(score) + b"\n" for score in scores))

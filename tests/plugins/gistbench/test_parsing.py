@@ -53,6 +53,14 @@ def test_identifiers_may_be_numbers_or_texts_and_each_counts_once():
     assert read(text)[0].interests == (Named("Jazz", ("7", "vid_9", "None", "True")),)
 
 
+def test_a_number_that_no_file_could_hold_is_one_citation():
+    text = '[{"interest": "Jazz", "evidence": [7, 9223372036854775808, Infinity, NaN, 1e400]}]'
+    ids = ("7", "9223372036854775808", "Infinity", "NaN", "1e400")
+
+    assert read(text) == (Answer(interests=(Named("Jazz", ids),)), "strict")
+    assert read(text[:-3])[0].interests[0].ids[:3] == ids[:3]
+
+
 def test_brackets_and_quotes_around_an_identifier_do_not_matter():
     text = '[{"interest": "Jazz", "evidence": ["[7]", "\'#8\'", "(9)", " `a  b` ", "[]"]}]'
 

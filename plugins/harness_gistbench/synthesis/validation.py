@@ -86,11 +86,6 @@ def shares(compared: Comparison) -> Sheet:
     )
 
 
-def lengths(compared: Comparison) -> Sheet:
-    """How long histories are."""
-    return spread_sheet("Engagements a person", "people", compared.lengths)
-
-
 def figures(compared: Comparison) -> tuple[Figure, Figure]:
     """The lengths of histories as densities, and the engagements of each type as boxes."""
     both = {"synthetic": compared.synthetic, "real": compared.real}

@@ -174,6 +174,14 @@ async def test_interests_beyond_the_most_are_counted_and_not_read(desk):
     assert prediction.surplus == 9_800
 
 
+async def test_lists_that_are_not_read_are_counted(desk):
+    text = f"```\n{entries(A=[101])}\n```\nRather:\n```\n{entries(B=[102])}\n```"
+
+    prediction = await answered(desk, text)
+
+    assert prediction == Prediction(interests=(Cited("B", (102,)),), passed_over=1)
+
+
 async def test_an_object_behind_more_than_two_interests_is_counted_and_kept(desk):
     text = entries(A=[101], B=[103], C=[101], D=[102], E=[102])
 

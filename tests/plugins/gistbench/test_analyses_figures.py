@@ -12,7 +12,7 @@ from harness_gistbench.metrics import METRICS
 
 from harness.contracts.report import Boxes, Line, Points, Rule, Spans
 from harness.contracts.task import IntervalSpec
-from harness.scoring.aggregate import summarise
+from harness.scoring.aggregate import Columns
 
 
 @pytest.fixture
@@ -118,9 +118,11 @@ def test_a_forest_has_the_intervals_of_the_runs_own_metrics(kept, judged, statis
     run = kept("one", found)
     task = msgspec.structs.replace(run.task, interval=IntervalSpec(draws=300, method=method))
     run = replace(run, task=task)
-    own = summarise(
-        run.scores(), METRICS, interval=task.interval, seed=run.manifest.seed, task=task.name
-    )["ig_f1" if statistic == "median" else "mean_ig_f1"]
+    columns = Columns(METRICS)
+    for score in run.scores():
+        columns.add(score)
+    results = columns.results(interval=task.interval, seed=run.manifest.seed, task=task.name)
+    own = results["ig_f1" if statistic == "median" else "mean_ig_f1"]
 
     [row] = scores.forest([run], ForestOptions(statistic=statistic)).sheets[0].rows
 

@@ -616,7 +616,7 @@ def test_everything_that_was_put_up_with_is_counted(run):
     ],
 )
 def test_a_retrieval_with_fewer_labels_than_asked_for_counts_and_is_counted(run, found, times):
-    (ada,) = score(run(**{**WALK, "specificity": [(hidden(1, (0, 1)), found)]}), Options())
+    (ada,) = score(run(**{**WALK, "specificity": [(make_test_set(1, (0, 1)), found)]}), Options())
 
     words = "retrieval answers with fewer labels than asked for"
     assert ada.counts.get(words, 0) == times
@@ -625,7 +625,7 @@ def test_a_retrieval_with_fewer_labels_than_asked_for_counts_and_is_counted(run,
 def test_interests_of_more_than_five_words_are_counted(run):
     names = ("a b c d e", "a b  c d e f", "jazz", "six words are more than five")
     records = run(
-        predict=[(window(), prediction(dict.fromkeys(names, ())))],
+        predict=[(window(), make_prediction(dict.fromkeys(names, ())))],
         verify=[(claim(n, (), name=name), Kept(positions=())) for n, name in enumerate(names, 1)],
     )
 

@@ -1,7 +1,8 @@
 """Decodes JSON text to values that every part of the harness can store.
 
 The rules beyond RFC 8259: NaN, the infinities and numbers too large for a finite float or a 64-bit
-integer are errors. A key may occur twice in one object with equal values; with different values the
+integer become the text that they are written as, which no reader takes for a number, since no file
+could hold them. A key may occur twice in one object with equal values; with different values the
 text contradicts itself, which is an error. Nesting deeper than 64 is an error. Half a surrogate
 pair becomes U+FFFD, since no file could hold it. A raw control character in a string is an error
 unless `lenient`.
@@ -11,7 +12,8 @@ from __future__ import annotations
 
 import json
 from functools import partial
-from typing import Any, NoReturn
+from math import isfinite
+from typing import Any
 
 MAX_DEPTH = 64
 LARGEST = 2**63
@@ -52,13 +54,13 @@ def decode_at(text: str, start: int, *, lenient: bool = False) -> tuple[Any, int
 
 
 def keepable(value: Any, depth: int = 0) -> Any:
-    """The value without halves of characters; NotJson where it is too deep or not finite."""
+    """The value without halves of characters and unstorable numbers; NotJson where too deep."""
     if isinstance(value, str):
         return whole_characters(value)
     if isinstance(value, float):
         return _float(repr(value))
     if isinstance(value, int) and not isinstance(value, bool):
-        return _in_range(value)
+        return _int(str(value))
     if not isinstance(value, list | dict):
         return value
     if depth == MAX_DEPTH:
@@ -86,26 +88,15 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return made
 
 
-def _float(text: str) -> float:
+def _float(text: str) -> float | str:
     number = float(text)
-    if number - number != 0:
-        raise NotJson(f"the number {text[:40]} is not finite")
-    return number
+    return number if isfinite(number) else text
 
 
-def _int(text: str) -> int:
+def _int(text: str) -> int | str:
     # int() rejects thousands of digits with an error that looks like a syntax error.
-    return int(text) if len(text) < 19 else _in_range(int(text[:21]))
-
-
-def _in_range(number: int) -> int:
-    if not -LARGEST <= number < LARGEST:
-        raise NotJson("an integer is larger than 64 bits hold")
-    return number
-
-
-def _constant(name: str) -> NoReturn:
-    raise NotJson(f"{name} is no JSON number")
+    number = int(text[:21])
+    return number if -LARGEST <= number < LARGEST else text
 
 
 _decoder = partial(
@@ -113,6 +104,6 @@ _decoder = partial(
     object_pairs_hook=_object,
     parse_float=_float,
     parse_int=_int,
-    parse_constant=_constant,
+    parse_constant=str,
 )
 _STRICT, _LENIENT = _decoder(), _decoder(strict=False)

@@ -24,14 +24,14 @@ def categories(taxonomy: str | tuple[str, ...] | None) -> tuple[Category, ...]:
     try:
         header = next(rows, [])
         if header != COLUMNS:
-            raise problem(file, 1, ",".join(header), f"the header {','.join(COLUMNS)}")
-        found = tuple(category(row, file, rows.line_num) for row in rows if row)
+            raise problem(f"{file}:1", ",".join(header), f"the header {','.join(COLUMNS)}")
+        found = tuple(category(row, f"{file}:{rows.line_num}") for row in rows if row)
     except csv.Error as error:
-        raise problem(file, rows.line_num, str(error), "a CSV file") from error
+        raise problem(f"{file}:{rows.line_num}", str(error), "a CSV file") from error
     check_unique([str(one.id) for one in found], "category_id", str(file))
     check_unique([folded(one.name) for one in found], "category_name", str(file))
     if not found:
-        raise problem(file, 1, "no category", "at least one")
+        raise problem(f"{file}:1", "no category", "at least one")
     return found
 
 
@@ -39,12 +39,8 @@ def listed(names: tuple[str, ...]) -> tuple[Category, ...]:
     """Categories of these names, numbered from 1 on."""
     where = "the option `taxonomy`"
     if not names or not all(name.strip() for name in names):
-        raise DataError(
-            "the taxonomy cannot be used",
-            where=where,
-            found="a name that is blank" if names else "no category",
-            expected="a list of names",
-        )
+        found = "a name that is blank" if names else "no category"
+        raise problem(where, found, "a list of names")
     check_unique([folded(name) for name in names], "category_name", where)
     return tuple(Category(number, name.strip()) for number, name in enumerate(names, start=1))
 
@@ -85,12 +81,12 @@ def text_of(file: Path) -> str:
         )
 
 
-def category(row: list[str], file: Path, line: int) -> Category:
+def category(row: list[str], where: str) -> Category:
     """The category in a row."""
     if len(row) != 2 or not row[1].strip():
-        raise problem(file, line, ",".join(row), "an id and a name")
+        raise problem(where, ",".join(row), "an id and a name")
     if not row[0].isascii() or not row[0].isdecimal() or len(row[0]) > 9 or int(row[0]) < 1:
-        raise problem(file, line, row[0], "a category_id that is a whole number from 1 on")
+        raise problem(where, row[0], "a category_id that is a whole number from 1 on")
     return Category(int(row[0]), row[1].strip())
 
 
@@ -106,8 +102,6 @@ def check_unique(values: list[str], column: str, where: str) -> None:
         )
 
 
-def problem(file: Path, line: int, found: str, expected: str) -> DataError:
-    """The error for a line that is no category."""
-    return DataError(
-        "the taxonomy cannot be used", where=f"{file}:{line}", found=found, expected=expected
-    )
+def problem(where: str, found: str, expected: str) -> DataError:
+    """The error for what is no category."""
+    return DataError("the taxonomy cannot be used", where=where, found=found, expected=expected)

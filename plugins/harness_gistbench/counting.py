@@ -21,11 +21,15 @@ EMPTY_ORACLE = "users without a category in the oracle"
 TOGETHER = "evidence questions about several objects at once"
 """The paper has each object judged by itself."""
 
+MOST_WORDS = 5
+"""Of an interest's name, as the prompt asks."""
+
 PREDICTED = {
     "surplus": "interests beyond the most that are read",
     "malformed": "entries of answers that are no interest with citations",
     "fabricated": "citations of lines that are not in the window",
     "overused": "objects cited for more than two interests of a window",
+    "passed_over": "lists of interests beside the one that is read",
     "truncated": "answers cut at the token limit and read all the same",
 }
 
@@ -71,10 +75,18 @@ def user_counts(chapter: Chapter, profile: Profile | Missing, *, test_set: int) 
     counts["test sets with fewer objects than wanted"] = sum(
         len(record.item.objects) < test_set for record in chapter["specificity"]
     )
+    counts["retrieval answers with fewer labels than asked for"] = sum(
+        one.outcome.value.asked and len(set(one.outcome.value.positions)) < len(one.item.backing)
+        for one in chapter["specificity"]
+        if isinstance(one.outcome, Done)
+    )
     interests = profile.interests
     counts[TOGETHER] = sum(len(record.item.evidence) > 1 for record in chapter["verify"])
     counts["interests"] = len(interests)
     counts["users without an interest in a readable answer"] = not interests
+    counts[f"interests of more than {MOST_WORDS} words"] = sum(
+        len(one.name.split()) > MOST_WORDS for one in interests
+    )
     counts["interests that cite nothing that exists"] = sum(one.cited == 0 for one in interests)
     counts["interests that could not be mapped"] = sum(
         one.category is None and one.mapping_failure is None for one in interests

@@ -16,8 +16,9 @@ from zlib import crc32
 
 import msgspec
 
+from harness import DataError
 from harness.data.sampling import ranks
-from harness_gistbench.log_index import LogIndex, Rows, RowsFile, index_log
+from harness_gistbench.log_index import POSITIVE, LogIndex, Rows, RowsFile, index_log
 from harness_gistbench.records import SIGNALS, PoolObject, Signal
 
 if TYPE_CHECKING:
@@ -103,6 +104,14 @@ def gather(log: Log, dataset: Dataset, options: Options) -> Histories:
     enough = [user for user, count in counts.items() if count >= options.min_engagements]
     _note(dataset, index, few=len(counts) - len(enough), least=options.min_engagements)
     users = dataset.choose(enough)
+    if not index.positive:
+        raise DataError(
+            f"no interest can be verified with the data of task '{dataset.task}'",
+            where=", ".join(one.label for of in dataset.tables.values() for one in of.sources),
+            found=f"{index.counts.sum():,} engagements, and none of them positive",
+            expected="engagements of the type explicit_positive or implicit_positive",
+            hint="`harness data describe` shows the types of engagement that the data has",
+        )
     rows = _rows_of(users, index)
     order = _order(rows)
     objects, codes = rows.objects, rows.signals
@@ -114,6 +123,9 @@ def gather(log: Log, dataset: Dataset, options: Options) -> Histories:
     for user in users:
         first, last = last, last + counts[user]
         bounds[user] = first, last
+    without = sum(not np.isin(codes[a:b], POSITIVE).any() for a, b in bounds.values())
+    if without:
+        dataset.note("users without a positive engagement, who score 0 whoever is asked", without)
     texts = TextIndex(objects, index.pool)
     numbers = texts.numbers(objects)
     del objects

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 CODES: dict[str, int] = {signal: code for code, signal in enumerate(SIGNALS)}
 """The number that stands for a signal in arrays."""
 
+POSITIVE = [code for code, signal in enumerate(SIGNALS) if signal.endswith("_positive")]
+
 NO_SIGNAL = 255
 """The number of a row without a signal, such as a book that was read and not rated."""
 
@@ -82,8 +84,8 @@ class LogIndex:
     """What a log holds as a whole.
 
     `users` are in the order of the log and `counts` their engagements. `pool` are the smallest
-    hashes of objects. `unrated` rows lack a signal, the objects of `unknown` rows have no text, and
-    neither is counted elsewhere; `untimed` rows have no time.
+    hashes of objects. `positive` rows are approval. `unrated` rows lack a signal, the objects of
+    `unknown` rows have no text, and neither is counted elsewhere; `untimed` rows have no time.
     """
 
     users: tuple[str, ...]
@@ -91,6 +93,7 @@ class LogIndex:
     signals: tuple[Signal, ...]
     pool: np.ndarray
     rows: RowsFile
+    positive: int
     unrated: int
     unknown: int
     untimed: int
@@ -183,6 +186,7 @@ def index_log(log: Log, *, seed: int, pool: int) -> LogIndex:
         signals=log.signals or signals,
         pool=smallest,
         rows=kept,
+        positive=int(seen[POSITIVE].sum()),
         unrated=unrated,
         unknown=unknown,
         untimed=untimed,

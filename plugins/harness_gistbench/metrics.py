@@ -38,7 +38,7 @@ NOT_ASKED = "specificity/not_asked"
 NOWHERE = 0
 """The id of a category that no taxonomy has."""
 
-COLUMNS = ("ig_f1", "is", "ig_p", "ig_r", "hm")
+COLUMNS = ("ig_f1", "is", "ig_p", "ig_r", "hm", "verified")
 SCORED_WITH = ("verification", "specificity", "verified_only")
 
 OWN_ORACLE = (
@@ -65,6 +65,7 @@ METRICS = {
         note=OWN_ORACLE,
     ),
     "hm": Metric(description="harmonic mean of ig_f1 and is", statistic="median", note=OWN_ORACLE),
+    "verified": Metric(description="verified interests of a user, in any category or none"),
     "mean_ig_f1": Metric(of="ig_f1", description="mean of ig_f1 over users", note=OWN_ORACLE),
     "mean_is": Metric(of="is", description="mean of is over users"),
     "mean_ig_p": Metric(of="ig_p", description="mean of ig_p over users"),
@@ -189,12 +190,14 @@ def scores_of(
     recall = ig_recall(categories, oracle)
     groundedness = harmonic_mean(precision, recall)
     specificity = mean_specificity(categories, options)
+    verified = sum(one.verdicts.count(True) for one in categories if not one.lost)
     return {
         "ig_f1": groundedness,
         "is": specificity,
         "ig_p": precision,
         "ig_r": recall,
         "hm": harmonic_mean(groundedness, specificity),
+        "verified": precision if isinstance(precision, Missing) else float(verified),
     }
 
 

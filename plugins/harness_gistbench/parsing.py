@@ -62,12 +62,14 @@ class Named(msgspec.Struct, frozen=True):
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """What an answer holds; `malformed` entries have no name or no list of identifiers.
 
-    `single` says that it was one interest without a list around it.
+    `single` says that it was one interest without a list around it; `passed_over` other lists with
+    interests stood in the text.
     """
 
     interests: tuple[Named, ...]
     malformed: int = 0
     single: bool = False
+    passed_over: int = 0
 
 
 @dataclass(frozen=True)
@@ -89,9 +91,15 @@ class InterestReader:
         """The interests of an answer, or why it has none that can be read."""
         text = whole_characters(text)
         outcome = JSON(text)
-        if isinstance(outcome, Parsed) and outcome.value.single:
+        if isinstance(outcome, Unreadable) or outcome.rung == "strict":
+            return outcome
+        if outcome.value.single:
             return one_after_another(text, outcome)
-        return outcome
+        answers = readable(span.value for span in outermost(text) if span.error is None)
+        lists = [one for one in answers if one.interests and not one.single]
+        others = len(lists) - (outcome.value in lists)
+        value = msgspec.structs.replace(outcome.value, passed_over=others)
+        return msgspec.structs.replace(outcome, value=value)
 
 
 def one_after_another(text: str, single: Parsed[Answer]) -> Parsed[Answer]:
@@ -218,18 +226,18 @@ def meant(text: str, known: Collection[str], *, are_numbers: bool) -> Iterator[s
             yield next((one for one in spellings if one in known), as_id(part))
 
 
-def from_lines(text: str) -> list[dict[str, Any]] | None:
+def from_lines(text: str) -> list[Any] | None:
     """The same answer from lines of a list, None where there are none.
 
-    A line without a bullet or a number counts only in an answer that holds nothing but such lines:
-    prose has colons too.
+    Lines of a list that are no interest stay as they are. A line without a bullet or a number
+    counts only in an answer that holds nothing but such lines: prose has colons too.
     """
     lines = [stripped for line in text.splitlines() if (stripped := line.strip())]
-    found = [(BULLET.match(line), from_line(line)) for line in lines]
-    interests = [one for bullet, one in found if bullet and one]
-    if not interests and len(lines) > 1 and all(one for _, one in found):
-        interests = [one for _, one in found if one]
-    return interests or None
+    found = [from_line(line) for line in lines]
+    listed = [(line, one) for line, one in zip(lines, found, strict=True) if BULLET.match(line)]
+    if any(one for _, one in listed):
+        return [one or line for line, one in listed]
+    return found if len(lines) > 1 and all(found) else None
 
 
 def from_line(line: str) -> dict[str, Any] | None:

@@ -100,7 +100,8 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
 
     `truncated` was cut at the token limit and read all the same; `surplus` interests went beyond
     the most that are read; `malformed` entries have no name or no list of citations; `fabricated`
-    citations are of no line of the window; `overused` objects back more than two interests.
+    citations are of no line of the window; `overused` objects back more than two interests;
+    `passed_over` lists of interests stood in the answer besides the one that is read.
     """
 
     interests: tuple[Cited, ...]
@@ -109,6 +110,7 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     malformed: int = 0
     fabricated: int = 0
     overused: int = 0
+    passed_over: int = 0
 
 
 class Evidence(msgspec.Struct, frozen=True, array_like=True, gc=False):

@@ -2,8 +2,8 @@
 
 Ratings and orders are JSON. The last object of the text counts, in a fence, in a list or within
 prose, and in it the last fitting key at the top level, in upper or lower case. Slightly invalid
-JSON is repaired ("repaired"), unless it contradicts itself or contains NaN. Earlier objects are
-never tried: the model has replaced them.
+JSON is repaired ("repaired"), unless it contradicts itself. Earlier objects are never tried: the
+model has replaced them.
 
 A number is a JSON number, or a string of a decimal number and nothing else ("quoted"), but not
 "4/5", "4.0 stars", "1e0" or "four"; true and false are not numbers.

@@ -91,7 +91,7 @@ def test_arrays(text: str, value: Any, rung: str) -> None:
         ('"{\\"score\\": 3}"', "schema"),
         ('{"score": 3, "score": 4}', "no_json"),
         ('{"a": {"score": 3}, "a": {"score": 4}}', "no_json"),
-        ('{"score": NaN}', "no_json"),
+        ('{"score": NaN}', "schema"),
         ('{"other": {"score": 3},}', "schema"),
     ],
 )
@@ -125,20 +125,35 @@ def test_prose_is_never_mended_into_a_value(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "NaN",
-        "[1, Infinity]",
-        "[-Infinity]",
-        "[1e999]",
-        "[99999999999999999999]",
-        "[" + "9" * 5000 + "]",
         "[" * 65 + "]" * 65,
-        '{"a": NaN}',
         '{"a": 1, "a": 2}',
-        '{"a": NaN,}',
     ],
 )
 def test_values_that_no_file_could_hold_are_no_json(text: str) -> None:
     assert isinstance(read_any(text), Unreadable)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("[1, NaN, Infinity, -Infinity]", [1, "NaN", "Infinity", "-Infinity"]),
+        ("[1e999, -1e999, 1e308]", ["1e999", "-1e999", 1e308]),
+        ("[9223372036854775807, 9223372036854775808]", [2**63 - 1, "9223372036854775808"]),
+        ("[-9223372036854775808, -9223372036854775809]", [-(2**63), "-9223372036854775809"]),
+        ("[" + "9" * 5000 + "]", ["9" * 5000]),
+        ('{"a": NaN}', {"a": "NaN"}),
+    ],
+)
+def test_a_number_that_no_file_could_hold_is_its_text(text: str, value: Any) -> None:
+    assert read_any(text) == Parsed(value, "strict")
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "1e999", "9223372036854775808"])
+def test_a_number_that_no_file_could_hold_is_no_number(number: str) -> None:
+    found = JsonReader(type=list[float])(f"[1, {number}]")
+    assert found == Unreadable("schema", "at $[1]: Expected `float`, got `str`")
+    rest = JsonReader(schema={"type": "object", "properties": {"score": {"type": "integer"}}})
+    assert rest(f'{{"score": 4, "sure": {number}}}').value["score"] == 4  # type: ignore[union-attr]
 
 
 def test_half_a_surrogate_pair_becomes_a_replacement_character() -> None:
@@ -197,7 +212,8 @@ def test_what_is_not_of_the_type_says_where(text: str, detail: str) -> None:
         ('[{"a": 1}, {"a": 2}]', Parsed({"a": 2}, "brackets")),
         ('{"a": 1} {"a": 2,}', Parsed({"a": 2}, "repaired")),
         ('{"a": 1} [3]', Parsed({"a": 1}, "brackets")),
-        ('{"a": 1} {"a": NaN}', Unreadable("no_json", "NaN is no JSON number")),
+        ('{"a": 1} {"a": NaN}', Parsed({"a": "NaN"}, "brackets")),
+        ('{"a": 1} {"a": 2, "a": 3}', Unreadable("no_json", "the key 'a' has two values")),
         ("[3]", Unreadable("no_json", "nothing in the text begins like a JSON object")),
         (" ", Unreadable("empty")),
     ],

@@ -202,25 +202,27 @@ def results(
 ) -> dict[str, MetricResult]:
     """The scores of a run over its users; none is shown where the task says too few have it.
 
-    There are intervals where `draws` are asked for.
+    There are intervals where `draws` are asked for: those of the run's own metrics, since they are
+    drawn by the metric's name, and a mean is called `mean_…` there.
     """
-    from harness.contracts.task import IntervalSpec
     from harness.scoring.aggregate import Columns, sound
 
+    prefix = "mean_" if statistic == "mean" else ""
     metrics = {
-        name: Metric(description=title, statistic=statistic)  # type: ignore[arg-type]
+        f"{prefix}{name}": Metric(of=name, description=title, statistic=statistic)  # type: ignore[arg-type]
         for name, title in titles.items()
     }
     filled = Columns(metrics)
     for score in scores:
         filled.add(sound(score))
     task = run.task.task
-    return filled.results(
-        interval=IntervalSpec(draws=draws, confidence=task.interval.confidence),
+    found = filled.results(
+        interval=msgspec.structs.replace(task.interval, draws=draws),
         seed=run.task.manifest.seed,
         task=task.name,
         least_scored=task.least_scored,
     )
+    return dict(zip(titles, found.values(), strict=True))
 
 
 def mean(numbers: Iterable[int]) -> float | None:

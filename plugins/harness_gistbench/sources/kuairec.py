@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from harness_gistbench.log_index import CODES, Engagements, Log, Texts
-from harness_gistbench.sources.cells import described, engagements_of
+from harness_gistbench.log_index import CODES, Engagements, Log
+from harness_gistbench.sources.cells import engagements_of, texts_of
 from harness_gistbench.sources.times import Clock
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def open_log(dataset: Dataset, _options: Options) -> Log:
     watched, videos = dataset.table("interactions"), dataset.table("videos")
     return Log(
         engagements=lambda: _engagements(watched),
-        texts=lambda: _texts(videos),
+        texts=lambda: texts_of(videos, "video_id", *_PARTS, unknown=_UNKNOWN),
         joined=True,
         signals=("explicit_positive", "implicit_positive", "implicit_negative"),
     )
@@ -55,13 +55,4 @@ def _engagements(table: Table) -> Iterator[Engagements]:
         signals = [signal_code(ratio) for ratio in ratios]
         yield engagements_of(
             table, batch, user="user_id", thing="video_id", signals=signals, clock=clock
-        )
-
-
-def _texts(table: Table) -> Iterator[Texts]:
-    for batch in table.batches("video_id", *_PARTS):
-        parts = zip(*(batch.columns[name] for name in _PARTS), strict=True)
-        yield Texts(
-            objects=batch.columns["video_id"],
-            texts=[described(one, unknown=_UNKNOWN) for one in parts],
         )

@@ -8,8 +8,8 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from harness.data.sampling import ranks
-from harness_gistbench.log_index import CODES, Engagements, Log, Texts
-from harness_gistbench.sources.cells import described, ids
+from harness_gistbench.log_index import CODES, Engagements, Log
+from harness_gistbench.sources.cells import filled, texts_of
 from harness_gistbench.sources.times import Clock
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def open_log(dataset: Dataset, options: Options) -> Log:
     behaviors, news = dataset.table("behaviors"), dataset.table("news")
     return Log(
         engagements=lambda: _engagements(behaviors, untimed_history=options.untimed_history),
-        texts=lambda: _texts(news),
+        texts=lambda: texts_of(news, "news_id", "title", "abstract"),
         joined=True,
         signals=("explicit_positive", "implicit_negative"),
     )
@@ -57,7 +57,7 @@ def _impressions(table: Table, batch: Batch, times: np.ndarray) -> Engagements:
     """What was shown, in the order in which it was; all of one impression has its time."""
     import numpy as np
 
-    people = ids(table, batch, "user_id")
+    people = filled(table, batch, "user_id")
     users, objects, signals, repeats = [], [], [], []
     for place, shown in enumerate(batch.columns["impressions"]):
         articles = shown.split()
@@ -133,9 +133,3 @@ def _moment(table: Table, row: int, value: str) -> datetime:
     except ValueError:
         expected = "a time such as 11/12/2019 2:14:46 PM"
         raise table.bad(row, "time", value, expected) from None
-
-
-def _texts(table: Table) -> Iterator[Texts]:
-    for batch in table.batches("news_id", "title", "abstract"):
-        parts = zip(batch.columns["title"], batch.columns["abstract"], strict=True)
-        yield Texts(objects=batch.columns["news_id"], texts=[described(one) for one in parts])

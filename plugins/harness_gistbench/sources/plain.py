@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from harness_gistbench.log_index import CODES, Engagements, Log, Texts
-from harness_gistbench.sources.cells import engagements_of
+from harness_gistbench.sources.cells import engagements_of, filled
 from harness_gistbench.sources.times import Clock
 
 if TYPE_CHECKING:
@@ -31,9 +31,5 @@ def _engagements(table: Table) -> Iterator[Engagements]:
 
 def _texts(table: Table) -> Iterator[Texts]:
     for batch in table.batches("object_id", "object_text"):
-        texts = batch.columns["object_text"]
-        if "" in texts or any(map(str.isspace, texts)):
-            row = next(row for row, text in enumerate(texts) if not text.strip())
-            expected = "a text that is not blank"
-            raise table.bad(batch.first + row, "object_text", texts[row], expected)
+        texts = filled(table, batch, "object_text", what="a text")
         yield Texts(objects=batch.columns["object_id"], texts=texts)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from harness.data.sampling import ranks
 from harness_gistbench.log_index import CODES, NO_SIGNAL, Engagements, Log, Texts
 from harness_gistbench.records import Signal
-from harness_gistbench.sources.cells import described, engagements_of
+from harness_gistbench.sources.cells import described, engagements_of, texts_of
 from harness_gistbench.sources.times import Clock
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ SIGNALS_OF_RATINGS: tuple[Signal, ...] = (
 )
 MOST = 5.0
 _LEAST_POSITIVE = 3.0
-_BUSINESS_PARTS = ("name", "categories", "city", "state")
+_BUSINESS = ("business_id", "name", "categories", "city", "state")
 
 
 def open_amazon(dataset: Dataset, _options: Options) -> Log:
@@ -47,7 +47,7 @@ def open_goodreads(dataset: Dataset, _options: Options) -> Log:
 def open_yelp(dataset: Dataset, _options: Options) -> Log:
     """Yelp: stars for businesses."""
     ratings = partial(rated, dataset.table("reviews"), ("user_id", "business_id", "stars", "date"))
-    return _log(ratings, partial(_businesses, dataset.table("businesses")))
+    return _log(ratings, partial(texts_of, dataset.table("businesses"), *_BUSINESS))
 
 
 def _log(ratings: Callable[[], Iterator[Engagements]], texts: Callable[[], Iterator[Texts]]) -> Log:
@@ -124,9 +124,3 @@ def _numbers(table: Table) -> tuple[np.ndarray, np.ndarray]:
     known = np.concatenate(own)
     order = np.argsort(known, kind="stable")
     return known[order], np.concatenate(short)[order]
-
-
-def _businesses(table: Table) -> Iterator[Texts]:
-    for batch in table.batches("business_id", *_BUSINESS_PARTS):
-        parts = zip(*(batch.columns[name] for name in _BUSINESS_PARTS), strict=True)
-        yield Texts(objects=batch.columns["business_id"], texts=[described(one) for one in parts])

@@ -123,6 +123,7 @@ def prediction_of(answer: Answer, window: Window, names: Sequence[str], options:
         malformed=answer.malformed,
         fabricated=sum(id not in places for ids in cited for id in ids),
         overused=overused(interests, window),
+        passed_over=answer.passed_over,
     )
 
 
@@ -141,7 +142,7 @@ def overused(interests: tuple[Cited, ...], window: Window) -> int:
 
 PREDICT = Stage(
     name="predict",
-    version=2,
+    version=3,
     item=Window,
     value=Prediction,
     items=windows,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from harness.base.hashing import stable_int
 from harness.base.seeded_random import drawn, picked
-from harness_gistbench.records import SIGNALS
+from harness_gistbench.log_index import POSITIVE
 from harness_gistbench.synthesis.clusters import NONE
 
 if TYPE_CHECKING:
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from harness_gistbench.synthesis.clusters import Clusters
     from harness_gistbench.synthesis.reading import Real
     from harness_gistbench.synthesis.settings import Settings
-
-POSITIVE = tuple(code for code, signal in enumerate(SIGNALS) if signal.endswith("_positive"))
 
 
 @dataclass(frozen=True, kw_only=True)

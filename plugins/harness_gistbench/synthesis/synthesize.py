@@ -144,7 +144,7 @@ def report(made: Made, counts: list[list[int]], settings: Settings, *, written: 
             summary(made),
             validation.tests(compared),
             validation.shares(compared),
-            validation.lengths(compared),
+            validation.spread_sheet("Engagements a person", "people", compared.lengths),
         ),
         figures=validation.figures(compared),
         notes=(f"written: {written}, and {RECORD} beside it", *notes(made, settings)),

@@ -41,6 +41,11 @@ class Comparison:
         present = [code for code in range(len(SIGNALS)) if real[code] or synthetic[code]]
         return tuple(sorted(present, key=lambda code: (-real[code], code)))
 
+    @property
+    def lengths(self) -> dict[str, np.ndarray]:
+        """The engagements of each person."""
+        return {"synthetic": self.synthetic.sum(axis=1), "real": self.real.sum(axis=1)}
+
 
 def tests(compared: Comparison) -> Sheet:
     """Welch's t-test, two-sided, of the engagements a person of each type."""
@@ -81,13 +86,6 @@ def shares(compared: Comparison) -> Sheet:
     )
 
 
-def lengths(compared: Comparison) -> Sheet:
-    """How long histories are."""
-    both = {"synthetic": compared.synthetic, "real": compared.real}
-    sums = {label: counts.sum(axis=1) for label, counts in both.items()}
-    return spread_sheet("Engagements a person", "people", sums)
-
-
 def figures(compared: Comparison) -> tuple[Figure, Figure]:
     """The lengths of histories as densities, and the engagements of each type as boxes."""
     both = {"synthetic": compared.synthetic, "real": compared.real}
@@ -101,11 +99,7 @@ def figures(compared: Comparison) -> tuple[Figure, Figure]:
         for label, counts in both.items()
     )
     return (
-        densities(
-            "Lengths of histories",
-            "engagements a person",
-            {label: counts.sum(axis=1) for label, counts in both.items()},
-        ),
+        densities("Lengths of histories", "engagements a person", compared.lengths),
         Figure(
             title="Engagements a person by type",
             x=Axis(label=""),

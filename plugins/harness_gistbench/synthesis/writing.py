@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import csv
-import os
+import io
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
-from harness.base.errors import StorageError, UsageError
+from harness.base.errors import UsageError
 from harness.base.hashing import stable_int
+from harness.runs.atomic_files import atomic_writer, make_folder
 from harness_gistbench.records import SIGNALS, Signal
 from harness_gistbench.synthesis.reading import SECONDS_A_DAY
 
@@ -173,33 +174,21 @@ def check_empty(folder: Path) -> None:
 
 def write(file: Path, users: Iterable[list[Row]]) -> None:
     """Writes the rows of all users; the file appears when it is whole."""
-    part = file.with_name(f".{file.name}.part")
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            (_write_parquet if file.suffix == ".parquet" else _write_csv)(part, users)
-            part.replace(file)
-        finally:
-            part.unlink(missing_ok=True)
-    except OSError as error:
-        raise StorageError(
-            "the synthetic users could not be written",
-            where=str(file),
-            found=error.strerror or str(error),
-        ) from error
+    make_folder(file.parent, option="--out")
+    with atomic_writer(file, option="--out") as stream:
+        (_write_parquet if file.suffix == ".parquet" else _write_csv)(stream, users)
 
 
-def _write_csv(file: Path, users: Iterable[list[Row]]) -> None:
-    with file.open("w", encoding="utf-8", newline="") as stream:
-        writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(HEADER)
-        for rows in users:
-            writer.writerows(rows)
-        stream.flush()
-        os.fsync(stream.fileno())
+def _write_csv(file: BinaryIO, users: Iterable[list[Row]]) -> None:
+    stream = io.TextIOWrapper(file, encoding="utf-8", newline="")
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(HEADER)
+    for rows in users:
+        writer.writerows(rows)
+    stream.detach()
 
 
-def _write_parquet(file: Path, users: Iterable[list[Row]]) -> None:
+def _write_parquet(file: BinaryIO, users: Iterable[list[Row]]) -> None:
     import pyarrow as pa  # type: ignore[import-untyped]
     import pyarrow.parquet as pq  # type: ignore[import-untyped]
 

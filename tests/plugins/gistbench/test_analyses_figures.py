@@ -1,13 +1,18 @@
 """Bubbles, dots, forests and boxes, as tables and as the data of figures."""
 
+from dataclasses import replace
 from itertools import pairwise
 
+import msgspec
 import pytest
 from harness_gistbench.analyses import scores, users
 from harness_gistbench.analyses.compared_runs import ComparisonOptions
 from harness_gistbench.analyses.scores import ForestOptions
+from harness_gistbench.metrics import METRICS
 
 from harness.contracts.report import Boxes, Line, Points, Rule, Spans
+from harness.contracts.task import IntervalSpec
+from harness.scoring.aggregate import Columns
 
 
 @pytest.fixture
@@ -101,6 +106,27 @@ def test_a_forest_goes_from_the_best_mean_to_the_worst_with_intervals(runs):
     assert mark.names == ("keen", "shy")
     assert mark.value == (pytest.approx(5 / 9), pytest.approx(1 / 3))
     assert (mark.low[1], mark.high[1]) == (pytest.approx(0.0), pytest.approx(2 / 3))
+
+
+@pytest.mark.parametrize("statistic", ["mean", "median"])
+@pytest.mark.parametrize("method", ["percentile", "bca"])
+def test_a_forest_has_the_intervals_of_the_runs_own_metrics(kept, judged, statistic, method):
+    found = {
+        f"u{n}": tuple(judged(f"i{m}", m, liked=2 if m < n else 0) for m in range(1, 10))
+        for n in range(1, 10)
+    }
+    run = kept("one", found)
+    task = msgspec.structs.replace(run.task, interval=IntervalSpec(draws=300, method=method))
+    run = replace(run, task=task)
+    columns = Columns(METRICS)
+    for score in run.scores():
+        columns.add(score)
+    results = columns.results(interval=task.interval, seed=run.manifest.seed, task=task.name)
+    own = results["ig_f1" if statistic == "median" else "mean_ig_f1"]
+
+    [row] = scores.forest([run], ForestOptions(statistic=statistic)).sheets[0].rows
+
+    assert row[2:5] == tuple(100 * value for value in (own.value, *own.interval))
 
 
 def test_a_model_of_one_user_has_no_interval_and_that_is_said(kept, judged):

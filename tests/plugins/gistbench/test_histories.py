@@ -184,6 +184,28 @@ def test_every_engagement_is_there_however_many(plain, many):
     assert objects(found, "u") == [f"o{when}" for when in reversed(range(many))]
 
 
+def test_data_without_a_positive_engagement_is_refused_and_says_what_it_holds(plain):
+    rows = [("u", "a", SKIPPED, 1), ("v", "a", "explicit_negative", 2), ("u", "b", SKIPPED, 3)]
+    with pytest.raises(DataError, match="no interest can be verified") as caught:
+        plain(*rows)
+    error = caught.value
+    assert error.where.endswith("log.jsonl")
+    assert error.found == "3 engagements, and none of them positive"
+    assert "explicit_positive or implicit_positive" in error.expected
+    assert plain(*rows, ("w", "a", WATCHED, 4)).users
+
+
+def test_people_without_a_positive_engagement_are_kept_and_noted(plain, load_histories):
+    rows = [("u", "a", SKIPPED, 1), ("v", "a", SKIPPED, 2), ("v", "b", LIKED, 3),
+            ("w", "b", SKIPPED, 4), ("x", "c", WATCHED, 5)]  # fmt: skip
+    assert sorted(plain(*rows).users) == ["u", "v", "w", "x"]
+    assert load_histories.notes == {
+        "users without a positive engagement, who score 0 whoever is asked": 2
+    }
+    plain(*rows[1:3])
+    assert load_histories.notes == {}
+
+
 def test_people_with_too_few_engagements_are_left_out_before_the_choice(plain, load_histories):
     rows = [("few", "a", LIKED, 1), ("many", "a", LIKED, 1), ("many", "b", LIKED, 2)]
     found = plain(*rows, min_engagements=2)

@@ -144,7 +144,18 @@ def test_a_verified_interest_that_is_unmapped_alone_recalls_nothing():
         "ig_f1": 0.0,
         "is": 0.0,
         "hm": 0.0,
+        "verified": 1.0,
     }
+
+
+def test_verified_interests_are_counted_in_any_category_and_without_failures():
+    found = scores(
+        judged(31, YES), judged(31, YES), judged(31, NO), judged(None, YES), lost(), unweighed(5)
+    )
+
+    assert found["verified"] == 3.0
+    assert scores(unweighed(5))["verified"] == scores(unweighed(5))["ig_p"]
+    assert isinstance(scores(lost())["verified"], Missing)
 
 
 def test_no_interest_and_nothing_verified_are_zero_everywhere():
@@ -338,10 +349,11 @@ def test_every_score_is_a_share_and_no_better_than_missing_parts_at_worst(
     worst = scores_of(at_worst(profile(*interests)), options, oracle)
 
     for name, number in worst.items():
-        assert 0 <= number <= 1 + 1e-12
+        most = len(interests) if name == "verified" else 1 + 1e-12
+        assert 0 <= number <= most
         if not isinstance(found[name], Missing):
             assert number <= found[name] + 1e-12
-            assert found[name] <= 1 + 1e-12
+            assert found[name] <= most
 
 
 @given(INTERESTS, OPTIONS)
@@ -475,7 +487,7 @@ def test_looser_thresholds_do_not_make_up_a_retrieval_that_was_not_asked(run):
 
     assert ada.details.verified == (31, 110)
     assert ada.missing == dict.fromkeys(("is", "hm"), "specificity/not_asked")
-    assert ada.values == {"ig_p": 1.0, "ig_r": 1.0, "ig_f1": 1.0}
+    assert ada.values == {"ig_p": 1.0, "ig_r": 1.0, "ig_f1": 1.0, "verified": 2.0}
     assert ada.worst["is"] == (3 / 4 + 0 / 4) / 2
 
 
@@ -531,7 +543,7 @@ def test_a_mapping_that_failed_lowers_the_second_column_and_is_counted_apart(run
     (ada,) = score(run(**{**WALK, "taxonomy": batches, "specificity": []}), Options())
 
     # what is verified has no category because of the failure; what has none of its own is not
-    assert ada.values == {"ig_p": 0.0}
+    assert ada.values == {"ig_p": 0.0, "verified": 0.0}
     assert ada.missing == dict.fromkeys(("ig_r", "ig_f1", "is", "hm"), "taxonomy/timeout")
     assert ada.worst == dict.fromkeys(("ig_r", "ig_f1", "is", "hm"), 0.0)
     assert ada.counts["interests without a verdict on their category"] == 1
@@ -547,6 +559,7 @@ def test_everything_that_was_put_up_with_is_counted(run):
         surplus=3,
         fabricated=4,
         overused=5,
+        passed_over=9,
     )
     records = run(
         predict=[
@@ -579,6 +592,7 @@ def test_everything_that_was_put_up_with_is_counted(run):
         "interests that could not be mapped": 2,
         "citations of lines that are not in the window": 5,
         "objects cited for more than two interests of a window": 5,
+        "lists of interests beside the one that is read": 9,
         "evidence questions about several objects at once": 1,
         "texts cut for the evidence judge": 2,
         "labels of the evidence judge that do not exist": 3,
@@ -589,6 +603,36 @@ def test_everything_that_was_put_up_with_is_counted(run):
         "test sets with fewer objects than wanted": 1,
         "users without a category in the oracle": 1,
     }
+
+
+@pytest.mark.parametrize(
+    ("found", "times"),
+    [
+        (Found(positions=(0, 1)), 0),
+        (Found(positions=(3, 7, 9), surplus=1), 0),
+        (Found(positions=(4,)), 1),
+        (Found(positions=()), 1),
+        (Found(positions=(), asked=False), 0),
+    ],
+)
+def test_a_retrieval_with_fewer_labels_than_asked_for_counts_and_is_counted(run, found, times):
+    (ada,) = score(run(**{**WALK, "specificity": [(make_test_set(1, (0, 1)), found)]}), Options())
+
+    words = "retrieval answers with fewer labels than asked for"
+    assert ada.counts.get(words, 0) == times
+
+
+def test_interests_of_more_than_five_words_are_counted(run):
+    names = ("a b c d e", "a b  c d e f", "jazz", "six words are more than five")
+    records = run(
+        predict=[(window(), make_prediction(dict.fromkeys(names, ())))],
+        verify=[(claim(n, (), name=name), Kept(positions=())) for n, name in enumerate(names, 1)],
+    )
+
+    (ada,) = score(records, Options())
+
+    assert ada.counts["interests"] == 4
+    assert ada.counts["interests of more than 5 words"] == 2
 
 
 def test_a_retrieval_without_a_verdict_is_counted(run):

@@ -42,6 +42,37 @@ def test_the_same_answer_is_read_out_of_many_forms(text, rung):
     assert (answer.malformed, found) == (0, rung)
 
 
+@pytest.mark.parametrize(
+    ("text", "others"),
+    [
+        (f"[{NBA}, {JAZZ}]", 0),
+        (f"I counted [1] and [4], so: [{NBA}, {JAZZ}] is my answer, not [].", 0),
+        (f"{NBA}\n{JAZZ}", 0),
+        (f"```json\n[{JAZZ}]\n```\nNo:\n```json\n[{NBA}, {JAZZ}]\n```", 1),
+        (f"Such as {NBA}:\n```json\n[{NBA}, {JAZZ}]\n```", 0),
+        (f"[{JAZZ}] or [{NBA}] or [{NBA}, {JAZZ}]", 2),
+        (f'```\n{{"interests": [{NBA}]}}\n```\nThe same again:\n```\n[{NBA}, {JAZZ}]\n```', 1),
+    ],
+)
+def test_other_lists_of_interests_in_the_text_are_counted(text, others):
+    answer, _ = read(text)
+
+    assert answer.interests == BOTH
+    assert answer.passed_over == others
+
+
+def test_an_empty_list_behind_a_full_one_is_the_answer_and_the_full_one_is_counted():
+    answer, rung = read(f"```\n[{NBA}]\n```\nOn second thought:\n```\n[]\n```")
+
+    assert (answer.interests, answer.passed_over, rung) == ((), 1, "fenced")
+
+
+def test_lines_of_a_list_that_are_no_interest_are_counted():
+    answer, _ = read("I see:\n- NBA Highlights: 1, 4\n- Night trains\n- Modal Jazz: 2\nDone: 7")
+
+    assert (answer.interests, answer.malformed) == (BOTH, 1)
+
+
 def test_a_single_interest_is_a_list_of_one():
     assert read(NBA)[0].interests == BOTH[:1]
     assert read(f"My answer is {NBA}.")[0].interests == BOTH[:1]
@@ -51,6 +82,14 @@ def test_identifiers_may_be_numbers_or_texts_and_each_counts_once():
     text = '[{"interest": "Jazz", "evidence": [7, "7", 7.0, " #7 ", "vid_9", null, true]}]'
 
     assert read(text)[0].interests == (Named("Jazz", ("7", "vid_9", "None", "True")),)
+
+
+def test_a_number_that_no_file_could_hold_is_one_citation():
+    text = '[{"interest": "Jazz", "evidence": [7, 9223372036854775808, Infinity, NaN, 1e400]}]'
+    ids = ("7", "9223372036854775808", "Infinity", "NaN", "1e400")
+
+    assert read(text) == (Answer(interests=(Named("Jazz", ids),)), "strict")
+    assert read(text[:-3])[0].interests[0].ids[:3] == ids[:3]
 
 
 def test_brackets_and_quotes_around_an_identifier_do_not_matter():

@@ -29,7 +29,8 @@ def product(asin, title, **more):
 
 @pytest.mark.parametrize(("stars", "signal"), STARS)
 def test_amazon_stars_are_signals(load_histories, tmp_path, stars, signal):
-    write_json_lines(tmp_path / "Digital_Music.jsonl", [review("u", "a", stars, 1)])
+    reviews = [review("u", "a", stars, 1), review("v", "a", 5.0, 1)]
+    write_json_lines(tmp_path / "Digital_Music.jsonl", reviews)
     write_json_lines(tmp_path / "meta_Digital_Music.jsonl", [product("a", "Blue")])
     found = load_histories("gist_amazon_music", tmp_path)
     assert found.history("u") == [Engagement("a", "Blue", signal)]

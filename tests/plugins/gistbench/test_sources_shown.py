@@ -28,7 +28,8 @@ def watched(video, ratio, when="1593878903.438"):
     ],
 )  # fmt: skip
 def test_watch_ratios_are_signals(load_histories, tmp_path, ratio, signal):
-    (tmp_path / "small_matrix.csv").write_text(MATRIX + watched(1, ratio))
+    other = watched(1, 1).replace("14,", "15,", 1)
+    (tmp_path / "small_matrix.csv").write_text(MATRIX + watched(1, ratio) + other)
     (tmp_path / "kuairec_caption_category.csv").write_text(
         f"{CAPTIONS}1,UNKNOWN,Rain,[],1,Nature,-124,UNKNOWN,-124,UNKNOWN\n"
     )

@@ -108,6 +108,24 @@ async def test_citations_of_another_window_and_of_nothing_are_dropped_and_counte
     )
 
 
+async def test_numbers_that_no_file_could_hold_are_fabricated_and_the_rest_is_read(desk):
+    text = entries(Basketball=[101, 2**63, float("inf")], Cooking=[102, float("nan")])
+
+    assert await answered(desk, text) == Prediction(
+        interests=(Cited("Basketball", (101,)), Cited("Cooking", (102,))), fabricated=3
+    )
+
+
+async def test_an_objects_own_id_may_be_a_number_above_63_bits(desk):
+    item = window(
+        Line(101, str(2**64 - 1), LIKED, "Dunk"), Line(102, str(2**64 - 2), LIKED, "Dunk")
+    )
+
+    prediction = await answered(desk, entries(Jazz=[2**64 - 2]), item, object_ids=True)
+
+    assert prediction == Prediction(interests=(Cited("Jazz", (102,)),))
+
+
 async def test_numbers_may_be_cited_in_other_words(desk):
     text = entries(Basketball=["[101], ID 0102", "101-103", "103"], Cooking=["102-104", "1, 2, 1"])
 
@@ -154,6 +172,14 @@ async def test_interests_beyond_the_most_are_counted_and_not_read(desk):
     assert len(prediction.interests) == 200
     assert prediction.interests[199].name == "Interest 199"
     assert prediction.surplus == 9_800
+
+
+async def test_lists_that_are_not_read_are_counted(desk):
+    text = f"```\n{entries(A=[101])}\n```\nRather:\n```\n{entries(B=[102])}\n```"
+
+    prediction = await answered(desk, text)
+
+    assert prediction == Prediction(interests=(Cited("B", (102,)),), passed_over=1)
 
 
 async def test_an_object_behind_more_than_two_interests_is_counted_and_kept(desk):

@@ -17,7 +17,7 @@ from harness import Reply, Unreadable
         ('{"predicted_rating": "4/5"}', "schema"),
         ('{"predicted_rating": null}', "schema"),
         ('{"predicted_rating": true}', "schema"),
-        ('{"predicted_rating": NaN}', "no_json"),
+        ('{"predicted_rating": NaN}', "schema"),
         ("I would say four stars.", "no_json"),
         ("", "empty"),
     ],

@@ -20,7 +20,7 @@ from harness.parsing.repair import repair_json
 
 T = TypeVar("T")
 
-LADDER_VERSION = 1
+LADDER_VERSION = 2
 """To be raised when any text is read differently than before; part of every stage's key."""
 
 MAX_CANDIDATES = 16

@@ -251,14 +251,19 @@ class Folder(jinja2.BaseLoader):
 
     def _read(self, name: str) -> Source | None:
         parts = PurePosixPath(name)
-        if parts.is_absolute() or ".." in parts.parts or "\\" in name:
+        file = self._path / name
+        if (
+            parts.is_absolute()
+            or ".." in parts.parts
+            or "\\" in name
+            or not file.resolve().is_relative_to(self._path.resolve())
+        ):
             raise PromptError(
                 "a template names a file outside its folder of prompts",
                 where=str(self._path),
                 found=name,
-                expected="a name relative to the folder, such as interests/_person.j2",
+                expected="the name of a file in the folder, such as interests/_person.j2",
             )
-        file = self._path / name
         if not file.is_file():
             return None
         data = file.read_bytes()

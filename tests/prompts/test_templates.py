@@ -364,6 +364,16 @@ def test_includes_come_from_the_own_folder_only(tmp_path: Path) -> None:
         Templates([first, second]).need("quiz", "ask", "candidate").render({})
 
 
+def test_an_include_that_is_a_link_out_of_the_folder_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("secret")
+    root = folder(tmp_path / "prompts", _real="real")
+    (root / "quiz" / "_in.j2").symlink_to(root / "quiz" / "_real.j2")
+    (root / "quiz" / "_out.j2").symlink_to(tmp_path / "secret")
+    assert render(root, "{% include 'quiz/_in.j2' %}") == [("user", "real")]
+    with pytest.raises(PromptError, match="outside its folder"):
+        render(root, "{% include 'quiz/_out.j2' %}")
+
+
 def test_a_template_is_compiled_once(tmp_path: Path) -> None:
     templates = Templates([folder(tmp_path, ask__candidate="x")])
     assert templates.get("quiz", "ask", "candidate") is templates.get("quiz", "ask", "candidate")

@@ -25,5 +25,6 @@ def expanded(path: str | Path, *, where: str | None = None) -> Path:
             where=where,
             found=str(path),
             expected="the home folder of a user of this machine",
-            hint="write the whole path, or set the variable HOME",
+            hint="write the whole path, or set the variable HOME; for the store of answered calls,"
+            " give --store FILE or --no_store",
         ) from error

@@ -9,10 +9,12 @@ from harness.contracts.task import Column, DataSpec, RoleSpec, TableSpec, Task
 from harness.runs.manifest import (
     Manifest,
     StageEntry,
+    TaskEntry,
     read_manifest,
     session_ended,
     session_started,
     stage_finished,
+    task_definition,
     write_manifest,
 )
 

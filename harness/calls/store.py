@@ -235,13 +235,14 @@ class Store:
         ) from error
 
     def _connect_or_replace(self) -> sqlite3.Connection:
+        step = "entered"
         try:
             is_folder = self.path.is_dir()
+            step = "created"
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            _inode(self.path)
         except OSError as error:
             raise StorageError(
-                "the folder of the store cannot be created or entered",
+                f"the folder of the store cannot be {step}",
                 where=str(self.path),
                 found=str(error),
                 hint="name a file in another folder with --store",

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import re
+import unicodedata
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -27,6 +28,9 @@ NONE = "none"
 """The name of the only filter: parsing is part of a benchmark here."""
 
 CANDIDATE = "candidate"
+
+HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+"""The categories of characters that control a terminal or change the direction of writing."""
 
 
 def write_lm_eval(folder: Path, tasks: Sequence[FinishedTask]) -> list[Path]:
@@ -158,7 +162,8 @@ def samples_of(task: FinishedTask) -> Iterator[dict[str, Any]]:
 
 
 def in_file_name(name: str) -> str:
-    """The name of a model or task in the form for file names."""
+    """The name of a model or task in the form for file names, without invisible characters."""
+    name = "".join("\0" if unicodedata.category(one) in HIDDEN else one for one in name)
     return re.sub(r'["<>:/|\\?*\[\]\x00-\x1f]+', "__", name).strip(".") or "unnamed"
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.base.errors import UsageError
+from harness.base.home import expanded
 
 if TYPE_CHECKING:
     from harness.contracts.task import Column
@@ -19,7 +19,7 @@ def table(path: str, name: str, columns: Mapping[str, Column]) -> Table:
     from harness.data.fingerprint import stamp_of
     from harness.data.source import FileSource
 
-    file = Path(path).expanduser()
+    file = expanded(path)
     return Table(name=name, columns=columns, sources=(FileSource(path=file, stamp=stamp_of(file)),))
 
 

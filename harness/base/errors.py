@@ -8,6 +8,10 @@ INSTALL_ANALYSIS = "pip install 'user-understanding-harness[analysis]'"
 """The hint of errors about missing packages for figures and agreement."""
 
 
+LONGEST_PART = 4_000
+"""The most characters that an error repeats of its input in one place."""
+
+
 class HarnessError(Exception):
     """A failure that its reader can act on; printed without a traceback.
 
@@ -37,14 +41,14 @@ class HarnessError(Exception):
         self.hint = hint
 
     def __str__(self) -> str:
-        first = f"{self.where}: {self.problem}" if self.where else self.problem
-        parts = [first]
+        problem = _cut(self.problem)
+        parts = [f"{_cut(self.where)}: {problem}" if self.where else problem]
         if self.found is not None:
-            parts.append(f"  found:    {self.found}")
+            parts.append(f"  found:    {_cut(self.found)}")
         if self.expected is not None:
-            parts.append(f"  expected: {self.expected}")
+            parts.append(f"  expected: {_cut(self.expected)}")
         if self.hint is not None:
-            parts.append(f"  to do:    {self.hint}")
+            parts.append(f"  to do:    {_cut(self.hint)}")
         # An error repeats its input, which may hold keys.
         from harness.base.redaction import safe_text
 
@@ -103,6 +107,10 @@ class Interrupted(HarnessError):
     """The user stopped the run; finished items are kept."""
 
     exit_code = 130
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST_PART else f"{text[:LONGEST_PART]}…"
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str | None:

@@ -115,7 +115,7 @@ def read_price_file(path: Path) -> PriceTable:
         raise UsageError(
             "--prices: the file cannot be read", where=str(path), found=error.strerror
         ) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UsageError(
             "--prices: the file is not valid TOML",
             where=str(path),

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from harness.base.errors import StorageError
+from harness.base.home import expanded
 from harness.calls.network_fs import network_type
 
 T = TypeVar("T")
@@ -45,12 +46,16 @@ _log = logging.getLogger(__name__)
 
 
 def default_path() -> Path:
-    """The user's store: in HARNESS_CACHE, or else in the user's cache folder."""
+    """The user's store: in HARNESS_CACHE, or else in the user's cache folder.
+
+    UsageError where that is in a home folder that cannot be found.
+    """
     own = os.environ.get("HARNESS_CACHE")
     if own:
-        return Path(own).expanduser() / "calls.sqlite"
+        return expanded(own, where="HARNESS_CACHE") / "calls.sqlite"
     cache = os.environ.get("XDG_CACHE_HOME")
-    return (Path(cache) if cache else Path.home() / ".cache") / "harness" / "calls.sqlite"
+    folder = Path(cache) if cache else expanded("~/.cache", where="the store of answered calls")
+    return folder / "harness" / "calls.sqlite"
 
 
 class Store:
@@ -230,22 +235,25 @@ class Store:
         ) from error
 
     def _connect_or_replace(self) -> sqlite3.Connection:
-        if self.path.is_dir():
+        step = "entered"
+        try:
+            is_folder = self.path.is_dir()
+            step = "created"
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StorageError(
+                f"the folder of the store cannot be {step}",
+                where=str(self.path),
+                found=str(error),
+                hint="name a file in another folder with --store",
+            ) from error
+        if is_folder:
             raise StorageError(
                 "the store must be a file",
                 where=str(self.path),
                 found="a folder",
                 expected="--store FILE",
             )
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise StorageError(
-                "the folder of the store cannot be created",
-                where=str(self.path),
-                found=str(error),
-                hint="name a file in another folder with --store",
-            ) from error
         try:
             return self._patiently(self._connect)
         except StorageError as failure:

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from harness.base.errors import UsageError
 from harness.cli.command import Option, command
 from harness.cli.output import print_json
 from harness.cli.run_options import RunCommand
@@ -95,13 +96,17 @@ def _other_defaults() -> dict[str, Any]:
     from harness.pipeline.settings import FailureLimits
 
     patience, limits = Patience(), FailureLimits()
+    try:
+        store = str(default_path())
+    except UsageError:
+        store = None
     shares = {name: getattr(limits, name) for name in FailureLimits.__struct_fields__}
     return {
         "attempts": patience.attempts,
         "timeout": patience.attempt_timeout,
         "total_timeout": patience.total_timeout,
         "max_failures": ",".join(f"{name}={share}" for name, share in shares.items()),
-        "store": str(default_path()),
+        "store": store,
     }
 
 

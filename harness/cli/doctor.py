@@ -91,8 +91,12 @@ def _checks_of(args: SimpleNamespace) -> list[Check]:
             about="runs", look=partial(folder, "runs", args.output_path, option="--output_path DIR")
         ),
     ]
-    if not args.no_store:
-        file = args.store or default_path()
+    try:
+        file = None if args.no_store else args.store or default_path()
+    except UsageError as error:
+        checks.append(Check(about="store", look=partial(_unplaced, error)))
+        file = None
+    if file is not None:
         option = "--store FILE" if args.store else "HARNESS_CACHE=DIR"
         about = "store's folder"
         checks += [
@@ -100,6 +104,13 @@ def _checks_of(args: SimpleNamespace) -> list[Check]:
             Check(about=about, look=partial(folder, about, file.parent, option=option)),
         ]
     return [*checks, Check(about="hub", look=hub)]
+
+
+def _unplaced(error: UsageError) -> Iterator[Finding]:
+    """Why the store has no place."""
+    from harness.contracts.finding import bad_by
+
+    yield bad_by("store", error)
 
 
 def _settings_findings(effective: EffectiveSettings) -> Iterator[Finding]:

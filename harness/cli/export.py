@@ -34,13 +34,14 @@ def export(run: str, format: str, out: Path, task: str | None) -> int:
     No model is called, and the run is not changed.
     """
     from harness.analysis.run_tables import check_new_folder
+    from harness.reporting.text import clean_text
 
     check_new_folder(out)
     tasks, errors = _tasks(run, task)
     if not tasks:
         raise errors[0]
     for path in _write(out, format, tasks):
-        print(path)
+        print(clean_text(str(path)))
     for error in errors:
         print_error(error)
     return 1 if errors else 0

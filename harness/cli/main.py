@@ -12,7 +12,7 @@ import click
 
 from harness.base.errors import HarnessError, UsageError, did_you_mean
 from harness.cli.command import CommandGroup, usage_error
-from harness.cli.output import print_error
+from harness.cli.output import prepare_streams, print_error, to_nowhere, unwritable
 
 COMMANDS = {
     "tasks": "tasks",
@@ -128,6 +128,7 @@ harness = Harness("harness", callback=_bare)
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code."""
+    prepare_streams()
     given = list(sys.argv[1:] if argv is None else argv)
     try:
         if "_HARNESS_COMPLETE" in os.environ:
@@ -136,6 +137,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return complete(harness)
         with harness.make_context("harness", with_command(given)) as ctx:
             code: int = harness.invoke(ctx)
+        sys.stdout.flush()
     except click.exceptions.Exit as exited:
         return exited.exit_code
     except (HarnessError, click.UsageError) as error:
@@ -146,8 +148,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         print_error("interrupted")
         return 130
     except BrokenPipeError:
-        # The reader of the output closed it, as `| head` does; Python would print an error at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader of the output closed it, as `| head` does.
+        to_nowhere(sys.stdout)
+        return 1
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        to_nowhere(sys.stdout)
+        print_error(unwritable(error))
         return 1
     return code
 

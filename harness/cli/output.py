@@ -2,12 +2,73 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any
+from pathlib import Path
+from typing import Any, TextIO, cast
+
+from harness.base.errors import StorageError
 
 Row = tuple[str, str]
 """A name and its text."""
+
+
+class Forgiving:
+    """A stream for messages; once it cannot be written, what follows is dropped."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        """Write a text, or drop it."""
+        try:
+            self._stream.write(text)
+        except OSError:
+            to_nowhere(self._stream)
+        return len(text)
+
+    def flush(self) -> None:
+        """Write what is held back, or drop it."""
+        try:
+            self._stream.flush()
+        except OSError:
+            to_nowhere(self._stream)
+
+
+def prepare_streams() -> None:
+    """Make standard output and error fit for printing any text, and for being closed or full.
+
+    A closed one is replaced by one that drops everything. Characters that the locale lacks are
+    written as escapes. A run does not end because its messages cannot be written.
+    """
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            nowhere = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
+            setattr(sys, name, nowhere)
+        elif stream is getattr(sys, f"__{name}__") and stream.encoding.lower() != "utf-8":
+            stream.reconfigure(errors="backslashreplace")
+    if sys.stderr is sys.__stderr__:
+        sys.stderr = cast(TextIO, Forgiving(cast(TextIO, sys.stderr)))
+
+
+def to_nowhere(stream: TextIO) -> None:
+    """Drop all that a stream holds and will be given; Python would print an error at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def unwritable(error: OSError) -> StorageError:
+    """The error for standard output that could not be written."""
+    return StorageError(
+        "the output cannot be written",
+        where="standard output",
+        found=error.strerror or str(error),
+        hint="what was run is kept: `harness show` lists it, and prints it with the run's name",
+    )
 
 
 def print_error(error: object) -> None:

@@ -14,6 +14,7 @@ import click
 from click.core import ParameterSource
 
 from harness.base.errors import UsageError
+from harness.base.home import expanded, home
 from harness.cli.named_models import NamedModel, named_models, replace_names
 from harness.cli.setting import Setting, misspelt, setting_named, settings_of
 
@@ -151,7 +152,8 @@ def effective_settings(ctx: click.Context) -> EffectiveSettings:
 def user_file() -> Path:
     """The settings file in the user's config folder."""
     folder = os.environ.get("XDG_CONFIG_HOME")
-    return (Path(folder) if folder else Path.home() / ".config") / "harness" / "config.toml"
+    config = Path(folder) if folder else (home() or Path("/")) / ".config"
+    return config / "harness" / "config.toml"
 
 
 def read_settings(file: Path) -> SettingsFile | None:
@@ -162,6 +164,11 @@ def read_settings(file: Path) -> SettingsFile | None:
         return SettingsFile(name=name, values=_expand_home(tomllib.loads(text)), text=text)
     except FileNotFoundError:
         return None
+    except RecursionError:
+        raise UsageError("the settings file is nested too deeply", where=name) from None
+    except UsageError as error:
+        error.where = name
+        raise
     except tomllib.TOMLDecodeError as error:
         raise UsageError(
             "the settings file is not TOML", where=name, found=str(error),
@@ -196,8 +203,8 @@ def _parts(path: str) -> list[str]:
 
 
 def _display_path(file: Path) -> str:
-    home = Path.home()
-    return f"~/{file.relative_to(home)}" if file.is_relative_to(home) else str(file)
+    own = home()
+    return f"~/{file.relative_to(own)}" if own and file.is_relative_to(own) else str(file)
 
 
 def _expand_home(value: Any) -> Any:
@@ -206,7 +213,7 @@ def _expand_home(value: Any) -> Any:
         return {name: _expand_home(one) for name, one in value.items()}
     if isinstance(value, list):
         return [_expand_home(one) for one in value]
-    return str(Path(value).expanduser()) if str(value).startswith("~/") else value
+    return str(expanded(value)) if str(value).startswith("~/") else value
 
 
 def _of_file(file: SettingsFile, source: str, ctx: click.Context) -> Iterator[SettingValue]:

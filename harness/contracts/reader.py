@@ -12,6 +12,7 @@ T = TypeVar("T")
 class Reader(Protocol[T]):
     """Reads a reply's text, from which reasoning was removed; never raises for a bad reply.
 
+    It keeps no state: a long text is read in a thread of its own, at the same time as others.
     `schema` is the JSON Schema that a server may be asked to enforce, None if there is none.
     """
 

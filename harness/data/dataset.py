@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from harness.base.errors import DataError, UsageError
 from harness.base.hashing import canonical, digest
+from harness.base.home import expanded
 from harness.data import sampling
-from harness.data.files import find_tables, patterns
+from harness.data.files import check_inside, find_tables, patterns
 from harness.data.fingerprint import sha256_of, stamp_of
 from harness.data.source import FileSource, Source
 from harness.data.table import Table
@@ -233,12 +234,14 @@ def open_dataset(
     about = {"path": data}
     if spec.hub is not None:
         about["in_place_of"] = spec.hub.repo
-    folder = Path(data).expanduser()
+    folder = expanded(data, where="--data")
     if data == SAMPLE:
         origin = "sample"
         folder = _sample_folder(spec, package, task=task)
         about = {"sample": str(spec.sample)}
     found = find_tables(folder, spec.tables, task=task)
+    if data in (spec.folder, SAMPLE):
+        check_inside(folder, found)
     files = {name: _file_sources(paths, spec.tables[name]) for name, paths in found.items()}
     absent = {
         name: f"{join_names(patterns(name, table))} in {folder}"
@@ -313,6 +316,12 @@ def _sample_folder(spec: DataSpec, package: Path | None, *, task: str) -> Path:
             hint="for a folder with the name sample, use --data ./sample",
         )
     folder = package / spec.sample
+    if not folder.resolve().is_relative_to(package.resolve()):
+        raise DataError(
+            f"the sample of task '{task}' is outside its package",
+            where=str(folder),
+            expected="a folder inside the package, by its path there",
+        )
     if not folder.exists():
         raise DataError(
             f"the bundled sample of task '{task}' is not installed",

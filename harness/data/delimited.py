@@ -118,12 +118,13 @@ def _header(path: Path, reader: _Reader, written: DelimitedSpec) -> tuple[str, .
     if cells is None:
         raise empty_file(path)
     names = tuple(cell.strip() for cell in cells)
+    first: dict[str, int] = {}
     for position, name in enumerate(names):
-        if name and name in names[:position]:
+        if name and first.setdefault(name, position) != position:
             raise DataError(
                 f"two columns have the name '{name}'",
                 where=place(str(path), line=1),
-                found=f"columns {names.index(name) + 1} and {position + 1} of the header",
+                found=f"columns {first[name] + 1} and {position + 1} of the header",
                 expected="a header that names each column once",
                 hint="rename or remove one of them",
             )

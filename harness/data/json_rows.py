@@ -82,7 +82,7 @@ def _lines_or_one_object(path: Path) -> Rows:
     first = next((line for line in text_lines(path) if not line.isspace()), b"")
     try:
         json.loads(first)
-    except (json.JSONDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         raise DataError(
             "the file is neither an array of objects nor one object a line",
             where=str(path),
@@ -161,6 +161,8 @@ class Walk(ABC):
                     raise self._broken(error, row, column) from None
             except RecursionError:
                 self._fail("objects nested too deeply", "fewer levels", row=row)
+            except ValueError:
+                self._fail("an integer of thousands of digits", "numbers of 64 bits", row=row)
             self._read(stream, grow)
             grow *= 2
         piece = self._text[self._used : end]
@@ -265,6 +267,8 @@ def malformed(
         found = _describe(explained, text)
     except RecursionError:
         found = "objects nested too deeply"
+    except ValueError as unread:
+        found = str(unread).partition(":")[0]
     else:
         found = str(error)
         unwritable = _unwritable(value, column)

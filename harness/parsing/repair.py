@@ -2,36 +2,61 @@
 
 from __future__ import annotations
 
-from typing import Any, SupportsIndex, overload
+from typing import Any, SupportsIndex
 
 from harness.parsing.decode import NotJson, decode_at, keepable
 
 MAX_CHARACTERS = 50_000
 """Longer texts are not repaired."""
 
-READS_PER_CHARACTER = 16
+READS_PER_CHARACTER = 20
 """How often json_repair may read a text, on average for each character.
 
-It reads each character of a repairable answer once or twice, and hundreds of times where it keeps
+It reads each character of a repairable answer a few times, and hundreds of times where it keeps
 revising its guesses: its time is then quadratic.
 """
 FEWEST_READS = 10_000
+COPIED_PER_READ = 256
+"""Copying this many characters costs what reading one does."""
+
+
+class Reads:
+    """How many characters of a text may still be read; NotJson beyond that."""
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+
+    def count(self, reads: int) -> None:
+        """Count some reads."""
+        self.left -= reads
+        if self.left < 0:
+            raise NotJson("too broken to be mended")
 
 
 class CountedText(str):
-    """A text that raises NotJson once it has been read too often."""
+    """A text whose reads are counted, and those of the longer or shorter texts made of it."""
 
-    reads_left: int
+    __slots__ = ("reads",)
+    reads: Reads
 
-    @overload
-    def __getitem__(self, key: SupportsIndex) -> str: ...
-    @overload
-    def __getitem__(self, key: slice) -> str: ...
-    def __getitem__(self, key: Any) -> str:
-        self.reads_left -= 1
-        if self.reads_left < 0:
-            raise NotJson("too broken to be mended")
-        return str.__getitem__(self, key)
+    def __getitem__(self, key: SupportsIndex | slice) -> str:
+        found = str.__getitem__(self, key)
+        if not isinstance(key, slice) or (key.start is not None and key.stop is not None):
+            # json_repair reads each character of a part between two places.
+            self.reads.count(len(found))
+            return found
+        self.reads.count(1 + len(found) // COPIED_PER_READ)
+        return counted(found, self.reads)
+
+    def __add__(self, other: str) -> str:
+        return counted(str.__add__(self, other), self.reads)
+
+
+def counted(text: str, reads: Reads) -> CountedText:
+    """The text, whose reads count there."""
+    made = CountedText(text)
+    made.reads = reads
+    return made
 
 
 def repair_json(text: str) -> dict[str, Any] | list[Any]:
@@ -59,10 +84,9 @@ def _guess(text: str) -> dict[str, Any] | list[Any]:
 
     if len(text) > MAX_CHARACTERS:
         raise NotJson(f"longer than {MAX_CHARACTERS} characters and no JSON")
-    counted = CountedText(text)
-    counted.reads_left = max(READS_PER_CHARACTER * len(text), FEWEST_READS)
+    reads = Reads(max(READS_PER_CHARACTER * len(text), FEWEST_READS))
     try:
-        value = json_repair.loads(counted, skip_json_loads=True)
+        value = json_repair.loads(counted(text, reads), skip_json_loads=True)
     except NotJson:
         raise
     except (ValueError, RecursionError, IndexError, TypeError, KeyError, AttributeError) as error:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from random import Random
 from typing import Any, Literal, TypeVar, overload
@@ -28,6 +30,13 @@ T = TypeVar("T")
 
 REPEATS_APART = 1_000_000
 """The distance between the first question number of one repeat of a run and of the next."""
+
+QUICK = 500
+"""Characters of a text that is read at once; a longer one is read in a thread, since repairing it
+may take a second."""
+
+_READING = ThreadPoolExecutor(1, "reader")
+"""One thread: several would only take turns, and hold up the event loop longer."""
 
 QUOTED = 2000
 """Characters of an unreadable answer that a correction quotes: half from each end."""
@@ -137,7 +146,7 @@ class ItemDesk:
                 request=request,
             )  # fmt: skip
             try:
-                outcome = self._read(answer, text, read, truncated=truncated)
+                outcome = await self._read(answer, text, read, truncated=truncated)
             except Exception as error:
                 into.append(record(Unreadable("reader_failed", repr(error))))
                 raise
@@ -186,7 +195,7 @@ class ItemDesk:
         """Whether requests carry a schema; a model that answers by rule takes none."""
         return self._context.structured and model.identity.scope != "call"
 
-    def _read(
+    async def _read(
         self, answer: Answer, text: str, read: Reader[T], *, truncated: str
     ) -> Parsed[T] | Unreadable | CallFailed:
         if answer.reply is None:
@@ -196,7 +205,11 @@ class ItemDesk:
             return Unreadable("refused", _shorten(reply.text))
         if reply.finish == "length" and truncated == "fail":
             return Unreadable("truncated", f"ends in {_shorten(reply.text[-80:])!r}")
-        outcome = read(text)
+        if len(text) > QUICK:
+            loop = asyncio.get_running_loop()
+            outcome = await loop.run_in_executor(_READING, _read_text, read, text)
+        else:
+            outcome = read(text)
         if reply.finish == "length" and isinstance(outcome, Parsed):
             return msgspec.structs.replace(outcome, truncated=True)
         return outcome
@@ -251,6 +264,13 @@ class _JudgesAsk:
     def in_order(self) -> list[CallRecord]:
         """The calls by model, in the order of the models and not of the answers."""
         return [call for of_model in self._calls.values() for call in of_model]
+
+
+def _read_text(read: Reader[T], text: str) -> Parsed[T] | Unreadable:
+    try:
+        return read(text)
+    except StopIteration as error:
+        raise RuntimeError("the reader raised StopIteration") from error  # no future can hold it
 
 
 def _judged(

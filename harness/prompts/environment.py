@@ -12,8 +12,7 @@ spaces before a tag on its own line belong to the tag. So does one newline befor
 `{% endblock %}` of a message, and the newline at the end of a template without messages. All other
 text of the file is in the message. An empty message is left out.
 
-Jinja's loops always end, but nested loops over `range` could take forever, so the steps of `range`
-in one rendering are limited.
+The steps and the characters of one rendering are limited, and so is the nesting of a template.
 
 The same variables give the same messages: `random` and `lipsum` are removed. `tojson` writes plain
 JSON, in which non-ASCII characters and `<` are not escaped.
@@ -24,25 +23,22 @@ from __future__ import annotations
 import itertools
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Iterator, Mapping, MutableMapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from types import TracebackType
-from typing import Any, Literal, TypeVar, cast, overload
+from typing import Any, Literal, TypeVar, cast
 
 import jinja2
 from jinja2 import meta, nodes
-from jinja2.sandbox import ImmutableSandboxedEnvironment, safe_range
 
 from harness.base.errors import PromptError
 from harness.base.hashing import digest, digest_bytes
 from harness.contracts.model import Message
+from harness.prompts.bounds import BoundedEnvironment, check_length, narrow
 
 RENDERING_VERSION = 1
 """To be raised when the same file and variables give other messages than before."""
-
-MOST_STEPS = 10_000_000
-"""The most steps of `range` in one rendering: about a second, and more than any prompt needs."""
 
 TURN = re.compile(r"(?:system|user|assistant)(?:_\d+)?")
 TURN_FILTER = "turn of"
@@ -68,41 +64,7 @@ class Turn(str):
         return turn
 
 
-class _Steps(Sequence[int]):
-    """Jinja's `range`; calls `walk` with the number of steps whenever an iteration begins."""
-
-    def __init__(self, numbers: range, walk: Callable[[int], None]) -> None:
-        self._numbers = numbers
-        self._walk = walk
-
-    def __iter__(self) -> Iterator[int]:
-        self._walk(len(self._numbers))
-        return iter(self._numbers)
-
-    def __reversed__(self) -> Iterator[int]:
-        return iter(self[::-1])
-
-    def __len__(self) -> int:
-        return len(self._numbers)
-
-    @overload
-    def __getitem__(self, place: int) -> int: ...
-
-    @overload
-    def __getitem__(self, place: slice) -> _Steps: ...
-
-    def __getitem__(self, place: int | slice) -> int | _Steps:
-        found = self._numbers[place]
-        return _Steps(found, self._walk) if isinstance(found, range) else found
-
-    def __contains__(self, value: object) -> bool:
-        return value in self._numbers
-
-    def __repr__(self) -> str:
-        return repr(self._numbers)
-
-
-class PromptEnvironment(ImmutableSandboxedEnvironment):
+class PromptEnvironment(BoundedEnvironment):
     """Jinja with the settings of prompts."""
 
     def __init__(self, loader: jinja2.BaseLoader) -> None:
@@ -116,23 +78,10 @@ class PromptEnvironment(ImmutableSandboxedEnvironment):
             cache_size=-1,
             finalize=_printable,
         )
-        self.steps = 0
-        self.globals["range"] = self._range
         self.globals.pop("lipsum")
         self.filters.pop("random")
-        self.filters["tojson"] = _tojson
+        self.filters["tojson"] = narrow(_tojson)
         self.filters[TURN_FILTER] = Turn.of
-
-    def _range(self, *bounds: int) -> _Steps:
-        return _Steps(safe_range(*bounds), self._walk)
-
-    def _walk(self, steps: int) -> None:
-        """Count the steps of a loop; OverflowError where one rendering takes too many."""
-        self.steps += steps
-        if self.steps > MOST_STEPS:
-            raise OverflowError(
-                f"loops over range() would take more than {MOST_STEPS:,} steps together"
-            )
 
     def make_globals(self, d: MutableMapping[str, Any] | None) -> MutableMapping[str, Any]:
         """The names that every template may use, in one dict, since each rendering copies it."""
@@ -168,6 +117,7 @@ class Compiled:
         try:
             context = template.new_context(dict(variables))
             parts = list(template.root_render_func(context))
+            check_length(sum(map(len, parts)))
         except Exception as error:
             raise _render_error(error, template, variables) from error
         if self.has_turns:
@@ -212,13 +162,19 @@ class Folder(jinja2.BaseLoader):
 
     def compile(self, name: str) -> Compiled:
         """The compiled prompt of that name, with a digest over all files that it needs."""
+        self._environment.steps = 0
+        try:
+            return self._compile(name)
+        except PromptError:
+            raise
+        except Exception as error:
+            raise _render_error(error, None, {}, file=self._path / name) from error
+
+    def _compile(self, name: str) -> Compiled:
         sources = self._closure(name)
         own = sources[name]
         assert own is not None
-        try:
-            template = self._environment.get_template(name)
-        except jinja2.TemplateError as error:
-            raise _render_error(error, None, {}, file=own.file) from error
+        template = self._environment.get_template(name)
         contents = {
             part: digest_bytes(source.data) if source else None for part, source in sources.items()
         }
@@ -295,14 +251,19 @@ class Folder(jinja2.BaseLoader):
 
     def _read(self, name: str) -> Source | None:
         parts = PurePosixPath(name)
-        if parts.is_absolute() or ".." in parts.parts or "\\" in name:
+        file = self._path / name
+        if (
+            parts.is_absolute()
+            or ".." in parts.parts
+            or "\\" in name
+            or not file.resolve().is_relative_to(self._path.resolve())
+        ):
             raise PromptError(
                 "a template names a file outside its folder of prompts",
                 where=str(self._path),
                 found=name,
-                expected="a name relative to the folder, such as interests/_person.j2",
+                expected="the name of a file in the folder, such as interests/_person.j2",
             )
-        file = self._path / name
         if not file.is_file():
             return None
         data = file.read_bytes()
@@ -434,6 +395,8 @@ def _render_error(
         return PromptError(
             "the template needs a file that does not exist", where=where, found=str(error.name)
         )
+    if isinstance(error, RecursionError):
+        return PromptError("the template is nested too deeply, or uses itself", where=where)
     text = str(error) or type(error).__name__
     kind = "" if isinstance(error, jinja2.TemplateError) else f"{type(error).__name__}: "
     return PromptError(f"the prompt cannot be rendered: {kind}{text}", where=where)

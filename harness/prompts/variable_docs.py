@@ -42,7 +42,7 @@ def _read(file: Path) -> dict[Any, Any]:
 
     try:
         content = yaml.safe_load(file.read_text("utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         raise PromptError(
             "the file of variables cannot be read", where=str(file), found=str(error)
         ) from error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -176,6 +176,7 @@ class Catalogue:
         resolved = self.resolved(document)
         for base in resolved.documents:
             self._check(base)
+            self._check_enclosed(base)
         if resolved.values.get("abstract"):
             raise TaskError(
                 f"{document.name!r} is abstract and cannot be run",
@@ -337,6 +338,28 @@ class Catalogue:
             raise_first(document_errors(document))
             self._sound.add(document.key)
 
+    def _check_enclosed(self, document: Document) -> None:
+        """Raise TaskError for a prompt or data folder outside the task's own folder.
+
+        A task of a package may use all of the package. Links count as what they point to.
+        """
+        home = document.file.parent
+        homes = [home.resolve()]
+        for bundle in self._bundles:
+            if bundle.task_configs and document.file.is_relative_to(bundle.task_configs.resolve()):
+                inside = (bundle.task_configs, bundle.prompts, bundle.package)
+                homes += [folder.resolve() for folder in inside if folder is not None]
+        for path, named, option in _places(document.values):
+            file = (home / named).resolve()
+            if not any(file.is_relative_to(one) for one in homes):
+                raise TaskError(
+                    "the task names something outside its own folder",
+                    where=document.where(path),
+                    found=named if file == home / named else f"{named}, which is {file}",
+                    expected=f"a file or folder inside {shown(home)}",
+                    hint=f"copy it there, or name it on the command line with {option}",
+                )
+
     def _named(self, name: str) -> Document:
         given = self._sources[name]
         if len(given) > 1:
@@ -426,6 +449,15 @@ class Catalogue:
             if any(one.key == document.key for one in self.resolved(self._named(name)).documents)
         ]
         return f"these tasks extend it: {', '.join(heirs)}" if heirs else None
+
+
+def _places(values: Mapping[str, Any]) -> Iterator[tuple[list[str | int], str, str]]:
+    """The path of each file or folder that a task names, its name, and the option for another."""
+    for name, file in values.get("prompts", {}).items():
+        yield ["prompts", name], file, "--prompts DIR"
+    folder = values.get("data", {}).get("folder")
+    if folder is not None:
+        yield ["data", "folder"], folder, "--data DIR"
 
 
 def _included(folder: Path) -> Bundle:

@@ -6,7 +6,7 @@ import errno
 import os
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, TypeVar
 
@@ -15,6 +15,9 @@ import msgspec
 from harness.base.errors import DataError, StorageError
 
 T = TypeVar("T")
+
+UNFINISHED = ".tmp"
+"""How the names of files end that are not complete; they begin with a dot."""
 
 RUNS = "--output_path"
 """The option that names the folder of runs."""
@@ -25,10 +28,13 @@ def storage_error(path: Path, error: OSError, *, option: str = RUNS) -> StorageE
 
     `option` is the option that chose the file's folder.
     """
-    full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-    if full:
-        resumes = ": it continues where it stopped" if option == RUNS else ""
+    resumes = ": it continues where it stopped" if option == RUNS else ""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         hint = f"free some space, then repeat the same command{resumes}"
+    elif error.errno in (errno.EMFILE, errno.ENFILE):
+        hint = f"allow more open files (ulimit -n), then repeat the same command{resumes}"
+    elif error.errno == errno.ENOENT:
+        hint = f"its folder was removed: repeat the same command, or choose another with {option}"
     else:
         hint = f"make the folder writable, or choose another with {option}"
     return StorageError(
@@ -51,7 +57,7 @@ def atomic_writer(path: Path, *, option: str = RUNS) -> Iterator[BinaryIO]:
     It is written in the folder of `path`, so that the last step is a rename in one file system.
     `option` is the option that chose the folder, for the error.
     """
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}{UNFINISHED}")
     try:
         with temporary.open("xb") as file:
             yield file
@@ -71,6 +77,14 @@ def atomic_write(path: Path, data: bytes, *, option: str = RUNS) -> None:
     """Replace the content of `path` by `data`, atomically and durably."""
     with atomic_writer(path, option=option) as file:
         file.write(data)
+
+
+def remove_unfinished(folder: Path) -> None:
+    """Delete what killed processes left unfinished in a folder and in the folders in it."""
+    for pattern in (f".*{UNFINISHED}", f"*/.*{UNFINISHED}"):
+        for file in folder.glob(pattern):
+            with suppress(OSError):
+                file.unlink()
 
 
 def decode_file(data: bytes, kind: type[T], path: Path, *, what: str, version: int, hint: str) -> T:

@@ -16,6 +16,7 @@ from harness.contracts.task import Task
 from harness.runs.atomic_files import atomic_write, decode_file
 
 FORMAT = 1
+DAMAGED = "it may come from another version of the harness, or be damaged"
 
 Status = Literal["running", "done", "waiting", "too_many_failures", "failed", "interrupted"]
 """A waiting run has written requests for a batch, and continues once answers are collected."""
@@ -51,9 +52,18 @@ class TaskEntry(msgspec.Struct, frozen=True, kw_only=True):
     not_comparable_because: tuple[str, ...] = ()
 
     def task(self) -> Task:
-        """The task, made from its definition."""
+        """The task, made from its definition; DataError if that is damaged."""
         fields = {name: value for name, value in self.definition.items() if name != "file"}
-        return msgspec.convert(fields, Task)
+        try:
+            return msgspec.convert(fields, Task)
+        except msgspec.ValidationError as error:
+            raise DataError(
+                "the manifest of the run defines a task that cannot be read",
+                where=f"{self.folder}, in manifest.json",
+                found=str(error),
+                expected="the definition of a task, as a run writes it",
+                hint=DAMAGED,
+            ) from error
 
 
 class RoleEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -209,5 +219,12 @@ def read_manifest(path: Path) -> Manifest:
         raise DataError(
             "no run in this folder", where=str(path.parent), expected=f"a file {path.name}"
         ) from error
-    hint = "it may come from another version of the harness, or be damaged"
-    return decode_file(data, Manifest, path, what="manifest", version=FORMAT, hint=hint)
+    except OSError as error:
+        raise DataError(
+            "the manifest cannot be read",
+            where=str(path),
+            found=error.strerror or str(error),
+            expected="a file that this user may read",
+            hint=DAMAGED,
+        ) from error
+    return decode_file(data, Manifest, path, what="manifest", version=FORMAT, hint=DAMAGED)

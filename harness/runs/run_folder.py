@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from harness.base.errors import HarnessError, UsageError
-from harness.runs.atomic_files import storage_error
+from harness.runs.atomic_files import remove_unfinished, storage_error
 from harness.runs.manifest import Manifest, read_manifest, write_manifest
 
 _log = logging.getLogger(__name__)
@@ -162,6 +162,7 @@ class RunFolder:
             os.close(descriptor)
             raise storage_error(self.path / LOCK, error) from error
         self._lock = descriptor
+        remove_unfinished(self.path)
 
     def at_work(self) -> bool | None:
         """Whether the last process that locked it is alive; None if it is on another machine.

@@ -18,6 +18,16 @@ import yaml
 from harness.base.errors import TaskError
 
 TAG = "tag:yaml.org,2002:"
+
+LARGEST = 1_000_000
+"""The most values and characters of a file, with each alias counted as what it stands for."""
+
+LONGEST_UNSEEN = 10_000
+"""The characters up to which a text cannot be nested so deeply that the C parser crashes."""
+
+DEEPEST = 100
+"""The most levels of a longer text."""
+
 _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -141,14 +151,7 @@ def load_file(file: Path) -> Document:
 def load_text(text: str, *, file: Path) -> Document:
     """The document in a text; `file` is used for places and relative paths."""
     root = _compose(text, file)
-    try:
-        values = None if root is None else _Builder(file).build(root)
-    except RecursionError:
-        raise TaskError(
-            "the file is nested too deeply",
-            where=shown(file),
-            hint="check whether an anchor contains its own alias",
-        ) from None
+    values = _built(root, file)
     if not isinstance(values, dict):
         raise TaskError(
             "the file defines no task or group",
@@ -163,11 +166,9 @@ def read_value(text: str) -> Any:
     """The YAML value in a text: `3`, `1e-5`, `[a, b]`, `{a: 1}`, or the text itself."""
     file = Path("value")
     root = _compose(text, file)
-    if root is None:
-        return None
-    if not isinstance(root, yaml.ScalarNode) and not root.flow_style:
+    if root is not None and not isinstance(root, yaml.ScalarNode) and not root.flow_style:
         return text
-    return _Builder(file).build(root)
+    return _built(root, file)
 
 
 def shown(file: Path) -> str:
@@ -178,23 +179,55 @@ def shown(file: Path) -> str:
         return str(file)
 
 
+def _built(root: Any, file: Path) -> Any:
+    """The values of a tree, None if there is none."""
+    try:
+        return None if root is None else _Builder(file).build(root)
+    except RecursionError:
+        raise _too_deep(file) from None
+
+
+def _too_deep(file: Path) -> TaskError:
+    return TaskError(
+        "the file is nested too deeply",
+        where=shown(file),
+        hint="check whether an anchor contains its own alias",
+    )
+
+
 class _Builder:
     """Builds plain values from nodes; an anchor's value is shared by all its aliases."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
-        self._built: dict[int, Any] = {}
+        self._built: dict[int, tuple[Any, int]] = {}
+        self._size = 0
 
     def build(self, node: Any) -> Any:
-        if id(node) not in self._built:
-            self._built[id(node)] = self._make(node)
-        return self._built[id(node)]
+        """The value of a node, whose size is added to that of the node that is being built."""
+        if id(node) in self._built:
+            value, size = self._built[id(node)]
+        else:
+            around, self._size = self._size, 1
+            value, size = self._make(node), self._size
+            self._built[id(node)] = value, size
+            self._size = around
+        self._size += size
+        if self._size > LARGEST:
+            raise TaskError(
+                "the file is too large",
+                where=_place(self._file, node.start_mark),
+                found=f"more than {LARGEST:,} values and characters, with what aliases stand for",
+                expected="a task, and its data in files of their own",
+            )
+        return value
 
     def _make(self, node: Any) -> Any:
         kind = node.tag.removeprefix(TAG)
         if isinstance(node, yaml.MappingNode) and kind == "map":
-            members = _members(node, self._file).items()
-            return {name: self.build(value) for name, (_, value) in members}
+            members = _members(node, self._file)
+            self._size += sum(map(len, members))
+            return {name: self.build(value) for name, (_, value) in members.items()}
         if isinstance(node, yaml.SequenceNode) and kind == "seq":
             return [self.build(one) for one in node.value]
         if isinstance(node, yaml.ScalarNode) and kind in _SCALARS:
@@ -207,6 +240,7 @@ class _Builder:
         )
 
     def _scalar(self, node: Any, kind: str) -> Any:
+        self._size += len(node.value)
         try:
             value = _SCALARS[kind](node.value)
         except ValueError as error:
@@ -254,7 +288,17 @@ _KINDS = {
 
 
 def _members(node: Any, file: Path) -> dict[str, tuple[Any, Any]]:
-    """Key and value nodes by key; own keys override merged ones, earlier merged ones later."""
+    """Key and value nodes by key; own keys override merged ones, earlier merged ones later.
+
+    The node keeps them: a mapping may be merged into many others.
+    """
+    if not hasattr(node, "members"):
+        node.members = _merged(node, file)
+    found: dict[str, tuple[Any, Any]] = node.members
+    return found
+
+
+def _merged(node: Any, file: Path) -> dict[str, tuple[Any, Any]]:
     own: dict[str, tuple[Any, Any]] = {}
     merged: dict[str, tuple[Any, Any]] = {}
     for key, value in node.value:
@@ -296,6 +340,8 @@ def _key_text(key: Any, file: Path) -> str:
 def _compose(text: str, file: Path) -> Any:
     """The node tree of the one document in a text; None if it is empty."""
     try:
+        if len(text) > LONGEST_UNSEEN:
+            _check_depth(text, file)
         loader = _CoreLoader(text)
         try:
             return loader.get_single_node()
@@ -314,6 +360,18 @@ def _compose(text: str, file: Path) -> Any:
         raise TaskError(
             "the file is not valid YAML", where=shown(file), found=str(error)
         ) from error
+
+
+def _check_depth(text: str, file: Path) -> None:
+    """Raise TaskError for a text with too many levels, at which the C parser would crash."""
+    depth = 0
+    for event in yaml.parse(text, Loader=_CoreLoader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > DEEPEST:
+            raise _too_deep(file)
 
 
 def _place(file: Path, mark: Any) -> str:

@@ -396,3 +396,14 @@ def test_wal_is_used_on_a_local_disk_and_not_on_a_network(path, monkeypatch, tmp
     table.write_text("1 0 8:1 / / rw - nfs4 host:/x rw\n")
     assert mode(path) == "delete"
     assert mode(tmp_path / "other.sqlite") == "delete"
+
+
+def test_a_folder_that_may_not_be_entered_is_a_storage_error(tmp_path, monkeypatch) -> None:
+    def shut(path: Path) -> bool:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "is_dir", shut)
+    with pytest.raises(StorageError, match="cannot be entered") as caught:
+        Store.open(tmp_path / "calls.sqlite")
+    assert "Permission denied" in str(caught.value.found)
+    assert "--store" in str(caught.value.hint)

@@ -96,6 +96,24 @@ def test_a_pattern_that_leaves_the_folder_is_refused(tmp_path: Path) -> None:
     assert "outside its folder" in refused(spec, tmp_path).problem
 
 
+def test_a_task_reads_no_link_out_of_its_folder_but_the_user_may(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere.jsonl").write_text('{"user": "u"}\n')
+    folder = tmp_path / "own"
+    folder.mkdir()
+    (folder / "notes.jsonl").symlink_to(tmp_path / "elsewhere.jsonl")
+    assert users(opened(ONE, folder)) == ["u"]
+    error = refused(msgspec.structs.replace(ONE, folder=str(folder)), folder)
+    assert "a link to a place outside its folder" in error.problem
+    assert error.where == str(folder / "notes.jsonl")
+
+
+def test_a_sample_outside_the_package_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "package").mkdir()
+    (tmp_path / "notes.jsonl").write_text('{"user": "u"}\n')
+    spec = DataSpec(tables={"notes": NOTES}, sample="..")
+    assert "outside its package" in refused(spec, "sample", package=tmp_path / "package").problem
+
+
 def test_the_sample_is_in_the_package_and_compares_with_nothing(tmp_path: Path) -> None:
     (tmp_path / "sample_data").mkdir()
     (tmp_path / "sample_data" / "notes.jsonl").write_text('{"user": "s"}\n')

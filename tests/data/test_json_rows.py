@@ -96,3 +96,16 @@ def test_bad_files_are_told_with_their_place(
         list(read_json(path))
     assert caught.value.where == str(tmp_path / where)
     assert says in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["t.jsonl", "t.json"])
+def test_an_integer_of_thousands_of_digits_is_an_error_with_its_line(
+    tmp_path: Path, name: str
+) -> None:
+    rows = '{"a": 1}\n{"a": ' + "1" * 5000 + "}"
+    file = tmp_path / name
+    file.write_text(rows if name == "t.jsonl" else f"[{rows.replace(chr(10), ',' + chr(10))}]")
+    read = read_json_lines if name == "t.jsonl" else read_json
+    with pytest.raises(DataError, match="malformed") as caught:
+        list(read(file))
+    assert ":2" in caught.value.where or "line 2" in caught.value.where

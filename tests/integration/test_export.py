@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from harness.analysis.lm_eval_export import in_file_name
 from harness.testing import faults
 
 OVERFLOW = faults.status(400, message="maximum context length is 8")
@@ -190,3 +191,23 @@ def test_an_unfinished_task_is_left_out_and_named(harness, run):
     assert "task 'interests' is not finished" in refused.err
     unknown = export(harness, run, "csv", "out", "--task", "interest")
     assert "did you mean 'interests'?" in unknown.err
+
+
+@pytest.mark.parametrize(
+    ("name", "plain"),
+    [
+        ("model\u202egpj.\x9b31m", "model__gpj.__31m"),
+        ("a\u2028\x1b[2Jb", "a__2Jb"),
+        ("Qwen/Qwen3-8B", "Qwen__Qwen3-8B"),
+        ("modèle 模型", "modèle 模型"),
+    ],
+)
+def test_no_folder_is_named_with_characters_that_control_a_terminal(name, plain):
+    assert in_file_name(name) == plain
+
+
+def test_a_printed_path_controls_no_terminal(harness, run):
+    done = export(harness, run, "lm-eval", "out\u202e")
+    assert done.code == 0, done.err
+    assert "\u202e" not in done.out
+    assert done.out.count("out\\u202e/") == 2

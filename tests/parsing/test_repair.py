@@ -5,17 +5,37 @@ from __future__ import annotations
 import pytest
 
 from harness.parsing.decode import NotJson
-from harness.parsing.repair import MAX_CHARACTERS, repair_json
+from harness.parsing.repair import MAX_CHARACTERS, Reads, counted, repair_json
 
 
 def test_an_almost_right_answer_is_mended() -> None:
     assert repair_json('{"a": [1, 2,], "b": \'x\'') == {"a": [1, 2], "b": "x"}
 
 
-@pytest.mark.parametrize("piece", ['{"', "{'", '{"a": word word, '])
+@pytest.mark.parametrize("piece", ['{"', "{'", '{"a": word word, ', '[{"a":"b","c":[x'])
 def test_work_is_bounded_and_not_only_length(piece: str) -> None:
     with pytest.raises(NotJson, match="too broken"):
         repair_json((piece * 20_000)[:20_000])
+
+
+@pytest.mark.parametrize("copy", [lambda text: text[2:], lambda text: text[:2] + "{" + text[2:]])
+def test_a_copy_of_a_text_counts_its_reads_too(copy) -> None:
+    text = copy(counted("[1, 2", Reads(10)))
+    with pytest.raises(NotJson, match="too broken"):
+        for _ in range(12):
+            assert text[0]
+
+
+def test_a_part_of_a_text_costs_as_many_reads_as_it_has_characters() -> None:
+    text = counted("abcdefgh", Reads(7))
+    assert text[1:5] == "bcde"
+    with pytest.raises(NotJson, match="too broken"):
+        text[1:5]
+
+
+def test_what_is_mended_holds_plain_text() -> None:
+    (key,) = repaired = repair_json('{"name": "it",')
+    assert type(key) is type(repaired["name"]) is str
 
 
 def test_a_long_almost_right_answer_is_within_the_bound() -> None:

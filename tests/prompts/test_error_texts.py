@@ -93,3 +93,6 @@ def test_meanings_that_cannot_be_read(tmp_path, raised):
     assert raised(PromptError, meanings, *given, where=where, found=found) == snapshot(
         "the file of variables cannot be read"
     )
+    (tmp_path / "variables.yaml").write_text("name: " + "[" * 100_000)
+    with pytest.raises(PromptError, match="the file of variables cannot be read"):
+        meanings(*given)

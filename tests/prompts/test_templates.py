@@ -61,6 +61,100 @@ def test_loops_in_loops_end_before_they_hang(tmp_path: Path) -> None:
     assert caught.value.where == f"{tmp_path / 'quiz' / 'ask.candidate.j2'}:2"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{% for a in long %}{% for b in long %}{% endfor %}{% endfor %}",
+        "{% for a in long|map('upper') %}{% for b in long|map('upper') %}{% endfor %}{% endfor %}",
+        "{% macro m(n) %}{% if n %}{{ m(n - 1) }}{{ m(n - 1) }}{% endif %}{% endmacro %}"
+        "{{ m(60) }}",
+        "{% for n in [60] recursive %}{% if n %}{{ loop([n - 1]) }}{{ loop([n - 1]) }}{% endif %}"
+        "{% endfor %}",
+    ],
+)
+def test_every_loop_ends_before_it_hangs(tmp_path: Path, text: str, monkeypatch) -> None:
+    monkeypatch.setattr("harness.prompts.bounds.MOST_STEPS", 100_000)
+    with pytest.raises(PromptError, match="more than 100,000 steps"):
+        render(tmp_path, text, long="x" * 1000)
+
+
+def test_a_file_that_includes_itself_twice_ends_before_it_hangs(
+    tmp_path: Path, monkeypatch
+) -> None:
+    monkeypatch.setattr("harness.prompts.bounds.MOST_STEPS", 100_000)
+    name = "quiz/ask.candidate.j2"
+    again = f'{{% include "{name}" %}}'
+    text = f"{{% set n = n - 1 %}}{{% if n %}}{again}{again}{{% endif %}}"
+    with pytest.raises(PromptError, match="more than 100,000 steps"):
+        render(tmp_path, text, n=60)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{{ 'a' * 10**10 }}",
+        "{{ 10**10 * [1] }}",
+        "{{ 7 ** 99999999 }}",
+        "{{ [1]|slice(9999999999)|list }}",
+        "{{ [1]|batch(9999999999, 0)|list }}",
+        "{{ 'a'|center(9999999999) }}",
+        "{{ 'a\nb'|indent(9999999999) }}",
+        "{{ [1]|tojson(indent=9999999999) }}",
+        "{{ 'a'.ljust(9999999999) }}",
+        "{{ '%9999999999d' % 1 }}",
+        "{{ '%9999999999d'|format(1) }}",
+        "{{ '{:>9999999999}'.format(1) }}",
+        "{% set s = namespace(x='a') %}{% for _ in range(90) %}"
+        "{% set s.x = s.x ~ s.x %}{% endfor %}",
+        "{% set s = namespace(x='a') %}{% for _ in range(90) %}"
+        "{% set s.x = s.x + s.x %}{% endfor %}",
+        "{% set s = namespace(x='a') %}{% for _ in range(90) %}"
+        "{% set x %}{{ s.x }}{{ s.x }}{% endset %}{% set s.x = x %}{% endfor %}",
+        "{% for _ in range(99999) %}" + 200 * "a" + "{% endfor %}",
+        "{% block user %}{% for _ in range(99999) %}" + 200 * "a" + "{% endfor %}{% endblock %}",
+    ],
+)
+def test_no_text_list_or_number_is_made_that_is_too_large(tmp_path: Path, text: str) -> None:
+    with pytest.raises(PromptError, match="would be longer than 10,000,000"):
+        render(tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("{{ 'a' ~ 1 ~ [2] }}", "a1[2]"),
+        ("{{ '<' ~ '<'|e }}", "<&lt;"),
+        ("{% autoescape true %}{{ '<' ~ '<'|safe }}{% endautoescape %}", "&lt;<"),
+        ("{% for a in [1, 2, 3]|select('odd') %}{{ loop.index }}{{ a }}{% endfor %}", "1123"),
+        ("{% for a in [3, 4] if a > 3 %}{{ loop.length }}{{ a }}{% else %}-{% endfor %}", "14"),
+        ("{% for k, v in {'a': 1}.items() %}{{ k }}{{ v }}{% else %}-{% endfor %}", "a1"),
+        ("{% for a in [] %}{{ a }}{% else %}none{% endfor %}", "none"),
+        ("{% for a in range(3) %}{{ a }}{{ loop.last }}{% endfor %}", "0False1False2True"),
+        ("{{ '%-5s|'|format('ab') }}{{ '%03d' % 7 }}{{ '{:>3}'.format('b') }}", "ab   |007  b"),
+        ("{{ 2 ** 10 + 3 * 2 }}{{ 'ab' * 2 }}{{ 17 % 5 }}", "1030abab2"),
+        ("{{ ' 99: 20231104'.split(': ')[1] }}", "20231104"),
+        ("{{ {5000000000: 'x'}.get(5000000000) }}", "x"),
+    ],
+)
+def test_what_is_bounded_gives_what_jinja_gives(tmp_path: Path, text: str, expected: str) -> None:
+    assert render(tmp_path, text) == [("user", expected)]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{{ " + "(" * 3000 + "1" + ")" * 3000 + " }}", "nested too deeply"),
+        ("{{ " + "1" * 5000 + " }}", "digits"),
+        ("{% for a in b %}" * 30 + "{% endfor %}" * 30, "nested"),
+    ],
+    ids=["brackets", "digits", "loops"],
+)
+def test_what_cannot_be_compiled_is_a_prompt_error(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(PromptError, match=said) as caught:
+        render(tmp_path, text)
+    assert "ask.candidate.j2" in str(caught.value.where)
+
+
 @pytest.mark.parametrize("walked", ["many", "many | list", "many[1:]", "many | reverse"])
 def test_a_range_that_is_made_once_counts_each_time_it_is_walked(
     tmp_path: Path, walked: str
@@ -268,6 +362,16 @@ def test_includes_come_from_the_own_folder_only(tmp_path: Path) -> None:
     second = folder(tmp_path / "second", _part="y")
     with pytest.raises(PromptError, match="does not exist"):
         Templates([first, second]).need("quiz", "ask", "candidate").render({})
+
+
+def test_an_include_that_is_a_link_out_of_the_folder_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("secret")
+    root = folder(tmp_path / "prompts", _real="real")
+    (root / "quiz" / "_in.j2").symlink_to(root / "quiz" / "_real.j2")
+    (root / "quiz" / "_out.j2").symlink_to(tmp_path / "secret")
+    assert render(root, "{% include 'quiz/_in.j2' %}") == [("user", "real")]
+    with pytest.raises(PromptError, match="outside its folder"):
+        render(root, "{% include 'quiz/_out.j2' %}")
 
 
 def test_a_template_is_compiled_once(tmp_path: Path) -> None:

@@ -238,3 +238,46 @@ def test_a_first_party_task_of_a_broken_plugin_tells_why(site):
     assert error.found == (
         "plugin 'interests' of ours could not be loaded: ZeroDivisionError: division by zero"
     )
+
+
+PROMPTED = "task: mine\nextends: base\nprompts: {{say.candidate: {prompt}}}"
+
+
+@pytest.fixture
+def own(tmp_path, catalogue):
+    """A task file in a folder of its own, with a prompt beside it and a secret outside."""
+    home = tmp_path / "own"
+    home.mkdir()
+    (home / "mine.j2").write_text("mine")
+    (tmp_path / "secret").write_text("secret")
+    (home / "link.j2").symlink_to(tmp_path / "secret")
+    (home / "inner.j2").symlink_to(home / "mine.j2")
+    (home / "away").symlink_to(tmp_path)
+
+    def chosen(text: str):
+        (home / "mine.yaml").write_text(text)
+        return catalogue(**FOUR).select([str(home / "mine.yaml")]).tasks[0]
+
+    return chosen
+
+
+@pytest.mark.parametrize("prompt", ["/etc/hostname", "../secret", "link.j2", "away/secret"])
+def test_a_prompt_outside_the_folder_of_its_task_is_refused(own, prompt):
+    with pytest.raises(TaskError, match="outside its own folder") as caught:
+        own(PROMPTED.format(prompt=prompt))
+    assert caught.value.where.endswith("mine.yaml:3:26")
+    assert prompt in caught.value.found
+    assert "--prompts DIR" in caught.value.hint
+
+
+@pytest.mark.parametrize("prompt", ["mine.j2", "./mine.j2", "inner.j2", "away/own/mine.j2"])
+def test_a_prompt_inside_the_folder_of_its_task_is_its_own(own, tmp_path, prompt):
+    (task,) = [own(PROMPTED.format(prompt=prompt))]
+    assert task.prompts == {"say.candidate": str(tmp_path / "own" / prompt)}
+
+
+@pytest.mark.parametrize("folder", ["/etc", "..", "away"])
+def test_data_outside_the_folder_of_its_task_is_refused(own, folder):
+    with pytest.raises(TaskError, match="outside its own folder") as caught:
+        own(f"task: mine\nextends: base\ndata: {{folder: {folder}}}")
+    assert "--data DIR" in caught.value.hint

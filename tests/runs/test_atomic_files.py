@@ -1,9 +1,17 @@
+import errno
+import os
 from pathlib import Path
 
 import pytest
 
 from harness.base.errors import StorageError
-from harness.runs.atomic_files import atomic_write, atomic_writer, make_folder
+from harness.runs.atomic_files import (
+    atomic_write,
+    atomic_writer,
+    make_folder,
+    remove_unfinished,
+    storage_error,
+)
 
 
 def test_the_new_content_takes_the_old_ones_place(tmp_path: Path) -> None:
@@ -53,3 +61,30 @@ def test_a_folder_is_made_with_its_parents_unless_a_file_is_in_the_way(tmp_path:
     with pytest.raises(StorageError, match="cannot write") as error:
         make_folder(tmp_path / "file" / "b", option="--out")
     assert "--out" in str(error.value.hint)
+
+
+def test_what_a_killed_process_left_is_removed_and_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "task").mkdir()
+    for name in (".manifest.json.0a.tmp", "task/.scores.jsonl.0b.tmp", "task/.summary.json.c.tmp"):
+        (tmp_path / name).write_bytes(b"half")
+    for name in ("manifest.json", "task/scores.jsonl", "task/a.tmp", ".hidden"):
+        (tmp_path / name).write_bytes(b"whole")
+    remove_unfinished(tmp_path)
+    left = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*")}
+    assert left == {"task", "manifest.json", "task/scores.jsonl", "task/a.tmp", ".hidden"}
+
+
+@pytest.mark.parametrize(
+    ("code", "hint"),
+    [
+        (errno.EMFILE, "allow more open files (ulimit -n)"),
+        (errno.ENFILE, "allow more open files (ulimit -n)"),
+        (errno.ENOENT, "its folder was removed"),
+        (errno.ENOSPC, "free some space"),
+        (errno.EACCES, "make the folder writable"),
+    ],
+)
+def test_what_to_do_depends_on_what_went_wrong(code: int, hint: str) -> None:
+    error = storage_error(Path("runs/x"), OSError(code, os.strerror(code)))
+    assert error.found == os.strerror(code)
+    assert hint in str(error.hint)

@@ -9,10 +9,12 @@ from harness.contracts.task import Column, DataSpec, RoleSpec, TableSpec, Task
 from harness.runs.manifest import (
     Manifest,
     StageEntry,
+    TaskEntry,
     read_manifest,
     session_ended,
     session_started,
     stage_finished,
+    task_definition,
     write_manifest,
 )
 
@@ -96,3 +98,12 @@ def test_secrets_do_not_reach_the_file(tmp_path: Path, monkeypatch: pytest.Monke
     assert kept["roles"]["judge"] == (
         "openai:model=j,api_key=[redacted],base_url=http://[redacted]@host/v1"
     )
+
+
+def test_a_damaged_definition_of_a_task_is_a_data_error() -> None:
+    definition = {**task_definition(TASK), "version": "two"}
+    entry = TaskEntry(folder="gist", definition=definition, content="c", stages=())
+    with pytest.raises(DataError, match="a task that cannot be read") as caught:
+        entry.task()
+    assert caught.value.where == "gist, in manifest.json"
+    assert "version" in str(caught.value.found)

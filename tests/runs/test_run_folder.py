@@ -170,3 +170,20 @@ def test_a_lock_that_names_no_process_is_nobody_at_work(tmp_path: Path, pid: obj
     assert RunFolder(tmp_path).at_work() is False
     (tmp_path / LOCK).write_text(json.dumps({"pid": os.getpid(), "host": socket.gethostname()}))
     assert RunFolder(tmp_path).at_work() is True
+
+
+def test_the_process_that_locks_a_folder_removes_what_a_killed_one_left(tmp_path: Path) -> None:
+    path = kept(tmp_path, "20260101T000000-m-01234567")
+    (path / "task").mkdir()
+    (path / "task" / ".scores.jsonl.0123456789ab.tmp").write_bytes(b"half")
+    folder = RunFolder(path)
+    folder.lock()
+    folder.unlock()
+    assert not list((path / "task").iterdir())
+
+
+def test_a_manifest_that_is_a_folder_is_told(tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").mkdir()
+    with pytest.raises(DataError, match="the manifest cannot be read") as caught:
+        RunFolder(tmp_path).manifest()
+    assert caught.value.found == "Is a directory"

@@ -211,3 +211,41 @@ def test_a_file_that_is_not_there_is_an_error(tmp_path):
 def test_values_are_plain_enough_for_json():
     document = loaded("a: [1, 1e-5, true, null, x, {b: c}]")
     assert json.dumps(document.values) == '{"a": [1, 1e-05, true, null, "x", {"b": "c"}]}'
+
+
+BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 12)
+)
+MERGES = "a0: &a0 {x: 1}\n" + "".join(
+    f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 9)}]}}\n" for n in range(1, 40)
+)
+
+
+@pytest.mark.parametrize(
+    "text", [BOMB, 'a: &a "' + "x" * 900_000 + '"\nb: [*a, *a]'], ids=["values", "characters"]
+)
+def test_aliases_count_as_what_they_stand_for(text: str) -> None:
+    error = refused(text)
+    assert error.problem == "the file is too large"
+    assert error.found.startswith("more than 1,000,000 values and characters")
+
+
+def test_merges_of_merges_take_no_time() -> None:
+    document = loaded(MERGES)
+    assert document.values["a39"] == {"x": 1}
+    assert document.where(["a39", "x"]) == "a.yaml:1:13"
+
+
+@pytest.mark.parametrize("opening", ["[", "{a: "])
+@pytest.mark.parametrize("levels", [1_000, 100_000])
+def test_deep_nesting_is_refused_before_the_parser_crashes(opening: str, levels: int) -> None:
+    closing = "]" if opening == "[" else "}"
+    text = "a: " + opening * levels + closing * levels
+    assert refused(text).problem == "the file is nested too deeply"
+    with pytest.raises(TaskError, match="nested too deeply"):
+        read_value(text.removeprefix("a: "))
+
+
+def test_an_error_repeats_no_more_than_a_part_of_a_long_key() -> None:
+    key = "k" * 200_000
+    assert len(str(refused(f'"{key}": 1\n"{key}": 2'))) < 10_000

@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from harness.base.home import expanded
 from harness.calls.network_fs import network_type
 from harness.contracts.finding import Finding, bad, doubtful, good
 
@@ -49,5 +50,5 @@ def folder(about: str, path: Path, *, option: str) -> Iterator[Finding]:
 
 def nearest(path: Path) -> Path:
     """The path itself, or the nearest folder above it that exists."""
-    path = path.expanduser().absolute()
+    path = expanded(path).absolute()
     return next(one for one in (path, *path.parents) if one.exists())

@@ -1,0 +1,30 @@
+"""The user's home folder, which a process may lack."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from harness.base.errors import UsageError
+
+
+def home() -> Path | None:
+    """The user's home folder; None where HOME is unset and the user has no name."""
+    try:
+        return Path.home()
+    except RuntimeError:
+        return None
+
+
+def expanded(path: str | Path, *, where: str | None = None) -> Path:
+    """The path with `~` expanded; UsageError, with `where` it was given, if that is unknown."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError as error:
+        raise UsageError(
+            "this path is in a home folder that cannot be found",
+            where=where,
+            found=str(path),
+            expected="the home folder of a user of this machine",
+            hint="write the whole path, or set the variable HOME; for the store of answered calls,"
+            " give --store FILE or --no_store",
+        ) from error

@@ -1,0 +1,223 @@
+"""A Jinja sandbox in which a template takes neither endless time nor endless memory.
+
+Steps are counted: those of every loop, and each call and each included file, since a macro, a
+recursive loop and a file may use themselves. So are the characters that a template prints or puts
+together. Both counts start again with each rendering.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, cast, overload
+
+import jinja2
+from jinja2 import nodes
+from jinja2.runtime import Context, markup_join, str_join
+from jinja2.sandbox import ImmutableSandboxedEnvironment, safe_range
+from jinja2.visitor import NodeTransformer
+
+MOST_STEPS = 10_000_000
+"""The most steps of one rendering: about a second, and more than any prompt needs."""
+
+LONGEST = 10_000_000
+"""The most characters, or entries of a list, that a template may make: more than a model reads."""
+
+WALKED, JOINED = "walked over", "joined to"
+"""The filters that take the place of loops' values and of `~`; no template can name them."""
+
+WIDENING = ("batch", "center", "indent", "round", "slice")
+"""The filters whose result is as large as a number says."""
+
+GROWING = (str, list, tuple)
+
+WIDE = re.compile(r"%[^a-zA-Z%]*\d{8}|\{[^{}]*:[^{}]*\d{8}")
+"""A width or precision of a format that has eight digits."""
+
+
+class Steps(Sequence[int]):
+    """Jinja's `range`; calls `walk` with the number of steps whenever an iteration begins."""
+
+    def __init__(self, numbers: range, walk: Callable[[int], None]) -> None:
+        self._numbers = numbers
+        self._walk = walk
+
+    def __iter__(self) -> Iterator[int]:
+        self._walk(len(self._numbers))
+        return iter(self._numbers)
+
+    def __reversed__(self) -> Iterator[int]:
+        return iter(self[::-1])
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    @overload
+    def __getitem__(self, place: int) -> int: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> Steps: ...
+
+    def __getitem__(self, place: int | slice) -> int | Steps:
+        found = self._numbers[place]
+        return Steps(found, self._walk) if isinstance(found, range) else found
+
+    def __contains__(self, value: object) -> bool:
+        return value in self._numbers
+
+    def __repr__(self) -> str:
+        return repr(self._numbers)
+
+
+class BoundedEnvironment(ImmutableSandboxedEnvironment):
+    """Jinja's sandbox; OverflowError where a rendering takes too many steps or characters."""
+
+    intercepted_binops = frozenset({"+", "*", "**", "%"})
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        self.steps = 0
+        self.globals["range"] = lambda *bounds: Steps(safe_range(*bounds), self.walk)
+        self.filters[WALKED] = self._walked
+        self.filters[JOINED] = self._joined
+        for name in WIDENING:
+            self.filters[name] = narrow(self.filters[name])
+        self.filters["format"] = _formatted(self.filters["format"])
+
+    def walk(self, steps: int) -> None:
+        """Count steps; OverflowError where one rendering takes too many."""
+        self.steps += steps
+        if self.steps > MOST_STEPS:
+            raise OverflowError(
+                f"loops and calls would take more than {MOST_STEPS:,} steps together"
+            )
+
+    def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
+        tree = super()._parse(source, name, filename)
+        Counting().visit(tree)
+        return tree.set_environment(self)  # type: ignore[return-value]
+
+    @staticmethod
+    def concat(parts: Iterable[str]) -> str:
+        """The parts as one text; OverflowError where it is too long."""
+        texts = parts if type(parts) is list else list(parts)
+        check_length(sum(map(len, texts)))
+        return "".join(texts)
+
+    def call(self, context: Context, called: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """The result of a call in a template, which counts as a step."""
+        self.walk(1)
+        if args and isinstance(getattr(called, "__self__", None), str):
+            _check_numbers(args)
+        return super().call(context, called, *args, **kwargs)
+
+    def wrap_str_format(self, value: Any) -> Callable[..., str] | None:
+        """The method of a text that formats it, if the value is one; no width is too large."""
+        found = super().wrap_str_format(value)
+        if found is not None:
+            _check_format(value.__self__)
+        return found
+
+    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
+        """The result of an operator; a text, list or number that is too large is not made."""
+        if operator == "+":
+            made = left + right
+            if isinstance(made, GROWING):
+                check_length(len(made))
+            return made
+        if operator == "*":
+            for one, times in ((left, right), (right, left)):
+                if isinstance(one, GROWING) and isinstance(times, int):
+                    check_length(len(one) * times)
+        elif operator == "**":
+            if isinstance(left, int) and isinstance(right, int):
+                check_length(left.bit_length() * right)
+        elif operator == "%" and isinstance(left, str):
+            _check_format(left)
+        return super().call_binop(context, operator, left, right)
+
+    def get_template(self, *args: Any, **kwargs: Any) -> jinja2.Template:
+        """A template that another one uses, which counts as a step."""
+        self.walk(1)
+        return super().get_template(*args, **kwargs)
+
+    @jinja2.pass_context
+    def _walked(self, context: Context, values: Any) -> Any:
+        """The values of a loop, whose number counts when the loop begins or, if unknown, as it
+        goes on."""
+        if isinstance(values, Steps):
+            return values
+        if hasattr(values, "__len__"):
+            self.walk(len(values))
+            return values
+        return self._each(values) if isinstance(values, Iterable) else values
+
+    def _each(self, values: Iterable[Any]) -> Iterator[Any]:
+        for value in values:
+            self.walk(1)
+            yield value
+
+    @jinja2.pass_context
+    def _joined(self, context: Context, *values: Any) -> str:
+        """The text that `~` makes."""
+        made = (markup_join if context.eval_ctx.autoescape else str_join)(values)
+        if len(made) > LONGEST:
+            check_length(len(made))
+        return made
+
+
+class Counting(NodeTransformer):
+    """Puts filters that count around the values of loops, and in the place of `~`."""
+
+    def visit_For(self, node: nodes.For) -> nodes.Node:
+        """The loop, whose values count."""
+        self.generic_visit(node)
+        node.iter = _filter(WALKED, node.iter, [])
+        return node
+
+    def visit_Concat(self, node: nodes.Concat) -> nodes.Node:
+        """The filter that does what `~` does."""
+        self.generic_visit(node)
+        return _filter(JOINED, node.nodes[0], node.nodes[1:])
+
+
+def _filter(name: str, value: nodes.Node, args: list[nodes.Expr]) -> nodes.Filter:
+    return nodes.Filter(cast(nodes.Expr, value), name, args, [], None, None, lineno=value.lineno)
+
+
+def check_length(length: int) -> None:
+    """Raise OverflowError where something of this length is too long to make."""
+    if length > LONGEST:
+        raise OverflowError(f"a text, list or number would be longer than {LONGEST:,}")
+
+
+def _check_numbers(values: Iterable[Any]) -> None:
+    for value in values:
+        if isinstance(value, int):
+            check_length(abs(value))
+
+
+def _check_format(text: str) -> None:
+    if WIDE.search(text):
+        check_length(LONGEST + 1)
+
+
+def narrow(made: Callable[..., Any]) -> Callable[..., Any]:
+    """A filter that takes no number that is too large."""
+
+    @functools.wraps(made)
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        _check_numbers([*args[1:], *kwargs.values()])
+        return made(*args, **kwargs)
+
+    return checked
+
+
+def _formatted(made: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(made)
+    def checked(value: Any, *args: Any, **kwargs: Any) -> Any:
+        _check_format(str(value))
+        return made(value, *args, **kwargs)
+
+    return checked

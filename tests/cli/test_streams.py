@@ -1,0 +1,85 @@
+"""The command where its output, its messages or its home folder are not to be had."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+RUN = ["--model", "baseline", "--judge", "lexical", "--tasks", "interests", "--data", "sample"]
+RUN += ["--limit", "2"]
+ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+
+
+@pytest.fixture
+def harness(tmp_path):
+    """Runs the command by the shell in a folder of its own: code, output, messages."""
+
+    def ran(*arguments: str, shell: str = "", **variables: str) -> tuple[int, str, str]:
+        given = {name: value for name, value in os.environ.items() if name != "HARNESS_CACHE"}
+        line = f'"$@" {shell}'
+        done = subprocess.run(
+            ["bash", "-c", line, "bash", sys.executable, "-m", "harness", *arguments],
+            env={**given, "HARNESS_CACHE": str(tmp_path / "cache"), **variables},
+            cwd=tmp_path, capture_output=True, timeout=120, check=False,
+        )  # fmt: skip
+        return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+    return ran
+
+
+@pytest.mark.parametrize("arguments", [["tasks"], ["config", "--json"], RUN])
+def test_a_full_output_is_an_error_and_no_traceback(harness, arguments, tmp_path):
+    code, _, said = harness(*arguments, shell="> /dev/full")
+    assert code == 1
+    assert "Traceback" not in said
+    assert "the output cannot be written\n  found:    No space left on device" in said
+    assert "harness show" in said
+
+
+@pytest.mark.parametrize("shell", ["2> /dev/full", "2>&-"])
+def test_a_run_goes_on_where_its_messages_cannot_be_written(harness, shell, tmp_path):
+    code, printed, _ = harness(*RUN, shell=shell)
+    assert code == 0
+    assert "judge: lexical" in printed
+    (manifest,) = tmp_path.glob("runs/*/manifest.json")
+    assert json.loads(manifest.read_text())["status"] == "done"
+
+
+@pytest.mark.parametrize("arguments", [["show"], RUN])
+def test_a_closed_output_is_no_error(harness, arguments):
+    code, _, said = harness(*arguments, shell=">&-")
+    assert (code, "Traceback" in said) == (0, False)
+
+
+def test_characters_that_the_locale_lacks_are_escaped(harness):
+    code, printed, said = harness(*RUN, **ASCII)
+    assert (code, "Traceback" in said) == (0, False)
+    assert printed.isascii()
+    assert "\\u2013" in printed  # the dash for no value
+
+
+@pytest.mark.parametrize("arguments", [["doctor"], ["config"], ["show"], [*RUN, "--dry_run"]])
+def test_the_cache_in_the_home_of_nobody_is_an_error_at_most(harness, arguments):
+    code, printed, said = harness(*arguments, HARNESS_CACHE="~nobody-at-all/x")
+    assert "Traceback" not in said
+    if code:
+        whole = " ".join((printed + said).split())
+        assert "HARNESS_CACHE: this path is in a home folder that cannot be found" in whole
+        assert "set the variable HOME" in whole
+
+
+def test_a_cache_that_cannot_be_a_folder_is_an_error(harness, tmp_path):
+    (tmp_path / "shut").write_text("a file, which nobody can enter as a folder")
+    code, _, said = harness(*RUN, HARNESS_CACHE=str(tmp_path / "shut"))
+    assert (code, "Traceback" in said) == (1, False)
+    assert "the folder of the store cannot be created" in said
+
+
+@pytest.mark.parametrize("text", ["x = " + "[" * 100_000, "model = '~nobody-at-all/x'\n["])
+def test_settings_that_cannot_be_read_are_a_usage_error(harness, text, tmp_path):
+    (tmp_path / "harness.toml").write_text(text)
+    code, _, said = harness("config")
+    assert "Traceback" not in said
+    assert "harness.toml" in said or code == 0

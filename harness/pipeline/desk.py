@@ -31,7 +31,7 @@ T = TypeVar("T")
 REPEATS_APART = 1_000_000
 """The distance between the first question number of one repeat of a run and of the next."""
 
-QUICK = 500
+QUICK = 2_000
 """Characters of a text that is read at once; a longer one is read in a thread, since repairing it
 may take a second."""
 

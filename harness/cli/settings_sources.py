@@ -24,6 +24,9 @@ HERE = Path("harness.toml")
 _SHARED_SLOTS = {"judge": "role.judge", "no_store": "store"}
 """Options that set the same thing as another option, and the slot that they share with it."""
 
+_WITH_HOSTS = ("model", "model_args", "judge", "role")
+"""Options whose values name the addresses of models."""
+
 _HEADER = re.compile(r"\s*\[\[?\s*(?P<path>.+?)\s*\]\]?\s*(#.*)?")
 _KEY = re.compile(r"""\s*(?P<path>(?:[\w.\s-]|"[^"]*"|'[^']*')+?)\s*=""")
 _PART = re.compile(r"""[\w-]+|"[^"]*"|'[^']*'""")
@@ -146,7 +149,20 @@ def effective_settings(ctx: click.Context) -> EffectiveSettings:
         entry = one.entry is not None
         filled[one.option] = [*filled.get(one.option, ()), one.value] if entry else one.value
     ctx.params |= filled
+    ctx.params["given_hosts"] = _own_hosts(effective)
     return replace(effective, named=replace_names(ctx.params, models))
+
+
+def _own_hosts(effective: EffectiveSettings) -> tuple[str, ...]:
+    """The hosts that the command line or the environment names, and not a file alone."""
+    from harness.pipeline.specs import hosts_in
+
+    named = (
+        str(one.value)
+        for one in effective.holding()
+        if one.option in _WITH_HOSTS and one.source in (ENVIRONMENT, COMMAND)
+    )
+    return tuple(sorted(hosts_in(named)))
 
 
 def user_file() -> Path:

@@ -191,6 +191,14 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
     structured: bool = False
     """Whether requests may carry a JSON schema."""
 
+    given_hosts: frozenset[str] | None = None
+    """The hosts, each with its port if the address has one, that the user's own command names.
+
+    A key that no argument names, as the value of OPENAI_API_KEY, is to be sent to these only, to
+    the service that it belongs to, and to this machine: any other host comes from a task or a
+    settings file. None for no limit.
+    """
+
 
 class BatchStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The progress of a batch."""

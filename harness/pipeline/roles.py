@@ -14,7 +14,7 @@ from harness.contracts.judge import Judge, JudgeParts, Member
 from harness.contracts.model import Model, ModelSettings
 from harness.contracts.stage import Stage
 from harness.contracts.task import Task
-from harness.pipeline.specs import Spec, parse_spec, split_members
+from harness.pipeline.specs import Spec, hosts_in, parse_spec, split_members
 
 if TYPE_CHECKING:
     from harness.pipeline.settings import RunSettings
@@ -130,6 +130,10 @@ class RoleBinder:
         self._settings = settings
         self._plugins = plugins
         self._candidate = Spec(kind=settings.model, args=settings.model_args)
+        named = hosts_in([*settings.model_args.values(), *settings.roles.values()])
+        self._given_hosts = (
+            named if settings.given_hosts is None else frozenset(settings.given_hosts)
+        )
         self._models: dict[str, Model] = {}
         self._opened: list[_Opened] = []
         self._bound: set[str] = set()
@@ -330,6 +334,7 @@ class RoleBinder:
                 concurrency=self._settings.concurrency,
                 attempt_timeout=self._settings.patience.attempt_timeout,
                 structured=self._settings.structured,
+                given_hosts=self._given_hosts,
             )
             try:
                 registration = self._plugins.model(spec.kind)

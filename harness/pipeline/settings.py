@@ -35,6 +35,8 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     `asked` gives the settings that decide results, and so which unfinished run the same command
     resumes. `data` is one place for all tasks, or a place by task with `*` for all other tasks.
+    `given_hosts` are the hosts that may receive OPENAI_API_KEY; None for all in `model_args` and
+    `roles`.
     """
 
     tasks: tuple[str, ...]
@@ -64,6 +66,7 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
     max_failures: dict[str, float] = {}
     store: Path | None = None
     use_store: bool = True
+    given_hosts: tuple[str, ...] | None = None
 
     def asked(self) -> dict[str, Any]:
         """The settings that decide results and so identify the run, as JSON values."""

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 from harness.base.errors import UsageError
 
+_HOST = re.compile(r"https?://(?:[^\s/@]*@)?([^\s/@,+?#\"']+)", re.IGNORECASE)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Spec:
@@ -55,6 +57,11 @@ def parse_spec(text: str) -> Spec:
     if rest and not (equals and is_argument(name.strip())):
         return Spec(kind=kind, args={"model": first, **parse_args(others)}, rest=rest)
     return Spec(kind=kind, args=parse_args(rest), rest=rest)
+
+
+def hosts_in(texts: Iterable[str]) -> frozenset[str]:
+    """The hosts of all addresses in SPECs or arguments, each with its port if it has one."""
+    return frozenset(found.lower() for text in texts for found in _HOST.findall(text))
 
 
 def split_members(text: str) -> tuple[str, ...]:

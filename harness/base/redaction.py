@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from base64 import b64encode
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
 REDACTED = "[redacted]"
+HIDDEN = "***"
+"""Replaces a secret in what a server sent."""
 
 _SECRET_WORDS = frozenset(
     {"key", "keys", "apikey", "accesskey", "secretkey", "secret", "secrets"}
     | {"token", "apitoken", "accesstoken", "authtoken", "auth", "authorization", "bearer"}
     | {"password", "passwd", "pwd", "passphrase", "credential", "credentials", "cookie"}
 )
-_MARKS = (["bos", "token"], ["eos", "token"], ["pad", "token"])
-"""Arguments of chat templates that name tokens of a vocabulary."""
+_MARKS = frozenset(
+    {"bos", "eos", "pad", "unk", "sep", "cls", "mask", "image", "video", "audio", "start", "end"}
+)
+"""Words before `token` in the names of a vocabulary's tokens."""
+
+_MEASURES = frozenset({"id", "ids", "threshold", "budget", "count", "limit"})
+"""Words after `token` in names of numbers: `stop_token_ids`."""
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _KEY_MATERIAL = re.compile(
@@ -41,16 +50,37 @@ _MEMBER = re.compile(r"""(["'])(?P<name>[\w.-]+)\1\s*:\s*(["'])(?P<value>(?:\\.|
 
 _SECRET_VARIABLE = re.compile(r"(?:KEY|TOKEN|SECRET|PASSWORD)$")
 _SHORTEST_SECRET = 12
+_SHORTEST_ECHO = 6
+"""Shorter keys are words such as `test`, which texts hold for other reasons."""
+
+_TOLD = 12
+"""So many characters of a secret are recognised without the others."""
+
 _registered: set[str] = set()
 
 
 def names_a_secret(name: str) -> bool:
     """Whether an argument of that name holds a key, token, secret or password."""
     words = [word.lower() for word in _WORD.findall(name)]
-    if words in _MARKS:
+    before, last = ["", "", *words][-2:]
+    if (last == "token" and before in _MARKS) or (before == "token" and last in _MEASURES):
         return False
-    # `api_key_env` and `api_key_file` name the variable and the file that hold the key.
-    return words[-1:] not in (["env"], ["file"]) and any(word in _SECRET_WORDS for word in words)
+    # A cache key says which requests begin alike.
+    if last in ("env", "file") or (before, last) == ("cache", "key"):
+        # `api_key_env` and `api_key_file` name the variable and the file that hold the key.
+        return False
+    return any(word in _SECRET_WORDS for word in words)
+
+
+def secret_member(value: Any) -> str | None:
+    """The name of the first member, at any depth, that is named like a secret and holds a text."""
+    members = value.items() if isinstance(value, Mapping) else ()
+    for name, held in members:
+        if isinstance(held, str) and held and names_a_secret(str(name)):
+            return str(name)
+    inside = value.values() if isinstance(value, Mapping) else value
+    found = map(secret_member, inside if isinstance(value, (Mapping, list)) else ())
+    return next((name for name in found if name is not None), None)
 
 
 def keep_out(secret: str) -> None:
@@ -103,6 +133,69 @@ def safe_text(text: str) -> str:
     """A text for people, all secrets in it redacted."""
     redacted: str = without_key_material(redacted_spec(text))
     return redacted
+
+
+def without_echoes(text: str, secrets: Iterable[str]) -> str:
+    """The text of a server without these secrets, in all forms in which servers repeat them.
+
+    That is: as they are, escaped as in JSON, HTML or an address, in base64 (also with other text
+    before and after them, as in `Bearer KEY`), and cut after their first characters.
+    """
+    for secret in secrets:
+        if len(secret) >= _SHORTEST_ECHO:
+            for form in (secret, *_in_base64(secret)):
+                text = _without_form(text, form)
+    return text
+
+
+@lru_cache(maxsize=64)
+def _in_base64(secret: str) -> tuple[str, ...]:
+    """The characters that a secret has in the base64 of any text that holds it."""
+    forms = []
+    for lead in range(3):
+        held = b"\0" * lead + secret.encode("utf-8", "replace")
+        shared = b64encode(held).decode()[-(-8 * lead // 6) : 8 * len(held) // 6]
+        forms += [shared, shared.translate(str.maketrans("+/", "-_"))]
+    return tuple(dict.fromkeys(forms))
+
+
+def _without_form(text: str, form: str) -> str:
+    signs = _signs(form)
+    start = _start(form)
+    kept, at = [], 0
+    for found in start.finditer(text):
+        if found.start() < at:
+            continue
+        end = found.end()
+        for sign in signs[_TOLD:]:
+            more = sign.match(text, end)
+            if more is None:
+                break
+            end = more.end()
+        kept += [text[at : found.start()], HIDDEN]
+        at = end
+    return "".join([*kept, text[at:]])
+
+
+@lru_cache(maxsize=512)
+def _start(form: str) -> re.Pattern[str]:
+    return re.compile("".join(sign.pattern for sign in _signs(form)[:_TOLD]))
+
+
+@lru_cache(maxsize=512)
+def _signs(form: str) -> tuple[re.Pattern[str], ...]:
+    """For each character a pattern of the ways to write it."""
+    return tuple(map(_sign, form))
+
+
+@lru_cache(maxsize=512)
+def _sign(character: str) -> re.Pattern[str]:
+    code = f"{ord(character):x}"
+    spelt = "".join(f"[{one}{one.upper()}]" if one.isalpha() else one for one in code)
+    in_url = "".join(f"%(?:25)*{byte:02x}" for byte in character.encode("utf-8", "replace"))
+    in_url = re.sub("[a-f]", lambda found: f"[{found[0]}{found[0].upper()}]", in_url)
+    in_html = rf"&#(?:[xX]0*{spelt}|0*{ord(character)});"
+    return re.compile(rf"(?:\\*{re.escape(character)}|\\+u0*{spelt}|{in_url}|{in_html})")
 
 
 def environment_secrets() -> tuple[str, ...]:

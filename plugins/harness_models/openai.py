@@ -21,7 +21,9 @@ from harness.contracts.finding import Finding, bad, bad_by, doubtful, good
 from harness.contracts.model import Batches, CallError, Model, ModelSettings, Reply, Request
 from harness_models.chat_template import Form, plain_form, template_form
 from harness_models.openai_args import (
+    AZURE_KEY_ENV,
     DEFAULT_KEY_ENV,
+    NAME_KEY,
     NO_KEY,
     PATHS,
     OpenAIArgs,
@@ -38,10 +40,23 @@ from harness_models.openai_args import (
     wants_key,
     without_credentials,
 )
+from harness_models.openai_screen import (
+    HEADERS_ENV,
+    NO_SCREEN,
+    Screen,
+    check_header,
+    custom_headers,
+    secrets_in_address,
+    secrets_in_credentials,
+    secrets_in_headers,
+)
 from harness_models.openai_wire import (
+    LARGEST_BODY,
+    NAMED,
     SYSTEM_HINT,
     headers_with,
     hint_for,
+    pointing,
     read_response,
     read_status,
     refuses_system,
@@ -51,10 +66,7 @@ from harness_models.openai_wire import (
 if TYPE_CHECKING:
     from ssl import SSLContext
 
-    from aiohttp import BaseConnector, ClientSession
-
-HIDDEN = b"***"
-"""Replaces the key in texts of a server that repeats it."""
+    from aiohttp import BaseConnector, ClientResponse, ClientSession
 
 BATCH_VERSION = "/v1"
 """The beginning of the addresses in a batch's lines, whatever the server's address is."""
@@ -114,8 +126,8 @@ class OpenAIModel(Model):
         self._system_role = args.system_role is not False
         self._without_logprobs = 0
         self._session: ClientSession | None = None
+        self._screen = Screen()
         self._url = ""
-        self._credentials = ""
         self._key_of_file: str | None = None
         self._proxy: str | None = None
 
@@ -124,10 +136,16 @@ class OpenAIModel(Model):
 
         Other servers may work without a key.
         """
+        for name, value in custom_headers().items():
+            check_header(value.replace("\t", " "), f"{HEADERS_ENV}, {name}")
+        for variable in NAMED.values():
+            check_header(os.environ.get(variable, ""), variable)
         if self._own:
             return
         if self._args.api_key_file is not None:
             self._key_of_file = read_key(self._args.api_key_file)
+        elif self._args.api_key_env is not None:
+            check_header(self._key() or "", self._args.api_key_env)
         variable = self._args.api_key_env
         if self._key() is not None or not wants_key(self._args):
             return
@@ -153,7 +171,7 @@ class OpenAIModel(Model):
         if credentials is not None:
             # As in the official client: credentials in the address take precedence over the key.
             headers["Authorization"] = credentials
-            self._credentials = credentials.removeprefix("Basic ")
+        self._screen = Screen(self._secrets())
         self._proxy = None if self._own else proxy_for(self._url)
         self._session = aiohttp.ClientSession(
             headers=headers,
@@ -201,8 +219,8 @@ class OpenAIModel(Model):
         return reply
 
     def report(self) -> dict[str, Any]:
-        """Features that the server turned out to lack."""
-        found: dict[str, Any] = {}
+        """Features that the server turned out to lack, and what its replies made necessary."""
+        found = self._screen.report()
         if self._args.system_role == "auto" and not self._system_role:
             found["system_role"] = False
         if self._without_logprobs:
@@ -227,14 +245,24 @@ class OpenAIModel(Model):
         address, _ = without_credentials(models_url_of(self._args))
         try:
             async with session.get(
-                address, proxy=self._proxy, timeout=aiohttp.ClientTimeout(total=LISTING_SECONDS)
+                address,
+                proxy=self._proxy,
+                timeout=aiohttp.ClientTimeout(total=LISTING_SECONDS),
+                allow_redirects=False,
             ) as response:
-                received = self._without_secrets(await response.read())
+                received = await bounded_body(response)
         except TimeoutError:
             return unreachable(self._args, f"no answer within {LISTING_SECONDS:g} s")
         except (aiohttp.ClientError, OSError) as error:
-            return unreachable(self._args, connection_error(error).detail)
-        return listing_finding(self._args, response.status, received, keyed=bool(self._secrets()))
+            return unreachable(self._args, connection_error(error, self._screen).detail)
+        except CallError as error:
+            return unreachable(self._args, error.detail)
+        if 300 <= response.status < 400:
+            return redirected(self._args, response.status, response.headers)
+        keyed = self._key() is not None or urlsplit(base_url_of(self._args)).username is not None
+        return listing_finding(
+            self._args, response.status, received, keyed=keyed, screen=self._screen
+        )
 
     def batch_line(self, request: Request) -> dict[str, Any]:
         """The line of a batch file for the request that `ask` would send."""
@@ -246,18 +274,21 @@ class OpenAIModel(Model):
 
     def read_batch(self, status: int, body: object) -> Reply:
         """The reply in an answered line; CallError if it holds none."""
-        return read_status(status, body)
+        if self._session is None:
+            self._screen = Screen(self._secrets())
+        return read_status(status, body, screen=self._screen)
 
     def batches(self) -> Batches:
         """The server's batch service; on Azure, a token replaces a missing key."""
         from harness_models.openai_batches import OpenAIBatches, azure_token
 
         args, token = self._args, None
-        if args.azure_endpoint is not None and args.api_key_file is None and self._key() is None:
-            token = azure_token()
+        place = args.api_key_file or args.api_key_env
+        if args.azure_endpoint is not None and place == args.api_key_env and self._key() is None:
+            token = azure_token() if place else None
         if token is None:
             self.require()
-        return OpenAIBatches(args, self._key(), token)
+        return OpenAIBatches(args, self._key(), token, Screen(self._secrets()))
 
     def _body(self, request: Request) -> dict[str, Any]:
         body = request_body(
@@ -300,33 +331,39 @@ class OpenAIModel(Model):
 
         try:
             async with session.post(
-                self._url, data=msgspec.json.encode(body), proxy=self._proxy
+                self._url,
+                data=msgspec.json.encode(body),
+                proxy=self._proxy,
+                allow_redirects=False,
             ) as response:
-                received = await response.read()
+                received = await bounded_body(response)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise connection_error(error) from None
+            raise connection_error(error, self._screen) from None
         return read_response(
             response.status,
             response.headers,
-            self._without_secrets(received),
+            received,
             content_type=response.content_type,
+            screen=self._screen,
         )
 
-    def _without_secrets(self, received: bytes) -> bytes:
-        # Before texts are shortened: half a key would not be recognised.
-        for secret in self._secrets():
-            received = received.replace(secret.encode(), HIDDEN)
-        return received
-
     def _secrets(self) -> list[str]:
-        return [secret for secret in (self._key(), self._credentials) if secret]
+        """Everything in requests that no text of the server may show."""
+        found = [*secrets_in_headers(custom_headers())]
+        if not self._own:
+            found += [self._key() or "", *secrets_in_address(base_url_of(self._args))]
+            _, credentials = without_credentials(base_url_of(self._args))
+            if credentials is not None:
+                found += secrets_in_credentials(credentials)
+        return found
 
     def _key(self) -> str | None:
         if self._own:
             return None
         if self._args.api_key_file is not None:
             return self._key_of_file
-        return os.environ.get(self._args.api_key_env, "").strip() or None
+        variable = self._args.api_key_env
+        return None if variable is None else os.environ.get(variable, "").strip() or None
 
     def _with_context(self, error: CallError) -> CallError:
         """The same error with the address, the key's source or a hint in its detail."""
@@ -336,7 +373,10 @@ class OpenAIModel(Model):
         if error.cause == "auth":
             place = self._args.api_key_file or self._args.api_key_env
             source = f"the key in {place}" if key else "no key"
-            unset = "" if key else f": {self._args.api_key_env} is not set"
+            if place is None:
+                unset = f": {withheld(self._args)}"
+            else:
+                unset = "" if key else f": {place} is not set"
             detail = f"{detail} ({address_of(self._args)} received {source}{unset})"
         elif error.cause == "not_found":
             detail = f"{detail} (requested {self._args.model!r} from {address_of(self._args)})"
@@ -393,7 +433,26 @@ def proxy_for(url: str) -> str | None:
     return proxies.get(parts.scheme) or proxies.get("all")
 
 
-def connection_error(error: BaseException) -> CallError:
+async def bounded_body(response: ClientResponse) -> bytes:
+    """The body of a response, decompressed; CallError, after LARGEST_BODY bytes, if it is larger.
+
+    It is read in parts: a small compressed body can stand for gigabytes.
+    """
+    parts, size = [], 0
+    async for part in response.content.iter_any():
+        parts.append(part)
+        size += len(part)
+        if size > LARGEST_BODY:
+            response.close()
+            raise CallError(
+                "bad_response",
+                f"HTTP {response.status}: the answer has more than {LARGEST_BODY:,} bytes",
+                status=response.status,
+            )
+    return b"".join(parts)
+
+
+def connection_error(error: BaseException, screen: Screen = NO_SCREEN) -> CallError:
     """The CallError for a request without an answer: a timeout or a connection problem."""
     import aiohttp
 
@@ -403,7 +462,7 @@ def connection_error(error: BaseException) -> CallError:
     cause = "timeout" if late and not connecting else "connection"
     forged = isinstance(error, aiohttp.ClientConnectorCertificateError)
     reason = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
-    text = " ".join(str(reason).split()) or type(error).__name__
+    text = screen.error(" ".join(str(reason).split())) or type(error).__name__
     return CallError(cause, text, retryable=not forged)
 
 
@@ -417,7 +476,13 @@ def key_finding(args: OpenAIArgs) -> Finding:
         except UsageError as error:
             return bad_by(KEY, error)
         return good(KEY, f"is in the file {args.api_key_file}")
+    if args.api_key_env is None:
+        return doubtful(KEY, withheld(args), NAME_KEY)
     if os.environ.get(args.api_key_env, "").strip():
+        try:
+            check_header(os.environ[args.api_key_env].strip(), args.api_key_env)
+        except UsageError as error:
+            return bad_by(KEY, error)
         return good(KEY, f"{args.api_key_env} is set")
     unset = f"{args.api_key_env} is not set"
     if wants_key(args):
@@ -429,26 +494,47 @@ def key_finding(args: OpenAIArgs) -> Finding:
     return good(KEY, f"{unset}: requests carry no key")
 
 
+def withheld(args: OpenAIArgs) -> str:
+    """Why a model gets no key although one may be set."""
+    variable = DEFAULT_KEY_ENV if args.azure_endpoint is None else AZURE_KEY_ENV
+    return f"{variable} is not sent to {host_of(args)}, which only a file names"
+
+
 def unreachable(args: OpenAIArgs, why: str) -> Finding:
     """The finding about a server that gave no answer at all."""
-    argument = "azure_endpoint" if args.azure_endpoint else "base_url"
-    given = argument if args.base_url or args.azure_endpoint else "OPENAI_BASE_URL or base_url"
     return bad(
         SERVER,
         f"{address_of(args)} cannot be reached: {why}",
-        f"start the server there, or correct {given}",
+        f"start the server there, or correct {_place_of_address(args)}",
     )
 
 
-def listing_finding(args: OpenAIArgs, status: int, received: bytes, *, keyed: bool) -> Finding:
+def redirected(args: OpenAIArgs, status: int, headers: Mapping[str, str]) -> Finding:
+    """The finding about a server that points elsewhere."""
+    return bad(
+        SERVER,
+        f"{address_of(args)} answers {status}: {pointing(headers)}, and no redirect is followed",
+        f"correct {_place_of_address(args)}",
+    )
+
+
+def _place_of_address(args: OpenAIArgs) -> str:
+    argument = "azure_endpoint" if args.azure_endpoint else "base_url"
+    return argument if args.base_url or args.azure_endpoint else "OPENAI_BASE_URL or base_url"
+
+
+def listing_finding(
+    args: OpenAIArgs, status: int, received: bytes, *, keyed: bool, screen: Screen
+) -> Finding:
     """The finding about address, key and model name, from an answer to `GET /models`."""
     answers = f"{address_of(args)} answers {status}"
     if status in (401, 403):
         place = args.api_key_file or args.api_key_env
         problem = "refuses the key" if keyed else "needs a key"
-        return bad(SERVER, f"{answers}: it {problem}", f"put a valid key into {place}")
+        to_do = NAME_KEY if place is None else f"put a valid key into {place}"
+        return bad(SERVER, f"{answers}: it {problem}", to_do)
     if status >= 500:
-        return bad(SERVER, f"{answers}: {_beginning(received)}", "look at the server's log")
+        return bad(SERVER, f"{answers}: {_beginning(received, screen)}", "look at the server's log")
     if status >= 400:
         whole = args.azure_endpoint or base_url_of(args).rstrip("/").endswith("/v1")
         return doubtful(
@@ -461,10 +547,11 @@ def listing_finding(args: OpenAIArgs, status: int, received: bytes, *, keyed: bo
     if names is None:
         return bad(
             SERVER,
-            f"{answers}, but not as a server of the OpenAI protocol: {_beginning(received)}",
+            f"{answers}, but not as a server of the OpenAI protocol: "
+            f"{_beginning(received, screen)}",
             "correct base_url: it usually ends in /v1",
         )
-    return _name_finding(args, names, keyed=keyed)
+    return _name_finding(args, [screen.error(name) for name in names], keyed=keyed)
 
 
 def _name_finding(args: OpenAIArgs, names: list[str], *, keyed: bool) -> Finding:
@@ -493,10 +580,10 @@ def _names_in(received: bytes) -> list[str] | None:
     models = body.get("data") if isinstance(body, dict) else None
     if not isinstance(models, list):
         return None
-    return [str(one["id"]) for one in models if isinstance(one, dict) and "id" in one]
+    return [one["id"] for one in models if isinstance(one, dict) and isinstance(one.get("id"), str)]
 
 
-def _beginning(received: bytes) -> str:
+def _beginning(received: bytes, screen: Screen) -> str:
     """The beginning of the server's text."""
-    text = " ".join(received[:400].decode("utf-8", "replace").split())
+    text = screen.error(" ".join(received[:4000].decode("utf-8", "replace").split()))
     return (text[:120] + "…" if len(text) > 120 else text) or "nothing"

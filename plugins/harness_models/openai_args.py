@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import os
 from base64 import b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import quote, unquote, urlsplit
@@ -49,6 +50,7 @@ SET_BY = {
 }
 """Fields that the harness itself sends or relies on → what sets them."""
 
+NAME_KEY = "name the place of its key as well: api_key_env=NAME or api_key_file=FILE"
 NO_KEY = "not-needed"
 """Sent if no key is set: the official client requires one, servers without keys ignore it."""
 
@@ -61,12 +63,12 @@ class OpenAIArgs(msgspec.Struct, frozen=True, kw_only=True):
     `revision` and `identity` fix the weights behind the name, and `immutable` states that the host
     never changes them: without any of these, answers are reused within one run only. Without a
     `system_role`, the first user message begins with the system text; with "auto", the server's
-    first refusal decides.
+    first refusal decides. `api_key_env` is None if the host may not receive the usual key.
     """
 
     model: str
     base_url: str | None = None
-    api_key_env: str = DEFAULT_KEY_ENV
+    api_key_env: str | None = DEFAULT_KEY_ENV
     api_key_file: str | None = None
     revision: str | None = None
     identity: str | None = None
@@ -114,7 +116,31 @@ def read_args(settings: ModelSettings) -> OpenAIArgs:
         _address(BASE_URL_ENV, os.environ[BASE_URL_ENV])
     if "azure_endpoint" in values and "api_key_file" not in values:
         values.setdefault("api_key_env", AZURE_KEY_ENV)
-    return OpenAIArgs(**values)
+    args = OpenAIArgs(**values)
+    named = settings.args.keys() & {"api_key_env", "api_key_file"}
+    if named or may_have_key(base_url_of(args), settings.given_hosts):
+        return args
+    return msgspec.structs.replace(args, api_key_env=None)
+
+
+def may_have_key(url: str, named: Collection[str] | None) -> bool:
+    """True if an address may receive a key that no argument names; `named` are the user's hosts.
+
+    Only OpenAI's own servers, this machine, and the hosts of OPENAI_BASE_URL and of the user's
+    command may: not one that only a task or a settings file names.
+    """
+    parts = urlsplit(url)
+    host = _host_with_port(url)
+    if named is None or host in named or host == _host_with_port(os.environ.get(BASE_URL_ENV, "")):
+        return True
+    try:
+        return ip_address(str(parts.hostname)).is_loopback
+    except ValueError:
+        return parts.hostname in ("localhost", DEFAULT_HOST)
+
+
+def _host_with_port(url: str) -> str:
+    return urlsplit(url).netloc.rpartition("@")[2].lower()
 
 
 def _check_combinations(values: Mapping[str, Any]) -> None:
@@ -208,7 +234,7 @@ def identity_of(
 
 def wants_key(args: OpenAIArgs) -> bool:
     """True if requests need a key: its variable was named, or the server is OpenAI's own."""
-    if args.api_key_env != DEFAULT_KEY_ENV:
+    if args.api_key_env not in (DEFAULT_KEY_ENV, None):
         return True
     return host_of(args) == DEFAULT_HOST and urlsplit(base_url_of(args)).username is None
 

@@ -13,8 +13,9 @@ from openai.types import Batch
 
 from harness.base.errors import ModelError
 from harness.contracts.model import Batches, BatchStatus
-from harness_models.openai_args import NO_KEY, OpenAIArgs, address_of, base_url_of
-from harness_models.openai_wire import LONGEST_DETAIL, headers_with
+from harness_models.openai_args import NAME_KEY, NO_KEY, OpenAIArgs, address_of, base_url_of
+from harness_models.openai_screen import Screen
+from harness_models.openai_wire import LARGEST_BODY, LONGEST_DETAIL, headers_with, pointing
 
 ENDED = ("completed", "failed", "expired", "cancelled")
 SHOWN_ERRORS = 3
@@ -26,11 +27,14 @@ Token = Callable[[], str]
 class OpenAIBatches(Batches):
     """Files and batches at the address of a model's arguments, with its key or Azure's token."""
 
-    def __init__(self, args: OpenAIArgs, key: str | None, token: Token | None) -> None:
+    def __init__(
+        self, args: OpenAIArgs, key: str | None, token: Token | None, screen: Screen
+    ) -> None:
         self._args = args
-        self._key = key
+        self._screen = screen
         self._client = client_of(args, key, token)
-        look = f"check the key in {args.api_key_file or args.api_key_env}"
+        place = args.api_key_file or args.api_key_env
+        look = f"check the key in {place}" if place else NAME_KEY
         self._hints = {401: look, 403: look, 404: "check whether this server supports batches"}
 
     def upload(self, path: Path) -> str:
@@ -67,7 +71,7 @@ class OpenAIBatches(Batches):
             done=counts.completed if counts else 0,
             failed=counts.failed if counts else 0,
             expires_at=batch.expires_at,
-            problem=problem_of(batch),
+            problem=self._shown(problem_of(batch)),
         )
 
     def answers(self, batch_id: str) -> Iterator[bytes]:
@@ -76,12 +80,33 @@ class OpenAIBatches(Batches):
         for file_id in (batch.output_file_id, batch.error_file_id):
             if file_id:
                 with self._explained("the answers"):
-                    yield self._client.files.content(file_id).read()
-                yield b"\n"  # a file's last line may have no end
+                    yield from self._lines(file_id)
+
+    def _lines(self, file_id: str) -> Iterator[bytes]:
+        """The lines of a file without secrets, each with an end; ModelError for one too long."""
+        held = b""
+        with self._client.files.with_streaming_response.content(file_id) as response:
+            for part in response.iter_bytes():
+                *lines, held = (held + part).split(b"\n")
+                yield from map(self._screened, lines)
+                if len(held) > LARGEST_BODY:
+                    raise ModelError(
+                        "a batch's answer is too long",
+                        where=address_of(self._args),
+                        found=f"a line of more than {LARGEST_BODY:,} bytes",
+                    )
+        yield self._screened(held)  # a file's last line may have no end
+
+    def _screened(self, line: bytes) -> bytes:
+        text = line.decode("utf-8", "surrogateescape")
+        return self._screen.line(text).encode("utf-8", "surrogateescape") + b"\n"
 
     def _batch(self, batch_id: str) -> Batch:
         with self._explained("the batch"):
             return self._client.batches.retrieve(batch_id)
+
+    def _shown(self, text: str | None) -> str | None:
+        return None if text is None else self._screen.error(text)
 
     @contextmanager
     def _explained(self, wanted: str) -> Iterator[None]:
@@ -89,10 +114,12 @@ class OpenAIBatches(Batches):
         try:
             yield
         except openai.APIStatusError as error:
-            said = error.body.get("message") if isinstance(error.body, dict) else None
-            detail = " ".join(str(said or error.response.text).split())
-            if self._key:  # before the text is shortened: half a key would not be recognised
-                detail = detail.replace(self._key, "***")
+            if 300 <= error.status_code < 400:
+                said: object = f"{pointing(error.response.headers)}, and no redirect is followed"
+            else:
+                said = error.body.get("message") if isinstance(error.body, dict) else None
+            # Before the text is shortened: half a key would not be recognised.
+            detail = self._shown(" ".join(str(said or error.response.text).split())) or ""
             raise ModelError(
                 f"the batch service refuses {wanted}",
                 where=address_of(self._args),
@@ -103,7 +130,7 @@ class OpenAIBatches(Batches):
             raise ModelError(
                 f"the batch service did not answer about {wanted}",
                 where=address_of(self._args),
-                found=str(error.__cause__ or error),
+                found=self._shown(str(error.__cause__ or error)),
                 hint="repeat the command: nothing is submitted twice",
             ) from None
 
@@ -112,15 +139,22 @@ def client_of(args: OpenAIArgs, key: str | None, token: Token | None) -> openai.
     """The official client; it takes organisation, project and headers from the environment."""
     headers = {"User-Agent": headers_with("")["User-Agent"]}
     base = base_url_of(args).rstrip("/")
+    http = openai.DefaultHttpxClient(follow_redirects=False)
     if args.api_version is not None:
         return openai.AzureOpenAI(
-            azure_endpoint=base, api_version=args.api_version, api_key=key,
-            azure_ad_token_provider=token, default_headers=headers,
+            azure_endpoint=base, api_version=args.api_version,
+            api_key=None if token else key or NO_KEY,
+            azure_ad_token_provider=token, default_headers=headers, http_client=http,
         )  # fmt: skip
     if args.azure_endpoint is not None:
         headers |= {"api-key": key} if key else {}
         base = f"{base}/openai/v1"
-    return openai.OpenAI(base_url=base, api_key=key or token or NO_KEY, default_headers=headers)
+    return openai.OpenAI(
+        base_url=base,
+        api_key=key or token or NO_KEY,
+        default_headers=headers,
+        http_client=http,
+    )
 
 
 def azure_token() -> Token | None:

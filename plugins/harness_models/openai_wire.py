@@ -12,10 +12,12 @@ from email.utils import parsedate_to_datetime
 from importlib.metadata import version
 from itertools import zip_longest
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 
 from harness.contracts.model import CallError, Finish, Message, Reply, Request, TokenLogprob, Usage
+from harness_models.openai_screen import NO_SCREEN, Screen, custom_headers
 
 DISTRIBUTION = "user-understanding-harness"
 NAMED = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
@@ -43,7 +45,15 @@ ENDED = (
 """Finish reasons of whole answers; "abort" and others mean that an answer is incomplete."""
 
 RETRYABLE_STATUSES = (408, 409, 425, 429)
+LARGEST_BODY = 32 * 2**20
+"""The most bytes of a response, decompressed: what a server sends must not fill the memory."""
+
 LONGEST_DETAIL = 500
+LONGEST_READ = 100_000
+"""So much of a text is searched for the beginning that a detail shows."""
+
+LARGEST_NUMBER = 2**31 - 1
+"""More tokens than any reply costs; the sum of many still fits into a record."""
 
 SYSTEM_REFUSED = re.compile(
     r"\bsystem['\"]? (role|message|prompt|instruction)s?\b[^.]{0,40}\b(not|isn't|unsupported)\b"
@@ -81,15 +91,9 @@ def headers_with(key: str, *, azure: bool = False) -> dict[str, str]:
         "Content-Type": "application/json",
         "User-Agent": f"{DISTRIBUTION}/{version(DISTRIBUTION)}",
         **{name: environment[given] for name, given in NAMED.items() if given in environment},
-        **_custom(environment.get("OPENAI_CUSTOM_HEADERS", "")),
+        **custom_headers(),
         **({"api-key": key} if azure else {"Authorization": f"Bearer {key}"}),
     }
-
-
-def _custom(lines: str) -> dict[str, str]:
-    """The headers in lines of `Name: value`."""
-    pairs = (line.partition(":") for line in lines.split("\n"))
-    return {name.strip(): value.strip() for name, colon, value in pairs if colon}
 
 
 def request_body(
@@ -163,7 +167,7 @@ def is_strict(schema: Any) -> bool:
     return all(is_strict(part) for part in schema.values())
 
 
-def read_body(received: bytes, content_type: str) -> object:
+def read_body(received: bytes, content_type: str, screen: Screen = NO_SCREEN) -> object:
     """The JSON value of a response's body; CallError if it is not JSON."""
     try:
         return msgspec.json.decode(received)
@@ -174,30 +178,37 @@ def read_body(received: bytes, content_type: str) -> object:
         # reply is cut within an emoji.
         return json.loads(received)
     except (ValueError, RecursionError) as error:
-        text = _short(received.decode("utf-8", "replace"))
+        text = _short(received[:LONGEST_READ].decode("utf-8", "replace"), screen)
         raise CallError(
-            "bad_response", f"{content_type} that is not JSON ({error}): {text!r}", retryable=True
+            "bad_response",
+            f"{screen.error(content_type)} that is not JSON ({error}): {text!r}",
+            retryable=True,
         ) from None
 
 
-def read_reply(body: object) -> Reply:
-    """The reply in a server's body; CallError if it holds none."""
+def read_reply(body: object, screen: Screen = NO_SCREEN) -> Reply:
+    """The reply in a server's body; CallError if it holds none.
+
+    `screen` keeps secrets out of the reply and of the error's detail.
+    """
     if not isinstance(body, dict):
         raise CallError(
-            "bad_response", f"the answer is not a JSON object: {_short(body)!r}", retryable=True
+            "bad_response",
+            f"the answer is not a JSON object: {_short(body, screen)!r}",
+            retryable=True,
         )
-    usage = _usage(body.get("usage"))
+    usage = _usage(body.get("usage"), screen)
     try:
-        return _reply(body, usage)
+        return screen.reply(_reply(body, usage, screen))
     except CallError as error:
         error.usage = usage
         raise
 
 
-def _reply(body: dict[str, Any], usage: Usage | None) -> Reply:
+def _reply(body: dict[str, Any], usage: Usage | None, screen: Screen) -> Reply:
     choices = body.get("choices")
     if not choices and isinstance(body.get("error"), dict):
-        raise _error_in_success(body["error"])
+        raise _error_in_success(body["error"], screen)
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         raise CallError("bad_response", "the answer holds no choice", retryable=True)
     message = choices[0].get("message")
@@ -206,7 +217,7 @@ def _reply(body: dict[str, Any], usage: Usage | None) -> Reply:
         message = {"content": choices[0]["text"]}
     if not isinstance(message, dict):
         raise CallError("bad_response", "the answer's choice holds no message", retryable=True)
-    finish = _finish(choices[0].get("finish_reason"), message)
+    finish = _finish(choices[0].get("finish_reason"), message, screen)
     text = _text(message.get("content"))
     if text is None and finish == "stop":
         raise CallError("no_content", "the answer's content is null", retryable=True)
@@ -217,45 +228,68 @@ def _reply(body: dict[str, Any], usage: Usage | None) -> Reply:
         finish=finish,
         reasoning=_reasoning(message),
         usage=usage,
-        id=body["id"] if isinstance(body.get("id"), str) else None,
+        id=_whole(body["id"]) if isinstance(body.get("id"), str) else None,
         logprobs=read_logprobs(found) if (found := choices[0].get("logprobs")) else None,
     )
 
 
 def read_response(
-    status: int, headers: Mapping[str, str], received: bytes, *, content_type: str
+    status: int,
+    headers: Mapping[str, str],
+    received: bytes,
+    *,
+    content_type: str,
+    screen: Screen = NO_SCREEN,
 ) -> Reply:
     """The reply in a whole response; CallError if it holds none."""
+    if status < 300:
+        return read_reply(read_body(received, content_type, screen), screen)
     if status < 400:
-        return read_reply(read_body(received, content_type))
+        detail = f"HTTP {status}: {pointing(headers)}, and no redirect is followed"
+        raise CallError("not_found", screen.error(detail), fatal=True, status=status)
     try:
         body = msgspec.json.decode(received)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        body = received.decode("utf-8", "replace")
-    return read_status(status, body, wait=retry_after(headers))
+        body = received[:LONGEST_READ].decode("utf-8", "replace")
+    return read_status(status, body, wait=retry_after(headers), screen=screen)
 
 
-def read_status(status: int, body: object, *, wait: float | None = None) -> Reply:
+def pointing(headers: Mapping[str, str]) -> str:
+    """The host that a redirect points to; the rest of the address may hold secrets."""
+    try:
+        parts = urlsplit(headers.get("location", ""))
+        host = f"{parts.scheme}://{parts.hostname}" + (f":{parts.port}" if parts.port else "")
+    except ValueError:
+        return "the server points to another address"
+    named = parts.scheme in ("http", "https") and parts.hostname
+    return f"the server points to {_whole(host)}" if named else "the server points to another path"
+
+
+def read_status(
+    status: int, body: object, *, wait: float | None = None, screen: Screen = NO_SCREEN
+) -> Reply:
     """The reply in a status and a decoded body; CallError if they hold none."""
     if status < 400:
-        return read_reply(body)
+        return read_reply(body, screen)
     error = body.get("error", body) if isinstance(body, dict) else body
-    found = classify(status, error, retry_after=wait)
+    found = classify(status, error, retry_after=wait, screen=screen)
     if isinstance(found, CallError):
         raise found
     return found
 
 
-def classify(status: int, error: object, *, retry_after: float | None = None) -> CallError | Reply:
+def classify(
+    status: int, error: object, *, retry_after: float | None = None, screen: Screen = NO_SCREEN
+) -> CallError | Reply:
     """The CallError for an error status, or a refused Reply if a filter stopped the request.
 
     `error` is the `error` member of the body, or else the body; servers made with FastAPI put the
     message in its `detail`.
     """
-    code = str(error.get("code") or error.get("type") or "") if isinstance(error, Mapping) else ""
+    code = _line(error.get("code") or error.get("type")) if isinstance(error, Mapping) else ""
     text = error.get("message") or error.get("detail") if isinstance(error, Mapping) else error
-    message = _short(text)
-    detail = f"HTTP {status}: {message}" if message else f"HTTP {status}"
+    message, shown = _short(text), _short(text, screen)
+    detail = f"HTTP {status}: {shown}" if shown else f"HTTP {status}"
     if status in OVERFLOW_STATUSES and (code in OVERFLOW_CODES or OVERFLOW.search(message)):
         return CallError("overflow", detail, status=status)
     if status in (400, 403) and (code in MODERATED_CODES or MODERATED.search(message)):
@@ -292,28 +326,30 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
         date = headers.get("date")
         now = parsedate_to_datetime(date) if date else datetime.now(until.tzinfo)
         return max(0.0, (until - now).total_seconds())
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
 
 
-def _error_in_success(error: dict[str, Any]) -> CallError:
+def _error_in_success(error: dict[str, Any], screen: Screen) -> CallError:
     code = error.get("code")
-    if isinstance(code, int) and code >= 400:
-        meant = classify(code, error)
+    if isinstance(code, int) and 400 <= code <= LARGEST_NUMBER:
+        meant = classify(code, error, screen=screen)
         if isinstance(meant, CallError):
             return meant
-    message = _short(error.get("message"))
+    message = _short(error.get("message"), screen)
     return CallError("bad_response", f"an error in place of an answer: {message}", retryable=True)
 
 
-def _finish(reason: object, message: dict[str, Any]) -> Finish:
+def _finish(reason: object, message: dict[str, Any], screen: Screen) -> Finish:
     if reason == "content_filter" or message.get("refusal"):
         return "refused"
     if reason in CUT:
         return "length"
     if reason in ENDED:
         return "stop"
-    raise CallError("bad_response", f"the answer ended with {_short(reason)!r}", retryable=True)
+    raise CallError(
+        "bad_response", f"the answer ended with {_short(reason, screen)!r}", retryable=True
+    )
 
 
 def _text(content: object) -> str | None:
@@ -338,22 +374,38 @@ def _reasoning(message: dict[str, Any]) -> str | None:
     return None
 
 
-def _usage(usage: object) -> Usage | None:
-    """The tokens that the server counted; None unless it counts both prompt and completion."""
-    prompt, completion = _count(usage, "prompt_tokens"), _count(usage, "completion_tokens")
-    if not isinstance(usage, dict) or prompt is None or completion is None:
+def _usage(usage: object, screen: Screen) -> Usage | None:
+    """The tokens that the server counted; None unless it counts both prompt and completion.
+
+    A count that is no whole number makes the usage unusable, which is counted.
+    """
+    if not isinstance(usage, dict):
+        return None
+    try:
+        prompt, completion = _count(usage, "prompt_tokens"), _count(usage, "completion_tokens")
+        cached = _count(usage.get("prompt_tokens_details"), "cached_tokens")
+        reasoning = _count(usage.get("completion_tokens_details"), "reasoning_tokens")
+    except ValueError:
+        screen.count("replies_with_unusable_usage")
+        return None
+    if prompt is None or completion is None:
         return None
     return Usage(
         prompt_tokens=prompt,
         completion_tokens=completion,
-        cached_tokens=_count(usage.get("prompt_tokens_details"), "cached_tokens") or 0,
-        reasoning_tokens=_count(usage.get("completion_tokens_details"), "reasoning_tokens") or 0,
+        cached_tokens=cached or 0,
+        reasoning_tokens=reasoning or 0,
     )
 
 
 def _count(counts: object, name: str) -> int | None:
+    """A number of tokens, None if it is not given; ValueError for what is no such number."""
     value = counts.get(name) if isinstance(counts, dict) else None
-    return value if isinstance(value, int) and value >= 0 else None
+    if value is None:
+        return None
+    if type(value) is not int or not 0 <= value <= LARGEST_NUMBER:
+        raise ValueError(name)
+    return value
 
 
 def _number(text: str | None) -> float | None:
@@ -362,9 +414,19 @@ def _number(text: str | None) -> float | None:
     return max(0.0, float(text))
 
 
-def _short(text: object) -> str:
-    line = " ".join(str(text if text is not None else "").split())
+def _short(text: object, screen: Screen = NO_SCREEN) -> str:
+    """A text on one line, without secrets, and then shortened: half a key is still a secret."""
+    line = screen.error(_line(text))
     return line if len(line) <= LONGEST_DETAIL else line[: LONGEST_DETAIL - 1] + "…"
+
+
+def _line(value: object) -> str:
+    """A value of the server as one line."""
+    try:
+        text = str(value if value is not None else "")
+    except RecursionError:
+        text = "a deeply nested value"
+    return _whole(" ".join(text[:LONGEST_READ].split()))
 
 
 def refuses_system(status: int | None, detail: str) -> bool:
@@ -386,7 +448,7 @@ def read_logprobs(found: object) -> tuple[TokenLogprob, ...] | None:
             return tuple(_of_chat(token) for token in found["content"])
         if isinstance(found.get("tokens"), list):
             return _of_completion(found)
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
         return None
     return None
 

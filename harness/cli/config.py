@@ -24,6 +24,9 @@ VARIABLES = {
 }
 """Variables that are not options; they are listed even if they are not set."""
 
+HEADERS = "OPENAI_CUSTOM_HEADERS"
+"""A variable whose lines are headers: their values may be keys and cookies."""
+
 OTHERS = ("HARNESS_", "OPENAI_")
 """Prefixes of other variables that are listed if they are set."""
 
@@ -122,7 +125,9 @@ def _variables(effective: EffectiveSettings, ctx: click.Context) -> Iterator[dic
         value, meant = os.environ.get(name), effective.misspelt.get(name)
         yield {
             "name": name,
-            "value": "set, not shown" if value and names_a_secret(name) else value,
+            "value": "set, not shown"
+            if value and (name == HEADERS or names_a_secret(name))
+            else value,
             "meaning": VARIABLES.get(name),
             "hint": f"did you mean {meant}?" if meant else None,
         }

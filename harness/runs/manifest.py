@@ -205,10 +205,27 @@ def write_manifest(path: Path, manifest: Manifest) -> None:
             values[name]["changes"] = changes
     for name in ("asked", "settings", "roles", "sessions", "problem"):
         values[name] = without_key_material(values[name])
+    for role in values["roles"].values():
+        role["identity"] = _safe_identity(role["identity"])
     for task in values["tasks"].values():
         for name in ("definition", "data", "not_comparable_because"):
             task[name] = without_key_material(task[name])
+        for stage in task["stages"]:
+            roles = stage["components"].get("roles", {})
+            if roles:
+                safe = {role: _safe_identity(about) for role, about in roles.items()}
+                stage["components"]["roles"] = without_key_material(safe)
     atomic_write(path, msgspec.json.format(msgspec.json.encode(values), indent=2) + b"\n")
+
+
+def _safe_identity(about: dict[str, Any]) -> dict[str, Any]:
+    """A role's part of a key, the secret ones of its models' arguments redacted."""
+    safe = dict(about)
+    if details := about.get("model", {}).get("details"):
+        safe["model"] = {**about["model"], "details": redacted_args(details)}
+    if members := about.get("members"):
+        safe["members"] = {label: _safe_identity(member) for label, member in members.items()}
+    return safe
 
 
 def read_manifest(path: Path) -> Manifest:

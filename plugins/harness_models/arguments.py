@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,10 +12,19 @@ from pathlib import Path
 from typing import Any
 
 from harness.base.errors import UsageError, did_you_mean
+from harness.base.redaction import names_a_secret, secret_member, without_key_material
 
 DEFAULT_MODEL = "Qwen/Qwen3-8B"
 DEFAULT_MODEL_ENV = "HARNESS_PRETRAINED"
 """The environment variable that replaces DEFAULT_MODEL."""
+
+_PLACES = {
+    "openai": "api_key_env=NAME, a variable that holds the key, or api_key_file=FILE",
+    "vllm": "the hub's token in HF_TOKEN; no other key: only the harness uses this server",
+    "hf": "the hub's token in HF_TOKEN; no other key: only the harness uses this server",
+}
+_USER = re.compile(r"//[^\s/@?#]+@")
+"""The user in an address, who may have a password there."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +85,35 @@ def check_given(kind: str, given: Mapping[str, str], refused: Mapping[str, str])
             raise bad(kind, f"{name}={value}", expected, hint=refused[name])
         if not value:
             raise bad(kind, f"{name}=", f"{name}=VALUE")
+
+
+def check_no_keys(kind: str, given: Mapping[str, str]) -> None:
+    """Raise UsageError, without repeating it, if an argument is a key, or holds one.
+
+    Arguments are shown, recorded and seen by everybody who lists the processes of a machine.
+    """
+    for name, value in given.items():
+        inside = secret_member(json_or_text(value)) or _secret_variable(name, value)
+        if inside is not None or names_a_secret(name):
+            found = f"{name}=…" if inside is None else f"{name}=… with {inside}=…"
+        elif _USER.sub("//", value) != without_key_material(_USER.sub("//", value)):
+            found = f"{name}=… with a key, or with the value of a variable that holds one"
+        else:
+            continue
+        raise UsageError(
+            f"an argument of the {kind} model is a key, token or password",
+            where="--model_args",
+            found=found,
+            expected=_PLACES.get(kind, "no key: this model needs none"),
+        )
+
+
+def _secret_variable(name: str, value: str) -> str | None:
+    """The first secret in the variables of a template, where they are no JSON object."""
+    if name != "chat_template_kwargs" or value.lstrip().startswith("{"):
+        return None
+    names = (part.partition("=")[0].strip() for part in value.split(";"))
+    return next((one for one in names if names_a_secret(one)), None)
 
 
 def check_switches(kind: str, given: Mapping[str, str], names: Collection[str]) -> None:

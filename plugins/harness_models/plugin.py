@@ -97,5 +97,8 @@ def register_models(register: RegisterModel) -> None:
 
 def make(kind: str, settings: ModelSettings) -> Model:
     """A model of one of these kinds: `make("openai", ModelSettings(args={"model": "small"}))`."""
+    from harness_models.arguments import check_no_keys
+
+    check_no_keys(kind, settings.args)
     model: Model = import_module(f"harness_models.{kind}").make(settings)
     return model

@@ -219,7 +219,7 @@ def settings_from(options: Mapping[str, Any], *, whole: bool = True) -> RunSetti
         "sampling": _sampling(options["gen_kwargs"]),
         "patience": {name: value for name, value in patience.items() if value is not None},
         "max_failures": options["max_failures"] or {},
-        "given_hosts": options.get("given_hosts"),
+        "file_hosts": options.get("file_hosts", ()),
         "use_store": not options["no_store"],
     }
     return make_settings(given, whole=whole)

@@ -149,20 +149,19 @@ def effective_settings(ctx: click.Context) -> EffectiveSettings:
         entry = one.entry is not None
         filled[one.option] = [*filled.get(one.option, ()), one.value] if entry else one.value
     ctx.params |= filled
-    ctx.params["given_hosts"] = _own_hosts(effective)
+    ctx.params["file_hosts"] = _file_hosts(effective)
     return replace(effective, named=replace_names(ctx.params, models))
 
 
-def _own_hosts(effective: EffectiveSettings) -> tuple[str, ...]:
-    """The hosts that the command line or the environment names, and not a file alone."""
+def _file_hosts(effective: EffectiveSettings) -> tuple[str, ...]:
+    """The hosts of models that only files name, and neither command line nor environment."""
     from harness.pipeline.specs import hosts_in
 
-    named = (
-        str(one.value)
-        for one in effective.holding()
-        if one.option in _WITH_HOSTS and one.source in (ENVIRONMENT, COMMAND)
-    )
-    return tuple(sorted(hosts_in(named)))
+    given = [one for one in effective.holding() if one.option in _WITH_HOSTS]
+    own = hosts_in(str(one.value) for one in given if one.source in (ENVIRONMENT, COMMAND))
+    of_files = [str(one.value) for one in given if one.source in (USER, FOLDER)]
+    named = [value for model in effective.models.values() for value in model.args.values()]
+    return tuple(sorted(hosts_in([*of_files, *named]) - own))
 
 
 def user_file() -> Path:

@@ -131,9 +131,7 @@ class RoleBinder:
         self._plugins = plugins
         self._candidate = Spec(kind=settings.model, args=settings.model_args)
         named = hosts_in([*settings.model_args.values(), *settings.roles.values()])
-        self._given_hosts = (
-            named if settings.given_hosts is None else frozenset(settings.given_hosts)
-        )
+        self._given_hosts = named - set(settings.file_hosts)
         self._models: dict[str, Model] = {}
         self._opened: list[_Opened] = []
         self._bound: set[str] = set()

@@ -35,8 +35,8 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     `asked` gives the settings that decide results, and so which unfinished run the same command
     resumes. `data` is one place for all tasks, or a place by task with `*` for all other tasks.
-    `given_hosts` are the hosts that may receive OPENAI_API_KEY; None for all in `model_args` and
-    `roles`.
+    `file_hosts` are hosts of models that only settings files name, so that keys which no argument
+    names are not sent there.
     """
 
     tasks: tuple[str, ...]
@@ -66,7 +66,7 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
     max_failures: dict[str, float] = {}
     store: Path | None = None
     use_store: bool = True
-    given_hosts: tuple[str, ...] | None = None
+    file_hosts: tuple[str, ...] = ()
 
     def asked(self) -> dict[str, Any]:
         """The settings that decide results and so identify the run, as JSON values."""

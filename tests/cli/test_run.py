@@ -22,6 +22,9 @@ SHOWN_ONLY = {
 }  # fmt: skip
 """The options that change what is shown or done, and nothing that a run is asked."""
 
+SOURCES = "file_hosts"
+"""What no option sets: it tells where the options' values come from."""
+
 PRICE_FILE = Path(__file__).with_name("prices.toml")
 OPTIONS = {
     "model": (("--model", "openai"), "model", "openai"),
@@ -106,11 +109,13 @@ def test_an_option_reaches_its_setting_and_no_other(name):
 
 
 def test_every_option_is_a_setting_or_only_shows_something():
-    assert parsed().keys() == OPTIONS.keys() | SHOWN_ONLY
+    assert parsed().keys() == OPTIONS.keys() | SHOWN_ONLY | {SOURCES}
 
 
 def test_every_setting_has_an_option():
-    assert {field for _, field, _ in OPTIONS.values()} == set(RunSettings.__struct_fields__)
+    assert {field for _, field, _ in OPTIONS.values()} | {SOURCES} == set(
+        RunSettings.__struct_fields__
+    )
 
 
 def test_what_is_only_shown_changes_no_setting():

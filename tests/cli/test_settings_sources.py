@@ -388,3 +388,35 @@ def test_a_name_stands_for_its_model_in_a_panel_too(settings):
     assert asked.roles == {
         "judge": f"panel:openai:base_url={base},model=a+openai:c\\+d+openai:base_url={base},model=b"
     }
+
+
+def test_hosts_that_only_files_name_are_known(settings, monkeypatch):
+    settings.write(
+        user='judge = "llm:openai:base_url=http://USER:1/v1,model=j"\n',
+        folder="""
+        model = "far"
+        role = { asker = "panel:openai:base_url=http://a/v1,model=x+openai:y" }
+        [models.far]
+        kind = "openai"
+        base_url = "https://far.org/v1"
+        model = "m"
+        """,
+    )
+    run = ["--tasks", "interests"]
+    assert settings.asked(*run).file_hosts == ("a", "far.org", "user:1")
+    monkeypatch.setenv("HARNESS_JUDGE", "openai:base_url=http://user:1/v1,model=other")
+    assert settings.asked(*run).file_hosts == ("a", "far.org")
+    own = ["--model_args", "base_url=https://far.org/v1"]
+    assert settings.asked(*run, *own).file_hosts == ("a",)
+    assert settings.asked(*run, "--model", "baseline", "--role", "asker=openai:z").file_hosts == (
+        "far.org",
+    )
+
+
+def test_custom_headers_are_not_shown(settings, capsys, monkeypatch):
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "X-Gateway-Key: gateway-9\nCookie: a=b")
+    for more in ([], ["--json"]):
+        assert main(["config", *more]) == 0
+        said = capsys.readouterr().out
+        assert "set, not shown" in said
+        assert "gateway" not in said and "Cookie" not in said

@@ -88,6 +88,47 @@ def test_the_key_of_a_file_is_sent_and_written_nowhere(harness, serve, status, v
     assert harness.manifest()["asked"]["model_args"]["api_key_file"] == "key"
 
 
+@pytest.mark.parametrize("place", ["harness.toml", "task", "command", "named in harness.toml"])
+def test_the_usual_key_is_not_sent_to_a_host_that_only_a_file_names(harness, serve, place):
+    # 0.0.0.0 is this machine as well, and no address of it that a file may name freely.
+    server = serve(faults=lambda asked: faults.status(401) if at_home(asked) else None)
+    url = server.url.replace("127.0.0.1", "0.0.0.0")
+    judge = f"openai:base_url={url},model=judge-model"
+    run = [*harness.arguments()[:3], "--tasks", "interests", "--data", "sample", "--limit", "2"]
+    run += ["--model", "baseline", "--attempts", "1"]
+    task = f"task: mine\nextends: interests\nroles: {{judge: {{default: '{judge}'}}}}"
+    if place == "task":
+        (harness.folder / "mine.yaml").write_text(
+            task + f"roles: {{judge: {{default: '{judge}'}}}}"
+        )
+        run[run.index("interests")] = "mine.yaml"
+    elif place == "command":
+        run += ["--judge", judge]
+    else:
+        more = "api_key_env = 'OPENAI_API_KEY'\n" if place.startswith("named") else ""
+        table = f"[models.far]\nkind = 'openai'\nmodel = 'judge-model'\nbase_url = '{url}'\n{more}"
+        (harness.folder / "harness.toml").write_text(f"judge = 'far'\n{table}")
+    done = harness.command(run, OPENAI_API_KEY=KEY)
+    sent = {asked.headers.get("authorization") for asked in server.asked}
+    if place in ("command", "named in harness.toml"):
+        assert sent == {f"Bearer {KEY}"}
+        assert done.code == 0, done.err
+    else:
+        assert sent == {"Bearer not-needed"}
+        assert done.code == 1
+        host = url.split("/")[2]
+        said = f"received no key: OPENAI_API_KEY is not sent to {host}, which only a file names"
+        assert said in " ".join(done.err.split())
+        if place == "harness.toml":
+            found = harness.command_of("doctor", *run[3:], OPENAI_API_KEY=KEY)
+            assert "OPENAI_API_KEY is not sent to" in found.out
+            assert "api_key_env=NAME or api_key_file=FILE" in " ".join(found.out.split())
+
+
+def at_home(asked):
+    return asked.headers.get("authorization") == "Bearer not-needed"
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [

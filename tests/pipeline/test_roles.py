@@ -124,6 +124,27 @@ def test_a_role_that_nothing_is_bound_to_names_the_option():
         bind(settings())
 
 
+def test_a_model_knows_the_hosts_that_the_command_names_and_no_others():
+    seen = []
+
+    class Watched(FakePlugins):
+        def model(self, name):
+            def make(settings):
+                seen.append(settings.given_hosts)
+                return FakePlugins.model(self, name).factory(settings)
+
+            return SimpleNamespace(factory=make)
+
+    asked = RunSettings(
+        tasks=("t",), model="fake", model_args={"base_url": "http://Mine:1/v1"},
+        roles={"judge": "other:base_url=https://u:p@theirs/v1,model=j"}, file_hosts=("theirs",),
+    )  # fmt: skip
+    default = RoleSpec(default="fake:base_url=http://evil/v1")
+    bench = benchmark(("name", ("candidate", "writer"), ()), ("support", (), ("judge",)))
+    RoleBinder(asked, Watched()).bind(task(writer=default), bench, bench.stages)
+    assert seen == [{"mine:1"}] * 3
+
+
 def only_sometimes(*, hint="", also_always=False):
     stages = [
         make_stage("profile", when=lambda data, options: True, role_hint=hint, roles=("writer",))

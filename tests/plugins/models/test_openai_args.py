@@ -176,3 +176,40 @@ def test_without_an_address_the_environment_and_then_openai_is_asked(monkeypatch
 def test_concurrency_of_the_model_goes_before_that_of_the_run(own, general, expected):
     given = {"model": "m"} | ({"concurrency": own} if own else {})
     assert make(ModelSettings(args=given, concurrency=general)).concurrency == expected
+
+
+@pytest.mark.parametrize(
+    ("url", "own", "may"),
+    [
+        ("https://api.openai.com/v1", "", True),
+        ("http://localhost:8000/v1", "", True),
+        ("http://127.0.0.2/v1", "", True),
+        ("http://[::1]:80/v1", "", True),
+        ("http://Mine:1/v1", "", True),
+        ("http://mine:2/v1", "", False),
+        ("http://mine/v1", "", False),
+        ("http://evil.org/v1", "", False),
+        ("http://evil.org/v1", "http://evil.org/v2", True),
+        ("http://localhost.evil.org/v1", "", False),
+        ("http://127.0.0.1.evil.org/v1", "", False),
+        ("http://api.openai.com@evil.org/v1", "", False),
+        ("http://mine:1@evil.org/v1", "", False),
+    ],
+)
+def test_the_usual_key_is_for_hosts_that_the_user_named(monkeypatch, url, own, may):
+    monkeypatch.setenv("OPENAI_BASE_URL", own)
+    given = {"model": "m", "base_url": url}
+    hosts = frozenset({"mine:1"})
+    assert read_args(ModelSettings(args=given, given_hosts=hosts)).api_key_env == (
+        "OPENAI_API_KEY" if may else None
+    )
+    named = read_args(ModelSettings(args={**given, "api_key_env": "MINE"}, given_hosts=hosts))
+    assert named.api_key_env == "MINE"
+    anywhere = read_args(ModelSettings(args=given))
+    assert anywhere.api_key_env == "OPENAI_API_KEY"
+
+
+def test_azure_s_usual_key_is_for_hosts_that_the_user_named():
+    given = {"model": "m", "azure_endpoint": "https://evil.org"}
+    assert read_args(ModelSettings(args=given, given_hosts=frozenset())).api_key_env is None
+    assert read_args(ModelSettings(args=given)).api_key_env == "AZURE_OPENAI_API_KEY"

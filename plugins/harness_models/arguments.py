@@ -95,9 +95,9 @@ def check_no_keys(kind: str, given: Mapping[str, str]) -> None:
     for name, value in given.items():
         inside = secret_member(json_or_text(value)) or _secret_variable(name, value)
         if inside is not None or names_a_secret(name):
-            found = f"{name}=…" if inside is None else f"{name}=… with {inside}=…"
+            found = name if inside is None else f"{inside} in {name}"
         elif _USER.sub("//", value) != without_key_material(_USER.sub("//", value)):
-            found = f"{name}=… with a key, or with the value of a variable that holds one"
+            found = f"in {name} a key, or the value of a variable that holds one"
         else:
             continue
         raise UsageError(

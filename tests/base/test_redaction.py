@@ -4,6 +4,8 @@ from harness.base.redaction import (
     names_a_secret,
     redacted_args,
     redacted_spec,
+    secret_member,
+    without_echoes,
     without_key_material,
 )
 
@@ -11,7 +13,8 @@ from harness.base.redaction import (
 @pytest.mark.parametrize(
     "name",
     ["api_key", "apiKey", "APIKEY", "OPENAI_API_KEY", "token", "hf-token", "client_secret",
-     "password", "auth", "Authorization", "db.passwd", "accessToken"],
+     "password", "auth", "Authorization", "db.passwd", "accessToken",
+     "extra_body.auth.token", "token_value", "aws_access_key_id"],
 )  # fmt: skip
 def test_names_of_secrets(name: str) -> None:
     assert names_a_secret(name)
@@ -21,7 +24,8 @@ def test_names_of_secrets(name: str) -> None:
     "name",
     ["max_tokens", "eos_token", "tokenizer", "monkey", "keyboard", "author", "model",
      "base_url", "seed",
-     "api_key_env", "api_key_file"],
+     "api_key_env", "api_key_file", "stop_token_ids", "long_prefill_token_threshold",
+     "return_tokens_as_token_ids", "prompt_cache_key", "image_token"],
 )  # fmt: skip
 def test_names_of_other_things(name: str) -> None:
     assert not names_a_secret(name)
@@ -82,3 +86,40 @@ def test_short_values_and_other_variables_are_left_alone(monkeypatch: pytest.Mon
     monkeypatch.setenv("OPENAI_API_KEY", "test")
     monkeypatch.setenv("SOME_TOKEN_PATH", "/home/someone/token")
     assert without_key_material("test /home/someone/token") == "test /home/someone/token"
+
+
+@pytest.mark.parametrize(
+    ("value", "name"),
+    [
+        ({"a": [{"b": {"token": "x"}}]}, "token"),
+        ([{"password": "x"}], "password"),
+        ({"properties": {"key": {"type": "string"}}, "token": "", "secret": None}, None),
+        ({"stop_token_ids": [1], "eos_token": "</s>"}, None),
+        ("token", None),
+    ],
+)
+def test_a_member_that_is_named_like_a_secret_and_holds_a_text(value: object, name: object) -> None:
+    assert secret_member(value) == name
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("a s3cret+value/1 b", "a *** b"),
+        (r"a s3cret\u002Bvalue\/1 b", "a *** b"),
+        ("a s3cret%2bvalue%2F1 b", "a *** b"),
+        ("a s3cret%252Bvalue%252F1 b", "a *** b"),
+        ("a s3cret&#43;value&#x2F;1 b", "a *** b"),
+        ("a czNjcmV0K3ZhbHVlLzE= b", "a ***E= b"),  # of `s3cret+value/1`
+        ("a QmVhcmVyIHMzY3JldCt2YWx1ZS8x b", "a QmVhcmVyIH*** b"),  # of `Bearer s3cret+value/1`
+        ("a s3cret+value b", "a *** b"),
+        ("a s3cret+valu b", "a s3cret+valu b"),
+        ("s3cret+value/1s3cret+value/1", "******"),
+    ],
+)
+def test_every_form_in_which_servers_repeat_a_secret(text: str, left: str) -> None:
+    assert without_echoes(text, ["s3cret+value/1"]) == left
+
+
+def test_words_are_no_secrets_that_servers_repeat() -> None:
+    assert without_echoes("a test of hunter2", ["test", "", "hunter2"]) == "a test of ***"

@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
 from builders.requests import make_request
@@ -39,6 +39,7 @@ class Service(ThreadingHTTPServer):
         self.asked: list[tuple[str, str, dict[str, str]]] = []
         self.refuse: dict[tuple[str, str], int] = {}
         self.lose: set[tuple[str, str]] = set()
+        self.moved: dict[str, str] = {}
 
     @property
     def address(self) -> str:
@@ -97,6 +98,11 @@ class Handler(BaseHTTPRequestHandler):
         place = path.split("/v1/")[-1].split("/openai/")[-1]
         headers = {name.lower(): value for name, value in self.headers.items()}
         self.server.asked.append((method, place, headers | {"target": self.path}))
+        if place in self.server.moved:
+            self.send_response(307)
+            self.send_header("location", self.server.moved[place])
+            self.send_header("content-length", "0")
+            return self.end_headers()
         if status := self.server.refuse.get((method, place)):
             sent = f"no {self.headers['authorization'].split()[-1]} here"
             return self._send({"error": {"message": sent, "code": None}}, status)
@@ -378,6 +384,44 @@ def test_a_missing_key_and_a_wrong_one_are_said_and_none_is_shown(
     monkeypatch.delenv("TEAM_PASS")
     assert batch("submit").code == 2
     assert "TEAM_PASS is not set" in batch("submit").err
+
+
+def test_no_redirect_of_a_batch_service_is_followed(service):
+    service.batches["b"] = {"id": "b", "status": "failed"}
+    service.moved["batches/a"] = f"{service.address}/v1/batches/b?key={KEY}"
+    with pytest.raises(ModelError) as caught:
+        batches_of(base_url=f"{service.address}/v1", api_key_env="TEAM_PASS").status("a")
+    said = f"HTTP 307: the server points to {service.address}, and no redirect is followed"
+    assert caught.value.found == said
+    assert [place for _, place, _ in service.asked] == ["batches/a"]
+
+
+def test_answers_are_kept_as_they_came_but_without_the_key(service, monkeypatch):
+    key = f"{KEY}-of-many-signs"
+    monkeypatch.setenv("TEAM_PASS", key)
+    lines = ['{"a": "\u2028 \x85"}', json.dumps({"b": f"no {key}"}), '{"c": 1}']
+    raw = "\n".join(lines).encode() + b'\n{"half": "\xe2"}'
+    service.batches["b"] = {"id": "b", "status": "completed", "output_file_id": service.file(raw)}
+    batches = batches_of(base_url=f"{service.address}/v1", api_key_env="TEAM_PASS")
+    assert b"".join(batches.answers("b")) == raw.replace(key.encode(), b"***") + b"\n"
+
+
+def test_a_line_of_answers_without_end_is_refused(service, monkeypatch):
+    from harness_models import openai_batches
+
+    monkeypatch.setattr(openai_batches, "LARGEST_BODY", 1_000)
+    found = service.file(b"x" * 1_000_000)
+    service.batches["b"] = {"id": "b", "status": "completed", "output_file_id": found}
+    batches = batches_of(base_url=f"{service.address}/v1", api_key_env="TEAM_PASS")
+    with pytest.raises(ModelError, match="more than 1,000 bytes"):
+        list(batches.answers("b"))
+
+
+def test_what_a_service_says_of_a_batch_shows_no_key(service):
+    errors = {"data": [{"line": 1, "message": f"no {quote(KEY)} here"}]}
+    service.batches["b"] = {"id": "b", "status": "failed", "errors": errors}
+    status = batches_of(base_url=f"{service.address}/v1", api_key_env="TEAM_PASS").status("b")
+    assert status.problem == "line 1: no *** here"
 
 
 def test_a_run_that_wrote_nothing_has_nothing_to_submit(harness, serve):

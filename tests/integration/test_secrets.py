@@ -98,9 +98,7 @@ def test_the_usual_key_is_not_sent_to_a_host_that_only_a_file_names(harness, ser
     run += ["--model", "baseline", "--attempts", "1"]
     task = f"task: mine\nextends: interests\nroles: {{judge: {{default: '{judge}'}}}}"
     if place == "task":
-        (harness.folder / "mine.yaml").write_text(
-            task + f"roles: {{judge: {{default: '{judge}'}}}}"
-        )
+        (harness.folder / "mine.yaml").write_text(task)
         run[run.index("interests")] = "mine.yaml"
     elif place == "command":
         run += ["--judge", judge]
@@ -114,7 +112,7 @@ def test_the_usual_key_is_not_sent_to_a_host_that_only_a_file_names(harness, ser
         assert sent == {f"Bearer {KEY}"}
         assert done.code == 0, done.err
     else:
-        assert sent == {"Bearer not-needed"}
+        assert sent == {"Bearer not-needed"}, done.err
         assert done.code == 1
         host = url.split("/")[2]
         said = f"received no key: OPENAI_API_KEY is not sent to {host}, which only a file names"

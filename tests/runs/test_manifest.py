@@ -8,6 +8,7 @@ from harness.base.errors import DataError
 from harness.contracts.task import Column, DataSpec, RoleSpec, TableSpec, Task
 from harness.runs.manifest import (
     Manifest,
+    RoleEntry,
     StageEntry,
     TaskEntry,
     read_manifest,
@@ -107,3 +108,34 @@ def test_a_damaged_definition_of_a_task_is_a_data_error() -> None:
         entry.task()
     assert caught.value.where == "gist, in manifest.json"
     assert "version" in str(caught.value.found)
+
+
+def test_identities_of_models_reach_the_file_without_secrets(tmp_path: Path) -> None:
+    details = {"engine": {"hf_token": "s3cret-1"}, "extra_body": {"outer": [{"token": "s3cret-2"}]}}
+    model = {"kind": "vllm", "name": "m", "details": {**details, "stop_token_ids": [7]}}
+    panel = {"members": {"vllm:token": {"model": model}}, "sampling": {}}
+    roles = {"key": {"model": model, "sampling": {}}, "judge": panel}
+    options = {"key_items": 5}
+    components = {"options": options, "roles": roles, "version": 1}
+    whole = manifest()
+    stage = StageEntry(name="s", key="k", file="f", components=components)
+    tasks = {
+        name: msgspec.structs.replace(entry, stages=(stage,)) for name, entry in whole.tasks.items()
+    }
+    assert tasks
+    entries = {"judge": RoleEntry(name="vllm:m", identity=panel)}
+    write_manifest(
+        tmp_path / "manifest.json", msgspec.structs.replace(whole, tasks=tasks, roles=entries)
+    )
+    assert "s3cret" not in (tmp_path / "manifest.json").read_text()
+    read = read_manifest(tmp_path / "manifest.json")
+    (found,) = (task.stages[0].components for task in read.tasks.values())
+    assert found["options"] == options
+    safe = found["roles"]["key"]["model"]
+    assert safe["details"] == {
+        "engine": {"hf_token": "[redacted]"},
+        "extra_body": {"outer": [{"token": "[redacted]"}]},
+        "stop_token_ids": [7],
+    }
+    assert found["roles"]["judge"]["members"] == {"vllm:token": {"model": safe}}
+    assert read.roles["judge"].identity == found["roles"]["judge"]

@@ -347,9 +347,8 @@ def _finish(reason: object, message: dict[str, Any], screen: Screen) -> Finish:
         return "length"
     if reason in ENDED:
         return "stop"
-    raise CallError(
-        "bad_response", f"the answer ended with {_short(reason, screen)!r}", retryable=True
-    )
+    ended = _short(reason, screen)
+    raise CallError("bad_response", f"the answer ended with {ended!r}", retryable=True)
 
 
 def _text(content: object) -> str | None:

@@ -21,7 +21,7 @@ from harness.contracts.finding import Finding, bad, bad_by, doubtful, good
 from harness.contracts.model import Batches, CallError, Model, ModelSettings, Reply, Request
 from harness_models.chat_template import Form, plain_form, template_form
 from harness_models.openai_args import (
-    AZURE_KEY_ENV,
+    AZURE_TOKEN_ENV,
     DEFAULT_KEY_ENV,
     NAME_KEY,
     NO_KEY,
@@ -37,6 +37,7 @@ from harness_models.openai_args import (
     read_key,
     tokens_field_of,
     url_of,
+    usual_key_env,
     wants_key,
     without_credentials,
 )
@@ -171,7 +172,7 @@ class OpenAIModel(Model):
         if credentials is not None:
             # As in the official client: credentials in the address take precedence over the key.
             headers["Authorization"] = credentials
-        self._screen = Screen(self._secrets())
+        self._screen.know(self._secrets())
         self._proxy = None if self._own else proxy_for(self._url)
         self._session = aiohttp.ClientSession(
             headers=headers,
@@ -275,7 +276,7 @@ class OpenAIModel(Model):
     def read_batch(self, status: int, body: object) -> Reply:
         """The reply in an answered line; CallError if it holds none."""
         if self._session is None:
-            self._screen = Screen(self._secrets())
+            self._screen.know(self._secrets())
         return read_status(status, body, screen=self._screen)
 
     def batches(self) -> Batches:
@@ -349,7 +350,7 @@ class OpenAIModel(Model):
 
     def _secrets(self) -> list[str]:
         """Everything in requests that no text of the server may show."""
-        found = [*secrets_in_headers(custom_headers())]
+        found = [*secrets_in_headers(custom_headers()), os.environ.get(AZURE_TOKEN_ENV, "")]
         if not self._own:
             found += [self._key() or "", *secrets_in_address(base_url_of(self._args))]
             _, credentials = without_credentials(base_url_of(self._args))
@@ -476,28 +477,28 @@ def key_finding(args: OpenAIArgs) -> Finding:
         except UsageError as error:
             return bad_by(KEY, error)
         return good(KEY, f"is in the file {args.api_key_file}")
-    if args.api_key_env is None:
-        return doubtful(KEY, withheld(args), NAME_KEY)
-    if os.environ.get(args.api_key_env, "").strip():
+    variable = args.api_key_env or usual_key_env(args)
+    if key := os.environ.get(variable, "").strip():
+        if args.api_key_env is None:
+            return doubtful(KEY, withheld(args), NAME_KEY)
         try:
-            check_header(os.environ[args.api_key_env].strip(), args.api_key_env)
+            check_header(key, variable)
         except UsageError as error:
             return bad_by(KEY, error)
-        return good(KEY, f"{args.api_key_env} is set")
-    unset = f"{args.api_key_env} is not set"
+        return good(KEY, f"{variable} is set")
+    unset = f"{variable} is not set"
     if wants_key(args):
         return bad(
             KEY,
             unset,
-            f"set {args.api_key_env}, or give a file with the key: api_key_file=FILE",
+            f"set {variable}, or give a file with the key: api_key_file=FILE",
         )
     return good(KEY, f"{unset}: requests carry no key")
 
 
 def withheld(args: OpenAIArgs) -> str:
     """Why a model gets no key although one may be set."""
-    variable = DEFAULT_KEY_ENV if args.azure_endpoint is None else AZURE_KEY_ENV
-    return f"{variable} is not sent to {host_of(args)}, which only a file names"
+    return f"{usual_key_env(args)} is not sent to {host_of(args)}, which only a file names"
 
 
 def unreachable(args: OpenAIArgs, why: str) -> Finding:

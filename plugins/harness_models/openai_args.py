@@ -24,6 +24,7 @@ KIND = "openai"
 
 DEFAULT_KEY_ENV = "OPENAI_API_KEY"
 AZURE_KEY_ENV = "AZURE_OPENAI_API_KEY"
+AZURE_TOKEN_ENV = "AZURE_OPENAI_AD_TOKEN"
 BASE_URL_ENV = "OPENAI_BASE_URL"
 DEFAULT_HOST = "api.openai.com"
 PATHS = {"chat": "chat/completions", "completions": "completions"}
@@ -136,7 +137,8 @@ def may_have_key(url: str, named: Collection[str] | None) -> bool:
     try:
         return ip_address(str(parts.hostname)).is_loopback
     except ValueError:
-        return parts.hostname in ("localhost", DEFAULT_HOST)
+        own = parts.hostname == DEFAULT_HOST and parts.scheme == "https"
+        return own or parts.hostname == "localhost"
 
 
 def _host_with_port(url: str) -> str:
@@ -237,6 +239,11 @@ def wants_key(args: OpenAIArgs) -> bool:
     if args.api_key_env not in (DEFAULT_KEY_ENV, None):
         return True
     return host_of(args) == DEFAULT_HOST and urlsplit(base_url_of(args)).username is None
+
+
+def usual_key_env(args: OpenAIArgs) -> str:
+    """The variable whose key is sent to hosts of the user's choice without being named."""
+    return DEFAULT_KEY_ENV if args.azure_endpoint is None else AZURE_KEY_ENV
 
 
 def tokens_field_of(args: OpenAIArgs) -> str:

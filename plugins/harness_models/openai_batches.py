@@ -13,7 +13,14 @@ from openai.types import Batch
 
 from harness.base.errors import ModelError
 from harness.contracts.model import Batches, BatchStatus
-from harness_models.openai_args import NAME_KEY, NO_KEY, OpenAIArgs, address_of, base_url_of
+from harness_models.openai_args import (
+    AZURE_TOKEN_ENV,
+    NAME_KEY,
+    NO_KEY,
+    OpenAIArgs,
+    address_of,
+    base_url_of,
+)
 from harness_models.openai_screen import Screen
 from harness_models.openai_wire import LARGEST_BODY, LONGEST_DETAIL, headers_with, pointing
 
@@ -159,7 +166,7 @@ def client_of(args: OpenAIArgs, key: str | None, token: Token | None) -> openai.
 
 def azure_token() -> Token | None:
     """A function that returns a token for Azure; None without a token and azure-identity."""
-    given = os.environ.get("AZURE_OPENAI_AD_TOKEN", "").strip()
+    given = os.environ.get(AZURE_TOKEN_ENV, "").strip()
     if given:
         return lambda: given
     try:

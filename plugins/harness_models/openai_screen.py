@@ -27,9 +27,13 @@ class Screen:
     """Redacts secrets in texts of a server, and counts what its answers made necessary."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
+        self._counts = {"keys_redacted": 0, "replies_with_unusable_usage": 0}
+        self.know(secrets)
+
+    def know(self, secrets: Iterable[str]) -> None:
+        """Look for these secrets from now on; the counts go on."""
         self._secrets = tuple(dict.fromkeys(secrets))
         self._long = tuple(one for one in self._secrets if len(one) >= SHORTEST_IN_ANSWERS)
-        self._counts = {"keys_redacted": 0, "replies_with_unusable_usage": 0}
 
     def count(self, name: str, more: int = 1) -> None:
         """Add to one of the counts."""

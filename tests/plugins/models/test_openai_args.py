@@ -182,6 +182,7 @@ def test_concurrency_of_the_model_goes_before_that_of_the_run(own, general, expe
     ("url", "own", "may"),
     [
         ("https://api.openai.com/v1", "", True),
+        ("http://api.openai.com/v1", "", False),
         ("http://localhost:8000/v1", "", True),
         ("http://127.0.0.2/v1", "", True),
         ("http://[::1]:80/v1", "", True),

@@ -94,7 +94,8 @@ def check_no_keys(kind: str, given: Mapping[str, str]) -> None:
     """
     for name, value in given.items():
         inside = secret_member(json_or_text(value)) or _secret_variable(name, value)
-        if inside is not None or names_a_secret(name):
+        named = names_a_secret(name) and value not in ("true", "false")
+        if inside is not None or named:
             found = name if inside is None else f"{inside} in {name}"
         elif _USER.sub("//", value) != without_key_material(_USER.sub("//", value)):
             found = f"in {name} a key, or the value of a variable that holds one"

@@ -338,3 +338,14 @@ async def test_a_key_that_is_withheld_is_a_finding_only_where_it_is_set(monkeypa
     key, _ = await make(settings).check()
     assert key.state == "doubtful"
     assert key.says == "OPENAI_API_KEY is not sent to far.invalid, which only a file names"
+
+
+async def test_a_line_of_a_batch_is_read_without_the_key_of_a_file(tmp_path):
+    (tmp_path / "key").write_text(KEY)
+    args = {"model": "m", "base_url": "http://h/v1", "api_key_file": str(tmp_path / "key")}
+    model = make(ModelSettings(args=args))
+    body = {"choices": [{"message": {"content": f"it is {KEY}"}}]}
+    assert model.read_batch(200, body).text == "it is ***"
+    with pytest.raises(CallError) as caught:
+        model.read_batch(400, {"error": {"message": f"no {KEY[:20]}"}})
+    assert caught.value.detail == "HTTP 400: no ***"

@@ -1,0 +1,155 @@
+"""What `harness doctor` finds about the key and the server of an `openai` model."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+
+from harness.base.errors import UsageError, did_you_mean
+from harness.contracts.finding import Finding, bad, bad_by, doubtful, good
+from harness_models.openai_args import (
+    NAME_KEY,
+    OpenAIArgs,
+    address_of,
+    base_url_of,
+    host_of,
+    read_key,
+    usual_key_env,
+    wants_key,
+)
+from harness_models.openai_screen import Screen, check_header
+from harness_models.openai_wire import pointing
+
+KEY, SERVER = "key", "server"
+
+SHOWN_NAMES = 6
+"""How many of the server's models an error lists."""
+
+ASK = "`harness doctor --ask` sends the model one small question"
+
+
+def key_finding(args: OpenAIArgs) -> Finding:
+    """The finding about the key's place and presence; it never shows the key itself."""
+    if urlsplit(base_url_of(args)).username is not None:
+        return good(KEY, "is part of the address")
+    if args.api_key_file is not None:
+        try:
+            read_key(args.api_key_file)
+        except UsageError as error:
+            return bad_by(KEY, error)
+        return good(KEY, f"is in the file {args.api_key_file}")
+    variable = args.api_key_env or usual_key_env(args)
+    if key := os.environ.get(variable, "").strip():
+        if args.api_key_env is None:
+            return doubtful(KEY, withheld(args), NAME_KEY)
+        try:
+            check_header(key, variable)
+        except UsageError as error:
+            return bad_by(KEY, error)
+        return good(KEY, f"{variable} is set")
+    unset = f"{variable} is not set"
+    if wants_key(args):
+        return bad(
+            KEY,
+            unset,
+            f"set {variable}, or give a file with the key: api_key_file=FILE",
+        )
+    return good(KEY, f"{unset}: requests carry no key")
+
+
+def withheld(args: OpenAIArgs) -> str:
+    """Why a model gets no key although one may be set."""
+    return f"{usual_key_env(args)} is not sent to {host_of(args)}, which only a file names"
+
+
+def unreachable(args: OpenAIArgs, why: str) -> Finding:
+    """The finding about a server that gave no answer at all."""
+    return bad(
+        SERVER,
+        f"{address_of(args)} cannot be reached: {why}",
+        f"start the server there, or correct {_place_of_address(args)}",
+    )
+
+
+def redirected(args: OpenAIArgs, status: int, headers: Mapping[str, str]) -> Finding:
+    """The finding about a server that points elsewhere."""
+    return bad(
+        SERVER,
+        f"{address_of(args)} answers {status}: {pointing(headers)}, and no redirect is followed",
+        f"correct {_place_of_address(args)}",
+    )
+
+
+def _place_of_address(args: OpenAIArgs) -> str:
+    argument = "azure_endpoint" if args.azure_endpoint else "base_url"
+    return argument if args.base_url or args.azure_endpoint else "OPENAI_BASE_URL or base_url"
+
+
+def listing_finding(
+    args: OpenAIArgs, status: int, received: bytes, *, keyed: bool, screen: Screen
+) -> Finding:
+    """The finding about address, key and model name, from an answer to `GET /models`."""
+    answers = f"{address_of(args)} answers {status}"
+    if status in (401, 403):
+        place = args.api_key_file or args.api_key_env
+        problem = "refuses the key" if keyed else "needs a key"
+        to_do = NAME_KEY if place is None else f"put a valid key into {place}"
+        return bad(SERVER, f"{answers}: it {problem}", to_do)
+    if status >= 500:
+        return bad(SERVER, f"{answers}: {_beginning(received, screen)}", "look at the server's log")
+    if status >= 400:
+        whole = args.azure_endpoint or base_url_of(args).rstrip("/").endswith("/v1")
+        return doubtful(
+            SERVER,
+            f"{address_of(args)} answers, but does not list its models ({status}), so it may not "
+            f"have {args.model!r}",
+            ASK if whole else f"does it end in /v1? {ASK}",
+        )
+    names = _names_in(received)
+    if names is None:
+        return bad(
+            SERVER,
+            f"{answers}, but not as a server of the OpenAI protocol: "
+            f"{_beginning(received, screen)}",
+            "correct base_url: it usually ends in /v1",
+        )
+    return _name_finding(args, [screen.error(name) for name in names], keyed=keyed)
+
+
+def _name_finding(args: OpenAIArgs, names: list[str], *, keyed: bool) -> Finding:
+    access = "for this key" if keyed else "without a key"
+    many = f"{len(names):,} model{'' if len(names) == 1 else 's'}"
+    lists = f"{address_of(args)} lists {many} {access}"
+    if args.azure_endpoint is not None:
+        deployed = args.azure_deployment or args.model
+        return doubtful(SERVER, f"{lists}, but not whether {deployed!r} is deployed", ASK)
+    if args.model in names:
+        return good(SERVER, f"{lists}, including {args.model!r}")
+    preview = ", ".join(names[:SHOWN_NAMES]) + (", …" if len(names) > SHOWN_NAMES else "")
+    return bad(
+        SERVER,
+        f"{lists}, but not {args.model!r}" + (f": {preview}" if names else ""),
+        did_you_mean(args.model, names) or f"correct the model's name; if it is an alias, {ASK}",
+    )
+
+
+def _names_in(received: bytes) -> list[str] | None:
+    """The names in a list of models; None for any other response."""
+    try:
+        body: Any = msgspec.json.decode(received)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    models = body.get("data") if isinstance(body, dict) else None
+    if not isinstance(models, list):
+        return None
+    return [one["id"] for one in models if isinstance(one, dict) and isinstance(one.get("id"), str)]
+
+
+def _beginning(received: bytes, screen: Screen) -> str:
+    """The beginning of the server's text."""
+    text = screen.error(" ".join(received[:4000].decode("utf-8", "replace").split()))
+    return (text[:120] + "…" if len(text) > 120 else text) or "nothing"

@@ -23,6 +23,37 @@ QUIET_WHILE_OTHERS_ANSWER = 5.0
 to the open engine, but the callers of other engines must not wait forever."""
 
 
+def overlap(first: Model, second: Model) -> bool:
+    """Whether two models occupy the same resource, or the same part of it.
+
+    The parts stand after the resource's name, as in "gpu:0,1"; without them, it is all of it.
+    """
+    names, parts = zip(*(_parts(model.occupies) for model in (first, second)), strict=True)
+    if names[0] is None or names[0] != names[1]:
+        return False
+    return not all(parts) or not parts[0].isdisjoint(parts[1])
+
+
+def resources_of(models: Iterable[Model]) -> dict[Model, str]:
+    """The resource that each model shares with those that overlap it, and with no others."""
+    groups: list[list[Model]] = []
+    for model in models:
+        if model.occupies is not None:
+            touched = [group for group in groups if any(overlap(model, one) for one in group)]
+            groups = [group for group in groups if group not in touched]
+            groups.append([*(one for group in touched for one in group), model])
+    return {
+        model: " ".join(dict.fromkeys(str(one.occupies) for one in group))
+        for group in groups
+        for model in group
+    }
+
+
+def _parts(occupied: str | None) -> tuple[str | None, frozenset[str]]:
+    name, _, parts = (occupied or "").partition(":")
+    return name or None, frozenset(part for part in parts.split(",") if part)
+
+
 @dataclass(eq=False)
 class _Engine:
     model: Model
@@ -32,6 +63,7 @@ class _Engine:
     turn: asyncio.Event = field(default_factory=asyncio.Event)
     waiting: int = 0
     fault: HarnessError | CallError | None = None
+    start: asyncio.Task[None] | None = None
 
     @property
     def name(self) -> str:
@@ -58,9 +90,9 @@ class EngineGate:
     """Holds models open for their calls.
 
     A model that occupies no resource is opened once and stays open. Of the models that occupy the
-    same resource, one is open at a time: callers of the others wait until no call to it is in
-    flight, then the engine with the most waiting callers is opened. A stage that asks two such
-    roles in a loop therefore proceeds in rounds, one engine after the other.
+    same resource, or the same part of it, one is open at a time: callers of the others wait until
+    no call to it is in flight, then the engine with the most waiting callers is opened. A stage
+    that asks two such roles in a loop therefore proceeds in rounds, one engine after the other.
 
     `logs` (a folder that need not exist yet) and `announce` are passed to the models. `models` are
     all models that may be asked: all their keys are checked before the first paid call.
@@ -75,6 +107,7 @@ class EngineGate:
         models: Iterable[Model] = (),
     ) -> None:
         self._unchecked = list(models)
+        self._names = resources_of(self._unchecked)
         self._one_at_a_time = one_at_a_time
         self._announce = announce or (lambda text: None)
         self._logs = logs
@@ -85,7 +118,7 @@ class EngineGate:
 
     def resource(self, model: Model) -> str | None:
         """The resource that the model occupies while it is open."""
-        return "engine" if self._one_at_a_time else model.occupies
+        return "engine" if self._one_at_a_time else self._names.get(model, model.occupies)
 
     @asynccontextmanager
     async def enter(self, model: Model) -> AsyncIterator[None]:
@@ -110,10 +143,12 @@ class EngineGate:
                 self._look_for_quiet(resource)
 
     def stop(self, reason: HarnessError) -> None:
-        """Open no more models: callers that wait for one raise the reason."""
+        """Open no more models: callers that wait for one raise the reason, and starts are ended."""
         self._stopped = self._stopped or reason
         for engine in self._engines.values():
             engine.turn.set()
+            if engine.start is not None:
+                engine.start.cancel()
 
     async def close(self) -> None:
         """Close every open model, then raise the first error, if any."""
@@ -158,7 +193,7 @@ class EngineGate:
                 engine.model.attach_log(self._logs, self._announce)
             try:
                 self._require(engine.model)
-                await engine.model.open()
+                await self._start(engine)
             except (HarnessError, CallError) as error:
                 engine.fault = error
                 raise
@@ -170,6 +205,19 @@ class EngineGate:
                 )
                 raise engine.fault from error
             engine.open = True
+
+    async def _start(self, engine: _Engine) -> None:
+        """Open a model, until that is done or the gate is stopped."""
+        engine.start = asyncio.get_running_loop().create_task(engine.model.open())
+        try:
+            await engine.start
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if self._stopped is None or (task is not None and task.cancelling()):
+                raise
+            raise self._stopped.with_traceback(None) from None
+        finally:
+            engine.start = None
 
     def _require(self, opening: Model) -> None:
         """Check the keys of all models if the opening model is the first that may cost money.

@@ -6,7 +6,7 @@ import msgspec
 
 
 class Patience(msgspec.Struct, frozen=True, kw_only=True):
-    """Timeouts and retries of a call, in seconds."""
+    """Timeouts and retries, in seconds."""
 
     attempts: int = 8
     """The most attempts; rate limits have more."""
@@ -16,6 +16,10 @@ class Patience(msgspec.Struct, frozen=True, kw_only=True):
 
     total_timeout: float = 3600.0
     """The timeout of all attempts and the waits between them, from the first attempt's start."""
+
+    start_timeout: float = 3600.0
+    """The timeout of a server's start, for models that start one: long, as weights may come over a
+    slow network."""
 
     first_delay: float = 0.5
     """The longest wait after the first attempt; doubles with each attempt."""

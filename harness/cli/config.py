@@ -108,6 +108,7 @@ def _other_defaults() -> dict[str, Any]:
         "attempts": patience.attempts,
         "timeout": patience.attempt_timeout,
         "total_timeout": patience.total_timeout,
+        "start_timeout": patience.start_timeout,
         "max_failures": ",".join(f"{name}={share}" for name, share in shares.items()),
         "store": store,
     }

@@ -136,6 +136,7 @@ def _how_to_run() -> Iterator[Option]:
     yield setting("attempts", "N", "attempts per call, if the error is temporary (8)", type=int)
     yield setting("timeout", "S", "seconds per attempt (600)", type=float)
     yield setting("total_timeout", "S", "seconds for all attempts of a call (3600)", type=float)
+    yield setting("start_timeout", "S", "seconds for a server's start (3600)", type=float)
     yield setting("max_calls", "N", "stop after N calls", type=int)
     yield setting("max_tokens", "N", "stop after N tokens", type=int)
     yield setting("max_cost", "X", "spend at most X, at the prices of --prices", type=float)
@@ -210,6 +211,7 @@ def settings_from(options: Mapping[str, Any], *, whole: bool = True) -> RunSetti
         "attempts": options["attempts"],
         "attempt_timeout": options["timeout"],
         "total_timeout": options["total_timeout"],
+        "start_timeout": options["start_timeout"],
     }
     given = {
         **{name: options[name] for name in unchanged},

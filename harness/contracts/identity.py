@@ -9,6 +9,10 @@ import msgspec
 RECORDED = "recorded"
 """The key in `details` of a model that answers from a recording: the recording's digest."""
 
+SOFTWARE = "software"
+"""The key in `details` of the server's name and version, if the harness starts the server: answers
+of one version are not reused under another, but runs under both may be compared."""
+
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that decides a model's answers; equal identities may share stored answers.

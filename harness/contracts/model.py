@@ -188,6 +188,9 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
     attempt_timeout: float = 600.0
     """The seconds after which an attempt is cancelled."""
 
+    start_timeout: float = 3600.0
+    """The seconds that a server may take to start, if the model starts one."""
+
     structured: bool = False
     """Whether requests may carry a JSON schema."""
 

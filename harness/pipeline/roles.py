@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from harness.base.errors import HarnessError, PluginError, UsageError, did_you_mean
 from harness.base.hashing import digest
+from harness.calls.engines import overlap
 from harness.calls.usage import player_name
 from harness.contracts.benchmark import Benchmark
 from harness.contracts.judge import Judge, JudgeParts, Member
@@ -24,14 +25,11 @@ T = TypeVar("T")
 
 CANDIDATE = "candidate"
 JUDGE = "judge"
-MODEL_SPECIFIC_ARGS = frozenset({
+IDENTITY_ARGS = frozenset({
     "model", "pretrained", "revision", "identity", "tokenizer", "chat_template",
-    "chat_template_kwargs", "lora", "max_model_len", "reasoning_parser", "endpoint", "stop",
-    "azure_deployment", "extra_body",
+    "chat_template_kwargs", "lora", "reasoning_parser", "endpoint", "stop", "azure_deployment",
+    "extra_body",
 })  # fmt: skip
-"""Arguments for one model's weights: a model that takes over the other arguments gets none."""
-
-IDENTITY_ARGS = MODEL_SPECIFIC_ARGS - {"max_model_len"}
 """Arguments that are part of a model's identity, in whatever spelling."""
 
 MODEL_JUDGE = "llm"
@@ -313,16 +311,13 @@ class RoleBinder:
         return parse_spec(text)
 
     def _default_spec(self, text: str) -> Spec:
-        """The spec of a task's default: mere weights take over the candidate's other arguments."""
+        """The spec of a task's default: mere weights open in the candidate's place."""
         kind = text.partition(":")[0]
         if kind in self._plugins.models or kind in self._plugins.judges:
             return self._spec(text)
-        unpinned = {
-            name: value
-            for name, value in self._candidate.args.items()
-            if name.partition(".")[0] not in MODEL_SPECIFIC_ARGS
-        }
-        return Spec(kind=self._candidate.kind, args={**unpinned, "model": text})
+        shared = self._plugins.model(self._candidate.kind).shared
+        place = {name: value for name, value in self._candidate.args.items() if name in shared}
+        return Spec(kind=self._candidate.kind, args={**place, "model": text})
 
     def _model(self, spec: Spec, role: str) -> Model:
         key = digest({"kind": spec.kind, "args": dict(spec.args)})
@@ -331,6 +326,7 @@ class RoleBinder:
                 args=spec.args,
                 concurrency=self._settings.concurrency,
                 attempt_timeout=self._settings.patience.attempt_timeout,
+                start_timeout=self._settings.patience.start_timeout,
                 structured=self._settings.structured,
                 given_hosts=self._given_hosts,
             )
@@ -360,8 +356,7 @@ class RoleBinder:
         if model.occupies is None:
             return model
         for first in self._opened:
-            same = first.model.identity == model.identity
-            if same and first.model.occupies == model.occupies:
+            if first.model.identity == model.identity and overlap(first.model, model):
                 self._conflicts += _conflicts(first, spec, role)
                 self.notes.append(
                     f"{role}: has the weights of {first.role}, so one engine serves both, with the "

@@ -198,6 +198,7 @@ def _check_ranges(settings: RunSettings) -> None:
     seconds = {
         "timeout": settings.patience.attempt_timeout,
         "total_timeout": settings.patience.total_timeout,
+        "start_timeout": settings.patience.start_timeout,
     }
     for name, value in seconds.items():
         if not 0 < value < float("inf"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pluggy
@@ -54,10 +54,11 @@ def registered_by(
         *,
         description: str = "",
         arguments: Mapping[str, str] | None = None,
+        shared: Collection[str] = (),
     ) -> None:
         registration = ModelRegistration(
             name=name, factory=factory, origin=origin, description=description,
-            arguments=dict(arguments or {}),
+            arguments=dict(arguments or {}), shared=frozenset(shared),
         )  # fmt: skip
         found["models"].append((name, registration))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, Protocol
@@ -55,6 +55,7 @@ class RegisterModel(Protocol):
         *,
         description: str = "",
         arguments: Mapping[str, str] | None = None,
+        shared: Collection[str] = (),
     ) -> None: ...
 
 
@@ -165,7 +166,9 @@ def register_models(register: RegisterModel) -> None:
 
         register("acme", AcmeModel, description="Acme's API", arguments={"name": "the model"})
 
-    `arguments` documents the arguments for `harness models NAME`.
+    `arguments` documents the arguments for `harness models NAME`. `shared` names those that suit
+    other weights too (an address, an interpreter): a judge that a task names only by its weights
+    takes these over from the candidate, and no others.
     """
 
 

@@ -69,9 +69,13 @@ class Registration(Generic[F]):
 
 @dataclass(frozen=True, kw_only=True)
 class ModelRegistration(Registration[ModelFactory]):
-    """A kind of model; `arguments` holds the help of each of its arguments."""
+    """A kind of model; `arguments` holds the help of each of its arguments.
+
+    `shared` are the arguments that suit all weights of a candidate's kind in its place.
+    """
 
     arguments: Mapping[str, str] = field(default_factory=dict)
+    shared: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, kw_only=True)

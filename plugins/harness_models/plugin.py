@@ -78,6 +78,25 @@ REPLAY = {
 }
 
 
+SHARED = {
+    "openai": (
+        "base_url", "api_key_env", "api_key_file", "azure_endpoint", "api_version", "immutable",
+        "concurrency", "max_tokens_field", "seed", "system_role", "logprobs", "top_logprobs",
+    ),
+    "vllm": (
+        "python", "preset", "gpus", "gpu_memory_utilization", "download_dir", "concurrency",
+        "max_num_seqs", "max_num_batched_tokens", "enforce_eager", "enable_prefix_caching",
+        "generation_config", "distributed_executor_backend", "logprobs", "top_logprobs",
+    ),
+    "hf": (
+        "python", "device", "concurrency", "continuous_batching", "compile", "logprobs",
+        "top_logprobs",
+    ),
+    "baseline": ("respondent",),
+    "replay": ("run", "file", "role", "concurrency"),
+}  # fmt: skip
+"""Kind of model → the arguments that suit all weights in the same place."""
+
 KINDS = {
     "openai": ("any server that speaks the OpenAI protocol", OPENAI),
     "vllm": ("weights served by a vLLM that the harness starts", VLLM),
@@ -92,7 +111,10 @@ KINDS = {
 def register_models(register: RegisterModel) -> None:
     """Adds `openai`, `vllm`, `hf`, `baseline` and `replay`."""
     for kind, (description, arguments) in KINDS.items():
-        register(kind, partial(make, kind), description=description, arguments=arguments)
+        register(
+            kind, partial(make, kind),
+            description=description, arguments=arguments, shared=SHARED[kind],
+        )  # fmt: skip
 
 
 def make(kind: str, settings: ModelSettings) -> Model:

@@ -298,3 +298,72 @@ async def test_what_answers_for_nothing_opens_though_another_model_lacks_its_key
     await call(room, engine, events)
     assert events == ["open a", "call a"]
     await room.close()
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "together"),
+    [
+        ("gpu:0,1", "gpu:2,3", True),
+        ("gpu:0,1", "gpu:1,2", False),
+        ("gpu:0", "gpu", False),
+        ("gpu:0", "tpu:0", True),
+        ("gpu", "gpu", False),
+    ],
+)
+async def test_engines_on_different_parts_of_a_resource_are_open_side_by_side(one, two, together):
+    events = []
+    models = [Engine("one", events, occupies=one), Engine("two", events, occupies=two)]
+    room = room_for(events, models=models)
+    await asyncio.gather(*(call(room, model, events) for model in models))
+    assert ("close one" not in events) == together
+    await room.close()
+
+
+async def test_what_overlaps_two_engines_takes_turns_with_both():
+    events = []
+    parts = {"one": "gpu:0", "two": "gpu:1", "both": "gpu:0,1"}
+    models = [Engine(name, events, occupies=part) for name, part in parts.items()]
+    room = room_for(events, models=models)
+    await asyncio.gather(*(call(room, model, events) for model in models))
+    await room.close()
+    opened = 0
+    for event in events:
+        opened += {"open": 1, "close": -1}.get(event.split()[0], 0)
+        assert opened <= 1
+
+
+async def test_a_start_ends_with_the_run():
+    """One Ctrl-C: nothing is in flight yet, so there is nothing to wait for."""
+    events = []
+    engine = Engine("a", events)
+    started, ended = asyncio.Event(), asyncio.Event()
+
+    async def starts_for_ever():
+        started.set()
+        try:
+            await asyncio.sleep(3600)
+        finally:
+            ended.set()
+
+    engine.open = starts_for_ever
+    room = room_for(events)
+    calls = [asyncio.create_task(call(room, engine, events)) for _ in range(2)]
+    await started.wait()
+    room.stop(Interrupted("interrupted"))
+    results = await asyncio.gather(*calls, return_exceptions=True)
+    assert [str(each) for each in results] == ["interrupted", "interrupted"]
+    assert ended.is_set()
+    await room.close()
+    assert events == []
+
+
+async def test_a_caller_that_is_cancelled_during_a_start_is_cancelled():
+    events = []
+    engine = Engine("a", events)
+    engine.open = asyncio.Event().wait
+    room = room_for(events)
+    calling = asyncio.create_task(call(room, engine, events))
+    await asyncio.sleep(0.01)
+    calling.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await calling

@@ -71,6 +71,7 @@ OPTIONS = {
     "attempts": (("--attempts", "3"), "patience", Patience(attempts=3)),
     "timeout": (("--timeout", "2.5"), "patience", Patience(attempt_timeout=2.5)),
     "total_timeout": (("--total_timeout", "9"), "patience", Patience(total_timeout=9.0)),
+    "start_timeout": (("--start_timeout", "5"), "patience", Patience(start_timeout=5.0)),
     "max_calls": (("--max_calls", "10"), "budget", Budget(calls=10)),
     "max_tokens": (("--max_tokens", "1000"), "budget", Budget(tokens=1000)),
     "max_cost": (("--max_cost", "2.5"), "budget", Budget(cost=2.5)),

@@ -75,6 +75,10 @@ class FakeJudge:
     version: int = 1
 
 
+SHARED = frozenset({"python", "gpus"})
+"""What a model of other weights takes over from the candidate."""
+
+
 class FakePlugins:
     """Two kinds of model; `llm` over a model, `words` by rule, `all` of several."""
 
@@ -87,7 +91,7 @@ class FakePlugins:
             model = settings.args.get("model", name)
             return FakeModel(Identity(kind=name, name=model))
 
-        return SimpleNamespace(factory=make)
+        return SimpleNamespace(factory=make, shared=SHARED)
 
     def judge(self, name):
         def make(parts):
@@ -235,7 +239,14 @@ def test_a_default_without_a_kind_opens_as_the_candidate_does():
 
 
 def test_a_default_without_a_kind_is_not_given_what_suits_the_candidates_weights():
-    own = {"pretrained": "mine", "lora": "night", "chat_template": "mine.jinja"}
+    own = {
+        "pretrained": "mine",
+        "lora": "night",
+        "chat_template": "mine.jinja",
+        "quantization": "awq",
+        "trust_remote_code": "true",
+        "tensor_parallel_size": "4",
+    }
     seen = []
 
     class Watched(FakePlugins):
@@ -246,12 +257,12 @@ def test_a_default_without_a_kind_is_not_given_what_suits_the_candidates_weights
                 seen.append(dict(settings.args))
                 return made(settings)
 
-            return SimpleNamespace(factory=make)
+            return SimpleNamespace(factory=make, shared=SHARED)
 
-    asked = RunSettings(tasks=("t",), model="fake", model_args={**own, "tensor_parallel_size": "4"})
+    asked = RunSettings(tasks=("t",), model="fake", model_args={**own, "python": "p"})
     wanted = task(judge=RoleSpec(default="org/Judge-70B"))
     RoleBinder(asked, Watched()).bind(wanted, NAMED_THEN_JUDGED, NAMED_THEN_JUDGED.stages)
-    assert {"tensor_parallel_size": "4", "model": "org/Judge-70B"} in seen
+    assert {"python": "p", "model": "org/Judge-70B"} in seen
 
 
 def test_a_default_that_the_candidates_kind_cannot_open_names_role_and_option():
@@ -262,7 +273,7 @@ def test_a_default_that_the_candidates_kind_cannot_open_names_role_and_option():
                     raise UsageError("no such argument", found="model")
                 return FakeModel(Identity(kind=name, name=name))
 
-            return SimpleNamespace(factory=make)
+            return SimpleNamespace(factory=make, shared=SHARED)
 
     binder = RoleBinder(RunSettings(tasks=("t",), model="fake"), Narrow())
     with pytest.raises(UsageError) as caught:
@@ -347,7 +358,7 @@ class Heavy(FakePlugins):
             self.made.append(model)
             return model
 
-        return SimpleNamespace(factory=make)
+        return SimpleNamespace(factory=make, shared=SHARED)
 
 
 def heavy(judge, *, plugins=None, **candidate):

@@ -2,6 +2,8 @@
 
     python -I keeper.py [--grace SECONDS] [--folder FOLDER] -- COMMAND…
 
+If this script itself is killed on Linux, the command gets SIGTERM.
+
 The command shares this script's output. When standard input brings data or ends, or when the parent
 is gone, every process of the command gets SIGTERM, and SIGKILL after the grace period (15 s). If
 the command ends by itself, the processes that it left behind get the same. Then the shared memory
@@ -22,7 +24,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -35,7 +37,10 @@ LOOK = 0.1
 SHARED = Path("/dev/shm")
 """The folder of named shared memory on Linux, which outlives the processes that made it."""
 
-PR_SET_CHILD_SUBREAPER = 36
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+
+ENGINES = (b"ray::", b"VLLM::")
+"""The names of engine processes; on a Ray cluster, these are no descendants of the command."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -51,7 +56,12 @@ def main(arguments: Sequence[str]) -> int:
         signal.signal(number, lambda number, frame: signals.append(number))
     try:
         # A group of its own, so that a signal of the command to its group spares this script.
-        child = subprocess.Popen(command, stdin=subprocess.DEVNULL, process_group=0)
+        child = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            process_group=0,
+            preexec_fn=end_with(os.getpid()),  # noqa: PLW1509 - this script has no threads
+        )
     except OSError as error:
         print(f"{command[0]} cannot be started: {error.strerror}", file=sys.stderr)
         return 127 if isinstance(error, FileNotFoundError) else 126
@@ -74,7 +84,7 @@ def end(command: int, code: int | None, grace: float, *, foreign: set[tuple[str,
     """
     session, deadline = os.getpid(), time.monotonic() + grace
     rest = members(session)
-    held = segments_of(rest)
+    held = segments_of([*rest, *engines()])
     send(signal.SIGTERM, rest)
     while rest:
         time.sleep(LOOK)
@@ -151,6 +161,16 @@ def open_files(pid: int) -> set[str]:
     return found
 
 
+def engines() -> list[int]:
+    """The engine processes of this machine, whoever started them."""
+    found = []
+    for pid in processes_of_proc() if Path("/proc/self/stat").exists() else ():
+        with suppress(OSError):
+            if Path(f"/proc/{pid}/cmdline").read_bytes().startswith(ENGINES):
+                found.append(pid)
+    return found
+
+
 def remove(left: set[tuple[str, int]]) -> None:
     """Remove the shared memory that dead processes left and no living process uses."""
     left &= segments()
@@ -189,11 +209,36 @@ def processes_of_ps() -> dict[int, tuple[int, int]]:
 
 def adopt_orphans() -> None:
     """Become the parent of descendants whose own parent ends; this works on Linux only."""
+    if call := prctl():
+        call(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def end_with(parent: int) -> Callable[[], None] | None:
+    """What a child does before it becomes a command that gets SIGTERM when its parent is killed.
+
+    None except on Linux.
+    """
+    call = prctl()
+    if call is None:
+        return None
+
+    def bind() -> None:
+        call(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+        if os.getppid() != parent:
+            os._exit(1)
+
+    return bind
+
+
+def prctl() -> Callable[..., int] | None:
+    """The system call that sets attributes of a process; None except on Linux."""
     if sys.platform == "linux":
         with suppress(ImportError, OSError, AttributeError):
             import ctypes
 
-            ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+            call: Callable[..., int] = ctypes.CDLL(None).prctl
+            return call
+    return None
 
 
 if __name__ == "__main__":

@@ -25,8 +25,12 @@ PATIENCE = 30.0
 LOOK = 0.05
 """Seconds between two checks for the end."""
 
-HUB = ("HF_", "HUGGING_FACE_", "HUGGINGFACE_")
-"""Prefixes of the variables that an engine needs to fetch weights, including its token."""
+NEEDED = re.compile(
+    r"(HF|HUGGING_FACE|HUGGINGFACE|AWS|S3|RAY_AUTH)_|GOOGLE_APPLICATION_CREDENTIALS$"
+    r"|VLLM_\w+_TOKEN_THRESHOLD$"
+)
+"""Variables that an engine needs although their names look like secrets: to fetch weights from the
+hub and from object stores, to join a Ray cluster, and two of vLLM's that count tokens."""
 
 _COLOUR = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 
@@ -75,14 +79,14 @@ def launch(
 
 
 def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment for an engine: no secrets, except the hub's variables.
+    """The environment for an engine: no secrets, except those that it needs itself.
 
     Some servers would also require a key that they find there from their clients.
     """
     return {
         name: value
         for name, value in environment.items()
-        if name.startswith(HUB) or not names_a_secret(name)
+        if NEEDED.match(name) or not names_a_secret(name)
     }
 
 

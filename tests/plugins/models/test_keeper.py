@@ -204,6 +204,35 @@ def test_shared_memory_of_the_killed_is_removed_and_what_was_there_before_is_not
 
 
 @pytest.mark.skipif(not LINUX, reason="only Linux keeps shared memory as files")
+def test_shared_memory_of_engines_that_a_ray_cluster_runs_is_removed_too(
+    started, tmp_path, segment
+):
+    """Ray's workers are its own children, and end when it hears of the server's end."""
+    keeper_process = started(QUIET)
+    child = pid_in(tmp_path, "child")
+    theirs = segment("theirs")
+    hold = (
+        "import os, sys, time; f = open(sys.argv[1], 'w'); print('up', flush=True); time.sleep(600)"
+    )
+    worker = subprocess.Popen(
+        ["ray::Worker", "-c", hold, str(theirs)], executable=sys.executable, stdout=subprocess.PIPE
+    )
+    try:
+        assert worker.stdout.readline() == b"up\n"
+        # The server ends later than the worker, as one does that waits for its workers.
+        os.kill(child, signal.SIGSTOP)
+        keeper_process.stdin.close()
+        time.sleep(1)
+        worker.kill()
+        worker.wait(timeout=60)
+        os.kill(child, signal.SIGCONT)
+        keeper_process.wait(timeout=60)
+        assert not theirs.exists()
+    finally:
+        worker.kill()
+
+
+@pytest.mark.skipif(not LINUX, reason="only Linux keeps shared memory as files")
 def test_shared_memory_that_somebody_else_still_uses_is_left(started, tmp_path):
     holding = started(TELL + HOLDS, grace=0.3)
     own = keeper.SHARED / f"harness-test-{pid_in(tmp_path, 'child')}"

@@ -142,8 +142,10 @@ async def test_cancelling_a_stop_leaves_the_end_to_the_keeper(started):
 
 
 async def test_what_a_killed_keeper_leaves_is_found_and_ended(started):
-    launched = await started("import os; print(os.getppid(), os.getpid(), flush=True);" + WAITS)
-    first = await until(launched.log_tail)
+    """On Linux, only what does not heed the signal that the keeper's end sends."""
+    launched = await started("import os; print(os.getppid(), os.getpid(), flush=True);" + STUBBORN)
+    await until(lambda: "up" in launched.log_tail())
+    first = launched.log_tail()
     kept, child = map(int, first[0].split())
     os.kill(kept, signal.SIGKILL)
     assert await code_of(launched) == 137
@@ -326,7 +328,31 @@ async def test_a_command_gets_our_environment_without_our_secrets(started, monke
     assert launched.log_tail() == ["[None, 'INFO', '2', '1']"]
 
 
-def test_of_all_secrets_only_those_of_the_hub_are_passed_on():
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells children of a parent's end")
+def test_a_server_is_told_to_end_when_harness_and_keeper_are_killed(tmp_path):
+    """As an orphan it would hold its GPU, and nobody would know of it."""
+    program = (
+        "import asyncio, pathlib, sys\n"
+        "from harness_models.server.launching import launch\n"
+        "launched = launch([sys.executable, '-c', sys.argv[1]], environment={},\n"
+        "                  log=pathlib.Path(sys.argv[2]))\n"
+        "import time; time.sleep(600)"
+    )
+    says = "import os; print(os.getppid(), os.getpid(), flush=True);" + WAITS
+    log = tmp_path / "log"
+    harness = subprocess.Popen([sys.executable, "-c", program, says, str(log)])
+    try:
+        asyncio.run(until(lambda: log.exists() and "up" in log.read_text()))
+        kept, server = map(int, log.read_text().split()[:2])
+    finally:
+        harness.kill()
+        # At once: a keeper that lives sees within a tenth of a second that its parent is gone.
+        os.kill(kept, signal.SIGKILL)
+        harness.wait(timeout=60)
+    asyncio.run(until(lambda: not lives(server)))
+
+
+def test_of_all_secrets_only_those_that_an_engine_needs_are_passed_on():
     ours = {
         "PATH": "/bin",
         "OPENAI_API_KEY": "a",
@@ -336,11 +362,29 @@ def test_of_all_secrets_only_those_of_the_hub_are_passed_on():
         "DB_PASSWORD": "e",
         "HF_TOKEN": "f",
         "HUGGING_FACE_HUB_TOKEN": "g",
+        "RAY_AUTH_MODE": "token",
+        "RAY_AUTH_TOKEN": "h",
+        "RAY_AUTH_TOKEN_PATH": "/run/ray",
+        "AWS_SESSION_TOKEN": "i",
+        "S3_SECRET_KEY": "j",
+        "GOOGLE_APPLICATION_CREDENTIALS": "/run/google.json",
+        "GOOGLE_API_KEY": "k",
+        "VLLM_SHARED_EXPERTS_STREAM_TOKEN_THRESHOLD": "256",
+        "VLLM_MULTI_STREAM_GEMM_TOKEN_THRESHOLD": "1024",
         "TOKENIZERS_PARALLELISM": "false",
         "CUDA_VISIBLE_DEVICES": "0",
     }
     assert without_secrets(ours) == {
         "PATH": "/bin",
+        "AWS_SECRET_ACCESS_KEY": "c",
+        "RAY_AUTH_MODE": "token",
+        "RAY_AUTH_TOKEN": "h",
+        "RAY_AUTH_TOKEN_PATH": "/run/ray",
+        "AWS_SESSION_TOKEN": "i",
+        "S3_SECRET_KEY": "j",
+        "GOOGLE_APPLICATION_CREDENTIALS": "/run/google.json",
+        "VLLM_SHARED_EXPERTS_STREAM_TOKEN_THRESHOLD": "256",
+        "VLLM_MULTI_STREAM_GEMM_TOKEN_THRESHOLD": "1024",
         "HF_TOKEN": "f",
         "HUGGING_FACE_HUB_TOKEN": "g",
         "TOKENIZERS_PARALLELISM": "false",

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from harness.base.hashing import digest
-from harness.contracts.identity import RECORDED, Identity
+from harness.contracts.identity import RECORDED, SOFTWARE, Identity
 from harness.runs.manifest import RoleEntry
 from harness.scoring.finished_task import FinishedTask
 from harness.scoring.score_run import role_entries, task_options
@@ -142,6 +142,40 @@ def settings_of(task: FinishedTask) -> dict[str, Any]:
     }
 
 
+def server_differences(tasks: Sequence[FinishedTask]) -> tuple[str, ...]:
+    """The versions, GPUs and drivers of the servers that differ between runs, with the runs.
+
+    They decide no answer, but may move it: numbers are added in another order.
+    """
+    servers = {task.run: servers_of(task) for task in tasks}
+    found = []
+    for what in dict.fromkeys(name for about in servers.values() for name in about):
+        values: dict[str, list[str]] = {}
+        for run, about in servers.items():
+            if what in about:
+                values.setdefault(about[what], []).append(run)
+        if len(values) > 1:
+            listed = "; ".join(f"{value} in {', '.join(runs)}" for value, runs in values.items())
+            found.append(f"the runs were served differently: {what} {listed}")
+    return tuple(found)
+
+
+def servers_of(task: FinishedTask) -> dict[str, str]:
+    """The version of each server program that a run started, its GPUs and their driver."""
+    found: dict[str, dict[str, None]] = {}
+    for entry in _roles(task).values():
+        for model in _models(entry):
+            program, _, version = str(model.details.get(SOFTWARE, "")).partition(" ")
+            if version:
+                found.setdefault(program, {})[version] = None
+    for session in task.manifest.sessions:
+        for limits in session.limits.values():
+            for name in ("gpu", "driver"):
+                if value := limits.get("learnt", {}).get(name):
+                    found.setdefault(name, {})[str(value)] = None
+    return {name: " and ".join(sorted(values)) for name, values in found.items()}
+
+
 def candidate_of(task: FinishedTask) -> str:
     """The id of a run's candidate: the same in every run of one model.
 
@@ -212,7 +246,8 @@ def _identity(entry: RoleEntry) -> dict[str, Any]:
 def _without_run(about: Any) -> Any:
     if not isinstance(about, Mapping):
         return about
-    return {name: _without_run(value) for name, value in about.items() if name != "run"}
+    ignored = ("run", SOFTWARE)
+    return {name: _without_run(value) for name, value in about.items() if name not in ignored}
 
 
 def _stage(components: Mapping[str, Any]) -> dict[str, Any]:

@@ -19,7 +19,13 @@ from harness.base.redaction import without_key_material
 from harness.contracts.records import Score
 from harness.runs.atomic_files import atomic_write
 from harness.scoring.aggregate import Columns, at_worst, sound
-from harness.scoring.comparable import ComparisonSet, Refused, candidate_of, comparison_set
+from harness.scoring.comparable import (
+    ComparisonSet,
+    Refused,
+    candidate_of,
+    comparison_set,
+    server_differences,
+)
 from harness.scoring.finished_task import FinishedTask
 from harness.scoring.score_run import chosen_metrics
 from harness.scoring.summary import MetricResult
@@ -91,7 +97,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     """A comparison of runs of one task, which leaves the runs' own summaries as they are.
 
     If the benchmark has an oracle, the runs are scored against their common one. `doubts` are
-    signs in the scores that the runs should not be compared.
+    signs in the scores that the runs should not be compared, and differences of their servers.
     """
 
     task: str
@@ -213,7 +219,7 @@ def compare(
         refused=runs.refused,
         oracle=use,
         differences=_adjusted(differences),
-        doubts=together.doubts,
+        doubts=(*together.doubts, *server_differences(runs.members)),
     )
     return comparison, together.united
 

@@ -33,7 +33,7 @@ from rich.console import Console
 
 from harness.base.errors import DataError, PluginError, UsageError
 from harness.contracts.benchmark import Metric, Oracle
-from harness.contracts.identity import RECORDED
+from harness.contracts.identity import RECORDED, SOFTWARE
 from harness.contracts.records import Score
 from harness.contracts.stage import Item
 from harness.reporting.comparison_tables import difference_table
@@ -232,6 +232,28 @@ def test_recordings_of_one_model_are_that_model_where_they_name_it(
         for name, people, recording in zip("abc", (ONE, TWO, THREE), recordings, strict=True)
     ]
     assert compare(runs)[0].oracle.models == models
+
+
+def test_runs_over_another_version_or_gpu_are_compared_and_the_difference_is_named(
+    tmp_path: Path,
+) -> None:
+    """A nightly comparison over an upgrade has to be possible, and to be explained."""
+    runs = []
+    for name, version, gpu in (("a", "0.32.0", "A100"), ("b", "0.33.0", "H100")):
+        served = {**LLAMA, "details": {"host": "here", SOFTWARE: f"vllm {version}"}}
+        run = a_run(tmp_path, name, ONE, judge=served)
+        learnt = {"learnt": {"gpu": gpu, "gpus": 8, "driver": "570.86"}}
+        session = Session(started="2026-01-01T00:00:00Z", limits={"vllm:llama": learnt})
+        manifest = msgspec.structs.replace(run.manifest, sessions=(session,))
+        runs.append(replace(run, manifest=manifest))
+    runs.append(a_run(tmp_path, "c", TWO))
+    comparison, _ = compare(runs)
+    assert (len(comparison.runs), comparison.refused) == (3, ())
+    assert comparison.doubts == (
+        "the runs were served differently: vllm 0.32.0 in a; 0.33.0 in b",
+        "the runs were served differently: gpu A100 in a; H100 in b",
+    )
+    assert compare(runs[1:])[0].doubts == ()
 
 
 def test_a_file_is_united_with_the_runs_and_spares_the_warning(tmp_path: Path) -> None:

@@ -31,7 +31,8 @@ _USER = re.compile(r"//[^\s/@?#]+@")
 class WeightsArgs:
     """The parsed `--model_args` that all servers of weights share.
 
-    `engine` holds the arguments that are passed to the server, `note` a remark for the user.
+    `engine` holds the arguments that are passed to the server, `requests` those of an `openai`
+    model about requests, `note` a remark for the user.
     """
 
     model: str
@@ -42,10 +43,16 @@ class WeightsArgs:
     chat_template_kwargs: Mapping[str, Any]
     concurrency: int
     engine: Mapping[str, str]
+    requests: Mapping[str, Any]
+
+    @property
+    def completions(self) -> bool:
+        """True if the harness renders the prompts, so that no chat template is needed."""
+        return self.requests.get("endpoint") == "completions"
 
 
 def shared_of(kind: str, given: Mapping[str, str]) -> dict[str, Any]:
-    """The fields of WeightsArgs, without `concurrency` and `engine`; UsageError if wrong."""
+    """The fields of WeightsArgs, without those that each kind reads; UsageError if wrong."""
     model, note = model_of(kind, given)
     template, variables = given.get("chat_template"), given.get("chat_template_kwargs")
     python = given.get("python") or os.environ.get(f"HARNESS_{kind.upper()}_PYTHON")

@@ -34,6 +34,7 @@ from harness_models.server.ports import HOST
 from harness_models.server.served import HUB_TROUBLES, Engine, ServedModel, trouble
 from harness_models.server.weights import (
     check_template,
+    check_weights,
     checked_folder,
     commit_of,
     end_tokens,
@@ -56,9 +57,14 @@ WIDE = {"COLUMNS": "200", "NO_COLOR": "1"}
 """Keeps each option of the help text on one line."""
 
 PROBE = """
-import importlib.util, json
+import importlib.metadata, importlib.util, json
 wanted = ("transformers", "torch", "accelerate", "fastapi", "uvicorn", "openai", "pydantic")
-print(json.dumps([name for name in wanted if importlib.util.find_spec(name) is None]))
+missing = [name for name in wanted if importlib.util.find_spec(name) is None]
+try:
+    version = importlib.metadata.version("transformers")
+except importlib.metadata.PackageNotFoundError:
+    version = None
+print(json.dumps({"missing": missing, "version": version}))
 """
 
 PLAIN = {"num_beams": 1, "repetition_penalty": 1.0, "no_repeat_ngram_size": 0}
@@ -137,12 +143,13 @@ def make(settings: ModelSettings) -> Model:
     folder = checked_folder(args.model, argument="pretrained")
     if folder is not None:
         _check_folder(folder, args)
-    python = _find_python(args.python)
+        check_weights(folder)
+    python, software = _find_python(args.python)
     foreign = {name: value for name, value in args.engine.items() if name not in KNOWN}
     if foreign:
         check_with_help(_help(python), foreign)
     commit = None if folder else commit_of(args.model, args.revision)
-    if args.chat_template is None:
+    if args.chat_template is None and not args.completions:
         check_template(args.model, folder=folder, commit=commit)
     served = str(folder) if folder else _pinned(args.model, commit or args.revision)
     context, notes = _context(args, commit or args.revision)
@@ -154,9 +161,10 @@ def make(settings: ModelSettings) -> Model:
     return ServedModel(
         Engine(
             identity=weights_identity(
-                KIND, args, folder=folder, commit=commit, speed_args=SPEED_ARGS
+                KIND, args, folder=folder, commit=commit, speed_args=SPEED_ARGS, software=software
             ),
             model=served,
+            requests=args.requests,
             command=command,
             listens_on="port",
             concurrency=args.concurrency,
@@ -282,11 +290,15 @@ def _ends(args: HfArgs, revision: str | None) -> list[int]:
     return found
 
 
-def _find_python(name: str) -> str:
-    """The interpreter's path; ModelError if it does not exist or lacks packages for serving."""
-    python, missing = probe_interpreter(
+def _find_python(name: str) -> tuple[str, str | None]:
+    """The interpreter's path, and the name and version of its transformers.
+
+    ModelError if it does not exist or lacks packages for serving.
+    """
+    python, found = probe_interpreter(
         name, PROBE, program="transformers", needs="transformers[serving]"
     )
+    missing, version = found["missing"], found["version"]
     if missing:
         raise ModelError(
             "transformers, or a package that serving needs, is not installed",
@@ -296,7 +308,7 @@ def _find_python(name: str) -> str:
             '"transformers[serving]" into another environment and name its interpreter with'
             " python=… or HARNESS_HF_PYTHON",
         )
-    return python
+    return python, f"transformers {version}" if version else None
 
 
 def _help(python: str) -> str:

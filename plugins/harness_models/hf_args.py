@@ -16,13 +16,14 @@ from harness_models.arguments import (
     shared_of,
     unknown_argument,
 )
+from harness_models.openai_args import OF_REQUESTS, is_of_requests, request_args
 
 KIND = "hf"
 PROGRAM = "transformers serve"
 
 OWN = (
     "pretrained", "model", "python", "revision", "chat_template", "chat_template_kwargs",
-    "max_model_len", "concurrency",
+    "max_model_len", "concurrency", *OF_REQUESTS, "extra_body",
 )  # fmt: skip
 
 SWITCHES = ("trust_remote_code", "continuous_batching", "compile")
@@ -50,6 +51,9 @@ RESERVED = {
 }
 """Arguments that the harness sets itself or the server lacks → what to do."""
 
+MADE_HERE = {"generation_config", "chat_template_kwargs"}
+"""Fields that the harness sets in each request."""
+
 BATCHED = 64
 """Requests in flight if the server can answer several at once."""
 
@@ -72,7 +76,16 @@ def read_args(settings: ModelSettings) -> HfArgs:
     given = dict(settings.args)
     check_given(KIND, given, RESERVED)
     shared = shared_of(KIND, given)
-    engine = {name: value for name, value in given.items() if name not in OWN}
+    requests = request_args(
+        KIND, given, template=shared["chat_template"], variables=shared["chat_template_kwargs"]
+    )
+    taken = sorted(requests.get("extra_body", {}).keys() & MADE_HERE)
+    if taken:
+        expected = f"extra_body without {taken[0]}: the harness sets it in each request"
+        raise bad(KIND, f"extra_body.{taken[0]}", expected)
+    engine = {
+        name: value for name, value in given.items() if name not in OWN and not is_of_requests(name)
+    }
     check_switches(KIND, engine, SWITCHES)
     length, batching = given.get("max_model_len"), engine.get("continuous_batching") == "true"
     return HfArgs(
@@ -81,6 +94,7 @@ def read_args(settings: ModelSettings) -> HfArgs:
         batching=batching,
         concurrency=_concurrency(given, settings, batching=batching),
         engine=engine,
+        requests=requests,
     )
 
 

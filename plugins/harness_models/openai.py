@@ -122,7 +122,7 @@ class OpenAIModel(Model):
         self._structured = settings.structured
         self._tokens_field = tokens_field_of(args)
         self._added = {**logprob_fields(args), **args.extra_body}
-        self._stop = (*args.stop, *(self._form.stop if self._form else ()))
+        self.stop = (*args.stop, *(self._form.stop if self._form else ()))
         self._system_role = args.system_role is not False
         self._without_logprobs = 0
         self._session: ClientSession | None = None
@@ -302,13 +302,13 @@ class OpenAIModel(Model):
             structured=self._structured,
             system_role=self._system_role,
             prompt=self._form and self._form.render,
-            stop=self._stop,
+            stop=self.stop,
             added=self._added,
         )
         return body | self._fields(request)
 
     def _refused(self, error: CallError) -> bool:
-        return not self._own and refuses_system(error.status, error.detail)
+        return refuses_system(error.status, error.detail)
 
     async def _ask_without_system(self, request: Request, refusal: CallError) -> Reply:
         """The reply to the system text in a user message; CallError unless system_role=auto."""
@@ -319,14 +319,14 @@ class OpenAIModel(Model):
         if self._system_role:
             self._system_role = False
             self.show(
-                f"openai:{self._args.model}: the server accepts no system message: its text now "
+                f"{self.identity.label}: the server accepts no system message: its text now "
                 "precedes the first user message"
             )
         return await self.ask(request)
 
     def _count_missing_logprobs(self) -> None:
         if not self._without_logprobs:
-            self.show(f"openai:{self._args.model}: the server sent no logprobs: none are recorded")
+            self.show(f"{self.identity.label}: the server sent no logprobs: none are recorded")
         self._without_logprobs += 1
 
     async def _send(self, session: ClientSession, body: dict[str, Any]) -> Reply:
@@ -370,10 +370,12 @@ class OpenAIModel(Model):
 
     def _with_context(self, error: CallError) -> CallError:
         """The same error with the address, the key's source or a hint in its detail."""
-        if self._own:
-            return error
         key, detail = self._key(), error.detail
-        if error.cause == "auth":
+        if error.cause == "bad_request" and (hint := hint_for(detail)):
+            detail = f"{detail} (--model_args: {hint})"
+        elif self._own:
+            return error
+        elif error.cause == "auth":
             place = self._args.api_key_file or self._args.api_key_env
             source = f"the key in {place}" if key else "no key"
             if place is None:
@@ -385,8 +387,6 @@ class OpenAIModel(Model):
             detail = f"{detail} (requested {self._args.model!r} from {address_of(self._args)})"
         elif error.cause == "connection":
             detail = f"{address_of(self._args)}: {detail}"
-        elif error.cause == "bad_request" and (hint := hint_for(detail)):
-            detail = f"{detail} (--model_args: {hint})"
         error.detail = detail
         return error
 

@@ -57,6 +57,9 @@ NO_KEY = "not-needed"
 
 TOKENS_FIELDS = ("max_tokens", "max_completion_tokens")
 
+OF_REQUESTS = ("system_role", "endpoint", "stop", "logprobs", "top_logprobs")
+"""The arguments, with `extra_body`, that hold for every server, whoever starts it."""
+
 
 class OpenAIArgs(msgspec.Struct, frozen=True, kw_only=True):
     """The parsed `--model_args` of a served model; `harness models openai` documents each field.
@@ -165,21 +168,10 @@ def _check_combinations(values: Mapping[str, Any]) -> None:
         ("azure_deployment", "api_version=VERSION", "api_version" in values),
         ("chat_template", "endpoint=completions", completions),
         ("chat_template_kwargs", "chat_template=FILE", "chat_template" in values),
-        ("top_logprobs", "logprobs=true", values.get("logprobs")),
-        (
-            "system_role",
-            "endpoint=chat",
-            not (completions and values.get("system_role") == "auto"),
-        ),
     ):
         if name in values and not there:
-            raise UsageError(
-                f"{name} needs {needed}",
-                where="--model_args",
-                found=f"{name}={values[name]}",
-                expected=f"{needed} as well, or no {name}",
-                hint=_INSTEAD.get(needed),
-            )
+            raise _needs(name, needed, values)
+    _check_requests(values)
     field = values.get("max_tokens_field")
     if (field in SET_BY and field not in TOKENS_FIELDS) or field in values["extra_body"]:
         raise UsageError(
@@ -189,6 +181,51 @@ def _check_combinations(values: Mapping[str, Any]) -> None:
             expected="the server's name for the token limit of an answer",
             hint="--gen_kwargs max_tokens=… sets the limit itself",
         )
+
+
+def is_of_requests(name: str) -> bool:
+    """True for the arguments that hold for every server, whoever starts it."""
+    return name in OF_REQUESTS or is_extra(name)
+
+
+def request_args(
+    kind: str, given: Mapping[str, str], *, template: Path | None, variables: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The fields of OpenAIArgs that the arguments of another kind give; UsageError if wrong.
+
+    The harness renders prompts with the chat template only for the completions endpoint.
+    """
+    try:
+        values = {
+            name: _READERS[name](name, text) for name, text in given.items() if name in OF_REQUESTS
+        }
+        if extra := read_extra(given):
+            values["extra_body"] = extra
+        _check_requests(values)
+    except UsageError as error:
+        error.problem = error.problem.replace(KIND, kind)
+        raise
+    if values.get("endpoint") == "completions" and template is not None:
+        values |= {"chat_template": str(template), "chat_template_kwargs": dict(variables)}
+    return values
+
+
+def _check_requests(values: Mapping[str, Any]) -> None:
+    """Raise UsageError for arguments of requests that cannot be combined."""
+    if "top_logprobs" in values and not values.get("logprobs"):
+        raise _needs("top_logprobs", "logprobs=true", values)
+    if values.get("endpoint") == "completions" and values.get("system_role") == "auto":
+        raise _needs("system_role", "endpoint=chat", values)
+
+
+def _needs(name: str, needed: str, values: Mapping[str, Any]) -> UsageError:
+    return UsageError(
+        f"{name} needs {needed}",
+        where="--model_args",
+        found=f"{name}={values[name]}",
+        expected=f"{needed} as well, or no {name}",
+        hint=_INSTEAD.get(needed),
+    )
 
 
 def identity_of(
@@ -212,6 +249,20 @@ def identity_of(
             details["deployment"] = args.azure_deployment
     if not args.seed:
         details["seed"] = False
+    details |= request_details(args, form)
+    if structured:
+        details["structured"] = True
+    return Identity(
+        kind="openai",
+        name=args.model,
+        details=details,
+        scope="everywhere" if pinned or args.immutable else "run",
+    )
+
+
+def request_details(args: OpenAIArgs, form: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The details of an identity that say how requests are made; `form` as in `identity_of`."""
+    details: dict[str, Any] = {}
     if args.system_role is not True:
         details["system_role"] = args.system_role
     if args.endpoint != "chat":
@@ -224,14 +275,7 @@ def identity_of(
         details["logprobs"] = args.top_logprobs
     if args.extra_body:
         details["extra_body"] = args.extra_body
-    if structured:
-        details["structured"] = True
-    return Identity(
-        kind="openai",
-        name=args.model,
-        details=details,
-        scope="everywhere" if pinned or args.immutable else "run",
-    )
+    return details
 
 
 def wants_key(args: OpenAIArgs) -> bool:

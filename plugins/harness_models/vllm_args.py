@@ -16,6 +16,7 @@ from harness_models.arguments import (
     count_of,
     shared_of,
 )
+from harness_models.openai_args import OF_REQUESTS, is_of_requests, request_args
 
 KIND = "vllm"
 
@@ -24,30 +25,28 @@ DEFAULT_SHARE = 0.92
 
 PRESETS: Mapping[str, Mapping[str, str]] = {
     "h100": {
-        "dtype": "bfloat16",
         "gpu_memory_utilization": "0.92",
-        "max_num_seqs": "256",
+        "max_num_seqs": "1024",
         "max_num_batched_tokens": "8192",
     },
     "h200": {
-        "dtype": "bfloat16",
         "gpu_memory_utilization": "0.94",
-        "max_num_seqs": "512",
+        "max_num_seqs": "1024",
         "max_num_batched_tokens": "16384",
     },
 }
+"""Only what decides speed and memory, so that an answer is the same with and without a preset."""
 
-DEFAULTS = {
-    "enable_prefix_caching": "true",
-    "generation_config": "vllm",
-    "max_num_seqs": "256",
-}
+SEQUENCES = 256
+"""Prompts that an engine surely answers at once; how many it does by itself depends on the GPU."""
+
+DEFAULTS = {"enable_prefix_caching": "true", "generation_config": "vllm"}
 """Prompts of a user share long histories, so their prefixes are cached. Settings that a request
 leaves open do not come from the checkpoint's `generation_config.json`: stages define them."""
 
 OWN = (
     "pretrained", "model", "python", "preset", "revision", "tokenizer", "chat_template",
-    "chat_template_kwargs", "lora", "concurrency",
+    "chat_template_kwargs", "lora", "concurrency", "gpus", *OF_REQUESTS, "extra_body",
 )  # fmt: skip
 
 SWITCHES = ("enable_prefix_caching", "trust_remote_code", "enforce_eager", "enable_chunked_prefill")
@@ -73,14 +72,23 @@ PLAIN = {
 """The values of frequent arguments that pass without that check."""
 
 SPEED_ARGS = frozenset({
-    *COUNTS, "data_parallel_backend", "distributed_executor_backend", "max_model_len",
+    *COUNTS, "distributed_executor_backend", "max_model_len",
     "gpu_memory_utilization", "kv_cache_memory_bytes", "enable_prefix_caching", "load_format",
     "download_dir", "trust_remote_code", "enforce_eager", "enable_chunked_prefill", "block_size",
     "swap_space", "cpu_offload_gb", "max_parallel_loading_workers", "safetensors_load_strategy",
-    "disable_log_stats", "async_scheduling", "numa_bind", "data_parallel_size_local",
-    "data_parallel_address", "data_parallel_rpc_port", "enable_log_requests",
+    "async_scheduling", "numa_bind", "numa_bind_cpus", "numa_bind_nodes", "device_ids", "headless",
+    "data_parallel_backend", "data_parallel_size_local", "data_parallel_address",
+    "data_parallel_rpc_port", "data_parallel_rank", "data_parallel_start_rank",
+    "data_parallel_hybrid_lb", "data_parallel_external_lb", "master_addr", "master_port", "nnodes",
+    "node_rank", "distributed_timeout_seconds", "cpu_distributed_timeout_seconds",
+    "ray_workers_use_nsight", "shutdown_timeout", "log_level", "uvicorn_log_level",
+    "log_config_file", "logging_config", "aggregate_engine_logging", "max_log_len",
+    "disable_log_stats", "enable_log_requests", "enable_log_outputs", "enable_log_deltas",
+    "log_error_stack", "use_tqdm_on_load", "otlp_traces_endpoint", "collect_detailed_traces",
+    "kv_cache_metrics", "kv_cache_metrics_sample", "cudagraph_metrics", "enable_mfu_metrics",
+    "show_hidden_metrics_for_version", "profiler_config",
 })  # fmt: skip
-"""Arguments that decide the speed and the memory of answers, but not their text."""
+"""Arguments that decide where and how fast answers come, and what is logged, but not their text."""
 
 RESERVED = {
     "uds": "leave it out: the harness chooses the socket",
@@ -102,6 +110,7 @@ class VllmArgs(WeightsArgs):
 
     tokenizer: str | None
     lora: str | None
+    gpus: tuple[str, ...] = ()
 
 
 def read_args(settings: ModelSettings) -> VllmArgs:
@@ -115,7 +124,11 @@ def read_args(settings: ModelSettings) -> VllmArgs:
     engine = {
         **DEFAULTS,
         **(PRESETS[preset] if preset else {}),
-        **{name: value for name, value in given.items() if name not in OWN},
+        **{
+            name: value
+            for name, value in given.items()
+            if name not in OWN and not is_of_requests(name)
+        },
     }
     for name in COUNTS:
         if name in engine:
@@ -127,8 +140,12 @@ def read_args(settings: ModelSettings) -> VllmArgs:
         **shared | {"model": _expanded(shared["model"])},
         tokenizer=_expanded(given["tokenizer"]) if "tokenizer" in given else None,
         lora=_expanded(given["lora"]) if "lora" in given else None,
-        concurrency=_concurrency(given, settings, engine),
+        gpus=gpu_numbers(given["gpus"]) if "gpus" in given else (),
+        concurrency=concurrency_of(settings, engine),
         engine=engine,
+        requests=request_args(
+            KIND, given, template=shared["chat_template"], variables=shared["chat_template_kwargs"]
+        ),
     )
 
 
@@ -137,16 +154,26 @@ def is_plain(name: str, value: str) -> bool:
     return name in KNOWN and re.fullmatch(PLAIN.get(name, ".*"), value) is not None
 
 
-def _concurrency(
-    given: Mapping[str, str], settings: ModelSettings, engine: Mapping[str, str]
-) -> int:
+def concurrency_of(settings: ModelSettings, engine: Mapping[str, str]) -> int:
     """Requests in flight: as many as the engines process, and an eighth more that waits."""
-    if "concurrency" in given:
-        return count_of(KIND, "concurrency", given["concurrency"])
+    if "concurrency" in settings.args:
+        return count_of(KIND, "concurrency", settings.args["concurrency"])
     if settings.concurrency is not None:
         return settings.concurrency
-    held = int(engine["max_num_seqs"]) * int(engine.get("data_parallel_size", "1"))
+    sequences = int(engine.get("max_num_seqs", SEQUENCES))
+    held = sequences * int(engine.get("data_parallel_size", "1"))
     return held + max(8, held // 8)
+
+
+def gpu_numbers(text: str) -> tuple[str, ...]:
+    """The GPUs in `0-3`, `4` or `0,2-3`, each once; UsageError for any other text."""
+    found: list[str] = []
+    for part in text.split(","):
+        ends = re.fullmatch(r"(\d{1,4})(?:-(\d{1,4}))?", part.strip())
+        if ends is None or int(ends[2] or ends[1]) < int(ends[1]):
+            raise bad(KIND, f"gpus={text}", "numbers of nvidia-smi, as in gpus=0-3 or gpus=0,2")
+        found += [str(one) for one in range(int(ends[1]), int(ends[2] or ends[1]) + 1)]
+    return tuple(dict.fromkeys(found))
 
 
 def _expanded(path: str) -> str:

@@ -20,7 +20,7 @@ import pytest
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 
-WAIT = 300.0
+WAIT = 900.0
 """Seconds that a start, and whatever else is waited for, may take on a slow machine."""
 
 FRUGAL = {

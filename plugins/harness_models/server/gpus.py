@@ -12,9 +12,10 @@ import re
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from harness.base.errors import ModelError
 from harness.contracts.finding import Finding, bad, bad_by, doubtful, good
@@ -47,6 +48,10 @@ LEAST_SHARE = 0.05
 
 STARTUP_SHARE = 0.02
 """The share that an engine occupies before it measures the free memory."""
+
+ROOMY, TIGHT = 0.8, 0.95
+"""The part of an engine's memory that weights may take: the rest holds prompts and answers. The
+second is for weights that would fit no other way."""
 
 SYSTEM_MANAGED = re.compile(r"\bG[BH]\d")
 """GPUs whose memory the operating system manages: it may count ended processes as users."""
@@ -100,25 +105,58 @@ class GpusUnknown(Exception):
     """The GPUs' memory is unknown, for the reason in the message."""
 
 
+class Parallelism(NamedTuple):
+    """How an engine uses GPUs: `tensor` of them hold the weights once, `data` times over."""
+
+    tensor: int
+    data: int
+
+
+def parallelism(
+    weights_bytes: int, gpus: int, memory: int, share: float, *, heads: int | None = None
+) -> Parallelism | None:
+    """How to spread weights over GPUs with `memory` bytes each; None if they do not fit.
+
+    An engine takes `share` of the memory. As few GPUs as possible hold the weights once, 1, 2, 4, 8
+    and so on, if they divide the model's attention `heads`; the other GPUs hold them again.
+    """
+    sizes = [size for size in (2**n for n in range(gpus.bit_length())) if size <= gpus]
+    for part in (ROOMY, TIGHT):
+        for size in sizes:
+            divides = heads is None or heads % size == 0
+            if divides and weights_bytes / size <= memory * share * part:
+                return Parallelism(size, gpus // size)
+    return None
+
+
 @dataclass(frozen=True, kw_only=True)
 class GpuMemory:
     """The GPU memory that an engine needs: a `share` of each of `count` GPUs.
 
     `name` is the engine's in messages; `patience` is the seconds to wait for its memory to be
-    freed.
+    freed; `chosen` are the variables that choose its GPUs.
     """
 
     name: str
     count: int
     share: float
     patience: float = BACK_SECONDS
+    chosen: Mapping[str, str] = field(default_factory=dict)
+
+    def make_and_driver(self) -> dict[str, Any]:
+        """The make of its GPUs, their number and driver; empty if unknown."""
+        return make_and_driver(self.count, {**os.environ, **self.chosen})
+
+    def look(self) -> Look:
+        """The use of its GPUs; GpusUnknown if nvidia-smi does not list their memory."""
+        return look_at(self.count, {**os.environ, **self.chosen})
 
     async def before_start(self, show: Callable[[str], None]) -> Look | None:
         """The use of the GPUs now, None if unknown; ModelError if too little memory is free."""
         if shutil.which(SMI) is None:
             return None
         try:
-            look = await asyncio.to_thread(look_at, self.count, os.environ)
+            look = await asyncio.to_thread(self.look)
         except GpusUnknown as error:
             show(f"{self.name}: cannot check the GPU's free memory: {error}")
             return None
@@ -157,7 +195,7 @@ class GpuMemory:
         deadline = time.monotonic() + self.patience
         while True:
             try:
-                now = await asyncio.to_thread(look_at, self.count, os.environ)
+                now = await asyncio.to_thread(self.look)
             except GpusUnknown as error:
                 raise ModelError(
                     "cannot verify that the GPU memory was freed",
@@ -214,10 +252,7 @@ def look_at(count: int, environment: Mapping[str, str]) -> Look:
 
     GpusUnknown if nvidia-smi does not list their memory.
     """
-    rows = [row.split(", ") for row in _query(f"--query-gpu={GPU_FIELDS}")]
-    if any(len(row) != GPU_FIELDS.count(",") + 1 for row in rows):
-        raise GpusUnknown(f"{SMI} lists GPUs in an unknown format")
-    chosen = visible([_gpu(row) for row in rows], environment)[:count]
+    chosen = visible(listed(), environment)[:count]
     if any(gpu.total is None or gpu.used is None or gpu.free is None for gpu in chosen):
         raise GpusUnknown(f"{SMI} does not list the memory of {chosen[0].label}")
     holders = [
@@ -226,6 +261,36 @@ def look_at(count: int, environment: Mapping[str, str]) -> Look:
         if len(row := line.split(", ", 3)) == 4 and row[0].isdecimal()
     ]
     return Look(gpus=tuple(chosen), holders=tuple(holders))
+
+
+def listed() -> list[Gpu]:
+    """All GPUs of this machine; GpusUnknown if nvidia-smi does not list them."""
+    rows = [row.split(", ") for row in _query(f"--query-gpu={GPU_FIELDS}")]
+    if any(len(row) != GPU_FIELDS.count(",") + 1 for row in rows):
+        raise GpusUnknown(f"{SMI} lists GPUs in an unknown format")
+    return [_gpu(row) for row in rows]
+
+
+def chosen_by(numbers: Sequence[str]) -> dict[str, str]:
+    """The variables that show CUDA the GPUs with these numbers of nvidia-smi; none for none."""
+    if not numbers:
+        return {}
+    return {"CUDA_VISIBLE_DEVICES": ",".join(numbers), "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+
+
+def make_and_driver(count: int, environment: Mapping[str, str]) -> dict[str, Any]:
+    """The make of the first `count` visible GPUs, their number and driver; none if unknown."""
+    if shutil.which(SMI) is None:
+        return {}
+    try:
+        gpus = visible(listed(), environment)[:count]
+        drivers = dict.fromkeys(_query("--query-gpu=driver_version"))
+    except GpusUnknown:
+        return {}
+    if not gpus:
+        return {}
+    makes = ", ".join(dict.fromkeys(gpu.name for gpu in gpus))
+    return {"gpu": makes, "gpus": len(gpus), "driver": ", ".join(drivers)}
 
 
 def visible(gpus: list[Gpu], environment: Mapping[str, str]) -> list[Gpu]:
@@ -256,7 +321,7 @@ def gpu_findings(memory: GpuMemory | None) -> Iterator[Finding]:
         yield not_good(GPU, f"{SMI} is not installed, so NVIDIA GPUs are unknown")
         return
     try:
-        look = look_at(ALL if memory is None else memory.count, os.environ)
+        look = look_at(ALL, os.environ) if memory is None else memory.look()
     except GpusUnknown as error:
         yield not_good(GPU, f"unknown: {error}")
         return

@@ -12,10 +12,12 @@ import signal
 import tempfile
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
 
 from harness.base.errors import ModelError
 from harness.contracts.finding import Finding
@@ -40,8 +42,14 @@ if TYPE_CHECKING:
 LOOK_SECONDS = 0.2
 """Between two checks of a starting server."""
 
-START_SECONDS = 3600.0
-"""The longest start: some hundred gigabytes of weights over a slow network."""
+BEAT_SECONDS = 10.0
+"""Between two lines about a start that takes long."""
+
+WATCH_SECONDS = 30.0
+"""Between two looks at a server that answers nothing."""
+
+HEALTH_SECONDS = 60.0
+"""A server that does not answer so long hangs: it has only to say that it is healthy, or a word."""
 
 STOP_SECONDS = 30.0
 """Twice the time that the keeper gives a server to end by itself."""
@@ -64,8 +72,11 @@ SIGNALLED = 128
 
 LONGEST_REASON = 400
 ERROR = re.compile(r"[\w.]*(Error|Exception)\b.*: \S|\S.*: error: ")
-ELSEWHERE = "root cause"
-"""Part of a parent's error that only reports the error of a child."""
+ELSEWHERE = re.compile(
+    r"root cause|KeyError: '/(psm|mp)[-_]|resource_tracker|leaked \w+ objects"
+    r"|CancelledError|KeyboardInterrupt|EngineDeadError|ActorDiedError"
+)
+"""Parts of errors that only report the error of a child, or that a shutdown makes."""
 
 BROKEN = ("connection", "server_error")
 """Causes of failed calls whose server may have ended."""
@@ -118,6 +129,8 @@ class Engine:
     `model`: the model's name on the server.
     `command`: makes the command line from an address: a socket's path, or a port on 127.0.0.1 if
     `listens_on` is "port". It may take long, and raises errors before the start.
+    `requests`: arguments of an `openai` model about requests, such as `system_role`.
+    `occupies`: as in `Model`; parts of a resource, as in "gpu:0,1", may be held side by side.
     `environment`: additional variables.
     `fields`: additional fields of a request; it may raise a CallError.
     `checked`: checks and corrects a reply; it may raise a CallError.
@@ -134,6 +147,8 @@ class Engine:
     command: Callable[[str], Sequence[str]]
     concurrency: int
     listens_on: Literal["socket", "port"] = "socket"
+    requests: Mapping[str, Any] = field(default_factory=dict)
+    occupies: str | None = "gpu"
     environment: Mapping[str, str] = field(default_factory=dict)
     fields: Callable[[Request], Mapping[str, Any]] = lambda request: {}
     checked: Callable[[Request, Reply], Reply] = lambda request, reply: reply
@@ -175,33 +190,55 @@ class _Server:
     async def accepts_connections(self) -> bool:
         """True if a connection succeeds."""
         with suppress(OSError, PortTaken):
-            if self.port is None:
-                _, writer = await asyncio.open_unix_connection(str(self.folder / SOCKET))
-            elif self.listens():
-                _, writer = await asyncio.open_connection(HOST, self.port)
-            else:
-                return False
+            _, writer = await self._connect()
             writer.close()
             return True
         return False
+
+    async def is_healthy(self) -> bool:
+        """False if it says that it is unhealthy, or does not answer at all."""
+        try:
+            async with asyncio.timeout(HEALTH_SECONDS):
+                reader, writer = await self._connect()
+                with closing(writer):
+                    writer.write(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                    status = await reader.readline()
+        except (OSError, TimeoutError, PortTaken):
+            return False
+        # A server without this address is healthy if it says so.
+        return bool(status) and status.split()[1:2] != [b"503"]
+
+    async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        if self.port is None:
+            return await asyncio.open_unix_connection(str(self.folder / SOCKET))
+        if not self.listens():
+            raise ConnectionRefusedError
+        return await asyncio.open_connection(HOST, self.port)
 
 
 class ServedModel(Model):
     """A model whose server runs from `open` to `close`, and is restarted if it dies in between.
 
-    It ends with the harness in any case: see `keeper.py`.
+    A server that hangs is restarted as well: one that is unhealthy, or that leaves a call without
+    an answer until it times out, and then answers no short question either. The server ends with
+    the harness in any case: see `keeper.py`.
     """
-
-    occupies = "gpu"
 
     def __init__(self, engine: Engine, settings: ModelSettings) -> None:
         self.engine = engine
         self.identity = engine.identity
         self.concurrency = engine.concurrency
+        self.occupies = engine.occupies
         self._settings = settings
         self._server: _Server | None = None
         self._restarts = 0
         self._restarting: asyncio.Task[None] | None = None
+        self._watching: asyncio.Task[None] | None = None
+        self._in_flight = 0
+        self._last_answer = 0.0
+        self._overdue = False
+        self._client_report: Callable[[], dict[str, Any]] = dict
+        self._hardware: dict[str, Any] = {}
 
     def _announce(self, text: str) -> None:
         self.show(f"{self.identity.label}: {text}")
@@ -214,6 +251,10 @@ class ServedModel(Model):
         """Findings about the requirements of a start."""
         return await asyncio.to_thread(self.engine.check)
 
+    def report(self) -> dict[str, Any]:
+        """The GPUs with their driver, and what the server turned out to lack."""
+        return {**self._hardware, **self._client_report()}
+
     async def open(self) -> None:
         """Start the server and return when it has answered; ModelError gives the reason if not."""
         if self._server is None:
@@ -221,31 +262,84 @@ class ServedModel(Model):
             for note in self.engine.notes:
                 self._announce(note)
             self._server = await self._start()
+            self._watching = asyncio.create_task(self._watch())
 
     async def close(self) -> None:
         """End the server; ModelError if a process of it or its GPU memory remains."""
-        restarting, self._restarting = self._restarting, None
-        if restarting is not None:
-            restarting.cancel()
-            await asyncio.gather(restarting, return_exceptions=True)
+        tasks = [task for task in (self._watching, self._restarting) if task is not None]
+        self._watching = self._restarting = None
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
         server, self._server = self._server, None
         if server is not None:
             await self._stop(server)
 
     async def ask(self, request: Request) -> Reply:
         """The server's reply; if the server died, a CallError after the restart."""
+        if self._restarting is not None:
+            await asyncio.shield(self._restarting)
         server = self._server
         if server is None:
             raise RuntimeError("ask() was called before open()")
+        request = with_stop(request, server.client.stop)
+        sent = time.monotonic()
+        self._in_flight += 1
         try:
             reply = await server.client.ask(request)
             if server.port is not None and server.launched.ended() is not None:
                 raise CallError("connection", "the server had ended", retryable=True)
         except CallError as error:
-            if error.cause in BROKEN and await _has_ended(server):
+            if error.cause == "timeout":
+                self._note_silence(sent)
+            elif error.cause not in BROKEN:
+                self._last_answer = time.monotonic()
+            elif self._restarting is not None or await _has_ended(server):
                 await self._wait_for_restart(server)
             raise self._without_retry(error, server) from None
+        except asyncio.CancelledError:
+            if time.monotonic() - sent >= self._settings.attempt_timeout:
+                self._note_silence(sent)
+            raise
+        finally:
+            self._in_flight -= 1
+        self._last_answer = time.monotonic()
         return self.engine.checked(request, reply)
+
+    def _note_silence(self, sent: float) -> None:
+        """Remember that nothing was answered during a whole call."""
+        self._overdue = self._overdue or self._last_answer < sent
+
+    async def _watch(self) -> None:
+        """Restart a server that hangs."""
+        while True:
+            looked = time.monotonic()
+            await asyncio.sleep(WATCH_SECONDS)
+            server = self._server
+            if server is None or self._restarting is not None or self._last_answer > looked:
+                self._overdue = False
+            elif (self._in_flight or self._overdue) and await self._hangs(server):
+                self._overdue = False
+                with suppress(CallError):  # every call gets it too
+                    await self._wait_for_restart(server, hangs=True)
+
+    async def _hangs(self, server: _Server) -> bool:
+        """True if a server answers neither calls nor the shortest question."""
+        if server.launched.ended() is not None:
+            return False
+        if not await server.is_healthy():
+            return True
+        # A server that answers one call after the other may be busy with one that was given up.
+        if not self._overdue or self.concurrency == 1:
+            return False
+        try:
+            async with asyncio.timeout(HEALTH_SECONDS):
+                await server.client.ask(QUESTION)
+        except TimeoutError:
+            return True
+        except CallError as error:
+            return error.cause == "timeout"
+        return False
 
     def _without_retry(self, error: CallError, server: _Server) -> CallError:
         """The same error, not retryable if the same request would get it again."""
@@ -254,21 +348,24 @@ class ServedModel(Model):
         detail = f"{error.detail} (see the server's log: {server.launched.log})"
         return CallError(error.cause, detail, status=error.status)
 
-    async def _wait_for_restart(self, dead: _Server) -> None:
+    async def _wait_for_restart(self, dead: _Server, *, hangs: bool = False) -> None:
         """Return when another server has replaced the dead one."""
         if self._server is dead and self._restarting is None:
-            self._restarting = asyncio.create_task(self._restart(dead))
+            self._restarting = asyncio.create_task(self._restart(dead, hangs=hangs))
         if self._restarting is not None:
             # Shielded: the timeout of one request must not end the restart for all.
             await asyncio.shield(self._restarting)
 
-    async def _restart(self, dead: _Server) -> None:
+    async def _restart(self, dead: _Server, *, hangs: bool) -> None:
         reason, cure = self._reason(dead.log_end(), dead)
         why = killed_by(dead.launched.ended()) or reason
+        what = "no longer answers" if hangs else "died"
         if self._restarts >= RESTARTS:
-            raise CallError("server_error", f"the server died again: {why}; {cure}", fatal=True)
+            if hangs:
+                await self._end(dead)
+            raise CallError("server_error", f"the server {what} again: {why}; {cure}", fatal=True)
         self._restarts += 1
-        self._announce(f"the server died: {why}; restarting it")
+        self._announce(f"the server {what}: {why}; restarting it")
         try:
             await self._stop(dead)
             self._server = await self._start()
@@ -321,6 +418,8 @@ class ServedModel(Model):
         try:
             await server.client.open()
             await self._until_ready(server)
+            if memory is not None:
+                self._hardware = await asyncio.to_thread(memory.make_and_driver)
         except BaseException:
             await self._end(server)
             raise
@@ -329,15 +428,22 @@ class ServedModel(Model):
     def _client(self, socket: Path, port: int | None) -> OpenAIModel:
         host = "localhost" if port is None else f"{HOST}:{port}"
         args = OpenAIArgs(
-            model=self.engine.model, base_url=f"http://{host}/v1", concurrency=self.concurrency
+            model=self.engine.model,
+            base_url=f"http://{host}/v1",
+            concurrency=self.concurrency,
+            **self.engine.requests,
         )
-        return OpenAIModel(
+        client = OpenAIModel(
             args,
             self._settings,
             own=True,
             socket=socket if port is None else None,
             fields=self.engine.fields,
         )
+        client.identity = self.identity  # its messages name this model
+        client.attach_log(socket.parent, self.show)
+        self._client_report = client.report
+        return client
 
     def _log_file(self, otherwise: Path) -> Path:
         name = re.sub(r"[^A-Za-z0-9._-]+", "-", self.identity.label)
@@ -347,12 +453,17 @@ class ServedModel(Model):
         began = time.monotonic()
         self._announce(f"starting its server; its log is {server.launched.log}")
         shown: set[str] = set()
+        last, beat = "starting", began
         while True:
             new = "\n".join(server.launched.new_lines())
             for pattern, meaning in self.engine.stages:
                 if meaning not in shown and re.search(pattern, new):
                     shown.add(meaning)
-                    self._announce(f"{meaning} ({time.monotonic() - began:.0f} s)")
+                    last, beat = meaning, time.monotonic()
+                    self._announce(f"{meaning} ({beat - began:.0f} s)")
+            if time.monotonic() - beat >= BEAT_SECONDS:
+                beat = time.monotonic()
+                self._announce(f"still {last} ({beat - began:.0f} s)")
             listens = server.listens()
             if (code := server.launched.ended()) is not None:
                 killed = killed_by(code)
@@ -360,8 +471,8 @@ class ServedModel(Model):
                 raise self._failed(server, f"its server {how}", server.log_end())
             if listens and await self._answers(server):
                 break
-            if time.monotonic() - began > START_SECONDS:
-                late = f"no answer within {START_SECONDS:.0f} s"
+            if time.monotonic() - began > self._settings.start_timeout:
+                late = f"no answer within {self._settings.start_timeout:g} s (--start_timeout)"
                 raise self._failed(server, late, server.log_end())
             await asyncio.sleep(LOOK_SECONDS)
         self._announce(f"ready after {time.monotonic() - began:.0f} s")
@@ -415,6 +526,15 @@ class ServedModel(Model):
             shutil.rmtree(server.folder, ignore_errors=True)
 
 
+def with_stop(request: Request, stop: Sequence[str]) -> Request:
+    """The request with the texts that end every answer of the model."""
+    texts = tuple(dict.fromkeys((*request.sampling.stop, *stop)))
+    if texts == request.sampling.stop:
+        return request
+    sampling = msgspec.structs.replace(request.sampling, stop=texts)
+    return msgspec.structs.replace(request, sampling=sampling)
+
+
 async def _has_ended(server: _Server) -> bool:
     """True if the server has ended; waits for one that accepts no connections."""
     until = time.monotonic() + STOP_SECONDS
@@ -440,7 +560,7 @@ def last_error(text: str) -> str:
     """The last error in a log with its message, else the last line."""
     lines = [_without_prefix(line) for line in text.splitlines() if line.strip()]
     errors = [n for n, line in enumerate(lines) if ERROR.match(line)]
-    causes = [n for n in errors if ELSEWHERE not in lines[n]]
+    causes = [n for n in errors if not ELSEWHERE.search(lines[n])]
     if not errors:
         chosen = lines[-1] if lines else "an empty log"
     else:

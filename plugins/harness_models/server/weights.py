@@ -10,8 +10,10 @@ from typing import Any
 
 from harness.base.errors import ModelError
 from harness.base.hashing import digest, digest_bytes
-from harness.contracts.identity import Identity
+from harness.contracts.identity import SOFTWARE, Identity
 from harness_models.arguments import WeightsArgs
+from harness_models.openai import form_of
+from harness_models.openai_args import OpenAIArgs, request_details
 
 WEIGHTS = (".safetensors", ".bin", ".pt", ".pth", ".gguf")
 SMALL = (".json", ".jinja", ".txt", ".model", ".py")
@@ -26,24 +28,86 @@ TEMPLATES = (
 """The last is the tokenizer of Mistral's models, which holds their template."""
 
 TOKENIZER = "tokenizer_config.json"
+INDEX = "model.safetensors.index.json"
+SINGLE = "model.safetensors"
+"""The weights of a small model, which need no index."""
+
+ELSEWHERE = re.compile(r"(s3|gs|az)://\S+")
+"""Addresses of weights that a server can fetch from object stores."""
+
+QUANTIZED = re.compile(r"[\w-][\w.-]*/[\w.-]+:[\w.-]+")
+MISTRAL = "params.json"
+"""The settings of a checkpoint in Mistral's own format."""
+
+THINKING = "<think>"
+"""Stands in the chat template of a model that thinks."""
+
+META = "__metadata__"
+"""The entry of a safetensors header that is no tensor."""
+
 LONGEST_HEADER = 100_000_000
 HUB_SECONDS = 10.0
 
 
 def folder_identity(folder: Path) -> str:
-    """A digest of a folder of weights, which changes when a file does.
+    """A digest of a folder or file of weights, which changes when a file does.
 
     Weights are too large to read: their headers, sizes and times enter instead. Small files enter
     whole.
     """
     parts: dict[str, Any] = {}
-    for path in sorted(folder.iterdir()):
+    for path in sorted(folder.iterdir()) if folder.is_dir() else (folder,):
         if path.suffix in WEIGHTS and path.is_file():
             status = path.stat()
             parts[path.name] = [status.st_size, status.st_mtime_ns, _header(path)]
         elif path.suffix in SMALL and path.is_file():
             parts[path.name] = digest_bytes(path.read_bytes())
     return digest(parts)[:16]
+
+
+def weights_bytes(model: str, *, folder: Path | None, revision: str | None) -> int | None:
+    """The size of the weights, from their index or their files; None if it is not known."""
+    if folder is not None and folder.is_file():
+        return folder.stat().st_size
+    total = _settings(model, revision, INDEX).get("metadata", {}).get("total_size")
+    if isinstance(total, int):
+        return total
+    files = sizes_in(folder) if folder is not None else _sizes_on_hub(model, revision)
+    for suffix in WEIGHTS:
+        if found := [size for name, size in files.items() if name.endswith(suffix)]:
+            return sum(found)
+    return None
+
+
+def sizes_in(folder: Path) -> dict[str, int]:
+    """The size of each file in a folder, by name."""
+    return {path.name: path.stat().st_size for path in folder.iterdir() if path.is_file()}
+
+
+def _sizes_on_hub(repository: str, revision: str | None) -> dict[str, int]:
+    from huggingface_hub import HfApi, constants, try_to_load_from_cache
+
+    if constants.HF_HUB_OFFLINE:
+        found = try_to_load_from_cache(
+            repository, SINGLE, revision=revision, cache_dir=constants.HF_HUB_CACHE
+        )
+        return {SINGLE: Path(found).stat().st_size} if isinstance(found, str) else {}
+    try:
+        about = HfApi().model_info(
+            repository, revision=revision, files_metadata=True, timeout=HUB_SECONDS
+        )
+    except Exception:  # the hub's client raises many types, and the server reports it better
+        return {}
+    return {each.rfilename: each.size or 0 for each in about.siblings or ()}
+
+
+def attention_heads(model: str, *, revision: str | None = None) -> int | None:
+    """The number of the model's attention heads, from its config; None if it has none."""
+    for part in _parts(_settings(model, revision, "config.json")):
+        if isinstance(part.get("num_attention_heads"), int):
+            heads: int = part["num_attention_heads"]
+            return heads
+    return None
 
 
 def weights_identity(
@@ -53,10 +117,11 @@ def weights_identity(
     folder: Path | None,
     commit: str | None,
     speed_args: Collection[str],
+    software: str | None,
 ) -> Identity:
     """The identity of served weights: the weights, and all settings that decide the answers.
 
-    `speed_args` decide only their speed.
+    `speed_args` decide only their speed. `software` is the server's name and version.
     """
     engine = {name: args.engine[name] for name in sorted(args.engine) if name not in speed_args}
     details: dict[str, Any] = {"engine": engine}
@@ -68,6 +133,12 @@ def weights_identity(
         details["chat_template"] = digest_bytes(args.chat_template.read_bytes())
     if args.chat_template_kwargs:
         details["chat_template_kwargs"] = dict(args.chat_template_kwargs)
+    if software is not None:
+        details[SOFTWARE] = software
+    if args.requests:
+        asked = OpenAIArgs(model=args.model, **args.requests)
+        form = form_of(asked)
+        details |= request_details(asked, form and form.identity)
     pinned = folder is not None or commit is not None
     return Identity(
         kind=kind,
@@ -77,11 +148,19 @@ def weights_identity(
     )
 
 
-def checked_folder(text: str, *, argument: str) -> Path | None:
-    """The folder of weights that a text names; None if it names a repository of the hub."""
+def checked_folder(text: str, *, argument: str, all_formats: bool = False) -> Path | None:
+    """The folder of weights that a text names; None if it names a repository of the hub.
+
+    With `all_formats`, also a GGUF file, a folder in Mistral's format, and None for an address of
+    an object store or a repository with a quantization, as in `org/name-GGUF:Q4_K_M`.
+    """
     folder = Path(text).expanduser()
+    if all_formats and folder.suffix == ".gguf" and folder.is_file():
+        return folder
     if not folder.is_dir():
         if re.fullmatch(r"[\w.-]+(/[\w.-]+)?", text) and not text.startswith("."):
+            return None
+        if all_formats and (ELSEWHERE.fullmatch(text) or QUANTIZED.fullmatch(text)):
             return None
         raise ModelError(
             "the folder of weights does not exist",
@@ -89,7 +168,8 @@ def checked_folder(text: str, *, argument: str) -> Path | None:
             found=f"{argument}={text}",
             expected="a folder with config.json and weights, or a repository as in Qwen/Qwen3-8B",
         )
-    if argument == "pretrained" and not (folder / "config.json").is_file():
+    settings = ("config.json", MISTRAL) if all_formats else ("config.json",)
+    if argument == "pretrained" and not any((folder / name).is_file() for name in settings):
         raise ModelError(
             "the folder contains no model",
             where=str(folder),
@@ -97,6 +177,51 @@ def checked_folder(text: str, *, argument: str) -> Path | None:
             expected="config.json, the tokenizer's files and weights",
         )
     return folder
+
+
+def check_weights(folder: Path) -> None:
+    """Raise ModelError for a settings file or weights that are incomplete, which it names."""
+    if folder.is_file():
+        return
+    for name in ("config.json", INDEX):
+        path = folder / name
+        if path.is_file():
+            try:
+                found = json.loads(path.read_text("utf-8"))
+            except ValueError as error:
+                raise _damaged(path, f"no JSON ({error})", "a file as it was saved") from error
+            for part in sorted({*found.get("weight_map", {}).values()}) if name == INDEX else ():
+                if not (folder / part).is_file():
+                    raise _damaged(path, f"no file {part}", "all files that it names")
+    for path in sorted(folder.glob("*.safetensors")):
+        size, expected = path.stat().st_size, _whole_size(path)
+        if size != expected:
+            known = "a header in JSON" if expected is None else f"{expected} bytes"
+            raise _damaged(path, f"{size} bytes", f"{known}, as the file was saved")
+
+
+def _damaged(path: Path, found: str, expected: str) -> ModelError:
+    return ModelError(
+        "the checkpoint is incomplete or damaged",
+        where=str(path),
+        found=found,
+        expected=expected,
+        hint="copy or download it again; a training run may still be writing it",
+    )
+
+
+def _whole_size(path: Path) -> int | None:
+    """The size of a safetensors file by its header; None if that cannot be read."""
+    with path.open("rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        if length > LONGEST_HEADER:
+            return None
+        try:
+            tensors = json.loads(file.read(length))
+            ends = [about["data_offsets"][1] for name, about in tensors.items() if name != META]
+        except (ValueError, AttributeError, KeyError, IndexError, TypeError):
+            return None
+    return 8 + length + max(ends, default=0)
 
 
 def has_chat_template(folder: Path) -> bool:
@@ -127,6 +252,8 @@ def cached_without_template(repository: str, commit: str) -> Path | None:
 def check_template(model: str, *, folder: Path | None, commit: str | None) -> None:
     """Raise ModelError if the weights, as far as they are on this machine, lack a chat template."""
     without = None
+    if folder is not None and folder.is_file():
+        return  # a GGUF file holds its template
     if folder is not None:
         without = None if has_chat_template(folder) else folder
     elif commit is not None:
@@ -138,6 +265,24 @@ def check_template(model: str, *, folder: Path | None, commit: str | None) -> No
             expected="chat_template.jinja, or chat_template in tokenizer_config.json",
             hint="give the template that it was trained with: chat_template=FILE.jinja",
         )
+
+
+def thinks(model: str, *, template: Path | None, folder: Path | None, commit: str | None) -> bool:
+    """True if a chat template on this machine lets the model think before it answers."""
+    if template is not None:
+        return THINKING in template.read_text("utf-8", "replace")
+    texts = []
+    for name in (TEMPLATES[0], TOKENIZER):
+        found: Any = folder / name if folder is not None else None
+        if folder is None and commit is not None:
+            from huggingface_hub import constants, try_to_load_from_cache
+
+            found = try_to_load_from_cache(
+                model, name, revision=commit, cache_dir=constants.HF_HUB_CACHE
+            )
+        if isinstance(found, str | Path) and Path(found).is_file():
+            texts.append(Path(found).read_text("utf-8", "replace"))
+    return any(THINKING in text for text in texts)
 
 
 def _has_template(settings: Path) -> bool:
@@ -152,6 +297,9 @@ def commit_of(repository: str, revision: str | None) -> str | None:
     """The current commit of a repository's revision, from the hub or its cache; None if unknown."""
     if revision is not None and re.fullmatch(r"[0-9a-f]{40}", revision):
         return revision
+    if ELSEWHERE.fullmatch(repository):
+        return None
+    repository = repository.partition(":")[0]
     return _commit_on_hub(repository, revision) or _commit_in_cache(repository, revision)
 
 
@@ -181,9 +329,10 @@ def _parts(settings: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _settings(model: str, revision: str | None, name: str) -> dict[str, Any]:
     """The content of a settings file; empty if it does not exist or cannot be fetched."""
-    path: str | Path = Path(model).expanduser() / name
+    folder = Path(model).expanduser()
+    path: str | Path = folder / name
     try:
-        if not Path(path).is_file():
+        if not folder.exists():
             from huggingface_hub import hf_hub_download
 
             path = hf_hub_download(model, name, revision=revision)

@@ -19,6 +19,18 @@ parser = argparse.ArgumentParser(prog="api_server.py")
 parser.add_argument("--optimization-level", type=int)
 parser.add_argument("--max-num-seqs", type=int)
 parser.add_argument("--max-model-len", type=int)
+parser.add_argument("--nnodes", type=int)
+if __name__ == "__main__":
+    parser.parse_args()
+"""
+
+SERVE = """
+import argparse
+parser = argparse.ArgumentParser(prog="main.py")
+serve = parser.add_subparsers(dest="subparser").add_parser("serve")
+serve.add_argument("model_tag", nargs="?")
+serve.add_argument("--max-model-len", type=int)
+serve.add_argument("--optimization-level", type=int)
 if __name__ == "__main__":
     parser.parse_args()
 """
@@ -27,6 +39,7 @@ SMI = """#!/bin/sh
 case "$1" in
 --query-gpu=index,uuid,name,memory.total,memory.used,memory.free) cat "$0.gpus" ;;
 --query-compute-apps=pid,gpu_uuid,used_memory,process_name) cat "$0.apps" ;;
+--query-gpu=driver_version) sed 's/.*/570.86.15/' "$0.gpus" ;;
 *) echo "Field is not a valid field to query." ; exit 2 ;;
 esac
 [ "$2" = --format=csv,noheader,nounits ]
@@ -98,7 +111,7 @@ async def serve_model(tmp_path):
     """Makes models behind the fake server, given flags of it; all are closed after the test."""
     made = []
 
-    def make(*flags, tell=lambda line: None, listens_on="socket", **engine):
+    def make(*flags, tell=lambda line: None, listens_on="socket", settings=None, **engine):
         def command(place):
             option = "--port" if listens_on == "port" else "--uds"
             starts = str(tmp_path / "starts")
@@ -107,7 +120,7 @@ async def serve_model(tmp_path):
 
         usual = {"identity": Identity(kind="fake", name="tiny"), "model": "tiny", "concurrency": 4}
         served = Engine(command=command, listens_on=listens_on, **{**usual, **engine})
-        model = ServedModel(served, ModelSettings(args={}))
+        model = ServedModel(served, ModelSettings(args={}, **(settings or {})))
         model.attach_log(tmp_path / "engines", tell)
         made.append(model)
         return model
@@ -115,3 +128,17 @@ async def serve_model(tmp_path):
     yield make
     for model in made:
         await model.close()
+
+
+@pytest.fixture
+def serve(package):
+    """The made-up vllm has the command `vllm serve`, and is version 0.33.0."""
+    cli = package / "entrypoints" / "cli"
+    cli.mkdir()
+    (cli / "__init__.py").touch()
+    (cli / "serve.py").write_text("class ServeSubcommand: ...")
+    (cli / "main.py").write_text(SERVE)
+    (package / "_version.py").write_text("version: str\n__version__ = version = '0.33.0'\n")
+    about = package.parent / "vllm-0.33.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: vllm\nVersion: 0.33.0\n")

@@ -1,12 +1,14 @@
 """A server of chat completions over a Unix socket or a port, as one that loads weights behaves.
 
 `fake_server.py (--uds SOCKET | --port PORT) --starts FILE [--fail TEXT] [--refuse TEXT]`:
-each start is a line of FILE. A question `die N` kills a server that is no later than the Nth start.
+each start is a line of FILE. A question `die N` kills a server that is no later than the Nth start,
+`hang N` stops it, and `slow` is never answered. With `--slow SECONDS`, a start takes that long.
 """
 
 import argparse
 import json
 import os
+import signal
 import socketserver
 import sys
 import time
@@ -21,6 +23,8 @@ parser.add_argument("--fail", default="")
 parser.add_argument("--fail-from", type=int, default=1)
 parser.add_argument("--refuse", default="")
 parser.add_argument("--refuse-with", type=int, default=400)
+parser.add_argument("--slow", type=float, default=0.3)
+parser.add_argument("--no-system", action="store_true")
 options = parser.parse_args()
 
 with options.starts.open("a") as file:
@@ -34,8 +38,18 @@ class Handler(BaseHTTPRequestHandler):
         question = asked["messages"][-1]["content"]
         if question.startswith("die") and int(question.split()[1]) >= START:
             os._exit(7)
+        if question.startswith("hang") and int(question.split()[1]) >= START:
+            os.kill(os.getpid(), signal.SIGSTOP)
+        if question == "slow":
+            time.sleep(600)
         if options.refuse:
             self.answer(options.refuse_with, {"error": {"message": options.refuse}})
+        elif options.no_system and asked["messages"][0]["role"] == "system":
+            self.answer(400, {"error": {"message": "System role not supported"}})
+        elif question == "repeat":
+            said = json.dumps({name: asked[name] for name in asked if name != "model"})
+            message = {"role": "assistant", "content": said}
+            self.answer(200, {"choices": [{"message": message, "finish_reason": "stop"}]})
         else:
             said = f"{asked['model']}, start {START}, {self.headers['authorization']}"
             message = {"role": "assistant", "content": said}
@@ -61,7 +75,7 @@ class Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
 
 
 print("(Worker pid=5) INFO 11-20 20:57:13 [loader.py:501] Loading weights", flush=True)
-time.sleep(0.3)
+time.sleep(options.slow)
 if options.fail and options.fail_from <= START:
     print(f"(EngineCore pid=4) ERROR 11-20 20:57:14 [core.py:9] {options.fail}", flush=True)
     print("RuntimeError: Engine core failed. See root cause above.", flush=True)

@@ -5,7 +5,14 @@ import shutil
 
 import pytest
 from builders.requests import make_request
-from harness_models.server.gpus import Gpu, GpuMemory, GpusUnknown, look_at, visible
+from harness_models.server.gpus import (
+    Gpu,
+    GpuMemory,
+    GpusUnknown,
+    chosen_by,
+    look_at,
+    visible,
+)
 
 from harness.base.errors import ModelError
 from harness.contracts.identity import Identity
@@ -277,3 +284,12 @@ async def test_no_server_is_started_again_while_the_dead_ones_memory_is_held(smi
     assert caught.value.fatal
     assert starts.read_text() == "start\n"
     smi(FREE)
+
+
+def test_the_make_of_the_gpus_and_their_driver_are_for_the_manifest(smi, monkeypatch):
+    smi(FREE + IDLE)
+    both = {"gpu": "NVIDIA H100 80GB HBM3", "gpus": 2, "driver": "570.86.15"}
+    assert memory(count=2).make_and_driver() == both
+    assert memory(count=2, chosen=chosen_by("1")).make_and_driver() == both | {"gpus": 1}
+    monkeypatch.setenv("PATH", "/none")
+    assert memory().make_and_driver() == {}

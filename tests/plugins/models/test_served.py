@@ -1,9 +1,9 @@
 """A model behind a server of its own: real processes, a fake server, one Unix socket."""
 
 import asyncio
+import json
 import re
 from functools import partial
-from pathlib import Path
 
 import pytest
 from builders.requests import make_request
@@ -13,9 +13,7 @@ from harness.base.errors import ModelError
 from harness.calls.client import Client
 from harness.calls.engines import EngineGate
 from harness.contracts.identity import Identity
-from harness.contracts.model import CallError
-
-FAKE = Path(__file__).with_name("fake_server.py")
+from harness.contracts.model import CallError, Message, Request, Sampling
 
 TROUBLE = Trouble(
     pattern=re.compile(r"out of memory: (?P<wanted>\d+) GiB"),
@@ -108,7 +106,10 @@ async def test_a_failure_that_nobody_knows_is_shown_in_its_own_words(served, tmp
 async def test_a_server_that_refuses_the_first_question_is_not_ready(served):
     with pytest.raises(ModelError, match="refuses the first question") as caught:
         await served("--refuse", "no chat template").open()
-    assert caught.value.found == "HTTP 400: no chat template"
+    assert caught.value.found == (
+        "HTTP 400: no chat template (--model_args: use endpoint=completions for a model without a "
+        "chat template)"
+    )
 
 
 async def test_a_start_that_is_cancelled_leaves_nothing(served, starts):
@@ -169,6 +170,95 @@ async def test_a_run_goes_on_over_a_server_that_died(served, tmp_path, told):
     await client.close()
 
 
+@pytest.fixture
+def impatient(monkeypatch):
+    """Looks at servers often, and waits a second for a sign of life."""
+    monkeypatch.setattr("harness_models.server.served.WATCH_SECONDS", 0.2)
+    monkeypatch.setattr("harness_models.server.served.HEALTH_SECONDS", 1.0)
+
+
+@pytest.mark.usefixtures("impatient")
+async def test_a_server_that_stands_still_is_started_again_once(served, told, starts):
+    model = served()
+    await model.open()
+    with pytest.raises(CallError) as caught:
+        await model.ask(make_request("hang 2"))
+    assert (caught.value.fatal, caught.value.retryable) == (False, True)
+    assert (await model.ask(make_request())).text.startswith("tiny, start 2")
+    assert [line for line in told if "no longer answers" in line] == [
+        "fake:tiny/one: the server no longer answers: Application startup complete.; restarting it"
+    ]
+    with pytest.raises(CallError, match="the server no longer answers again") as caught:
+        await model.ask(make_request("hang 2"))
+    assert caught.value.fatal
+    assert starts.read_text() == "start\nstart\n"
+
+
+@pytest.mark.usefixtures("impatient")
+async def test_a_slow_answer_of_a_server_that_answers_others_is_no_reason_to_restart(
+    served, starts
+):
+    model = served(settings={"attempt_timeout": 0.5})
+    await model.open()
+    with pytest.raises(CallError, match="timeout"):
+        await model.ask(make_request("slow"))
+    await asyncio.sleep(1.0)
+    assert (await model.ask(make_request())).text.startswith("tiny, start 1")
+    assert starts.read_text() == "start\n"
+
+
+async def test_a_long_start_shows_that_it_goes_on(served, told, monkeypatch):
+    monkeypatch.setattr("harness_models.server.served.BEAT_SECONDS", 0.5)
+    await served("--slow", "1.6").open()
+    beats = [line for line in told if "still" in line]
+    assert len(beats) >= 2
+    assert re.fullmatch(r"fake:tiny/one: still loading the weights \(\d s\)", beats[0])
+
+
+async def test_a_start_ends_at_its_time_limit(served):
+    with pytest.raises(ModelError, match=r"no answer within 0.5 s \(--start_timeout\)"):
+        await served("--slow", "600", settings={"start_timeout": 0.5}).open()
+
+
+async def test_arguments_of_requests_hold_for_a_server_of_ours_as_well(served):
+    given = {
+        "system_role": False,
+        "stop": ("###",),
+        "extra_body": {"top_k": 20},
+        "logprobs": True,
+        "top_logprobs": 2,
+    }
+    model = served("--no-system", requests=given)
+    await model.open()
+    asked = Request(
+        messages=(Message("system", "re"), Message("user", "hello")),
+        sampling=Sampling(stop=("!",)),
+        seed=0,
+    )
+    assert (await model.ask(asked)).text.startswith("tiny, start 1")
+    body = json.loads((await model.ask(make_request("repeat"))).text)
+    assert (body["stop"], body["top_k"], body["top_logprobs"]) == (["###"], 20, 2)
+
+
+async def test_a_refused_system_message_names_the_argument_and_auto_finds_it(served, told):
+    asked = Request(
+        messages=(Message("system", "be brief"), Message("user", "hello")),
+        sampling=Sampling(),
+        seed=0,
+    )
+    strict = served("--no-system")
+    await strict.open()
+    with pytest.raises(CallError, match="system_role=false") as caught:
+        await strict.ask(asked)
+    assert caught.value.fatal
+    await strict.close()
+    model = served("--no-system", requests={"system_role": "auto"})
+    await model.open()
+    assert (await model.ask(asked)).text.startswith("tiny, start")
+    assert model.report() == {"system_role": False}
+    assert told[-1].startswith("fake:tiny/one: the server accepts no system message")
+
+
 @pytest.mark.parametrize(
     ("code", "how"),
     [
@@ -190,6 +280,10 @@ def test_a_signal_that_ended_a_server_is_named(code, how):
         ("INFO one\nINFO two\n\n", "INFO two"),
         ("a.b.SomeError: why\n    at line 3", "a.b.SomeError: why"),
         ("ValueError: why\nRuntimeError: failed. See root cause above.", "ValueError: why"),
+        (
+            "ValueError: why\nKeyError: '/psm_4a8e1d0c'\nEngineDeadError: EngineCore: look above",
+            "ValueError: why",
+        ),
         ("E: x\nDeadError: see the root cause\nwarnings.warn(", "DeadError: see the root cause"),
         ("(Worker pid=3) ERROR 11-20 20:57:14 [a.py:9] OSError: why", "OSError: why"),
         (

@@ -1,11 +1,12 @@
 """The `vllm` kind: what is found before a start, over the real interpreter and a made-up vllm."""
 
 import json
+import re
 import sys
 
 import pytest
 from harness_models.server.served import last_error
-from harness_models.vllm import TROUBLES, make
+from harness_models.vllm import STAGES, TROUBLES, make
 
 from harness.base.errors import ModelError, UsageError
 from harness.contracts.model import ModelSettings
@@ -23,8 +24,8 @@ def test_the_server_is_started_on_a_socket_with_what_was_said(folder):
         sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--uds", "SOCKET",
         "--model", str(folder), "--served-model-name", str(folder),
         "--enable-prompt-tokens-details", "--disable-uvicorn-access-log",
-        "--enable-prefix-caching", "--generation-config", "vllm", "--max-num-seqs", "16",
-        "--dtype", "float16", "--max-model-len", "100000",
+        "--enable-prefix-caching", "--generation-config", "vllm", "--dtype", "float16",
+        "--max-num-seqs", "16", "--max-model-len", "100000",
     ]  # fmt: skip
     assert (made.occupies, made.concurrency) == ("gpu", 24)
 
@@ -49,6 +50,151 @@ def test_the_server_is_started_on_a_socket_with_what_was_said(folder):
 def test_what_an_argument_adds_to_the_command(folder, given, flags):
     command = list(model(pretrained=str(folder), max_model_len="9", **given).server_command())
     assert command[-len(flags) :] == flags
+
+
+@pytest.mark.usefixtures("serve")
+def test_a_vllm_that_has_the_command_is_started_by_vllm_serve(folder):
+    made = model(pretrained=str(folder), max_model_len="9")
+    assert made.server_command()[:7] == [
+        sys.executable, "-m", "vllm.entrypoints.cli.main", "serve", str(folder), "--uds", "SOCKET",
+    ]  # fmt: skip
+    assert "--model" not in made.server_command()
+
+
+@pytest.mark.usefixtures("serve")
+def test_the_parser_of_vllm_serve_is_asked_as_well(folder):
+    made = model(pretrained=str(folder), optimization_level="2")
+    assert "--optimization-level" in made.server_command()
+    with pytest.raises(UsageError) as caught:
+        model(pretrained=str(folder), optimisation_level="2")
+    assert caught.value.hint == "did you mean 'optimization_level'?"
+    with pytest.raises(UsageError, match="cannot be used") as caught:
+        model(pretrained=str(folder), optimization_level="much")
+    assert caught.value.found == "optimization_level=much"
+
+
+@pytest.mark.usefixtures("serve")
+def test_the_version_of_vllm_is_part_of_the_identity(folder, package):
+    before = model(pretrained=str(folder)).identity
+    assert before.details["software"] == "vllm 0.33.0"
+    (package / "_version.py").write_text("__version__ = version = '0.34.0'\n")
+    assert model(pretrained=str(folder)).identity != before
+
+
+def test_a_preset_changes_no_answer(folder):
+    plain = model(pretrained=str(folder)).identity
+    for preset in ("h100", "h200"):
+        assert model(pretrained=str(folder), preset=preset).identity == plain
+
+
+def test_addresses_and_logs_are_no_part_of_an_identity(folder, package):
+    names = ("master_addr", "node_rank", "log_level", "data_parallel_rank")
+    more = "\n".join(f"parser.add_argument('--{n.replace('_', '-')}')" for n in names)
+    server = package / "entrypoints" / "openai" / "api_server.py"
+    server.write_text(server.read_text().replace("if __name__", more + "\nif __name__"))
+    plain = model(pretrained=str(folder)).identity
+    assert model(pretrained=str(folder), **dict.fromkeys(names, "1")).identity == plain
+
+
+def test_arguments_of_requests_reach_the_requests_and_not_the_server(folder):
+    plain = model(pretrained=str(folder))
+    made = model(
+        pretrained=str(folder),
+        system_role="false",
+        stop="###",
+        logprobs="true",
+        **{"extra_body.top_k": "20"},
+    )
+    assert made.engine.requests == {
+        "system_role": False, "stop": ("###",), "logprobs": True, "extra_body": {"top_k": 20},
+    }  # fmt: skip
+    assert list(made.server_command()) == list(plain.server_command())
+    assert made.identity.details == plain.identity.details | {
+        "system_role": False, "stop": ["###"], "logprobs": 0, "extra_body": {"top_k": 20},
+    }  # fmt: skip
+
+
+def test_a_checkpoint_without_a_template_can_be_asked_for_completions(folder):
+    (folder / "chat_template.jinja").unlink()
+    made = model(pretrained=str(folder), endpoint="completions")
+    assert made.identity.details["form"] == {"plain": 1}
+    with pytest.raises(UsageError, match="top_logprobs needs logprobs=true"):
+        model(pretrained=str(folder), top_logprobs="2")
+    with pytest.raises(UsageError, match="an argument of the vllm model") as caught:
+        model(pretrained=str(folder), system_role="maybe")
+    assert caught.value.found == "system_role=maybe"
+
+
+def test_completions_are_rendered_with_the_template_that_is_given(folder, tmp_path):
+    file = tmp_path / "own.jinja"
+    file.write_text("{% for turn in messages %}<{{ turn.content }}>{{ sign }}{% endfor %}")
+    given = {"chat_template": str(file), "chat_template_kwargs": "sign=!"}
+    made = model(pretrained=str(folder), endpoint="completions", **given)
+    assert made.engine.requests["chat_template"] == str(file)
+    assert made.engine.requests["chat_template_kwargs"] == {"sign": "!"}
+    assert "template" in str(made.identity.details["form"])
+
+
+@pytest.mark.parametrize(
+    ("template", "given", "noted"),
+    [
+        ("<think>{{ messages }}", {}, True),
+        ("<think>{{ messages }}", {"reasoning_parser": "qwen3"}, False),
+        ("<think>{{ messages }}", {"chat_template_kwargs": "enable_thinking=false"}, False),
+        ("{{ messages }}", {}, False),
+    ],
+)
+def test_a_thinking_model_that_is_held_to_json_is_noted(folder, template, given, noted):
+    (folder / "chat_template.jinja").write_text(template)
+    notes = model(pretrained=str(folder), structured=True, **given).engine.notes
+    assert any("cannot think" in note for note in notes) == noted
+    assert model(pretrained=str(folder), **given).engine.notes == ()
+
+
+def test_weights_in_other_formats_are_accepted(folder, tmp_path):
+    (folder / "config.json").rename(folder / "params.json")
+    assert model(pretrained=str(folder)).identity.name == "tiny"
+    file = tmp_path / "small-Q4_K_M.gguf"
+    file.write_bytes(b"GGUF")
+    made = model(pretrained=str(file))
+    assert (made.identity.name, made.identity.scope) == ("small-Q4_K_M.gguf", "everywhere")
+    for elsewhere in ("s3://bucket/night-12", "org/small-GGUF:Q4_K_M"):
+        made = model(pretrained=elsewhere)
+        assert (made.identity.name, made.identity.scope) == (elsewhere, "run")
+
+
+def test_damaged_weights_are_named_before_the_start(folder):
+    (folder / "model.safetensors").write_bytes(b"\x02\0\0\0\0\0\0\0{}" + b"\0")
+    with pytest.raises(ModelError, match="incomplete or damaged") as caught:
+        model(pretrained=str(folder))
+    assert caught.value.where == str(folder / "model.safetensors")
+    assert (caught.value.found, caught.value.expected) == (
+        "11 bytes",
+        "10 bytes, as the file was saved",
+    )
+
+
+def test_settings_that_are_no_json_are_named_before_the_start(folder):
+    (folder / "config.json").write_text('{"max_position')
+    with pytest.raises(ModelError, match="incomplete or damaged") as caught:
+        model(pretrained=str(folder))
+    assert caught.value.where == str(folder / "config.json")
+
+
+def test_a_missing_part_of_the_weights_is_named_before_the_start(folder):
+    index = {"weight_map": {"a": "model-00001-of-00002.safetensors"}}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    with pytest.raises(ModelError, match="incomplete or damaged") as caught:
+        model(pretrained=str(folder))
+    assert caught.value.found == "no file model-00001-of-00002.safetensors"
+
+
+def test_compiling_is_not_shown_for_a_configuration_that_mentions_it():
+    log = "Initializing a V1 LLM engine with config: enforce_eager=True, torch.compile cache off"
+    shown = [meaning for pattern, meaning in STAGES if re.search(pattern, log)]
+    assert shown == ["engine processes started"]
+    log = "INFO Dynamo bytecode transform time: 4.2 s"
+    assert [meaning for pattern, meaning in STAGES if re.search(pattern, log)] == ["compiling"]
 
 
 def test_an_adapter_is_asked_in_place_of_the_weights_below_it(folder, tmp_path):
@@ -250,7 +396,7 @@ def test_a_checkpoint_without_a_chat_template_is_refused_unless_one_is_given(fol
             "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a "
             "total capacity of 79.25 GiB of which 512.00 MiB is free.",
             "the GPU is out of memory: 2.00 GiB more are needed, and 512.00 MiB are free",
-            "set a lower max_num_seqs (256) or gpu_memory_utilization (0.92), or a larger "
+            "set max_num_seqs=256 or lower, a gpu_memory_utilization below 0.92, or a larger "
             "tensor_parallel_size",
         ),
         (
@@ -274,7 +420,13 @@ def test_a_checkpoint_without_a_chat_template_is_refused_unless_one_is_given(fol
             "usage: api_server.py [--trust-remote-code]\napi_server.py: error: argument --dtype: "
             "invalid choice",
             "vLLM refuses an argument: argument --dtype: invalid choice",
-            "see `python -m vllm.entrypoints.openai.api_server --help`",
+            "see `vllm serve --help=all`",
+        ),
+        (
+            "usage: vllm serve [model_tag] [options]\nmain.py serve: error: argument --dtype: "
+            "invalid choice: 'nope'",
+            "vLLM refuses an argument: argument --dtype: invalid choice: 'nope'",
+            "see `vllm serve --help=all`",
         ),
     ],
 )

@@ -23,11 +23,7 @@ def environment(monkeypatch):
 def test_without_arguments_the_usual_model_is_asked_by_this_interpreter():
     args = read()
     assert (args.model, args.python) == ("Qwen/Qwen3-8B", sys.executable)
-    assert args.engine == {
-        "enable_prefix_caching": "true",
-        "generation_config": "vllm",
-        "max_num_seqs": "256",
-    }
+    assert args.engine == {"enable_prefix_caching": "true", "generation_config": "vllm"}
 
 
 def test_the_environment_names_model_and_interpreter_and_arguments_go_before_it(monkeypatch):
@@ -43,8 +39,7 @@ def test_what_is_given_goes_before_a_preset_and_that_before_the_defaults():
     assert args.engine == {
         "enable_prefix_caching": "true",
         "generation_config": "vllm",
-        "max_num_seqs": "512",
-        "dtype": "bfloat16",
+        "max_num_seqs": "1024",
         "gpu_memory_utilization": "0.94",
         "max_num_batched_tokens": "4096",
     }

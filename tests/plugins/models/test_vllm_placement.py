@@ -1,0 +1,198 @@
+"""Which GPUs the engines of a vLLM use: made-up GPUs, and weights of real sizes."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from harness_models.server.gpus import parallelism
+from harness_models.server.weights import weights_bytes
+from harness_models.vllm import make
+from harness_models.vllm_args import gpu_numbers
+
+from harness.base.errors import UsageError
+from harness.contracts.model import ModelSettings
+
+H100 = 81559 * 2**20
+LLAMA_70B = 141_107_412_992
+"""The size of Llama-3.3-70B-Instruct in bfloat16: 282 GB were four bytes a parameter."""
+
+QWEN_8B = 16_381_470_720
+
+
+@pytest.mark.parametrize(
+    ("weights", "gpus", "tensor_and_data"),
+    [
+        # 141 GB and a share of 0.92 of 85.5 GB, 78.7 GB: two hold it with 8 GB left on each, four
+        # with 43 GB.
+        (LLAMA_70B, 1, None),
+        (LLAMA_70B, 2, (2, 1)),
+        (LLAMA_70B, 4, (4, 1)),
+        (LLAMA_70B, 8, (4, 2)),
+        (QWEN_8B, 1, (1, 1)),
+        (QWEN_8B, 2, (1, 2)),
+        (QWEN_8B, 4, (1, 4)),
+        (QWEN_8B, 8, (1, 8)),
+        (QWEN_8B, 0, None),
+        (LLAMA_70B, 7, (4, 1)),
+    ],
+)
+def test_weights_are_spread_over_as_few_gpus_as_hold_them_with_room_to_spare(
+    weights, gpus, tensor_and_data
+):
+    assert parallelism(weights, gpus, H100, 0.92) == tensor_and_data
+
+
+def test_heads_that_cannot_be_divided_by_four_are_divided_by_two():
+    assert parallelism(LLAMA_70B, 8, H100, 0.92, heads=64) == (4, 2)
+    assert parallelism(LLAMA_70B, 8, H100, 0.92, heads=42) == (2, 4)
+
+
+def gpus(count):
+    """The rows of `nvidia-smi` for so many free H100s."""
+    return "".join(
+        f"{n}, GPU-{n}a8e1d0c, NVIDIA H100 80GB HBM3, 81559, 4, 80994\n" for n in range(count)
+    )
+
+
+@pytest.fixture
+def node(cuda, smi, folder, package):
+    """A model of these weights on a node with eight H100s, or as many as are wanted."""
+
+    def model(weights=QWEN_8B, count=8, concurrency=None, **given):
+        smi(gpus(count))
+        index = {"metadata": {"total_size": weights}, "weight_map": {}}
+        (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+        given = {"pretrained": str(folder), "python": sys.executable, "max_model_len": "9", **given}
+        return make(ModelSettings(args=given, concurrency=concurrency))
+
+    return model
+
+
+def flags(model):
+    command = list(model.server_command())
+    names = ("--tensor-parallel-size", "--pipeline-parallel-size", "--data-parallel-size")
+    return {name[2:-14]: command[command.index(name) + 1] for name in names if name in command}
+
+
+TWO_BY_TWO = {"tensor_parallel_size": "2", "pipeline_parallel_size": "2"}
+
+
+@pytest.mark.parametrize(
+    ("given", "sizes", "said"),
+    [
+        ({}, {"data": "8"}, "8 engines with 1 GPU each, of 8"),
+        ({"weights": LLAMA_70B}, {"tensor": "4", "data": "2"}, "2 engines with 4 GPUs each, of 8"),
+        ({"weights": LLAMA_70B, "count": 2}, {"tensor": "2"}, "1 engine with 2 GPUs, of 2"),
+        ({"weights": 10**13}, {"tensor": "8"}, "1 engine with 8 GPUs, of 8"),
+        (
+            {"tensor_parallel_size": "3"},
+            {"tensor": "3", "data": "2"},
+            "2 engines with 3 GPUs each, of 8, and 2 are left idle",
+        ),
+        (
+            TWO_BY_TWO,
+            {"tensor": "2", "pipeline": "2", "data": "2"},
+            "2 engines with 4 GPUs each, of 8",
+        ),
+        (
+            {"data_parallel_size": "1"},
+            {"data": "1"},
+            "1 engine with 1 GPU, of 8, and 7 are left idle",
+        ),
+        ({"gpus": "0,2-3"}, {"data": "3"}, "3 engines with 1 GPU each, of 3"),
+    ],
+)
+def test_all_gpus_are_used_and_that_is_said(node, given, sizes, said):
+    model = node(**given)
+    assert flags(model) == sizes
+    assert model.engine.notes == (said,)
+    used = 1
+    for size in sizes.values():
+        used *= int(size)
+    assert model.engine.memory.count == used
+
+
+@pytest.mark.parametrize("given", [{"count": 1}, {"data_parallel_size": "2", "nnodes": "2"}])
+def test_a_single_gpu_and_engines_that_are_placed_by_hand_are_left_alone(node, given):
+    model = node(**given)
+    asked = {"data": "2"} if "data_parallel_size" in given else {}
+    assert (flags(model), model.engine.notes) == (asked, ())
+
+
+def test_requests_in_flight_fill_all_engines_and_an_eighth_more_waits(node):
+    assert node().concurrency == 8 * 256 + 256
+    assert node(max_num_seqs="64").concurrency == 8 * 64 + 64
+    assert node(concurrency=5).concurrency == 5
+
+
+def test_how_many_gpus_answer_decides_no_answer(node):
+    assert node().identity == node(count=1).identity == node(preset="h100").identity
+    assert node(gpus="0-3").identity == node().identity
+
+
+def test_chosen_gpus_are_shown_to_the_server_alone_and_held_alone(node):
+    model = node(gpus="4-7")
+    assert model.occupies == "gpu:4,5,6,7"
+    assert model.engine.environment == {
+        "CUDA_VISIBLE_DEVICES": "4,5,6,7",
+        "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
+    }
+    assert [gpu.index for gpu in model.engine.memory.look().gpus] == ["4", "5", "6", "7"]
+    assert node().occupies == "gpu"
+
+
+def test_gpus_that_the_environment_hides_cannot_be_chosen(node, monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2,3")
+    assert flags(node()) == {"data": "2"}
+    with pytest.raises(UsageError, match="names a GPU that this run cannot use") as caught:
+        node(gpus="3-4")
+    assert caught.value.found == "gpus=3,4"
+    assert caught.value.expected == "some of 2, 3, which CUDA_VISIBLE_DEVICES=2,3 shows"
+
+
+@pytest.mark.usefixtures("package")
+def test_a_vllm_for_cpus_has_no_gpus_to_choose(folder):
+    given = {"pretrained": str(folder), "python": sys.executable, "gpus": "0"}
+    with pytest.raises(UsageError) as caught:
+        make(ModelSettings(args=given))
+    assert caught.value.found == "gpus=0"
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"), [("0-3", "0123"), ("4", "4"), ("0,2-3", "023"), ("1,1", "1")]
+)
+def test_gpus_are_named_by_number_and_range(text, numbers):
+    assert gpu_numbers(text) == tuple(numbers)
+
+
+@pytest.mark.parametrize("text", ["all", "3-1", "0;1", "", "-1"])
+def test_other_names_of_gpus_are_refused(text):
+    with pytest.raises(UsageError):
+        gpu_numbers(text)
+
+
+def test_weights_are_as_large_as_their_index_or_their_files_say(folder):
+    def size():
+        return weights_bytes(str(folder), folder=folder, revision=None)
+
+    assert size() is None
+    (folder / "one.safetensors").write_bytes(b"12345")
+    (folder / "two.safetensors").write_bytes(b"123")
+    (folder / "pytorch_model.bin").write_bytes(b"1")
+    assert size() == 8
+    index = {"metadata": {"total_size": 7}}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    assert size() == 7
+    file = Path(folder, "small.gguf")
+    file.write_bytes(b"12")
+    assert weights_bytes(str(file), folder=file, revision=None) == 2
+
+
+@pytest.mark.usefixtures("package")
+def test_the_size_of_weights_on_the_hub_is_in_the_cache(tmp_path):
+    assert weights_bytes("org/name", folder=None, revision="ab12") is None
+    snapshot = tmp_path / "hub" / "models--org--name" / "snapshots" / "ab12"
+    snapshot.mkdir(parents=True)
+    (snapshot / "model.safetensors").write_bytes(b"1234")
+    assert weights_bytes("org/name", folder=None, revision="ab12") == 4

@@ -38,19 +38,27 @@ OPENAI = {
     "api_version": "the version in Azure addresses that have one",
 }
 
+REQUESTS = {
+    name: OPENAI[name]
+    for name in ("system_role", "endpoint", "stop", "extra_body", "logprobs", "top_logprobs")
+}
+
 VLLM = {
     "pretrained": "a folder of weights or a repository of the hub; else HARNESS_PRETRAINED, else "
     "Qwen/Qwen3-8B",
     "model": "the same as pretrained",
     "python": "an interpreter with vllm; else HARNESS_VLLM_PYTHON, else the harness's own",
-    "preset": "h100 or h200: bfloat16, and memory, sequences and batch for that GPU",
+    "preset": "h100 or h200: memory, sequences and batch for that GPU",
+    "gpus": "the GPUs to use, 0-3 or 0,2; else all that CUDA_VISIBLE_DEVICES shows",
     "revision": "a branch, tag or commit of the hub",
     "tokenizer": "a folder or repository, instead of the checkpoint's tokenizer",
     "chat_template": "a file, instead of the checkpoint's template",
     "chat_template_kwargs": "variables of the template: enable_thinking=false, several separated "
     "by ;, or a JSON object",
     "lora": "the folder of an adapter to evaluate",
-    "concurrency": "requests in flight; else --concurrency, else max_num_seqs and an eighth more",
+    "concurrency": "requests in flight; else --concurrency, else max_num_seqs (256) by "
+    "data_parallel_size and an eighth more",
+    **REQUESTS,
     "any other": "an argument of vLLM's server, with underscores in its name; true and false are "
     "switches",
 }
@@ -64,6 +72,7 @@ HF = {
     "max_model_len": "the limit for the tokens of a prompt and its longest answer; else the "
     "model's own, at most 100000",
     "concurrency": "requests in flight; 1, or with continuous_batching=true --concurrency, else 64",
+    **REQUESTS,
     "any other": "an argument of `transformers serve`, with underscores in its name",
 }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from harness_models.vllm import check_with_parser, make
+from harness_models.vllm import OLD_SERVER, check_with_parser, make
 from harness_models.vllm_args import DEFAULTS, KNOWN, PRESETS
 
 from harness.base.errors import UsageError
@@ -16,6 +16,9 @@ OF_A_PARALLEL_ENGINE = {
     "pipeline_parallel_size": "2",
     "data_parallel_size": "2",
     "data_parallel_backend": "ray",
+    "dtype": "bfloat16",
+    "max_num_seqs": "256",
+    "gpu_memory_utilization": "0.9",
     "max_model_len": "32768",
     "seed": "3",
     "quantization": "fp8",
@@ -32,7 +35,7 @@ OF_A_PARALLEL_ENGINE = {
 def test_presets_and_all_that_is_taken_unasked_are_known_to_the_parser(vllm_python, preset):
     given = {**DEFAULTS, **OF_A_PARALLEL_ENGINE, **PRESETS[preset]}
     assert given.keys() == set(KNOWN) | DEFAULTS.keys()
-    check_with_parser(vllm_python, given)
+    check_with_parser(vllm_python, OLD_SERVER, given)
 
 
 def test_an_unknown_argument_is_told_with_the_nearest_of_vllms_own(vllm_python, checkpoints):

@@ -21,7 +21,7 @@ from harness.contracts.model import Message, ModelSettings, Request, Sampling
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.xdist_group("engine"),
-    pytest.mark.timeout(1200),
+    pytest.mark.timeout(2400),
     pytest.mark.usefixtures("hf_python", "engine_alone"),
 ]
 

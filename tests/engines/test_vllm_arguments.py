@@ -9,7 +9,7 @@ from harness_models.vllm_args import DEFAULTS, KNOWN, PRESETS
 from harness.base.errors import UsageError
 from harness.contracts.model import ModelSettings
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("engine"), pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("engine"), pytest.mark.timeout(1800)]
 
 OF_A_PARALLEL_ENGINE = {
     "tensor_parallel_size": "4",

@@ -17,7 +17,7 @@ from harness.contracts.model import Message, ModelSettings, Request, Sampling
 from . import asking
 from .conftest import alone
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("engine"), pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("engine"), pytest.mark.timeout(2400)]
 
 UNBOUND = {"VLLM_CPU_OMP_THREADS_BIND": "nobind"}
 """Two engines on one socket of CPUs do not agree on who gets which core."""

@@ -359,13 +359,13 @@ class ServedModel(Model):
     async def _restart(self, dead: _Server, *, hangs: bool) -> None:
         reason, cure = self._reason(dead.log_end(), dead)
         why = killed_by(dead.launched.ended()) or reason
-        what = "no longer answers" if hangs else "died"
+        what, why = ("no longer answers", "") if hangs else ("died", f": {why}")
         if self._restarts >= RESTARTS:
             if hangs:
                 await self._end(dead)
-            raise CallError("server_error", f"the server {what} again: {why}; {cure}", fatal=True)
+            raise CallError("server_error", f"the server {what} again{why}; {cure}", fatal=True)
         self._restarts += 1
-        self._announce(f"the server {what}: {why}; restarting it")
+        self._announce(f"the server {what}{why}; restarting it")
         try:
             await self._stop(dead)
             self._server = await self._start()
@@ -453,17 +453,17 @@ class ServedModel(Model):
         began = time.monotonic()
         self._announce(f"starting its server; its log is {server.launched.log}")
         shown: set[str] = set()
-        last, beat = "starting", began
+        last, beat = "", began
         while True:
             new = "\n".join(server.launched.new_lines())
             for pattern, meaning in self.engine.stages:
                 if meaning not in shown and re.search(pattern, new):
                     shown.add(meaning)
-                    last, beat = meaning, time.monotonic()
+                    last, beat = f"; last: {meaning}", time.monotonic()
                     self._announce(f"{meaning} ({beat - began:.0f} s)")
             if time.monotonic() - beat >= BEAT_SECONDS:
                 beat = time.monotonic()
-                self._announce(f"still {last} ({beat - began:.0f} s)")
+                self._announce(f"still starting ({beat - began:.0f} s){last}")
             listens = server.listens()
             if (code := server.launched.ended()) is not None:
                 killed = killed_by(code)

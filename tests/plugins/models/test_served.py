@@ -186,7 +186,7 @@ async def test_a_server_that_stands_still_is_started_again_once(served, told, st
     assert (caught.value.fatal, caught.value.retryable) == (False, True)
     assert (await model.ask(make_request())).text.startswith("tiny, start 2")
     assert [line for line in told if "no longer answers" in line] == [
-        "fake:tiny/one: the server no longer answers: Application startup complete.; restarting it"
+        "fake:tiny/one: the server no longer answers; restarting it"
     ]
     with pytest.raises(CallError, match="the server no longer answers again") as caught:
         await model.ask(make_request("hang 2"))
@@ -212,7 +212,9 @@ async def test_a_long_start_shows_that_it_goes_on(served, told, monkeypatch):
     await served("--slow", "1.6").open()
     beats = [line for line in told if "still" in line]
     assert len(beats) >= 2
-    assert re.fullmatch(r"fake:tiny/one: still loading the weights \(\d s\)", beats[0])
+    assert re.fullmatch(
+        r"fake:tiny/one: still starting \(\d s\); last: loading the weights", beats[0]
+    )
 
 
 async def test_a_start_ends_at_its_time_limit(served):

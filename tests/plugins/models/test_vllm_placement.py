@@ -5,6 +5,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from builders.runs import make_task
+from builders.stages import make_benchmark, make_stage
 from harness_models.server.gpus import parallelism
 from harness_models.server.weights import weights_bytes
 from harness_models.vllm import make
@@ -12,10 +14,14 @@ from harness_models.vllm_args import gpu_numbers
 
 from harness.base.errors import UsageError
 from harness.contracts.model import ModelSettings
+from harness.contracts.task import RoleSpec
+from harness.pipeline.roles import RoleBinder
+from harness.pipeline.settings import RunSettings
+from harness.registry import load_plugins
 
 H100 = 81559 * 2**20
 LLAMA_70B = 141_107_412_992
-"""The size of Llama-3.3-70B-Instruct in bfloat16: 282 GB were four bytes a parameter."""
+"""The size of Llama-3.3-70B-Instruct in bfloat16."""
 
 QWEN_8B = 16_381_470_720
 
@@ -149,6 +155,43 @@ def test_gpus_that_the_environment_hides_cannot_be_chosen(node, monkeypatch):
         node(gpus="3-4")
     assert caught.value.found == "gpus=3,4"
     assert caught.value.expected == "some of 2, 3, which CUDA_VISIBLE_DEVICES=2,3 shows"
+
+
+def test_a_judge_named_by_its_weights_takes_the_candidates_place_and_none_of_its_flags(
+    node, tmp_path
+):
+    """An AWQ candidate's flags would end the run when the judge opens; trust is for one checkpoint."""
+    node()
+    judge = tmp_path / "Judge-70B"
+    judge.mkdir()
+    (judge / "config.json").write_text("{}")
+    (judge / "chat_template.jinja").write_text("{{ messages }}")
+    index = {"metadata": {"total_size": LLAMA_70B}}
+    (judge / "model.safetensors.index.json").write_text(json.dumps(index))
+    asked = RunSettings(
+        tasks=("t",),
+        model="vllm",
+        model_args={
+            "pretrained": str(tmp_path / "tiny"),
+            "python": sys.executable,
+            "quantization": "awq",
+            "trust_remote_code": "true",
+            "kv_cache_dtype": "fp8",
+            "seed": "3",
+            "tensor_parallel_size": "1",
+            "gpu_memory_utilization": "0.9",
+        },
+    )
+    bench = make_benchmark(make_stage("mark", roles=("candidate",), judges=("judge",)))
+    wanted = make_task(roles={"judge": RoleSpec(default=str(judge))})
+    bound = RoleBinder(asked, load_plugins()).bind(wanted, bench, bench.stages)
+    command = " ".join(bound["judge"].model.server_command())
+    for flag in ("--quantization", "--trust-remote-code", "--kv-cache-dtype", "--seed"):
+        assert flag in " ".join(bound["candidate"].model.server_command())
+        assert flag not in command
+    assert "--gpu-memory-utilization 0.9" in command
+    assert flags(bound["candidate"].model) == {"tensor": "1", "data": "8"}
+    assert flags(bound["judge"].model) == {"tensor": "4", "data": "2"}
 
 
 @pytest.mark.usefixtures("package")

@@ -160,7 +160,7 @@ def test_gpus_that_the_environment_hides_cannot_be_chosen(node, monkeypatch):
 def test_a_judge_named_by_its_weights_takes_the_candidates_place_and_none_of_its_flags(
     node, tmp_path
 ):
-    """An AWQ candidate's flags would end the run when the judge opens; trust is for one checkpoint."""
+    """With an AWQ candidate's flags, the run would end when the judge opens."""
     node()
     judge = tmp_path / "Judge-70B"
     judge.mkdir()

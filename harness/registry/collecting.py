@@ -56,11 +56,10 @@ def registered_by(
         arguments: Mapping[str, str] | None = None,
         shared: Collection[str] = (),
     ) -> None:
-        registration = ModelRegistration(
+        found["models"].append((name, ModelRegistration(
             name=name, factory=factory, origin=origin, description=description,
             arguments=dict(arguments or {}), shared=frozenset(shared),
-        )  # fmt: skip
-        found["models"].append((name, registration))
+        )))  # fmt: skip
 
     def add_judge(
         name: str,

@@ -66,9 +66,8 @@ LISTING_SECONDS = 8.0
 SHOWN_NAMES = 6
 """How many of the server's models an error lists."""
 
-ASK = "`harness doctor --ask` sends the model one small question"
-
 CONNECT_SECONDS = 30.0
+CONNECT_TO_LIST_SECONDS = 5.0
 KEEPALIVE_SECONDS = 4.0
 """Shorter than the 5 s after which uvicorn (and so vLLM) closes an idle connection: a request sent
 at that moment would be lost."""
@@ -227,13 +226,19 @@ class OpenAIModel(Model):
         address, _ = without_credentials(models_url_of(self._args))
         try:
             async with session.get(
-                address, proxy=self._proxy, timeout=aiohttp.ClientTimeout(total=LISTING_SECONDS)
+                address,
+                proxy=self._proxy,
+                timeout=aiohttp.ClientTimeout(
+                    total=LISTING_SECONDS, sock_connect=CONNECT_TO_LIST_SECONDS
+                ),
             ) as response:
                 received = self._without_secrets(await response.read())
-        except TimeoutError:
-            return unreachable(self._args, f"no answer within {LISTING_SECONDS:g} s")
-        except (aiohttp.ClientError, OSError) as error:
-            return unreachable(self._args, connection_error(error).detail)
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            failed = connection_error(error)
+            if failed.cause == "timeout":
+                late = f"does not list its models within {LISTING_SECONDS:g} s"
+                return doubtful(SERVER, f"{address_of(self._args)} {late}")
+            return unreachable(self._args, failed.detail)
         return listing_finding(self._args, response.status, received, keyed=bool(self._secrets()))
 
     def batch_line(self, request: Request) -> dict[str, Any]:
@@ -446,24 +451,18 @@ def listing_finding(args: OpenAIArgs, status: int, received: bytes, *, keyed: bo
     if status in (401, 403):
         place = args.api_key_file or args.api_key_env
         problem = "refuses the key" if keyed else "needs a key"
-        return bad(SERVER, f"{answers}: it {problem}", f"put a valid key into {place}")
+        return doubtful(SERVER, f"{answers}: it {problem}", f"put a valid key into {place}")
     if status >= 500:
-        return bad(SERVER, f"{answers}: {_beginning(received)}", "look at the server's log")
+        return doubtful(SERVER, f"{answers}: {_beginning(received)}", "look at the server's log")
+    whole = args.azure_endpoint or base_url_of(args).rstrip("/").endswith("/v1")
+    version = None if whole else f"base_url={address_of(args).rstrip('/')}/v1 is the usual form"
     if status >= 400:
-        whole = args.azure_endpoint or base_url_of(args).rstrip("/").endswith("/v1")
-        return doubtful(
-            SERVER,
-            f"{address_of(args)} answers, but does not list its models ({status}), so it may not "
-            f"have {args.model!r}",
-            ASK if whole else f"does it end in /v1? {ASK}",
-        )
+        says = f"{address_of(args)} does not list its models ({status})"
+        return doubtful(SERVER, says, version)
     names = _names_in(received)
     if names is None:
-        return bad(
-            SERVER,
-            f"{answers}, but not as a server of the OpenAI protocol: {_beginning(received)}",
-            "correct base_url: it usually ends in /v1",
-        )
+        other = f"{answers}, but not as a server of the OpenAI protocol: {_beginning(received)}"
+        return doubtful(SERVER, other, version or "correct base_url")
     return _name_finding(args, names, keyed=keyed)
 
 
@@ -473,14 +472,14 @@ def _name_finding(args: OpenAIArgs, names: list[str], *, keyed: bool) -> Finding
     lists = f"{address_of(args)} lists {many} {access}"
     if args.azure_endpoint is not None:
         deployed = args.azure_deployment or args.model
-        return doubtful(SERVER, f"{lists}, but not whether {deployed!r} is deployed", ASK)
+        return doubtful(SERVER, f"{lists}, but not whether {deployed!r} is deployed")
     if args.model in names:
         return good(SERVER, f"{lists}, including {args.model!r}")
     preview = ", ".join(names[:SHOWN_NAMES]) + (", …" if len(names) > SHOWN_NAMES else "")
-    return bad(
+    return doubtful(
         SERVER,
         f"{lists}, but not {args.model!r}" + (f": {preview}" if names else ""),
-        did_you_mean(args.model, names) or f"correct the model's name; if it is an alias, {ASK}",
+        did_you_mean(args.model, names) or "correct the model's name",
     )
 
 

@@ -7,7 +7,6 @@ import math
 import re
 import subprocess
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -16,6 +15,7 @@ from harness.base.errors import ModelError
 from harness.contracts.identity import Identity
 from harness.contracts.model import Model, ModelSettings
 from harness_models.arguments import bad, check_no_revision, flags_of, unknown_argument
+from harness_models.server.fits import weights_findings
 from harness_models.server.gpus import GpuMemory
 from harness_models.server.interpreter import engine_findings, last_words, probe_interpreter
 from harness_models.server.served import HUB_TROUBLES, Engine, ServedModel, trouble
@@ -43,6 +43,12 @@ LONGEST_CONTEXT = 100_000
 
 WITHOUT_WHITESPACE = '{"backend": "xgrammar", "disable_any_whitespace": true}'
 """Prevents weak models from filling a JSON answer with whitespace up to the token limit."""
+
+SHARDS = ("tensor_parallel_size", "pipeline_parallel_size")
+"""Their product is the number of GPUs that hold the weights once."""
+
+SHRINKING = frozenset({"quantization", "cpu_offload_gb", "load_format", "hf_overrides"})
+"""Arguments with which weights may take less of the GPU's memory than their files."""
 
 LORA_RANKS = (8, 16, 32, 64, 128, 256, 320, 512)
 ADAPTER = "adapter"
@@ -209,7 +215,17 @@ def make(settings: ModelSettings) -> Model:
             troubles=TROUBLES,
             notes=(args.note,) if args.note else (),
             memory=memory,
-            check=partial(engine_findings, args.python, "vllm", memory),
+            check=lambda: [
+                *engine_findings(args.python, "vllm", memory),
+                *weights_findings(
+                    args.model,
+                    folder=folder,
+                    revision=commit or args.revision,
+                    memory=memory,
+                    shards=_product(args, SHARDS),
+                    shrunk=not SHRINKING.isdisjoint(args.engine),
+                ),
+            ],
         ),
         settings,
     )
@@ -291,12 +307,15 @@ def check_with_parser(python: str, engine: Mapping[str, str]) -> None:
 
 def _memory(args: VllmArgs, identity: Identity) -> GpuMemory:
     """The GPU memory that the engine needs on this machine."""
-    sizes = ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size")
     return GpuMemory(
         name=f"{identity.kind}:{identity.name}",
-        count=math.prod(int(args.engine.get(size, "1")) for size in sizes),
+        count=_product(args, (*SHARDS, "data_parallel_size")),
         share=float(args.engine.get("gpu_memory_utilization", DEFAULT_SHARE)),
     )
+
+
+def _product(args: VllmArgs, sizes: Sequence[str]) -> int:
+    return math.prod(int(args.engine.get(size, "1")) for size in sizes)
 
 
 def _check_environment(args: VllmArgs) -> bool:

@@ -3,8 +3,9 @@
 import io
 import sys
 
-from harness import registry as plugin_manager
 from harness.cli.doctor_checks import installation
+
+from harness import registry as plugin_manager
 from harness.contracts.finding import bad, doubtful, good
 
 METADATA = "Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"

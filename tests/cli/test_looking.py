@@ -4,9 +4,9 @@ import asyncio
 import threading
 
 import pytest
+from harness.cli.doctor_checks.looking import Check, findings_of, in_thread
 
 from harness.base.errors import DataError
-from harness.cli.doctor_checks.looking import Check, findings_of, in_thread
 from harness.contracts.finding import Finding, bad, doubtful, good
 
 

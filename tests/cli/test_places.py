@@ -5,11 +5,11 @@ import sqlite3
 from types import SimpleNamespace
 
 import pytest
+from harness.cli.doctor_checks import folders, hub
+from harness.cli.doctor_checks.store import store
 
 from harness.calls import network_fs as mounts
 from harness.calls.store import Store
-from harness.cli.doctor_checks import folders, hub
-from harness.cli.doctor_checks.store import store
 from harness.contracts.finding import bad, doubtful, good
 from harness.testing.faults import status
 from harness.testing.server import FaultyServer

@@ -225,7 +225,7 @@ def test_resuming_another_run_names_what_is_unlike(take):
     with pytest.raises(UsageError, match="settings differ from the run's") as caught:
         take(seed=3, resume=path)
     told = str(caught.value)
-    assert "found:    seed: 0\n" in told and "expected: seed: 3\n" in told
+    assert "found:    seed: 3\n" in told and "expected: seed: 0\n" in told
     with pytest.raises(UsageError, match="fresh"):
         take(fresh=True, resume=path)
 
@@ -236,7 +236,7 @@ def test_what_was_redacted_is_not_taken_for_a_difference(take):
     with pytest.raises(UsageError) as caught:
         take(model="openai:m", model_args=args, seed=3, resume=path)
     assert "correct-horse" not in str(caught.value)
-    assert "found:    seed: 0\n" in str(caught.value)
+    assert "found:    seed: 3\n" in str(caught.value)
 
 
 def test_summaries_of_an_earlier_session_go(take):

@@ -156,52 +156,56 @@ def players_of_stages(
 def players_one_by_one(
     settings: RunSettings, plugins: Plugins, named_in: Mapping[str, str]
 ) -> tuple[dict[str, HarnessError], list[Player]]:
-    """The errors of roles that cannot be bound, and the players of the others.
+    """The errors of tasks and roles that cannot be used, and the players of the other roles.
 
     Without tasks, the roles are those that the settings name.
     """
     binder = RoleBinder(settings, plugins)
     errors: dict[str, tuple[HarnessError, list[str]]] = {}
+    tasks: Sequence[Task] = ()
+    try:
+        tasks = Catalogue(plugins, include_path=settings.include_path).select(settings.tasks).tasks
+    except HarnessError as error:
+        errors["tasks"] = error, ["tasks"]
+    bindings = _by_tasks(binder, tasks, plugins) if tasks else _by_settings(binder)
     players = []
-    for role, source, bind in _bindings(binder, settings, plugins, named_in):
+    for role, task, bind in bindings:
+        if role == CANDIDATE and not settings.model:
+            continue
+        source = source_of(role, task, settings, named_in)
         try:
             players.append(Player(role=role, source=source, binding=bind()))
         except HarnessError as error:
-            roles = errors.setdefault(str(error), (error, []))[1]
-            roles.append(role)
-    same = errors.values()
-    return {" and ".join(dict.fromkeys(roles)): error for error, roles in same}, players
+            errors.setdefault(str(error), (error, []))[1].append(role)
+    return {_named(roles): error for error, roles in errors.values()}, players
 
 
-def _bindings(
-    binder: RoleBinder, settings: RunSettings, plugins: Plugins, named_in: Mapping[str, str]
-) -> Iterator[tuple[str, str, Callable[[], Binding]]]:
-    """Each role with the place where it was named, and what binds it."""
-    try:
-        tasks = Catalogue(plugins, include_path=settings.include_path).select(settings.tasks).tasks
-        benchmarks = [plugins.benchmark(task.benchmark) for task in tasks]
-    except HarnessError:
-        tasks, benchmarks = (), []  # the error of the preparation says it
-    for task, benchmark in zip(tasks, benchmarks, strict=True):
-        stages = [stage for stage in benchmark.stages if stage.when is None]
+def _by_tasks(
+    binder: RoleBinder, tasks: Sequence[Task], plugins: Plugins
+) -> Iterator[tuple[str, Task, Callable[[], Binding]]]:
+    """Each role of the tasks, and what binds it."""
+    for task in tasks:
+        stages = [each for each in plugins.benchmark(task.benchmark).stages if each.when is None]
         judges = {role for stage in stages for role in stage.judges}
         for role in sorted(judges.union(*(stage.roles for stage in stages))):
-            if role != CANDIDATE or settings.model:
-                bind = partial(binder.bind_role, role, task, as_judge=role in judges)
-                yield role, source_of(role, task, settings, named_in), bind
-    if not tasks:
-        for role in binder.given:
-            source = f"from {named_in.get(role, _option(role))}"
-            yield role, source, partial(binder.bind_given, role)
+            yield role, task, partial(binder.bind_role, role, task, as_judge=role in judges)
+
+
+def _by_settings(binder: RoleBinder) -> Iterator[tuple[str, None, Callable[[], Binding]]]:
+    """Each role that the settings name, and what binds it."""
+    for role in binder.given:
+        yield role, None, partial(binder.bind_given, role)
 
 
 def _option(role: str) -> str:
     return "--model" if role == CANDIDATE else "--judge" if role == JUDGE else f"--role {role}"
 
 
-def source_of(role: str, task: Task, settings: RunSettings, named_in: Mapping[str, str]) -> str:
+def source_of(
+    role: str, task: Task | None, settings: RunSettings, named_in: Mapping[str, str]
+) -> str:
     """Where a role's model was named: by the command or settings, or as the task's default."""
-    if role == CANDIDATE or role in settings.roles:
+    if task is None or role == CANDIDATE or role in settings.roles:
         return f"from {named_in.get(role, _option(role))}"
     wanted = task.roles.get(role)
     if wanted is not None and wanted.same_as is not None:
@@ -227,7 +231,7 @@ def looks_at_models(
                 by_model.setdefault(model, []).append(one)
     return [
         Look(
-            about=" and ".join(dict.fromkeys(one.role for one in same)),
+            about=_named(one.role for one in same),
             find=partial(_at_model, model, same, ask=ask, local=local),
             seconds=MODEL_SECONDS + QUESTION_SECONDS,
         )
@@ -238,30 +242,46 @@ def looks_at_models(
 async def _at_model(
     model: Model, players: Sequence[Player], *, ask: bool, local: bool
 ) -> list[Finding]:
-    """The findings about one model: those that are good in one line, each other in its own."""
-    roles = list(dict.fromkeys(one.role for one in players))
-    about = " and ".join(roles)
+    """The findings about one model: each that is not good in a line of its own.
+
+    The good ones share a line, which is left out if something prevents the use of the model.
+    """
+    about = _named(one.role for one in players)
     name = ", ".join([model.identity.label, *dict.fromkeys(one.source for one in players)])
     try:
         found = await _checked(model, ask=ask, local=local)
     except HarnessError as error:
         found = [bad_by(about, error)]
-    fine = "; ".join(one.says for one in found if one.state == "good")
-    lines = [good(about, f"{name}: {fine or 'can be used'}")] if fine or not found else []
+    lines = []
+    if all(one.state != "bad" for one in found):
+        fine = "; ".join(one.says for one in found if one.state == "good")
+        if fine or not found:
+            lines.append(good(about, f"{name}: {fine or 'can be used'}"))
     for one in sorted(found, key=lambda one: (one.state, one.about != WEIGHTS)):
         if one.state != "good":
-            to_do = _other_ways(model, roles, one) if one.about == WEIGHTS else one.to_do
+            to_do = _other_ways(model, players, one) if one.about == WEIGHTS else one.to_do
             lines.append(
                 Finding(about=about, state=one.state, says=f"{name}: {one.says}", to_do=to_do)
             )
     return lines
 
 
-def _other_ways(model: Model, roles: Sequence[str], found: Finding) -> str | None:
+def _named(roles: Iterable[str]) -> str:
+    """The roles that one model plays: the candidate and the judge come first."""
+    first, *others = sorted(
+        dict.fromkeys(roles), key=lambda role: (role != CANDIDATE, role != JUDGE)
+    )
+    if len(others) > 1:
+        return f"{first} and {len(others)} other roles"
+    return " and ".join([first, *others])
+
+
+def _other_ways(model: Model, players: Sequence[Player], found: Finding) -> str | None:
     """What to do about weights: for a role that is not the candidate, other models as well."""
+    roles = [one.role for one in players]
     if CANDIDATE in roles:
         return found.to_do
-    option = option_of(roles[0]).replace("SPEC", "")
+    option = option_of(JUDGE if JUDGE in roles else roles[0]).replace("SPEC", "")
     return (
         f"name a smaller model, {option}{model.identity.kind}:model=…, or a server, "
         f"{option}openai:base_url=…,model=…; or {found.to_do}"

@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from harness.base.errors import DataError, UsageError
+from harness.base.errors import HarnessError, UsageError
 from harness.base.hashing import digest
 from harness.base.redaction import redacted_args, without_key_material
 from harness.pipeline.preparation import Prepared, PreparedTask
@@ -180,31 +180,41 @@ def _folder_to_resume(
 ) -> RunFolder | None:
     if settings.resume is None:
         same = RunFolder.find(settings.output_path, run_key, done=settings.retry_failures)
-        return same or _corrected(settings, prepared, label)
+        return same or _corrected(settings, prepared, run_key, label)
     folder = RunFolder(settings.resume)
     manifest = folder.manifest()
     if manifest.run_key != run_key and (reasons := _unlike(folder, manifest, settings, prepared)):
         raise UsageError(
             "--resume: this command's settings differ from the run's",
             where=str(settings.resume),
-            found=", ".join(f"{name}: {now}" for name, (_, now) in reasons.items()),
-            expected=", ".join(f"{name}: {before}" for name, (before, _) in reasons.items()),
+            found=", ".join(f"{name}: {_shown(now)}" for name, (_, now) in reasons.items()),
+            expected=", ".join(
+                f"{name}: {_shown(before)}" for name, (before, _) in reasons.items()
+            ),
             hint="repeat the command that began the run, with --resume",
         )
     return folder
 
 
-def _corrected(settings: RunSettings, prepared: Prepared, label: str) -> RunFolder | None:
-    """The newest unfinished run that this command may continue with other players."""
+def _corrected(
+    settings: RunSettings, prepared: Prepared, run_key: str, label: str
+) -> RunFolder | None:
+    """The newest run that this command may continue with other players, locked.
+
+    A finished one is reopened by the command that finished it, with `--retry_failures`.
+    """
     for folder in RunFolder.find_of_model(settings.output_path, label):
         try:
             manifest = folder.manifest()
-        except DataError:
-            continue  # some other run
-        if manifest.status == "done" or folder.at_work() is not False:
-            continue
-        if not _unlike(folder, manifest, settings, prepared):
-            return folder
+            again = settings.retry_failures and manifest.run_key == run_key
+            if manifest.status == "done" and not again:
+                continue
+            if _unlike(folder, manifest, settings, prepared):
+                continue
+            folder.lock()
+        except HarnessError:
+            continue  # damaged, or another process is at work in it
+        return folder
     return None
 
 

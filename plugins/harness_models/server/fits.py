@@ -16,8 +16,9 @@ GB = 10**9
 MIB = 2**20
 GIB = 2**30
 
-MOST = 0.95
-"""The part of an engine's memory that weights may take: the rest holds prompts and answers."""
+ROOMY, MOST = 0.8, 0.95
+"""The part of an engine's memory that weights may take, well and at most: the rest holds prompts
+and answers."""
 
 SIZES = (1, 2, 4, 8, 16)
 """The numbers of GPUs that divide the attention heads of most models."""
@@ -43,22 +44,19 @@ def weights_findings(
     `shards` GPUs hold the weights once. `shrunk` weights take less memory than their files.
     """
     folder = folder or _cached(model, revision)
-    if folder is not None:
-        size: int | None = _size_of_files(folder)
+    access = None if folder is not None else _no_access(model)
+    size = _size_of_files(folder) if folder is not None else _size_on_hub(model, revision)
+    if size is None:
+        return [access or doubtful(WEIGHTS, "the size of the weights is not known")]
+    text = f"{size / GB:.1f} GB of weights"
+    problem = _does_not_fit(size, memory, shards)
+    if problem is not None:
+        says, to_do = problem
+        finding = bad if memory is not None and not shrunk else doubtful
+        fits = finding(WEIGHTS, f"{text} {says}", to_do)
     else:
-        trouble = _no_access(model)
-        if trouble is not None and trouble.state == "bad":
-            return [trouble]
-        size = _size_on_hub(model, revision)
-        if trouble is not None or size is None:
-            return [trouble or doubtful(WEIGHTS, "the size of the weights is not known")]
-    where = "in a folder" if folder is not None else "on the hub"
-    says = f"{(size or 0) / GB:.1f} GB of weights {where}"
-    problem = _does_not_fit(size or 0, memory, shards)
-    if problem is None:
-        return [good(WEIGHTS, says)]
-    finding = bad if memory is not None and not shrunk else doubtful
-    return [finding(WEIGHTS, f"{(size or 0) / GB:.1f} GB of weights {problem[0]}", problem[1])]
+        fits = good(WEIGHTS, f"{text} {'on the hub' if folder is None else 'on this machine'}")
+    return [fits] if access is None else [fits, access]
 
 
 def _does_not_fit(size: int, memory: GpuMemory | None, shards: int) -> tuple[str, str] | None:
@@ -76,18 +74,15 @@ def _does_not_fit(size: int, memory: GpuMemory | None, shards: int) -> tuple[str
     if not totals:
         return None
     each = min(totals) * MIB
-    room = int(each * memory.share * MOST)
-    if size <= room * shards:
+    room = each * memory.share
+    if size <= room * MOST * shards:
         return None
-    on = (
-        f"{shards} of the {len(totals)} GPUs"
-        if len(totals) > shards
-        else f"{shards} GPU" + ("s" if shards > 1 else "")
-    )
-    says = f"do not fit on {on} with {each / GIB:.1f} GiB each"
-    enough = [n for n in SIZES if n <= len(totals) and size <= room * n]
-    if enough:
-        return says, f"set tensor_parallel_size={enough[0]}"
+    on = "1 GPU of" if len(totals) == 1 else f"{shards} of the {len(totals)} GPUs with"
+    says = f"do not fit on {on} {each / GIB:.1f} GiB"
+    for part in (ROOMY, MOST):
+        enough = [n for n in SIZES if n <= len(totals) and size <= room * part * n]
+        if enough:
+            return says, f"set tensor_parallel_size={enough[0]}"
     return says, "use quantized weights (FP8, AWQ, GPTQ), or more GPUs"
 
 

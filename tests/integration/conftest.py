@@ -310,6 +310,7 @@ def serve():
     servers: list[FaultyServer] = []
 
     def start(asks: Any = None, **options: Any) -> FaultyServer:
+        options.setdefault("models", (CANDIDATE, JUDGE))
         server = FaultyServer(options.pop("answer", getattr(asks, "answer", answer)), **options)
         servers.append(server.start())
         if asks is not None:

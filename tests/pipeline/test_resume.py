@@ -306,7 +306,8 @@ def test_a_stage_without_an_answer_may_have_another_judge(take, resume):
     assert taken.manifest.asked["roles"] == {"judge": JUDGES[1]}
     left(taken, "failed")
     take.told.clear()
-    assert take(**corrected).folder.path == path
+    taken = take(**corrected)
+    assert taken.folder.path == path
     assert take.told == [f"resuming {path} (failed before)"]
     left(taken, "done")
     assert left(take(**corrected, retry_failures=True), "done") == path

@@ -99,7 +99,7 @@ async def _findings(
         return [*first, bad_by("options", told)]
     looks = [*looks_at_models(players, ask=args.ask), *looks_at_disks(settings)]
     if settings.use_store:
-        looks.append(Look(about="store", find=partial(store, settings.store or default_path())))
+        looks.append(Look(about="store", find=lambda: store(settings.store or default_path())))
     return [*first, *found, *await findings_of(looks)]
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from harness.base.errors import HarnessError, ModelError
+from harness.base.home import expanded
 from harness.base.redaction import safe_text
 from harness.calls.network_fs import network_type
 from harness.calls.store import default_path
@@ -333,15 +334,17 @@ async def _question(model: Model) -> Finding:
 
 def looks_at_disks(settings: RunSettings) -> list[Look]:
     """A look at the folder of runs, and at that of the store."""
-    folders = [("runs", settings.output_path, "--output_path DIR")]
+    runs, store = "runs", "store's folder"
+    find = partial(folder, runs, settings.output_path, option="--output_path DIR")
+    looks = [Look(about=runs, find=find)]
     if settings.use_store:
-        file = settings.store or default_path()
         option = "--store FILE" if settings.store else "HARNESS_CACHE=DIR"
-        folders.append(("store's folder", file.parent, option))
-    return [
-        Look(about=about, find=partial(folder, about, path, option=option))
-        for about, path, option in folders
-    ]
+
+        def find_store() -> Iterator[Finding]:
+            return folder(store, (settings.store or default_path()).parent, option=option)
+
+        looks.append(Look(about=store, find=find_store))
+    return looks
 
 
 def folder(about: str, path: Path, *, option: str) -> Iterator[Finding]:
@@ -349,7 +352,7 @@ def folder(about: str, path: Path, *, option: str) -> Iterator[Finding]:
 
     `option` is the option that names another folder.
     """
-    path = path.expanduser().absolute()
+    path = expanded(path).absolute()
     existing = next(one for one in (path, *path.parents) if one.exists())
     advice = f"{option} names another folder"
     if not existing.is_dir():

@@ -301,7 +301,7 @@ async def _ask_everything(
                     *looks_at_models(run.to_look_at, among=_costly(run)),
                     *looks_at_disks(settings),
                 ],
-                run.display.show_line,
+                announce,
             ),
         )
         stack.push_async_callback(_close, engines, errors)

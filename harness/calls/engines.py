@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -105,9 +105,12 @@ class EngineGate:
         announce: Callable[[str], None] | None = None,
         logs: Path | None = None,
         models: Iterable[Model] = (),
+        look: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self._unchecked = list(models)
         self._names = resources_of(self._unchecked)
+        self._look = look
+        self._looking = asyncio.Lock()
         self._one_at_a_time = one_at_a_time
         self._announce = announce or (lambda text: None)
         self._logs = logs
@@ -192,7 +195,7 @@ class EngineGate:
             if self._logs is not None:
                 engine.model.attach_log(self._logs, self._announce)
             try:
-                self._require(engine.model)
+                await self._require(engine.model)
                 await self._start(engine)
             except (HarnessError, CallError) as error:
                 engine.fault = error
@@ -219,16 +222,25 @@ class EngineGate:
         finally:
             engine.start = None
 
-    def _require(self, opening: Model) -> None:
-        """Check the keys of all models if the opening model is the first that may cost money.
+    async def _require(self, opening: Model) -> None:
+        """Check and look at all models if the opening model is the first that may cost money.
 
         Models that answer by rule or from a recording cost nothing.
         """
         if opening.identity.scope == "call" or opening.identity.recorded:
             return
-        for model in self._unchecked:
-            model.require()
-        self._unchecked.clear()
+        async with self._looking:
+            for model in self._unchecked:
+                model.require()
+            self._unchecked.clear()
+            if self._stopped is None and self._look is not None:
+                look, self._look = self._look, None
+                try:
+                    await look()
+                except HarnessError as error:
+                    self.stop(error)
+        if self._stopped is not None:
+            raise self._stopped.with_traceback(None)
 
     def _look_for_quiet(self, resource: _Resource) -> None:
         """Schedule a check whether the resource can be switched, while callers wait for it."""

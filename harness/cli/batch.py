@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from harness.pipeline.run import RunResult
     from harness.runs.run_folder import RunFolder
 
-EXCLUDED = ("dry_run", "rescore_only", "print_server_command", "retry_failures")
+EXCLUDED = (
+    "dry_run", "check_servers", "rescore_only", "print_server_command", "retry_failures",
+)  # fmt: skip
 
 UNFINISHED = 4
 """The exit code while batches are unfinished."""
@@ -104,7 +106,15 @@ def write(held: EffectiveSettings, /, out: Path, **options: Any) -> int:
     check_new_file(out)
     print_settings(held, quiet=quiet)
     display = make_display(quiet=quiet, json=json)
-    result = asyncio.run(arun(settings, display=display, handle_signals=True, requests_to=out))
+    result = asyncio.run(
+        arun(
+            settings,
+            display=display,
+            handle_signals=True,
+            requests_to=out,
+            named_in=held.named_in(),
+        )
+    )
     if json:
         sys.stdout.write(result.to_json())
     else:

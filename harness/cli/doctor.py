@@ -1,27 +1,37 @@
-"""`harness doctor`: checks of everything that a run with these settings needs."""
+"""`harness doctor`: the looks that a run makes before it pays, and those at the installation."""
 
 from __future__ import annotations
 
+import platform
+import sys
 from collections.abc import Iterator
 from functools import partial
+from importlib import metadata
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from harness.base.errors import UsageError
+from harness.base.errors import DataError, HarnessError, UsageError
 from harness.cli.command import Option, command
 from harness.cli.output import print_json
-from harness.cli.run_options import RunCommand
+from harness.cli.run_options import RunCommand, settings_from
 from harness.cli.settings_sources import EffectiveSettings
+from harness.contracts.finding import Finding, bad, bad_by, doubtful, good
 
 if TYPE_CHECKING:
-    from harness.cli.doctor_checks.looking import Check
-    from harness.contracts.finding import Finding
+    from harness.pipeline.preflight import Player
+    from harness.pipeline.settings import RunSettings
+    from harness.registry import Plugins
 
+DISTRIBUTION = "user-understanding-harness"
+PREPARE_SECONDS = 120.0
+"""Ample for data that is in the cache; a first download may take longer."""
 
 EXCLUDED = (
     "dry_run", "rescore_only", "print_server_command", "resume", "fresh", "retry_failures",
+    "check_servers",
 )  # fmt: skip
 
 
@@ -39,7 +49,7 @@ class DoctorCommand(RunCommand):
 
 @command(
     "harness doctor",
-    "harness doctor --model openai:small --judge openai:big --ask",
+    "harness doctor --model openai:small --judge openai:big --tasks interests",
     "harness doctor --json",
     cls=DoctorCommand,
     options_metavar="[--ask] [--json] [OPTION OF A RUN…]",
@@ -48,75 +58,99 @@ class DoctorCommand(RunCommand):
 )
 @click.pass_obj
 def doctor(effective: EffectiveSettings, /, **options: Any) -> int:
-    """Check what a run needs: versions, plugins, settings, models and their servers, folders, the
-    store, the hub. Takes the options of a run; runs nothing. Calls no model, so it costs nothing,
-    unless --ask is given. The exit code is 1 if something would prevent the run.
+    """Check what a run needs: installation, plugins, settings, data, the model of every role with
+    its server or weights, disks, the store. Takes the options of a run; starts no server. A model
+    is asked one small question if its server does not list it, or with --ask. The exit code is 1 if
+    something would prevent the run.
     """
     import asyncio
 
-    from harness.cli.doctor_checks.looking import findings_of
-
-    args = SimpleNamespace(**options, effective=effective)
     for other in EXCLUDED:
         if options[other]:
             raise UsageError(f"--{other} cannot be used with `harness doctor`")
-    findings = asyncio.run(findings_of(_checks_of(args)))
-    if args.json:
-        print_json({"findings": findings})
+    found = asyncio.run(_findings(SimpleNamespace(**options), effective, options))
+    if options["json"]:
+        print_json({"findings": found})
     else:
         from harness.reporting.finding_tables import print_findings
 
-        shown = [one for one in findings if one.state != "good"] if args.quiet else findings
-        print_findings(shown)
-    return 1 if any(one.state == "bad" for one in findings) else 0
+        print_findings([one for one in found if one.state != "good" or not options["quiet"]])
+    return 1 if any(one.state == "bad" for one in found) else 0
 
 
-def _checks_of(args: SimpleNamespace) -> list[Check]:
-    """All checks, in the order of the report."""
+async def _findings(
+    args: SimpleNamespace, effective: EffectiveSettings, options: dict[str, Any]
+) -> list[Finding]:
     from harness.calls.store import default_path
-    from harness.cli.doctor_checks import installation
-    from harness.cli.doctor_checks.folders import folder
-    from harness.cli.doctor_checks.hub import hub
-    from harness.cli.doctor_checks.looking import Check
-    from harness.cli.doctor_checks.store import store
+    from harness.pipeline.preflight import Look, findings_of, looks_at_disks, looks_at_models
+    from harness.registry import load_plugins
 
-    checks = [
-        Check(about="harness", look=installation.versions),
-        Check(about="libraries", look=installation.libraries),
-        Check(about="terminal", look=installation.terminal),
-        Check(about="plugins", look=partial(installation.plugins, strict=args.strict_plugins)),
-        Check(about="settings", look=partial(_settings_findings, args.effective)),
-        *_checks_of_run(args),
-        Check(
-            about="runs", look=partial(folder, "runs", args.output_path, option="--output_path DIR")
-        ),
+    looks = [
+        Look(about="installation", find=installation),
+        Look(about="plugins", find=partial(plugins, strict=args.strict_plugins)),
+        Look(about="settings", find=partial(_of_settings, effective)),
     ]
+    first = await findings_of(looks)
     try:
-        file = None if args.no_store else args.store or default_path()
-    except UsageError as error:
-        checks.append(Check(about="store", look=partial(_unplaced, error)))
-        file = None
-    if file is not None:
-        option = "--store FILE" if args.store else "HARNESS_CACHE=DIR"
-        about = "store's folder"
-        checks += [
-            Check(about="store", look=partial(store, file)),
-            Check(about=about, look=partial(folder, about, file.parent, option=option)),
-        ]
-    return [*checks, Check(about="hub", look=hub)]
+        settings = settings_from(options, whole=False)
+        found, players = await _of_tasks(settings, load_plugins(), effective)
+    except HarnessError as error:
+        told = effective.with_source(error) if isinstance(error, UsageError) else error
+        return [*first, bad_by("options", told)]
+    looks = [*looks_at_models(players, ask=args.ask), *looks_at_disks(settings)]
+    if settings.use_store:
+        looks.append(Look(about="store", find=lambda: store(settings.store or default_path())))
+    return [*first, *found, *await findings_of(looks)]
 
 
-def _unplaced(error: UsageError) -> Iterator[Finding]:
-    """Why the store has no place."""
-    from harness.contracts.finding import bad_by
+def installation(distribution: str = DISTRIBUTION) -> Iterator[Finding]:
+    """The versions, and each required package that is missing or too old."""
+    from packaging.requirements import Requirement
 
-    yield bad_by("store", error)
+    about = "installation"
+    for wanted in map(Requirement, metadata.requires(distribution) or ()):
+        if wanted.marker is not None and not wanted.marker.evaluate({"extra": ""}):
+            continue
+        try:
+            version = metadata.version(wanted.name)
+        except metadata.PackageNotFoundError:
+            version = ""
+        if not version or not wanted.specifier.contains(version, prereleases=True):
+            found = f"{wanted.name} {version}" if version else f"no {wanted.name}"
+            needed = f"{wanted.name}{wanted.specifier}"
+            yield bad(about, f"found {found}; expected {needed}", f"pip install '{needed}'")
+    python = f"Python {platform.python_version()}, {sys.executable}"
+    system = f"{platform.system()} {platform.machine()}"
+    yield good(about, f"harness {metadata.version(distribution)}; {python}; {system}")
 
 
-def _settings_findings(effective: EffectiveSettings) -> Iterator[Finding]:
+def plugins(*, strict: bool) -> Iterator[Finding]:
+    """The loaded plugins, the broken plugins, and the problems of plugins."""
+    from harness.registry import load_plugins
+
+    loaded = load_plugins()
+    for broken in loaded.broken:
+        yield bad(
+            "plugins",
+            str(broken),
+            f"`harness plugins {broken.entry_point}` shows the traceback; install another "
+            f"version of {broken.distribution}, or uninstall it",
+        )
+    finding = bad if strict else doubtful
+    for problem in loaded.problems:
+        yield finding("plugins", problem, "`harness plugins NAME` shows the details of one")
+    if loaded.loaded:
+        names = ", ".join(f"{one.entry_point} {one.version}".rstrip() for one in loaded.loaded)
+        yield good("plugins", names)
+    else:
+        yield bad("plugins", "none is loaded, so there is nothing to run", "pip install PLUGIN")
+    if loaded.left_out:
+        names = ", ".join(one.entry_point for one in loaded.left_out)
+        yield doubtful("plugins", f"left out by HARNESS_PLUGINS: {names}")
+
+
+def _of_settings(effective: EffectiveSettings) -> Iterator[Finding]:
     """Where the settings come from, or why they are not valid."""
-    from harness.contracts.finding import bad_by, doubtful, good
-
     if effective.problem is not None:
         yield bad_by("settings", effective.problem)
         return
@@ -132,33 +166,67 @@ def _settings_findings(effective: EffectiveSettings) -> Iterator[Finding]:
     )
 
 
-def _checks_of_run(args: SimpleNamespace) -> Iterator[Check]:
-    """The checks of the tasks, models and judges that the options name."""
-    from harness.base.errors import HarnessError
-    from harness.cli.doctor_checks.looking import Check
-    from harness.cli.doctor_checks.models import checks_of_models
-    from harness.cli.doctor_checks.tasks import tasks
-    from harness.cli.run_options import settings_from
-    from harness.contracts.finding import bad_by
-    from harness.registry import load_plugins
+async def _of_tasks(
+    settings: RunSettings, loaded: Plugins, effective: EffectiveSettings
+) -> tuple[list[Finding], list[Player]]:
+    """The findings about tasks and data, and what plays the roles.
 
-    effective = EffectiveSettings() if isinstance(args.effective, UsageError) else args.effective
-    try:
-        plugins = load_plugins()
-    except HarnessError:
-        return  # the check of the plugins reports it
-    named = {name: one.spec for name, one in effective.models.items()}
-    try:
-        settings = settings_from(vars(args), whole=False)
-        models = checks_of_models(
-            settings, named, plugins, with_source=effective.with_source, ask=args.ask
-        )
-    except HarnessError as error:
-        finding = bad_by(
-            "options", effective.with_source(error) if isinstance(error, UsageError) else error
-        )
-        yield Check(about="options", look=lambda: [finding])
+    If the run cannot be prepared, the roles are bound one by one, so that each is looked at.
+    """
+    import asyncio
+
+    from harness.pipeline.preflight import in_thread, players_of_stages, players_one_by_one
+    from harness.pipeline.preparation import prepare
+
+    named_in = effective.named_in()
+    if settings.tasks and settings.model:
+        try:
+            async with asyncio.timeout(PREPARE_SECONDS):
+                prepared = await in_thread(lambda: prepare(settings, loaded))
+        except TimeoutError:
+            problem = doubtful("data", f"not known after {PREPARE_SECONDS:g} s")
+        except DataError as error:
+            problem = bad_by("data", error)
+        except HarnessError as error:
+            told = effective.with_source(error) if isinstance(error, UsageError) else error
+            problem = bad_by("tasks", told)
+        else:
+            contexts = [context for each in prepared.tasks for context in each.contexts("")]
+            data = dict.fromkeys(f"{one.task.name}: {one.dataset.origin}" for one in prepared.tasks)
+            found = [good("tasks", "; ".join(data)), *(good("tasks", n) for n in prepared.notes)]
+            return found, players_of_stages(contexts, settings, named_in)
+        known = [problem]
+    else:
+        known = []
+    errors, players = await in_thread(lambda: players_one_by_one(settings, loaded, named_in))
+    for role, failed in errors.items():
+        told = effective.with_source(failed) if isinstance(failed, UsageError) else failed
+        finding = bad_by(role, told)
+        known = [*(one for one in known if one.says != finding.says), finding]
+    return known, players
+
+
+def store(path: Path) -> Iterator[Finding]:
+    """Whether the file is a store that this version can use; it is not changed."""
+    import sqlite3
+    from contextlib import closing
+
+    from harness.calls.store import APPLICATION_ID, FORMAT
+
+    if not path.exists():
+        yield good("store", f"{path}; does not exist yet, the first run creates it")
         return
-    if settings.tasks:
-        yield Check(about="tasks", look=partial(tasks, settings, plugins))
-    yield from models
+    try:
+        address = f"{path.absolute().as_uri()}?mode=ro"
+        with closing(sqlite3.connect(address, uri=True, timeout=2.0)) as connection:
+            (mark,) = connection.execute("PRAGMA application_id").fetchone()
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
+            (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except sqlite3.Error as error:
+        yield bad("store", f"{path} cannot be read: {error}", "--store FILE names another store")
+        return
+    if tables and (mark != APPLICATION_ID or version > FORMAT):
+        says = f"{path} is not a store that this version can use"
+        yield bad("store", says, "--store FILE names another store, --no_store runs without one")
+    else:
+        yield good("store", f"{path}; {path.stat().st_size / 1024**2:,.1f} MiB")

@@ -12,6 +12,8 @@ from harness.cli.output import print_error
 from harness.cli.run_options import RunCommand, settings_from
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from harness.cli.settings_sources import EffectiveSettings
     from harness.pipeline.settings import RunSettings
 
@@ -48,8 +50,15 @@ def run(effective: EffectiveSettings, /, **options: Any) -> int:
     if options["print_server_command"]:
         return _print_server_commands(settings)
     if options["dry_run"]:
-        return _dry_run(settings, json=options["json"])
-    return _run(settings, quiet=options["quiet"], json=options["json"])
+        servers = options["check_servers"]
+        return _dry_run(
+            settings, json=options["json"], servers=servers, named_in=effective.named_in()
+        )
+    if options["check_servers"]:
+        raise UsageError("--check_servers needs --dry_run", hint="a run checks its servers itself")
+    return _run(
+        settings, quiet=options["quiet"], json=options["json"], named_in=effective.named_in()
+    )
 
 
 def raise_no_command() -> None:
@@ -72,7 +81,7 @@ def print_settings(effective: EffectiveSettings, *, quiet: bool) -> None:
         print(f"settings: {summary} (`harness config` shows them)", file=sys.stderr)
 
 
-def _run(settings: RunSettings, *, quiet: bool, json: bool) -> int:
+def _run(settings: RunSettings, *, quiet: bool, json: bool, named_in: Mapping[str, str]) -> int:
     import asyncio
 
     from harness.cli.analyse import print_group
@@ -82,7 +91,7 @@ def _run(settings: RunSettings, *, quiet: bool, json: bool) -> int:
     from harness.reporting.overview import print_results
 
     display = make_display(quiet=quiet, json=json)
-    result = asyncio.run(arun(settings, display=display, handle_signals=True))
+    result = asyncio.run(arun(settings, display=display, handle_signals=True, named_in=named_in))
     if json:
         sys.stdout.write(result.to_json())
     elif result.summaries:
@@ -99,22 +108,45 @@ def _run(settings: RunSettings, *, quiet: bool, json: bool) -> int:
     return result.exit_code
 
 
-def _dry_run(settings: RunSettings, *, json: bool) -> int:
-    """Print the first prompt of every stage and role, and the expected calls; the exit code."""
+def _dry_run(
+    settings: RunSettings, *, json: bool, servers: bool, named_in: Mapping[str, str]
+) -> int:
+    """Print the first prompt of every stage and role, and the expected calls; the exit code.
+
+    Problems of models and disks are printed first. They are an error only with `servers`, for
+    which the models' servers are asked.
+    """
     import asyncio
 
     from harness.pipeline.forecast import rehearse
+    from harness.pipeline.preflight import (
+        findings_of,
+        looks_at_disks,
+        looks_at_models,
+        players_of_stages,
+    )
+    from harness.pipeline.preparation import prepare
     from harness.registry import load_plugins
     from harness.reporting.forecast_tables import print_forecast
 
-    forecast = asyncio.run(rehearse(settings, load_plugins()))
+    plugins = load_plugins()
+    prepared = prepare(settings, plugins)
+    forecast = asyncio.run(rehearse(settings, plugins, prepared))
+    contexts = [context for each in prepared.tasks for context in each.contexts("")]
+    players = players_of_stages(contexts, settings, named_in)
+    looks = [*looks_at_models(players, local=not servers), *looks_at_disks(settings)]
+    found = [one for one in asyncio.run(findings_of(looks)) if one.state != "good"]
+    for one in found:
+        print_error(
+            f"{one.about}: {one.says}" + (f"\n  to do:    {one.to_do}" if one.to_do else "")
+        )
     if json:
         import msgspec
 
         sys.stdout.write(msgspec.json.format(msgspec.json.encode(forecast)).decode() + "\n")
     else:
         print_forecast(forecast)
-    return 0
+    return 1 if servers and any(one.state == "bad" for one in found) else 0
 
 
 def _print_server_commands(settings: RunSettings) -> int:

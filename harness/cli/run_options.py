@@ -117,6 +117,7 @@ def _how_to_run() -> Iterator[Option]:
 
     yield setting("output_path", "DIR", "the folder for runs (runs)", type=PATH, default="runs")
     yield switch("dry_run", "print the first prompts and expected calls and exit")
+    yield switch("check_servers", "with --dry_run: also ask whether each model can be used")
     yield switch(
         "rescore_only",
         "call no model: score the newest finished run of this command with the --set options",

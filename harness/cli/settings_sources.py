@@ -89,6 +89,15 @@ class EffectiveSettings:
         for layers in self.slots.values():
             yield from (one for one in layers[-1] if option in (None, one.option))
 
+    def named_in(self) -> dict[str, str]:
+        """The file or variable that names a role's model, by role, where the command does not."""
+        roles = {"model": "candidate", "judge": "judge"}
+        return {
+            roles.get(one.option, one.entry or ""): one.where
+            for one in self.holding()
+            if one.option in (*roles, "role") and one.source != COMMAND
+        }
+
     def warnings(self) -> Iterator[str]:
         """A line for each misspelt variable."""
         for variable, meant in self.misspelt.items():

@@ -1,4 +1,4 @@
-"""Findings of `harness doctor`."""
+"""Findings about what a run needs: shown by `harness doctor`, and before a run."""
 
 from __future__ import annotations
 
@@ -10,6 +10,12 @@ from harness.base.errors import HarnessError
 
 State = Literal["good", "doubtful", "bad"]
 """No problem; a problem that a run may survive; a problem that makes a run fail."""
+
+WEIGHTS = "weights"
+"""What findings are about that say whether a model's weights can be had, and fit on the GPUs.
+
+A bad one about a judge is shown with the ways to name another judge.
+"""
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):

@@ -380,7 +380,11 @@ class Model(ABC):
         return {}
 
     async def check(self) -> Sequence[Finding]:
-        """Findings for `harness doctor` about a closed model; takes seconds, costs nothing.
+        """Findings about a closed model: made in seconds, without a start and at no cost.
+
+        They are made before the first call of a run that costs, and by `harness doctor`. A bad one
+        ends the run. Where one is doubtful and none is bad, a model that occupies no resource is
+        asked one small question.
 
         `[good("server", "answers"), bad("key", "ACME_KEY is not set", "set it")]`
         """

@@ -28,7 +28,7 @@ from harness.contracts.stage import Item
 from harness.pipeline.executor import LocalExecutor
 from harness.pipeline.memos import Memory
 from harness.pipeline.plan import Plan, StageRun
-from harness.pipeline.preparation import PreparedTask, check_prices, prepare, with_data_of
+from harness.pipeline.preparation import Prepared, PreparedTask, check_prices, prepare, with_data_of
 from harness.pipeline.roles import Binding
 from harness.pipeline.settings import FailureLimits, RunSettings
 from harness.pipeline.stage_context import StageContext
@@ -212,9 +212,11 @@ class _RecordingJudge:
         return await self.by_rule.judge(question, ask)
 
 
-async def rehearse(settings: RunSettings, plugins: Plugins) -> Forecast:
+async def rehearse(
+    settings: RunSettings, plugins: Plugins, prepared: Prepared | None = None
+) -> Forecast:
     """The forecast of a run with these settings; no model is asked."""
-    whole = prepare(settings, plugins)
+    whole = prepared or prepare(settings, plugins)
     check_prices(whole)
     few = msgspec.structs.replace(settings, limit=min(REHEARSED, settings.limit or REHEARSED))
     small = with_data_of(whole, few, plugins)

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
-from harness.base.errors import UsageError
+from harness.base.errors import HarnessError, UsageError
 from harness.base.hashing import digest
 from harness.base.redaction import redacted_args, without_key_material
 from harness.pipeline.preparation import Prepared, PreparedTask
@@ -24,6 +25,7 @@ from harness.pipeline.roles import CANDIDATE, players_of
 from harness.pipeline.settings import RunSettings
 from harness.pipeline.specs import Spec
 from harness.pipeline.stage_context import StageContext
+from harness.runs.journal import recorded
 from harness.runs.manifest import (
     Manifest,
     RoleEntry,
@@ -40,6 +42,10 @@ STALE = timedelta(hours=20)
 The same name may stand for other weights by then, as with a nightly checkpoint, and one run must
 not mix the two.
 """
+
+
+PLAYERS = {"model_args", "roles"}
+"""The settings that may change in a run, as long as all that was answered stays valid."""
 
 
 @dataclass(kw_only=True)
@@ -59,6 +65,27 @@ class LockedFolder:
     def save(self) -> None:
         """Write the current manifest."""
         self.folder.write_manifest(self.manifest)
+
+    def unrecorded(
+        self, settings: RunSettings, contexts: Mapping[str, Sequence[StageContext]]
+    ) -> list[StageContext]:
+        """The stages that an earlier session has not recorded in full; call it before `begin`."""
+        left = []
+        for task, stages in contexts.items():
+            known = self.manifest.tasks.get(task)
+            finished = (
+                {one.key for one in known.stages if one.items is not None} if known else set()
+            )
+            open_stages: set[str] = set()
+            for context in stages:
+                if (
+                    settings.retry_failures
+                    or context.key not in finished
+                    or open_stages.intersection(context.stage.after)
+                ):
+                    open_stages.add(context.stage.name)
+                    left.append(context)
+        return left
 
     @contextmanager
     def removed_on_failure(self) -> Iterator[None]:
@@ -103,16 +130,19 @@ def lock_folder(settings: RunSettings, prepared: Prepared, *, display: Display) 
     `--retry_failures` or `--resume`.
     """
     run_key = digest(settings.asked())
-    found = _folder_to_resume(settings, run_key)
+    label = _candidate(settings, prepared)
+    found = _folder_to_resume(settings, prepared, run_key, label)
     _show_notes(prepared, display)
     if found is not None:
         found.lock()
         manifest = found.manifest()
         if settings.resume is not None or not _stale(manifest, prepared, display, found.path):
             display.show_line(f"resuming {found.path} ({manifest.status} before)")
+            for name, (before, now) in _differences(manifest, settings).items():
+                display.show_line(f"{name} was {_shown(before)}, and is now {_shown(now)}")
+            manifest = msgspec.structs.replace(manifest, run_key=run_key, asked=settings.asked())
             return LockedFolder(folder=found, manifest=manifest, resumed=True)
         found.unlock()
-    label = _candidate(settings, prepared)
     folder = RunFolder.create(settings.output_path, label, run_key)
     manifest = Manifest(
         run_id=folder.path.name,
@@ -145,21 +175,96 @@ def _show_notes(prepared: Prepared, display: Display) -> None:
             display.show_line(f"{dataset.task}: {fact}")
 
 
-def _folder_to_resume(settings: RunSettings, run_key: str) -> RunFolder | None:
+def _folder_to_resume(
+    settings: RunSettings, prepared: Prepared, run_key: str, label: str
+) -> RunFolder | None:
     if settings.resume is None:
-        return RunFolder.find(settings.output_path, run_key, done=settings.retry_failures)
+        same = RunFolder.find(settings.output_path, run_key, done=settings.retry_failures)
+        return same or _corrected(settings, prepared, run_key, label)
     folder = RunFolder(settings.resume)
-    asked, wanted = folder.manifest().asked, without_key_material(redacted_args(settings.asked()))
-    if folder.manifest().run_key != run_key:
-        unlike = [name for name in wanted if asked.get(name) != wanted[name]]
+    manifest = folder.manifest()
+    if manifest.run_key != run_key and (reasons := _unlike(folder, manifest, settings, prepared)):
         raise UsageError(
             "--resume: this command's settings differ from the run's",
             where=str(settings.resume),
-            found=", ".join(f"{name}: {asked.get(name)}" for name in unlike),
-            expected=", ".join(f"{name}: {wanted.get(name)}" for name in unlike),
+            found=", ".join(f"{name}: {_shown(now)}" for name, (_, now) in reasons.items()),
+            expected=", ".join(
+                f"{name}: {_shown(before)}" for name, (before, _) in reasons.items()
+            ),
             hint="repeat the command that began the run, with --resume",
         )
     return folder
+
+
+def _corrected(
+    settings: RunSettings, prepared: Prepared, run_key: str, label: str
+) -> RunFolder | None:
+    """The newest run that this command may continue with other players, locked.
+
+    A finished one is reopened by the command that finished it, with `--retry_failures`.
+    """
+    for folder in RunFolder.find_of_model(settings.output_path, label):
+        try:
+            manifest = folder.manifest()
+            again = settings.retry_failures and manifest.run_key == run_key
+            if manifest.status == "done" and not again:
+                continue
+            if _unlike(folder, manifest, settings, prepared):
+                continue
+            folder.lock()
+        except HarnessError:
+            continue  # damaged, or another process is at work in it
+        return folder
+    return None
+
+
+def _unlike(
+    folder: RunFolder, manifest: Manifest, settings: RunSettings, prepared: Prepared
+) -> dict[str, tuple[Any, Any]]:
+    """The settings that keep this command from continuing the run: then and now.
+
+    Another judge, address or concurrency does not, as long as all that was answered stays valid.
+    """
+    different = _differences(manifest, settings)
+    if different.keys() <= PLAYERS and _answers_stay(folder, manifest, prepared):
+        return {}
+    return different
+
+
+def _differences(manifest: Manifest, settings: RunSettings) -> dict[str, tuple[Any, Any]]:
+    """The settings that decide results and differ from the run's: then and now."""
+    asked = settings.asked()
+    now = without_key_material({**redacted_args(asked), "changes": asked["changes"]})
+    before = manifest.asked
+    return {
+        name: (before.get(name), now.get(name))
+        for name in dict.fromkeys([*now, *before])
+        if before.get(name) != now.get(name)
+    }
+
+
+def _shown(value: Any) -> str:
+    if not isinstance(value, Mapping):
+        return str(value)
+    return ", ".join(f"{name}={text}" for name, text in value.items()) or "not given"
+
+
+def _answers_stay(folder: RunFolder, manifest: Manifest, prepared: Prepared) -> bool:
+    """Whether the candidate is the same model, and every stage with a value keeps its key."""
+    run_id = LockedFolder(folder=folder, manifest=manifest, resumed=True).run_id
+    for each in prepared.tasks:
+        name = each.task.name
+        candidate, before = each.bindings.get(CANDIDATE), manifest.player(name, CANDIDATE)
+        if candidate is not None and before is not None:
+            identity = msgspec.to_builtins(without_key_material(candidate.key(run_id)))
+            if identity != before.identity:
+                return False
+        keys = {context.stage.name: context.key for context in each.contexts(run_id)}
+        for entry in manifest.tasks[name].stages if name in manifest.tasks else ():
+            changed = keys.get(entry.name) != entry.key
+            if changed and None in recorded(folder.task(name) / entry.file, entry.key).values():
+                return False
+    return True
 
 
 def _stale(manifest: Manifest, prepared: Prepared, display: Display, path: Path) -> bool:

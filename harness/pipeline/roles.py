@@ -146,8 +146,7 @@ class RoleBinder:
         # The candidate first: where roles share an engine, its arguments start the engine.
         for role in sorted(judges | asked, key=lambda role: (role != CANDIDATE, role)):
             try:
-                spec = self._spec_of(role, task, seen=())
-                bindings[role] = self._of_spec(spec, role, as_judge=role in judges)
+                bindings[role] = self.bind_role(role, task, as_judge=role in judges)
             except UnboundRole as error:
                 raise _with_reason(error, role, stages) from error
         for role in judges:
@@ -199,6 +198,10 @@ class RoleBinder:
                     found=role,
                     expected=", ".join(sorted(benchmark.roles)),
                 )
+
+    def bind_role(self, role: str, task: Task, *, as_judge: bool) -> Binding:
+        """The binding of one role of a task."""
+        return self._of_spec(self._spec_of(role, task, seen=()), role, as_judge=as_judge)
 
     def _of_spec(self, spec: Spec, role: str, *, as_judge: bool) -> Binding:
         if as_judge:

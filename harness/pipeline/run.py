@@ -8,7 +8,7 @@ import gc
 import signal
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +28,13 @@ from harness.pipeline.batch_requests import BatchRequests, RequestFile, forget_u
 from harness.pipeline.executor import LocalExecutor, NotBatchable
 from harness.pipeline.memos import Memory
 from harness.pipeline.plan import Plan, StageRun, State
+from harness.pipeline.preflight import (
+    Player,
+    looks_at_disks,
+    looks_at_models,
+    players_of_stages,
+    preflight,
+)
 from harness.pipeline.preparation import Prepared, check_prices, prepare
 from harness.pipeline.progress import Display, RunProgress
 from harness.pipeline.resume import LockedFolder, lock_folder
@@ -154,6 +161,7 @@ class _Run:
     plugins: Plugins
     prepared: Prepared
     taken: LockedFolder
+    to_look_at: list[Player]
     display: Display
     progress: RunProgress
     outbox: BatchRequests | None = None
@@ -175,9 +183,11 @@ async def arun(
     display: Display,
     handle_signals: bool = False,
     requests_to: Path | None = None,
+    named_in: Mapping[str, str] | None = None,
 ) -> RunResult:
     """Run the tasks of these settings. Errors before the run folder exists are raised.
 
+    `named_in` has the file or variable that names a role's model, where that is not the command.
     With `requests_to`, the questions to models that take batches are written to that file instead
     of being asked, and the run waits for the answers.
     """
@@ -188,6 +198,7 @@ async def arun(
     try:
         with taken.removed_on_failure():
             contexts = {each.task.name: each.contexts(taken.run_id) for each in prepared.tasks}
+            unrecorded = taken.unrecorded(settings, contexts)
             taken.begin(prepared, contexts)
         if warning := identical_repeats_warning(settings, contexts.values()):
             display.show_line(warning, problem=True)
@@ -213,6 +224,7 @@ async def arun(
             plugins=plugins,
             prepared=prepared,
             taken=taken,
+            to_look_at=players_of_stages(unrecorded, settings, named_in or {}),
             display=display,
             progress=progress,
             outbox=None if requests_to is None else BatchRequests(requests_to, taken.folder),
@@ -284,6 +296,13 @@ async def _ask_everything(
             announce=announce,
             logs=run.taken.folder.path / ENGINES,
             models=_asked(run),
+            look=lambda: preflight(
+                [
+                    *looks_at_models(run.to_look_at, among=_costly(run)),
+                    *looks_at_disks(settings),
+                ],
+                announce,
+            ),
         )
         stack.push_async_callback(_close, engines, errors)
         client = Client(
@@ -324,6 +343,15 @@ def _asked(run: _Run) -> list[Model]:
     """The models that this session may ask, without those whose questions go to files."""
     written = run.outbox is not None
     return [model for model in run.prepared.models if not (written and model.takes_batches)]
+
+
+def _costly(run: _Run) -> set[Model]:
+    """The models that this session may ask, and that may cost money or time."""
+    return {
+        model
+        for model in _asked(run)
+        if model.identity.scope != "call" and not model.identity.recorded
+    }
 
 
 async def _close(engines: EngineGate, errors: list[HarnessError]) -> None:

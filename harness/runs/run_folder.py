@@ -10,7 +10,7 @@ import logging
 import os
 import re
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -30,7 +30,7 @@ BATCHES = "batches"
 """The subfolder for the requests that were sent in batches, and for their answers."""
 
 _TAKEN = frozenset({LOCK, ENGINES, BATCHES, "manifest.json"})
-_NAME = re.compile(r"(?P<time>\d{8}T\d{6})-.*-(?P<key>[0-9a-f]{8})(?:-(?P<again>\d+))?")
+_NAME = re.compile(r"(?P<time>\d{8}T\d{6})-(?P<model>.*)-(?P<key>[0-9a-f]{8})(?:-(?P<again>\d+))?")
 
 
 def plain_name(name: str) -> str:
@@ -89,6 +89,11 @@ class RunFolder:
         """The newest folder of this run key whose run is not done, or with `done` the newest."""
         found = _of_key(output_path, run_key)
         return next((folder for folder, run in found if done or run.status != "done"), None)
+
+    @classmethod
+    def find_of_model(cls, output_path: Path, model: str) -> Iterator[RunFolder]:
+        """The folders of the runs of a candidate of that name, newest first."""
+        return _begun(output_path, lambda name: name["model"] == slug(model))
 
     @property
     def manifest_file(self) -> Path:
@@ -194,19 +199,25 @@ class RunFolder:
 
 
 def _of_key(output_path: Path, run_key: str) -> Iterator[tuple[RunFolder, Manifest]]:
-    """The folders of one run key that have a manifest, newest first."""
+    """The folders of one run key, newest first."""
+    for folder in _begun(output_path, lambda name: name["key"] == run_key[:8]):
+        manifest = folder.manifest()
+        if manifest.run_key == run_key:
+            yield folder, manifest
+
+
+def _begun(output_path: Path, wanted: Callable[[re.Match[str]], bool]) -> Iterator[RunFolder]:
+    """The folders with such a name that have a manifest, newest first."""
     found = []
     for path in output_path.iterdir() if output_path.is_dir() else ():
         name = _NAME.fullmatch(path.name)
-        if name and name["key"] == run_key[:8]:
+        if name and wanted(name):
             found.append((name["time"], int(name["again"] or 1), path))
     for _, _, path in sorted(found, reverse=True):
         folder = RunFolder(path)
         # A process that was killed before it wrote the manifest left nothing in the folder.
         if folder.manifest_file.exists():
-            manifest = folder.manifest()
-            if manifest.run_key == run_key:
-                yield folder, manifest
+            yield folder
 
 
 def _held(path: Path, holder: bytes) -> HarnessError:

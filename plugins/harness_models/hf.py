@@ -28,6 +28,7 @@ from harness_models.hf_args import (
     check_with_help,
     read_args,
 )
+from harness_models.server.fits import weights_findings
 from harness_models.server.interpreter import engine_findings, last_words, probe_interpreter
 from harness_models.server.launching import without_secrets
 from harness_models.server.ports import HOST
@@ -175,7 +176,10 @@ def make(settings: ModelSettings) -> Model:
             stages=STAGES,
             troubles=TROUBLES,
             notes=notes,
-            check=partial(engine_findings, python, "transformers"),
+            check=lambda: [
+                *engine_findings(python, "transformers"),
+                *weights_findings(args.model, folder=folder, revision=commit or args.revision),
+            ],
         ),
         settings,
     )

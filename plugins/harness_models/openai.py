@@ -18,7 +18,7 @@ from urllib.request import getproxies, proxy_bypass
 import msgspec
 
 from harness.base.errors import UsageError
-from harness.contracts.finding import Finding
+from harness.contracts.finding import Finding, doubtful
 from harness.contracts.model import Batches, CallError, Model, ModelSettings, Reply, Request
 from harness_models.chat_template import Form, plain_form, template_form
 from harness_models.openai_args import (
@@ -41,6 +41,7 @@ from harness_models.openai_args import (
     without_credentials,
 )
 from harness_models.openai_findings import (
+    SERVER,
     key_finding,
     listing_finding,
     redirected,
@@ -81,6 +82,7 @@ LISTING_SECONDS = 8.0
 """The time limit for the list of models: servers send it at once, or not at all."""
 
 CONNECT_SECONDS = 30.0
+CONNECT_TO_LIST_SECONDS = 5.0
 KEEPALIVE_SECONDS = 4.0
 """Shorter than the 5 s after which uvicorn (and so vLLM) closes an idle connection: a request sent
 at that moment would be lost."""
@@ -247,14 +249,18 @@ class OpenAIModel(Model):
             async with session.get(
                 address,
                 proxy=self._proxy,
-                timeout=aiohttp.ClientTimeout(total=LISTING_SECONDS),
+                timeout=aiohttp.ClientTimeout(
+                    total=LISTING_SECONDS, sock_connect=CONNECT_TO_LIST_SECONDS
+                ),
                 allow_redirects=False,
             ) as response:
                 received = await bounded_body(response)
-        except TimeoutError:
-            return unreachable(self._args, f"no answer within {LISTING_SECONDS:g} s")
-        except (aiohttp.ClientError, OSError) as error:
-            return unreachable(self._args, connection_error(error, self._screen).detail)
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            failed = connection_error(error, self._screen)
+            if failed.cause == "timeout":
+                late = f"does not list its models within {LISTING_SECONDS:g} s"
+                return doubtful(SERVER, f"{address_of(self._args)} {late}")
+            return unreachable(self._args, failed.detail)
         except CallError as error:
             return unreachable(self._args, error.detail)
         if 300 <= response.status < 400:

@@ -29,8 +29,6 @@ KEY, SERVER = "key", "server"
 SHOWN_NAMES = 6
 """How many of the server's models an error lists."""
 
-ASK = "`harness doctor --ask` sends the model one small question"
-
 
 def key_finding(args: OpenAIArgs) -> Finding:
     """The finding about the key's place and presence; it never shows the key itself."""
@@ -98,25 +96,19 @@ def listing_finding(
         place = args.api_key_file or args.api_key_env
         problem = "refuses the key" if keyed else "needs a key"
         to_do = NAME_KEY if place is None else f"put a valid key into {place}"
-        return bad(SERVER, f"{answers}: it {problem}", to_do)
+        return doubtful(SERVER, f"{answers}: it {problem}", to_do)
+    beginning = _beginning(received, screen)
     if status >= 500:
-        return bad(SERVER, f"{answers}: {_beginning(received, screen)}", "look at the server's log")
+        return doubtful(SERVER, f"{answers}: {beginning}", "look at the server's log")
+    whole = args.azure_endpoint or base_url_of(args).rstrip("/").endswith("/v1")
+    version = None if whole else f"base_url={address_of(args).rstrip('/')}/v1 is the usual form"
     if status >= 400:
-        whole = args.azure_endpoint or base_url_of(args).rstrip("/").endswith("/v1")
-        return doubtful(
-            SERVER,
-            f"{address_of(args)} answers, but does not list its models ({status}), so it may not "
-            f"have {args.model!r}",
-            ASK if whole else f"does it end in /v1? {ASK}",
-        )
+        says = f"{address_of(args)} does not list its models ({status})"
+        return doubtful(SERVER, says, version)
     names = _names_in(received)
     if names is None:
-        return bad(
-            SERVER,
-            f"{answers}, but not as a server of the OpenAI protocol: "
-            f"{_beginning(received, screen)}",
-            "correct base_url: it usually ends in /v1",
-        )
+        other = f"{answers}, but not as a server of the OpenAI protocol: {beginning}"
+        return doubtful(SERVER, other, version or "correct base_url")
     return _name_finding(args, [screen.error(name) for name in names], keyed=keyed)
 
 
@@ -126,14 +118,14 @@ def _name_finding(args: OpenAIArgs, names: list[str], *, keyed: bool) -> Finding
     lists = f"{address_of(args)} lists {many} {access}"
     if args.azure_endpoint is not None:
         deployed = args.azure_deployment or args.model
-        return doubtful(SERVER, f"{lists}, but not whether {deployed!r} is deployed", ASK)
+        return doubtful(SERVER, f"{lists}, but not whether {deployed!r} is deployed")
     if args.model in names:
         return good(SERVER, f"{lists}, including {args.model!r}")
     preview = ", ".join(names[:SHOWN_NAMES]) + (", …" if len(names) > SHOWN_NAMES else "")
-    return bad(
+    return doubtful(
         SERVER,
         f"{lists}, but not {args.model!r}" + (f": {preview}" if names else ""),
-        did_you_mean(args.model, names) or f"correct the model's name; if it is an alias, {ASK}",
+        did_you_mean(args.model, names) or "correct the model's name",
     )
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import os
 import re
 import subprocess
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -17,6 +17,7 @@ from harness.base.errors import ModelError
 from harness.contracts.identity import Identity
 from harness.contracts.model import Model, ModelSettings
 from harness_models.arguments import bad, check_no_revision, flags_of, unknown_argument
+from harness_models.server.fits import weights_findings
 from harness_models.server.gpus import GpuMemory, chosen_by
 from harness_models.server.interpreter import engine_findings, last_words, probe_interpreter
 from harness_models.server.served import HUB_TROUBLES, Engine, ServedModel, trouble
@@ -55,6 +56,12 @@ LONGEST_CONTEXT = 100_000
 
 WITHOUT_WHITESPACE = '{"backend": "xgrammar", "disable_any_whitespace": true}'
 """Prevents weak models from filling a JSON answer with whitespace up to the token limit."""
+
+SHARDS = ("tensor_parallel_size", "pipeline_parallel_size")
+"""Their product is the number of GPUs that hold the weights once."""
+
+SHRINKING = frozenset({"quantization", "cpu_offload_gb", "load_format", "hf_overrides"})
+"""Arguments with which weights may take less of the GPU's memory than their files."""
 
 LORA_RANKS = (8, 16, 32, 64, 128, 256, 320, 512)
 ADAPTER = "adapter"
@@ -274,7 +281,17 @@ def make(settings: ModelSettings) -> Model:
             troubles=TROUBLES,
             notes=tuple(notes),
             memory=memory,
-            check=partial(engine_findings, args.python, "vllm", memory),
+            check=lambda: [
+                *engine_findings(args.python, "vllm", memory),
+                *weights_findings(
+                    args.model,
+                    folder=folder,
+                    revision=commit or args.revision,
+                    memory=memory,
+                    shards=_shards(args),
+                    shrunk=not SHRINKING.isdisjoint(args.engine),
+                ),
+            ],
         ),
         settings,
     )
@@ -396,6 +413,11 @@ def _memory(args: VllmArgs, identity: Identity) -> GpuMemory:
         share=float(args.engine.get("gpu_memory_utilization", DEFAULT_SHARE)),
         chosen=chosen_by(args.gpus),
     )
+
+
+def _shards(args: VllmArgs) -> int:
+    """The number of GPUs that hold the weights once."""
+    return math.prod(int(args.engine.get(size, "1")) for size in SHARDS)
 
 
 def _check_environment(args: VllmArgs) -> Installed:

@@ -367,3 +367,36 @@ async def test_a_caller_that_is_cancelled_during_a_start_is_cancelled():
     calling.cancel()
     with pytest.raises(asyncio.CancelledError):
         await calling
+
+
+async def test_one_look_comes_before_the_first_model_that_costs():
+    events = []
+
+    async def look():
+        events.append("look")
+        await asyncio.sleep(0.01)
+
+    free, one, two = Engine("free", events), Engine("a", events), Engine("b", events, occupies=None)
+    free.identity = Identity(kind="baseline", name="free", scope="call")
+    free.occupies = None
+    room = room_for(events, look=look)
+    await call(room, free, events)
+    await asyncio.gather(call(room, one, events), call(room, two, events))
+    assert events[:3] == ["open free", "call free", "look"]
+    assert sorted(events[3:]) == ["call a", "call b", "open a", "open b"]
+    await room.close()
+
+
+async def test_nothing_opens_after_a_look_that_found_something():
+    events = []
+
+    async def look():
+        events.append("look")
+        raise ModelError("no server")
+
+    room = room_for(events, look=look)
+    for name in ("a", "b"):
+        with pytest.raises(ModelError, match="no server"):
+            await call(room, Engine(name, events, occupies=None), events)
+    assert events == ["look"]
+    await room.close()

@@ -29,23 +29,24 @@ def findings(capsys, *arguments):
 
 def test_a_run_that_can_go_well(capsys):
     code, found = findings(
-        capsys, "--model", "baseline", "--judge", "lexical", "--tasks", "interests"
-    )
+        capsys, "--model", "baseline", "--judge", "lexical", "--tasks", "interests",
+        "--data", "sample",
+    )  # fmt: skip
     assert code == 0
     assert {state for state, _ in found.values()} == {"good"}
     assert list(found) == [
-        "harness", "libraries", "plugins", "settings", "tasks", "candidate: arguments", "judge",
-        "runs", "store", "store's folder", "hub",
+        "installation", "plugins", "settings", "tasks", "candidate", "runs", "store's folder",
+        "store",
     ]  # fmt: skip
-    assert found["judge"] == ("good", "lexical judges by rule and calls no model")
-    assert found["candidate: arguments"] == ("good", "baseline:default can be created from them")
+    assert found["tasks"] == ("good", "interests: sample")
+    assert found["candidate"] == ("good", "baseline:default, from --model: can be used")
 
 
 def test_each_model_is_looked_at_once(capsys, tmp_path):
     with FaultyServer(models=["m"]) as server:
         (tmp_path / "harness.toml").write_text(
             f'model = "mine"\njudge = "mine"\n[models.mine]\nkind = "openai"\nmodel = "m"\n'
-            f'base_url = "{server.url}"\n[models.spare]\nkind = "baseline"\n'
+            f'base_url = "{server.url}"\n[models.spare]\nkind = "vllm"\npython = "/none"\n'
         )
         code, found = findings(capsys)
         assert server.count == 0, "nothing is asked without --ask"
@@ -53,30 +54,32 @@ def test_each_model_is_looked_at_once(capsys, tmp_path):
     assert found["settings"] == (
         "good", "model, judge from harness.toml (`harness config` shows them)",
     )  # fmt: skip
-    assert found["candidate and judge: server"] == (
-        "good", f"{server.url} lists 1 model without a key, including 'm'",
+    assert found["candidate and judge"] == (
+        "good", "openai:m, from harness.toml:1, from harness.toml:2: OPENAI_API_KEY is not set: "
+        f"requests carry no key; {server.url} lists 1 model without a key, including 'm'",
     )  # fmt: skip
-    assert "models.spare: arguments" in found
-    assert not any("models.mine" in about for about in found)
+    assert not any("spare" in about for about in found), "no role is played by it"
 
 
 def test_what_stands_in_the_way_is_named_with_a_cure(capsys):
-    with FaultyServer(models=["other"]) as server:
+    missing = status(404, message="no model m")
+    with FaultyServer(models=["other"], faults=[missing]) as server:
         spec = f"openai:m,base_url={server.url}"
         code = main(["doctor", "--model", spec, "--quiet"])
     assert code == 1
-    assert capsys.readouterr().out.splitlines() == [
-        f"✗  candidate: server  {server.url} lists 1 model without a key, but not 'm': other",
-        "                      to do: correct the model's name; if it is an alias, "
-        "`harness doctor --ask` sends the model one",
-        "                      small question",
-        "1 to fix before a run",
-    ]
+    *found, last = capsys.readouterr().out.splitlines()
+    assert " ".join(" ".join(found).split()) == (
+        f"✗ candidate openai:m, from --model: {server.url} lists 1 model without a key, but not "
+        "'m': other; a small question failed: not_found: HTTP 404: no model m (requested 'm' from "
+        f"{server.url}) to do: correct the model's name"
+    )
+    assert last == "1 to fix before a run"
 
 
 def test_a_question_that_is_answered_settles_it(capsys):
     with FaultyServer(models=["other"]) as server:
-        code, found = findings(capsys, "--ask", "--model", f"openai:m,base_url={server.url}")
+        code = main(["doctor", "--json", "--model", f"openai:m,base_url={server.url}"])
+        found = json.loads(capsys.readouterr().out)["findings"]
         assert server.requests == [
             {
                 "model": "m",
@@ -86,24 +89,25 @@ def test_a_question_that_is_answered_settles_it(capsys):
             }
         ]
     assert code == 0
-    assert found["candidate: server"][0] == "doubtful"
-    assert found["candidate: question"] == ("good", "answered (5 tokens in, 1 out)")
+    assert [(one["state"], one["to_do"]) for one in found if one["about"] == "candidate"] == [
+        ("good", None), ("doubtful", "correct the model's name"),
+    ]  # fmt: skip
 
 
 def test_a_question_that_fails_is_reported(capsys):
     with FaultyServer(faults=[status(404, message="no model m")]) as server:
         code, found = findings(capsys, "--ask", "--model", f"openai:m,base_url={server.url}")
     assert code == 1
-    assert found["candidate: server"][0] == "good"
-    assert found["candidate: question"] == (
-        "bad", f"not_found: HTTP 404: no model m (requested 'm' from {server.url})",
+    assert found["candidate"] == (
+        "bad", "openai:m, from --model: a small question failed: not_found: HTTP 404: no model m "
+        f"(requested 'm' from {server.url})",
     )  # fmt: skip
 
 
 def test_models_that_answer_by_rule_are_not_asked(capsys):
     code, found = findings(capsys, "--ask", "--model", "baseline")
     assert code == 0
-    assert "candidate: question" not in found
+    assert found["candidate"] == ("good", "baseline:default, from --model: can be used")
 
 
 def test_settings_that_cannot_be_used_do_not_end_the_looking(capsys, tmp_path):
@@ -112,7 +116,7 @@ def test_settings_that_cannot_be_used_do_not_end_the_looking(capsys, tmp_path):
     assert code == 1
     state, says = found["settings"]
     assert (state, says.partition(";")[0]) == ("bad", "harness.toml:1: there is no setting 'modle'")
-    assert found["candidate: arguments"][0] == "good"
+    assert found["candidate"][0] == "good"
 
 
 def test_an_argument_that_a_file_gives_is_named_with_its_place(capsys, tmp_path):
@@ -147,7 +151,7 @@ def test_options_that_mean_nothing_are_findings(capsys, arguments, about, says):
     assert code == 1
     state, said = found[about]
     assert (state, said[: len(says)]) == ("bad", says)
-    assert found["hub"][0] == "good", "all else is looked at"
+    assert found["plugins"][0] == "good", "all else is looked at"
 
 
 def test_options_of_one_run_mean_nothing_here(printed):
@@ -178,9 +182,39 @@ def test_the_page_has_colours_on_a_terminal_only(capsys):
 
 
 def test_every_model_of_a_panel_is_looked_at(capsys):
-    with FaultyServer(models=["a"]) as server:
+    with FaultyServer(models=["a"], faults=[status(404)]) as server:
         judges = "+".join(f"openai:{name},base_url={server.url}" for name in ("a", "b"))
-        code, found = findings(capsys, "--judge", f"panel:{judges}+lexical")
+        code = main(["doctor", "--json", "--judge", f"panel:{judges}+lexical"])
     assert code == 1
-    assert found["judge, a: server"][0] == "good"
-    assert found["judge, b: server"][0] == "bad"
+    document = json.loads(capsys.readouterr().out)
+    found = [one for one in document["findings"] if one["about"] == "judge"]
+    assert [(one["state"], one["says"].partition(",")[0]) for one in found] == [
+        ("good", "openai:a"), ("bad", "openai:b"),
+    ]  # fmt: skip
+
+
+def test_a_judge_that_only_the_task_names_and_data_are_looked_at(capsys, tmp_path):
+    with FaultyServer() as server:
+        pass
+    (tmp_path / "judged.yaml").write_text(
+        "task: judged\nextends: interests\nroles:\n"
+        f"  judge: {{default: 'openai:j,base_url={server.url}'}}\n"
+    )
+    code, found = findings(capsys, "--model", "baseline", "--tasks", "judged.yaml", "--data", "no")
+    assert code == 1
+    assert found["data"][0] == "bad"
+    state, says = found["judge"]
+    assert state == "bad"
+    assert says.startswith(f"openai:j, the default of judged: {server.url} cannot be reached: ")
+
+
+def test_all_roles_are_looked_at_though_one_cannot_be_bound(capsys):
+    with FaultyServer() as server:
+        code, found = findings(
+            capsys, "--model", "vllm:python=/none", "--tasks", "interests", "--data", "sample",
+            "--judge", f"openai:m,base_url={server.url}",
+        )  # fmt: skip
+    assert code == 1
+    assert found["candidate"][0] == "bad"
+    assert "tasks" not in found, "one problem is told once"
+    assert found["judge"][0] == "good"

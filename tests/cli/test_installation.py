@@ -1,10 +1,10 @@
-"""What is told of versions, libraries, plugins and the terminal."""
+"""What is told of the installation, the plugins and the store."""
 
-import io
-import sys
+import sqlite3
 
 from harness import registry as plugin_manager
-from harness.cli.doctor_checks import installation
+from harness.calls.store import Store
+from harness.cli.doctor import installation, plugins, store
 from harness.contracts.finding import bad, doubtful, good
 
 METADATA = "Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
@@ -26,11 +26,14 @@ def test_libraries_are_held_to_what_is_asked_of_them(tmp_path, monkeypatch):
         requires=["acmefit>=2.0", "acmeold>=2.0", "acmegone>=3", "acmemore; extra == 'more'"],
     )  # fmt: skip
     monkeypatch.syspath_prepend(str(tmp_path))
-    assert list(installation.libraries("acme")) == [
-        bad("libraries", "found acmeold 1.9; expected acmeold>=2.0", "pip install 'acmeold>=2.0'"),
-        bad("libraries", "found no acmegone; expected acmegone>=3", "pip install 'acmegone>=3'"),
-        good("libraries", "acmefit 2.5"),
-    ]
+    old, gone, versions = installation("acme")
+    assert old == bad(
+        "installation", "found acmeold 1.9; expected acmeold>=2.0", "pip install 'acmeold>=2.0'"
+    )
+    assert gone == bad(
+        "installation", "found no acmegone; expected acmegone>=3", "pip install 'acmegone>=3'"
+    )
+    assert (versions.state, versions.says.partition(";")[0]) == ("good", "harness 1")
 
 
 def test_a_broken_plugin_and_a_misspelt_hook_are_told(tmp_path, monkeypatch):
@@ -44,8 +47,8 @@ def test_a_broken_plugin_and_a_misspelt_hook_are_told(tmp_path, monkeypatch):
     monkeypatch.setenv("HARNESS_PLUGINS", "broken,misspelt")
     plugin_manager.reset()
     try:
-        broken, misspelt, loaded, left_out = installation.plugins(strict=False)
-        (strictly,) = [one for one in installation.plugins(strict=True) if "no hook" in one.says]
+        broken, misspelt, loaded, left_out = plugins(strict=False)
+        (strictly,) = [one for one in plugins(strict=True) if "no hook" in one.says]
     finally:
         plugin_manager.reset()
     assert broken == bad(
@@ -67,15 +70,32 @@ def test_a_broken_plugin_and_a_misspelt_hook_are_told(tmp_path, monkeypatch):
     assert "interests" in left_out.says
 
 
-def test_a_terminal_that_cannot_show_everything_is_told(monkeypatch):
-    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding="latin-1"))
-    assert list(installation.terminal()) == [
-        doubtful(
-            "terminal",
-            "the output is written in latin-1, which cannot show all characters of people and "
-            "models",
-            "export PYTHONUTF8=1",
-        )
+def test_a_store_is_looked_at_and_not_changed(tmp_path):
+    path = tmp_path / "calls.sqlite"
+    assert list(store(path)) == [
+        good("store", f"{path}; does not exist yet, the first run creates it")
     ]
-    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding="UTF8"))
-    assert list(installation.terminal()) == []
+    assert not path.exists()
+    made = Store.open(path)
+    made.put(b"0" * 16, b"x" * 20_000)
+    made.close()
+    before = path.read_bytes()
+    (found,) = store(path)
+    assert (found.state, path.read_bytes()) == ("good", before)
+    assert found.says.startswith(f"{path}; 0.")
+
+
+def test_what_is_no_store(tmp_path):
+    text, other = tmp_path / "notes.txt", tmp_path / "other.sqlite"
+    text.write_text("no database " * 100)
+    with sqlite3.connect(other) as connection:
+        connection.execute("CREATE TABLE a (b)")
+    connection.close()
+    for path, says in (
+        (text, f"{text} cannot be read: file is not a database"),
+        (tmp_path, f"{tmp_path} cannot be read: "),
+        (other, f"{other} is not a store that this version can use"),
+    ):
+        (found,) = store(path)
+        assert (found.state, found.says[: len(says)]) == ("bad", says)
+        assert "--store FILE names another store" in found.to_do

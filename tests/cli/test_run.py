@@ -18,7 +18,8 @@ from harness.pipeline.settings import FailureLimits, RunSettings
 
 LEAST = ("--model", "baseline", "--tasks", "interests")
 SHOWN_ONLY = {
-    "dry_run", "quiet", "json", "rescore_only", "print_server_command", "strict_plugins",
+    "dry_run", "check_servers", "quiet", "json", "rescore_only", "print_server_command",
+    "strict_plugins",
 }  # fmt: skip
 """The options that change what is shown or done, and nothing that a run is asked."""
 

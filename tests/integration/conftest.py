@@ -24,6 +24,12 @@ from harness.cli.main import main
 from harness.testing.server import FaultyServer
 
 CANDIDATE, JUDGE = "candidate-model", "judge-model"
+NAMES = (
+    "m", CANDIDATE, JUDGE, "candidate", "model", "alpha", "omega", "judge", "taxonomist",
+    "overlap_judge", "retrieval_judge", "another", "second", "p", "profiler",
+)  # fmt: skip
+"""The models that the servers of these tests list, so that a run need not ask whether they are
+there."""
 
 
 def answer(body: dict[str, Any]) -> str:
@@ -310,6 +316,7 @@ def serve():
     servers: list[FaultyServer] = []
 
     def start(asks: Any = None, **options: Any) -> FaultyServer:
+        options.setdefault("models", NAMES)
         server = FaultyServer(options.pop("answer", getattr(asks, "answer", answer)), **options)
         servers.append(server.start())
         if asks is not None:

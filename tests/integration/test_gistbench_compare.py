@@ -32,7 +32,7 @@ class Three:
 def three(tmp_path_factory, gists):
     """Three models run one after the other, all runs scored anew after each; one is no set."""
     gist = gists(tmp_path_factory.mktemp("three"))
-    with FaultyServer(gist.answer) as server:
+    with FaultyServer(gist.answer, models=(*MODELS, "judge")) as server:
         gist.url = server.url
         alone, compared, asked, runs = [], [], 0, []
         for model in MODELS:

@@ -52,7 +52,7 @@ def prompts_of(run: Path) -> dict[str, str]:
 def whole(tmp_path_factory, gists):
     """The folder of a run that nothing disturbed."""
     gist = gists(tmp_path_factory.mktemp("whole"))
-    with FaultyServer(gist.answer) as server:
+    with FaultyServer(gist.answer, models=("alpha", "judge")) as server:
         gist.url = server.url
         gist.run(*ONE_BY_ONE).ok()
         assert set(server.counts.values()) == {1}

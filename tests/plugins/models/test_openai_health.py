@@ -1,5 +1,7 @@
 """What a look at a served model finds, from a real server's list of models."""
 
+import socket
+
 import pytest
 from harness_models import openai
 from harness_models.openai import make
@@ -32,17 +34,16 @@ async def test_a_model_that_the_server_lists():
 
 async def test_a_model_that_the_server_does_not_list():
     url, found = await server_finding(["smal", "big"])
-    assert found == bad(
+    assert found == doubtful(
         "server",
         f"{url} lists 2 models without a key, but not 'small': smal, big",
         "did you mean 'smal'?",
     )
     url, found = await server_finding([f"q{n}" for n in range(8)])
-    assert found == bad(
+    assert found == doubtful(
         "server",
         f"{url} lists 8 models without a key, but not 'small': q0, q1, q2, q3, q4, q5, …",
-        "correct the model's name; if it is an alias, `harness doctor --ask` "
-        "sends the model one small question",
+        "correct the model's name",
     )
 
 
@@ -51,7 +52,7 @@ async def test_a_key_that_is_refused_is_not_shown(monkeypatch):
     with FaultyServer(models=status(401, message="no sk-very-secret-1234567890")) as server:
         key, found = await found_of(model="small", base_url=server.url)
     assert key == good("key", "OPENAI_API_KEY is set")
-    assert found == bad(
+    assert found == doubtful(
         "server",
         f"{server.url} answers 401: it refuses the key",
         "put a valid key into OPENAI_API_KEY",
@@ -60,7 +61,7 @@ async def test_a_key_that_is_refused_is_not_shown(monkeypatch):
 
 async def test_a_server_that_wants_a_key():
     url, found = await server_finding(status(403))
-    assert found == bad(
+    assert found == doubtful(
         "server",
         f"{url} answers 403: it needs a key",
         "put a valid key into OPENAI_API_KEY",
@@ -71,7 +72,7 @@ async def test_the_words_of_a_broken_server_are_shown_without_the_key(monkeypatc
     monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret-1234567890")
     fault = Fault(status=503, body="upstream of sk-very-secret-1234567890 is down")
     url, found = await server_finding(fault)
-    assert found == bad(
+    assert found == doubtful(
         "server", f"{url} answers 503: upstream of *** is down", "look at the server's log"
     )
 
@@ -81,19 +82,26 @@ async def test_a_server_that_lists_nothing():
         bare = server.url.removesuffix("/v1")
         _, found = await found_of(model="small", base_url=bare)
         _, under_v1 = await found_of(model="small", base_url=server.url)
-    ask = "`harness doctor --ask` sends the model one small question"
-    said = "answers, but does not list its models (404), so it may not have 'small'"
-    assert found == doubtful("server", f"{bare} {said}", f"does it end in /v1? {ask}")
-    assert under_v1 == doubtful("server", f"{server.url} {said}", ask)
+    said = "does not list its models (404)"
+    usual = f"base_url={bare}/v1 is the usual form"
+    assert found == doubtful("server", f"{bare} {said}", usual)
+    assert under_v1 == doubtful("server", f"{server.url} {said}")
+
+
+async def test_a_password_in_the_address_is_in_no_advice():
+    with FaultyServer(models=status(404)) as server:
+        bare = f"http://bob:correct-horse@127.0.0.1:{server.port}"
+        *_, found = await found_of(model="small", base_url=bare)
+    assert found.to_do == f"base_url=http://127.0.0.1:{server.port}/v1 is the usual form"
 
 
 async def test_what_is_no_such_server():
     url, found = await server_finding(OTHER_TYPE)
-    assert found == bad(
+    assert found == doubtful(
         "server",
         f"{url} answers 200, but not as a server of the OpenAI protocol: "
         "<html>the proxy is tired</html>",
-        "correct base_url: it usually ends in /v1",
+        "correct base_url",
     )
 
 
@@ -102,9 +110,27 @@ async def test_what_is_no_such_server():
 )
 async def test_what_is_no_list_of_models(body):
     url, found = await server_finding(Fault(status=200, body=body))
-    assert found.state == "bad"
+    assert found.state == "doubtful"
     said = f"{url} answers 200, but not as a server of the OpenAI protocol: "
     assert found.says.startswith(said + (body[:100] or "nothing"))
+
+
+async def test_a_host_that_never_answers_is_given_up_in_seconds(monkeypatch):
+    monkeypatch.setattr(openai, "CONNECT_TO_LIST_SECONDS", 0.2)
+    # The queue of a socket that accepts nothing is full: the next connection is never answered.
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen(0)
+        waiting = [socket.socket() for _ in range(4)]
+        for one in waiting:
+            one.setblocking(False)
+            one.connect_ex(silent.getsockname())
+        address = f"http://127.0.0.1:{silent.getsockname()[1]}/v1"
+        _, found = await found_of(model="small", base_url=address)
+        for one in waiting:
+            one.close()
+    assert found.state == "bad"
+    assert found.says.startswith(f"{address} cannot be reached: ")
 
 
 async def test_nobody_listens(monkeypatch):
@@ -126,7 +152,7 @@ async def test_nobody_listens(monkeypatch):
 async def test_a_server_that_hangs_up_or_says_nothing(monkeypatch):
     monkeypatch.setattr(openai, "LISTING_SECONDS", 0.3)
     url, found = await server_finding(SILENCE)
-    assert found.says == f"{url} cannot be reached: no answer within 0.3 s"
+    assert found == doubtful("server", f"{url} does not list its models within 0.3 s")
     url, found = await server_finding(RESET)
     assert found.state == "bad"
     assert found.says.startswith(f"{url} cannot be reached: ")
@@ -180,5 +206,4 @@ async def test_a_model_of_azure_that_may_or_may_not_be_deployed(monkeypatch):
     assert found == doubtful(
         "server",
         f"{endpoint} lists 1 model for this key, but not whether 'mine' is deployed",
-        "`harness doctor --ask` sends the model one small question",
     )

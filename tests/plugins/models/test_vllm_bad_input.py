@@ -106,8 +106,8 @@ def test_another_process_on_the_gpu(said, smi, folder):
     assert code == 1
     told = (
         "vllm:tiny on GPU 0 (NVIDIA H100 80GB HBM3): too little of the GPU's memory is free: "
-        "20994 of 81559 MiB, and gpu_memory_utilization=0.92 needs 75035\n"
-        "  found:    process 4711 (python) holds 59990 MiB\n"
+        "20994 of 81559 MiB, and gpu_memory_utilization=0.92 needs 75035; "
+        "found process 4711 (python) holds 59990 MiB\n"
         "  to do:    end the processes that hold it, or set gpu_memory_utilization=0.23\n"
     )
     assert told in error

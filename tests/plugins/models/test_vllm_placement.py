@@ -237,5 +237,6 @@ def test_the_size_of_weights_on_the_hub_is_in_the_cache(tmp_path):
     assert weights_bytes("org/name", folder=None, revision="ab12") is None
     snapshot = tmp_path / "hub" / "models--org--name" / "snapshots" / "ab12"
     snapshot.mkdir(parents=True)
+    (snapshot / "config.json").write_text("{}")
     (snapshot / "model.safetensors").write_bytes(b"1234")
     assert weights_bytes("org/name", folder=None, revision="ab12") == 4

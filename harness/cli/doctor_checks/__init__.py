@@ -1,1 +1,0 @@
-"""The checks of `harness doctor`: plain functions that yield findings."""

@@ -1,0 +1,110 @@
+"""Looks at the weights of a server before its start: can they be had, and do they fit?"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from harness.contracts.finding import WEIGHTS, Finding, bad, doubtful, good
+from harness_models.server.gpus import (
+    ALL,
+    SMI,
+    TIGHT,
+    GpuMemory,
+    GpusUnknown,
+    look_at,
+    parallelism,
+)
+from harness_models.server.weights import cached_weights, weights_bytes
+
+GB = 10**9
+MIB = 2**20
+GIB = 2**30
+
+NO_ACCESS = "accept their licence on the hub, and set HF_TOKEN"
+
+
+def weights_findings(
+    model: str,
+    *,
+    folder: Path | None,
+    revision: str | None,
+    memory: GpuMemory | None = None,
+    shards: int = 1,
+    shrunk: bool = False,
+) -> list[Finding]:
+    """Findings about the weights: access, size, and whether they fit on the GPUs or in memory.
+
+    `shards` GPUs hold the weights once. `shrunk` weights take less memory than their files.
+    """
+    folder = folder or cached_weights(model, revision)
+    access = None if folder is not None else _no_access(model)
+    size = weights_bytes(model, folder=folder, revision=revision)
+    if size is None:
+        return [access or doubtful(WEIGHTS, "the size of the weights is not known")]
+    text = f"{size / GB:.1f} GB of weights"
+    problem = _does_not_fit(size, memory, shards)
+    if problem is not None:
+        says, to_do = problem
+        finding = bad if memory is not None and not shrunk else doubtful
+        fits = finding(WEIGHTS, f"{text} {says}", to_do)
+    else:
+        fits = good(WEIGHTS, f"{text} {'on the hub' if folder is None else 'on this machine'}")
+    return [fits] if access is None else [fits, access]
+
+
+def _does_not_fit(size: int, memory: GpuMemory | None, shards: int) -> tuple[str, str] | None:
+    """Why the weights do not fit, and what to do; None if they do, or nothing is known."""
+    if memory is None:
+        room = _memory_of_machine()
+        if size < room:
+            return None
+        return f"do not fit in the {room / GIB:.1f} GiB of memory here", "use smaller weights"
+    try:
+        gpus = look_at(ALL, os.environ).gpus if shutil.which(SMI) else ()
+    except GpusUnknown:
+        return None
+    totals = [gpu.total for gpu in gpus if gpu.total is not None]
+    if not totals:
+        return None
+    each = min(totals) * MIB
+    room = each * memory.share
+    if size <= room * TIGHT * shards:
+        return None
+    on = "1 GPU of" if len(totals) == 1 else f"{shards} of the {len(totals)} GPUs with"
+    says = f"do not fit on {on} {each / GIB:.1f} GiB"
+    spread = parallelism(size, len(totals), each, memory.share)
+    if spread is not None:
+        return says, f"set tensor_parallel_size={spread.tensor}"
+    return says, "use quantized weights (FP8, AWQ, GPTQ), or more GPUs"
+
+
+def _memory_of_machine() -> int:
+    """The bytes of this machine's memory and of its GPUs."""
+    pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    try:
+        gpus = look_at(ALL, os.environ).gpus if shutil.which(SMI) else ()
+    except GpusUnknown:
+        gpus = ()
+    return pages + sum((gpu.total or 0) * MIB for gpu in gpus)
+
+
+def _no_access(model: str) -> Finding | None:
+    """The finding that the weights cannot be fetched; None if they can."""
+    from huggingface_hub import HfApi, constants
+    from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
+
+    if constants.HF_HUB_OFFLINE:
+        says = "the weights are not in the cache, and HF_HUB_OFFLINE is set"
+        return doubtful(WEIGHTS, says, "fetch them first, or give pretrained=FOLDER")
+    try:
+        HfApi().auth_check(model)
+    except GatedRepoError:
+        return bad(WEIGHTS, "the hub restricts access to these weights", NO_ACCESS)
+    except RepositoryNotFoundError:
+        return bad(WEIGHTS, "the hub has no such repository, or you have no access", NO_ACCESS)
+    except Exception as error:  # the hub's client raises many types
+        says = f"the hub cannot be asked about the weights: {type(error).__name__}"
+        return doubtful(WEIGHTS, says, "the start fails if they are not in the cache")
+    return None

@@ -1,0 +1,123 @@
+"""Nothing is paid before every role was looked at, and a corrected command goes on."""
+
+import time
+
+import pytest
+
+from harness.testing.faults import status
+from harness.testing.server import FaultyServer
+
+CANDIDATE, JUDGE = "candidate-model", "judge-model"
+PEOPLE = 40
+
+
+def asked_of(server, model):
+    return [one for one in server.requests if one["model"] == model]
+
+
+def judge_at(url, name=JUDGE):
+    return f"openai:model={name},base_url={url}"
+
+
+@pytest.fixture
+def dead():
+    with FaultyServer() as server:
+        pass
+    return server.url
+
+
+def test_a_wrong_judge_is_found_before_the_candidate_is_paid(harness, serve, dead):
+    server = serve()
+    harness.url = server.url
+    began = time.monotonic()
+    ended = harness.run("--judge", judge_at(dead))
+    assert time.monotonic() - began < 20
+    assert (ended.code, server.count) == (1, 0)
+    assert f"judge: openai:{JUDGE}, from --judge: {dead} cannot be reached: " in ended.err
+    assert "to do:    start the server there, or correct base_url" in ended.err
+
+    with FaultyServer(models=["another"], faults=[status(404)]) as other:
+        ended = harness.run("--judge", judge_at(other.url))
+    assert (ended.code, server.count) == (1, 0)
+    assert f"lists 1 model without a key, but not '{JUDGE}': another" in ended.err
+
+    ended = harness.run()
+    assert ended.code == 0, ended.err
+    assert len(harness.folders) == 1, "the corrected command went on in the same folder"
+
+
+def test_the_default_judge_of_a_task_is_looked_at(harness, serve, dead):
+    server = serve()
+    harness.url = server.url
+    task = harness.folder / "judged.yaml"
+    task.write_text(
+        f"task: judged\nextends: interests\nroles:\n  judge: {{default: '{judge_at(dead)}'}}\n"
+    )
+    command = harness.arguments(tasks=str(task))
+    at = command.index("--judge")
+    ended = harness.command([*command[:at], *command[at + 2 :]])
+    assert (ended.code, server.count) == (1, 0)
+    assert f"openai:{JUDGE}, the default of judged: {dead} cannot be reached" in ended.err
+
+
+def test_another_judge_after_the_candidate_was_paid_keeps_its_answers(harness, serve):
+    server = serve()
+    harness.url = server.url
+    with FaultyServer(models=[JUDGE], faults=[status(404, message="gone")] * 500) as broken:
+        ended = harness.run("--judge", judge_at(broken.url))
+    assert ended.code == 1
+    assert len(asked_of(server, CANDIDATE)) == PEOPLE
+    ended = harness.run()
+    assert ended.code == 0, ended.err
+    assert len(asked_of(server, CANDIDATE)) == PEOPLE, "no answer is asked for again"
+    assert len(harness.folders) == 1
+
+
+def test_a_stage_that_is_recorded_needs_its_server_no_more(harness, serve):
+    candidate = serve()
+    harness.url = candidate.url
+    args = ("--model_args", f"base_url={candidate.url},model={CANDIDATE},revision=a", "--no_store")
+    with FaultyServer(models=[JUDGE], faults=[status(404)] * 500) as broken:
+        assert harness.run("--judge", judge_at(broken.url), *args).code == 1
+    candidate.stop()
+    ended = harness.run("--judge", judge_at(serve().url), *args)
+    assert ended.code == 0, ended.err
+
+
+def test_a_missing_version_in_the_address_gets_its_hint(harness, serve):
+    server = serve(models=status(404), faults=[status(404)] * 9)
+    harness.url = server.url.removesuffix("/v1")
+    ended = harness.run("--judge", "lexical")
+    assert ended.code == 1
+    assert f"{harness.url} does not list its models (404); a small question failed: " in ended.err
+    assert f"to do:    base_url={harness.url}/v1 is the usual form" in ended.err
+
+
+def test_an_unknown_host_is_told_in_seconds_with_its_address(harness):
+    harness.url = "http://no-such-host.invalid/v1"
+    began = time.monotonic()
+    ended = harness.run("--judge", "lexical")
+    assert time.monotonic() - began < 20
+    assert ended.code == 1
+    assert "http://no-such-host.invalid/v1 cannot be reached: " in ended.err
+
+
+def test_a_dry_run_asks_servers_only_if_told(harness, dead):
+    harness.url = dead
+    ended = harness.run("--judge", "lexical", "--dry_run")
+    assert (ended.code, "cannot be reached" in ended.err) == (0, False)
+    ended = harness.run("--judge", "lexical", "--dry_run", "--check_servers")
+    assert (ended.code, "cannot be reached" in ended.err) == (1, True)
+    ended = harness.run("--judge", "lexical", "--check_servers")
+    assert ended.code == 2
+
+
+def test_a_run_whose_answers_are_stored_needs_no_server(harness, serve):
+    server = serve()
+    harness.url = server.url
+    pinned = "base_url={url},model=" + CANDIDATE + ",revision=a"
+    args = ("--judge", "lexical", "--model_args", pinned.format(url=server.url))
+    assert harness.run(*args).code == 0
+    server.stop()
+    ended = harness.run(*args)
+    assert ended.code == 0, ended.err

@@ -1,0 +1,321 @@
+"""What is looked at before a run pays: in order, none for long, and whatever goes wrong is told."""
+
+import asyncio
+import shutil
+import threading
+from types import SimpleNamespace
+
+import pytest
+
+from harness.base.errors import DataError, UsageError
+from harness.calls import network_fs as mounts
+from harness.contracts.finding import Finding, bad, doubtful, good
+from harness.contracts.identity import Identity
+from harness.contracts.model import CallError, Model, Reply
+from harness.pipeline.preflight import (
+    Look,
+    NotReady,
+    Player,
+    findings_of,
+    folder,
+    in_thread,
+    looks_at_models,
+    preflight,
+)
+from harness.pipeline.roles import Binding
+
+OPTION = "--output_path DIR"
+ANSWERS = "it answers a small question"
+
+
+async def test_findings_come_in_the_order_of_the_looks():
+    first_may_go_on = threading.Event()
+
+    def slow():
+        assert first_may_go_on.wait(5), "the second look waits for the first"
+        yield good("first", "slow")
+
+    def quick():
+        first_may_go_on.set()
+        yield good("second", "quick")
+        yield doubtful("second", "and more")
+
+    found = await findings_of([Look(about="first", find=slow), Look(about="second", find=quick)])
+    assert [one.says for one in found] == ["slow", "quick", "and more"]
+
+
+async def test_an_error_is_a_finding_with_all_that_it_says():
+    def look():
+        raise DataError(
+            "the table has no column", where="a.csv", found="b, c", expected="a", hint="add it"
+        )
+
+    (found,) = await findings_of([Look(about="data", find=look)])
+    assert found == Finding(
+        about="data",
+        state="bad",
+        says="a.csv: the table has no column; found b, c; expected a",
+        to_do="add it",
+    )
+
+
+async def test_foreign_code_that_breaks_is_a_finding():
+    async def look():
+        raise ZeroDivisionError("by zero")
+
+    (found,) = await findings_of([Look(about="model", find=look)])
+    assert found == bad("model", "the look failed: ZeroDivisionError: by zero")
+
+
+@pytest.mark.parametrize("where", ["thread", "loop"])
+async def test_a_look_that_takes_too_long_is_left(where):
+    never = threading.Event()
+
+    def in_a_thread():
+        never.wait(60)
+        yield good("x", "late")
+
+    async def on_the_loop():
+        await asyncio.sleep(60)
+        return [good("x", "late")]
+
+    find = in_a_thread if where == "thread" else on_the_loop
+    (found,) = await findings_of([Look(about="x", find=find, seconds=0.05)])
+    never.set()
+    assert found == doubtful("x", "not known after 0.05 s")
+
+
+async def test_keys_are_in_no_finding(monkeypatch):
+    monkeypatch.setenv("SOME_API_KEY", "very-secret-value")
+
+    def look():
+        yield bad("x", "the server said very-secret-value", "forget very-secret-value")
+
+    (found,) = await findings_of([Look(about="x", find=look)])
+    assert found == bad("x", "the server said [redacted]", "forget [redacted]")
+
+
+async def test_what_a_thread_raises_is_raised():
+    def work():
+        raise KeyError("gone")
+
+    with pytest.raises(KeyError, match="gone"):
+        await in_thread(work)
+
+
+async def test_doubts_are_shown_and_all_that_prevents_the_run_is_one_error():
+    def look():
+        yield good("a", "fine")
+        yield doubtful("b", "hm", "look there")
+        yield bad("c", "no server", "start it")
+        yield bad("d", "no key")
+
+    shown = []
+    with pytest.raises(NotReady) as caught:
+        await preflight([Look(about="x", find=look)], shown.append)
+    assert shown == ["b: hm; look there"]
+    assert str(caught.value) == "c: no server\n  to do:    start it\nd: no key"
+    assert caught.value.exit_code == 1
+
+
+async def test_where_all_is_well_nothing_is_said():
+    shown = []
+    await preflight([Look(about="x", find=lambda: [good("a", "fine")])], shown.append)
+    assert shown == []
+
+
+class Asked(Model):
+    """A model that finds these things, and gives this reply or raises this error."""
+
+    def __init__(self, *found, reply=None, occupies=None, needs=None, name="m"):
+        self.identity = Identity(kind="fake", name=name)
+        self.occupies = occupies
+        self.found, self.reply, self.needs = found, reply or Reply(text="yes"), needs
+        self.asked = 0
+
+    def require(self):
+        if self.needs:
+            raise self.needs
+
+    async def check(self):
+        return self.found
+
+    async def ask(self, request):
+        self.asked += 1
+        if isinstance(self.reply, CallError):
+            raise self.reply
+        return self.reply
+
+
+def player(model, role="judge", source="from --judge"):
+    return Player(role=role, source=source, binding=Binding(role=role, label="fake:m", model=model))
+
+
+async def found_of(*players, **options):
+    return await findings_of(looks_at_models(players, **options))
+
+
+async def test_a_model_that_is_certain_is_not_asked():
+    model = Asked(good("key", "is set"), good("server", "lists it"))
+    assert await found_of(player(model)) == [
+        good("judge", "fake:m, from --judge: is set; lists it")
+    ]
+    assert await found_of(player(Asked())) == [good("judge", "fake:m, from --judge: can be used")]
+    broken = Asked(good("key", "is set"), bad("server", "is gone", "start it"))
+    assert await found_of(player(broken), ask=True) == [
+        bad("judge", "fake:m, from --judge: is gone", "start it")
+    ]
+    assert (model.asked, broken.asked) == (0, 0)
+    assert await found_of(player(model), ask=True) == [
+        good("judge", f"fake:m, from --judge: is set; lists it; {ANSWERS}")
+    ]
+
+
+NAME = "fake:m, from --judge"
+WRONG_KEY = CallError("auth", "HTTP 401", fatal=True)
+DOWN = CallError("connection", "refused", retryable=True)
+BUSY = CallError("server_error", "HTTP 503", retryable=True)
+ODD = CallError("bad_request", "HTTP 400: no temperature")
+THINKS = CallError("no_content", "reasoning only", retryable=True)
+FAILED = "no list; a small question failed"
+
+
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [
+        (None, [good("judge", f"{NAME}: no list; {ANSWERS}")]),
+        (THINKS, [good("judge", f"{NAME}: no list; {ANSWERS}")]),
+        (WRONG_KEY, [bad("judge", f"{NAME}: {FAILED}: auth: HTTP 401")]),
+        (DOWN, [bad("judge", f"{NAME}: {FAILED}: connection: refused")]),
+        (BUSY, [doubtful("judge", f"{NAME}: {what}") for what in (
+            "no list", "a small question failed: server_error: HTTP 503")]),
+        (ODD, [doubtful("judge", f"{NAME}: {what}") for what in (
+            "no list", "a small question failed: bad_request: HTTP 400: no temperature")]),
+    ],
+)  # fmt: skip
+async def test_one_small_question_settles_a_doubt(reply, expected):
+    model = Asked(doubtful("server", "no list"), reply=reply)
+    assert await found_of(player(model)) == expected
+    assert model.asked == 1
+
+
+async def test_advice_stays_though_the_model_answers():
+    model = Asked(doubtful("server", "lists others", "did you mean 'n'?"))
+    assert await found_of(player(model)) == [
+        good("judge", f"{NAME}: {ANSWERS}"),
+        doubtful("judge", f"{NAME}: lists others", "did you mean 'n'?"),
+    ]
+
+
+async def test_an_engine_is_not_started_for_a_question():
+    model = Asked(doubtful("gpu", "unknown"), occupies="gpu")
+    await found_of(player(model), ask=True)
+    assert model.asked == 0
+
+
+async def test_without_servers_only_keys_and_engines_are_looked_at():
+    keyless = Asked(bad("server", "asked"), needs=UsageError("no key", hint="export it"))
+    engine = Asked(bad("gpu", "none"), occupies="gpu")
+    players = player(keyless), player(engine, "candidate", "from --model")
+    assert await found_of(*players, local=True) == [
+        bad("judge", f"{NAME}: no key", "export it"),
+        bad("candidate", "fake:m, from --model: none"),
+    ]
+
+
+async def test_one_look_for_all_roles_of_a_model():
+    model = Asked(bad("server", "is gone"))
+    tasks = "the default of a", "the default of b"
+    same = [player(model, role, source) for role in ("profiler", "judge") for source in tasks]
+    assert await found_of(*same) == [
+        bad("judge and profiler", "fake:m, the default of a, the default of b: is gone")
+    ]
+    (found,) = await found_of(*same, player(model, "candidate", "from --model"))
+    assert found.about == "candidate and 2 other roles"
+
+
+async def test_weights_that_do_not_fit_come_first_with_other_ways_for_a_judge():
+    model = Asked(
+        bad("gpu", "too few"), bad("weights", "141.1 GB do not fit", "use more"), occupies="gpu"
+    )
+    first, second = await found_of(player(model, source="the default of t"))
+    assert (first.says, second.says) == (
+        "fake:m, the default of t: 141.1 GB do not fit", "fake:m, the default of t: too few",
+    )  # fmt: skip
+    assert first.to_do == (
+        "name a smaller model, --judge fake:model=…, or a server, "
+        "--judge openai:base_url=…,model=…; or use more"
+    )
+    first, _ = await found_of(player(model, "profiler"))
+    assert "--role profiler=openai:base_url=…,model=…" in first.to_do
+    first, _ = await found_of(player(model, "candidate"))
+    assert first.to_do == "use more"
+
+
+def space(monkeypatch, gib):
+    free = int(gib * 1024**3)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=free))
+
+
+def mount(monkeypatch, tmp_path, kind):
+    table = tmp_path / "mountinfo"
+    table.write_text(f"36 35 0:39 / {tmp_path.resolve()} rw - {kind} server:/export rw\n")
+    monkeypatch.setattr(mounts, "MOUNT_TABLE", table)
+
+
+def test_a_folder_with_space_is_left_as_it_is(monkeypatch, tmp_path):
+    space(monkeypatch, 12.34)
+    mount(monkeypatch, tmp_path, "ext4")
+    assert list(folder("runs", tmp_path, option=OPTION)) == [
+        good("runs", f"{tmp_path}; 12.3 GiB free")
+    ]
+    assert list(tmp_path.iterdir()) == [tmp_path / "mountinfo"], "a look leaves nothing behind"
+
+
+def test_a_folder_that_will_be_made_on_a_network_file_system(monkeypatch, tmp_path):
+    space(monkeypatch, 100)
+    mount(monkeypatch, tmp_path, "nfs4")
+    path = tmp_path / "a" / "b"
+    assert list(folder("runs", path, option=OPTION)) == [
+        good("runs", f"{path}; 100.0 GiB free; on nfs4, over the network")
+    ]
+
+
+@pytest.mark.parametrize(("gib", "told"), [(0.5, doubtful), (0.04, bad)])
+def test_little_space(monkeypatch, tmp_path, gib, told):
+    space(monkeypatch, gib)
+    mount(monkeypatch, tmp_path, "ext4")
+    shown = {0.5: "0.5", 0.04: "0.0"}[gib]
+    assert list(folder("runs", tmp_path, option=OPTION)) == [
+        told(
+            "runs",
+            f"{tmp_path}; {shown} GiB free",
+            "free some space, or --output_path DIR names another folder",
+        )
+    ]
+
+
+def test_a_file_in_place_of_the_folder(tmp_path):
+    (tmp_path / "runs").write_text("")
+    path = tmp_path / "runs" / "mine"
+    assert list(folder("runs", path, option=OPTION)) == [
+        bad(
+            "runs",
+            f"{path}: {tmp_path / 'runs'} is not a folder",
+            "--output_path DIR names another folder",
+        )
+    ]
+
+
+def test_a_folder_that_cannot_be_written(monkeypatch, tmp_path):
+    def refused(dir):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("tempfile.TemporaryFile", refused)
+    assert list(folder("runs", tmp_path, option=OPTION)) == [
+        bad(
+            "runs",
+            f"{tmp_path} cannot be written: Permission denied",
+            "--output_path DIR names another folder",
+        )
+    ]

@@ -1,0 +1,193 @@
+"""Whether weights can be had and fit, with GPUs that a made-up `nvidia-smi` tells."""
+
+import json
+
+import pytest
+from harness_models.server import fits
+from harness_models.server.fits import weights_findings
+from harness_models.server.gpus import GpuMemory, gpu_findings
+from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
+from huggingface_hub.hf_api import ModelInfo
+
+from harness.contracts.finding import bad, doubtful, good
+
+NAME = "org/name"
+LLAMA = {"BF16": 70_553_706_496}
+"""141.1 GB: two bytes each."""
+
+QWEN = {"BF16": 8_190_735_360}
+"""16.4 GB."""
+
+
+def memory(share=0.92, count=1):
+    return GpuMemory(name="vllm:name", count=count, share=share)
+
+
+@pytest.fixture
+def hub(monkeypatch, tmp_path):
+    """Has the hub hold these numbers of parameters, or refuse with this error."""
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+
+    def hold(parameters, refusal=None, siblings=()):
+        def check(self, name):
+            if refusal is not None:
+                raise refusal
+
+        about = {"safetensors": {"parameters": parameters, "total": 0}} if parameters else {}
+        monkeypatch.setattr("huggingface_hub.HfApi.auth_check", check)
+        monkeypatch.setattr(
+            "huggingface_hub.HfApi.model_info",
+            lambda self, name, **options: ModelInfo(id=name, siblings=list(siblings), **about),
+        )
+
+    return hold
+
+
+def error(kind):
+    """An error of the hub's client, which needs a response to be made in the usual way."""
+    return kind.__new__(kind)
+
+
+def h100s(count):
+    return "".join(
+        f"{n}, GPU-aaaa{n}-0000, NVIDIA H100 80GB HBM3, 81559, 4, 80994\n" for n in range(count)
+    )
+
+
+def found(shards=1, *, on=None, **options):
+    given = {"folder": None, "revision": None, **options}
+    return weights_findings(NAME, memory=on or memory(count=shards), shards=shards, **given)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "gpus", "shards", "expected"),
+    [
+        (QWEN, 1, 1, good("weights", "16.4 GB of weights on the hub")),
+        (
+            LLAMA, 1, 1,
+            bad(
+                "weights", "141.1 GB of weights do not fit on 1 GPU of 79.6 GiB",
+                "use quantized weights (FP8, AWQ, GPTQ), or more GPUs",
+            ),
+        ),
+        # 141.1 GB on two: 70.6 each, of 78.7 that an engine takes: no room for prompts.
+        (
+            LLAMA, 8, 1,
+            bad(
+                "weights", "141.1 GB of weights do not fit on 1 of the 8 GPUs with 79.6 GiB",
+                "set tensor_parallel_size=4",
+            ),
+        ),
+        (LLAMA, 8, 4, good("weights", "141.1 GB of weights on the hub")),
+        (LLAMA, 2, 2, good("weights", "141.1 GB of weights on the hub")),
+        # 35.3 GB of four-bit weights, packed in whole numbers of four bytes.
+        ({"I32": 8_819_213_312}, 1, 1, good("weights", "35.3 GB of weights on the hub")),
+        # Stored in single precision, and loaded in half of it.
+        ({"F32": 30_000_000_000}, 1, 1, good("weights", "60.0 GB of weights on the hub")),
+    ],
+)  # fmt: skip
+def test_weights_are_set_against_the_gpus_that_are_there(
+    smi, hub, *, parameters, gpus, shards, expected
+):
+    smi(h100s(gpus))
+    hub(parameters)
+    assert found(shards) == [expected]
+
+
+def test_weights_that_shrink_when_they_are_loaded_are_a_doubt(smi, hub):
+    smi(h100s(1))
+    hub(LLAMA)
+    (only,) = found(shrunk=True)
+    assert only.state == "doubtful"
+
+
+def test_gated_weights_are_told_after_their_size(smi, hub):
+    smi(h100s(1))
+    hub(LLAMA, refusal=error(GatedRepoError))
+    assert [(one.state, one.says) for one in found()] == [
+        ("bad", "141.1 GB of weights do not fit on 1 GPU of 79.6 GiB"),
+        ("bad", "the hub restricts access to these weights"),
+    ]
+    hub(QWEN, refusal=error(RepositoryNotFoundError))
+    assert found()[1] == bad(
+        "weights",
+        "the hub has no such repository, or you have no access",
+        "accept their licence on the hub, and set HF_TOKEN",
+    )
+
+
+def test_a_hub_that_says_nothing_is_a_doubt(smi, hub, monkeypatch):
+    smi(h100s(1))
+    hub(None, refusal=OSError("no route"))
+    assert found() == [
+        doubtful(
+            "weights",
+            "the hub cannot be asked about the weights: OSError",
+            "the start fails if they are not in the cache",
+        )
+    ]
+    hub(None)
+    assert found() == [doubtful("weights", "the size of the weights is not known")]
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    assert found()[0].says == "the weights are not in the cache, and HF_HUB_OFFLINE is set"
+
+
+def checkpoint(folder, names, size=1_500_000, missing=()):
+    folder.mkdir(parents=True)
+    (folder / "config.json").write_text("{}")
+    (folder / "model.safetensors.index.json").write_text(
+        json.dumps({"weight_map": {f"layer.{n}": name for n, name in enumerate(names)}})
+    )
+    for name in names:
+        if name not in missing:
+            (folder / name).write_bytes(b"\0" * size)
+    (folder / "consolidated.safetensors").write_bytes(b"\0" * 9_000_000)
+    return folder
+
+
+def test_the_files_of_the_index_are_counted_and_others_are_not(smi, tmp_path):
+    smi(h100s(1))
+    folder = checkpoint(tmp_path / "weights", ["a.safetensors", "b.safetensors"], 100_000_000)
+    assert found(folder=folder) == [good("weights", "0.2 GB of weights on this machine")]
+    (folder / "config.json").write_text('{"dtype": "float32"}')
+    assert found(folder=folder) == [good("weights", "0.1 GB of weights on this machine")]
+
+
+def test_weights_in_the_cache_need_no_hub_if_none_is_missing(smi, hub, tmp_path, monkeypatch):
+    smi(h100s(1))
+    hub(QWEN, refusal=error(GatedRepoError))
+    commit = "a" * 40
+    cache = tmp_path / "hub" / "models--org--name"
+    (cache / "refs").mkdir(parents=True)
+    (cache / "refs" / "main").write_text(commit)
+    names = ["a.safetensors", "b.safetensors"]
+    folder = checkpoint(cache / "snapshots" / commit, names, missing=["b.safetensors"])
+    assert [one.state for one in found(revision=commit)] == ["good", "bad"]
+    (folder / "b.safetensors").write_bytes(b"\0" * 100_000_000)
+    assert found(revision=commit) == [good("weights", "0.1 GB of weights on this machine")]
+
+
+def test_without_gpus_the_memory_of_the_machine_counts(hub, monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    pages = {"SC_PHYS_PAGES": 4 * 2**20, "SC_PAGE_SIZE": 4096}
+    monkeypatch.setattr(fits.os, "sysconf", pages.__getitem__)
+    hub(LLAMA)
+    assert weights_findings(NAME, folder=None, revision=None) == [
+        doubtful(
+            "weights",
+            "141.1 GB of weights do not fit in the 16.0 GiB of memory here",
+            "use smaller weights",
+        )
+    ]
+
+
+def test_more_gpus_than_there_are(smi):
+    smi(h100s(8))
+    assert list(gpu_findings(memory(count=16))) == [
+        bad(
+            "gpu",
+            "16 GPUs are needed, and there are 8",
+            "set tensor_parallel_size × pipeline_parallel_size × data_parallel_size to 8 at most",
+        )
+    ]

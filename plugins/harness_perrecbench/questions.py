@@ -42,22 +42,18 @@ def prompt_of(stage: str, options: Any) -> str:
 
 def check_prompt_exists(options: Any) -> None:
     """Raise UsageError if no prompt exists for these options."""
-    usual = {"wording": "a", "tail": "now", "system": "paper"}
-    for name, only in usual.items():
-        if options.thought and (found := getattr(options, name)) != only:
+    kind, other, without = "", f"wording: {options.wording}", "wording: a"
+    if options.thought:
+        kind, other, without = "chain-of-thought ", "thought: true", "thought: false"
+    for name, only in {"wording": "a", "tail": "now", "system": "paper"}.items():
+        clashes = options.thought or (name == "system" and options.wording != "a")
+        if clashes and (found := getattr(options, name)) != only:
             raise UsageError(
-                f"no chain-of-thought prompt exists for this {name}",
+                f"no {kind}prompt exists for this {name}",
                 where=f"options: {name}",
-                found=f"{name}: {found} with thought: true",
-                expected=f"{name}: {only}, or thought: false",
+                found=f"{name}: {found} with {other}",
+                expected=f"{name}: {only}, or {without}",
             )
-    if options.system != "paper" and options.wording != "a":
-        raise UsageError(
-            "the wording has a system text of its own",
-            where="options: system",
-            found=f"system: {options.system} with wording: {options.wording}",
-            expected="system: paper, or wording: a",
-        )
 
 
 def rate_variables(single: Single, options: Any) -> Variables:

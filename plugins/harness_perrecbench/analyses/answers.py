@@ -243,14 +243,9 @@ def tally_of(task: FinishedTask) -> Counter[str]:
 
 
 def cells_of(tally: Counter[str]) -> tuple[Cell, ...]:
-    """The counts, and the shares in per cent."""
-    return tuple(
-        _percent(tally[column.removesuffix(" %")], tally[SHARES[column]])
-        if column in SHARES
-        else tally[column]
-        for column in COLUMNS
-    )
-
-
-def _percent(part: int, whole: int) -> float | None:
-    return 100 * part / whole if whole else None
+    """The counts, and the shares in per cent, None of nothing."""
+    shares = {
+        share: 100 * tally[share.removesuffix(" %")] / tally[whole] if tally[whole] else None
+        for share, whole in SHARES.items()
+    }
+    return tuple(shares[name] if name in shares else tally[name] for name in COLUMNS)

@@ -14,14 +14,7 @@ from harness.analysis.result_grid import row_name
 from harness.analysis.user_tables import names_of, read_figures, read_models
 from harness.base.errors import UsageError
 from harness.contracts.report import Axis, Figure, Line, Points, Report, Sheet
-from harness_perrecbench.analyses.grid import (
-    GRID,
-    Row,
-    by_model,
-    data_of,
-    published_table,
-    rows_of,
-)
+from harness_perrecbench.analyses.grid import GRID, Row, by_model, data_of, published_table, rows_of
 from harness_perrecbench.paper import COLUMN, OURS, TABLES, TAU_NOTES, WAYS, Cell
 from harness_perrecbench.records import MEMBERS
 
@@ -112,10 +105,7 @@ def size_figure(name: str, values: Values) -> Figure:
     return Figure(
         title=f"{name}: ptc by users in a group",
         x=Axis(
-            label="users in a group",
-            low=1.8,
-            high=4.2,
-            ticks=tuple(map(float, MEMBERS.values())),
+            label="users in a group", low=1.8, high=4.2, ticks=tuple(map(float, MEMBERS.values()))
         ),
         y=Axis(label="ptc"),
         marks=tuple(curves(values)),
@@ -139,8 +129,7 @@ class ScaleOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The options of `perrec-scale`."""
 
     figures: Annotated[
-        str,
-        msgspec.Meta(description="table with a row per model; a column family adds lines"),
+        str, msgspec.Meta(description="table with a row per model; a column family adds lines")
     ]
     column: Annotated[str, msgspec.Meta(description="the column with billions of parameters")] = (
         "parameters"
@@ -194,9 +183,7 @@ def by_scale(tasks: Sequence[FinishedTask], options: ScaleOptions) -> Report:
     if options.published:
         sheets.append(published_table("main", "model", "kind"))
     return Report(
-        sheets=tuple(sheets),
-        figures=tuple(scale_figures(models, options.column)),
-        notes=TAU_NOTES,
+        sheets=tuple(sheets), figures=tuple(scale_figures(models, options.column)), notes=TAU_NOTES
     )
 
 

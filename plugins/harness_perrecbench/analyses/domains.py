@@ -96,9 +96,7 @@ def run(tasks: Sequence[FinishedTask], options: Options) -> Report:
             expected="items by id, as in the groups, or by title",
         )
     return Report(
-        sheets=(sheet(domains, len(cells)),),
-        figures=tuple(figures(domains)),
-        notes=TAU_NOTES,
+        sheets=(sheet(domains, len(cells)),), figures=tuple(figures(domains)), notes=TAU_NOTES
     )
 
 

@@ -164,5 +164,6 @@ def test_a_thought_prompt_that_nobody_wrote_is_refused(other):
 
 
 def test_a_wording_of_our_own_is_not_asked_with_the_authors_system_text():
-    with pytest.raises(UsageError, match="the wording has a system text of its own"):
+    with pytest.raises(UsageError, match="no prompt exists for this system") as told:
         check_prompt_exists(Options(wording="b", system="authors"))
+    assert told.value.found == "system: authors with wording: b"

@@ -18,8 +18,18 @@ CELLS: tuple[Cell, ...] = tuple((level, ask) for level in MEMBERS for ask in WAY
 GROUPS = 200
 """The number of groups in each cell of Table 1."""
 
+OURS = "ptc"
 COLUMN = "ptc_published"
-"""The column of scores with Table 1's definition."""
+"""The columns of scores with this project's and with Table 1's definition."""
+
+TWO_TAUS = (
+    "ptc is the agreement of the predicted and the true ranking over the pairs of users in a "
+    "group; ptc_published is Kendall's tau of the two lists of users' numbers, position by "
+    "position, as in the authors' script: it is equal for two users without a tie, and a different "
+    "and mostly smaller quantity for three and four."
+)
+TAU_NOTES = (TWO_TAUS, "The paper's numbers are ptc_published: compare them with that alone.")
+"""Stand below reports with both."""
 
 AVERAGE = "perrec"
 """The group of the nine tasks, whose average is the last column of Table 1."""
@@ -32,6 +42,15 @@ COMPARABLE_IF = (
 
 def task_of(cell: Cell) -> str:
     return f"{AVERAGE}_{'_'.join(cell)}"
+
+
+def tails() -> dict[str, str]:
+    """Model of Table 1 → the tails of its list prompts, "not recorded" if no record shows any."""
+    return {
+        row["model"]: "/".join(dict.fromkeys(row[level] for level in MEMBERS if row[level]))
+        or "not recorded"
+        for row in TABLES.read("tails").dicts()
+    }
 
 
 def results() -> tuple[PublishedResult, ...]:

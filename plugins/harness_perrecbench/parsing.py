@@ -15,6 +15,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from typing import Any, Generic, TypeVar
 
 from harness import Parsed, TextReader, Unreadable, last_object
@@ -23,6 +24,8 @@ from harness_perrecbench.records import Side
 T = TypeVar("T")
 
 LOWEST, HIGHEST = 1, 5
+RATING, RANKING = "predicted_rating", "predicted_ranking"
+"""The keys that the prompts ask for."""
 
 DECIMAL = re.compile(r"\s*+[+-]?[0-9]{1,20}(?:\.[0-9]{1,20})?\s*+")
 LONGEST_DETAIL = 80
@@ -40,16 +43,21 @@ MENTION = re.compile(
     re.VERBOSE,
 )
 
+AGAINST = re.compile(r"(?=[^.!?\n]*+\Z).*\b(?i:than|over|instead|not|versus|unlike)\b")
+"""Matches the text between two users in a sentence that sets one against the other."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class AnswerReader(Generic[T]):
-    """Reads the value of the last fitting key in the last JSON object of a text.
+    """Reads the value of one key in the last JSON object of a text.
 
-    `keys`: a key fits if it contains one of these, in lower case.
+    `asked`: the key that the prompts ask for, which wins.
+    `keys`: without it, the last key counts that contains one of these, in lower case.
     `convert`: makes the answer from the value, or an Unreadable.
     `schema`: the JSON schema that a server may enforce.
     """
 
+    asked: str
     keys: tuple[str, ...]
     convert: Callable[[Any], tuple[T, bool] | Unreadable]
     schema: dict[str, Any] | None
@@ -62,7 +70,8 @@ class AnswerReader(Generic[T]):
         fitting = [key for key in found.value if any(one in key.lower() for one in self.keys)]
         if not fitting:
             return Unreadable("schema", f"no key with {' or '.join(self.keys)} in its name")
-        converted = self.convert(found.value[fitting[-1]])
+        asked = [key for key in fitting if key.lower() == self.asked]
+        converted = self.convert(found.value[(asked or fitting)[-1]])
         if isinstance(converted, Unreadable):
             return converted
         value, quoted = converted
@@ -121,7 +130,8 @@ class SideReader:
 
     A text must name exactly one of them, anywhere and any number of times: `both_named` and
     `none_named` are failures, and a letter alone does not count. After a chain of thought
-    (`thought`), only the last name in square brackets counts, since the thought names both users.
+    (`thought`), only the last name in square brackets counts, since the thought names both users;
+    set against the other user, as in "[User B] rather than [User A]", it is `both_named`.
     """
 
     thought: bool = False
@@ -135,7 +145,9 @@ class SideReader:
         text = found.value
         mentions = list(MENTION.finditer(text))
         if self.thought:
-            mentions = [one for one in mentions if one["opens"] and one[0].endswith("]")][-1:]
+            bracketed = [one for one in mentions if one["opens"] and one[0].endswith("]")]
+            between = [text[one.end() : two.start()] for one, two in pairwise(bracketed[-2:])]
+            mentions = bracketed[-2 if any(map(AGAINST.match, between)) else -1 :]
         letters = [one.group("one", "other", "bare") for one in mentions]
         sides = {letter.upper() for found in letters for letter in found if letter}
         if not sides:
@@ -157,9 +169,10 @@ def rating_reader(*, thought: bool = False) -> AnswerReader[float]:
     """The reader of a rating; with `thought` it has no schema, since the thought is not JSON."""
     rating = {"type": "number", "minimum": LOWEST, "maximum": HIGHEST}
     return AnswerReader(
+        asked=RATING,
         keys=("rating", "score"),
         convert=to_rating,
-        schema=None if thought else _object_with("predicted_rating", rating),
+        schema=None if thought else _object_with(RATING, rating),
     )
 
 
@@ -170,9 +183,10 @@ def read_order(
     number = {"type": "integer", "minimum": 1, "maximum": members}
     numbers = {"type": "array", "items": number, "minItems": members, "maxItems": members}
     return AnswerReader(
+        asked=RANKING,
         keys=("rank",),
         convert=partial(to_order, members=members, repeated=repeated),
-        schema=None if thought else _object_with("predicted_ranking", numbers),
+        schema=None if thought else _object_with(RANKING, numbers),
     )
 
 

@@ -18,7 +18,7 @@ from harness_perrecbench.records import Group, Member, Person, Single
 Variables: TypeAlias = dict[str, Any]
 Shown: TypeAlias = Literal["full", "no_text", "none"]
 
-RATE_OPTIONS = ("profile", "thought", "wording", "shot_style")
+RATE_OPTIONS = ("profile", "thought", "wording", "system", "shot_style")
 COMPARE_OPTIONS = ("profile", "thought", "shot_style")
 RANK_OPTIONS = ("profile", "thought", "tail", "shot_style")
 """The options that change the questions of each stage."""
@@ -42,23 +42,25 @@ def prompt_of(stage: str, options: Any) -> str:
 
 def check_prompt_exists(options: Any) -> None:
     """Raise UsageError if no prompt exists for these options."""
-    if not options.thought:
-        return
-    other = {"wording": (options.wording, "a"), "tail": (options.tail, "now")}
-    for name, (found, only) in other.items():
-        if found != only:
+    kind, other, without = "", f"wording: {options.wording}", "wording: a"
+    if options.thought:
+        kind, other, without = "chain-of-thought ", "thought: true", "thought: false"
+    for name, only in {"wording": "a", "tail": "now", "system": "paper"}.items():
+        clashes = options.thought or (name == "system" and options.wording != "a")
+        if clashes and (found := getattr(options, name)) != only:
             raise UsageError(
-                f"no chain-of-thought prompt exists for this {name}",
+                f"no {kind}prompt exists for this {name}",
                 where=f"options: {name}",
-                found=f"{name}: {found} with thought: true",
-                expected=f"{name}: {only}, or thought: false",
+                found=f"{name}: {found} with {other}",
+                expected=f"{name}: {only}, or {without}",
             )
 
 
 def rate_variables(single: Single, options: Any) -> Variables:
     """The variables of the stage "rate": one user and one thing."""
     member = _member(single.member, options.profile)
-    return {**_asked(single, options, options.profile), "member": member}
+    asked = _asked(single, options, options.profile)
+    return {**asked, "member": member, "system": options.system}
 
 
 def compare_variables(group: Group, first: int, second: int, options: Any) -> Variables:

@@ -13,6 +13,7 @@ AtLeastOne = Annotated[int, msgspec.Meta(ge=1)]
 Ask: TypeAlias = Literal["pointwise", "pairwise", "listwise", "rating"]
 Level: TypeAlias = Literal["easy", "medium", "hard"]
 Side: TypeAlias = Literal["A", "B"]
+Tail: TypeAlias = Literal["now", "plain", "dot", "older"]
 
 MEMBERS: dict[Level, int] = {"easy": 2, "medium": 3, "hard": 4}
 """Level → the number of users in a group."""
@@ -37,7 +38,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     shot_style: Literal["corrected", "published"] = "corrected"
     thought: bool = False
     wording: Literal["a", "b", "c", "d"] = "a"
-    tail: Literal["now", "older"] = "now"
+    tail: Tail = "now"
+    system: Literal["paper", "authors"] = "paper"
 
     tries: AtLeastOne = 5
     samples: AtLeastOne = 1

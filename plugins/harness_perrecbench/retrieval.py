@@ -26,8 +26,8 @@ def top(
     """At most `k` of the behaviours, best first, and their scores.
 
     The query is the thing of a question, or another behaviour of the same user. Of equal scores,
-    the later behaviour comes first with `tokens="published"`, as in the published code, and the
-    earlier one with `tokens="words"`.
+    the earlier behaviour comes first with `tokens="words"`, and the later one with "published". In
+    the published code numpy's sort decides, which is not stable: its ties differ by build.
     """
     if tokens == "published":
         documents = [behaviour_text(behaviour).split() for behaviour in behaviours]

@@ -239,7 +239,7 @@ def _question_stage(name: str, *, options: tuple[str, ...], **parts: Any) -> Sta
 
     return Stage(
         name,
-        version=1,
+        version=2,
         roles=("candidate",),
         asks=lambda options: (questions.prompt_of(name, options),) if asks(options) else (),
         options=(*ASKING, *options),

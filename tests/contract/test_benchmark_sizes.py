@@ -15,7 +15,7 @@ MOST_LINES_OF_TWO = 6_000
 
 LIMITS = {
     "harness_gistbench": (50, 7_300),
-    "harness_perrecbench": (33, 6_130),
+    "harness_perrecbench": (33, 6_200),
 }
 """Files and lines of the benchmarks that are larger; both fall with each change that allows it."""
 

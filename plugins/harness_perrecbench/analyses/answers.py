@@ -11,6 +11,7 @@ from harness.analysis.result_grid import row_name, short_runs
 from harness.analysis.score_columns import score_columns
 from harness.contracts.report import Axis, Figure, Points, Report, Sheet
 from harness_perrecbench.analyses.grid import no_task, rows_of, setting_of
+from harness_perrecbench.paper import COLUMN, OURS, TAU_NOTES
 
 if TYPE_CHECKING:
     from harness import FinishedTask
@@ -38,6 +39,7 @@ class Configuration:
     level: str
     groups: int
     ptc: float | None
+    published: float | None
     errors: dict[str, float | None]
     predicted: int
     source: str
@@ -53,7 +55,9 @@ def errors(tasks: Sequence[FinishedTask], options: object) -> Report:
             expected="a task with ask: pointwise, ideally with a task with ask: rating",
         )
     return Report(
-        sheets=(configuration_sheet(found), correlations(found)), figures=tuple(figures(found))
+        sheets=(configuration_sheet(found), correlations(found)),
+        figures=tuple(figures(found)),
+        notes=TAU_NOTES,
     )
 
 
@@ -66,15 +70,16 @@ def configurations(tasks: Sequence[FinishedTask]) -> Iterator[Configuration]:
     for task in pointwise:
         key = _asked(task)
         apart = runs[task.run] if times[_named(task)] > 1 else ""
-        ptc = score_columns(task.scores(), ("ptc",))["ptc"]
+        taus = score_columns(task.scores(), (OURS, COLUMN))
         own = score_columns(alone.get(key, task).scores(), ("mae", "squared_error"))
         square = own["squared_error"].dropped
         yield Configuration(
             model=row_name(task.manifest.model, apart, ""),
             setting=setting_of(task) or "same as the nine tasks",
             level=task.options.level,
-            groups=len(ptc.values),
-            ptc=ptc.counted,
+            groups=len(taus[OURS].values),
+            ptc=taus[OURS].counted,
+            published=taus[COLUMN].counted,
             errors={"MAE": own["mae"].dropped, "RMSE": None if square is None else square**0.5},
             predicted=len(own["mae"].readable),
             source=ALONE if key in alone else GROUPS,
@@ -89,13 +94,14 @@ def configuration_sheet(found: Sequence[Configuration]) -> Sheet:
     )
     return Sheet(
         title="Configurations: ptc, and errors of predicted ratings",
-        columns=("model", "setting", "level", "groups", "ptc", *ERRORS, "of", "predicted"),
+        columns=("model", "setting", "level", "groups", "ptc", *ERRORS, "of", "predicted", COLUMN),
         rows=tuple(
             (
                 *(one.model, one.setting, one.level, one.groups, one.ptc),
                 *(one.errors[error] for error in ERRORS),
                 one.source,
                 one.predicted,
+                one.published,
             )
             for one in found
         ),
@@ -237,14 +243,9 @@ def tally_of(task: FinishedTask) -> Counter[str]:
 
 
 def cells_of(tally: Counter[str]) -> tuple[Cell, ...]:
-    """The counts, and the shares in per cent."""
-    return tuple(
-        _percent(tally[column.removesuffix(" %")], tally[SHARES[column]])
-        if column in SHARES
-        else tally[column]
-        for column in COLUMNS
-    )
-
-
-def _percent(part: int, whole: int) -> float | None:
-    return 100 * part / whole if whole else None
+    """The counts, and the shares in per cent, None of nothing."""
+    shares = {
+        share: 100 * tally[share.removesuffix(" %")] / tally[whole] if tally[whole] else None
+        for share, whole in SHARES.items()
+    }
+    return tuple(shares[name] if name in shares else tally[name] for name in COLUMNS)

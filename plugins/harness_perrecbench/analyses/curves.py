@@ -14,15 +14,8 @@ from harness.analysis.result_grid import row_name
 from harness.analysis.user_tables import names_of, read_figures, read_models
 from harness.base.errors import UsageError
 from harness.contracts.report import Axis, Figure, Line, Points, Report, Sheet
-from harness_perrecbench.analyses.grid import (
-    GRID,
-    Row,
-    by_model,
-    data_of,
-    published_table,
-    rows_of,
-)
-from harness_perrecbench.paper import TABLES, WAYS, Cell
+from harness_perrecbench.analyses.grid import GRID, Row, by_model, data_of, published_table, rows_of
+from harness_perrecbench.paper import COLUMN, OURS, TABLES, TAU_NOTES, WAYS, Cell
 from harness_perrecbench.records import MEMBERS
 
 if TYPE_CHECKING:
@@ -40,33 +33,40 @@ class SizeOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def by_size(tasks: Sequence[FinishedTask], options: SizeOptions) -> Report:
-    """The report of `perrec-sizes`: a figure per mean and per model, a curve per way of asking."""
-    found = rows_of(tasks, ("ptc",))
-    series = [*means_of(found), *((row.name, values_of(row)) for row in found)]
-    sheets = [size_table(series)]
+    """The report of `perrec-sizes`: a figure per mean and per model, a curve per way of asking.
+
+    Both definitions of tau have a table, and ptc has the figures.
+    """
+    found = rows_of(tasks, (OURS, COLUMN))
+    series = {
+        tau: [*means_of(found, tau), *((row.name, values_of(row, tau)) for row in found)]
+        for tau in (OURS, COLUMN)
+    }
+    sheets = [size_table(each, tau) for tau, each in series.items()]
     if options.published:
         sheets.append(TABLES.read("numbers").sheet(digits=3))
     return Report(
         sheets=tuple(sheets),
-        figures=tuple(size_figure(name, values) for name, values in series),
+        figures=tuple(size_figure(name, values) for name, values in series[OURS]),
+        notes=TAU_NOTES,
     )
 
 
-def values_of(row: Row) -> Values:
-    return {cell: column.counted for cell, column in row.of("ptc").items()}
+def values_of(row: Row, tau: str) -> Values:
+    return {cell: column.counted for cell, column in row.of(tau).items()}
 
 
-def means_of(found: Sequence[Row]) -> Iterator[tuple[str, Values]]:
+def means_of(found: Sequence[Row], tau: str) -> Iterator[tuple[str, Values]]:
     """The named mean over models, for each setting and data with several models."""
     alike: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
     for row in found:
         alike[row.setting, *data_of(row.first)].append(row)
     for (setting, *_), several in alike.items():
-        cells = GRID.filled(several, "ptc")
+        cells = GRID.filled(several, tau)
         models = [
             mean
             for of in by_model(several).values()
-            if (mean := mean_of([values_of(row) for row in of], cells))
+            if (mean := mean_of([values_of(row, tau) for row in of], cells))
         ]
         if len(models) > 1:
             yield row_name(f"mean of {len(models)} models", "", setting), mean_of(models, cells)
@@ -81,10 +81,10 @@ def mean_of(every: Sequence[Values], cells: Sequence[Cell]) -> Values:
     return dict(zip(cells, means, strict=True)) if whole else {}
 
 
-def size_table(series: Sequence[tuple[str, Values]]) -> Sheet:
+def size_table(series: Sequence[tuple[str, Values]], tau: str) -> Sheet:
     """A sheet with a row for each model and way of asking, and a column per size."""
     return Sheet(
-        title="ptc by users in a group, unreadable groups counted 0",
+        title=f"{tau} by users in a group, unreadable groups counted 0",
         columns=("model", "asked", *(f"{users} users" for users in MEMBERS.values())),
         rows=tuple(
             (name, ask, *(values.get((level, ask)) for level in MEMBERS))
@@ -105,10 +105,7 @@ def size_figure(name: str, values: Values) -> Figure:
     return Figure(
         title=f"{name}: ptc by users in a group",
         x=Axis(
-            label="users in a group",
-            low=1.8,
-            high=4.2,
-            ticks=tuple(map(float, MEMBERS.values())),
+            label="users in a group", low=1.8, high=4.2, ticks=tuple(map(float, MEMBERS.values()))
         ),
         y=Axis(label="ptc"),
         marks=tuple(curves(values)),
@@ -132,8 +129,7 @@ class ScaleOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The options of `perrec-scale`."""
 
     figures: Annotated[
-        str,
-        msgspec.Meta(description="table with a row per model; a column family adds lines"),
+        str, msgspec.Meta(description="table with a row per model; a column family adds lines")
     ]
     column: Annotated[str, msgspec.Meta(description="the column with billions of parameters")] = (
         "parameters"
@@ -144,35 +140,37 @@ class ScaleOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, kw_only=True)
 class Sized:
-    """One row's average, and its model's size and family if the table has them."""
+    """One row's averages, and its model's size and family if the table has them."""
 
     name: str
     setting: str
     average: float | None
+    published: float | None
     size: float | None
     family: str | None
 
 
 def by_scale(tasks: Sequence[FinishedTask], options: ScaleOptions) -> Report:
     """The report of `perrec-scale`: a dot per model and a line per family, on a log axis."""
-    found = rows_of(tasks, ("ptc",))
-    cells = GRID.filled(found, "ptc")
+    found = rows_of(tasks, (OURS, COLUMN))
+    cells = GRID.filled(found, OURS)
     sizes, families = read_sizes(options), read_families(options)
     models: list[Sized] = []
     notes = [f"the average is over {len(cells)} cells"]
     for row in found:
-        line = GRID.line(row, "ptc", cells)
+        line = GRID.line(row, OURS, cells)
         names = list(names_of(row.model, row.first.summary.model))
         one = Sized(
             name=row.name,
             setting=row.setting,
             average=line.average.value,
+            published=GRID.line(row, COLUMN, cells).average.value,
             size=next((sizes[name] for name in names if name in sizes), None),
             family=next((families[name] for name in names if name in families), None),
         )
         models.append(one)
         if one.average is None:
-            notes += GRID.remarks(row, "ptc", line)
+            notes += GRID.remarks(row, OURS, line)
     if all(one.size is None for one in models):
         raise UsageError(
             "no model of the runs has a size",
@@ -184,7 +182,9 @@ def by_scale(tasks: Sequence[FinishedTask], options: ScaleOptions) -> Report:
     sheets = [scale_table(models, options.column, notes)]
     if options.published:
         sheets.append(published_table("main", "model", "kind"))
-    return Report(sheets=tuple(sheets), figures=tuple(scale_figures(models, options.column)))
+    return Report(
+        sheets=tuple(sheets), figures=tuple(scale_figures(models, options.column)), notes=TAU_NOTES
+    )
 
 
 def read_sizes(options: ScaleOptions) -> dict[str, float]:
@@ -215,10 +215,10 @@ def scale_table(models: Sequence[Sized], column: str, notes: Sequence[str]) -> S
     ordered = sorted(models, key=lambda one: (one.family or "", one.size or 0.0))
     return Sheet(
         title=f"ptc by {column}, unreadable groups counted 0",
-        columns=("model", "family", column, "average"),
-        rows=tuple((one.name, one.family, one.size, one.average) for one in ordered),
+        columns=("model", "family", column, "average", COLUMN),
+        rows=tuple((one.name, one.family, one.size, one.average, one.published) for one in ordered),
         notes=tuple(notes),
-        digits=(2, 2, 1, 2),
+        digits=(2, 2, 1, 2, 2),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum
 from typing import TYPE_CHECKING, Annotated
@@ -16,6 +16,7 @@ from harness.analysis.user_tables import table as read_table
 from harness.base.errors import UsageError
 from harness.contracts.report import Axis, Figure, Points, Report, Sheet
 from harness_perrecbench.analyses.grid import GRID, Row, no_task, ranked, rows_of, setting_of
+from harness_perrecbench.paper import COLUMN, OURS, TAU_NOTES, Cell
 from harness_perrecbench.records import Thing
 
 if TYPE_CHECKING:
@@ -59,13 +60,14 @@ class Titled(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, kw_only=True)
 class Domain:
-    """One model in one domain: the number of items, the known counts, and the average."""
+    """One model in one domain: the number of items, the known counts, and the averages."""
 
     model: str
     domain: str
     items: int
     counts: tuple[float, ...]
     average: Average
+    published: float | None
 
     @property
     def frequency(self) -> float | None:
@@ -84,22 +86,18 @@ def run(tasks: Sequence[FinishedTask], options: Options) -> Report:
             tasks, "no task covers a single domain", expected=f"tasks with the option {OPTION}"
         )
     counts = read_counts(options.counts)
-    found = {domain: rows_of(of, ("ptc",)) for domain, of in by_domain.items()}
-    cells = GRID.filled([row for of in found.values() for row in of], "ptc")
-    domains = [
-        _domain(
-            row, domain, GRID.average(row.of("ptc"), cells, task=row.first, metric="ptc"), counts
-        )
-        for domain, of in found.items()
-        for row in of
-    ]
+    found = {domain: rows_of(of, (OURS, COLUMN)) for domain, of in by_domain.items()}
+    cells = GRID.filled([row for of in found.values() for row in of], OURS)
+    domains = [_domain(row, domain, cells, counts) for domain, of in found.items() for row in of]
     if not any(one.counts for one in domains):
         raise UsageError(
             "no item of the runs has a count",
             where=options.counts,
             expected="items by id, as in the groups, or by title",
         )
-    return Report(sheets=(sheet(domains, len(cells)),), figures=tuple(figures(domains)))
+    return Report(
+        sheets=(sheet(domains, len(cells)),), figures=tuple(figures(domains)), notes=TAU_NOTES
+    )
 
 
 def read_counts(path: str) -> Counts:
@@ -142,11 +140,11 @@ def sheet(domains: Sequence[Domain], cells: int) -> Sheet:
     """A sheet with a row per model and domain."""
     return Sheet(
         title="ptc by domain, unreadable groups counted 0",
-        columns=("model", "domain", "items", "with a count", "mean count", *INTERVAL),
+        columns=("model", "domain", "items", "with a count", "mean count", *INTERVAL, COLUMN),
         rows=tuple(
             (
                 *(one.model, one.domain, one.items, len(one.counts), one.frequency),
-                *(one.average.value, one.average.low, one.average.high),
+                *(one.average.value, one.average.low, one.average.high, one.published),
             )
             for one in domains
         ),
@@ -154,7 +152,7 @@ def sheet(domains: Sequence[Domain], cells: int) -> Sheet:
             f"averages are over {cells} of the nine cells, mean counts over the items with a count",
             *(f"{one.model}, {one.domain}: {why}" for one in domains if (why := one.average.why)),
         ),
-        digits=(0, 0, 0, 0, 1, 2, 2, 2),
+        digits=(0, 0, 0, 0, 1, 2, 2, 2, 2),
     )
 
 
@@ -177,8 +175,8 @@ def figures(domains: Sequence[Domain]) -> Iterator[Figure]:
         )
 
 
-def _domain(row: Row, domain: str, average: Average, counts: Counts) -> Domain:
-    items = dict.fromkeys(item for column in row.of("ptc").values() for item in column.clusters)
+def _domain(row: Row, domain: str, cells: Collection[Cell], counts: Counts) -> Domain:
+    items = dict.fromkeys(item for column in row.of(OURS).values() for item in column.clusters)
     titles = titles_of(row) if counts.by_title else {}
     known = [counts.of(item, titles.get(item)) for item in items]
     setting = setting_of(row.first, but=(OPTION,))
@@ -187,7 +185,8 @@ def _domain(row: Row, domain: str, average: Average, counts: Counts) -> Domain:
         domain=domain,
         items=len(items),
         counts=tuple(count for count in known if count is not None),
-        average=average,
+        average=GRID.average(row.of(OURS), cells, task=row.first, metric=OURS),
+        published=GRID.line(row, COLUMN, cells).average.value,
     )
 
 

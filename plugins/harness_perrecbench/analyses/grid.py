@@ -23,6 +23,7 @@ from harness_perrecbench.paper import (
     WAYS,
     Cell,
     results,
+    tails,
     task_of,
 )
 
@@ -148,7 +149,8 @@ def published_table(name: str, *first: str) -> Sheet:
 def against(row: Row) -> tuple[str, ...]:
     """The reasons why a row is not comparable to Table 1; empty if it is."""
     columns = row.of(COLUMN)
-    reasons = [f"different settings: {row.setting}"] if row.setting else []
+    setting = setting_of(row.first, but=("tail", "system"))
+    reasons = [f"different settings: {setting}"] if setting else []
     if len(row.tasks) < len(CELLS):
         reasons.append(f"{len(row.tasks)} of the nine tasks")
     for task in row.tasks.values():
@@ -162,10 +164,19 @@ def against(row: Row) -> tuple[str, ...]:
     return tuple(dict.fromkeys(reasons))
 
 
-def next_to(average: float) -> tuple[Line[Cell], ...]:
-    """The rows of Table 1 with the next higher and the next lower average, the higher first."""
+def next_to(average: float, tail: str) -> dict[str, Line[Cell]]:
+    """The rows of Table 1 with the next higher and the next lower average, by model.
+
+    Those of models whose list prompts had this tail come first, and then those of any model.
+    """
     cells = {task_of(cell): cell for cell in CELLS}
-    return neighbours(published_lines(results(), lambda one: cells.get(one.task)), average)
+    known = tails()
+    lines = dict(
+        zip(known, published_lines(results(), lambda one: cells.get(one.task)), strict=True)
+    )
+    alike = [line for model, line in lines.items() if known[model] == tail]
+    near = (*neighbours(alike, average), *neighbours(lines.values(), average))
+    return {model: line for one in near for model, line in lines.items() if line is one}
 
 
 def remarks_on(found: Sequence[Row], name: str, lines: Sequence[Line[Cell]]) -> Iterator[str]:

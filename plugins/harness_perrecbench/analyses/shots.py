@@ -10,7 +10,7 @@ from harness.analysis.result_grid import mean_of, short_runs
 from harness.analysis.score_columns import score_columns
 from harness.contracts.report import Axis, Figure, Grid, Report, Sheet
 from harness_perrecbench.analyses.grid import GRID, no_task, ranked, setting_of
-from harness_perrecbench.paper import WAYS
+from harness_perrecbench.paper import COLUMN, OURS, TAU_NOTES, WAYS
 
 if TYPE_CHECKING:
     from harness import FinishedTask
@@ -24,28 +24,32 @@ Values: TypeAlias = dict[Place, float | None]
 
 def run(tasks: Sequence[FinishedTask], options: object) -> Report:
     """The report of `perrec-shots`: for each model and level, a map per way and one of the mean."""
-    found = {title: ways for title, ways in grids_of(tasks).items() if len(places_of(ways)) > 1}
-    if not found:
+    maps = {
+        f"{title}, {way}: {tau}": (values, places_of(ways))
+        for tau in (OURS, COLUMN)
+        for title, ways in grids_of(tasks, tau).items()
+        if len(places_of(ways)) > 1
+        for way, values in with_mean(ways).items()
+    }
+    if not maps:
         raise no_task(
             tasks,
             "no model has results for several numbers of examples or behaviours",
             expected="tasks that differ in the options shots or k",
         )
-    maps = {
-        f"{title}, {way}": (values, places_of(ways))
-        for title, ways in found.items()
-        for way, values in with_mean(ways).items()
-    }
     shown = [abs(value) for values, _ in maps.values() for value in values.values() if value]
     deepest = max(shown, default=None)
     grids = {title: grid_of(*each, deepest=deepest) for title, each in maps.items()}
     return Report(
         sheets=tuple(sheet(title, grid) for title, grid in grids.items()),
-        figures=tuple(figure(title, grid) for title, grid in grids.items()),
+        figures=tuple(
+            figure(title, grid) for title, grid in grids.items() if not title.endswith(COLUMN)
+        ),
+        notes=TAU_NOTES,
     )
 
 
-def grids_of(tasks: Sequence[FinishedTask]) -> dict[str, dict[Ask, Values]]:
+def grids_of(tasks: Sequence[FinishedTask], tau: str) -> dict[str, dict[Ask, Values]]:
     """The values of each way of asking, by model, setting and level; of equal tasks the first.
 
     If these titles are equal for different data, the name of a run is added.
@@ -57,7 +61,7 @@ def grids_of(tasks: Sequence[FinishedTask]) -> dict[str, dict[Ask, Values]]:
         setting = setting_of(task, but=("shots", "k"))
         title = ", ".join(filter(None, (task.manifest.model, setting, options.level)))
         key = (title, GRID.ground(task))
-        column = score_columns(task.scores(), ("ptc",))["ptc"]
+        column = score_columns(task.scores(), (tau,))[tau]
         if column.values:
             runs.setdefault(key, task.run)
             found[key][options.ask].setdefault((options.shots, options.k), column.counted)
@@ -101,7 +105,7 @@ def grid_of(
 
 def sheet(title: str, grid: Grid) -> Sheet:
     return Sheet(
-        title=f"{title}: ptc, unreadable groups counted 0",
+        title=f"{title}, unreadable groups counted 0",
         columns=("shots", *(f"k = {k}" for k in grid.across)),
         rows=tuple((shots, *row) for shots, row in zip(grid.down, grid.values, strict=True)),
         digits=2,
@@ -111,7 +115,7 @@ def sheet(title: str, grid: Grid) -> Sheet:
 def figure(title: str, grid: Grid) -> Figure:
     """The grid as a heat map; all figures of a report share one scale of colours."""
     return Figure(
-        title=f"{title}: ptc",
+        title=title,
         x=Axis(label="k"),
         y=Axis(label="shots"),
         marks=(grid,),

@@ -27,28 +27,21 @@ from harness_perrecbench.analyses.grid import (
     rows_of,
 )
 from harness_perrecbench.baselines import BASELINES
-from harness_perrecbench.paper import COLUMN, Cell
+from harness_perrecbench.paper import COLUMN, OURS, TWO_TAUS, Cell, tails
 
 if TYPE_CHECKING:
     from harness import FinishedTask
 
-OURS = "ptc"
 LIKE = "like_higher_average"
 Rankings: TypeAlias = dict[str, dict[Cell, ScoreColumn]]
 """Baseline → cell → column of scores."""
 
 NAMES = (OURS, COLUMN, LIKE, *BASELINES)
 
-TWO_TAUS = (
-    "ptc is the agreement of the predicted and the true ranking over the pairs of users in a "
-    "group; ptc_published is Kendall's tau of the two lists of users' numbers, position by "
-    "position, as in the authors' script: it is equal for two users without a tie, and a different "
-    "and mostly smaller quantity for three and four."
-)
 COMPARABLE = (
     "Only ptc_published is comparable to Table 1, over the whole test data, with the settings of "
-    "the nine tasks: without --limit, sample, strict or another variant. The harness checks only "
-    "the number of groups, not that they are the published ones. Unreadable groups count 0 here "
+    "the nine tasks or of perrec_now, _plain, _dot or _older: without --limit, sample or strict. "
+    "The harness checks the number of groups alone. Unreadable groups count 0 here "
     "and are left out in the paper: compare the line without them, if there are any."
 )
 
@@ -110,7 +103,7 @@ def as_published(found: Sequence[Row], cells: Collection[Cell]) -> Sheet:
     The authors leave out unreadable groups, so the average without them decides the neighbours.
     """
     placed: list[tuple[float, list[Line[Cell]]]] = []
-    published: dict[tuple[str, ...], Line[Cell]] = {}
+    published: dict[str, Line[Cell]] = {}
     apart: list[Line[Cell]] = []
     notes: list[str] = []
     for row in found:
@@ -125,7 +118,11 @@ def as_published(found: Sequence[Row], cells: Collection[Cell]) -> Sheet:
             notes.append(f"no published rows next to {row.name}: {'; '.join(reasons)}")
         else:
             placed.append((without.average.value, lines))
-            published |= {other.names: other for other in next_to(without.average.value)}
+            tail = row.first.options.tail
+            near_row = next_to(without.average.value, tail)
+            published |= near_row
+            known = ", ".join(f"{model} {tails()[model]}" for model in near_row)
+            notes.append(f"{row.name}: tail of its list prompts: {tail}; published: {known}")
     near = [(line.average.value or 0.0, [line]) for line in published.values()]
     ordered = sorted([*near, *placed], key=lambda one: one[0], reverse=True)
     return GRID.sheet(

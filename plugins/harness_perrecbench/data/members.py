@@ -33,15 +33,24 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+ROUNDING = 0.01
+"""Relative ratings may be rounded by this much."""
+
 EARLIEST = 12
 """The smallest number of behaviours before an example from a user's own history."""
+
+
+ELSEWHERE = "users with another item in their history where the query should stand"
+CONTRADICTED = "users whose relative rating contradicts their history"
+FEWER = "users with fewer behaviours before the query than k"
+CUT = "users whose history was cut to the newest for their profile"
 
 
 @dataclass(kw_only=True)
 class Members:
     """Makes members from the users of the data.
 
-    State: the people whose profiles are missing, and the counts for notes.
+    State: the people whose profiles are missing, and the numbers of users by note.
     """
 
     histories: Histories
@@ -50,8 +59,7 @@ class Members:
     profiles: Mapping[str, str]
     options: Options
     people: dict[str, Person] = field(default_factory=dict)
-    _cut: int = 0
-    _elsewhere: int = 0
+    _notes: Counter[str] = field(default_factory=Counter)
 
     def query(self, asked: Asked) -> Thing:
         return self.things.of(asked.item, at=asked.spot)
@@ -62,6 +70,9 @@ class Members:
         shown, weights = self._retrieved(asked, query, before=asked.before, but={asked.item})
         known = history.bought[: asked.before] if self.options.strict else history.bought
         ratings = [one.rating for one in known]
+        rating = self._rating(asked, history.bought)
+        self._notes[FEWER] += len(shown) < self.options.k
+        self._notes[CONTRADICTED] += _contradicted(asked, history.bought, rating)
         wanted = with_profile and self.options.profile == "full"
         profile, profiled = self._profile(asked.user, history, known) if wanted else (None, None)
         return Member(
@@ -72,7 +83,7 @@ class Members:
             weights=weights,
             profile=profile,
             profiled=profiled,
-            rating=self._rating(asked, history.bought),
+            rating=rating,
             rank=rank,
             item_average=average_of_others(self.raters.get(asked.item, ()), asked.user),
         )
@@ -103,11 +114,9 @@ class Members:
 
     def add_notes(self, dataset: Dataset) -> None:
         """Add the notes about these members to the data."""
-        if self._elsewhere:
-            fact = "users with another item in their history where the query should stand"
-            dataset.note(fact, self._elsewhere)
-        if self._cut:
-            dataset.note("users whose history was cut to the newest for their profile", self._cut)
+        for note in (ELSEWHERE, CONTRADICTED, FEWER, CUT):
+            if self._notes[note]:
+                dataset.note(note, self._notes[note])
 
     def _retrieved(
         self, asked: Asked, query: Thing | Behaviour, *, before: int, but: Collection[str]
@@ -131,7 +140,7 @@ class Members:
         for at_query in bought[asked.before : asked.before + 1]:
             if at_query.parent_asin == asked.item:
                 return at_query.rating
-        self._elsewhere += 1
+        self._notes[ELSEWHERE] += 1
         if not 1 <= asked.rating <= 5:
             raise asked.spot.bad(asked.rating, f"a rating from 1 to 5 by user '{asked.user}'")
         return asked.rating
@@ -146,7 +155,7 @@ class Members:
         if person not in self.people:
             behaviours = [self.things.behaviour(one, at=history.spot) for one in known]
             fitting = _newest(behaviours, self.options.profile_characters)
-            self._cut += len(fitting) < len(behaviours)
+            self._notes[CUT] += len(fitting) < len(behaviours)
             self.people[person] = Person(id=person, user=user, history=fitting)
         return None, person
 
@@ -162,6 +171,14 @@ def read_members(dataset: Dataset, options: Options, *, items: Collection[str]) 
         profiles=dataset.once("profiles", read_profiles) if published else {},
         options=options,
     )
+
+
+def _contradicted(asked: Asked, bought: Sequence[Bought], rating: float) -> bool:
+    """True unless the relative rating is above the average of all ratings or of those before."""
+    if asked.relative is None:
+        return False
+    averages = [average([one.rating for one in part]) for part in (bought, bought[: asked.before])]
+    return all(abs(rating - mean - asked.relative) > ROUNDING for mean in averages)
 
 
 def _newest(behaviours: Sequence[Behaviour], characters: int) -> tuple[Behaviour, ...]:

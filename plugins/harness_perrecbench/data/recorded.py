@@ -60,10 +60,7 @@ def load_recorded(dataset: Dataset, options: Options) -> Loaded:
     if unlabelled:
         dataset.note("groups without a whole true order", unlabelled)
     shots = chosen_groups(
-        kept,
-        lambda: _read(dataset, "held_out", options).values(),
-        options,
-        seed=dataset.seed,
+        kept, lambda: _read(dataset, "held_out", options).values(), options, seed=dataset.seed
     )
     groups = [_group(one, each, options) for one, each in zip(kept, shots, strict=True)]
     if options.ask == "pointwise":
@@ -91,9 +88,7 @@ def _check_options(dataset: Dataset, options: Options) -> None:
 
 
 def _group(
-    group: RecordedGroup,
-    shots: Sequence[tuple[RecordedGroup, tuple[int, ...]]],
-    options: Options,
+    group: RecordedGroup, shots: Sequence[tuple[RecordedGroup, tuple[int, ...]]], options: Options
 ) -> Group:
     return Group(
         id=group.id,

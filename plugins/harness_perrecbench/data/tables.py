@@ -37,13 +37,14 @@ class Asked:
     """A question of the data about a user and an item.
 
     `before` is the number of behaviours before the query, `rating` the rating in the group or list,
-    and `spot` the place in the file.
+    `relative` the relative rating in the group, and `spot` the place in the file.
     """
 
     user: str
     item: str
     before: int
     rating: float
+    relative: float | None = None
     spot: TableCell
 
 
@@ -144,13 +145,16 @@ def read_profiles(table: Table) -> dict[str, str]:
 def first_groups(dataset: Dataset, table: Table, options: Options) -> dict[str, AskedGroup]:
     """The first group of each item, by item; the others are noted."""
     first: dict[str, AskedGroup] = {}
-    later = 0
+    later = empty = 0
     for row, values in table.rows():
         spot = TableCell(table=table, row=row, column="groups")
         groups = values["groups"]
         if groups:
             first[values["item"]] = _group(values["item"], groups[0], spot, options)
+        empty += not groups
         later += len(groups[1:])
+    if empty:
+        dataset.note("items left out as they have no group", empty)
     if later:
         dataset.note("groups left out as not the first of their item", later)
     return first
@@ -182,6 +186,7 @@ def _group(item: str, group: Any, spot: TableCell, options: Options) -> AskedGro
                 item=item,
                 before=user.history_len,
                 rating=round(user.relative_rating + user.avg_rating, 6),
+                relative=user.relative_rating,
                 spot=spot,
             )
             for user in users

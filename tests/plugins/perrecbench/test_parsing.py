@@ -61,6 +61,28 @@ def test_the_last_key_of_its_kind_counts():
     assert outcome(read_order(1)(text)) == ((1,), "strict")
 
 
+@pytest.mark.parametrize(
+    ("text", "rating"),
+    [
+        ('{"predicted_rating": 2, "user_average_rating": 4.1}', 2.0),
+        ('{"Predicted_Rating": 2, "score": 5}', 2.0),
+        ('{"rating": 3, "predicted_rating": 2, "confidence_score": 1}', 2.0),
+    ],
+)
+def test_the_key_that_was_asked_for_wins_over_later_ones(text, rating):
+    assert outcome(read_rating(text)) == (rating, "strict")
+
+
+def test_the_ranking_that_was_asked_for_wins_over_later_keys():
+    text = '{"predicted_ranking": [2, 1], "rank_by_average": [1, 2]}'
+
+    assert outcome(read_order(2)(text)) == ((2, 1), "strict")
+
+
+def test_a_bad_value_of_the_key_that_was_asked_for_is_not_replaced_by_another_key():
+    assert outcome(read_rating('{"predicted_rating": 7, "rating": 4}')) == "out_of_range"
+
+
 def test_keys_of_inner_objects_are_not_looked_for():
     assert outcome(read_rating('{"answer": {"predicted_rating": 4}}')) == "schema"
     assert outcome(read_rating('{"reason": {"rating": 2}, "rating": 4}')) == (4.0, "strict")
@@ -234,6 +256,13 @@ def test_a_side_is_read_where_exactly_one_is_named(text, expected):
         ("I choose [User A], not User B.", ("A", "regex")),
         ("[User A] fits. Answer: [User A] or [User B]", "both_named"),
         ("[User B] fits. Answer: [User A or User B]", "both_named"),
+        ("My answer is [User B] rather than [User A].", "both_named"),
+        ("[User A] over [User B]", "both_named"),
+        ("So it is [User A], NOT [User B]", "both_named"),
+        ("[User A] rather than [User A]", ("A", "regex")),
+        ("I took [User A] over others.\nFinal answer: [User B]", ("B", "regex")),
+        ("Rather than [User A], I choose [User B].", ("B", "regex")),
+        ("Between [User A] and [User B], it is [User B].", ("B", "regex")),
         ("User A cooks, so User A", "none_named"),
         ("[my notes on User A]", "none_named"),
         ("", "empty"),
@@ -274,6 +303,7 @@ def test_no_server_is_to_forbid_a_thought():
         "[User " * 100_000,
         "user" + " " * 500_000,
         "User A or " * 50_000,
+        "[User A] " + "than " * 100_000 + ". [User B]",
         '{"rating": "' + "4" * 500_000 + '"}',
         "[" * 100_000 + "{" * 100_000,
     ],

@@ -108,6 +108,13 @@ def test_the_pointwise_prompt_is_the_published_one():
     assert rate() == {"system": POINT_SYSTEM, "user": POINT_USER}
 
 
+def test_the_authors_system_text_ends_in_a_few_words_more():
+    assert rate(system="authors") == {
+        "system": f"{POINT_SYSTEM}, do not generate anything else.",
+        "user": POINT_USER,
+    }
+
+
 def test_the_pointwise_thought_prompt_gives_the_published_steps_and_asks_to_think():
     assert rate(thought=True) == {
         "system": (
@@ -334,6 +341,33 @@ def test_the_listwise_prompt_is_the_published_one():
 
 def test_the_older_tail_has_no_instruction_and_a_space_at_the_end():
     assert rank(tail="older")["user"] == LIST_USER + "Answer: "
+
+
+@pytest.mark.parametrize(
+    ("tail", "question"),
+    [("plain", LIST_QUESTION.partition(", output the list")[0]), ("dot", f"{LIST_QUESTION}.")],
+)
+def test_the_other_tails_of_the_authors_differ_in_the_list_of_indices_alone(tail, question):
+    assert rank(tail=tail) == {
+        "system": LIST_SYSTEM,
+        "user": f"{LIST_USER}{question}{LIST_TAIL}\nAnswer:",
+    }
+
+
+@pytest.mark.parametrize(
+    ("style", "form"),
+    [
+        ("corrected", '{"predicted_ranking": <user_ranking>}'),
+        ("published", '{{"predicted_ranking": <user_ranking>}}'),
+    ],
+)
+def test_an_example_ends_as_the_question_does(style, form):
+    user = rank(examples=(GROUP_EXAMPLE,), tail="dot", shot_style=style)["user"]
+    example, _, question = user.partition("ANSWER\n\n")
+
+    ending = f"{LIST_QUESTION}., do not include any additional information: "
+    assert example.endswith(f"\n\n{ending}{form}\nAnswer:\n")
+    assert question == rank(tail="dot")["user"]
 
 
 def test_the_listwise_thought_prompt_gives_the_published_steps_and_asks_to_think():

@@ -2,7 +2,7 @@
 
 import pytest
 from harness_perrecbench.benchmark import PERRECBENCH
-from harness_perrecbench.paper import CELLS, TABLES, WAYS
+from harness_perrecbench.paper import CELLS, TABLES, WAYS, tails
 
 from harness.contracts.published import PublishedResult
 
@@ -14,7 +14,7 @@ def mean(values):
     return sum(known) / len(known)
 
 
-KEPT = {"main": 19, "prompting": 6, "tuning": 2 * 6, "statistics": 5, "numbers": 15}
+KEPT = {"main": 19, "prompting": 6, "tuning": 2 * 6, "statistics": 5, "numbers": 15, "tails": 19}
 
 
 def cells(row):
@@ -25,7 +25,7 @@ def test_every_table_names_its_source_and_has_a_value_a_column():
     assert set(TABLES.names()) == set(KEPT)
     for name in KEPT:
         table = TABLES.read(name)
-        assert table.source.startswith(("Table ", "Section"))
+        assert table.source.startswith(("Table ", "Section", "the prompts that the authors"))
         assert table.title and table.units and table.rows
         assert {len(row) for row in table.rows} == {len(table.columns)}
 
@@ -122,3 +122,13 @@ def test_a_published_table_can_be_shown():
     sheet = TABLES.read("statistics").sheet(digits=0)
     assert sheet.title == "Published, Table 4: the groups (counts)"
     assert sheet.rows[0] == ("reviews", 2438, 1007)
+
+
+def test_the_last_lines_of_list_prompts_are_known_of_models_of_table_1_alone():
+    rows = TABLES.read("tails").dicts()
+    assert [row["model"] for row in rows] == [row["model"] for row in TABLES.read("main").dicts()]
+    said = {row[level] for row in rows for level in ("easy", "medium", "hard")}
+    assert said == {None, "now", "plain", "dot", "older"}
+    assert tails()["GPT-4o-MINI"] == "older"
+    assert tails()["GEMMA-2-27B-IT"] == "plain/dot"
+    assert tails()["GEMMA-2-9B-IT"] == "not recorded"

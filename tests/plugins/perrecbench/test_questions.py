@@ -61,6 +61,7 @@ def test_one_user_is_told_without_what_is_true_of_them():
     assert rate_variables(SINGLE, Declared(RATE_OPTIONS)) == {
         "query": {"title": "Kettle", "author": None},
         "member": ANN_TOLD,
+        "system": "paper",
         "examples": [],
         "shot_style": "corrected",
     }
@@ -154,9 +155,15 @@ def test_every_prompt_that_can_be_named_is_among_those_of_its_stage():
         assert named == set(prompts)
 
 
-@pytest.mark.parametrize("other", [{"wording": "b"}, {"tail": "older"}])
+@pytest.mark.parametrize("other", [{"wording": "b"}, {"tail": "older"}, {"system": "authors"}])
 def test_a_thought_prompt_that_nobody_wrote_is_refused(other):
     check_prompt_exists(Options(**other))
     check_prompt_exists(Options(thought=True))
     with pytest.raises(UsageError, match="no chain-of-thought prompt exists"):
         check_prompt_exists(Options(thought=True, **other))
+
+
+def test_a_wording_of_our_own_is_not_asked_with_the_authors_system_text():
+    with pytest.raises(UsageError, match="no prompt exists for this system") as told:
+        check_prompt_exists(Options(wording="b", system="authors"))
+    assert told.value.found == "system: authors with wording: b"

@@ -24,6 +24,10 @@ VARIANTS = {
     "sc": {"samples": 5},
     "cot": {"thought": True},
     "strict": {"strict": True},
+    "now": {"system": "authors"},
+    "plain": {"system": "authors", "tail": "plain"},
+    "dot": {"system": "authors", "tail": "dot"},
+    "older": {"system": "authors", "tail": "older"},
 }
 
 
@@ -177,7 +181,7 @@ def test_a_variant_has_another_content_than_each_of_the_nine(plugins, tasks):
         return content_hash(tasks[name], template_hashes={}, stage_versions={}, options=typed)
 
     names = [*NINE, *(f"{name}_{variant}" for name in NINE for variant in VARIANTS)]
-    assert len({content(name) for name in names}) == 9 * 7
+    assert len({content(name) for name in names}) == 9 * 11
     # The middle of the grid is the cell itself.
     assert content("perrec_easy_listwise_shots0_k4") == content("perrec_easy_listwise")
 
@@ -297,7 +301,7 @@ def test_every_kind_of_task_runs_on_the_sample_with_the_baseline(tmp_path):
         output_path=tmp_path / "runs",
         store=tmp_path / "calls.sqlite",
     )
-    assert len(result.summaries) == 21
+    assert len(result.summaries) == 33
     for summary in result.summaries:
         foremost = summary.metrics["mae" if "rating" in summary.task else "ptc"]
         assert (foremost.n, foremost.missing) == (4, {})

@@ -9,6 +9,7 @@ from harness_perrecbench.analyses import (
     shots,
     tables,
 )
+from harness_perrecbench.paper import TAU_NOTES
 
 from harness.base.errors import DataError, UsageError
 from harness.contracts.benchmark import NoOptions
@@ -89,7 +90,50 @@ def test_a_mean_is_of_one_method_on_the_same_data_and_counts_a_model_once(kept):
 
 def test_the_numbers_of_the_text_can_stand_below(levels):
     report = curves.by_size(levels("ada", 0.5, 0.2, -0.1), curves.SizeOptions(published=True))
-    assert ("pointwise at easy", 0.09, "appendix B") in report.sheets[1].rows
+    assert ("pointwise at easy", 0.09, "appendix B") in report.sheets[2].rows
+
+
+BOTH = {"i1": {"ptc": 0.5, "ptc_published": -0.25}}
+"""A group whose two taus differ, as those of three users may."""
+
+
+def test_the_paper_s_numbers_stand_below_numbers_of_their_own_definition(kept):
+    tasks = [kept("ada", BOTH, level="medium"), kept("ben", {"i1": 1.0}, level="medium")]
+    report = curves.by_size(tasks, curves.SizeOptions(published=True))
+    ours, theirs, _ = report.sheets
+    assert (ours.title[:7], theirs.title[:17]) == ("ptc by ", "ptc_published by ")
+    assert [row[3] for row in ours.rows] == [0.75, 0.5, 1.0]
+    assert [row[3] for row in theirs.rows] == [0.375, -0.25, 1.0]
+    assert report.notes == TAU_NOTES
+
+
+def test_table_1_stands_below_averages_of_its_own_definition(kept, tmp_path):
+    options = curves.ScaleOptions(
+        figures=write_csv(tmp_path / "s.csv", "model,parameters", "ada,7"), published=True
+    )
+    report = curves.by_scale([kept("ada", BOTH, level="medium")], options)
+    assert report.sheets[0].columns[3:] == ("average", "ptc_published")
+    assert report.sheets[0].rows == (("ada", None, 7.0, 0.5, -0.25),)
+    assert report.notes == TAU_NOTES
+
+
+def test_maps_domains_and_configurations_have_both_definitions(kept, tmp_path):
+    maps = shots.run([kept("ada", BOTH, level="medium", k=k) for k in (1, 2)], NoOptions())
+    assert [(sheet.title.partition(",")[0], sheet.rows) for sheet in maps.sheets] == [
+        ("ada", (("0", 0.5, 0.5),)), ("ada", (("0", -0.25, -0.25),)),
+    ]  # fmt: skip
+    assert "pointwise: ptc_published, unreadable" in maps.sheets[1].title
+    assert len(maps.figures) == 1
+
+    counts = write_csv(tmp_path / "counts.csv", "item,count", "i1,10")
+    of_domain = kept("ada", BOTH, level="medium", domain="books")
+    [by_domain] = domains.run([of_domain], domains.Options(counts=counts)).sheets
+    assert by_domain.columns[5:] == ("average", "low", "high", "ptc_published")
+    assert by_domain.rows[0][5::3] == (0.5, -0.25)
+
+    listed, _ = answers.errors([kept("ada", BOTH, level="medium")], NoOptions()).sheets
+    assert (listed.columns[4], listed.columns[-1]) == ("ptc", "ptc_published")
+    assert (listed.rows[0][4], listed.rows[0][-1]) == (0.5, -0.25)
 
 
 SIZES = (
@@ -118,11 +162,11 @@ def test_the_average_of_all_cells_stands_over_the_size_with_a_line_a_family(kept
         tasks, curves.ScaleOptions(figures=write_csv(tmp_path / "sizes.csv", *SIZES))
     )
     assert report.sheets[0].rows == (
-        ("part", None, None, None),
-        ("lone", None, 9.0, 0.5),
-        ("small", "Llama", 7.0, 0.1),
-        ("vllm:org/large", "Llama", 70.0, 0.375),
-        ("huge", "Llama", 400.0, 0.0),
+        ("part", None, None, None, None),
+        ("lone", None, 9.0, 0.5, 0.5),
+        ("small", "Llama", 7.0, 0.1, 0.1),
+        ("vllm:org/large", "Llama", 70.0, 0.375, 0.375),
+        ("huge", "Llama", 400.0, 0.0, 0.0),
     )
     assert report.sheets[0].notes == (
         "the average is over 2 cells",
@@ -142,7 +186,7 @@ def test_the_average_of_all_cells_stands_over_the_size_with_a_line_a_family(kept
 def test_a_table_of_sizes_needs_no_families_and_no_other_models(kept, tmp_path):
     sizes_only = write_csv(tmp_path / "sizes.csv", "model,parameters", "ada,7")
     report = curves.by_scale([kept("ada", {"i1": 0.5})], curves.ScaleOptions(figures=sizes_only))
-    assert report.sheets[0].rows == (("ada", None, 7.0, 0.5),)
+    assert report.sheets[0].rows == (("ada", None, 7.0, 0.5, 0.5),)
 
 
 @pytest.mark.parametrize(
@@ -223,7 +267,7 @@ def test_ways_and_their_mean_are_heat_maps_with_the_same_colours(kept):
     tasks = [kept("ada", {"i1": value}, shots=shots, k=k) for (shots, k), value in values.items()]
     tasks += [kept("ada", {"i1": 0.6}, shots=0, k=16, ask="listwise")]
     report = shots.run(tasks, NoOptions())
-    pointwise, listwise, mean = report.sheets
+    pointwise, listwise, mean, *_ = report.sheets
     assert pointwise.title.startswith("ada, easy, pointwise: ptc")
     assert pointwise.columns == ("shots", "k = 2", "k = 16")
     assert pointwise.rows == (("0", 0.2, 0.4), ("1", -0.5, None))
@@ -312,9 +356,9 @@ def wordings(kept):
 def test_tau_and_errors_of_configurations_are_correlated(wordings):
     listed, correlations = answers.errors(wordings, NoOptions()).sheets
     assert listed.rows == (
-        ("ada", "same as the nine tasks", "easy", 1, 0.1, 1.0, 1.0, "groups", 1),
-        ("ada", "wording b", "easy", 1, 0.2, 2.0, 2.0, "groups", 1),
-        ("ada", "wording c", "easy", 1, 0.6, 3.0, 3.0, "groups", 1),
+        ("ada", "same as the nine tasks", "easy", 1, 0.1, 1.0, 1.0, "groups", 1, None),
+        ("ada", "wording b", "easy", 1, 0.2, 2.0, 2.0, "groups", 1, None),
+        ("ada", "wording c", "easy", 1, 0.6, 3.0, 3.0, "groups", 1, None),
     )
     # Deviations of tau -.2, -.1, .3 and of MAE -1, 0, 1: .5 / sqrt(.14 · 2).
     assert correlations.rows == (
@@ -335,7 +379,7 @@ def test_errors_are_those_of_the_rating_task_that_asks_alike(wordings, kept):
         wording="b",
     )
     listed, correlations = answers.errors([*wordings, alone], NoOptions()).sheets
-    assert listed.rows[1][5:] == (2.0, pytest.approx(5**0.5), "behaviours", 2)
+    assert listed.rows[1][5:9] == (2.0, pytest.approx(5**0.5), "behaviours", 2)
     assert listed.rows[2][7] == "groups"
     # Errors of other things are no points of one line.
     assert [row[:4] for row in correlations.rows[:2]] == [
@@ -415,7 +459,7 @@ def test_errors_that_are_all_the_same_have_no_correlation(kept):
 def test_without_ratings_a_configuration_has_no_errors_and_enters_nothing(kept):
     report = answers.errors([kept("ada", {"i1": {"ptc": 0.1}})], NoOptions())
     assert report.sheets[0].rows == (
-        ("ada", "same as the nine tasks", "easy", 1, 0.1, None, None, "groups", 0),
+        ("ada", "same as the nine tasks", "easy", 1, 0.1, None, None, "groups", 0, None),
     )
     assert (report.sheets[1].rows, report.figures) == ((), ())
 

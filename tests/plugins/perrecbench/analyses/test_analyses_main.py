@@ -98,15 +98,39 @@ def test_all_nine_cells_stand_in_the_order_of_table_1_beside_its_nearest_rows(ke
         *("medium list", "hard point", "hard pair", "hard list", "avg.", "low", "high"),
     )
     # Next above .105 are two rows with .11: Qwen 72B's cells sum up to .96, Mixtral's to .98.
-    # Next below is .10, Qwen 14B.
+    # Next below is .10, Qwen 14B. DeepSeek alone was asked with the tail of the nine tasks.
     assert [row[0] for row in theirs.rows] == [
-        "published: QWEN2.5-72B-IT", "ada", "published: QWEN2.5-14B-IT",
+        "published: DEEPSEEK-V3-671B", "published: QWEN2.5-72B-IT", "ada",
+        "published: QWEN2.5-14B-IT",
     ]  # fmt: skip
-    assert theirs.rows[0][1:] == (
+    assert theirs.rows[1][1:] == (
         0.09, 0.27, 0.24, 0.04, 0.10, 0.06, 0.04, 0.09, 0.03, 0.11, None, None,
     )  # fmt: skip
-    assert theirs.rows[1][10] == pytest.approx(0.105)
-    assert theirs.notes == ()
+    assert theirs.rows[2][10] == pytest.approx(0.105)
+    assert theirs.notes == (
+        "ada: tail of its list prompts: now; published: DEEPSEEK-V3-671B now, "
+        "QWEN2.5-72B-IT not recorded, QWEN2.5-14B-IT plain",
+    )
+
+
+@pytest.mark.parametrize(
+    ("tail", "beside"),
+    [
+        # .13 above and .10 below, Qwen 14B, which is next of all too.
+        ("plain", ["QWEN2.5-32B-IT", "QWEN2.5-72B-IT", "ada", "QWEN2.5-14B-IT"]),
+        # .14 twice, of which Haiku's cells sum up to 1.22 and Llama 405B's to 1.29; none below.
+        # Gemma 27B, at .08, was asked with it at medium alone.
+        ("dot", ["CLAUDE-3.5-HAIKU", "QWEN2.5-72B-IT", "ada", "QWEN2.5-14B-IT"]),
+        ("older", ["GPT-4o-MINI", "QWEN2.5-72B-IT", "ada", "QWEN2.5-14B-IT"]),
+    ],
+)
+def test_models_that_were_asked_with_the_same_last_lines_are_neighbours_too(kept, tail, beside):
+    theirs = main(nine(kept, "ada", 0.105, tail=tail, system="authors"), TableOptions()).sheets[1]
+
+    names = [row[0].removeprefix("published: ").partition(",")[0] for row in theirs.rows]
+    assert names == beside
+    [note] = theirs.notes
+    assert f"tail of its list prompts: {tail}; published: {beside[0]} {tail}, " in note
 
 
 def test_neighbours_are_those_of_the_average_without_unreadable_groups_as_published(kept):
@@ -116,10 +140,10 @@ def test_neighbours_are_those_of_the_average_without_unreadable_groups_as_publis
     found |= dict.fromkeys(ITEMS[:20], "rate/no_json")
     tasks = [kept("ada", found, level=level, ask=ask) for level, ask in CELLS]
     theirs = main(tasks, TableOptions()).sheets[1]
-    above, _ = next_to(0.145)
+    _, above, _ = next_to(0.145, "now").values()
     assert [row[0] for row in theirs.rows] == [
         *above.names, "ada", "ada, unreadable left out",
-        "published: LLAMA-3.1-405B-IT",
+        "published: DEEPSEEK-V3-671B", "published: LLAMA-3.1-405B-IT",
     ]  # fmt: skip
     assert theirs.rows[1][10] == pytest.approx(0.13)
     assert theirs.rows[2][1:11] == (pytest.approx(0.13 / 0.9),) * 10
@@ -132,14 +156,14 @@ def test_a_published_row_of_the_very_same_average_stands_above(kept):
 
 
 def test_above_the_best_and_below_the_worst_there_is_one_neighbour():
-    assert [line.names for line in next_to(0.5)] == [("published: CLAUDE-3.5-SONNET",)]
-    assert [line.names for line in next_to(-0.5)] == [("published: MINISTRAL-8B-IT",)]
+    assert [*next_to(0.5, "older")] == ["GPT-4o-MINI", "CLAUDE-3.5-SONNET"]
+    assert [*next_to(-0.5, "older")] == ["GPT-4o-MINI", "MINISTRAL-8B-IT"]
 
 
 def test_of_equal_averages_the_nearest_cells_are_next():
     # .15 three times: both GPT-4o sum up to 1.30, Mistral Large to 1.31. .14 below: the highest
     # sums are Llama 405B's 1.29 and Llama 70B's 1.25.
-    above, below = next_to(0.145)
+    _, above, below = next_to(0.145, "now").values()
     assert (above.average.value, sum(above.cells.values())) == (0.15, pytest.approx(1.30))
     assert below.names == ("published: LLAMA-3.1-405B-IT",)
 
@@ -183,8 +207,8 @@ def test_models_stand_by_average_among_their_neighbours_and_others_below(kept):
     ]
     theirs = main(tasks, TableOptions()).sheets[1]
     assert [row[0].removeprefix("published: ") for row in theirs.rows] == [
-        "CLAUDE-3.5-SONNET", "high", "MISTRAL-LARGE-123B-IT", "LLAMA3.1-8B-IT", "low",
-        "MINISTRAL-8B-IT", "odd, strict",
+        "CLAUDE-3.5-SONNET", "high", "MISTRAL-LARGE-123B-IT", "DEEPSEEK-V3-671B",
+        "LLAMA3.1-8B-IT", "low", "MINISTRAL-8B-IT", "odd, strict",
     ]  # fmt: skip
 
 

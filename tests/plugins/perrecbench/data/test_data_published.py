@@ -128,7 +128,7 @@ def test_one_profile_serves_all_groups_of_a_user(publish, load_data):
 
 def test_a_long_history_is_cut_to_the_newest_that_fit(folder, load_data):
     # "### Item Title\nb\n### User Rating\n3.0" has 36 characters, and so have Bob's others.
-    data = load_data(folder, ask="listwise", profile_characters=36 * 3 + 35)
+    data = load_data(folder, ask="listwise", k=2, profile_characters=36 * 3 + 35)
     bob = next(one for one in data.people if one.user == "bob")
     assert [one.title for one in bob.history] == ["b", "q", "f"]
     assert bob.id == "bob/4"
@@ -143,9 +143,34 @@ def test_the_newest_behaviour_is_shown_however_long(folder, load_data):
 def test_only_the_first_group_of_an_item_is_asked_about(publish, load_data):
     second = [("cid", 0, 0.5), ("ann", 4, 5 / 6)]
     folder = publish(PEOPLE, groups={"q": [GROUP, second, second]})
-    [group] = load_data(folder, ask="listwise", profile="none").groups
+    [group] = load_data(folder, ask="listwise", profile="none", k=2).groups
     assert [one.id for one in group.members] == ["ann", "bob"]
     assert load_data.notes == {"groups left out as not the first of their item": 2}
+
+
+def test_items_without_a_group_are_noted(publish, load_data):
+    folder = publish(PEOPLE, groups={"a": [], "q": [GROUP], "e": []})
+    assert [one.id for one in load_data(folder, ask="listwise", profile="none", k=2).groups] == [
+        "q"
+    ]
+    assert load_data.notes == {"items left out as they have no group": 2}
+
+
+def test_users_with_fewer_behaviours_than_are_to_be_shown_are_noted(folder, load_data):
+    # Before the query Ann has four behaviours and Bob two.
+    load_data(folder, ask="listwise", profile="none", k=4)
+    assert load_data.notes == {"users with fewer behaviours before the query than k": 1}
+
+
+def test_a_relative_rating_that_contradicts_the_history_is_noted(publish, load_data):
+    # Ann rated q 4; she averages 19/6, and 5/2 before it. Bob rated it 2, and averages 7/4 and 2.
+    for right in (4 - 19 / 6, 4 - 5 / 2, 0.84):
+        groups = {"q": [[("ann", 4, right), ("bob", 2, 0.9)]]}
+        [group] = load_data(
+            publish(PEOPLE, groups=groups), ask="listwise", profile="none", k=2
+        ).groups
+        assert load_data.notes == {"users whose relative rating contradicts their history": 1}
+        assert [one.rating for one in group.members] == [4.0, 2.0]
 
 
 def test_the_held_out_split_is_asked_about_in_its_stead(publish, load_data):
@@ -183,7 +208,7 @@ def test_a_query_that_is_not_in_its_place_is_rated_as_the_group_says(publish, lo
     # Ann's third behaviour is of c_by, and Bob's history ends before his.
     group = [("ann", 3, 4 - 19 / 6), ("bob", 4, 2 - 7 / 4)]
     folder = publish(PEOPLE, groups={"q": [group]})
-    [found] = load_data(folder, ask="listwise", profile="none").groups
+    [found] = load_data(folder, ask="listwise", profile="none", k=3).groups
     assert [one.rating for one in found.members] == [4.0, 2.0]
     assert load_data.notes == {
         "users with another item in their history where the query should stand": 2

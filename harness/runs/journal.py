@@ -18,6 +18,7 @@ from typing import Any
 
 import msgspec
 
+from harness.base.checksums import LINE, seal
 from harness.base.errors import StorageError
 from harness.contracts.records import JournalLine
 from harness.runs.atomic_files import storage_error, sync_folder
@@ -71,6 +72,7 @@ class JournalWriter:
             del self._buffer[start:]
             raise ValueError(f"record {record.id!r} cannot be written: {error}") from error
         self._buffer += b"\n"
+        seal(self._buffer, LINE, start=start)
         self._appended()
 
     def drop(self, stage_key: str, keys: Iterable[bytes]) -> None:
@@ -82,8 +84,10 @@ class JournalWriter:
         for key in keys:
             self._check()
             line = {"key": key.hex(), "stage": stage_key, "dropped": True}
+            start = len(self._buffer)
             self._encoder.encode_into(line, self._buffer, -1)
             self._buffer += b"\n"
+            seal(self._buffer, LINE, start=start)
             self._appended()
 
     def flush(self) -> None:

@@ -8,7 +8,7 @@ import gc
 import signal
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +20,7 @@ from harness.base.errors import HarnessError, Interrupted, TooManyFailures
 from harness.calls.batch_answers import BatchAnswers
 from harness.calls.client import Client
 from harness.calls.engines import EngineGate
+from harness.calls.own_answers import OwnAnswers
 from harness.calls.pricing import Cost
 from harness.calls.store import Store, default_path
 from harness.contracts.model import Model
@@ -175,8 +176,12 @@ async def arun(
     display: Display,
     handle_signals: bool = False,
     requests_to: Path | None = None,
+    deliver: Callable[[RunResult], None] = lambda result: None,
 ) -> RunResult:
     """Run the tasks of these settings. Errors before the run folder exists are raised.
+
+    The result goes to `deliver`. If that raises, or the process dies before it returns, the same
+    settings give the result of a run that was done again.
 
     With `requests_to`, the questions to models that take batches are written to that file instead
     of being asked, and the run waits for the answers.
@@ -218,7 +223,11 @@ async def arun(
             outbox=None if requests_to is None else BatchRequests(requests_to, taken.folder),
         )
         with rare_collection():
-            return await _carry_out(run, runs, handle_signals=handle_signals)
+            result = await _carry_out(run, runs, handle_signals=handle_signals)
+        deliver(result)
+        if result.status == "done":
+            taken.delivered()
+        return result
     finally:
         taken.folder.unlock()
 
@@ -270,6 +279,8 @@ async def _ask_everything(
     async with AsyncExitStack() as stack:
         run.display.start(run.progress)
         stack.callback(run.display.stop)
+        own = Store.open(run.taken.folder.own_answers, warn=warn)
+        stack.callback(own.close)
         store = answers = None
         if settings.use_store:
             store = Store.open(settings.store or default_path(), warn=warn)
@@ -296,11 +307,12 @@ async def _ask_everything(
             fresh=run.taken.run_id if settings.fresh else None,
             announce=announce,
             mailbox=BatchAnswers(answers, puts_off=run.outbox is not None),
+            own=OwnAnswers(own, session=len(run.taken.manifest.sessions)),
         )
         executor = LocalExecutor(
             plan=Plan(runs=runs, resource=engines.resource),
             client=client,
-            memo=Memory(store),
+            memo=Memory(store, own),
             limits=settings.max_failures,
             retry_failures=settings.retry_failures,
             on_stage_start=lambda stage: run.display.stage_started(stage.progress),

@@ -49,6 +49,7 @@ class OutcomeHead(msgspec.Struct, frozen=True, gc=False):
     stage: str
     dropped: bool = False
     outcome: OutcomeTag | None = None
+    crc32: str = ""
 
 
 HeadT = TypeVar("HeadT", Head, OutcomeHead)

@@ -34,13 +34,15 @@ class OwnAnswers:
     new one, unless the shared store answers it.
     """
 
-    def __init__(self, store: Store | None = None, *, session: int = 0) -> None:
+    def __init__(self, store: Store | None = None, *, session: int = 1) -> None:
         self._store = store
         self.session = session
 
     def earlier(self, key: str) -> OwnAnswer | None:
         """The answer that an earlier session got; None if there is none."""
-        value = None if self._store is None else self._store.get(bytes.fromhex(key))
+        if self._store is None or self.session == 1:
+            return None
+        value = self._store.get(bytes.fromhex(key))
         if value is None:
             return None
         try:

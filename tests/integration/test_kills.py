@@ -57,7 +57,7 @@ def cut_or_refused(asked):
 
 
 def untimed(records):
-    """The outcomes and calls of records by their ids, without times, and without keys of the run."""
+    """The outcomes and calls of records by their ids, without times and the keys of the run."""
     return {
         record["id"]: (
             record["outcome"],
@@ -117,7 +117,7 @@ def test_what_an_answer_cost_is_recorded_whether_or_not_the_run_was_killed(harne
         return faults.status(503) if asked.again == 0 else faults.TRUNCATED
 
     server = serve(harness, faults=busy_at_first)
-    options = ("--limit", "2", "--no_store", "--concurrency", "1", "--max_failures", "1")
+    options = ("--limit", "1", "--no_store", "--max_failures", "1")
     whole = harness.run("--output_path", "whole", *options).ok()
     (journal,) = (harness.folder / "whole").glob("*/*/1-name.jsonl")
     wanted = untimed(lines_of(journal))

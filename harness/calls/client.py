@@ -342,6 +342,8 @@ class Client:
     def _keep(
         self, key: str, reply: Reply, tries: Attempts, *, asker: str, seconds: float = 0.0
     ) -> None:
+        if self._store is not None and reply.finish == "stop":
+            self._store.put(bytes.fromhex(key), _encode(reply))
         self._own.keep(
             key,
             OwnAnswer(
@@ -354,8 +356,6 @@ class Client:
                 unreported=tries.unreported,
             ),
         )
-        if self._store is not None and reply.finish == "stop":
-            self._store.put(bytes.fromhex(key), _encode(reply))
 
     async def _call(
         self, model: Model, request: Request, *, key: str, use: Use, asker: str

@@ -75,8 +75,9 @@ class Store:
     reported and counts as none.
     """
 
-    def __init__(self, path: Path, warn: Callable[[str], None]) -> None:
+    def __init__(self, path: Path, warn: Callable[[str], None], option: str) -> None:
         self.path = path
+        self._option = option
         self._warn = warn
         self._pending: dict[bytes, bytes] = {}
         self._timer: asyncio.TimerHandle | None = None
@@ -88,9 +89,14 @@ class Store:
         self._connection = self._connect_or_replace()
 
     @classmethod
-    def open(cls, path: Path, *, warn: Callable[[str], None] = _log.warning) -> Store:
-        """Open the store in a file; the file is created if it is missing."""
-        return cls(Path(path), warn)
+    def open(
+        cls, path: Path, *, warn: Callable[[str], None] = _log.warning, option: str = "--store"
+    ) -> Store:
+        """Open the store in a file, which is created if it is missing.
+
+        `option` is the option that chose the place, for errors.
+        """
+        return cls(Path(path), warn, option)
 
     def get(self, key: bytes) -> bytes | None:
         """The value of a key, already written or pending."""
@@ -237,8 +243,8 @@ class Store:
             "the store of answered calls cannot be used",
             where=str(self.path),
             found=f"{error} ({getattr(error, 'sqlite_errorname', 'no code')})",
-            hint="free disk space or name another file with --store, then run the same command"
-            " again: it continues where this run stopped",
+            hint=f"free disk space or name another place with {self._option}, then run the same"
+            " command again: it continues where this run stopped",
         ) from error
 
     def _connect_or_replace(self) -> sqlite3.Connection:

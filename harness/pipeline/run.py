@@ -38,6 +38,7 @@ from harness.pipeline.stage_context import StageContext
 from harness.pipeline.stage_items import stage_runs
 from harness.registry import Plugins, load_plugins
 from harness.registry.hookspecs import RunEnded, RunStarted, StageEnded
+from harness.runs.atomic_files import RUNS
 from harness.runs.manifest import Status, session_ended, stage_finished
 from harness.runs.run_folder import ENGINES
 from harness.scoring.run_costs import session_costs
@@ -279,14 +280,14 @@ async def _ask_everything(
     async with AsyncExitStack() as stack:
         run.display.start(run.progress)
         stack.callback(run.display.stop)
-        own = Store.open(run.taken.folder.own_answers, warn=warn)
-        stack.callback(own.close)
         store = answers = None
         if settings.use_store:
             store = Store.open(settings.store or default_path(), warn=warn)
             stack.callback(store.close)
+        own = Store.open(run.taken.folder.own_answers, warn=warn, option=RUNS)
+        stack.callback(own.close)
         if run.taken.folder.answers.exists():
-            answers = Store.open(run.taken.folder.answers, warn=warn)
+            answers = Store.open(run.taken.folder.answers, warn=warn, option=RUNS)
             stack.callback(answers.close)
         if run.outbox is not None:
             stack.callback(run.outbox.drop)

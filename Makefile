@@ -9,7 +9,7 @@ INSTALL := $(PIP) install $(QUIETLY)
 WORKERS ?= auto
 SOURCES := harness plugins tests benchmarks hatch_build.py
 
-.PHONY: demo smoke test test-vllm test-hf lint rules format types bench pins schemas samples freeze faults clean
+.PHONY: demo smoke test test-vllm test-hf lint rules format types bench pins schemas samples freeze faults soak clean
 
 demo: $(VENV)/.installed
 	$(VENV)/bin/harness --model baseline --judge lexical --tasks interests_all --data sample
@@ -35,6 +35,12 @@ test: $(VENV)/.installed-dev
 # Two minutes, and not among the tests: tests/freeze/test_freeze.py checks a part of it.
 freeze: $(VENV)/.installed
 	$(VENV)/bin/python tests/freeze/record.py --check
+
+# Twenty minutes, and not among the tests: their names do not begin with test_.
+SOAK ?= *.py
+soak: $(VENV)/.installed-dev
+	$(VENV)/bin/python -m pytest -n $(WORKERS) --maxprocesses 8 -o console_output_style=times \
+		$(filter-out tests/soak/conftest.py,$(wildcard $(addprefix tests/soak/,$(SOAK))))
 
 # One process: the tests share engines, and two engines at once would share the cores.
 test-vllm: export HARNESS_TEST_VLLM = 1

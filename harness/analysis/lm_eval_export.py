@@ -19,7 +19,7 @@ import msgspec
 from harness.analysis.run_tables import messages_json, missing_column, score_names
 from harness.contracts.records import JournalLine, Score
 from harness.runs.atomic_files import atomic_writer
-from harness.runs.journal_index import Head, scan
+from harness.runs.journal_index import Head, check_number, scan
 from harness.runs.manifest import Manifest, StageEntry
 from harness.scoring.finished_task import FinishedTask
 from harness.scoring.summary import MetricResult
@@ -183,6 +183,8 @@ class _Journals:
                     current.pop(head.key, None)
                     if not head.dropped:
                         current[head.key] = (head, offset, length)
+            if stage.items is not None:
+                check_number(path, len(current), stage.items)
             for head, offset, length in current.values():
                 self._places[head.user].append((head.id, name, offset, length))
             self._files[name] = os.open(path, os.O_RDONLY)

@@ -16,7 +16,7 @@ import msgspec
 from harness.base.errors import UsageError
 from harness.contracts.model import Message, Usage
 from harness.contracts.records import CallRecord, Done, JournalLine
-from harness.runs.journal_index import JournalRecords
+from harness.runs.journal_index import JournalIndex, JournalRecords
 from harness.scoring.finished_task import FinishedTask
 from harness.scoring.score_run import chosen_metrics
 
@@ -75,7 +75,8 @@ def lines_of(task: FinishedTask) -> Iterator[tuple[str, JournalLine[Any, Any]]]:
     for stage in task.entry.stages:
         path = task.path / task.entry.folder / stage.file
         line: Any
-        for line in JournalRecords(path, stage.key, JournalLine[Any, Any]):
+        index = JournalIndex(path, stage.key, items=stage.items)
+        for line in JournalRecords(path, stage.key, JournalLine[Any, Any], index=index):
             yield stage.name, line
 
 

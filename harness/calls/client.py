@@ -23,6 +23,7 @@ from harness.calls.engines import EngineGate
 from harness.calls.fair_queue import Turns
 from harness.calls.keys import call_key, call_seed
 from harness.calls.limiter import Limiter
+from harness.calls.own_answers import OwnAnswer, OwnAnswers
 from harness.calls.policy import Budget, Patience
 from harness.calls.pricing import PriceTable
 from harness.calls.retry import delay_before_retry, may_retry
@@ -111,10 +112,11 @@ class _InFlightCall:
 class Client:
     """Asks models: once for each distinct request, never twice for a stored answer.
 
-    The order: store, single flight, budget, engines, limiter, attempts with retries, store. Only
-    replies that ended by themselves are stored. `run_id` enters the keys of models whose answers
-    may not leave the run; `fresh` is a salt for runs that need answers of their own. The `mailbox`
-    holds answers that came in batches, and may put questions off for the next batch.
+    The order: the run's own answers, store, single flight, budget, engines, limiter, attempts with
+    retries, store. Every reply is kept among the run's own answers, but only those that ended by
+    themselves are stored for other runs. `run_id` enters the keys of models whose answers may not
+    leave the run; `fresh` is a salt for runs that need answers of their own. The `mailbox` holds
+    answers that came in batches, and may put questions off for the next batch.
     """
 
     def __init__(
@@ -129,6 +131,7 @@ class Client:
         fresh: str | None = None,
         announce: Callable[[str], None] | None = None,
         mailbox: BatchAnswers | None = None,
+        own: OwnAnswers | None = None,
     ) -> None:
         self.usage = UsageBook()
         self.meter = Meter(budget or Budget(), prices)
@@ -138,6 +141,7 @@ class Client:
         self._engines = engines or EngineGate()
         self._fresh = fresh
         self._mailbox = mailbox or BatchAnswers()
+        self._own = own or OwnAnswers()
         self._announce = announce or (lambda text: None)
         self._flights: dict[str, _InFlightCall] = {}
         self._lines: dict[Model, _ModelState] = {}
@@ -158,9 +162,11 @@ class Client:
         role: str,
         stage: str,
         refresh: bool = False,
+        asker: str = "",
     ) -> Answer:
         """Answer one request; `refresh` asks the model even if the store has an answer.
 
+        An `asker` that an earlier session answered gets the same answer, with what it cost.
         Raises ModelError, BudgetSpent or StorageError if the run must end; a failure of this one
         request is returned in the answer.
         """
@@ -168,18 +174,25 @@ class Client:
         use = self.usage.of(stage, role)
         use.calls += 1
         if model.identity.scope == "call":
-            return await self._call(model, _seeded(request, repeat), key=key, use=use)
+            return await self._call(model, _seeded(request, repeat), key=key, use=use, asker=asker)
+        own = None if refresh else self._own.earlier(key)
+        if own is not None and own.asker == asker:
+            return self._given_before(key, own, use)
         if not refresh and (answer := self._from_store(key, use)) is not None:
             return answer
-        if not refresh and (answer := self._from_batch(key, use)) is not None:
+        if not refresh and (answer := self._from_batch(key, use, asker)) is not None:
             return answer
+        if own is not None:
+            use.shared += 1
+            use.save(own.reply)
+            return Answer(reply=own.reply, failure=None, key=key, source="shared")
         seeded = _seeded(request, repeat)
         if self._mailbox.defers(model):
             use.calls -= 1
             raise DeferredToBatch(key=key, model=model, request=seeded, role=role)
         if (answer := await self._from_flight(key, use)) is not None:
             return answer
-        return await self._fly(model, seeded, key=key, use=use)
+        return await self._fly(model, seeded, key=key, use=use, asker=asker)
 
     def key(self, identity: Identity, request: Request, *, repeat: int = 0) -> str:
         """The key of a request's answer in this run."""
@@ -219,6 +232,23 @@ class Client:
         """Close every model that was opened."""
         await self._engines.close()
 
+    def _given_before(self, key: str, own: OwnAnswer, use: Use) -> Answer:
+        """The answer that an earlier session got for this item, which that session paid."""
+        use.from_store += 1
+        use.save(own.reply)
+        # From now on as in the session that asked: the next one that asks finds it in the store.
+        self._own.keep(key, msgspec.structs.replace(own, session=self._own.session))
+        return Answer(
+            reply=own.reply,
+            failure=None,
+            key=key,
+            source="model",
+            attempts=own.attempts,
+            seconds=own.seconds,
+            wasted=own.wasted,
+            unreported=own.unreported,
+        )
+
     def _from_store(self, key: str, use: Use) -> Answer | None:
         began = time.monotonic()
         value = None if self._store is None else self._store.get(bytes.fromhex(key))
@@ -233,7 +263,7 @@ class Client:
         seconds = time.monotonic() - began
         return Answer(reply=reply, failure=None, key=key, source="store", seconds=seconds)
 
-    def _from_batch(self, key: str, use: Use) -> Answer | None:
+    def _from_batch(self, key: str, use: Use, asker: str) -> Answer | None:
         """The answer that came in a batch, counted and stored like the reply of a call."""
         arrived = self._mailbox.answer(key)
         if arrived is None:
@@ -244,7 +274,7 @@ class Client:
             use.failed += 1
         else:
             tries.count(arrived.reply, use)
-            self._keep(key, arrived.reply)
+            self._keep(key, arrived.reply, tries, asker=asker)
         return Answer(
             reply=arrived.reply,
             failure=arrived.failure,
@@ -275,11 +305,13 @@ class Client:
             seconds=time.monotonic() - began,
         )
 
-    async def _fly(self, model: Model, request: Request, *, key: str, use: Use) -> Answer:
+    async def _fly(
+        self, model: Model, request: Request, *, key: str, use: Use, asker: str
+    ) -> Answer:
         """Make the call in flight under this key; its answer is also that of all that wait."""
         flight = self._flights[key]
         try:
-            answer = await self._call(model, request, key=key, use=use)
+            answer = await self._call(model, request, key=key, use=use, asker=asker)
         except Exception as error:
             del self._flights[key]
             flight.fail(error)
@@ -307,11 +339,27 @@ class Client:
         if not flight.pass_on():
             del self._flights[key]
 
-    def _keep(self, key: str, reply: Reply) -> None:
+    def _keep(
+        self, key: str, reply: Reply, tries: Attempts, *, asker: str, seconds: float = 0.0
+    ) -> None:
         if self._store is not None and reply.finish == "stop":
             self._store.put(bytes.fromhex(key), _encode(reply))
+        self._own.keep(
+            key,
+            OwnAnswer(
+                session=self._own.session,
+                asker=asker,
+                reply=reply,
+                attempts=tries.sent,
+                seconds=seconds,
+                wasted=tries.wasted,
+                unreported=tries.unreported,
+            ),
+        )
 
-    async def _call(self, model: Model, request: Request, *, key: str, use: Use) -> Answer:
+    async def _call(
+        self, model: Model, request: Request, *, key: str, use: Use, asker: str
+    ) -> Answer:
         began = time.monotonic()
         line = self._line(model)
         self._check_open(line)
@@ -331,7 +379,8 @@ class Client:
                     await self._turns.wait()
             finally:
                 if model.identity.scope != "call":
-                    self._keep(key, reply)
+                    seconds = time.monotonic() - began
+                    self._keep(key, reply, tries, asker=asker, seconds=seconds)
         return Answer(
             reply=reply,
             failure=failure,

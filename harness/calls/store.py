@@ -14,7 +14,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import NoReturn, TypeVar
+from zlib import crc32
 
 from harness.base.errors import StorageError
 from harness.base.home import expanded
@@ -32,15 +33,22 @@ PATIENCE_SECONDS = 60.0
 APPLICATION_ID = 0x48524E53
 FORMAT = 1
 SCHEMA = """
-CREATE TABLE IF NOT EXISTS replies (key BLOB PRIMARY KEY, value BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS replies (key BLOB PRIMARY KEY, value BLOB NOT NULL, crc32 INTEGER);
 CREATE TABLE IF NOT EXISTS memos (
-    name TEXT NOT NULL, key TEXT NOT NULL, value BLOB NOT NULL, PRIMARY KEY (name, key)
+    name TEXT NOT NULL, key TEXT NOT NULL, value BLOB NOT NULL, crc32 INTEGER,
+    PRIMARY KEY (name, key)
 );
 """
-GET = "SELECT value FROM replies WHERE key = ?"
-PUT = "INSERT OR REPLACE INTO replies (key, value) VALUES (?, ?)"
-MEMO_GET = "SELECT value FROM memos WHERE name = ? AND key = ?"
-MEMO_PUT = "INSERT OR IGNORE INTO memos (name, key, value) VALUES (?, ?, ?)"
+HAS_SUMS = "SELECT count(*) FROM pragma_table_info('replies') WHERE name = 'crc32'"
+ADD_SUMS = (
+    "ALTER TABLE replies ADD COLUMN crc32 INTEGER",
+    "ALTER TABLE memos ADD COLUMN crc32 INTEGER",
+)
+"""For stores that were made without checksums: their rows are read without one."""
+GET = "SELECT value, crc32 FROM replies WHERE key = ?"
+PUT = "INSERT OR REPLACE INTO replies (key, value, crc32) VALUES (?, ?, ?)"
+MEMO_GET = "SELECT value, crc32 FROM memos WHERE name = ? AND key = ?"
+MEMO_PUT = "INSERT OR REPLACE INTO memos (name, key, value, crc32) VALUES (?, ?, ?, ?)"
 
 _log = logging.getLogger(__name__)
 
@@ -63,11 +71,13 @@ class Store:
 
     Writes are collected and made on the running event loop, after 256 rows or 0.1 s; without a
     running loop they are made at once. The error of a failed write is raised by the next use. A
-    damaged file is set aside, reported through `warn`, and replaced by a new one.
+    damaged file is set aside, reported through `warn`, and replaced by a new one; a damaged row is
+    reported and counts as none.
     """
 
-    def __init__(self, path: Path, warn: Callable[[str], None]) -> None:
+    def __init__(self, path: Path, warn: Callable[[str], None], option: str) -> None:
         self.path = path
+        self._option = option
         self._warn = warn
         self._pending: dict[bytes, bytes] = {}
         self._timer: asyncio.TimerHandle | None = None
@@ -79,9 +89,14 @@ class Store:
         self._connection = self._connect_or_replace()
 
     @classmethod
-    def open(cls, path: Path, *, warn: Callable[[str], None] = _log.warning) -> Store:
-        """Open the store in a file; the file is created if it is missing."""
-        return cls(Path(path), warn)
+    def open(
+        cls, path: Path, *, warn: Callable[[str], None] = _log.warning, option: str = "--store"
+    ) -> Store:
+        """Open the store in a file, which is created if it is missing.
+
+        `option` is the option that chose the place, for errors.
+        """
+        return cls(Path(path), warn, option)
 
     def get(self, key: bytes) -> bytes | None:
         """The value of a key, already written or pending."""
@@ -90,8 +105,7 @@ class Store:
         value = self._pending.get(key)
         if value is not None:
             return value
-        row = self._read(GET, (key,))
-        return row[0] if row else None
+        return self._read(GET, key)
 
     def put(self, key: bytes, value: bytes) -> None:
         """Store a value; it replaces an earlier one of the same key."""
@@ -124,18 +138,22 @@ class Store:
 
     def memo_known(self, name: str, keys: Iterable[str]) -> dict[str, bytes]:
         """The values of a memo table under the given keys."""
-        rows = {key: self._read(MEMO_GET, (name, key)) for key in keys}
-        return {key: row[0] for key, row in rows.items() if row}
+        found = {key: self._read(MEMO_GET, name, key) for key in keys}
+        return {key: value for key, value in found.items() if value is not None}
 
     def memo_keep(self, name: str, values: Mapping[str, bytes]) -> dict[str, bytes]:
         """Write values whose keys are new to a memo table; the stored values of all the keys."""
 
         def write() -> dict[str, bytes]:
-            with self._transaction():
-                rows_to_add = [(name, key, value) for key, value in values.items()]
-                self._connection.executemany(MEMO_PUT, rows_to_add)
-                rows = {key: self._fetch(MEMO_GET, (name, key)) for key in values}
-            return {key: row[0] for key, row in rows.items() if row}
+            kept = dict(values)
+            with _transaction(self._connection):
+                for key, value in values.items():
+                    held = self._fetch(MEMO_GET, name, key)
+                    if held is not None:
+                        kept[key] = held
+                        continue
+                    self._connection.execute(MEMO_PUT, (name, key, value, _sum(value, name, key)))
+            return kept
 
         return self._patiently(lambda: self._with_replacement(write)) if values else {}
 
@@ -185,34 +203,29 @@ class Store:
             return work()
 
     def _write_rows(self) -> None:
-        with self._transaction():
-            self._connection.executemany(PUT, self._pending.items())
+        with _transaction(self._connection):
+            rows = [(key, value, _sum(value, key)) for key, value in self._pending.items()]
+            self._connection.executemany(PUT, rows)
         self._pending.clear()
 
-    def _read(self, statement: str, values: tuple[Any, ...]) -> tuple[bytes] | None:
+    def _read(self, statement: str, *names: bytes | str) -> bytes | None:
         try:
-            return self._fetch(statement, values)
+            return self._fetch(statement, *names)
         except sqlite3.DatabaseError as error:
             if _is_damage(error):
                 self._replace(error)
                 return None
-            return self._patiently(lambda: self._fetch(statement, values))
+            return self._patiently(lambda: self._fetch(statement, *names))
 
-    def _fetch(self, statement: str, values: tuple[Any, ...]) -> tuple[bytes] | None:
-        row: tuple[bytes] | None = self._connection.execute(statement, values).fetchone()
-        return row
-
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        self._connection.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-            self._connection.execute("COMMIT")
-        except BaseException:
-            # SQLite has already rolled back after some errors, a full disk among them.
-            with suppress(sqlite3.Error):
-                self._connection.execute("ROLLBACK")
-            raise
+    def _fetch(self, statement: str, *names: bytes | str) -> bytes | None:
+        row: tuple[bytes, int | None] | None = self._connection.execute(statement, names).fetchone()
+        if row is None:
+            return None
+        value, kept = row
+        if not isinstance(value, bytes) or kept not in (None, _sum(value, *names)):
+            self._warn(f"a row of the store {self.path} is damaged, and counts as no answer")
+            return None
+        return value
 
     def _patiently(self, work: Callable[[], T]) -> T:
         deadline = time.monotonic() + PATIENCE_SECONDS
@@ -230,8 +243,8 @@ class Store:
             "the store of answered calls cannot be used",
             where=str(self.path),
             found=f"{error} ({getattr(error, 'sqlite_errorname', 'no code')})",
-            hint="free disk space or name another file with --store, then run the same command"
-            " again: it continues where this run stopped",
+            hint=f"free disk space or name another place with {self._option}, then run the same"
+            " command again: it continues where this run stopped",
         ) from error
 
     def _connect_or_replace(self) -> sqlite3.Connection:
@@ -316,6 +329,33 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
             f"BEGIN IMMEDIATE; {SCHEMA} PRAGMA application_id = {APPLICATION_ID};"
             f" PRAGMA user_version = {FORMAT}; COMMIT;"
         )
+    elif not connection.execute(HAS_SUMS).fetchone()[0]:
+        with _transaction(connection):
+            # Looked up again: another process may have added them just now.
+            if not connection.execute(HAS_SUMS).fetchone()[0]:
+                for statement in ADD_SUMS:
+                    connection.execute(statement)
+
+
+@contextmanager
+def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        # SQLite has already rolled back after some errors, a full disk among them.
+        with suppress(sqlite3.Error):
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _sum(value: bytes, *names: bytes | str) -> int:
+    """The checksum of a row's value and of the names under which it is found."""
+    total = crc32(value)
+    for name in names:
+        total = crc32(name.encode() if isinstance(name, str) else name, total)
+    return total
 
 
 def _is(error: BaseException | None, *codes: int) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -93,7 +94,6 @@ def write(held: EffectiveSettings, /, out: Path, **options: Any) -> int:
     from harness.pipeline.batch_requests import check_new_file
     from harness.pipeline.run import arun
     from harness.reporting.display import make_display
-    from harness.reporting.overview import print_results
 
     for other in EXCLUDED:
         if options[other]:
@@ -106,23 +106,17 @@ def write(held: EffectiveSettings, /, out: Path, **options: Any) -> int:
     check_new_file(out)
     print_settings(held, quiet=quiet)
     display = make_display(quiet=quiet, json=json)
+    deliver = functools.partial(_print_result, json=json)
     result = asyncio.run(
         arun(
             settings,
             display=display,
             handle_signals=True,
             requests_to=out,
+            deliver=deliver,
             named_in=held.named_in(),
         )
     )
-    if json:
-        sys.stdout.write(result.to_json())
-    else:
-        if result.summaries:
-            print_results(result.summaries, str(result.folder))
-        _print_requests(result)
-    for error in result.errors:
-        print_error(error)
     return result.exit_code
 
 
@@ -240,6 +234,20 @@ def _locked(run: str) -> Iterator[RunFolder]:
         yield folder
     finally:
         folder.unlock()
+
+
+def _print_result(result: RunResult, *, json: bool) -> None:
+    from harness.reporting.overview import print_results
+
+    if json:
+        sys.stdout.write(result.to_json())
+    else:
+        if result.summaries:
+            print_results(result.summaries, str(result.folder))
+        _print_requests(result)
+    for error in result.errors:
+        print_error(error)
+    sys.stdout.flush()
 
 
 def _print_requests(result: RunResult) -> None:

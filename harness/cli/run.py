@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from harness.cli.settings_sources import EffectiveSettings
+    from harness.pipeline.run import RunResult
     from harness.pipeline.settings import RunSettings
 
 EPILOG = """\
@@ -84,14 +86,22 @@ def print_settings(effective: EffectiveSettings, *, quiet: bool) -> None:
 def _run(settings: RunSettings, *, quiet: bool, json: bool, named_in: Mapping[str, str]) -> int:
     import asyncio
 
-    from harness.cli.analyse import print_group
     from harness.pipeline.run import arun
     from harness.reporting.display import make_display
+
+    display = make_display(quiet=quiet, json=json)
+    deliver = functools.partial(_print_result, json=json)
+    result = asyncio.run(
+        arun(settings, display=display, handle_signals=True, deliver=deliver, named_in=named_in)
+    )
+    return result.exit_code
+
+
+def _print_result(result: RunResult, *, json: bool) -> None:
+    from harness.cli.analyse import print_group
     from harness.reporting.money import cost_line
     from harness.reporting.overview import print_results
 
-    display = make_display(quiet=quiet, json=json)
-    result = asyncio.run(arun(settings, display=display, handle_signals=True, named_in=named_in))
     if json:
         sys.stdout.write(result.to_json())
     elif result.summaries:
@@ -105,7 +115,7 @@ def _run(settings: RunSettings, *, quiet: bool, json: bool, named_in: Mapping[st
         if cost is not None:
             print(f"this time: {cost}", file=sys.stderr)
         print(f"run folder: {result.folder}", file=sys.stderr)
-    return result.exit_code
+    sys.stdout.flush()
 
 
 def _dry_run(

@@ -184,13 +184,14 @@ def _heading(
 def _show_failures(places: list[Place], args: SimpleNamespace) -> int:
     from harness.contracts.records import Done, JournalLine
     from harness.reporting.text import clean_text
-    from harness.runs.journal_index import JournalRecords
+    from harness.runs.journal_index import JournalIndex, JournalRecords
 
     found = []
     count = 0
     record: Any
     for task, stage, journal in places:
-        for record in JournalRecords(journal, stage.key, JournalLine[Any, Any]):
+        index = JournalIndex(journal, stage.key, items=stage.items)
+        for record in JournalRecords(journal, stage.key, JournalLine[Any, Any], index=index):
             outcome: Any = record.outcome
             if isinstance(outcome, Done):
                 continue

@@ -43,7 +43,10 @@ QUOTED = 2000
 
 
 class ItemDesk:
-    """One item's `Desk`. `calls` and `judged` fill with what was asked and what judges decided."""
+    """One item's `Desk`. `calls` and `judged` fill with what was asked and what judges decided.
+
+    The `asker` is the same whenever the item is worked, until a record of it is made.
+    """
 
     def __init__(
         self,
@@ -51,14 +54,16 @@ class ItemDesk:
         item: Item,
         context: StageContext,
         client: Client,
-        memo: Callable[[str], Memo],
+        memo: Callable[[str, str], Memo],
         refresh: bool = False,
+        asker: str = "",
     ) -> None:
         self._item = item
         self._context = context
         self._client = client
         self._memo = memo
         self._refresh = refresh
+        self._asker = asker
         self.calls: list[CallRecord] = []
         self.judged: list[Judged] = []
 
@@ -79,7 +84,7 @@ class ItemDesk:
 
     def memo(self, name: str) -> Memo:
         """A table shared by runs of this stage with equal version, prompts, models and sampling."""
-        return self._memo(f"{self._context.memo_key}:{name}")
+        return self._memo(f"{self._context.memo_key}:{name}", self._asker)
 
     async def ask(
         self,
@@ -139,6 +144,7 @@ class ItemDesk:
                 role=player_name(role, call.member),
                 stage=self._context.label,
                 refresh=self._refresh,
+                asker=self._asker,
             )
             text, thought = split_reasoning(answer.reply.text) if answer.reply else ("", None)
             record = functools.partial(

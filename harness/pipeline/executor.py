@@ -73,7 +73,7 @@ class LocalExecutor:
         *,
         plan: Plan,
         client: Client,
-        memo: Callable[[str], Memo],
+        memo: Callable[[str, str], Memo],
         limits: Mapping[str, float],
         on_stage_start: Callable[[StageRun], None],
         on_stage_end: Callable[[StageRun], None],
@@ -246,6 +246,7 @@ class LocalExecutor:
             client=self._client,
             memo=self._memo,
             refresh=job.again,
+            asker=f"{context.label} {job.key} {job.replaces}",
         )
         result: Any
         try:

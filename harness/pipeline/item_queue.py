@@ -21,8 +21,7 @@ from harness.contracts.stage import Item
 from harness.pipeline.failure_limits import FailureWatch
 from harness.pipeline.plan import StageRun
 from harness.runs.atomic_files import storage_error
-from harness.runs.journal import JournalWriter
-from harness.runs.journal_index import OutcomeTag
+from harness.runs.journal import FailedRecord, JournalWriter
 
 YieldToLoop = Callable[[], Awaitable[None]]
 """Yields to the event loop from time to time."""
@@ -164,12 +163,16 @@ and the answered calls are in the store."""
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """An item to work on. `again`: it failed before, and its questions are asked past the store."""
+    """An item to work on. `again`: it failed before, and its questions are asked past the store.
+
+    `replaces` is the checksum of the record that it has, if it has one.
+    """
 
     queue: ItemQueue
     item: Item
     key: str
     again: bool
+    replaces: str = ""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -178,7 +181,7 @@ class ItemQueue:
 
     run: StageRun
     item_file: ItemFile
-    recorded: dict[bytes, OutcomeTag | None]
+    recorded: dict[bytes, FailedRecord | None]
     writer: JournalWriter
     watch: FailureWatch
     retry_failures: bool
@@ -199,7 +202,13 @@ class ItemQueue:
                 return Job(queue=self, item=item(), key=key.hex(), again=False)
             failure = self.recorded.pop(key)
             if failure is not None and (self.retry_failures or failure.type == BROKEN):
-                return Job(queue=self, item=item(), key=key.hex(), again=self.retry_failures)
+                return Job(
+                    queue=self,
+                    item=item(),
+                    key=key.hex(),
+                    again=self.retry_failures,
+                    replaces=failure.checksum,
+                )
             self._take_over(failure)
             await self.yield_to_loop()
         if not self.exhausted:
@@ -209,7 +218,7 @@ class ItemQueue:
             self.writer.drop(self.run.context.key, self.recorded)
         return None
 
-    def _take_over(self, failure: OutcomeTag | None) -> None:
+    def _take_over(self, failure: FailedRecord | None) -> None:
         progress = self.run.progress
         progress.resumed += 1
         progress.done += 1

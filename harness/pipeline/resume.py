@@ -87,6 +87,12 @@ class LockedFolder:
                     left.append(context)
         return left
 
+    def delivered(self) -> None:
+        """Keep that the result of the run was delivered; its own answers are in its records."""
+        self.manifest = msgspec.structs.replace(self.manifest, delivered=True)
+        self.save()
+        self.folder.forget_own_answers()
+
     @contextmanager
     def removed_on_failure(self) -> Iterator[None]:
         """Remove a new folder if the body of the `with` statement fails."""
@@ -126,8 +132,8 @@ class LockedFolder:
 def lock_folder(settings: RunSettings, prepared: Prepared, *, display: Display) -> LockedFolder:
     """The locked folder of this run.
 
-    An unfinished run of the same settings is resumed. A finished run is reopened only by
-    `--retry_failures` or `--resume`.
+    An unfinished run of the same settings is resumed, and one whose result was not delivered. A
+    finished run is otherwise reopened only by `--retry_failures` or `--resume`.
     """
     run_key = digest(settings.asked())
     label = _candidate(settings, prepared)
@@ -275,8 +281,9 @@ def _stale(manifest: Manifest, prepared: Prepared, display: Display, path: Path)
     written = _last_written(path)
     if datetime.now(UTC) - written < STALE:
         return False
+    state = "was not printed" if manifest.status == "done" else "is unfinished"
     display.show_line(
-        f"{path} is unfinished, but was last written {written:%Y-%m-%d %H:%M} UTC and its model "
+        f"{path} {state}, but was last written {written:%Y-%m-%d %H:%M} UTC and its model "
         "has no revision=, so its weights may have changed. A new run begins; to resume the old "
         f"one, give --resume {path}",
         problem=True,

@@ -8,7 +8,7 @@ import gc
 import signal
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +20,7 @@ from harness.base.errors import HarnessError, Interrupted, TooManyFailures
 from harness.calls.batch_answers import BatchAnswers
 from harness.calls.client import Client
 from harness.calls.engines import EngineGate
+from harness.calls.own_answers import OwnAnswers
 from harness.calls.pricing import Cost
 from harness.calls.store import Store, default_path
 from harness.contracts.model import Model
@@ -44,6 +45,7 @@ from harness.pipeline.stage_context import StageContext
 from harness.pipeline.stage_items import stage_runs
 from harness.registry import Plugins, load_plugins
 from harness.registry.hookspecs import RunEnded, RunStarted, StageEnded
+from harness.runs.atomic_files import RUNS
 from harness.runs.manifest import Status, session_ended, stage_finished
 from harness.runs.run_folder import ENGINES
 from harness.scoring.run_costs import session_costs
@@ -183,11 +185,15 @@ async def arun(
     display: Display,
     handle_signals: bool = False,
     requests_to: Path | None = None,
+    deliver: Callable[[RunResult], None] = lambda result: None,
     named_in: Mapping[str, str] | None = None,
 ) -> RunResult:
     """Run the tasks of these settings. Errors before the run folder exists are raised.
 
-    `named_in` has the file or variable that names a role's model, where that is not the command.
+    The result goes to `deliver`. If that raises, or the process dies before it returns, the same
+    settings give the result of a run that was done again. `named_in` has the file or variable that
+    names a role's model, where that is not the command.
+
     With `requests_to`, the questions to models that take batches are written to that file instead
     of being asked, and the run waits for the answers.
     """
@@ -230,7 +236,11 @@ async def arun(
             outbox=None if requests_to is None else BatchRequests(requests_to, taken.folder),
         )
         with rare_collection():
-            return await _carry_out(run, runs, handle_signals=handle_signals)
+            result = await _carry_out(run, runs, handle_signals=handle_signals)
+        deliver(result)
+        if result.status == "done":
+            taken.delivered()
+        return result
     finally:
         taken.folder.unlock()
 
@@ -286,8 +296,10 @@ async def _ask_everything(
         if settings.use_store:
             store = Store.open(settings.store or default_path(), warn=warn)
             stack.callback(store.close)
+        own = Store.open(run.taken.folder.own_answers, warn=warn, option=RUNS)
+        stack.callback(own.close)
         if run.taken.folder.answers.exists():
-            answers = Store.open(run.taken.folder.answers, warn=warn)
+            answers = Store.open(run.taken.folder.answers, warn=warn, option=RUNS)
             stack.callback(answers.close)
         if run.outbox is not None:
             stack.callback(run.outbox.drop)
@@ -315,11 +327,12 @@ async def _ask_everything(
             fresh=run.taken.run_id if settings.fresh else None,
             announce=announce,
             mailbox=BatchAnswers(answers, puts_off=run.outbox is not None),
+            own=OwnAnswers(own, session=len(run.taken.manifest.sessions)),
         )
         executor = LocalExecutor(
             plan=Plan(runs=runs, resource=engines.resource),
             client=client,
-            memo=Memory(store),
+            memo=Memory(store, own),
             limits=settings.max_failures,
             retry_failures=settings.retry_failures,
             on_stage_start=lambda stage: run.display.stage_started(stage.progress),

@@ -8,10 +8,11 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 import msgspec
 
+from harness.base.checksums import FILE, damage, sealed
 from harness.base.errors import DataError, StorageError
 
 T = TypeVar("T")
@@ -85,6 +86,33 @@ def remove_unfinished(folder: Path) -> None:
         for file in folder.glob(pattern):
             with suppress(OSError):
                 file.unlink()
+
+
+def sealed_file(values: dict[str, Any]) -> bytes:
+    """The content of a file of the harness with a checksum, indented for people."""
+    return sealed(msgspec.json.format(msgspec.json.encode(values), indent=2) + b"\n", FILE)
+
+
+class _Format(msgspec.Struct):
+    format: int = 0
+
+
+def read_sealed(data: bytes, kind: type[T], path: Path, *, what: str, version: int, hint: str) -> T:
+    """The value in a file with a format and a checksum; DataError if either is not as expected."""
+    wrong = damage(data, FILE)
+    with suppress(msgspec.DecodeError, UnicodeDecodeError):
+        found = msgspec.json.decode(data, type=_Format).format
+        if found != version:
+            wrong = f"format {found}"
+    if wrong is not None:
+        raise DataError(
+            f"this {what} cannot be read",
+            where=str(path),
+            found=wrong,
+            expected=f"a {what} of format {version}",
+            hint=hint,
+        )
+    return decode_file(data, kind, path, what=what, version=version, hint=hint)
 
 
 def decode_file(data: bytes, kind: type[T], path: Path, *, what: str, version: int, hint: str) -> T:

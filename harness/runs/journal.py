@@ -14,14 +14,15 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
+from harness.base.checksums import LINE, seal
 from harness.base.errors import StorageError
 from harness.contracts.records import JournalLine
 from harness.runs.atomic_files import storage_error, sync_folder
-from harness.runs.journal_index import OutcomeHead, OutcomeTag, cut_torn_tail, scan
+from harness.runs.journal_index import OutcomeHead, cut_torn_tail, scan
 
 _ROWS = 256
 _BYTES = 1 << 16
@@ -71,6 +72,7 @@ class JournalWriter:
             del self._buffer[start:]
             raise ValueError(f"record {record.id!r} cannot be written: {error}") from error
         self._buffer += b"\n"
+        seal(self._buffer, LINE, start=start)
         self._appended()
 
     def drop(self, stage_key: str, keys: Iterable[bytes]) -> None:
@@ -82,8 +84,10 @@ class JournalWriter:
         for key in keys:
             self._check()
             line = {"key": key.hex(), "stage": stage_key, "dropped": True}
+            start = len(self._buffer)
             self._encoder.encode_into(line, self._buffer, -1)
             self._buffer += b"\n"
+            seal(self._buffer, LINE, start=start)
             self._appended()
 
     def flush(self) -> None:
@@ -179,18 +183,27 @@ class JournalWriter:
             self._descriptor = None
 
 
-def recorded(path: Path, stage_key: str) -> dict[bytes, OutcomeTag | None]:
+class FailedRecord(NamedTuple):
+    """The failure of a record: its kind, its cause, and the checksum of its line."""
+
+    type: str
+    cause: str
+    checksum: str
+
+
+def recorded(path: Path, stage_key: str) -> dict[bytes, FailedRecord | None]:
     """The keys with a current record in a stage's journal, each with its failure or None."""
-    found: dict[bytes, OutcomeTag | None] = {}
+    found: dict[bytes, FailedRecord | None] = {}
     for _, _, head in scan(path, OutcomeHead):
         if head.stage != stage_key:
             continue
         key = bytes.fromhex(head.key)
         if head.dropped:
             found.pop(key, None)
+        elif head.outcome is None or head.outcome.type == "done":
+            found[key] = None
         else:
-            failed = head.outcome is not None and head.outcome.type != "done"
-            found[key] = head.outcome if failed else None
+            found[key] = FailedRecord(head.outcome.type, head.outcome.cause, head.crc32)
     return found
 
 

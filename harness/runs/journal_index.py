@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args
 
 import msgspec
 
+from harness.base.checksums import LINE, damage
 from harness.base.errors import DataError
 from harness.base.hashing import stable_int
 from harness.contracts.records import Done, Record, record_type
@@ -48,6 +49,7 @@ class OutcomeHead(msgspec.Struct, frozen=True, gc=False):
     stage: str
     dropped: bool = False
     outcome: OutcomeTag | None = None
+    crc32: str = ""
 
 
 HeadT = TypeVar("HeadT", Head, OutcomeHead)
@@ -57,8 +59,8 @@ def scan(path: Path, head: type[HeadT]) -> Iterator[tuple[int, int, HeadT]]:
     """Offset, length and head of every whole line of a journal; nothing if there is no file.
 
     A torn end is skipped: its record was never finished. A damaged line before other lines means
-    that a record was lost, and is a DataError. With `Head`, only the head of such a line is
-    decoded: damage behind the head is found when the record is read.
+    that a record was lost, and is a DataError. Every line is checked as a whole, but with `Head`
+    only its head is decoded.
     """
     decode = msgspec.json.Decoder(head).decode
     try:
@@ -72,13 +74,14 @@ def scan(path: Path, head: type[HeadT]) -> Iterator[tuple[int, int, HeadT]]:
         while offset < end:
             line = file.readline()
             number += 1
-            whole = head is not Head or offset + len(line) >= end
-            try:
-                found = decode(line if whole else _start(line))
-            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            if wrong := damage(line, LINE):
                 if offset + len(line) >= end:
                     return
-                raise damaged(path, number, error) from error
+                raise damaged(path, number, wrong)
+            try:
+                found = decode(_start(line) if head is Head else line)
+            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                raise damaged(path, number, str(error)) from error
             yield offset, len(line), found
             offset += len(line)
 
@@ -89,15 +92,29 @@ def _start(line: bytes) -> bytes:
     return line if end < 0 else line[:end] + b"}"
 
 
-def damaged(path: Path, number: int, error: Exception) -> DataError:
+def damaged(path: Path, number: int, found: str) -> DataError:
     """The error for a line of a journal that cannot be read."""
     return DataError(
         "damaged record",
         where=f"{path}:{number}",
-        found=str(error),
-        expected="one whole JSON record a line",
-        hint="delete the line and repeat the run's command: it asks again for the item",
+        found=found,
+        expected="one whole JSON record a line, with its checksum",
+        hint="delete the line, then repeat the run's command with --resume and the run's folder: "
+        "it asks again for the item",
     )
+
+
+def check_number(path: Path, found: int, items: int) -> None:
+    """Raise DataError if the journal of a finished stage lacks records, as its end was damaged."""
+    if found != items:
+        raise DataError(
+            "the journal lacks records",
+            where=str(path),
+            found=f"{found:,} records",
+            expected=f"{items:,}, as the manifest says",
+            hint="repeat the run's command with --resume and the run's folder: it asks again for "
+            "the items without a record",
+        )
 
 
 def line_number(path: Path, offset: int) -> int:
@@ -116,15 +133,13 @@ def line_number(path: Path, offset: int) -> int:
 def cut_torn_tail(descriptor: int) -> int:
     """Cut off the end of a journal that a crash left unfinished; return the number of bytes cut.
 
-    That is everything after the last newline, and a last line that is no record.
+    That is everything after the last newline, and a last line that is damaged.
     """
     size = os.fstat(descriptor).st_size
     end = _after_last_newline(descriptor, size)
     if end > 0:
         start = _after_last_newline(descriptor, end - 1)
-        try:
-            msgspec.json.decode(os.pread(descriptor, end - start, start), type=Head)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        if damage(os.pread(descriptor, end - start, start), LINE):
             end = start
     if end < size:
         os.ftruncate(descriptor, end)
@@ -152,12 +167,18 @@ _LARGE = 4096
 class JournalIndex:
     """The place of the current record of each key, by user in the order of the users' hashes.
 
-    `wanted` keeps only the lines whose head it accepts. The index is small: 12 bytes a record and
-    8 a user, and about 40 bytes a record while it is made.
+    `wanted` keeps only the lines whose head it accepts. With `items`, which the manifest has of a
+    finished stage, a DataError says if records are missing. The index is small: 12 bytes a record
+    and 8 a user, and about 40 bytes a record while it is made.
     """
 
     def __init__(
-        self, path: Path, stage_key: str, *, wanted: Callable[[Head], bool] | None = None
+        self,
+        path: Path,
+        stage_key: str,
+        *,
+        wanted: Callable[[Head], bool] | None = None,
+        items: int | None = None,
     ) -> None:
         import numpy as np
 
@@ -182,6 +203,8 @@ class JournalIndex:
         del keys
         if current is not None:
             offsets, lengths, owners = offsets[current], lengths[current], owners[current]
+        if items is not None:
+            check_number(path, len(offsets), items)
         order = np.argsort(owners, kind="stable")
         self.offsets: NDArray[np.int64] = offsets[order]
         self.lengths: NDArray[np.uint32] = lengths[order]
@@ -309,7 +332,7 @@ class JournalRecords(Generic[ItemT, ValueT]):
                 "use the release of the plugin that the manifest names",
             ) from error
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise damaged(index.path, line_number(index.path, offset), error) from error
+            raise damaged(index.path, line_number(index.path, offset), str(error)) from error
         return record
 
 

@@ -13,9 +13,9 @@ from harness.base.errors import DataError
 from harness.base.redaction import redacted_args, without_key_material
 from harness.calls.pricing import Cost, PriceTable
 from harness.contracts.task import Task
-from harness.runs.atomic_files import atomic_write, decode_file
+from harness.runs.atomic_files import atomic_write, read_sealed, sealed_file
 
-FORMAT = 1
+FORMAT = 2
 DAMAGED = "it may come from another version of the harness, or be damaged"
 
 Status = Literal["running", "done", "waiting", "too_many_failures", "failed", "interrupted"]
@@ -98,7 +98,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     `asked` are the settings that decide results, `settings` all settings of the last session;
     `groups` are the requested groups with their tasks; `problem` is why a run did not end well.
     `token` distinguishes runs that began in the same second in different places. `prices` are the
-    last prices that the run was given.
+    last prices that the run was given. The result of a run that is done is `delivered` once it was
+    printed or returned; before that, the same command gives it.
     """
 
     format: int = FORMAT
@@ -119,6 +120,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     problem: str | None = None
     token: str = ""
     prices: PriceTable | None = None
+    delivered: bool = False
 
     def player(self, task: str, role: str) -> RoleEntry | None:
         """The entry of a role in one of the tasks."""
@@ -157,6 +159,7 @@ def session_started(manifest: Manifest) -> Manifest:
     return msgspec.structs.replace(
         manifest,
         status="running",
+        delivered=False,
         problem=None,
         sessions=(*manifest.sessions, Session(started=now())),
     )
@@ -215,7 +218,7 @@ def write_manifest(path: Path, manifest: Manifest) -> None:
             if roles:
                 safe = {role: _safe_identity(about) for role, about in roles.items()}
                 stage["components"]["roles"] = without_key_material(safe)
-    atomic_write(path, msgspec.json.format(msgspec.json.encode(values), indent=2) + b"\n")
+    atomic_write(path, sealed_file(values))
 
 
 def _safe_identity(about: dict[str, Any]) -> dict[str, Any]:
@@ -244,4 +247,4 @@ def read_manifest(path: Path) -> Manifest:
             expected="a file that this user may read",
             hint=DAMAGED,
         ) from error
-    return decode_file(data, Manifest, path, what="manifest", version=FORMAT, hint=DAMAGED)
+    return read_sealed(data, Manifest, path, what="manifest", version=FORMAT, hint=DAMAGED)

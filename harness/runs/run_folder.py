@@ -29,7 +29,10 @@ ENGINES = "engines"
 BATCHES = "batches"
 """The subfolder for the requests that were sent in batches, and for their answers."""
 
-_TAKEN = frozenset({LOCK, ENGINES, BATCHES, "manifest.json"})
+OWN_ANSWERS = ("answers.sqlite", "answers.sqlite-wal", "answers.sqlite-shm", "answers.sqlite.lock")
+"""The file of the answers that the run got, and the files that may lie next to it."""
+
+_TAKEN = frozenset({LOCK, ENGINES, BATCHES, "manifest.json", *OWN_ANSWERS})
 _NAME = re.compile(r"(?P<time>\d{8}T\d{6})-(?P<model>.*)-(?P<key>[0-9a-f]{8})(?:-(?P<again>\d+))?")
 
 
@@ -86,9 +89,11 @@ class RunFolder:
 
     @classmethod
     def find(cls, output_path: Path, run_key: str, *, done: bool = False) -> RunFolder | None:
-        """The newest folder of this run key whose run is not done, or with `done` the newest."""
-        found = _of_key(output_path, run_key)
-        return next((folder for folder, run in found if done or run.status != "done"), None)
+        """The newest folder of this run key with an undelivered result; the newest with `done`."""
+        for folder, run in _of_key(output_path, run_key):
+            if done or run.status != "done" or not run.delivered:
+                return folder
+        return None
 
     @classmethod
     def find_of_model(cls, output_path: Path, model: str) -> Iterator[RunFolder]:
@@ -123,6 +128,16 @@ class RunFolder:
     def summary(self, task: str) -> Path:
         """The file of a task's summary; without this file the task is unfinished."""
         return self.task(task) / "summary.json"
+
+    @property
+    def own_answers(self) -> Path:
+        """The file of the answers that the run got; there is none once its result is delivered."""
+        return self.path / OWN_ANSWERS[0]
+
+    def forget_own_answers(self) -> None:
+        """Remove the file of the answers that the run got."""
+        for name in OWN_ANSWERS:
+            (self.path / name).unlink(missing_ok=True)
 
     @property
     def asked(self) -> Path:

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
+from harness.base.checksums import LINE, damage
 from harness.base.errors import DataError, PluginError
 from harness.contracts.records import JudgedRecord, Records, Score, record_type
 from harness.contracts.task import Task
-from harness.runs.journal_index import JournalRecords
+from harness.runs.journal_index import JournalIndex, JournalRecords
 from harness.runs.manifest import Manifest, TaskEntry
 from harness.runs.run_folder import RunFolder
 from harness.scoring.score_run import Unfinished, how_to_finish, read_summary, task_options
@@ -61,14 +62,17 @@ class FinishedTask:
         with path.open("rb") as lines:
             for number, line in enumerate(lines, 1):
                 try:
-                    yield decoder.decode(line)
-                except msgspec.DecodeError as error:
+                    if wrong := damage(line, LINE):
+                        raise ValueError(wrong)
+                    score = decoder.decode(line)
+                except ValueError as error:
                     raise DataError(
                         "a score cannot be read",
                         where=f"{path}:{number}",
                         found=str(error),
                         hint="run `harness score` to write the scores again",
                     ) from error
+                yield score
 
     def records(self, stage: str) -> Records[Any, Any]:
         """The typed records of one stage from the run's journal."""
@@ -90,7 +94,9 @@ class FinishedTask:
                 hint="use the release of the plugin that the manifest names",
             )
         path = self.path / self.entry.folder / kept[stage].file
-        return JournalRecords(path, kept[stage].key, kind or kinds[stage])
+        key = kept[stage].key
+        index = JournalIndex(path, key, items=kept[stage].items)
+        return JournalRecords(path, key, kind or kinds[stage], index=index)
 
 
 def labels_of(manifests: Iterable[Manifest]) -> dict[str, str]:

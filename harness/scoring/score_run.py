@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from harness.base.checksums import LINE, sealed
 from harness.base.errors import HarnessError, PluginError, TaskError, did_you_mean
 from harness.base.redaction import without_key_material
 from harness.calls.pricing import Cost, PriceTable
@@ -17,7 +18,7 @@ from harness.calls.usage import Spend, player_name
 from harness.contracts.model import Usage
 from harness.contracts.records import Records, record_type
 from harness.contracts.task import Task
-from harness.runs.atomic_files import atomic_write, atomic_writer, decode_file
+from harness.runs.atomic_files import atomic_write, atomic_writer, read_sealed, sealed_file
 from harness.runs.journal_index import JournalIndex, JournalRecords
 from harness.runs.manifest import Manifest, RoleEntry, TaskEntry
 from harness.runs.run_folder import RunFolder
@@ -108,7 +109,7 @@ def score_into(
     with atomic_writer(scores) as file:
         for score in _scores(benchmark, records, options):
             columns.add(score)
-            file.write(encoder.encode(score) + b"\n")
+            file.write(sealed(encoder.encode(score) + b"\n", LINE))
     counts = Counter(columns.counts)
     if benchmark.counts is not None:
         counts.update(benchmark.counts(records, options))
@@ -167,7 +168,7 @@ def chosen_metrics(task: Task, benchmark: Benchmark) -> dict[str, Metric]:
 def write_summary(path: Path, summary: TaskSummary) -> None:
     """Write a summary to its file, atomically and without secrets."""
     values = without_key_material(msgspec.to_builtins(summary))
-    atomic_write(path, msgspec.json.format(msgspec.json.encode(values), indent=2) + b"\n")
+    atomic_write(path, sealed_file(values))
 
 
 def read_summary(path: Path) -> TaskSummary | None:
@@ -177,7 +178,7 @@ def read_summary(path: Path) -> TaskSummary | None:
     except FileNotFoundError:
         return None
     hint = "run `harness score` to write it again"
-    return decode_file(data, TaskSummary, path, what="summary", version=FORMAT, hint=hint)
+    return read_sealed(data, TaskSummary, path, what="summary", version=FORMAT, hint=hint)
 
 
 def _open(folder: RunFolder, manifest: Manifest, name: str) -> dict[str, JournalIndex]:

@@ -6,9 +6,11 @@ from typing import Any
 
 import msgspec
 
+from harness.base.checksums import LINE, sealed
 from harness.contracts.benchmark import NoOptions
 from harness.contracts.records import JournalLine, Score
 from harness.contracts.task import DataSpec, Task
+from harness.runs.atomic_files import sealed_file
 from harness.runs.journal import JournalWriter
 from harness.runs.manifest import Manifest, StageEntry, TaskEntry, task_definition
 from harness.runs.run_folder import RunFolder
@@ -87,4 +89,10 @@ def write_scores(folder: RunFolder, task: str, scores: Iterable[Score[Any]]) -> 
     """Write the scores of a task where its run keeps them."""
     path = folder.scores(task)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(b"".join(msgspec.json.encode(score) + b"\n" for score in scores))
+    lines = (sealed(msgspec.json.encode(score) + b"\n", LINE) for score in scores)
+    path.write_bytes(b"".join(lines))
+
+
+def write_sealed(path: Path, values: dict[str, Any]) -> None:
+    """Write a manifest or summary as its run would, with the right checksum."""
+    path.write_bytes(sealed_file({k: v for k, v in values.items() if k != "crc32"}))

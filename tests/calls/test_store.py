@@ -5,7 +5,9 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -100,7 +102,9 @@ def test_without_a_loop_rows_are_written_at_once(path):
 
 WRITER = """
 import asyncio, sys, time
+from contextlib import suppress
 from pathlib import Path
+from random import Random
 from harness.calls.store import Store
 store = Store.open(Path(sys.argv[1]))
 async def main():
@@ -151,7 +155,9 @@ async def test_a_lock_of_another_process_is_waited_for(path):
 
 MANY = """
 import sys
+from contextlib import suppress
 from pathlib import Path
+from random import Random
 from harness.calls.store import Store
 store = Store.open(Path(sys.argv[1]))
 first = int(sys.argv[2])
@@ -298,7 +304,9 @@ def test_a_folder_that_cannot_be_made_is_an_error(tmp_path):
 
 FULL = """
 import asyncio, sys
+from contextlib import suppress
 from pathlib import Path
+from random import Random
 from harness.calls.store import Store
 from harness.base.errors import StorageError
 store = Store.open(Path(sys.argv[1]))
@@ -407,3 +415,65 @@ def test_a_folder_that_may_not_be_entered_is_a_storage_error(tmp_path, monkeypat
         Store.open(tmp_path / "calls.sqlite")
     assert "Permission denied" in str(caught.value.found)
     assert "--store" in str(caught.value.hint)
+
+
+def test_a_flipped_bit_never_gives_another_value(path):
+    store = Store.open(path)
+    wanted = {}
+    for number in range(40):
+        wanted[key(number)] = b'{"text":"answer %d"}' % number
+        store.put(key(number), wanted[key(number)])
+    memos = {f"rye {number}": b"%d" % number for number in range(20)}
+    store.memo_keep("names", memos)
+    store.close()
+    whole = path.read_bytes()
+    draw = Random(7)
+    said = []
+    for _ in range(300):
+        changed = bytearray(whole)
+        changed[draw.randrange(len(whole))] ^= 1 << draw.randrange(8)
+        path.write_bytes(changed)
+        with suppress(StorageError):
+            store = Store.open(path, warn=said.append)
+            for name, value in wanted.items():
+                assert store.get(name) in (value, None)
+            assert store.memo_known("names", memos).items() <= memos.items()
+            store.close()
+        for suffix in ("", "-wal", "-shm"):
+            Path(f"{path}{suffix}").unlink(missing_ok=True)
+    assert any("a row of the store" in text for text in said)
+
+
+def test_a_damaged_memo_is_written_anew(path):
+    store = Store.open(path)
+    store.memo_keep("names", {"rye": b"1", "tea": b"2"})
+    store.close()
+    with sqlite3.connect(path) as other:
+        other.execute("UPDATE memos SET value = ? WHERE key = 'rye'", (b"3",))
+    said = []
+    store = Store.open(path, warn=said.append)
+    assert store.memo_known("names", ["rye", "tea"]) == {"tea": b"2"}
+    assert said == [f"a row of the store {path} is damaged, and counts as no answer"]
+    assert store.memo_keep("names", {"rye": b"1", "tea": b"9"}) == {"rye": b"1", "tea": b"2"}
+    store.close()
+
+
+def test_a_store_from_before_checksums_keeps_its_rows_and_gets_new_ones(path):
+    path.parent.mkdir(parents=True)
+    with sqlite3.connect(path) as old:
+        old.executescript(
+            "CREATE TABLE replies (key BLOB PRIMARY KEY, value BLOB NOT NULL);"
+            "CREATE TABLE memos (name TEXT NOT NULL, key TEXT NOT NULL, value BLOB NOT NULL,"
+            " PRIMARY KEY (name, key));"
+            "PRAGMA application_id = 0x48524E53; PRAGMA user_version = 1;"
+        )
+        old.execute("INSERT INTO replies VALUES (?, ?)", (key(1), b"one"))
+        old.execute("INSERT INTO memos VALUES ('names', 'rye', ?)", (b"1",))
+    store = Store.open(path)
+    store.put(key(2), b"two")
+    assert (store.get(key(1)), store.get(key(2))) == (b"one", b"two")
+    assert store.memo_keep("names", {"rye": b"9", "tea": b"2"}) == {"rye": b"1", "tea": b"2"}
+    store.close()
+    with sqlite3.connect(path) as other:
+        sums = other.execute("SELECT crc32 IS NULL FROM replies ORDER BY key").fetchall()
+    assert sums == [(1,), (0,)]

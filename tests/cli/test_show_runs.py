@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from builders.runs import write_sealed
 
 from harness.base.errors import DataError, UsageError
 from harness.registry import load_plugins
@@ -123,7 +124,7 @@ def test_the_main_metric_is_the_first_that_tells_of_the_model_over_repeats_their
         kept_run.task(name).mkdir(exist_ok=True)
         metrics = {"chance": metric | {"baseline": True}, "many": metric | {"value": value}}
         changed = summary | {"task": name, "repeat": repeat, "metrics": metrics}
-        kept_run.summary(name).write_text(json.dumps(changed))
+        write_sealed(kept_run.summary(name), changed)
     assert "  toy  many 3.500, mean of 2 repeats, 4 missing\n" in shown()
     [listed] = json.loads(shown("--json"))["runs"][0]["tasks"]
     assert (listed["metric"], listed["value"], listed["interval"]) == ("many", 3.5, None)

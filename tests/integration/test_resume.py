@@ -8,6 +8,7 @@ import signal
 import time
 
 import pytest
+from builders.runs import write_sealed
 
 from harness.testing import faults
 
@@ -84,7 +85,7 @@ def test_a_torn_last_line_costs_that_item_only(harness, serve):
     wanted = harness.run("--output_path", "again").summary()["metrics"]
     (folder,) = harness.folders
     manifest = json.loads((folder / "manifest.json").read_text())
-    (folder / "manifest.json").write_text(json.dumps({**manifest, "status": "running"}))
+    write_sealed(folder / "manifest.json", {**manifest, "status": "running"})
     (journal,) = (folder / "interests").glob("1-*.jsonl")
     whole = journal.read_bytes()
     journal.write_bytes(whole[:-40])

@@ -17,7 +17,7 @@ def memory(request, tmp_path):
 
 
 def test_the_first_write_of_a_key_holds_and_is_given_back(memory):
-    memo = memory("names")
+    memo = memory("names", "a")
     assert memo.keep({"rye": "1", "tea": "2"}) == {"rye": "1", "tea": "2"}
     assert memo.keep({"tea": "9", "oats": "3"}) == {"tea": "2", "oats": "3"}
     assert memo.known(["oats", "tea", "none"]) == {"oats": "3", "tea": "2"}
@@ -25,6 +25,31 @@ def test_the_first_write_of_a_key_holds_and_is_given_back(memory):
 
 
 def test_memos_of_other_names_know_nothing_of_each_other(memory):
-    memory("names").keep({"rye": "1"})
-    assert memory("others").known(["rye"]) == {}
-    assert memory("names").known(["rye"]) == {"rye": "1"}
+    memory("names", "a").keep({"rye": "1"})
+    assert memory("others", "a").known(["rye"]) == {}
+    assert memory("names", "a").known(["rye"]) == {"rye": "1"}
+
+
+def test_an_item_that_a_kill_left_without_a_record_does_not_know_what_it_wrote(tmp_path):
+    shared, own = Store.open(tmp_path / "calls.sqlite"), Store.open(tmp_path / "answers.sqlite")
+    Memory(shared)("names", "another run").keep({"tea": "2"})
+    memory = Memory(shared, own)
+    item = memory("names", "first item")
+    assert item.known(["rye", "tea"]) == {"tea": "2"}
+    assert item.keep({"rye": "1", "tea": "9"}) == {"rye": "1", "tea": "2"}
+
+    assert memory("names", "first item").known(["rye", "tea"]) == {"tea": "2"}
+    assert memory("names", "first item").keep({"rye": "7"}) == {"rye": "1"}
+    assert memory("names", "second item").known(["rye", "tea"]) == {"rye": "1", "tea": "2"}
+    assert memory("names", "first item, again").known(["rye"]) == {"rye": "1"}
+    shared.close()
+    own.close()
+
+
+def test_without_a_shared_store_memos_are_kept_in_the_file_of_the_run(tmp_path):
+    for expected in ({}, {"rye": "1"}):
+        own = Store.open(tmp_path / "answers.sqlite")
+        memo = Memory(None, own)("names", f"item {len(expected)}")
+        assert memo.known(["rye"]) == expected
+        assert memo.keep({"rye": "1"}) == {"rye": "1"}
+        own.close()

@@ -54,6 +54,8 @@ def left(taken, status="interrupted"):
     """The same folder as a run that ended so leaves it."""
     taken.manifest = session_ended(taken.manifest, status)
     taken.save()
+    if status == "done":
+        taken.delivered()
     taken.folder.unlock()
     return taken.folder.path
 
@@ -139,6 +141,17 @@ def test_a_finished_run_is_reopened_by_retrying_failures_only(take):
     path = left(take(), "done")
     assert left(take(retry_failures=True), "done") == path
     assert left(take()) != path
+
+
+def test_a_finished_run_is_taken_up_until_its_result_is_delivered(take):
+    taken = take()
+    taken.manifest = session_ended(taken.manifest, "done")
+    taken.save()
+    taken.folder.unlock()
+    again = take()
+    assert again.folder.path == taken.folder.path
+    assert again.manifest.delivered is False
+    assert left(again, "done") != take().folder.path
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ from harness.base.hashing import stable_int
 from harness.contracts.model import TokenLogprob
 from harness.contracts.outcomes import Broken, Unreadable
 from harness.contracts.records import CallRecord, Done, JournalLine
-from harness.runs.journal import JournalWriter, holds_non_finite, recorded
-from harness.runs.journal_index import JournalRecords, OutcomeTag
+from harness.runs.journal import FailedRecord, JournalWriter, holds_non_finite, recorded
+from harness.runs.journal_index import JournalRecords
 
 STAGE = "5" * 32
 OTHER = "6" * 32
@@ -122,8 +122,12 @@ def test_what_is_recorded_distinguishes_failures_from_values(tmp_path: Path) -> 
         record(3, "u", "c", outcome=Unreadable("schema")),
         record(4, "u", "d", stage=OTHER),
     )
-    schema = OutcomeTag(type="unreadable", cause="schema")
-    assert recorded(tmp_path / "j", STAGE) == {one: None, two: schema, three: schema}
+    second, fourth = (
+        FailedRecord("unreadable", "schema", json.loads(line)["crc32"])
+        for line in (tmp_path / "j").read_text().splitlines()
+        if "unreadable" in line
+    )
+    assert recorded(tmp_path / "j", STAGE) == {one: None, two: second, three: fourth}
 
 
 def test_a_journal_that_is_not_there_holds_nothing(tmp_path: Path) -> None:

@@ -17,14 +17,17 @@ from harness.runs.run_folder import LOCK, RunFolder, plain_name
 KEY = "0123456789abcdef0123456789abcdef"
 
 
-def manifest(status: Status = "running", *, run_key: str = KEY) -> Manifest:
-    return make_manifest(status=status, run_key=run_key)
+def manifest(
+    status: Status = "running", *, run_key: str = KEY, delivered: bool = False
+) -> Manifest:
+    return make_manifest(status=status, run_key=run_key, delivered=delivered)
 
 
 def kept(output_path: Path, name: str, status: Status = "running", *, run_key: str = KEY) -> Path:
     path = output_path / name
     path.mkdir(parents=True)
-    RunFolder(path).write_manifest(manifest(status, run_key=run_key))
+    made = manifest(status, run_key=run_key, delivered=status == "done")
+    RunFolder(path).write_manifest(made)
     return path
 
 
@@ -72,6 +75,14 @@ def test_nothing_is_found_where_there_is_nothing(tmp_path: Path) -> None:
     assert RunFolder.find(tmp_path / "none", KEY) is None
     kept(tmp_path, "20260101T000000-m-01234567", "done")
     assert RunFolder.find(tmp_path, KEY) is None
+
+
+def test_a_run_whose_result_was_not_delivered_is_found(tmp_path: Path) -> None:
+    path = kept(tmp_path, "20260101T000000-m-01234567")
+    RunFolder(path).write_manifest(manifest("done", run_key=KEY))
+    found = RunFolder.find(tmp_path, KEY)
+    assert found is not None
+    assert found.path == path
 
 
 def test_a_damaged_manifest_is_reported_and_not_passed_over(tmp_path: Path) -> None:

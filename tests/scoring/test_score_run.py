@@ -5,7 +5,14 @@ from typing import Any
 
 import msgspec
 import pytest
-from builders.runs import make_entry, make_line, make_manifest, make_task, write_journal
+from builders.runs import (
+    make_entry,
+    make_line,
+    make_manifest,
+    make_task,
+    write_journal,
+    write_sealed,
+)
 from builders.stages import make_benchmark, make_stage
 from builders.texts import read_json_lines
 
@@ -192,7 +199,7 @@ def test_a_summary_from_before_replies_without_tokens_were_counted_is_read(tmp_p
     summary = score_task(folder, manifest, TASK.name, BENCHMARK)
     document = json.loads(folder.summary(TASK.name).read_text())
     del document["stages"]["name"]["roles"]["candidate"]["untold"]
-    folder.summary(TASK.name).write_text(json.dumps(document))
+    write_sealed(folder.summary(TASK.name), document)
 
     assert read_summary(folder.summary(TASK.name)) == summary
 

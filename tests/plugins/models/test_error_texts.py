@@ -4,6 +4,7 @@ import json
 import shutil
 
 import pytest
+from builders.runs import write_sealed
 from harness_models.server.weights import commit_of
 from huggingface_hub import HfApi, constants
 from huggingface_hub.errors import RepositoryNotFoundError
@@ -198,12 +199,12 @@ def test_a_recorded_run_that_is_damaged(run, raised):
     lines = journal.read_bytes().splitlines(keepends=True)
     journal.write_bytes(b"".join([lines[0], b"{torn\n", *lines[1:]]))
     where = "DIR/run/interests/1-name.jsonl:2"
-    found = "JSON is malformed: object keys must be strings (byte 1)"
+    found = "no checksum at its end"
     given = "replay", f"run={run}"
     assert raised(ModelError, opened, *given, where=where, found=found) == snapshot("""\
 the recording cannot be used: damaged record
-expected: one whole JSON record a line
-to do: delete the line and repeat the run's command: it asks again for the item\
+expected: one whole JSON record a line, with its checksum
+to do: delete the line, then repeat the run's command with --resume and the run's folder: it asks again for the item\
 """)
 
 
@@ -213,7 +214,7 @@ def test_a_run_in_which_several_models_played_a_role(run, raised):
     played = manifest["roles"]["candidate"]
     other = {**played["identity"], "model": {**played["identity"]["model"], "name": "other"}}
     manifest["roles"]["films/candidate"] = {**played, "identity": other}
-    file.write_text(json.dumps(manifest))
+    write_sealed(file, manifest)
     given = "replay", f"run={run}"
     assert raised(UsageError, made, *given, where="DIR/run", found="2 models") == snapshot("""\
 several models had the role 'candidate' in this run

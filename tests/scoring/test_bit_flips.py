@@ -1,0 +1,112 @@
+"""A flipped bit in what a run left is found and named, or changes nothing that is read."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import msgspec
+import pytest
+
+import harness
+from harness.base.errors import DataError, HarnessError
+from harness.contracts.records import JournalLine
+from harness.registry import load_plugins
+from harness.runs.journal_index import JournalIndex, JournalRecords
+from harness.runs.run_folder import RunFolder
+from harness.scoring.finished_task import finished_task
+from harness.scoring.score_run import score_into
+
+FILES = {
+    "manifest.json": "manifest.json",
+    "interests/summary.json": "summary.json",
+    "interests/scores.jsonl": "scores.jsonl:",
+    "interests/1-name.jsonl": "1-name.jsonl",
+    "interests/2-support.jsonl": "2-support.jsonl",
+}
+"""The files of a run, and what an error about each names; the number of a line follows a colon."""
+
+FLIPS = 120
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return harness.evaluate(
+        "interests", model="baseline", judge="lexical", data="sample", limit=4,
+        output_path=tmp_path_factory.mktemp("runs"), use_store=False,
+    ).folder  # fmt: skip
+
+
+def all_of(path: Path, scratch: Path) -> Iterator[bytes]:
+    """Everything that commands read of a run, and what scoring it again gives."""
+    encode = msgspec.json.Encoder(enc_hook=str).encode
+    folder = RunFolder(path)
+    manifest = folder.manifest()
+    yield encode(manifest)
+    benchmark = load_plugins().benchmark("interests")
+    task = finished_task(folder, manifest, "interests", benchmark, label="m")
+    yield encode(task.summary)
+    yield from (encode(score) for score in task.scores())
+    for stage in task.entry.stages:
+        file = path / task.entry.folder / stage.file
+        index = JournalIndex(file, stage.key, items=stage.items)
+        lines: JournalRecords[Any, Any] = JournalRecords(
+            file, stage.key, JournalLine[Any, Any], index=index
+        )
+        yield from (encode(line) for line in lines)
+        yield from (encode(record) for record in task.records(stage.name))
+    yield encode(score_into(scratch / "scores.jsonl", folder, manifest, task.task, benchmark))
+
+
+def flips(file: Path, seed: str) -> Iterator[bytes]:
+    whole = file.read_bytes()
+    draw = Random(seed)
+    for _ in range(FLIPS):
+        place = draw.randrange(len(whole) * 8)
+        changed = bytearray(whole)
+        changed[place // 8] ^= 1 << place % 8
+        yield bytes(changed)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_flipped_bit_is_found_and_its_file_named(run: Path, tmp_path: Path, name: str) -> None:
+    (tmp_path / "scratch").mkdir()
+    assert list(all_of(run, tmp_path / "scratch"))
+    copy = Path(shutil.copytree(run, tmp_path / "run"))
+    for changed in flips(copy / name, name):
+        (copy / name).write_bytes(changed)
+        with pytest.raises(HarnessError) as caught:
+            list(all_of(copy, tmp_path / "scratch"))
+        assert FILES[name] in str(caught.value.where)
+        assert caught.value.hint
+
+
+def test_a_flipped_bit_within_a_journal_names_the_line(run: Path, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(run, tmp_path / "run"))
+    file = copy / "interests" / "1-name.jsonl"
+    lines = file.read_bytes().splitlines(keepends=True)
+    draw = Random(1)
+    for number, line in enumerate(lines[:-1], start=1):
+        for _ in range(20):
+            changed = bytearray(line)
+            # Not the newline, which would join two lines and damage the first.
+            changed[draw.randrange(len(line) - 1)] ^= 1 << draw.randrange(8)
+            if b"\n" in changed[:-1]:
+                continue
+            file.write_bytes(b"".join([*lines[: number - 1], changed, *lines[number:]]))
+            with pytest.raises(DataError, match="damaged record") as caught:
+                list(all_of(copy, tmp_path))
+            assert caught.value.where == f"{file}:{number}"
+
+
+def test_a_folder_of_an_earlier_format_is_refused_in_words(run: Path, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(run, tmp_path / "run"))
+    values = msgspec.json.decode((copy / "manifest.json").read_bytes())
+    del values["crc32"]
+    (copy / "manifest.json").write_bytes(msgspec.json.encode({**values, "format": 1}))
+    with pytest.raises(DataError, match="this manifest cannot be read") as caught:
+        RunFolder(copy).manifest()
+    assert (caught.value.found, caught.value.expected) == ("format 1", "a manifest of format 2")

@@ -114,7 +114,8 @@ class Client:
     The order: store, single flight, budget, engines, limiter, attempts with retries, store. Only
     replies that ended by themselves are stored. `run_id` enters the keys of models whose answers
     may not leave the run; `fresh` is a salt for runs that need answers of their own. The `mailbox`
-    holds answers that came in batches, and may put questions off for the next batch.
+    holds answers that came in batches, and may put questions off for the next batch. A client that
+    comes `after` another one continues its budget and its counts.
     """
 
     def __init__(
@@ -129,9 +130,10 @@ class Client:
         fresh: str | None = None,
         announce: Callable[[str], None] | None = None,
         mailbox: BatchAnswers | None = None,
+        after: Client | None = None,
     ) -> None:
-        self.usage = UsageBook()
-        self.meter = Meter(budget or Budget(), prices)
+        self.usage: UsageBook = UsageBook() if after is None else after.usage
+        self.meter: Meter = Meter(budget or Budget(), prices) if after is None else after.meter
         self._store = store
         self._run_id = run_id
         self._patience = patience or Patience()

@@ -27,11 +27,11 @@ JUDGE = "judge"
 MODEL_SPECIFIC_ARGS = frozenset({
     "model", "pretrained", "revision", "identity", "tokenizer", "chat_template",
     "chat_template_kwargs", "lora", "max_model_len", "reasoning_parser", "endpoint", "stop",
-    "azure_deployment", "extra_body",
+    "azure_deployment", "extra_body", "thinking",
 })  # fmt: skip
 """Arguments for one model's weights: a model that takes over the other arguments gets none."""
 
-IDENTITY_ARGS = MODEL_SPECIFIC_ARGS - {"max_model_len"}
+IDENTITY_ARGS = MODEL_SPECIFIC_ARGS - {"max_model_len", "thinking"}
 """Arguments that are part of a model's identity, in whatever spelling."""
 
 MODEL_JUDGE = "llm"

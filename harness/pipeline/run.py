@@ -35,6 +35,7 @@ from harness.pipeline.roles import CANDIDATE
 from harness.pipeline.settings import RunSettings
 from harness.pipeline.stage_context import StageContext
 from harness.pipeline.stage_items import stage_runs
+from harness.pipeline.thinking import PATIENCE, said_before, who_thinks
 from harness.registry import Plugins, load_plugins
 from harness.registry.hookspecs import RunEnded, RunStarted, StageEnded
 from harness.runs.manifest import Status, session_ended, stage_finished
@@ -148,7 +149,7 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(kw_only=True)
 class _Run:
-    """A run under way."""
+    """A run under way; the `early` client asked its models before it began."""
 
     settings: RunSettings
     plugins: Plugins
@@ -156,6 +157,7 @@ class _Run:
     taken: LockedFolder
     display: Display
     progress: RunProgress
+    early: Client
     outbox: BatchRequests | None = None
     requests: tuple[RequestFile, ...] = ()
     began: float = field(default_factory=time.monotonic)
@@ -187,8 +189,27 @@ async def arun(
     taken = lock_folder(settings, prepared, display=display)
     try:
         with taken.removed_on_failure():
-            contexts = {each.task.name: each.contexts(taken.run_id) for each in prepared.tasks}
-            taken.begin(prepared, contexts)
+            early = Client(
+                store=None,
+                run_id=taken.run_id,
+                patience=PATIENCE,
+                budget=settings.budget,
+                prices=settings.prices or taken.manifest.prices,
+            )
+            thinks = await who_thinks(
+                prepared.models,
+                client=early,
+                run_id=taken.run_id,
+                known=said_before(taken.manifest),
+                store=settings.store or default_path() if settings.use_store else None,
+                warn=functools.partial(display.show_line, problem=True),
+                ask=requests_to is None,
+            )
+            thinking = frozenset(model for model, known in thinks.items() if known)
+            contexts = {
+                each.task.name: each.contexts(taken.run_id, thinking) for each in prepared.tasks
+            }
+            taken.begin(prepared, contexts, thinks)
         if warning := identical_repeats_warning(settings, contexts.values()):
             display.show_line(warning, problem=True)
         runs = [
@@ -215,6 +236,7 @@ async def arun(
             taken=taken,
             display=display,
             progress=progress,
+            early=early,
             outbox=None if requests_to is None else BatchRequests(requests_to, taken.folder),
         )
         with rare_collection():
@@ -290,8 +312,7 @@ async def _ask_everything(
             store=store,
             run_id=run.taken.run_id,
             patience=settings.patience,
-            budget=settings.budget,
-            prices=run.taken.manifest.prices,
+            after=run.early,
             engines=engines,
             fresh=run.taken.run_id if settings.fresh else None,
             announce=announce,

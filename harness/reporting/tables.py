@@ -91,7 +91,8 @@ def print_side_by_side(summaries: Sequence[TaskSummary], console: Console) -> No
 def task_report(summary: TaskSummary) -> Group:
     """A task's results: whether they are comparable, metrics, counts, stages, roles."""
     title = Text(clean_text(summary.task), style="bold")
-    title.append(f"  version {summary.version}, {clean_text(summary.model)}", style="dim")
+    thinking = {True: ", with thinking", False: ", without thinking", None: ""}[summary.thinks]
+    title.append(f"  version {summary.version}, {clean_text(summary.model)}{thinking}", style="dim")
     others = [
         Text(f"{clean_text(role)}: {clean_text(model)}", style="dim")
         for role, model in summary.roles.items()
@@ -348,9 +349,23 @@ def _role_notes(summary: TaskSummary) -> list[Padding]:
     unknown = [
         note
         for name, use in _roles(summary)
-        for note in (*token_notes(name, use), *cost_notes(name, use.cost))
+        for note in (
+            *_thinking_notes(name, use),
+            *token_notes(name, use),
+            *cost_notes(name, use.cost),
+        )
     ]
     return indented(notes, "dim") + indented(unknown, "yellow")
+
+
+def _thinking_notes(name: str, use: RoleUse) -> list[str]:
+    """The note that thinking spent the limit of replies, and what to do."""
+    if not use.thought_out:
+        return []
+    return [
+        f"{name}: {use.thought_out:,} of {use.calls:,} replies spent their limit on thinking: "
+        "switch it off or allow more; `harness show RUN --failures` says how"
+    ]
 
 
 def indented(lines: Sequence[str], style: str) -> list[Padding]:

@@ -22,7 +22,7 @@ PROGRAM = "transformers serve"
 
 OWN = (
     "pretrained", "model", "python", "revision", "chat_template", "chat_template_kwargs",
-    "max_model_len", "concurrency",
+    "thinking", "max_model_len", "concurrency",
 )  # fmt: skip
 
 SWITCHES = ("trust_remote_code", "continuous_batching", "compile")

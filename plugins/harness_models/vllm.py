@@ -26,6 +26,7 @@ from harness_models.server.weights import (
     folder_identity,
     longest_context,
     weights_identity,
+    weights_think,
 )
 from harness_models.vllm_args import (
     DEFAULT_SHARE,
@@ -210,6 +211,7 @@ def make(settings: ModelSettings) -> Model:
             notes=(args.note,) if args.note else (),
             memory=memory,
             check=partial(engine_findings, args.python, "vllm", memory),
+            thinks=partial(weights_think, args, commit=commit, tokenizer=args.tokenizer),
         ),
         settings,
     )

@@ -12,6 +12,7 @@ from harness.base.errors import ModelError
 from harness.base.hashing import digest, digest_bytes
 from harness.contracts.identity import Identity
 from harness_models.arguments import WeightsArgs
+from harness_models.chat_template import SWITCHES, lets_think
 
 WEIGHTS = (".safetensors", ".bin", ".pt", ".pth", ".gguf")
 SMALL = (".json", ".jinja", ".txt", ".model", ".py")
@@ -124,6 +125,38 @@ def cached_without_template(repository: str, commit: str) -> Path | None:
     return Path(settings) if known else None
 
 
+def weights_think(
+    args: WeightsArgs, *, commit: str | None, tokenizer: str | None = None
+) -> bool | None:
+    """Whether weights think: as given, else by the parser of reasoning or the chat template.
+
+    None if the template cannot be read. Small files of the hub are fetched.
+    """
+    if args.thinking is not None:
+        return args.thinking
+    if "reasoning_parser" in args.engine:
+        return not any(args.chat_template_kwargs.get(name) is False for name in SWITCHES)
+    if args.chat_template is not None:
+        source: str | None = args.chat_template.read_text("utf-8")
+    else:
+        source = _template(tokenizer or args.model, None if tokenizer else commit or args.revision)
+    return None if source is None else lets_think(source, args.chat_template_kwargs)
+
+
+def _template(model: str, revision: str | None) -> str | None:
+    """The text of a model's own chat templates; None if it has none that can be read."""
+    if text := _text(model, revision, TEMPLATES[0]):
+        return text
+    for name in (TEMPLATES[1], TOKENIZER):
+        found = _settings(model, revision, name).get("chat_template")
+        if isinstance(found, list):
+            named = {one.get("name"): one.get("template") for one in found}
+            found = named.get("default") or next(iter(named.values()), None)
+        if isinstance(found, str):
+            return found
+    return None
+
+
 def check_template(model: str, *, folder: Path | None, commit: str | None) -> None:
     """Raise ModelError if the weights, as far as they are on this machine, lack a chat template."""
     without = None
@@ -181,16 +214,24 @@ def _parts(settings: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _settings(model: str, revision: str | None, name: str) -> dict[str, Any]:
     """The content of a settings file; empty if it does not exist or cannot be fetched."""
-    path: str | Path = Path(model).expanduser() / name
     try:
-        if not Path(path).is_file():
-            from huggingface_hub import hf_hub_download
-
-            path = hf_hub_download(model, name, revision=revision)
-        found = json.loads(Path(path).read_text("utf-8"))
-    except Exception:  # the hub's client raises many types, and the server reports it better
+        found = json.loads(_text(model, revision, name) or "{}")
+    except ValueError:
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def _text(model: str, revision: str | None, name: str) -> str | None:
+    """The text of a small file; None if it does not exist or cannot be fetched."""
+    folder = Path(model).expanduser()
+    try:
+        if folder.is_dir():
+            return (folder / name).read_text("utf-8")
+        from huggingface_hub import hf_hub_download
+
+        return Path(hf_hub_download(model, name, revision=revision)).read_text("utf-8")
+    except Exception:  # the hub's client raises many types, and the server reports it better
+        return None
 
 
 def _commit_on_hub(repository: str, revision: str | None) -> str | None:

@@ -1,0 +1,116 @@
+"""Finds out which of a run's models think before they answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from harness.base.errors import HarnessError
+from harness.base.hashing import digest
+from harness.calls.client import Client
+from harness.calls.policy import Patience
+from harness.calls.store import Store
+from harness.contracts.model import Message, Model, Reply, Request, Sampling
+from harness.parsing import split_reasoning
+from harness.runs.manifest import Manifest
+
+QUESTION = Request(
+    messages=(Message("user", "What is 17 times 23? Answer with the number and nothing else."),),
+    sampling=Sampling(max_tokens=2048),
+    seed=0,
+)
+"""Simple to answer, but a model that thinks thinks about it."""
+
+PATIENCE = Patience(attempts=1, attempt_timeout=120.0, total_timeout=120.0)
+"""Without further attempts: a server in trouble is reported by the run itself."""
+
+MEMO, STAGE = "thinking", "thinking"
+"""The memo table of the answers, and the name under which the questions are counted."""
+
+
+async def who_thinks(
+    models: Sequence[Model],
+    *,
+    client: Client,
+    run_id: str,
+    known: Mapping[str, bool],
+    store: Path | None,
+    warn: Callable[[str], None],
+    ask: bool,
+) -> dict[Model, bool | None]:
+    """Whether each model thinks; None if that is not known.
+
+    `known` are the answers of an earlier session of the run, by the digest of the identity's key.
+    Models that nobody knows are asked one small question, whose answer is kept in the store of
+    this path. Without `ask` they count as not thinking, so that no later session says otherwise.
+    """
+    found = {model: _already_known(model, known, run_id) for model in models}
+    unknown = [model for model in models if found[model] is None and model.asked_if_thinking]
+    if not unknown:
+        return found
+    kept = None if store is None else Store.open(store, warn=warn)
+    try:
+        found |= await _ask_once(unknown, client, kept, ask=ask)
+    finally:
+        if kept is not None:
+            kept.close()
+        await client.close()
+    return found
+
+
+def said_before(manifest: Manifest) -> dict[str, bool]:
+    """Which models of a run are known to think, or not to, by the digest of the identity's key."""
+    return {
+        digest(entry.identity["model"]): entry.thinks
+        for entry in manifest.roles.values()
+        if entry.thinks is not None and "model" in entry.identity
+    }
+
+
+def shows_thinking(reply: Reply) -> bool:
+    """Whether a reply to the question contains reasoning, or ended before any answer."""
+    text, thought = split_reasoning(reply.text)
+    counted = reply.usage is not None and reply.usage.reasoning_tokens > 0
+    cut = reply.finish == "length" and not text.strip()
+    return bool(thought or reply.reasoning or counted or cut)
+
+
+def _already_known(model: Model, known: Mapping[str, bool], run_id: str) -> bool | None:
+    thinks = model.thinks()
+    return known.get(digest(model.identity.key(run_id))) if thinks is None else thinks
+
+
+async def _ask_once(
+    models: Sequence[Model], client: Client, store: Store | None, *, ask: bool
+) -> dict[Model, bool | None]:
+    """The answers of the store, and of models that it does not know."""
+    keys = {model: digest(model.identity.key("")) for model in models}
+    stored = {} if store is None else store.memo_known(MEMO, keys.values())
+    found: dict[Model, bool | None] = {
+        model: stored[key] == b"true" for model, key in keys.items() if key in stored
+    }
+    missing = [model for model in models if model not in found]
+    if not ask:
+        return found | dict.fromkeys(missing, False)
+    answers = await asyncio.gather(*(_answer(model, client) for model in missing))
+    found |= zip(missing, answers, strict=True)
+    new = {
+        keys[model]: b"true" if thinks else b"false"
+        for model, thinks in zip(missing, answers, strict=True)
+        if thinks is not None
+    }
+    if store is not None:
+        store.memo_keep(MEMO, new)
+    return found
+
+
+async def _answer(model: Model, client: Client) -> bool | None:
+    """Whether the model's reply to the question shows thinking; None without a reply."""
+    try:
+        answer = await client.ask(model, QUESTION, role=model.identity.label, stage=STAGE)
+    except HarnessError:
+        return None  # the run meets the same error, and reports it
+    if answer.reply is None or answer.reply.finish == "refused":
+        return None
+    return shows_thinking(answer.reply)

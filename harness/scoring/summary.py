@@ -61,8 +61,8 @@ class RoleUse(msgspec.Struct, frozen=True, kw_only=True):
     reasoning_tokens: int | None
     asked_schema: int
     met_schema: int
-    rungs: dict[str, int]
     thought_out: int = 0
+    rungs: dict[str, int]
     untold: int = 0
     cost: Cost | None = None
 

@@ -142,3 +142,32 @@ def test_a_run_of_a_thinking_model_is_replayed_as_it_was(harness, serve):
         "--tasks", "interests", "--data", "sample", "--limit", "2", "--json",
     ).ok()  # fmt: skip
     assert again.summary()["stages"]["name"]["failures"] == {}
+
+
+def test_batches_are_written_without_a_question(harness, serve):
+    server = serve(harness, thinks=True)
+    words = harness.arguments("--limit", "2", "--out", "requests.jsonl")[3:]
+    harness.here("batch", "write", *words)
+    assert server.asked_if_thinking == 0
+    # So that the keys of a later session are those of the batch.
+    assert manifest_in(harness)["roles"]["candidate"]["thinks"] is False
+
+
+def test_a_dry_run_counts_what_may_be_thought(harness):
+    def completion(word: str) -> int:
+        done = harness.here(
+            "--model", "openai", "--model_args", f"model=m,thinking={word}", "--judge", "lexical",
+            "--tasks", "interests", "--data", "sample", "--limit", "2", "--dry_run", "--json",
+        ).ok()  # fmt: skip
+        (role,) = done.json["stages"][0]["roles"]
+        return role["most_completion_tokens"] // role["calls"]
+
+    assert (completion("false"), completion("true")) == (1024, 1024 + 4096)
+
+
+def test_the_question_counts_in_the_budget_and_in_what_the_session_used(harness, serve):
+    server = serve(harness, thinks=True)
+    done = run(harness, "interests", "--judge", "lexical", "--limit", "3", "--max_calls", "3")
+    assert (done.code, server.count, server.asked_if_thinking) == (1, 2, 1)
+    (session,) = manifest_in(harness)["sessions"]
+    assert session["usage"]["thinking, openai:m"]["attempts"] == 1

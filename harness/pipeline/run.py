@@ -195,6 +195,7 @@ async def arun(
                 patience=PATIENCE,
                 budget=settings.budget,
                 prices=settings.prices or taken.manifest.prices,
+                engines=EngineGate(models=prepared.models),
             )
             thinks = await who_thinks(
                 prepared.models,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from harness.base.errors import HarnessError
@@ -25,6 +26,7 @@ QUESTION = Request(
 PATIENCE = Patience(attempts=1, attempt_timeout=120.0, total_timeout=120.0)
 """Without further attempts: a server in trouble is reported by the run itself."""
 
+YES, NO = b"true", b"false"
 MEMO, STAGE = "thinking", "thinking"
 """The memo table of the answers, and the name under which the questions are counted."""
 
@@ -49,14 +51,20 @@ async def who_thinks(
     unknown = [model for model in models if found[model] is None and model.asked_if_thinking]
     if not unknown:
         return found
-    kept = None if store is None else Store.open(store, warn=warn)
+    keys = {model: digest(model.identity.key("")) for model in unknown}
+    stored = _stored(store, keys.values(), warn)
+    found |= {model: stored[key] == YES for model, key in keys.items() if key in stored}
+    missing = [model for model, key in keys.items() if key not in stored]
+    if not ask:
+        return found | dict.fromkeys(missing, False)
     try:
-        found |= await _ask_once(unknown, client, kept, ask=ask)
+        answers = await asyncio.gather(*(_answer(model, client) for model in missing))
     finally:
-        if kept is not None:
-            kept.close()
         await client.close()
-    return found
+    answered = dict(zip(missing, answers, strict=True))
+    new = {keys[model]: YES if yes else NO for model, yes in answered.items() if yes is not None}
+    _keep(store, new, warn)
+    return found | answered
 
 
 def said_before(manifest: Manifest) -> dict[str, bool]:
@@ -81,28 +89,28 @@ def _already_known(model: Model, known: Mapping[str, bool], run_id: str) -> bool
     return known.get(digest(model.identity.key(run_id))) if thinks is None else thinks
 
 
-async def _ask_once(
-    models: Sequence[Model], client: Client, store: Store | None, *, ask: bool
-) -> dict[Model, bool | None]:
-    """The answers of the store, and of models that it does not know."""
-    keys = {model: digest(model.identity.key("")) for model in models}
-    stored = {} if store is None else store.memo_known(MEMO, keys.values())
-    found: dict[Model, bool | None] = {
-        model: stored[key] == b"true" for model, key in keys.items() if key in stored
-    }
-    missing = [model for model in models if model not in found]
-    if not ask:
-        return found | dict.fromkeys(missing, False)
-    answers = await asyncio.gather(*(_answer(model, client) for model in missing))
-    found |= zip(missing, answers, strict=True)
-    new = {
-        keys[model]: b"true" if thinks else b"false"
-        for model, thinks in zip(missing, answers, strict=True)
-        if thinks is not None
-    }
-    if store is not None:
-        store.memo_keep(MEMO, new)
-    return found
+def _stored(
+    path: Path | None, keys: Iterable[str], warn: Callable[[str], None]
+) -> Mapping[str, bytes]:
+    """The kept answers; none if the store cannot be used, which the run itself reports."""
+    with suppress(HarnessError), _opened(path, warn) as store:
+        return {} if store is None else store.memo_known(MEMO, keys)
+    return {}
+
+
+def _keep(path: Path | None, new: Mapping[str, bytes], warn: Callable[[str], None]) -> None:
+    with suppress(HarnessError), _opened(path, warn) as store:
+        if store is not None:
+            store.memo_keep(MEMO, new)
+
+
+@contextmanager
+def _opened(path: Path | None, warn: Callable[[str], None]) -> Iterator[Store | None]:
+    if path is None:
+        yield None
+        return
+    with closing(Store.open(path, warn=warn)) as store:
+        yield store
 
 
 async def _answer(model: Model, client: Client) -> bool | None:

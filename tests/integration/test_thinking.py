@@ -171,3 +171,11 @@ def test_the_question_counts_in_the_budget_and_in_what_the_session_used(harness,
     assert (done.code, server.count, server.asked_if_thinking) == (1, 2, 1)
     (session,) = manifest_in(harness)["sessions"]
     assert session["usage"]["thinking, openai:m"]["attempts"] == 1
+
+
+def test_nothing_is_asked_before_the_keys_of_all_roles_are_there(harness, serve):
+    server = serve(harness)
+    judge = f"openai:base_url={harness.url},model=judge,api_key_env=NO_SUCH_KEY"
+    done = run(harness, "interests", "--judge", judge, "--limit", "2")
+    assert (done.code, server.asked_if_thinking, server.count) == (2, 0, 0)
+    assert "NO_SUCH_KEY is not set" in done.err

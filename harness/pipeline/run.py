@@ -201,7 +201,7 @@ async def arun(
                 prepared.models,
                 client=early,
                 run_id=taken.run_id,
-                known=said_before(taken.manifest),
+                known=said_before(taken.folder, taken.manifest),
                 store=settings.store or default_path() if settings.use_store else None,
                 warn=functools.partial(display.show_line, problem=True),
                 ask=requests_to is None,

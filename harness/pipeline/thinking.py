@@ -15,6 +15,7 @@ from harness.calls.store import Store
 from harness.contracts.model import Message, Model, Reply, Request, Sampling
 from harness.parsing import split_reasoning
 from harness.runs.manifest import Manifest
+from harness.runs.run_folder import RunFolder
 
 QUESTION = Request(
     messages=(Message("user", "What is 17 times 23? Answer with the number and nothing else."),),
@@ -36,19 +37,24 @@ async def who_thinks(
     *,
     client: Client,
     run_id: str,
-    known: Mapping[str, bool],
+    known: Mapping[str, bool | None],
     store: Path | None,
     warn: Callable[[str], None],
     ask: bool,
 ) -> dict[Model, bool | None]:
     """Whether each model thinks; None if that is not known.
 
-    `known` are the answers of an earlier session of the run, by the digest of the identity's key.
+    `known` is what earlier sessions of the run knew, by the digest of the identity's key.
     Models that nobody knows are asked one small question, whose answer is kept in the store of
     this path. Without `ask` they count as not thinking, so that no later session says otherwise.
     """
-    found = {model: _already_known(model, known, run_id) for model in models}
-    unknown = [model for model in models if found[model] is None and model.asked_if_thinking]
+    found: dict[Model, bool | None] = {}
+    unknown = []
+    for model in models:
+        key = digest(model.identity.key(run_id))
+        found[model] = known[key] if key in known else model.thinks()
+        if key not in known and found[model] is None and model.asked_if_thinking:
+            unknown.append(model)
     if not unknown:
         return found
     keys = {model: digest(model.identity.key("")) for model in unknown}
@@ -67,12 +73,22 @@ async def who_thinks(
     return found | answered
 
 
-def said_before(manifest: Manifest) -> dict[str, bool]:
-    """Which models of a run are known to think, or not to, by the digest of the identity's key."""
+def said_before(folder: RunFolder, manifest: Manifest) -> dict[str, bool | None]:
+    """Whether a run's models think, as its earlier sessions knew, by the digest of the identity's
+    key.
+
+    What they did not know stays unknown once the run has records: it is part of their keys.
+    """
+    journals = (
+        folder.path / task.folder / stage.file
+        for task in manifest.tasks.values()
+        for stage in task.stages
+    )
+    recorded = any(journal.exists() for journal in journals)
     return {
         digest(entry.identity["model"]): entry.thinks
         for entry in manifest.roles.values()
-        if entry.thinks is not None and "model" in entry.identity
+        if "model" in entry.identity and (recorded or entry.thinks is not None)
     }
 
 
@@ -82,11 +98,6 @@ def shows_thinking(reply: Reply) -> bool:
     counted = reply.usage is not None and reply.usage.reasoning_tokens > 0
     cut = reply.finish == "length" and not text.strip()
     return bool(thought or reply.reasoning or counted or cut)
-
-
-def _already_known(model: Model, known: Mapping[str, bool], run_id: str) -> bool | None:
-    thinks = model.thinks()
-    return known.get(digest(model.identity.key(run_id))) if thinks is None else thinks
 
 
 def _stored(

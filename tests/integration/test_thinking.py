@@ -84,9 +84,23 @@ def test_a_model_is_asked_once_whether_it_thinks_and_not_once_a_run(harness, ser
 
 def test_what_a_run_knows_holds_for_its_next_session(harness, serve):
     server = serve(harness, thinks=True)
-    options = ("--judge", "lexical", "--limit", "2", "--no-store")
+    options = ("--judge", "lexical", "--limit", "2", "--no_store")
     run(harness, "interests", *options).ok()
     server.thinks = False
+    asked = server.count
+    run(harness, "interests", *options, "--retry_failures").ok()
+    assert (server.count, server.asked_if_thinking) == (asked, 1)
+
+
+def test_a_run_from_before_anybody_asked_keeps_its_answers(harness, serve):
+    server = serve(harness)
+    options = ("--judge", "lexical", "--limit", "2", "--no_store")
+    run(harness, "interests", *options).ok()
+    (file,) = (harness.folder / "runs").glob("*/manifest.json")
+    manifest = json.loads(file.read_text())
+    del manifest["roles"]["candidate"]["thinks"]
+    file.write_text(json.dumps(manifest))
+    server.thinks = True
     asked = server.count
     run(harness, "interests", *options, "--retry_failures").ok()
     assert (server.count, server.asked_if_thinking) == (asked, 1)

@@ -142,7 +142,7 @@ def dearest(price: Price, request: Request) -> float:
         prompt += len(msgspec.json.encode(request.schema))
     per_prompt_token = max(price.input, price.cached or 0.0)
     return Price(input=per_prompt_token, output=price.output).cost(
-        prompt=prompt, cached=0, completion=request.sampling.max_tokens
+        prompt=prompt, cached=0, completion=request.sampling.limit
     )
 
 

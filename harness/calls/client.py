@@ -116,7 +116,8 @@ class Client:
     retries, store. Every reply is kept among the run's own answers, but only those that ended by
     themselves are stored for other runs. `run_id` enters the keys of models whose answers may not
     leave the run; `fresh` is a salt for runs that need answers of their own. The `mailbox` holds
-    answers that came in batches, and may put questions off for the next batch.
+    answers that came in batches, and may put questions off for the next batch. A client that comes
+    `after` another one continues its budget and its counts.
     """
 
     def __init__(
@@ -132,9 +133,10 @@ class Client:
         announce: Callable[[str], None] | None = None,
         mailbox: BatchAnswers | None = None,
         own: OwnAnswers | None = None,
+        after: Client | None = None,
     ) -> None:
-        self.usage = UsageBook()
-        self.meter = Meter(budget or Budget(), prices)
+        self.usage: UsageBook = UsageBook() if after is None else after.usage
+        self.meter: Meter = Meter(budget or Budget(), prices) if after is None else after.meter
         self._store = store
         self._run_id = run_id
         self._patience = patience or Patience()

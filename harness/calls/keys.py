@@ -20,6 +20,8 @@ def call_key(
     `fresh` is the salt of a run that needs answers of its own.
     """
     sampling = request.sampling
+    # A model that does not think has the keys from before there was reasoning to count.
+    reasoning = sampling.reasoning_tokens
     # The parts in order of their names; only the last contains fractions.
     salt = canonical_plain(fresh)
     messages = canonical_plain([[one.role, one.content] for one in request.messages])
@@ -31,6 +33,7 @@ def call_key(
                 "max_tokens": sampling.max_tokens,
                 "top_p": sampling.top_p,
                 "stop": sampling.stop,
+                **({"reasoning_tokens": reasoning} if reasoning else {}),
             },
             "seed": request.seed,
             "repeat": repeat,

@@ -82,8 +82,9 @@ class Desk(Protocol):
 
         Each try is a repeat of its own, so it has an answer of its own; `repeat` numbers questions
         that are asked several times on purpose. A reply that was cut at the token limit is a
-        failure unless `truncated="read"`. With `corrected`, each try after the first shows the
-        previous answer and why it could not be read.
+        failure unless `truncated="read"`; at a temperature up to 0.1 it is not asked for again,
+        since it would be cut again. With `corrected`, each try after the first shows the previous
+        answer and why it could not be read.
 
             answer = await desk.ask("candidate", "rate", {"title": title}, read=RATING, tries=3)
             return answer.value if isinstance(answer, Parsed) else answer

@@ -33,13 +33,22 @@ class Sampling(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """0 for the likeliest reply."""
 
     max_tokens: int = 1024
-    """The longest reply, in tokens."""
+    """The longest answer, in tokens."""
 
     top_p: float | None = None
     """The share of probability that tokens are sampled from; None for the server's default."""
 
     stop: tuple[str, ...] = ()
     """Texts that end a reply."""
+
+    reasoning_tokens: int = 0
+    """The tokens for reasoning, on top of `max_tokens`: 0 in requests to models that do not
+    think."""
+
+    @property
+    def limit(self) -> int:
+        """The longest reply, in tokens: answer and reasoning."""
+        return self.max_tokens + self.reasoning_tokens
 
 
 class Topic(msgspec.Struct, frozen=True, kw_only=True):
@@ -295,6 +304,12 @@ class Model(ABC):
     takes_batches: bool = False
     """Whether requests may also be sent as lines of a file: see `batch_line`, `read_batch`."""
 
+    asked_if_thinking: bool = False
+    """Whether one small question shows what `thinks` does not know; its answer is kept."""
+
+    thinking_switch: str | None = None
+    """The argument that switches thinking off, for messages; None if there is none."""
+
     log_folder: Path | None = None
     """The folder for logs, created by the first writer; None outside a run."""
 
@@ -324,6 +339,14 @@ class Model(ABC):
         """
         if self._show is not None:
             self._show(text)
+
+    def thinks(self) -> bool | None:
+        """Whether the model reasons before it answers; None if that is not known. No network access
+        beyond the files of its weights.
+
+        Requests to a model that thinks have `reasoning_tokens` on top of their `max_tokens`.
+        """
+        return None
 
     async def open(self) -> None:  # noqa: B027 - most need nothing
         """Prepare to answer; called once, before the first request that is not in the store.

@@ -66,7 +66,10 @@ class SamplingKeys(TypedDict, total=False):
     """How replies are sampled, as far as one part of a file sets it."""
 
     temperature: Annotated[float, Key("0 for the likeliest reply.", ge=0)]
-    max_tokens: Annotated[int, Key("The longest reply, in tokens.", ge=1)]
+    max_tokens: Annotated[int, Key("The longest answer, in tokens.", ge=1)]
+    reasoning_tokens: Annotated[
+        int, Key("The tokens on top of it for the reasoning of a model that thinks.", ge=0)
+    ]
     top_p: Annotated[
         Annotated[float, Key(gt=0, le=1)] | None,
         Key("The share of probability that tokens are sampled from."),

@@ -24,6 +24,7 @@ from harness.contracts.outcomes import CallFailed, NoVerdict, Parsed, Unreadable
 from harness.contracts.records import CallRecord, Judged
 from harness.contracts.stage import Item
 from harness.parsing import Reader, split_reasoning
+from harness.pipeline.cut_replies import cut_again, why_cut
 from harness.pipeline.stage_context import StageContext
 
 T = TypeVar("T")
@@ -123,7 +124,7 @@ class ItemDesk:
         messages = self._context.template(prompt, role).render(variables)
         request = Request(
             messages=messages,
-            sampling=self._context.samplings[role],
+            sampling=self._context.sampling(role, model),
             seed=self._context.seed,
             schema=read.schema if self._asks_schema(model) else None,
             topic=Topic(
@@ -146,18 +147,20 @@ class ItemDesk:
                 refresh=self._refresh,
                 asker=self._asker,
             )
-            text, thought = split_reasoning(answer.reply.text) if answer.reply else ("", None)
+            text, thought = _answer_and_reasoning(answer.reply)
             record = functools.partial(
                 _record, answer, text, thought, call=call, prompt=prompt, repeat=number,
                 request=request,
             )  # fmt: skip
             try:
-                outcome = await self._read(answer, text, read, truncated=truncated)
+                outcome = await self._read(
+                    answer, text, thought, read, call=call, request=request, truncated=truncated
+                )
             except Exception as error:
                 into.append(record(Unreadable("reader_failed", repr(error))))
                 raise
             into.append(record(outcome))
-            if not isinstance(outcome, Unreadable):
+            if not isinstance(outcome, Unreadable) or cut_again(answer.reply, request.sampling):
                 break
             if corrected and answer.reply is not None:
                 turns = _correction(messages, answer.reply, text, outcome)
@@ -202,15 +205,26 @@ class ItemDesk:
         return self._context.structured and model.identity.scope != "call"
 
     async def _read(
-        self, answer: Answer, text: str, read: Reader[T], *, truncated: str
+        self,
+        answer: Answer,
+        text: str,
+        thought: str | None,
+        read: Reader[T],
+        *,
+        call: _Call,
+        request: Request,
+        truncated: str,
     ) -> Parsed[T] | Unreadable | CallFailed:
         if answer.reply is None:
             return answer.failure or CallFailed("unknown")
         reply = answer.reply
         if reply.finish == "refused":
             return Unreadable("refused", _shorten(reply.text))
-        if reply.finish == "length" and truncated == "fail":
-            return Unreadable("truncated", f"ends in {_shorten(reply.text[-80:])!r}")
+        if reply.finish == "length" and (truncated == "fail" or not text.strip()):
+            detail = why_cut(
+                reply, text, thought, sampling=request.sampling, model=call.model, role=call.role
+            )
+            return Unreadable("truncated", detail)
         if len(text) > QUICK:
             loop = asyncio.get_running_loop()
             outcome = await loop.run_in_executor(_READING, _read_text, read, text)
@@ -294,6 +308,14 @@ def _judged(
     )  # fmt: skip
 
 
+def _answer_and_reasoning(reply: Reply | None) -> tuple[str, str | None]:
+    """The text of a reply without its reasoning, and the reasoning, or None."""
+    if reply is None:
+        return "", None
+    text, thought = split_reasoning(reply.text)
+    return text, "\n".join(part for part in (reply.reasoning, thought) if part) or None
+
+
 def _correction(
     asked: Sequence[Message], reply: Reply, text: str, failure: Unreadable
 ) -> tuple[Message, ...]:
@@ -323,7 +345,6 @@ def _record(
     request: Request,
 ) -> CallRecord:
     reply = answer.reply
-    reasoning = [part for part in (reply.reasoning if reply else None, thought) if part]
     return CallRecord(
         role=call.role,
         member=call.member,
@@ -333,7 +354,7 @@ def _record(
         source=answer.source,
         messages=request.messages,
         text=text if reply else None,
-        reasoning="\n".join(reasoning) or None,
+        reasoning=thought,
         finish=reply.finish if reply else None,
         usage=reply.usage if reply else None,
         wasted=answer.wasted,

@@ -185,7 +185,7 @@ class _RecordingBaseline(Model):
         asked = self.asked[topic.stage, topic.role]
         asked.calls += 1
         asked.characters += sum(len(message.content) for message in request.messages)
-        asked.completion += request.sampling.max_tokens
+        asked.completion += request.sampling.limit
         asked.first = asked.first or request.messages
         try:
             found = self.plugins.respondent(topic.benchmark, topic.prompt, topic.role, "default")
@@ -294,17 +294,19 @@ def _bind_baselines(
     part: PreparedTask, baseline: _RecordingBaseline, plugins: Plugins
 ) -> tuple[StageContext, ...]:
     lexical = plugins.judge("lexical").factory(JudgeParts())
-    through_model = plugins.judge("llm").factory(JudgeParts(model=baseline))
+    thoughtful = replace(baseline)
     bindings = {}
     for role, binding in part.bindings.items():
         if not binding.models:
             bindings[role] = binding
             continue
+        model = thoughtful if any(one.thinks() for one in binding.models) else baseline
+        through_model = plugins.judge("llm").factory(JudgeParts(model=model))
         judge = binding.judge and _RecordingJudge(
-            through_model, lexical, (baseline,), times=len(binding.models)
+            through_model, lexical, (model,), times=len(binding.models)
         )
-        bindings[role] = Binding(role=role, label=binding.label, model=baseline, judge=judge)
-    return replace(part, bindings=bindings).contexts("rehearsal")
+        bindings[role] = Binding(role=role, label=binding.label, model=model, judge=judge)
+    return replace(part, bindings=bindings).contexts("rehearsal", (thoughtful,))
 
 
 async def _run(runs: Sequence[StageRun]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -54,8 +54,9 @@ class PreparedTask:
     changes: Mapping[str, Any]
     repeat: int = 1
 
-    def contexts(self, run_id: str) -> tuple[StageContext, ...]:
-        """The contexts of the task's stages in the run of that name."""
+    def contexts(self, run_id: str, thinking: Collection[Model] = ()) -> tuple[StageContext, ...]:
+        """The contexts of the task's stages in the run of that name; `thinking` are the models that
+        think."""
         return tuple(
             stage_context(
                 stage,
@@ -66,6 +67,7 @@ class PreparedTask:
                 templates=self.templates,
                 settings=self.settings,
                 run_id=run_id,
+                thinking=thinking,
                 repeat=self.repeat,
             )
             for stage in self.stages

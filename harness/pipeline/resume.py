@@ -19,6 +19,7 @@ import msgspec
 from harness.base.errors import HarnessError, UsageError
 from harness.base.hashing import digest
 from harness.base.redaction import redacted_args, without_key_material
+from harness.contracts.model import Model
 from harness.pipeline.preparation import Prepared, PreparedTask
 from harness.pipeline.progress import Display
 from harness.pipeline.roles import CANDIDATE, players_of
@@ -103,7 +104,12 @@ class LockedFolder:
                 shutil.rmtree(self.folder.path, ignore_errors=True)
             raise
 
-    def begin(self, prepared: Prepared, contexts: Mapping[str, Sequence[StageContext]]) -> None:
+    def begin(
+        self,
+        prepared: Prepared,
+        contexts: Mapping[str, Sequence[StageContext]],
+        thinks: Mapping[Model, bool | None] | None = None,
+    ) -> None:
         """Write the run's tasks, roles and versions to the manifest, with the status "running".
 
         Summaries of an earlier session are removed: each is rewritten when its task is finished.
@@ -120,7 +126,7 @@ class LockedFolder:
                 settings=prepared.settings.as_json(),
                 groups={group.name: group.members for group in prepared.groups},
                 tasks=entries,
-                roles=_role_entries(prepared, self.run_id),
+                roles=_role_entries(prepared, self.run_id, thinks or {}),
                 versions=_versions(prepared),
                 commits=_commits(),
                 prices=prepared.settings.prices or self.manifest.prices,
@@ -323,7 +329,9 @@ def _task_entry(
     )
 
 
-def _role_entries(prepared: Prepared, run_id: str) -> dict[str, RoleEntry]:
+def _role_entries(
+    prepared: Prepared, run_id: str, thinks: Mapping[Model, bool | None]
+) -> dict[str, RoleEntry]:
     entries: dict[str, RoleEntry] = {}
     for each in prepared.tasks:
         for role, binding in players_of(each.bindings).items():
@@ -331,6 +339,7 @@ def _role_entries(prepared: Prepared, run_id: str) -> dict[str, RoleEntry]:
                 name=binding.label,
                 identity=binding.key(run_id),
                 by_rule=binding.by_rule,
+                thinks=None if binding.model is None else thinks.get(binding.model),
             )
             same = entries.setdefault(role, entry)
             if same != entry:

@@ -43,6 +43,7 @@ from harness.pipeline.roles import CANDIDATE
 from harness.pipeline.settings import RunSettings
 from harness.pipeline.stage_context import StageContext
 from harness.pipeline.stage_items import stage_runs
+from harness.pipeline.thinking import PATIENCE, said_before, who_thinks
 from harness.registry import Plugins, load_plugins
 from harness.registry.hookspecs import RunEnded, RunStarted, StageEnded
 from harness.runs.atomic_files import RUNS
@@ -157,7 +158,7 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(kw_only=True)
 class _Run:
-    """A run under way."""
+    """A run under way; the `early` client asked its models before it began."""
 
     settings: RunSettings
     plugins: Plugins
@@ -166,6 +167,7 @@ class _Run:
     to_look_at: list[Player]
     display: Display
     progress: RunProgress
+    early: Client
     outbox: BatchRequests | None = None
     requests: tuple[RequestFile, ...] = ()
     began: float = field(default_factory=time.monotonic)
@@ -203,9 +205,29 @@ async def arun(
     taken = lock_folder(settings, prepared, display=display)
     try:
         with taken.removed_on_failure():
-            contexts = {each.task.name: each.contexts(taken.run_id) for each in prepared.tasks}
+            early = Client(
+                store=None,
+                run_id=taken.run_id,
+                patience=PATIENCE,
+                budget=settings.budget,
+                prices=settings.prices or taken.manifest.prices,
+                engines=EngineGate(models=prepared.models),
+            )
+            thinks = await who_thinks(
+                prepared.models,
+                client=early,
+                run_id=taken.run_id,
+                known=said_before(taken.folder, taken.manifest),
+                store=settings.store or default_path() if settings.use_store else None,
+                warn=functools.partial(display.show_line, problem=True),
+                ask=requests_to is None,
+            )
+            thinking = frozenset(model for model, known in thinks.items() if known)
+            contexts = {
+                each.task.name: each.contexts(taken.run_id, thinking) for each in prepared.tasks
+            }
             unrecorded = taken.unrecorded(settings, contexts)
-            taken.begin(prepared, contexts)
+            taken.begin(prepared, contexts, thinks)
         if warning := identical_repeats_warning(settings, contexts.values()):
             display.show_line(warning, problem=True)
         runs = [
@@ -233,6 +255,7 @@ async def arun(
             to_look_at=players_of_stages(unrecorded, settings, named_in or {}),
             display=display,
             progress=progress,
+            early=early,
             outbox=None if requests_to is None else BatchRequests(requests_to, taken.folder),
         )
         with rare_collection():
@@ -321,8 +344,7 @@ async def _ask_everything(
             store=store,
             run_id=run.taken.run_id,
             patience=settings.patience,
-            budget=settings.budget,
-            prices=run.taken.manifest.prices,
+            after=run.early,
             engines=engines,
             fresh=run.taken.run_id if settings.fresh else None,
             announce=announce,

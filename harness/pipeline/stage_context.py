@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,9 @@ from harness.prompts import Template, Templates
 
 MEMO_PARTS = ("benchmark", "stage", "version", "prompts", "roles", "fresh", "repeat")
 """The components of a stage's key that enter the keys of its memos."""
+
+REASONING_TOKENS = 4096
+"""The tokens that a model which thinks has for its reasoning, unless the task or command says."""
 
 
 class DeclaredOptions:
@@ -53,6 +56,7 @@ class StageContext:
     """A stage with everything that decides its records.
 
     `number` is its place in the benchmark and `repeat` the run's repeat, both counted from 1.
+    `samplings` are those of models that think, and `thinking` are these models.
     """
 
     task: Task
@@ -63,6 +67,7 @@ class StageContext:
     bindings: Mapping[str, Binding]
     templates: Mapping[tuple[str, str], Template]
     samplings: Mapping[str, Sampling]
+    thinking: frozenset[Model]
     seed: int
     structured: bool
     repeat: int
@@ -97,6 +102,13 @@ class StageContext:
         calls = given if isinstance(given, Calls) else given(item, self.options)
         times = getattr(self.options, calls.times) if calls.times else 1
         return calls.least * times, calls.most * times
+
+    def sampling(self, role: str, model: Model) -> Sampling:
+        """How one of the role's models is asked: with tokens for reasoning only if it thinks."""
+        whole = self.samplings[role]
+        return (
+            whole if model in self.thinking else msgspec.structs.replace(whole, reasoning_tokens=0)
+        )
 
     def model(self, role: str) -> Model:
         """The model behind a role of this stage."""
@@ -159,9 +171,11 @@ def stage_context(
     templates: Templates,
     settings: RunSettings,
     run_id: str,
+    thinking: Collection[Model] = (),
     repeat: int = 1,
 ) -> StageContext:
-    """The context of a benchmark's stage in a task, with its key."""
+    """The context of a benchmark's stage in a task, with its key; `thinking` are the models that
+    think."""
     declared = DeclaredOptions(options, stage)
     roles = (*stage.roles, *stage.judges)
     own = {
@@ -180,7 +194,7 @@ def stage_context(
         "roles": {
             role: {
                 **bindings[role].key(run_id),
-                "sampling": msgspec.to_builtins(samplings[role]),
+                **_sampling_parts(bindings[role], samplings[role], thinking),
             }
             for role in roles
         },
@@ -200,6 +214,7 @@ def stage_context(
         bindings=bindings,
         templates=own,
         samplings=samplings,
+        thinking=frozenset(thinking),
         seed=settings.seed,
         structured=settings.structured,
         repeat=repeat,
@@ -208,8 +223,23 @@ def stage_context(
     )
 
 
+def _sampling_parts(
+    binding: Binding, sampling: Sampling, thinking: Collection[Model]
+) -> dict[str, Any]:
+    """The sampling in a role's part of the key; the reasoning counts if a model of it thinks."""
+    parts: dict[str, Any] = msgspec.to_builtins(sampling)
+    reasoning = parts.pop("reasoning_tokens")
+    thoughtful = [
+        one.label for one in binding.single if any(model in thinking for model in one.models)
+    ]
+    if not thoughtful:
+        return {"sampling": parts}
+    found: dict[str, Any] = {"sampling": {**parts, "reasoning_tokens": reasoning}}
+    return {**found, "thinking": thoughtful} if binding.members else found
+
+
 def _sampling(task: Task, stage: Stage, role: str, given: Mapping[str, Any]) -> Sampling:
-    wanted: dict[str, Any] = {}
+    wanted: dict[str, Any] = {"reasoning_tokens": REASONING_TOKENS}
     if role in task.roles:
         wanted.update(task.roles[role].sampling)
     wanted.update(task.stages.get(stage.name, {}).get(role, {}))

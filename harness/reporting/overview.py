@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from harness.reporting.tables import (
+    candidate_of,
     data_name,
     known_notes,
     missing_notes,
@@ -20,6 +21,7 @@ from harness.reporting.tables import (
     print_summaries,
     result_console,
     stamp,
+    thinking_notes,
 )
 from harness.reporting.text import clean_text
 from harness.scoring.summary import TaskSummary
@@ -39,7 +41,7 @@ def print_results(
     if len(summaries) <= MOST_IN_FULL and all(each.repeat == 1 for each in summaries):
         print_summaries(summaries, console)
         return
-    models = ", ".join(dict.fromkeys(clean_text(each.model) for each in summaries))
+    models = ", ".join(dict.fromkeys(candidate_of(each) for each in summaries))
     title = Text(f"{len(summaries)} tasks", style="bold")
     console.print(title.append(f"  {models}", style="dim"))
     for line in _roles_and_data(summaries):
@@ -52,6 +54,8 @@ def print_results(
         console.print(note)
     for summary in summaries:
         for note in missing_notes(own_metrics(summary), clean_text(summary.task)):
+            console.print(note)
+        for note in thinking_notes(summary):
             console.print(note)
     print_costs(summaries, console)
     console.print(Text(f"`harness show {clean_text(run)}` shows each task in full"))

@@ -91,7 +91,7 @@ def print_side_by_side(summaries: Sequence[TaskSummary], console: Console) -> No
 def task_report(summary: TaskSummary) -> Group:
     """A task's results: whether they are comparable, metrics, counts, stages, roles."""
     title = Text(clean_text(summary.task), style="bold")
-    title.append(f"  version {summary.version}, {clean_text(summary.model)}", style="dim")
+    title.append(f"  version {summary.version}, {candidate_of(summary)}", style="dim")
     others = [
         Text(f"{clean_text(role)}: {clean_text(model)}", style="dim")
         for role, model in summary.roles.items()
@@ -112,6 +112,12 @@ def task_report(summary: TaskSummary) -> Group:
     if any(stage.roles for stage in summary.stages.values()):
         parts += [role_table(summary), *_role_notes(summary), Text()]
     return Group(*parts)
+
+
+def candidate_of(summary: TaskSummary) -> str:
+    """The candidate's label, and whether it thought if that is known."""
+    thinking = {True: ", with thinking", False: ", without thinking", None: ""}[summary.thinks]
+    return clean_text(summary.model) + thinking
 
 
 def metric_table(summary: TaskSummary) -> Table:
@@ -321,6 +327,22 @@ def missing_notes(metrics: Mapping[str, MetricResult], whose: str = "") -> list[
     return indented([*_by_metrics(units, whose), *_by_metrics(values, whose)], "yellow")
 
 
+def thinking_notes(summary: TaskSummary) -> list[Padding]:
+    """The notes on roles of the task whose thinking spent the limit of replies."""
+    task = clean_text(summary.task)
+    notes = [note for name, use in _roles(summary) for note in _thought_out(name, use)]
+    return indented([f"{task}: {note}" for note in notes], "yellow")
+
+
+def _thought_out(name: str, use: RoleUse) -> list[str]:
+    if not use.thought_out:
+        return []
+    return [
+        f"{name}: {use.thought_out:,} of {use.calls:,} replies spent their limit on thinking: "
+        "switch it off or allow more; `harness show RUN --failures` says how"
+    ]
+
+
 def _by_metrics(notes: Mapping[str, Sequence[str]], whose: str = "") -> list[str]:
     start = f"{whose}: " if whose else ""
     return [f"{start}{clean_text(', '.join(names))}: {note}" for note, names in notes.items()]
@@ -348,7 +370,11 @@ def _role_notes(summary: TaskSummary) -> list[Padding]:
     unknown = [
         note
         for name, use in _roles(summary)
-        for note in (*token_notes(name, use), *cost_notes(name, use.cost))
+        for note in (
+            *_thought_out(name, use),
+            *token_notes(name, use),
+            *cost_notes(name, use.cost),
+        )
     ]
     return indented(notes, "dim") + indented(unknown, "yellow")
 

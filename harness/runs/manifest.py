@@ -69,12 +69,14 @@ class TaskEntry(msgspec.Struct, frozen=True, kw_only=True):
 class RoleEntry(msgspec.Struct, frozen=True, kw_only=True):
     """The model or judge in a role: its name for people, and its identity, which enters keys.
 
-    `by_rule` is true if no model is asked, which costs nothing.
+    `by_rule` is true if no model is asked, which costs nothing. `thinks` is whether the model
+    reasons before it answers; None if that is not known.
     """
 
     name: str
     identity: dict[str, Any] = {}
     by_rule: bool = False
+    thinks: bool | None = None
 
 
 class Session(msgspec.Struct, frozen=True, kw_only=True):

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from harness.contracts.records import Score
 
 FORMAT = 1
-COUNTED = ("calls", "from_store", "failed", "asked_schema", "met_schema")
+COUNTED = ("calls", "from_store", "failed", "asked_schema", "met_schema", "thought_out")
 """The counts of a role's calls, by the names of the summary's fields."""
 
 
@@ -66,6 +66,15 @@ class _Call(msgspec.Struct, frozen=True, gc=False):
     rung: str | None = None
     asked_schema: bool = False
     failure: _Outcome | None = None
+    reasoning: msgspec.Raw = msgspec.Raw(b"")
+
+    @property
+    def thought_out(self) -> bool:
+        """Whether the reply spent its limit on thinking."""
+        if self.finish != "length" or self.failure is None:
+            return False
+        counted = self.usage is not None and self.usage.reasoning_tokens > 0
+        return counted or bytes(self.reasoning) not in (b"", b"null")
 
 
 class _Bare(msgspec.Struct, frozen=True):
@@ -120,6 +129,7 @@ def score_into(
         content=entry.content,
         benchmark=task.benchmark,
         model=manifest.model,
+        thinks=roles["candidate"].thinks if "candidate" in roles else None,
         roles={role: one.name for role, one in roles.items()},
         data=entry.data,
         comparable=entry.comparable,
@@ -301,6 +311,7 @@ class _Tally:
         self.counts["from_store"] += call.source != "model"
         self.counts["failed"] += call.failure is not None
         self.counts["asked_schema"] += call.asked_schema
+        self.counts["thought_out"] += call.thought_out
         self.counts["met_schema"] += call.asked_schema and call.rung == "strict"
         if call.rung is not None:
             self.rungs[call.rung] += 1

@@ -49,7 +49,7 @@ class RoleUse(msgspec.Struct, frozen=True, kw_only=True):
     `cost` is given if the run had prices.
 
     `asked_schema` calls asked the server for a reply that meets a schema; `met_schema` of them got
-    JSON that could be read without repair.
+    JSON that could be read without repair. `thought_out` replies spent their limit on thinking.
     """
 
     calls: int
@@ -61,6 +61,7 @@ class RoleUse(msgspec.Struct, frozen=True, kw_only=True):
     reasoning_tokens: int | None
     asked_schema: int
     met_schema: int
+    thought_out: int = 0
     rungs: dict[str, int]
     untold: int = 0
     cost: Cost | None = None
@@ -78,7 +79,8 @@ class StageSummary(msgspec.Struct, frozen=True, kw_only=True):
 class TaskSummary(msgspec.Struct, frozen=True, kw_only=True):
     """The result of one task; a task without this file is unfinished.
 
-    `repeat` is the number of the repeat within the run, from 1.
+    `repeat` is the number of the repeat within the run, from 1. `thinks` is whether the candidate
+    thought before it answered; None if that is not known.
     """
 
     format: int
@@ -87,6 +89,7 @@ class TaskSummary(msgspec.Struct, frozen=True, kw_only=True):
     content: str
     benchmark: str
     model: str
+    thinks: bool | None = None
     roles: dict[str, str]
     data: dict[str, Any]
     comparable: bool

@@ -20,7 +20,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from harness.base.hashing import digest_bytes
-from harness.testing.faults import Asked, Fault, Faults
+from harness.pipeline.thinking import QUESTION
+from harness.testing.faults import TRUNCATED, Asked, Fault, Faults
 
 AnswerWith: TypeAlias = Callable[[dict[str, Any]], "str | dict[str, Any]"]
 """Makes the text of an answer, or the fields of its message, from a request's body."""
@@ -33,6 +34,11 @@ REASONS = {200: "OK", 400: "Bad Request", 404: "Not Found", 429: "Too Many Reque
 def answer_ok(_: dict[str, Any]) -> str:
     """The default answer of a server."""
     return "ok"
+
+
+def think_to_the_limit(_: dict[str, Any]) -> str:
+    """The beginning of 2,000 words of reasoning; with TRUNCATED, a reply that was cut within it."""
+    return "<think>\n" + "hmm " * 2000
 
 
 class FaultyServer:
@@ -48,6 +54,9 @@ class FaultyServer:
     `counts` requests by digest of the body, `answered` right answers by that digest, `in_flight`
     and `most_in_flight` requests at the same time. `mistake` is the first error that `answer`
     raised.
+
+    The small question by which the harness finds out whether a model thinks is answered at once, by
+    a model that does if `thinks`, and counts only in `asked_if_thinking`.
     """
 
     def __init__(
@@ -58,12 +67,15 @@ class FaultyServer:
         latency: float = 0.0,
         models: Sequence[str] | Fault = ("m",),
         port: int = 0,
+        thinks: bool = False,
     ) -> None:
         self.answer = answer
         self.faults = faults
         self.latency = latency
         self.models = models
         self.port = port
+        self.thinks = thinks
+        self.asked_if_thinking = 0
         self.count = 0
         self.counts: Counter[str] = Counter()
         self.answered: Counter[str] = Counter()
@@ -237,6 +249,10 @@ class _Connection(asyncio.Protocol):
 
     def _chat(self, body: bytes, headers: dict[str, str], target: str) -> None:
         server = self._server
+        if QUESTION.messages[0].content.encode() in body:
+            server.asked_if_thinking += 1
+            self._send(200, thought_answer(body, headers, thinks=server.thinks))
+            return
         asked = server.received(body, headers, target=target)
         fault = server.fault_for(asked)
         if fault is None:
@@ -308,6 +324,12 @@ class _Connection(asyncio.Protocol):
             self._server.in_flight -= 1
 
 
+def thought_answer(body: bytes, headers: dict[str, str], *, thinks: bool) -> dict[str, Any]:
+    """The completion of the question whether a model thinks."""
+    asked = Asked(number=0, again=0, digest="", body=json.loads(body), headers=headers, at=0.0)
+    return complete(asked, "<think>\n17 times 23\n</think>\n\n391" if thinks else "391")
+
+
 def complete(asked: Asked, answer: str | dict[str, Any]) -> dict[str, Any]:
     """A completion in the form of OpenAI's servers, for chat or text; a word counts as a token."""
     message = {"role": "assistant", "content": answer} if isinstance(answer, str) else answer
@@ -355,13 +377,20 @@ def main() -> None:
     parser.add_argument("--latency", type=float, default=0.0, help="seconds before each answer")
     parser.add_argument("--answer", default="ok", help="the text of every answer")
     parser.add_argument(
+        "--thinks",
+        action="store_true",
+        help="think before each answer, so long that the limit cuts every reply",
+    )
+    parser.add_argument(
         "--model",
         action="append",
         help="a name in the list of models (default: m); the server answers under any name",
     )
     args = parser.parse_args()
     server = FaultyServer(
-        lambda _: args.answer,
+        think_to_the_limit if args.thinks else lambda _: args.answer,
+        faults=(lambda _: TRUNCATED) if args.thinks else (),
+        thinks=args.thinks,
         latency=args.latency,
         models=args.model or ("m",),
         port=args.port,

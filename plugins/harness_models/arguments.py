@@ -44,6 +44,7 @@ class WeightsArgs:
     concurrency: int
     engine: Mapping[str, str]
     requests: Mapping[str, Any]
+    thinking: bool | None = None
 
     @property
     def completions(self) -> bool:
@@ -63,7 +64,16 @@ def shared_of(kind: str, given: Mapping[str, str]) -> dict[str, Any]:
         "revision": given.get("revision"),
         "chat_template": file_of(kind, "chat_template", template) if template else None,
         "chat_template_kwargs": template_kwargs(kind, variables) if variables else {},
+        "thinking": thinking_of(kind, given.get("thinking", "auto")),
     }
+
+
+def thinking_of(kind: str, text: str) -> bool | None:
+    """Whether a model thinks, by hand; None for `auto`, UsageError for any other text."""
+    known = {"true": True, "false": False, "auto": None}
+    if text not in known:
+        raise bad(kind, f"thinking={text}", "true, false or auto")
+    return known[text]
 
 
 def bad(

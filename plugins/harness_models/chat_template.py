@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,18 +25,23 @@ SERVER_ADDS = "bos_token"
 NEEDED = "eos_token"
 TRIAL = (Message("user", "Hello"),)
 
+THINKING = re.compile(r"enable_thinking|reasoning_effort|<(seed:)?think(ing)?>|\[THINK\]")
+ENDS = ("</think>", "</thinking>", "</seed:think>", "[/THINK]")
+SWITCHES = ("enable_thinking", "thinking")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Form:
     """How messages become one text.
 
     `render` makes the text, `identity` distinguishes this form from others in a model's identity,
-    and `stop` are the texts that end its answers.
+    `stop` are the texts that end its answers, and `thinks` is whether it lets the model think.
     """
 
     render: Callable[[Sequence[Message]], str]
     identity: Mapping[str, Any]
     stop: tuple[str, ...] = ()
+    thinks: bool = False
 
 
 def plain_form() -> Form:
@@ -67,7 +73,22 @@ def template_form(file: Path, variables: Mapping[str, Any]) -> Form:
     if TRIAL[0].content not in tried:
         raise _template_error(file, f"its text lacks the user's message: {tried[:60]!r}")
     identity = {"template": digest_bytes(source.encode()), "variables": dict(variables)}
-    return Form(render=render, identity=identity)
+    thinks = lets_think(source, variables)
+    return Form(render=render, identity=identity, thinks=thinks)
+
+
+def lets_think(source: str, variables: Mapping[str, Any]) -> bool:
+    """Whether a chat template with these variables lets a model think before it answers.
+
+    The template then contains signs of thinking, and its prompts do not end with the end of one.
+    """
+    if not THINKING.search(source):
+        return False
+    try:
+        prompt = _compile(Path("chat_template"), source, {NEEDED: "", **variables})(TRIAL)
+    except Exception:  # it uses what only its own server has
+        return not any(variables.get(name) is False for name in SWITCHES)
+    return not prompt.rstrip().endswith(ENDS)
 
 
 def _plain(messages: Sequence[Message]) -> str:

@@ -41,6 +41,7 @@ from harness_models.server.weights import (
     end_tokens,
     longest_context,
     weights_identity,
+    weights_think,
 )
 
 SERVER = ("-m", "transformers.cli.transformers", "serve")
@@ -180,6 +181,7 @@ def make(settings: ModelSettings) -> Model:
                 *engine_findings(python, "transformers"),
                 *weights_findings(args.model, folder=folder, revision=commit or args.revision),
             ],
+            thinks=partial(weights_think, args, commit=commit),
         ),
         settings,
     )
@@ -239,7 +241,7 @@ def checked(request: Request, reply: Reply, *, context: int | None) -> Reply:
 
 def room_of(request: Request, context: int) -> int:
     """The tokens left for a prompt after the longest answer; CallError if none is left."""
-    room = context - request.sampling.max_tokens
+    room = context - request.sampling.limit
     if room < 1:
         raise too_long(request, context)
     return room
@@ -247,7 +249,7 @@ def room_of(request: Request, context: int) -> int:
 
 def too_long(request: Request, context: int) -> CallError:
     """The error for a prompt that does not fit."""
-    answer = request.sampling.max_tokens
+    answer = request.sampling.limit
     return CallError(
         "overflow",
         f"the prompt and an answer of {answer} tokens do not fit into a context of {context}",

@@ -23,7 +23,7 @@ PROGRAM = "transformers serve"
 
 OWN = (
     "pretrained", "model", "python", "revision", "chat_template", "chat_template_kwargs",
-    "max_model_len", "concurrency", *OF_REQUESTS, "extra_body",
+    "thinking", "max_model_len", "concurrency", *OF_REQUESTS, "extra_body",
 )  # fmt: skip
 
 SWITCHES = ("trust_remote_code", "continuous_batching", "compile")

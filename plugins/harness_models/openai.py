@@ -101,6 +101,10 @@ class OpenAIModel(Model):
     """
 
     takes_batches = True
+    asked_if_thinking = True
+    thinking_switch = (
+        "extra_body.chat_template_kwargs.enable_thinking=false or extra_body.reasoning_effort=…"
+    )
 
     def __init__(
         self,
@@ -132,6 +136,11 @@ class OpenAIModel(Model):
         self._url = ""
         self._key_of_file: str | None = None
         self._proxy: str | None = None
+
+    def thinks(self) -> bool | None:
+        """What `thinking=` says, else what the template of texts shows; None without either."""
+        form = self._form
+        return form.thinks if self._args.thinking is None and form else self._args.thinking
 
     def require(self) -> None:
         """Raise UsageError if a named key is missing, or any key for OpenAI's own servers.

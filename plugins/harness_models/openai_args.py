@@ -87,6 +87,7 @@ class OpenAIArgs(msgspec.Struct, frozen=True, kw_only=True):
     stop: tuple[str, ...] = ()
     logprobs: bool = False
     top_logprobs: int = 0
+    thinking: bool | None = None
     azure_endpoint: str | None = None
     azure_deployment: str | None = None
     api_version: str | None = None
@@ -533,4 +534,5 @@ _READERS: Mapping[str, Callable[[str, str], Any]] = {
     "stop": _stop,
     "logprobs": _switch,
     "top_logprobs": _count,
+    "thinking": partial(_choice, {**_SWITCHES, "auto": None}, "true, false or auto"),
 }

@@ -121,7 +121,7 @@ def request_body(
     else:
         body["prompt"] = prompt(messages)
     body["temperature"] = sampling.temperature
-    body[tokens_field] = sampling.max_tokens
+    body[tokens_field] = sampling.limit
     if sampling.top_p is not None:
         body["top_p"] = sampling.top_p
     if sampling.stop or stop:

@@ -33,6 +33,8 @@ OPENAI = {
     "extra_body": "a JSON object of additional fields; extra_body.NAME=VALUE sets a single one",
     "logprobs": "true: record the logprobs of the answer's tokens",
     "top_logprobs": "record so many alternatives for each token as well",
+    "thinking": "whether the model thinks: true, false, or auto, which asks it once; it does not "
+    "switch thinking on or off",
     "azure_endpoint": "an Azure address instead of base_url; AZURE_OPENAI_API_KEY holds the key",
     "azure_deployment": "the deployment's name, if it differs from the model's",
     "api_version": "the version in Azure addresses that have one",
@@ -55,6 +57,8 @@ VLLM = {
     "chat_template": "a file, instead of the checkpoint's template",
     "chat_template_kwargs": "variables of the template: enable_thinking=false, several separated "
     "by ;, or a JSON object",
+    "thinking": "whether the model thinks: true, false, or auto, by its template; it does not "
+    "switch thinking on or off",
     "lora": "the folder of an adapter to evaluate",
     "concurrency": "requests in flight; else --concurrency, else max_num_seqs (256) by "
     "data_parallel_size and an eighth more",
@@ -66,7 +70,14 @@ VLLM = {
 HF = {
     **{
         name: VLLM[name]
-        for name in ("pretrained", "model", "revision", "chat_template", "chat_template_kwargs")
+        for name in (
+            "pretrained",
+            "model",
+            "revision",
+            "chat_template",
+            "chat_template_kwargs",
+            "thinking",
+        )
     },
     "python": "an interpreter with transformers; else HARNESS_HF_PYTHON, else the harness's own",
     "max_model_len": "the limit for the tokens of a prompt and its longest answer; else the "

@@ -82,6 +82,10 @@ class ReplayModel(Model):
         self._recording = recording
         self._requests = self._missing = 0
 
+    def thinks(self) -> bool | None:
+        """Whether the recorded model thought: its questions are then asked with the same limits."""
+        return self._recording.thought
+
     async def open(self) -> None:
         """Index the recording; ModelError if it cannot be used."""
         try:
@@ -169,8 +173,10 @@ def _key(
 class Recording(ABC):
     """An index of recorded answers; each answer is read from its file on request.
 
-    `label` names the recording in messages.
+    `label` names the recording in messages, and `thought` is whether its model is known to think.
     """
+
+    thought: bool | None = None
 
     def __init__(self, path: Path) -> None:
         self.label = str(path)
@@ -220,6 +226,14 @@ class RunRecording(Recording):
         self._folder = RunFolder(path)
         self._manifest = self._folder.manifest()
         self._played = _identity_of(self._manifest, role, path)
+        self.thought = next(
+            (
+                entry.thinks
+                for entry in self._manifest.roles.values()
+                if entry.identity.get("model") == self._played
+            ),
+            None,
+        )
 
     def identity(self) -> Identity:
         """The recorded model's own identity, with the digest of the journals."""

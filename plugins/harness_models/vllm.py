@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -29,9 +30,9 @@ from harness_models.server.weights import (
     commit_of,
     folder_identity,
     longest_context,
-    thinks,
     weights_bytes,
     weights_identity,
+    weights_think,
 )
 from harness_models.vllm_args import (
     DEFAULT_SHARE,
@@ -245,7 +246,8 @@ def make(settings: ModelSettings) -> Model:
         software=installed.software,
     )
     notes = [args.note] if args.note else []
-    if settings.structured and _thinks_unparsed(args, folder=folder, commit=commit):
+    thinks = partial(weights_think, args, commit=commit, tokenizer=args.tokenizer)
+    if settings.structured and "reasoning_parser" not in args.engine and thinks():
         notes.append(
             "with --structured, its answers are JSON from the first token, so it cannot think "
             "(reasoning_parser=… lets it think first)"
@@ -292,6 +294,7 @@ def make(settings: ModelSettings) -> Model:
                     shrunk=not SHRINKING.isdisjoint(args.engine),
                 ),
             ],
+            thinks=thinks,
         ),
         settings,
     )
@@ -313,16 +316,6 @@ def _placed(
     engine = {**args.engine, **sizes}
     concurrency = concurrency_of(settings, engine)
     return dataclasses.replace(args, engine=engine, concurrency=concurrency), (said,)
-
-
-def _thinks_unparsed(args: VllmArgs, *, folder: Path | None, commit: str | None) -> bool:
-    """True if the model would think, and its thoughts would not be told from its answer."""
-    off = args.chat_template_kwargs.get("enable_thinking") is False
-    return (
-        "reasoning_parser" not in args.engine
-        and not off
-        and thinks(args.model, template=args.chat_template, folder=folder, commit=commit)
-    )
 
 
 def identity_of(

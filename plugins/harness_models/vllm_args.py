@@ -46,7 +46,7 @@ leaves open do not come from the checkpoint's `generation_config.json`: stages d
 
 OWN = (
     "pretrained", "model", "python", "preset", "revision", "tokenizer", "chat_template",
-    "chat_template_kwargs", "lora", "concurrency", "gpus", *OF_REQUESTS, "extra_body",
+    "chat_template_kwargs", "thinking", "lora", "concurrency", "gpus", *OF_REQUESTS, "extra_body",
 )  # fmt: skip
 
 SWITCHES = ("enable_prefix_caching", "trust_remote_code", "enforce_eager", "enable_chunked_prefill")

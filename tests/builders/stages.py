@@ -58,7 +58,7 @@ def make_contexts(
     prompts: Path, task: Task, benchmark: Benchmark, bindings: Mapping[str, Any], **fields: Any
 ) -> list[StageContext]:
     """The contexts of a benchmark's stages, with the prompts in a folder."""
-    given: dict[str, Any] = {"options": NoOptions(), "run_id": "run", "repeat": 1}
+    given: dict[str, Any] = {"options": NoOptions(), "run_id": "run", "repeat": 1, "thinking": ()}
     given = {name: fields.pop(name, usual) for name, usual in given.items()}
     settings = RunSettings(**{"tasks": (), "model": "", "seed": 0, **fields})
     return [

@@ -1,3 +1,4 @@
+import msgspec
 import pytest
 from builders.requests import make_request
 
@@ -71,6 +72,13 @@ def test_as_much_as_a_call_may_cost_is_set_aside_until_it_is_over():
     meter.settle(second, CallError("rate_limited", "later"))
     assert meter.spent == pytest.approx(0.000255, abs=1e-12)
     assert meter.claim(MODEL, ASKED) is not None
+
+
+def test_thinking_may_cost_as_much_as_its_tokens():
+    sampling = msgspec.structs.replace(ASKED.sampling, reasoning_tokens=50)
+    thinking = msgspec.structs.replace(ASKED, sampling=sampling)
+    # Fifty tokens more at 10.
+    assert money(1.0).claim(MODEL, thinking).most == pytest.approx(DEAREST + 0.0005, abs=1e-12)
 
 
 def test_nothing_is_sent_that_may_cost_more_than_is_left():

@@ -39,6 +39,11 @@ def test_the_key_is_the_hash_of_all_that_decides_the_answer():
         {"request": msgspec.structs.replace(REQUEST, schema={"type": "array"})},
         {"request": msgspec.structs.replace(REQUEST, messages=REQUEST.messages[:1])},
         {"request": msgspec.structs.replace(REQUEST, sampling=Sampling(max_tokens=8))},
+        {
+            "request": msgspec.structs.replace(
+                REQUEST, sampling=msgspec.structs.replace(REQUEST.sampling, reasoning_tokens=9)
+            )
+        },
         {"identity": msgspec.structs.replace(IDENTITY, details={"revision": "b"})},
         {"repeat": 1},
         {"fresh": "x"},

@@ -11,6 +11,9 @@ from typing import Any
 
 from stored import dumps, sha
 
+DOES_IT_THINK = "What is 17 times 23?"
+"""The question that the harness asks each model once, before its runs."""
+
 
 def answer_to(body: Mapping[str, Any], answers: Mapping[str, str]) -> str:
     """The answer by rule to the same question, or a judge's; one in two is written another way."""
@@ -55,6 +58,9 @@ class AnsweringServer:
 
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+                if body["messages"][-1]["content"].startswith(DOES_IT_THINK):
+                    self.reply(completion(body, "391"))
+                    return
                 owner.bodies.append(body)
                 self.reply(completion(body, answer_to(body, owner.answers)))
 

@@ -70,7 +70,7 @@ def test_a_replayed_run_comes_to_the_same_and_asks_nobody(harness, serve):
     # What tables call it tells who was recorded; keys do not know of it.
     assert again.summary()["model"] == "replay of openai:candidate-model"
     assert again.summary()["roles"]["judge"] == "replay of openai:judge-model"
-    assert again.summary()["stages"]["name"]["failures"] == {"overflow": 1}
+    assert again.summary()["stages"]["name"]["failures"] == {"overflow": 1, "truncated": 1}
     for stage in ("name", "support"):
         recorded = calls(harness, live.json["folder"], stage)
         assert calls(harness, again.json["folder"], stage) == recorded
@@ -85,7 +85,7 @@ def test_a_replay_is_not_paid_again(harness, serve):
     again = replayed(harness, folder, "--prices", "prices.toml", "--max_cost", "0.000001").ok()
     roles = again.summary()["stages"]["name"]["roles"]
     assert roles["candidate"]["prompt_tokens"] > 0
-    assert (roles["candidate"]["cost"]["asked"], roles["candidate"]["cost"]["paid"]) == (14, 0.0)
+    assert (roles["candidate"]["cost"]["asked"], roles["candidate"]["cost"]["paid"]) == (13, 0.0)
     told = harness.here("show", folder, "--prices", "prices.toml", "--json")
     assert told.json["summaries"][0]["stages"]["name"]["roles"]["candidate"]["cost"]["paid"] > 0
 
@@ -93,7 +93,8 @@ def test_a_replay_is_not_paid_again(harness, serve):
 def test_a_question_that_was_not_recorded_is_a_failure_of_its_own(harness, serve):
     live, _ = record(harness, serve)
     more = replayed(harness, live.json["folder"], limit=15).ok()
-    assert more.summary()["stages"]["name"]["failures"] == {"not_recorded": 3, "overflow": 1}
+    failures = {"not_recorded": 3, "overflow": 1, "truncated": 1}
+    assert more.summary()["stages"]["name"]["failures"] == failures
     assert more.summary()["stages"]["name"]["items"] == 15
     too_many = replayed(
         harness, live.json["folder"], "--seed", "5", "--max_failures", "0", "--no_store"
@@ -116,7 +117,7 @@ def test_how_many_are_missing_is_said(harness, serve):
         "--tasks", "interests", "--data", "sample", "--limit", "15", "--max_failures", "1",
     )  # fmt: skip
     # Two of the twelve recorded people were asked twice.
-    assert "3 of 17 questions were not recorded" in said.err
+    assert "3 of 16 questions were not recorded" in said.err
 
 
 def test_a_run_that_judges_itself_by_a_recording_is_refused(harness, serve):

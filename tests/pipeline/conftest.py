@@ -63,6 +63,7 @@ class House:
 
     folder: Path
     prompts: dict[str, str] = field(default_factory=dict)
+    sampling: dict[str, Any] = field(default_factory=dict)
     options: Any = field(default_factory=NoOptions)
     seed: int = 0
     progress: dict[str, Any] = field(default_factory=dict)
@@ -76,7 +77,7 @@ class House:
             file = self.folder / "prompts" / "toy" / f"{name}.j2"
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text)
-        task = make_task()
+        task = make_task(roles=self.sampling)
         benchmark = make_benchmark(*stages, options=type(self.options))
         bindings = {
             role: model

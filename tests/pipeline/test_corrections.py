@@ -1,6 +1,5 @@
 """What is said to a model after an answer that could not be read."""
 
-import pytest
 from builders.stages import Word
 
 from harness.contracts.model import Message
@@ -48,9 +47,8 @@ async def test_a_long_answer_is_shown_by_its_beginning_and_end(house, scripted):
     assert quoted.content == "a" * 1000 + "\n…\n" + "c" * 1000
 
 
-@pytest.mark.parametrize("finish", ["refused", "length"])
-async def test_what_was_refused_or_cut_is_asked_again_as_it_was(house, scripted, finish):
-    model = scripted("m", lambda request: "I would rather", finish=finish)
+async def test_what_was_refused_is_asked_again_as_it_was(house, scripted):
+    model = scripted("m", lambda request: "I would rather", finish="refused")
     assert await retried(house, model) == ()
 
 

@@ -189,8 +189,10 @@ def test_sampling_comes_from_role_then_stage_then_for_the_candidate_from_the_com
     }
     samplings = {"ask": {"candidate": {"temperature": 0.3, "max_tokens": 30}}}
     ask, weigh = made(roles=roles, samplings=samplings, sampling={"temperature": 0.9})
-    assert ask.samplings["candidate"] == Sampling(temperature=0.9, max_tokens=30, top_p=0.5)
-    assert weigh.samplings["judge"] == Sampling(temperature=0.2)
+    model = ask.model("candidate")
+    expected = Sampling(temperature=0.9, max_tokens=30, top_p=0.5)
+    assert ask.sampling("candidate", model) == expected
+    assert weigh.sampling("judge", model) == Sampling(temperature=0.2)
 
 
 def test_a_misspelt_sampling_is_the_commands_fault_or_the_tasks(made):

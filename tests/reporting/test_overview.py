@@ -7,7 +7,7 @@ from inline_snapshot import snapshot
 from msgspec.structs import replace
 
 from harness.reporting.overview import print_results
-from harness.scoring.summary import StageSummary
+from harness.scoring.summary import RoleUse, StageSummary
 
 
 def metric(value, missing=(), **more):
@@ -34,6 +34,23 @@ def task(number, **more):
 
 def printed(*summaries):
     return lines_on(lambda console: print_results(summaries, "runs/one", console), width=80)
+
+
+def test_of_many_tasks_thinking_is_noted_as_well():
+    use = RoleUse(
+        calls=60, from_store=0, failed=60, prompt_tokens=0, completion_tokens=0, cached_tokens=0,
+        reasoning_tokens=0, asked_schema=0, met_schema=0, thought_out=59, rungs={},
+    )  # fmt: skip
+    stage = StageSummary(items=60, done=0, failures={"truncated": 60}, roles={"candidate": use})
+    tasks = [replace(task(n), thinks=True) for n in range(1, 6)]
+    tasks[1] = replace(tasks[1], stages={"rank": stage})
+    lines = printed(*tasks)
+    assert lines[0] == f"5 tasks  {tasks[0].model}, with thinking"
+    (note,) = [n for n, line in enumerate(lines) if "rank, candidate" in line]
+    assert " ".join(line.strip() for line in lines[note : note + 2]) == (
+        f"{tasks[1].task}: rank, candidate: 59 of 60 replies spent their limit on thinking: "
+        "switch it off or allow more; `harness show RUN --failures` says how"
+    )
 
 
 def test_of_many_tasks_the_table_and_what_must_be_known_is_printed(table):

@@ -142,6 +142,29 @@ def test_a_broken_answer_function_shows():
         assert "no such field" in caught.value.read().decode()
 
 
+DOES_IT_THINK = "What is 17 times 23? Answer with the number and nothing else."
+
+
+@pytest.mark.parametrize(
+    ("thinks", "text"), [(False, "391"), (True, "<think>\n17 times 23\n</think>\n\n391")]
+)
+def test_the_question_whether_it_thinks_is_no_request_of_the_test(thinks, text):
+    with FaultyServer(faults=[status(503)], thinks=thinks) as server:
+        assert post(server, DOES_IT_THINK)["choices"][0]["message"]["content"] == text
+        assert (server.count, server.asked_if_thinking, server.requests) == (0, 1, [])
+
+
+def test_by_itself_it_may_think_until_it_is_cut():
+    command = [sys.executable, "-m", "harness.testing.server", "--thinks"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        url = process.stdout.readline().strip()
+        (choice,) = post(FaultyServer(port=int(url.split(":")[2].split("/")[0])))["choices"]
+        process.terminate()
+    assert choice["finish_reason"] == "length"
+    assert choice["message"]["content"].startswith("<think>\n")
+    assert choice["message"]["content"].count("hmm") == 2000
+
+
 def test_it_runs_by_itself():
     command = [sys.executable, "-W", "error", "-m", "harness.testing.server", "--answer", "yes"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:

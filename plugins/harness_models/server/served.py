@@ -140,6 +140,7 @@ class Engine:
     `notes`: shown before the start.
     `memory`: the GPU memory that is checked before and after.
     `check`: the findings of `harness doctor` about the requirements of a start.
+    `thinks`: whether the weights think, by their template.
     """
 
     identity: Identity
@@ -158,6 +159,7 @@ class Engine:
     notes: Sequence[str] = ()
     memory: GpuMemory | None = None
     check: Callable[[], Sequence[Finding]] = tuple
+    thinks: Callable[[], bool | None] = lambda: None
 
 
 class PortTaken(Exception):
@@ -224,12 +226,15 @@ class ServedModel(Model):
     the harness in any case: see `keeper.py`.
     """
 
+    thinking_switch = "chat_template_kwargs=enable_thinking=false"
+
     def __init__(self, engine: Engine, settings: ModelSettings) -> None:
         self.engine = engine
         self.identity = engine.identity
         self.concurrency = engine.concurrency
         self.occupies = engine.occupies
         self._settings = settings
+        self._thinks: bool | None = None
         self._server: _Server | None = None
         self._restarts = 0
         self._restarting: asyncio.Task[None] | None = None
@@ -242,6 +247,12 @@ class ServedModel(Model):
 
     def _announce(self, text: str) -> None:
         self.show(f"{self.identity.label}: {text}")
+
+    def thinks(self) -> bool | None:
+        """Whether the weights think, by their arguments and template."""
+        if self._thinks is None:
+            self._thinks = self.engine.thinks()
+        return self._thinks
 
     def server_command(self) -> Sequence[str]:
         """The command that would start the server, with a placeholder for the address."""

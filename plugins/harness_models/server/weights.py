@@ -12,6 +12,7 @@ from harness.base.errors import ModelError
 from harness.base.hashing import digest, digest_bytes
 from harness.contracts.identity import SOFTWARE, Identity
 from harness_models.arguments import WeightsArgs
+from harness_models.chat_template import SWITCHES, lets_think
 from harness_models.openai import form_of
 from harness_models.openai_args import OpenAIArgs, request_details
 
@@ -35,9 +36,6 @@ ELSEWHERE = re.compile(r"(s3|gs|az)://\S+")
 QUANTIZED = re.compile(r"[\w-][\w.-]*/[\w.-]+:[\w.-]+")
 MISTRAL = "params.json"
 """The settings of a checkpoint in Mistral's own format."""
-
-THINKING = "<think>"
-"""Stands in the chat template of a model that thinks."""
 
 META = "__metadata__"
 """The entry of a safetensors header that is no tensor."""
@@ -276,6 +274,38 @@ def cached_without_template(repository: str, commit: str) -> Path | None:
     return Path(settings) if known else None
 
 
+def weights_think(
+    args: WeightsArgs, *, commit: str | None, tokenizer: str | None = None
+) -> bool | None:
+    """Whether weights think: as given, else by the parser of reasoning or the chat template.
+
+    None if the template cannot be read. Small files of the hub are fetched.
+    """
+    if args.thinking is not None:
+        return args.thinking
+    if "reasoning_parser" in args.engine:
+        return not any(args.chat_template_kwargs.get(name) is False for name in SWITCHES)
+    if args.chat_template is not None:
+        source: str | None = args.chat_template.read_text("utf-8")
+    else:
+        source = _template(tokenizer or args.model, None if tokenizer else commit or args.revision)
+    return None if source is None else lets_think(source, args.chat_template_kwargs)
+
+
+def _template(model: str, revision: str | None) -> str | None:
+    """The text of a model's own chat templates; None if it has none that can be read."""
+    if text := _text(model, revision, TEMPLATES[0]):
+        return text
+    for name in (TEMPLATES[1], TOKENIZER):
+        found = _settings(model, revision, name).get("chat_template")
+        if isinstance(found, list):
+            named = {one.get("name"): one.get("template") for one in found}
+            found = named.get("default") or next(iter(named.values()), None)
+        if isinstance(found, str):
+            return found
+    return None
+
+
 def check_template(model: str, *, folder: Path | None, commit: str | None) -> None:
     """Raise ModelError if the weights, as far as they are on this machine, lack a chat template."""
     without = None
@@ -292,24 +322,6 @@ def check_template(model: str, *, folder: Path | None, commit: str | None) -> No
             expected="chat_template.jinja, or chat_template in tokenizer_config.json",
             hint="give the template that it was trained with: chat_template=FILE.jinja",
         )
-
-
-def thinks(model: str, *, template: Path | None, folder: Path | None, commit: str | None) -> bool:
-    """True if a chat template on this machine lets the model think before it answers."""
-    if template is not None:
-        return THINKING in template.read_text("utf-8", "replace")
-    texts = []
-    for name in (TEMPLATES[0], TOKENIZER):
-        found: Any = folder / name if folder is not None else None
-        if folder is None and commit is not None:
-            from huggingface_hub import constants, try_to_load_from_cache
-
-            found = try_to_load_from_cache(
-                model, name, revision=commit, cache_dir=constants.HF_HUB_CACHE
-            )
-        if isinstance(found, str | Path) and Path(found).is_file():
-            texts.append(Path(found).read_text("utf-8", "replace"))
-    return any(THINKING in text for text in texts)
 
 
 def _has_template(settings: Path) -> bool:
@@ -356,17 +368,24 @@ def _parts(settings: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _settings(model: str, revision: str | None, name: str) -> dict[str, Any]:
     """The content of a settings file; empty if it does not exist or cannot be fetched."""
-    folder = Path(model).expanduser()
-    path: str | Path = folder / name
     try:
-        if not folder.exists():
-            from huggingface_hub import hf_hub_download
-
-            path = hf_hub_download(model, name, revision=revision)
-        found = json.loads(Path(path).read_text("utf-8"))
-    except Exception:  # the hub's client raises many types, and the server reports it better
+        found = json.loads(_text(model, revision, name) or "{}")
+    except ValueError:
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def _text(model: str, revision: str | None, name: str) -> str | None:
+    """The text of a small file; None if it does not exist or cannot be fetched."""
+    folder = Path(model).expanduser()
+    try:
+        if folder.is_dir():
+            return (folder / name).read_text("utf-8")
+        from huggingface_hub import hf_hub_download
+
+        return Path(hf_hub_download(model, name, revision=revision)).read_text("utf-8")
+    except Exception:  # the hub's client raises many types, and the server reports it better
+        return None
 
 
 def _commit_on_hub(repository: str, revision: str | None) -> str | None:

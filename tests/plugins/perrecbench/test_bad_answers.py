@@ -75,14 +75,14 @@ async def test_a_side_that_is_none(at_desk, group, answer, cause):
 
 
 @pytest.mark.parametrize(
-    ("reply", "cause"),
+    ("reply", "times", "cause"),
     [
-        (Reply(text='{"predicted_rating": 4', finish="length"), "truncated"),
-        (Reply(text="", finish="refused"), "refused"),
+        (Reply(text='{"predicted_rating": 4', finish="length"), 1, "truncated"),
+        (Reply(text="", finish="refused"), 5, "refused"),
     ],
 )
-async def test_an_answer_that_was_cut_or_refused(at_desk, single, reply, cause):
-    assert (await at_desk(RATE, single, [reply] * 5)).outcome.cause == cause
+async def test_an_answer_that_was_cut_or_refused(at_desk, single, reply, times, cause):
+    assert (await at_desk(RATE, single, [reply] * times)).outcome.cause == cause
 
 
 async def test_a_thought_between_tags_is_no_answer(at_desk, single):

@@ -1,0 +1,77 @@
+"""Says why a reply ended at its token limit, and what to do about it."""
+
+from __future__ import annotations
+
+from harness.contracts.model import Model, Reply, Sampling
+from harness.pipeline.roles import CANDIDATE
+from harness.pipeline.stage_context import REASONING_TOKENS
+
+SURE = 0.1
+"""The temperature up to which a question that was cut would be cut again."""
+
+SHOWN = 80
+"""Characters of the end of an answer in a failure."""
+
+
+def cut_again(reply: Reply | None, sampling: Sampling) -> bool:
+    """Whether the same question would only be cut again."""
+    return reply is not None and reply.finish == "length" and sampling.temperature <= SURE
+
+
+def why_cut(
+    reply: Reply, text: str, thought: str | None, *, sampling: Sampling, model: Model, role: str
+) -> str:
+    """The detail of a cut reply's failure: its end, or the limit that thinking spent and the cures.
+
+    `text` is the answer without its reasoning, `thought` the reasoning.
+    """
+    end = f"ends in {_shorten(text[-SHOWN:])!r}"
+    amount, answered = _amount(reply, thought), bool(text.strip())
+    if amount is None and answered:
+        return end
+    limit = _limit(sampling)
+    if amount is None:
+        spent = f"an empty answer at {limit}: the model may have spent it on thinking unseen"
+    elif answered:
+        spent = f"{end}, after {amount} of thinking at {limit}"
+    else:
+        spent = f"{amount} of thinking spent {limit}"
+    return f"{spent}; {_cures(sampling, model, role)}"
+
+
+def _amount(reply: Reply, thought: str | None) -> str | None:
+    """How much was thought, in tokens if the server counts them; None if nothing shows thinking."""
+    counted = 0 if reply.usage is None else reply.usage.reasoning_tokens
+    if counted:
+        return f"{counted:,} tokens"
+    return f"{len(thought):,} characters" if thought else None
+
+
+def _limit(sampling: Sampling) -> str:
+    if not sampling.reasoning_tokens:
+        return f"the limit of {sampling.max_tokens:,} tokens (max_tokens)"
+    return (
+        f"the limit of {sampling.limit:,} tokens (max_tokens {sampling.max_tokens:,}, "
+        f"reasoning_tokens {sampling.reasoning_tokens:,})"
+    )
+
+
+def _cures(sampling: Sampling, model: Model, role: str) -> str:
+    """The option for a larger limit, and the argument that switches thinking off."""
+    if sampling.reasoning_tokens:
+        larger = f"reasoning_tokens={2 * sampling.reasoning_tokens}"
+    else:
+        larger = f"max_tokens={sampling.max_tokens + REASONING_TOKENS}"
+    mine = role == CANDIDATE
+    allow = f"allow more (--gen_kwargs {larger})"
+    if not mine:
+        allow = f"allow more (--set roles.{role}.sampling.{larger})"
+    if model.thinking_switch is None:
+        return allow
+    place = "--model_args" if mine else f"in the SPEC of the role {role}:"
+    return f"{allow}, or switch thinking off ({place} {model.thinking_switch})"
+
+
+def _shorten(text: str) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= SHOWN else flat[: SHOWN - 1] + "…"

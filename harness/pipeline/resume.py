@@ -26,6 +26,7 @@ from harness.pipeline.roles import CANDIDATE, players_of
 from harness.pipeline.settings import RunSettings
 from harness.pipeline.specs import Spec
 from harness.pipeline.stage_context import StageContext
+from harness.pipeline.thinking import said_before
 from harness.runs.journal import recorded
 from harness.runs.manifest import (
     Manifest,
@@ -264,6 +265,8 @@ def _shown(value: Any) -> str:
 def _answers_stay(folder: RunFolder, manifest: Manifest, prepared: Prepared) -> bool:
     """Whether the candidate is the same model, and every stage with a value keeps its key."""
     run_id = LockedFolder(folder=folder, manifest=manifest, resumed=True).run_id
+    known = said_before(folder, manifest)
+    thinking = [model for model in prepared.models if known.get(digest(model.identity.key(run_id)))]
     for each in prepared.tasks:
         name = each.task.name
         candidate, before = each.bindings.get(CANDIDATE), manifest.player(name, CANDIDATE)
@@ -271,7 +274,7 @@ def _answers_stay(folder: RunFolder, manifest: Manifest, prepared: Prepared) -> 
             identity = msgspec.to_builtins(without_key_material(candidate.key(run_id)))
             if identity != before.identity:
                 return False
-        keys = {context.stage.name: context.key for context in each.contexts(run_id)}
+        keys = {context.stage.name: context.key for context in each.contexts(run_id, thinking)}
         for entry in manifest.tasks[name].stages if name in manifest.tasks else ():
             changed = keys.get(entry.name) != entry.key
             if changed and None in recorded(folder.task(name) / entry.file, entry.key).values():

@@ -7,6 +7,7 @@ import time
 import msgspec
 import pytest
 
+from harness.base.checksums import LINE, sealed
 from harness.base.errors import HarnessError, UsageError
 from harness.data import open_dataset
 from harness.pipeline import resume as folders
@@ -303,7 +304,7 @@ def recorded(taken, number, stage, outcome="done"):
     path = taken.folder.journal("interests", number, stage)
     path.parent.mkdir(exist_ok=True)
     line = {"key": "ab" * 16, "stage": key, "outcome": {"type": outcome, "cause": "x"}}
-    path.write_text(json.dumps(line) + "\n")
+    path.write_bytes(sealed(json.dumps(line).encode() + b"\n", LINE))
 
 
 @pytest.mark.parametrize("resume", [True, False])

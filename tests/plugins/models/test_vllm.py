@@ -135,12 +135,15 @@ def test_completions_are_rendered_with_the_template_that_is_given(folder, tmp_pa
     assert "template" in str(made.identity.details["form"])
 
 
+THINKING = "{{ messages }}<think>{% if enable_thinking is false %}</think>{% endif %}"
+
+
 @pytest.mark.parametrize(
     ("template", "given", "noted"),
     [
-        ("<think>{{ messages }}", {}, True),
-        ("<think>{{ messages }}", {"reasoning_parser": "qwen3"}, False),
-        ("<think>{{ messages }}", {"chat_template_kwargs": "enable_thinking=false"}, False),
+        (THINKING, {}, True),
+        (THINKING, {"reasoning_parser": "qwen3"}, False),
+        (THINKING, {"chat_template_kwargs": "enable_thinking=false"}, False),
         ("{{ messages }}", {}, False),
     ],
 )

@@ -19,6 +19,7 @@ from harness.reporting.tables import (
     print_side_by_side,
     print_summaries,
     result_console,
+    run_notes,
     stamp,
 )
 from harness.reporting.text import clean_text
@@ -51,7 +52,8 @@ def print_results(
     for note in known_notes({n: one for each in summaries for n, one in own_metrics(each).items()}):
         console.print(note)
     for summary in summaries:
-        for note in missing_notes(own_metrics(summary), clean_text(summary.task)):
+        name = clean_text(summary.task)
+        for note in (*missing_notes(own_metrics(summary), name), *run_notes(summary, name)):
             console.print(note)
     print_costs(summaries, console)
     console.print(Text(f"`harness show {clean_text(run)}` shows each task in full"))

@@ -209,7 +209,7 @@ def test_comparisons_tell_of_the_first_place_and_of_answers_that_differ():
     ("failure", "values", "missing"),
     [
         (Unreadable("none_named"), {"unreadable_comparisons": 1.0}, {}),
-        (Unreadable("no_profile"), {}, {"unreadable_comparisons": "compare/no_profile"}),
+        (Unreadable("no_profile"), {}, {"unreadable_comparisons": "profile/no_profile"}),
         (CallFailed("timeout"), {}, {"unreadable_comparisons": "compare/timeout"}),
     ],
 )

@@ -333,7 +333,7 @@ def missing_notes(metrics: Mapping[str, MetricResult], whose: str = "") -> list[
         if missing := sum(result.missing.values()):
             counted = "; the value counts them as worst" if counts else ""
             if counts and result.not_counted:
-                counted += f", except {result.not_counted:,} that the candidate was not asked about"
+                counted += f", except {result.not_counted:,} that other roles lost"
             note = f"{missing:,} missing ({reasons(result.missing)}){counted}"
             units.setdefault(note, []).append(name)
         if missing_share(result) * (result.n + missing) > missing + ROUNDING:

@@ -39,7 +39,7 @@ NO_PROFILE = "no_profile"
 AGREEMENT = ("ptc", "ptc_published", "tau_b", "exact")
 ERRORS = ("mae", "squared_error")
 UNREAD = "unreadable_comparisons"
-READ_OF_PAIRS = (*AGREEMENT, "like_higher_average", "inconsistent")
+READ_OF_PAIRS = (*AGREEMENT, "like_higher_average", "first_position", "inconsistent")
 """The columns that lose a part with each comparison that could not be read."""
 
 COMPARISONS = ("first_position", "inconsistent", "undecided", UNREAD)

@@ -92,8 +92,8 @@ def test_one_task_in_eighty_columns(summary, table):
     shown = table(
         printed(summary, width=80),
         "interests 1", "metric 95%", "support 0.734 0.702 0.781 37 3 8% 0.679",
-        "grounded 0.500 0.450 0.560 37 3 8% 0.463", "coverage 0.250 0.150 0.300 40", "support, 3 2 1",
-        "name 40 38 2 2", "support 180 179 1 1", "name, 44 0% 1 30.2k 6.1k",
+        "grounded 0.500 0.450 0.560 37 3 8% 0.463", "coverage 0.250 0.150 0.300 40",
+        "support, 3 2 1", "name 40 38 2 2", "support 180 179 1 1", "name, 44 0% 1 30.2k 6.1k",
         "support, 180 33% 0 30.2k 600", "name, 37 44 81% 16% 3%", "name, 4.0k",
         "support, 179 180 100%",
     )  # fmt: skip
@@ -435,3 +435,42 @@ def test_names_are_neither_markup_nor_control_characters(summary):
 
 def test_a_pipe_has_a_width_of_its_own():
     assert result_console(io.StringIO()).width == PIPE_WIDTH
+
+
+def test_parts_that_are_missing_inside_units_are_a_share_with_a_second_value(summary, table):
+    metrics = {
+        "is": metric(1.0, (1.0, 1.0), 40, {}, 0.885, missing_share=0.115),
+        "tau": metric(0.25, (0.15, 0.3), 38, {"no_json": 2}, 0.24, left_out=0.263,
+                      missing_share=0.1),
+        "whole": metric(0.5, (0.4, 0.6), 40, {}, 0.5),
+    }  # fmt: skip
+    lines = printed(replace(summary, metrics=metrics, stages={}), width=110)
+    shown = table(
+        lines[4:12],
+        "metric 95%", "is 1.000 1.000 1.000 40 0 12% 0.885 1.000",
+        "tau 0.250 0.150 0.300 40 2 2 10% 0.240 0.263", "whole 0.500 0.400 0.600 40",
+        "is: 12%", "tau: 2 2", "tau: 10%",
+    )  # fmt: skip
+    assert shown == snapshot("""\
+metric  value    95% interval                n  missing  counted as worst  left out
+───────────────────────────────────────────────────────────────────────────────────
+is      1.000  1.000 to 1.000               40  0 (12%)             0.885     1.000
+tau     0.250  0.150 to 0.300  40 (2 as worst)  2 (10%)             0.240     0.263
+whole   0.500  0.400 to 0.600               40        –                 –         –
+  is: 12% is missing, with parts of units
+  tau: 2 missing (no_json 2); the value counts them as worst
+  tau: 10% is missing, with parts of units; the value counts them as worst\
+""")
+
+
+def test_missing_units_that_are_not_the_candidate_s_are_not_among_those_counted(summary):
+    result = metric(
+        0.25, (0.15, 0.3), 35, {"profile/empty": 3, "rank/no_json": 2}, 0.2, left_out=0.3,
+        not_counted=3,
+    )  # fmt: skip
+    lines = printed(replace(summary, metrics={"tau": result}, stages={}), width=120)
+    assert "37 (2 as worst)" in lines[6]
+    assert lines[7] == (
+        "  tau: 5 missing (profile/empty 3, rank/no_json 2); the value counts them as worst, "
+        "except 3 that other roles lost"
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
@@ -55,16 +55,18 @@ def person_score(
     verdicts: list[tuple[Interest, tuple[int, ...] | str | None]],
     min_support: int,
 ) -> Score:
-    """A person's score over the interests without a failed verdict.
+    """A person's score over the interests without a failed verdict, and the items that these leave.
 
     At worst, the judge would have kept nothing of the others.
     """
     judged = [(one, kept or ()) for one, kept in verdicts if not isinstance(kept, str)]
     causes = [cause for _, cause in verdicts if isinstance(cause, str)]
+    unknown = [one for one, kept in verdicts if isinstance(kept, str)]
+    unexplained = {number for one in unknown for number in evidence(record.item, one)}
     if causes and not any(isinstance(kept, tuple) for _, kept in verdicts):
         missing = dict.fromkeys(METRICS, causes[0])
         return Score(id=record.id, user=record.user, missing=missing)
-    values, missing = shares(record.item, judged, min_support)
+    values, missing = shares(record.item, judged, min_support, unknown=unexplained)
     score = Score(id=record.id, user=record.user, values=values, missing=missing)
     if not causes:
         return score
@@ -77,16 +79,24 @@ def person_score(
 
 
 def shares(
-    history: History, judged: list[tuple[Interest, tuple[int, ...]]], min_support: int
+    history: History,
+    judged: list[tuple[Interest, tuple[int, ...]]],
+    min_support: int,
+    *,
+    unknown: Collection[int] = (),
 ) -> tuple[dict[str, float], dict[str, str]]:
-    """A person's metrics, and the cause of each metric that would divide by 0."""
+    """A person's metrics, and the cause of each metric that would divide by 0.
+
+    Liked items in `unknown` count only if an interest explains them.
+    """
     cited = sum(len(interest.cited) for interest, _ in judged)
     grounded = [kept for _, kept in judged if len(kept) >= min_support]
     explained = {number for kept in grounded for number in kept}
+    liked = set(history.liked()) - set(unknown)
     counts = {
         "support": (sum(len(kept) for _, kept in judged), cited, "nothing_cited"),
         "grounded": (len(grounded), len(judged), "nothing_named"),
-        "coverage": (len(explained), len(history.liked()), "nothing_liked"),
+        "coverage": (len(explained), len(liked | explained), "nothing_liked"),
     }
     values = {name: part / whole for name, (part, whole, _) in counts.items() if whole}
     missing = {name: cause for name, (_, whole, cause) in counts.items() if not whole}

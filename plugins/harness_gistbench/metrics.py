@@ -296,15 +296,19 @@ def lost_of(profile: Profile, options: Options) -> dict[str, float]:
     grounded = 1 - read * (1 - _ratio(len(unknown), len(profile.interests)))
     tested = unknown | {one.name for one in counting}
     specific = 1 - read * (1 - _ratio(len(unknown | unfound), len(tested)))
-    lost = dict.fromkeys(("ig_f1", "ig_p", "ig_r"), grounded)
+    lost = dict.fromkeys(("ig_f1", "ig_p", "ig_r", "verified"), grounded)
     lost |= {"is": specific, "hm": max(grounded, specific)}
     return {name: share for name, share in lost.items() if share > 0}
 
 
 def lowest_of(profile: Profile, options: Options, oracle: Collection[int]) -> dict[str, float]:
-    """The scores with every failure at its worst, unreadable windows included."""
+    """The scores with every failure at its worst, unreadable windows included.
+
+    Verified interests are a number and no share: of an unreadable window it counts none anyway.
+    """
     numbers, _ = split_missing(scores_of(at_worst(profile), options, oracle))
-    return {name: read_windows(profile) * one for name, one in numbers.items()}
+    read = read_windows(profile)
+    return {name: one if name == "verified" else read * one for name, one in numbers.items()}
 
 
 def at_worst(profile: Profile) -> Profile:

@@ -14,13 +14,8 @@ MOST_LINES_OF_TWO = 6_000
 """Of a package that holds two benchmarks."""
 
 LIMITS = {
-<<<<<<< HEAD
-    "harness_gistbench": (50, 7_300),
-    "harness_perrecbench": (33, 6_200),
-=======
     "harness_gistbench": (50, 7_350),
-    "harness_perrecbench": (34, 6_240),
->>>>>>> 51b5f5b (Let checks of plugins expect runs in which nothing could be read)
+    "harness_perrecbench": (34, 6_300),
 }
 """Files and lines of the benchmarks that are larger; both fall with each change that allows it."""
 

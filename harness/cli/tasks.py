@@ -217,8 +217,9 @@ def _flat(values: Mapping[str, Any], above: str = "") -> Iterator[Row]:
 
 
 def _roles(task: Task, benchmark: Benchmark) -> Iterator[Row]:
+    from harness.contracts.stage import CANDIDATE
     from harness.contracts.task import RoleSpec
-    from harness.pipeline.roles import CANDIDATE, option_of
+    from harness.pipeline.roles import option_of
 
     asked = [role for stage in benchmark.stages for role in (*stage.roles, *stage.judges)]
     for role in dict.fromkeys(asked):

@@ -29,8 +29,9 @@ class Metric:
     """One line for people."""
 
     worst: float | None = 0.0
-    """What a missing unit counts in the second column, or in the value itself if `missing` is
-    "counted". None where no value is the worst: missing units then count nowhere."""
+    """What a missing unit, or the missing part of a unit, counts in the second column, or in the
+    value itself if `missing` is "counted". None where no value is the worst: what is missing then
+    counts nowhere."""
 
     higher_is_better: bool = True
     """The direction of better values."""
@@ -46,8 +47,9 @@ class Metric:
     """What a reader must know before using the number."""
 
     missing: Literal["left_out", "counted"] = "left_out"
-    """Whether the value leaves missing units out or counts each as `worst`; the other policy's
-    value is shown next to it."""
+    """Whether the value leaves out what is missing or counts it as `worst`; the other policy's
+    value is shown next to it. A unit that is missing because a stage failed that does not ask the
+    candidate, as its cause `stage/cause` says, is left out in any case."""
 
     baseline: bool = False
     """Whether this is the score of an answer without any model: shown with its task, and not where
@@ -137,6 +139,9 @@ class Benchmark:
     counts: Callable[[Mapping[str, Records[Any, Any]], Any], Mapping[str, int]] | None = None
     """From the same records: what happened in the run as a whole, next to what its units count."""
 
+    notes: Callable[[Mapping[str, Records[Any, Any]], Any], Iterable[str]] | None = None
+    """From the same records: what people must know about the numbers of this very run."""
+
     contents: Callable[[Any], Mapping[str, str]] | None = None
     """Digests of the files that options only name; runs are comparable if these are equal."""
 
@@ -155,6 +160,11 @@ class Benchmark:
     def stage(self, name: str) -> Stage:
         """The stage of that name."""
         return next(stage for stage in self.stages if stage.name == name)
+
+    @property
+    def stages_of_others(self) -> frozenset[str]:
+        """The stages that do not ask the candidate: their failures are not the candidate's."""
+        return frozenset(each.name for each in self.stages if not each.asks_candidate)
 
     @property
     def roles(self) -> frozenset[str]:

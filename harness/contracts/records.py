@@ -216,9 +216,13 @@ class Score(msgspec.Struct, Generic[DetailsT], frozen=True, kw_only=True):
     missing: dict[str, str] = {}
     """The cause for each column that has none."""
 
+    lost: dict[str, float] | msgspec.UnsetType = msgspec.UNSET
+    """For each column with a value: the share, from 0 to 1, of what the value is made of that is
+    missing, such as verdicts or answers that could not be read."""
+
     worst: dict[str, float] = {}
-    """The unit's value in the second column if a part of the unit failed, so that this is neither
-    its value nor the metric's worst."""
+    """The unit's value if what is missing of it is counted as worst; by default the share in `lost`
+    counts as the metric's worst, and the rest as the value."""
 
     counts: dict[str, int] = {}
     """Counts of events, which the summary adds up."""

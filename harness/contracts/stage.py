@@ -11,6 +11,9 @@ import msgspec
 from harness.contracts.desk import Desk
 from harness.contracts.records import Records
 
+CANDIDATE = "candidate"
+"""The role of the model that is evaluated."""
+
 
 class Item(msgspec.Struct, frozen=True, kw_only=True):
     """One unit of a stage's work: one question where possible.
@@ -101,6 +104,11 @@ class Stage:
 
     role_hint: str = ""
     """What to do if a role of this stage has no model."""
+
+    @property
+    def asks_candidate(self) -> bool:
+        """Whether the stage asks the model that is evaluated."""
+        return CANDIDATE in self.roles
 
     @property
     def templates(self) -> tuple[str, ...]:

@@ -169,6 +169,7 @@ class LocalExecutor:
             watch=FailureWatch(
                 limits=limits_of(run.context.task, self._limits),
                 total=run.progress.total,
+                asks_candidate=run.context.stage.asks_candidate,
             ),
             retry_failures=self._retry_failures,
             yield_to_loop=self._yield_to_loop,

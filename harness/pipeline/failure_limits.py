@@ -25,20 +25,28 @@ def limits_of(task: Task, given: Mapping[str, float]) -> FailureLimits:
 
 @dataclass(kw_only=True)
 class FailureWatch:
-    """Counts a stage's failures by family and cause, and compares them with the limits."""
+    """Counts a stage's failures by family and cause, and compares them with the limits.
+
+    Unreadable answers of a stage that does not ask the candidate count with those of judges: tasks
+    that allow a candidate any number of them do not allow a judge or a profiler as many.
+    """
 
     limits: FailureLimits
     total: int
+    asks_candidate: bool = True
     families: Counter[str] = field(default_factory=Counter)
     causes: Counter[str] = field(default_factory=Counter)
     first: dict[str, str] = field(default_factory=dict)
 
     def failed(self, tag: str, cause: str, detail: str = "") -> None:
         """Count one failure by its record's tag; the first detail of each family is kept."""
-        self.families[FAMILIES[tag]] += 1
+        family = FAMILIES[tag]
+        if family == "parsing" and not self.asks_candidate:
+            family = "judging"
+        self.families[family] += 1
         self.causes[cause] += 1
         if detail:
-            self.first.setdefault(FAMILIES[tag], problem_in(detail))
+            self.first.setdefault(family, problem_in(detail))
 
     def too_many(self) -> bool:
         """Whether a family's share of all items exceeds its limit."""

@@ -23,8 +23,9 @@ from harness.calls.network_fs import network_type
 from harness.calls.store import default_path
 from harness.contracts.finding import WEIGHTS, Finding, bad, bad_by, doubtful, good
 from harness.contracts.model import CallError, Message, Model, Request, Sampling
+from harness.contracts.stage import CANDIDATE
 from harness.contracts.task import Task
-from harness.pipeline.roles import CANDIDATE, JUDGE, Binding, RoleBinder, option_of
+from harness.pipeline.roles import JUDGE, Binding, RoleBinder, option_of
 from harness.pipeline.settings import RunSettings
 from harness.pipeline.stage_context import StageContext
 from harness.registry.task_catalogue import Catalogue

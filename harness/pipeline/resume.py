@@ -20,9 +20,10 @@ from harness.base.errors import HarnessError, UsageError
 from harness.base.hashing import digest
 from harness.base.redaction import redacted_args, without_key_material
 from harness.contracts.model import Model
+from harness.contracts.stage import CANDIDATE
 from harness.pipeline.preparation import Prepared, PreparedTask
 from harness.pipeline.progress import Display
-from harness.pipeline.roles import CANDIDATE, players_of
+from harness.pipeline.roles import players_of
 from harness.pipeline.settings import RunSettings
 from harness.pipeline.specs import Spec
 from harness.pipeline.stage_context import StageContext

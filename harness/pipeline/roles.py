@@ -13,7 +13,7 @@ from harness.calls.usage import player_name
 from harness.contracts.benchmark import Benchmark
 from harness.contracts.judge import Judge, JudgeParts, Member
 from harness.contracts.model import Model, ModelSettings
-from harness.contracts.stage import Stage
+from harness.contracts.stage import CANDIDATE, Stage
 from harness.contracts.task import Task
 from harness.pipeline.specs import Spec, hosts_in, parse_spec, split_members
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-CANDIDATE = "candidate"
 JUDGE = "judge"
 IDENTITY_ARGS = frozenset({
     "model", "pretrained", "revision", "identity", "tokenizer", "chat_template",

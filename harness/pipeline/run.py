@@ -24,6 +24,7 @@ from harness.calls.own_answers import OwnAnswers
 from harness.calls.pricing import Cost
 from harness.calls.store import Store, default_path
 from harness.contracts.model import Model
+from harness.contracts.stage import CANDIDATE
 from harness.contracts.task import Group
 from harness.pipeline.batch_requests import BatchRequests, RequestFile, forget_unsubmitted
 from harness.pipeline.executor import LocalExecutor, NotBatchable
@@ -39,7 +40,6 @@ from harness.pipeline.preflight import (
 from harness.pipeline.preparation import Prepared, check_prices, prepare
 from harness.pipeline.progress import Display, RunProgress
 from harness.pipeline.resume import LockedFolder, lock_folder
-from harness.pipeline.roles import CANDIDATE
 from harness.pipeline.settings import RunSettings
 from harness.pipeline.stage_context import StageContext
 from harness.pipeline.stage_items import stage_runs
@@ -87,7 +87,7 @@ def identical_repeats_warning(
         context
         for each in contexts
         for context in each
-        if settings.num_repeats > 1 and CANDIDATE in context.stage.roles
+        if settings.num_repeats > 1 and context.stage.asks_candidate
     ]
     # A model that answers by rule draws from the seed, whatever the temperature.
     drawn = [each for each in asking if each.model(CANDIDATE).identity.scope != "call"]
@@ -418,19 +418,40 @@ def _stage_ended(run: _Run, stage: StageRun) -> None:
 def _score_finished(
     run: _Run, runs: list[StageRun], errors: list[HarnessError]
 ) -> list[TaskSummary]:
-    """The summaries of all finished tasks; a task that cannot be scored adds an error."""
+    """The summaries of all finished tasks.
+
+    A task that cannot be scored, or in which a stage has no value at all, adds an error.
+    """
     unfinished = {stage.task for stage in runs if stage.state is not State.DONE}
     summaries = []
     for each in run.prepared.tasks:
         if each.task.name in unfinished:
             continue
         try:
-            summaries.append(
-                score_task(run.taken.folder, run.taken.manifest, each.task.name, each.benchmark)
+            summary = score_task(
+                run.taken.folder, run.taken.manifest, each.task.name, each.benchmark
             )
         except HarnessError as error:
             errors.append(error)
+        else:
+            summaries.append(summary)
+            errors += nothing_read(summary)
     return summaries
+
+
+def nothing_read(summary: TaskSummary) -> Iterator[TooManyFailures]:
+    """An error for each stage of a task that has items and not one value."""
+    for name, stage in summary.stages.items():
+        if stage.items and not stage.done:
+            yield TooManyFailures(
+                "no item has a value",
+                where=f"{summary.task}/{name}",
+                found=f"{stage.items} without one: "
+                + ", ".join(f"{cause} {count}" for cause, count in stage.failures.items()),
+                expected="a value of at least one item: these results measure nothing",
+                hint="`harness show RUN --failures` lists the failures; repeat the command with "
+                "--retry_failures to ask again",
+            )
 
 
 def _status_of(errors: list[HarnessError], *, waiting: bool) -> Status:

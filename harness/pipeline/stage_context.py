@@ -14,10 +14,10 @@ from harness.base.hashing import digest
 from harness.contracts.benchmark import Benchmark
 from harness.contracts.judge import Judge
 from harness.contracts.model import Model, Sampling
-from harness.contracts.stage import Calls, Item, Stage
+from harness.contracts.stage import CANDIDATE, Calls, Item, Stage
 from harness.contracts.task import Task
 from harness.parsing import LADDER_VERSION
-from harness.pipeline.roles import CANDIDATE, Binding, players_of
+from harness.pipeline.roles import Binding, players_of
 from harness.pipeline.settings import RunSettings
 from harness.prompts import Template, Templates
 

@@ -20,6 +20,7 @@ from harness.reporting.tables import (
     print_side_by_side,
     print_summaries,
     result_console,
+    run_notes,
     stamp,
     thinking_notes,
 )
@@ -53,7 +54,8 @@ def print_results(
     for note in known_notes({n: one for each in summaries for n, one in own_metrics(each).items()}):
         console.print(note)
     for summary in summaries:
-        for note in missing_notes(own_metrics(summary), clean_text(summary.task)):
+        name = clean_text(summary.task)
+        for note in (*missing_notes(own_metrics(summary), name), *run_notes(summary, name)):
             console.print(note)
         for note in thinking_notes(summary):
             console.print(note)

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from harness.calls.pricing import costs_by_model, together
 from harness.reporting.money import cost_notes, paid, saved, token_notes, tokens
-from harness.reporting.text import NOTHING, causes, clean_text, number, reasons, share
+from harness.reporting.text import NOTHING, ROUNDING, causes, clean_text, number, reasons, share
 from harness.scoring.run_costs import costs_of
 from harness.scoring.summary import MetricResult, RepeatedTask, RoleUse, TaskSummary, over_repeats
 
@@ -105,7 +105,8 @@ def task_report(summary: TaskSummary) -> Group:
     stamps = [] if summary.comparable else [stamp(summary.not_comparable_because)]
     parts: list[RenderableType] = [title, *others, *stamps, Text()]
     metrics = shown_metrics(summary)
-    parts += [metric_table(summary), *known_notes(metrics), *open_notes(metrics), Text()]
+    parts += [metric_table(summary), *known_notes(metrics), *open_notes(metrics)]
+    parts += [*run_notes(summary), Text()]
     if summary.counts:
         parts += [counts_table(summary), Text()]
     parts += [stage_table(summary), Text()]
@@ -140,8 +141,8 @@ def other_policies(results: Iterable[MetricResult]) -> tuple[str, ...]:
     """The headers of the columns for the values by a policy that some metric does not use."""
     results = tuple(results)
     left_out = any(result.left_out is not None for result in results)
-    missing = any(result.missing for result in results if result.left_out is None)
-    # If no metric has missing units, one column shows that.
+    missing = any(missing_share(result) and result.left_out is None for result in results)
+    # If nothing is missing of any metric, one column shows that.
     wanted = ((WORST, missing or not left_out), (LEFT_OUT, left_out))
     return tuple(header for header, shown in wanted if shown)
 
@@ -149,24 +150,34 @@ def other_policies(results: Iterable[MetricResult]) -> tuple[str, ...]:
 def result_cells(result: MetricResult, others: Sequence[str]) -> list[Text]:
     """The cells of a metric: value, interval, n, missing, and the values by either policy.
 
-    `n` counts the units behind the value, including units that it counts as worst.
+    `n` counts the units behind the value, including units that it counts as worst. `missing` is
+    the number of missing units with the share that is missing of all that the metric is made of.
     """
-    missing = sum(result.missing.values())
+    units, missing = sum(result.missing.values()), missing_share(result)
     counts = result.left_out is not None
     cells = {
         WORST: result.counted_as_worst if missing else None,
         LEFT_OUT: result.left_out if counts else result.value if missing else None,
     }
     n = f"{result.n:,}"
-    if counts and missing:
-        n = f"{result.n + missing:,} ({missing:,} as worst)"
+    if counts and (as_worst := units - (result.not_counted or 0)):
+        n = f"{result.n + as_worst:,} ({as_worst:,} as worst)"
     return [
         Text(number(result.value), style="bold"),
         Text(interval_of(result)),
         Text(n),
-        Text(f"{missing:,}" if missing else NOTHING, style="yellow" if missing else "dim"),
+        Text(
+            f"{units:,} ({share(missing, 1)})" if missing else NOTHING,
+            style="yellow" if missing else "dim",
+        ),
         *(Text(number(cells[other])) for other in others),
     ]
+
+
+def missing_share(result: MetricResult) -> float:
+    """The share that is missing of what a metric is made of, also in older summaries."""
+    units = sum(result.missing.values())
+    return result.missing_share or (units / (result.n + units) if units else 0.0)
 
 
 def counts_table(summary: TaskSummary) -> Table:
@@ -212,9 +223,9 @@ def role_table(summary: TaskSummary) -> Table:
 
 
 def cross_table(summaries: Sequence[TaskSummary]) -> Table:
-    """Tasks by metrics: the value, with the larger side of its interval."""
-    metrics = list(dict.fromkeys(name for each in summaries for name in own_metrics(each)))
-    table = plain_table("task", numbers=tuple(clean_text(name) for name in metrics))
+    """Tasks by metrics: the value with its interval."""
+    metrics = {name: result for each in summaries for name, result in own_metrics(each).items()}
+    table = plain_table("task", numbers=tuple(map(metric_name, metrics, metrics.values())))
     for summary in summaries:
         cells = [_compact(summary.metrics.get(name)) for name in metrics]
         table.add_row(Text(_starred(summary)), *(Text(cell) for cell in cells))
@@ -227,7 +238,7 @@ def long_table(summaries: Sequence[TaskSummary]) -> Table:
     for summary in summaries:
         task = _starred(summary)
         for name, result in own_metrics(summary).items():
-            table.add_row(Text(task), Text(clean_text(name)), Text(_compact(result)))
+            table.add_row(Text(task), Text(metric_name(name, result)), Text(_compact(result)))
             task = ""
     return table
 
@@ -301,6 +312,12 @@ def known_notes(metrics: Mapping[str, MetricResult], style: str = "yellow") -> l
     return indented(_by_metrics(notes), style)
 
 
+def run_notes(summary: TaskSummary, whose: str = "") -> list[Padding]:
+    """The benchmark's notes on the numbers of this run."""
+    start = f"{whose}: " if whose else ""
+    return indented([start + clean_text(note) for note in summary.notes or ()], "yellow")
+
+
 def open_notes(metrics: Mapping[str, MetricResult], whose: str = "") -> list[Padding]:
     """The notes on missing units, values and intervals, with their causes."""
     notes: dict[str, list[str]] = {}
@@ -318,9 +335,19 @@ def missing_notes(metrics: Mapping[str, MetricResult], whose: str = "") -> list[
     units: dict[str, list[str]] = {}
     values: dict[str, list[str]] = {}
     for name, result in metrics.items():
+        counts = result.left_out is not None
         if missing := sum(result.missing.values()):
-            counted = "" if result.left_out is None else "; the value counts them as worst"
+            counted = "; the value counts them as worst" if counts else ""
+            if counts and result.not_counted:
+                counted += f", except {result.not_counted:,} that other roles lost"
             note = f"{missing:,} missing ({reasons(result.missing)}){counted}"
+            units.setdefault(note, []).append(name)
+        if missing_share(result) * (result.n + missing) > missing + ROUNDING:
+            note = f"{share(missing_share(result), 1)} is missing, with parts of units"
+            if counts:
+                note += "; the value counts them as worst"
+            elif whose:
+                note += f"; counted as worst {number(result.counted_as_worst)}"
             units.setdefault(note, []).append(name)
         if result.value is None and result.undefined:
             values.setdefault(f"no value: {clean_text(result.undefined)}", []).append(name)
@@ -423,4 +450,4 @@ def _compact(result: MetricResult | None) -> str:
     if result.interval is None:
         return number(result.value)
     low, high = result.interval
-    return f"{number(result.value)} ±{number(max(result.value - low, high - result.value))}"
+    return f"{number(result.value)} [{number(low)}, {number(high)}]"

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec import UNSET
 
 from harness.base.errors import PluginError
 from harness.base.hashing import stable_int
@@ -27,14 +28,23 @@ class Columns:
     """Collects scores as columns: 8 bytes per unit and metric, and 8 for the unit's user.
 
     A unit with a metric neither in `values` nor in `missing` is no unit of this metric. `sound` has
-    checked all scores.
+    checked all scores. No value counts a unit that is missing by a stage in `of_others` as worst.
 
         Columns(metrics, scores).results(interval=task.interval, seed=0, task=task.name)
     """
 
-    def __init__(self, metrics: Mapping[str, Metric], scores: Iterable[Score[Any]] = ()) -> None:
+    def __init__(
+        self,
+        metrics: Mapping[str, Metric],
+        scores: Iterable[Score[Any]] = (),
+        *,
+        of_others: Collection[str] = (),
+    ) -> None:
         self.units = 0
         self._metrics = metrics
+        self._of_others = of_others
+        self._lost = dict.fromkeys(metrics, 0.0)
+        self._not_counted = {name: array("Q") for name in metrics}
         self._users = array("Q")
         self.counts: Counter[str] = Counter()
         self._values = {name: array("d") for name in metrics}
@@ -52,15 +62,18 @@ class Columns:
             column = metric.of or name
             self._values[name].append(score.values.get(column, math.nan))
             self._worst[name].append(at_worst(score, column, metric))
+            self._lost[name] += lost_of(score, column)
             if column in score.missing:
                 self._missing[name][score.missing[column]] += 1
+                if is_of_others(score.missing[column], self._of_others):
+                    self._not_counted[name].append(self.units - 1)
 
     def results(
         self, *, interval: IntervalSpec, seed: int, task: str, least_scored: float = 0.0
     ) -> dict[str, MetricResult]:
         """Every metric with its interval; the seed of each depends on seed, task and metric.
 
-        A metric has no value if a smaller share of its units than `least_scored` has a score.
+        A metric has no value if a smaller share than `least_scored` of what it is made of is there.
         """
         return {
             name: self._result(
@@ -88,23 +101,28 @@ class Columns:
         n = int(scored.sum())
         left_out = _number(statistic_of(column[scored], metric.statistic))
         counted = _number(statistic_of(worst[np.isfinite(worst)], metric.statistic))
-        if metric.worst is None and missing:
+        lost = self._lost[name]
+        if metric.worst is None and (missing or lost):
             counted = None
+        in_value = worst.copy()
+        in_value[np.frombuffer(self._not_counted[name], dtype=np.uint64).astype(np.intp)] = np.nan
         # If no unit has a score, units counted as worst do not make a value.
         counts = metric.missing == "counted" and n > 0
-        value = counted if counts else left_out
+        value = left_out
+        if counts:
+            value = _number(statistic_of(in_value[np.isfinite(in_value)], metric.statistic))
         undefined = None
         if value is None:
             undefined = "the statistic has no value for these scores" if n else "nothing was scored"
         # Compares shares instead of numbers of units: 0.07 * 100 is more than 7.
-        elif n / (n + missing.total()) < least_scored:
-            undefined = _too_few(left_out, n, missing.total(), least_scored)
+        elif (n - lost) / (n + missing.total()) < least_scored:
+            undefined = _too_few(left_out, n, missing.total(), lost, least_scored)
             value = None
         drawn: Interval | NoInterval = NoInterval("there is no value to draw an interval for")
         if value is not None:
-            used = np.isfinite(worst) if counts else scored
+            used = np.isfinite(in_value) if counts else scored
             drawn = bootstrap_interval(
-                (worst if counts else column)[used],
+                (in_value if counts else column)[used],
                 np.unique(users[used], return_inverse=True)[1],
                 seed=seed,
                 statistic=metric.statistic,
@@ -112,7 +130,10 @@ class Columns:
                 confidence=interval.confidence,
                 method=interval.method,
             )
-        both = counts and value is not None and (bool(missing) or value != left_out)
+        not_counted = len(self._not_counted[name])
+        as_worst = missing.total() - not_counted
+        both = counts and value is not None and (as_worst > 0 or value != left_out)
+        everything = n + missing.total()
         return MetricResult(
             value=value,
             n=n,
@@ -129,14 +150,32 @@ class Columns:
             left_out=left_out if both else None,
             baseline=metric.baseline,
             interval_method=interval.method,
+            missing_share=(lost + missing.total()) / everything if lost or missing else UNSET,
+            not_counted=not_counted if both and not_counted else UNSET,
         )
 
 
 def at_worst(score: Score[Any], column: str, metric: Metric) -> float:
-    """A unit's number in a column if missing units count as worst; NaN if it does not count."""
-    if column not in score.missing:
-        return score.worst.get(column, score.values.get(column, math.nan))
-    return score.worst.get(column, math.nan if metric.worst is None else metric.worst)
+    """A unit's number in a column if what is missing counts as worst; NaN if it does not count."""
+    if column in score.worst:
+        return score.worst[column]
+    lowest = math.nan if metric.worst is None else metric.worst
+    if column in score.missing:
+        return lowest
+    value = score.values.get(column, math.nan)
+    lost = lost_of(score, column)
+    return value if metric.worst is None or not lost else (1 - lost) * value + lost * lowest
+
+
+def lost_of(score: Score[Any], column: str) -> float:
+    """The share that is missing of a unit's value in a column; 0 where it has no value."""
+    return score.lost.get(column, 0.0) if score.lost and column in score.values else 0.0
+
+
+def is_of_others(cause: str, stages: Collection[str]) -> bool:
+    """Whether a cause names one of these stages, as in `profile/empty`."""
+    stage, slash, _ = cause.partition("/")
+    return bool(slash) and stage in stages
 
 
 def sound(score: Score[Any]) -> Score[Any]:
@@ -144,6 +183,14 @@ def sound(score: Score[Any]) -> Score[Any]:
 
     `worst` keeps only the names that have a value or a cause.
     """
+    for name, share in _floats(score, score.lost or {}).items():
+        if not 0.0 <= share <= 1.0:
+            raise PluginError(
+                f"the score of {score.id!r} has lost a share that cannot be",
+                where=f"metric {name!r}",
+                found=repr(share),
+                expected="a share from 0 to 1 under `lost`",
+            )
     plain = all(type(value) is float and math.isfinite(value) for value in score.values.values())
     if plain and not (score.missing or score.worst):
         return score
@@ -177,7 +224,11 @@ def _number(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _too_few(value: float | None, scored: int, missing: int, least: float) -> str:
+def _too_few(value: float | None, scored: int, missing: int, lost: float, least: float) -> str:
     few = "" if value is None else f"; over those few it is {value:.3f}"
     units = f"{scored:,} of {scored + missing:,} units"
-    return f"{units} have one, less than the required {least:.0%}{few}"
+    parts = ""
+    if lost:
+        share = (scored - lost) / (scored + missing)
+        parts = f", and with the parts that are missing inside them {share:.0%} is there"
+    return f"{units} have one{parts}, less than the required {least:.0%}{few}"

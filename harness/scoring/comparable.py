@@ -12,6 +12,7 @@ import msgspec
 
 from harness.base.hashing import digest
 from harness.contracts.identity import RECORDED, SOFTWARE, Identity
+from harness.contracts.stage import CANDIDATE
 from harness.runs.manifest import RoleEntry
 from harness.scoring.finished_task import FinishedTask
 from harness.scoring.score_run import role_entries, task_options
@@ -61,7 +62,6 @@ def _leaf_text(leaves: Mapping[str, Any], path: str) -> str:
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 
 
-CANDIDATE = "candidate"
 PREFIXES = {"options": "option", "contents": "content of", "prompts": "prompt"}
 """The words before the name of a setting in these tables."""
 

@@ -18,7 +18,7 @@ from harness.base.hashing import stable_int
 from harness.base.redaction import without_key_material
 from harness.contracts.records import Score
 from harness.runs.atomic_files import atomic_write
-from harness.scoring.aggregate import Columns, at_worst, sound
+from harness.scoring.aggregate import Columns, at_worst, is_of_others, sound
 from harness.scoring.comparable import (
     ComparisonSet,
     Refused,
@@ -187,7 +187,10 @@ def compare(
     differences: list[Difference] = []
     for name, metric in metrics.items():
         having = [task for task in runs.members if own[task.run][name].value is not None]
-        values = {task.run: _values(scores[task.run], name, metric) for task in having}
+        values = {
+            task.run: _values(scores[task.run], name, metric, task.benchmark.stages_of_others)
+            for task in having
+        }
         units = set.intersection(*map(set, values.values())) if values else set()
         for task in having:
             common[task.run] |= _common(task, name, metric, values[task.run], units)
@@ -321,7 +324,8 @@ def _results(
     *,
     least_scored: float | None = None,
 ) -> dict[str, MetricResult]:
-    return Columns(metrics, scores).results(
+    of_others = task.benchmark.stages_of_others
+    return Columns(metrics, scores, of_others=of_others).results(
         interval=task.task.interval,
         seed=task.manifest.seed,
         task=task.task.name,
@@ -346,7 +350,7 @@ def _common(
 
 
 def _values(
-    scores: Iterable[Score[Any]], name: str, metric: Metric
+    scores: Iterable[Score[Any]], name: str, metric: Metric, of_others: Collection[str]
 ) -> dict[str, tuple[str, float]]:
     """Each unit that counts in a metric's value, with its user and its number."""
     column = metric.of or name
@@ -354,7 +358,11 @@ def _values(
         return {
             each.id: (each.user, each.values[column]) for each in scores if column in each.values
         }
-    counts = ((each, at_worst(each, column, metric)) for each in scores)
+    counts = (
+        (each, at_worst(each, column, metric))
+        for each in scores
+        if not is_of_others(each.missing.get(column, ""), of_others)
+    )
     return {each.id: (each.user, value) for each, value in counts if math.isfinite(value)}
 
 

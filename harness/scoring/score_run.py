@@ -112,7 +112,7 @@ def score_into(
     indexes = _open(folder, manifest, task.name)
     records = _typed(entry, indexes, benchmark)
     roles = role_entries(manifest, task.name, benchmark)
-    columns = Columns(metrics)
+    columns = Columns(metrics, of_others=benchmark.stages_of_others)
     scores.parent.mkdir(exist_ok=True)
     encoder = msgspec.json.Encoder()
     with atomic_writer(scores) as file:
@@ -139,6 +139,8 @@ def score_into(
         repeat=task_and_repeat(task.name)[1],
         units=columns.units,
         counts=dict(sorted(counts.items())),
+        notes=(tuple(benchmark.notes(records, options)) if benchmark.notes else ())
+        or msgspec.UNSET,
         metrics=columns.results(
             interval=task.interval,
             seed=manifest.seed,
@@ -256,7 +258,8 @@ def _scores(
     try:
         for score in benchmark.score(records, options):
             if not all(
-                each.keys() <= declared for each in (score.values, score.missing, score.worst)
+                each.keys() <= declared
+                for each in (score.values, score.missing, score.worst, score.lost or {})
             ):
                 raise _undeclared(benchmark, score, declared)
             yield sound(score)
@@ -272,7 +275,8 @@ def _scores(
 
 def _undeclared(benchmark: Benchmark, score: Score[Any], declared: Collection[str]) -> PluginError:
     """The error for a score that no metric reads, such as one with a misspelt name."""
-    named = sorted({*score.values, *score.missing, *score.worst} - set(declared))
+    names = {*score.values, *score.missing, *score.worst, *(score.lost or ())}
+    named = sorted(names - set(declared))
     return PluginError(
         f"benchmark {benchmark.name!r} has a score that none of its metrics reads",
         where=f"the score of {score.id!r}",

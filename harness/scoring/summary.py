@@ -14,13 +14,16 @@ from harness.tasks.repeats import task_and_repeat
 
 
 class MetricResult(msgspec.Struct, frozen=True, kw_only=True):
-    """One metric with both policies for missing units: left out, and counted as worst.
+    """One metric with both policies for what is missing: left out, and counted as worst.
 
-    `value` leaves missing units out, unless `left_out` is given: then `value` counts them as worst,
-    and `left_out` is the value without them. `value` is None if no unit or too few have a score;
-    `undefined` is the reason. `interval` is the interval of `value`; if it is None, `no_interval`
-    is the reason. `n` units of `users` users have a score; `missing` counts the others by cause.
-    `interval_method` is how the interval's bounds follow from the bootstrap's draws.
+    `value` leaves out what is missing, unless `left_out` is given: then `value` counts it as worst,
+    and `left_out` is the value without it. `missing_share` is the share that is missing of what the
+    metric is made of: whole units, and parts of units. `not_counted` missing units are left out of
+    a `value` that counts the others, since a stage failed that does not ask the candidate. `value`
+    is None if no unit or too few have a score; `undefined` is the reason. `interval` is the
+    interval of `value`; if it is None, `no_interval` is the reason. `n` units of `users` users have
+    a score; `missing` counts the others by cause. `interval_method` is how the interval's bounds
+    follow from the bootstrap's draws.
     """
 
     value: float | None
@@ -38,6 +41,8 @@ class MetricResult(msgspec.Struct, frozen=True, kw_only=True):
     left_out: float | None = None
     baseline: bool = False
     interval_method: Literal["percentile", "bca"] = "percentile"
+    missing_share: float | msgspec.UnsetType = msgspec.UNSET
+    not_counted: int | msgspec.UnsetType = msgspec.UNSET
 
 
 class RoleUse(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,6 +104,7 @@ class TaskSummary(msgspec.Struct, frozen=True, kw_only=True):
     repeat: int = 1
     units: int
     counts: dict[str, int] = {}
+    notes: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
     metrics: dict[str, MetricResult]
     stages: dict[str, StageSummary]
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from harness.base.errors import BudgetSpent, HarnessError
+from harness.base.errors import BudgetSpent, HarnessError, TooManyFailures
 from harness.contracts.model import CallError, Reply, Request
 from harness.contracts.records import Record, record_type
 from harness.pipeline.run import RunResult
@@ -384,6 +384,8 @@ def _sound(result: RunResult, sampled: SampledTasks, *, when: str = "") -> Itera
     """Findings for a run with an error, an item that raised, or a score that is not finite."""
     manner = f"where all {when}, " if when else ""
     for error in result.errors:
+        if isinstance(error, TooManyFailures):
+            continue
         yield Finding(
             f"benchmark {sampled.benchmark.name}", f"{manner}{error}",
             "make `score` handle records of every outcome: Done, and each failure",

@@ -110,7 +110,11 @@ def scored_against(
     if score.details is None:
         return score
     values, missing = split_missing(scores_of(score.details, options, oracle))
-    lowest, _ = split_missing(scores_of(at_worst(score.details), options, oracle))
+    lost = {name: one for name, one in lost_of(score.details, options).items() if name in values}
+    lowest = lowest_of(score.details, options, oracle)
+    if "is" in lost:
+        lowest["is"] = min(lowest["is"], (1 - lost["is"]) * values["is"])
+        lowest["hm"] = _ratio(2 * lowest["ig_f1"] * lowest["is"], lowest["ig_f1"] + lowest["is"])
     counts = {words: number for words, number in score.counts.items() if words != EMPTY_ORACLE}
     if not oracle and "ig_r" in values:
         counts[EMPTY_ORACLE] = 1
@@ -118,7 +122,8 @@ def scored_against(
         score,
         values=values,
         missing=missing,
-        worst={name: one for name, one in lowest.items() if one != values.get(name)},
+        lost=lost or msgspec.UNSET,
+        worst={name: one for name, one in lowest.items() if name in lost or name in missing},
         counts=counts,
     )
 
@@ -265,6 +270,45 @@ def harmonic_mean(one: Number, other: Number) -> Number:
     if isinstance(other, Missing):
         return other
     return _ratio(2 * one * other, one + other)
+
+
+def read_windows(profile: Profile) -> float:
+    """The share of a user's windows whose answers could be read."""
+    return 1 - profile.unreadable / profile.windows
+
+
+def lost_of(profile: Profile, options: Options) -> dict[str, float]:
+    """The share of each score that failures took: of the windows, and in them of the interests.
+
+    An interest is lost to groundedness without a verdict on its evidence or its category, and to
+    specificity also without one on its retrieval, if that counts. Without failures it is empty.
+    """
+    categories = graded(profile, options.verification)
+    unknown = {one.name for one in profile.interests if one.counts is None or one.mapping_failure}
+    counting = [
+        interest
+        for category in categories
+        if category.verified and category.id is not None
+        for interest in _asked(category, verified_only=options.verified_only)
+    ]
+    unfound = {one.name for one in counting if one.correct is None}
+    read = read_windows(profile)
+    grounded = 1 - read * (1 - _ratio(len(unknown), len(profile.interests)))
+    tested = unknown | {one.name for one in counting}
+    specific = 1 - read * (1 - _ratio(len(unknown | unfound), len(tested)))
+    lost = dict.fromkeys(("ig_f1", "ig_p", "ig_r", "verified"), grounded)
+    lost |= {"is": specific, "hm": max(grounded, specific)}
+    return {name: share for name, share in lost.items() if share > 0}
+
+
+def lowest_of(profile: Profile, options: Options, oracle: Collection[int]) -> dict[str, float]:
+    """The scores with every failure at its worst, unreadable windows included.
+
+    Verified interests are a number and no share: of an unreadable window it counts none anyway.
+    """
+    numbers, _ = split_missing(scores_of(at_worst(profile), options, oracle))
+    read = read_windows(profile)
+    return {name: one if name == "verified" else read * one for name, one in numbers.items()}
 
 
 def at_worst(profile: Profile) -> Profile:

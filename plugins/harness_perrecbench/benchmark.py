@@ -8,6 +8,7 @@ from harness_perrecbench.metrics import METRICS, counts, score
 from harness_perrecbench.paper import results
 from harness_perrecbench.records import GroupResult, Options
 from harness_perrecbench.stages import STAGES
+from harness_perrecbench.undecided import notes
 
 PERRECBENCH = Benchmark(
     name="perrecbench",
@@ -21,5 +22,6 @@ PERRECBENCH = Benchmark(
     metrics=METRICS,
     details=GroupResult,
     counts=counts,
+    notes=notes,
     published=results,
 )

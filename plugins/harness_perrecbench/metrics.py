@@ -39,6 +39,9 @@ NO_PROFILE = "no_profile"
 AGREEMENT = ("ptc", "ptc_published", "tau_b", "exact")
 ERRORS = ("mae", "squared_error")
 UNREAD = "unreadable_comparisons"
+READ_OF_PAIRS = (*AGREEMENT, "like_higher_average", "first_position", "inconsistent")
+"""The columns that lose a part with each comparison that could not be read."""
+
 COMPARISONS = ("first_position", "inconsistent", "undecided", UNREAD)
 
 
@@ -106,8 +109,8 @@ METRICS: dict[str, Metric] = {
         description="share of comparisons that could not be read in both orders",
         worst=None,
         higher_is_better=False,
-        note="such a comparison counts as no preference, and a group with at least one readable "
-        "comparison counts as readable: where this share is high, ptc means little",
+        note="such a comparison is no preference in a group's order, and a part of the group that "
+        "is missing: ptc counts the pair as 0, and shows no value if too much is missing",
     ),
     "labelled": Metric(
         description="share of groups with a complete true order in the data",
@@ -134,13 +137,16 @@ class PredictedRanking:
     """The candidate's ranking of a group.
 
     `ranks` are in the order of the group, `order` holds the users' numbers, strongest first, and
-    `columns` are the columns of scores that only this way of asking has.
+    `columns` are the columns of scores that only this way of asking has. `unread` are the pairs
+    whose comparison could not be read, and `lost` is their share of all comparisons.
     """
 
     ranks: tuple[int, ...]
     order: tuple[int, ...]
     predicted: Ratings | None = None
     columns: Mapping[str, float] = field(default_factory=dict)
+    unread: frozenset[tuple[int, int]] = frozenset()
+    lost: float = 0.0
 
 
 def score(
@@ -211,7 +217,13 @@ def _compared(value: Compared) -> PredictedRanking:
         UNREAD: [one not in both for one in made],
     }
     columns = {name: sum(cases) / len(cases) for name, cases in shares.items() if cases}
-    return PredictedRanking(ranks=value.ranks, order=value.order, columns=columns)
+    return PredictedRanking(
+        ranks=value.ranks,
+        order=value.order,
+        columns=columns,
+        unread=frozenset((one.first, one.second) for one in made if one not in both),
+        lost=columns.get(UNREAD, 0.0),
+    )
 
 
 def _ranked(value: Ranked) -> PredictedRanking:
@@ -263,23 +275,36 @@ def _group_score(
         "groups without a whole true order": not result.truth,
         "groups without true ratings": stage == "rate" and not result.ratings,
     }
+    lost: dict[str, float] = {}
+    worst: dict[str, float] = {}
     if isinstance(ranking, PredictedRanking):
         result = msgspec.structs.replace(
             result, ranks=ranking.ranks, order=ranking.order, predicted=ranking.predicted
         )
         values |= {**_agreement(ranking, result), **ranking.columns}
         missing = {name: "all_tied" for name in agreement if name not in values}
+        if ranking.lost:
+            lost = {name: ranking.lost for name in READ_OF_PAIRS if name in values}
+        if ranking.unread and result.truth:
+            worst = {"ptc": ptc(ranking.ranks, result.truth, without=ranking.unread)}
     else:
         columns = ("like_higher_average", *agreement, *own)
-        missing = dict.fromkeys(columns, f"{stage}/{ranking.cause}")
+        missing = dict.fromkeys(columns, cause_of(ranking, stage))
     return Score(
         id=group.id,
         user=group.user,
         values=values,
         missing=missing,
+        lost=lost or msgspec.UNSET,
+        worst=worst,
         counts={what: 1 for what, is_unknown in unknown.items() if is_unknown},
         details=result,
     )
+
+
+def cause_of(failure: Failure, stage: str) -> str:
+    """The stage that failed, with the cause: without a profile nothing was asked."""
+    return f"{'profile' if failure.cause == NO_PROFILE else stage}/{failure.cause}"
 
 
 def _behaviour_score(record: Record[Any, Any]) -> Score[GroupResult]:
@@ -292,7 +317,7 @@ def _behaviour_score(record: Record[Any, Any]) -> Score[GroupResult]:
         result = msgspec.structs.replace(result, predicted=(float(done.value.rating),))
         values |= _errors(result.predicted, result.ratings)
     elif result.ratings:
-        missing = dict.fromkeys(ERRORS, f"rate/{done.cause}")
+        missing = dict.fromkeys(ERRORS, cause_of(done, "rate"))
     return Score(id=record.id, user=record.user, values=values, missing=missing, details=result)
 
 

@@ -10,7 +10,7 @@ greater", so that the resulting order depends on the initial one.
 from __future__ import annotations
 
 import math
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
 from itertools import combinations, pairwise
 from random import Random
 
@@ -24,13 +24,17 @@ DIGITS = 9
 """Differences of ratings are rounded to these digits, so that 1 - 1.3 equals 2 - 2.3."""
 
 
-def ptc(ranks: Sequence[float], truth: Sequence[float]) -> float:
+def ptc(
+    ranks: Sequence[float], truth: Sequence[float], *, without: Collection[tuple[int, int]] = ()
+) -> float:
     """Concordant minus discordant pairs of users, as a share of all pairs.
 
-    A pair with a tie in either ranking is neither. Without ties this is Kendall's tau.
+    A pair with a tie in either ranking is neither, and so is a pair of users' numbers in `without`.
+    Without ties this is Kendall's tau.
     """
-    signs = list(_signs(ranks, truth))
-    return sum(signs) / len(signs)
+    pairs = list(combinations(range(1, len(ranks) + 1), 2))
+    signs = zip(pairs, _signs(ranks, truth), strict=True)
+    return sum(sign for pair, sign in signs if pair not in without) / len(pairs)
 
 
 def tau_b(ranks: Sequence[float], truth: Sequence[float]) -> float | None:

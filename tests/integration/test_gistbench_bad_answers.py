@@ -178,9 +178,13 @@ def test_a_judge_that_fails_in_every_way_is_corrected_then_counted(gist, serve, 
         "overlap": {"schema": summary["stages"]["overlap"]["items"] - 1},
         "specificity": {"schema": 4},
     }
-    for name in ("mean_ig_p", "mean_is"):
-        metric = summary["metrics"][name]
-        assert metric["counted_as_worst"] < metric["value"], name
+    precision, specificity = (summary["metrics"][name] for name in ("mean_ig_p", "mean_is"))
+    assert precision["missing_share"] == pytest.approx(15 / 40)
+    assert precision["counted_as_worst"] < precision["value"]
+    # More than half of what would be tested for specificity has no verdict.
+    assert specificity["missing_share"] > 0.5
+    assert specificity["value"] is None
+    assert "less than the required 50%" in specificity["undefined"]
     table = shown()
     for name, times in wanted.items():
         assert f"{name} {times}" in table
@@ -199,3 +203,24 @@ def test_a_judge_that_fails_in_every_way_is_corrected_then_counted(gist, serve, 
     tries = [one for one in server.requests if topic_of(one) == "camping"]
     assert len(tries) == 3 * 5
     assert "it says NONE and names labels" in tries[-1]["messages"][-1]["content"]
+
+
+@pytest.mark.parametrize("said", ["1", "{}", '{"1": "Weather of Thursday"}', PROSE])
+def test_a_taxonomist_of_no_use_ends_the_task_and_is_never_the_candidates_zero(gist, serve, said):
+    def answer(body):
+        return said if gist.stage_of(body) == "taxonomy" else gist.answer(body)
+
+    serve(gist, answer=answer)
+    # A single failure does not end a task: there has to be more than one batch.
+    few = ("--set", "interests_a_question=3")
+    ended = gist.run(*few, model="omega")
+    assert ended.code == 3
+    assert "gist_synthetic/taxonomy: too many items failed" in ended.err
+    assert "by judging" in ended.err
+
+    accepted = gist.run(*few, "--max_failures", "1", model="omega")
+    assert accepted.code == 3
+    assert "gist_synthetic/taxonomy: no item has a value" in accepted.err
+    metrics = kept_summary(gist)["metrics"]
+    assert {name: one["value"] for name, one in metrics.items()} == dict.fromkeys(metrics)
+    assert all(one["missing_share"] == 1.0 for one in metrics.values())

@@ -127,7 +127,8 @@ def test_half_a_panel_is_no_quorum(panel):
     panel.server.faults = lambda asked: (
         status(400) if asked.body["model"] in ("second", "third") else None
     )
-    done = panel.run(None, "--max_failures", "1").ok()
+    done = panel.run(None, "--max_failures", "1")
+    assert done.code == 3
     assert done.summary()["stages"]["support"]["failures"] == {"no_quorum": 2}
     record = panel.harness.records("support")[0]
     assert record["outcome"]["detail"] == (

@@ -66,3 +66,15 @@ def test_the_command_goes_before_the_task_and_the_task_before_what_is_usual():
     assert limits_of(lenient, {"judging": 0.0}) == FailureLimits(
         calls=0.1, parsing=1.0, judging=0.0, errors=0.05
     )
+
+
+def test_an_unreadable_answer_of_another_role_counts_as_a_judge_s() -> None:
+    limits = FailureLimits(parsing=1.0, judging=0.2)
+    candidate = FailureWatch(limits=limits, total=4)
+    profiler = FailureWatch(limits=limits, total=4, asks_candidate=False)
+    for watch in (candidate, profiler):
+        for _ in range(2):
+            watch.failed("unreadable", "empty", "no text")
+    assert not candidate.too_many()
+    assert profiler.too_many()
+    assert "2 of 4 by judging (empty 2); the first: no text" in str(profiler.error("t/profile"))

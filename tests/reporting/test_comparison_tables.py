@@ -103,8 +103,8 @@ def test_runs_stand_below_one_another_metric_after_metric(table):
     shown = table(
         printed(COMPARISON, width=80),
         "gist 1 2 2", "1 1 3", "left 1 2 2026", "forced 1 0 2026", "metric 95%",
-        "f1 1 0.500 0.400 0.600 40", "llama 0.400 0.300 0.500 38 2 0.380",
-        "is 0.250 0.200 0.300 40", "llama 2 38 0.000", "f1: 1 2 3", "gpt: 2", "llama 1 2 2",
+        "f1 1 0.500 0.400 0.600 40", "llama 0.400 0.300 0.500 38 2 5% 0.380",
+        "is 0.250 0.200 0.300 40", "llama 2 38 95% 0.000", "f1: 1 2 3", "gpt: 2", "llama 1 2 2",
         "llama 38 38", "llama 2 40", "metric 95%", "f1 1 0.510 0.410 0.610 38",
         "llama 0.400 0.300 0.500 38", "is 0.260 0.200 0.300 38", "metric 95%",
         "f1 1 +0.110 -0.020 +0.200 <0.001 0.001 38",
@@ -117,12 +117,12 @@ data: people.csv
   left out, a 1 against 2; copy: odd (2026-odd)
   forced in, seed 1 against 0: llama * (2026-llama)
 
-metric  run      value    95% interval   n  missing  counted as worst
-─────────────────────────────────────────────────────────────────────
-f1      gpt      0.500  0.400 to 0.600  40        –                 –
-        llama *  0.400  0.300 to 0.500  38        2             0.380
-is      gpt      0.250  0.200 to 0.300  40        –                 –
-        llama *      –               –   2       38             0.000
+metric  run      value    95% interval   n   missing  counted as worst
+──────────────────────────────────────────────────────────────────────
+f1      gpt      0.500  0.400 to 0.600  40         –                 –
+        llama *  0.400  0.300 to 0.500  38    2 (5%)             0.380
+is      gpt      0.250  0.200 to 0.300  40         –                 –
+        llama *      –               –   2  38 (95%)             0.000
   f1: the oracle is made of 2 runs and needs 3 or more
   gpt: users with an empty oracle 2
   llama *: f1: 2 missing (no_json 2)

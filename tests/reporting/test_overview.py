@@ -66,8 +66,8 @@ def test_of_many_tasks_the_table_and_what_must_be_known_is_printed(table):
     ]
     shown = table(
         printed(*summaries),
-        "5 5", "┃ 40", "┃ 5", "task_1 1 0.100 ±0.100", "task_2 2 0.200 ±0.100",
-        "task_3 3 0.300 ±0.100", "task_4 4", "task_5 5 0.500 ±0.100", "task_3: 3 5 4 1",
+        "5 5", "┃ 40", "┃ 5", "task_1 1 0.100 0.000 0.200", "task_2 2 0.200 0.100 0.300",
+        "task_3 3 0.300 0.200 0.400", "task_4 4", "task_5 5 0.500 0.400 0.600", "task_3: 3 5 4 1",
         "task_4: 4",
     )  # fmt: skip
     assert shown == snapshot("""\
@@ -80,13 +80,13 @@ data: people.csv
 ┃ own prompts: x (task_5)               ┃
 ┗━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━┛
 
-task               tau
-──────────────────────
-task_1 *  0.100 ±0.100
-task_2 *  0.200 ±0.100
-task_3 *  0.300 ±0.100
-task_4 *             –
-task_5 *  0.500 ±0.100
+task                       tau
+──────────────────────────────
+task_1 *  0.100 [0.000, 0.200]
+task_2 *  0.200 [0.100, 0.300]
+task_3 *  0.300 [0.200, 0.400]
+task_4 *                     –
+task_5 *  0.500 [0.400, 0.600]
 * not comparable with published results
   tau: of few
   task_3: tau: 5 missing (no_json 4, timeout 1); the value counts them as worst

@@ -103,9 +103,9 @@ def test_the_title_says_whether_the_candidate_thought(summary, thinks, title):
 def test_one_task_in_eighty_columns(summary, table):
     shown = table(
         printed(summary, width=80),
-        "interests 1", "metric 95%", "support 0.734 0.702 0.781 37 3 0.679",
-        "grounded 0.500 0.450 0.560 37 3 0.463", "coverage 0.250 0.150 0.300 40", "support, 3 2 1",
-        "name 40 38 2 2", "support 180 179 1 1", "name, 44 0% 1 30.2k 6.1k",
+        "interests 1", "metric 95%", "support 0.734 0.702 0.781 37 3 8% 0.679",
+        "grounded 0.500 0.450 0.560 37 3 8% 0.463", "coverage 0.250 0.150 0.300 40",
+        "support, 3 2 1", "name 40 38 2 2", "support 180 179 1 1", "name, 44 0% 1 30.2k 6.1k",
         "support, 180 33% 0 30.2k 600", "name, 37 44 81% 16% 3%", "name, 4.0k",
         "support, 179 180 100%",
     )  # fmt: skip
@@ -116,8 +116,8 @@ data: people.csv
 
 metric    value    95% interval   n  missing  counted as worst
 ──────────────────────────────────────────────────────────────
-support   0.734  0.702 to 0.781  37        3             0.679
-grounded  0.500  0.450 to 0.560  37        3             0.463
+support   0.734  0.702 to 0.781  37   3 (8%)             0.679
+grounded  0.500  0.450 to 0.560  37   3 (8%)             0.463
 coverage  0.250  0.150 to 0.300  40        –                 –
   support, grounded: 3 missing (name/no_json 2, support/timeout 1)
 
@@ -147,15 +147,15 @@ def test_a_value_that_counts_what_fell_out_has_the_other_beside_it_and_baselines
     lines = printed(replace(summary, metrics=metrics, stages={}), width=110)
     shown = table(
         lines[4:13],
-        "metric 95%", "tau 0.250 0.150 0.300 40 2 2 0.250 0.263",
-        "exact 0.500 0.450 0.560 37 3 0.463 0.500", "random 0.010 -0.100 0.120 40",
+        "metric 95%", "tau 0.250 0.150 0.300 40 2 2 5% 0.250 0.263",
+        "exact 0.500 0.450 0.560 37 3 8% 0.463 0.500", "random 0.010 -0.100 0.120 40",
         "tau: 2 2", "exact: 3 3",
     )  # fmt: skip
     assert shown == snapshot("""\
 metric             value     95% interval                n  missing  counted as worst  left out
 ───────────────────────────────────────────────────────────────────────────────────────────────
-tau                0.250   0.150 to 0.300  40 (2 as worst)        2             0.250     0.263
-exact              0.500   0.450 to 0.560               37        3             0.463     0.500
+tau                0.250   0.150 to 0.300  40 (2 as worst)   2 (5%)             0.250     0.263
+exact              0.500   0.450 to 0.560               37   3 (8%)             0.463     0.500
 
 without any model
 random             0.010  -0.100 to 0.120               40        –                 –         –
@@ -249,15 +249,15 @@ def test_one_task_in_sixty_columns(summary, table):
     assert all(len(line) <= 60 for line in lines)
     shown = table(
         lines[4:11],
-        "metric 95%", "support 0.734 0.702 0.781 37 3 0.679",
-        "grounded 0.500 0.450 0.560 37 3 0.463", "coverage 0.250 0.150 0.300 40", "support, 3 2",
+        "metric 95%", "support 0.734 0.702 0.781 37 3 8% 0.679",
+        "grounded 0.500 0.450 0.560 37 3 8% 0.463", "coverage 0.250 0.150 0.300 40", "support, 3 2",
     )  # fmt: skip
     assert shown == snapshot("""\
                                                   counted as
 metric    value    95% interval   n  missing           worst
 ────────────────────────────────────────────────────────────
-support   0.734  0.702 to 0.781  37        3           0.679
-grounded  0.500  0.450 to 0.560  37        3           0.463
+support   0.734  0.702 to 0.781  37   3 (8%)           0.679
+grounded  0.500  0.450 to 0.560  37   3 (8%)           0.463
 coverage  0.250  0.150 to 0.300  40        –               –
   support, grounded: 3 missing (name/no_json 2,\
 """)
@@ -286,15 +286,16 @@ def test_several_tasks_stand_side_by_side(summary, table):
     )
 
     shown = table(
-        printed(summary, other, width=80)[-7:],
-        "interests 0.734 ±0.047 0.500 ±0.060 0.250 ±0.100", "interests_short 0.500",
+        printed(summary, other, width=100)[-7:],
+        "interests 0.734 0.702 0.781 0.500 0.450 0.560 0.250 0.150 0.300",
+        "interests_short 0.500",
     )  # fmt: skip
     assert shown == snapshot("""\
 
-task                    support      grounded      coverage
-───────────────────────────────────────────────────────────
-interests          0.734 ±0.047  0.500 ±0.060  0.250 ±0.100
-interests_short *         0.500             –             –
+task                            support              grounded              coverage
+───────────────────────────────────────────────────────────────────────────────────
+interests          0.734 [0.702, 0.781]  0.500 [0.450, 0.560]  0.250 [0.150, 0.300]
+interests_short *                 0.500                     –                     –
 * not comparable with published results
 """)
 
@@ -304,18 +305,19 @@ def test_a_table_too_wide_is_printed_a_line_a_value(summary, table):
 
     shown = table(
         printed(summary, other, width=50)[-9:],
-        "interests 0.734 ±0.047", "grounded 0.500 ±0.060", "coverage 0.250 ±0.100",
-        "interests_short 0.734 ±0.047", "grounded 0.500 ±0.060", "coverage 0.250 ±0.100",
+        "interests 0.734 0.702 0.781", "grounded 0.500 0.450 0.560", "coverage 0.250 0.150 0.300",
+        "interests_short 0.734 0.702 0.781", "grounded 0.500 0.450 0.560",
+        "coverage 0.250 0.150 0.300",
     )  # fmt: skip
     assert shown == snapshot("""\
-task             metric           value
-───────────────────────────────────────
-interests        support   0.734 ±0.047
-                 grounded  0.500 ±0.060
-                 coverage  0.250 ±0.100
-interests_short  support   0.734 ±0.047
-                 grounded  0.500 ±0.060
-                 coverage  0.250 ±0.100
+task             metric                   value
+───────────────────────────────────────────────
+interests        support   0.734 [0.702, 0.781]
+                 grounded  0.500 [0.450, 0.560]
+                 coverage  0.250 [0.150, 0.300]
+interests_short  support   0.734 [0.702, 0.781]
+                 grounded  0.500 [0.450, 0.560]
+                 coverage  0.250 [0.150, 0.300]
 """)
 
 
@@ -328,10 +330,10 @@ def test_a_metric_without_a_value_says_why(summary, table):
 
     lines = printed(replace(summary, metrics=metrics, roles={}), width=80)
 
-    assert table(lines[3:9], "metric 95%", "loss 0 40", "loss: 40 40") == snapshot("""\
-metric  value  95% interval  n  missing  counted as worst
-─────────────────────────────────────────────────────────
-loss ↓      –             –  0       40                 –
+    assert table(lines[3:9], "metric 95%", "loss 0 40 100%", "loss: 40 40") == snapshot("""\
+metric  value  95% interval  n    missing  counted as worst
+───────────────────────────────────────────────────────────
+loss ↓      –             –  0  40 (100%)                 –
   loss: 40 missing (name/no_json 40)
   loss: no value: no unit
 """)
@@ -377,12 +379,12 @@ def test_a_value_over_too_few_is_withheld_with_the_reason_below(summary, table):
 
     shown = table(
         printed(replace(summary, metrics={"f1": few}), width=100)[4:9],
-        "metric 95%", "f1 1 3 7 0.100", "f1: 1 7 7", "f1: 1 3 10 0.412",
+        "metric 95%", "f1 1 3 7 70% 0.100", "f1: 1 7 7", "f1: 1 3 10 0.412",
     )  # fmt: skip
     assert shown == snapshot("""\
 metric  value  95% interval  n  missing  counted as worst
 ─────────────────────────────────────────────────────────
-f1          –             –  3        7             0.100
+f1          –             –  3  7 (70%)             0.100
   f1: 7 missing (no_json 7)
   f1: no value: 3 of 10 units have one; over those few it is 0.412\
 """)
@@ -445,3 +447,42 @@ def test_names_are_neither_markup_nor_control_characters(summary):
 
 def test_a_pipe_has_a_width_of_its_own():
     assert result_console(io.StringIO()).width == PIPE_WIDTH
+
+
+def test_parts_that_are_missing_inside_units_are_a_share_with_a_second_value(summary, table):
+    metrics = {
+        "is": metric(1.0, (1.0, 1.0), 40, {}, 0.885, missing_share=0.115),
+        "tau": metric(0.25, (0.15, 0.3), 38, {"no_json": 2}, 0.24, left_out=0.263,
+                      missing_share=0.1),
+        "whole": metric(0.5, (0.4, 0.6), 40, {}, 0.5),
+    }  # fmt: skip
+    lines = printed(replace(summary, metrics=metrics, stages={}), width=110)
+    shown = table(
+        lines[4:12],
+        "metric 95%", "is 1.000 1.000 1.000 40 0 12% 0.885 1.000",
+        "tau 0.250 0.150 0.300 40 2 2 10% 0.240 0.263", "whole 0.500 0.400 0.600 40",
+        "is: 12%", "tau: 2 2", "tau: 10%",
+    )  # fmt: skip
+    assert shown == snapshot("""\
+metric  value    95% interval                n  missing  counted as worst  left out
+───────────────────────────────────────────────────────────────────────────────────
+is      1.000  1.000 to 1.000               40  0 (12%)             0.885     1.000
+tau     0.250  0.150 to 0.300  40 (2 as worst)  2 (10%)             0.240     0.263
+whole   0.500  0.400 to 0.600               40        –                 –         –
+  is: 12% is missing, with parts of units
+  tau: 2 missing (no_json 2); the value counts them as worst
+  tau: 10% is missing, with parts of units; the value counts them as worst\
+""")
+
+
+def test_missing_units_that_are_not_the_candidate_s_are_not_among_those_counted(summary):
+    result = metric(
+        0.25, (0.15, 0.3), 35, {"profile/empty": 3, "rank/no_json": 2}, 0.2, left_out=0.3,
+        not_counted=3,
+    )  # fmt: skip
+    lines = printed(replace(summary, metrics={"tau": result}, stages={}), width=120)
+    assert "37 (2 as worst)" in lines[6]
+    assert lines[7] == (
+        "  tau: 5 missing (profile/empty 3, rank/no_json 2); the value counts them as worst, "
+        "except 3 that other roles lost"
+    )

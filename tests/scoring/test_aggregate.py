@@ -2,6 +2,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec import UNSET
 
 from harness.base.errors import PluginError
 from harness.contracts.benchmark import Metric
@@ -285,3 +286,75 @@ def test_only_units_of_a_metric_count_at_worst() -> None:
     )["right"]
     assert (found.value, found.missing) == (1.0, {"not_finite": 1})
     assert found.counted_as_worst == 0.5
+
+
+def test_the_parts_that_units_lost_are_a_share_and_count_as_worst() -> None:
+    loss = Metric(description="", worst=4.0, higher_is_better=False)
+    found = results(
+        {"loss": loss, "known": loss, "none": Metric(description="", worst=None)},
+        Score(
+            id="1",
+            user="a",
+            values={"loss": 1.0, "known": 1.0, "none": 1.0},
+            lost={"loss": 0.5, "known": 0.5, "none": 0.5},
+            worst={"known": 3.0},
+        ),
+        Score(id="2", user="b", values={"loss": 2.0, "known": 2.0, "none": 1.0}),
+        Score(id="3", user="c", missing={"loss": "no_json", "known": "no_json"}),
+    )
+    # Of three units one is missing and half of another: one half of 1.0 counts as 4.0.
+    assert (found["loss"].value, found["loss"].missing_share) == (1.5, 0.5)
+    assert found["loss"].counted_as_worst == (2.5 + 2.0 + 4.0) / 3
+    assert found["known"].counted_as_worst == (3.0 + 2.0 + 4.0) / 3
+    assert (found["none"].missing_share, found["none"].counted_as_worst) == (0.25, None)
+
+
+def test_without_anything_missing_there_is_no_share() -> None:
+    whole = results({"m": Metric(description="")}, Score(id="1", user="a", values={"m": 1.0}))["m"]
+    assert whole.missing_share is UNSET
+
+
+def test_parts_count_as_worst_where_missing_units_do() -> None:
+    tau = Metric(description="", missing="counted")
+    found = results(
+        {"tau": tau},
+        Score(id="1", user="a", values={"tau": 1.0}, lost={"tau": 0.25}),
+        Score(id="2", user="b", values={"tau": 0.5}),
+    )["tau"]
+    assert (found.value, found.left_out) == ((0.75 + 0.5) / 2, 0.75)
+
+
+@pytest.mark.parametrize(("lost", "shown"), [(0.25, True), (0.5, False)])
+def test_a_metric_that_lost_too_many_parts_has_no_value(lost: float, *, shown: bool) -> None:
+    columns = Columns({"tau": Metric(description="")})
+    for number in range(4):
+        columns.add(Score(id=str(number), user="u", values={"tau": 1.0}, lost={"tau": lost}))
+    found = columns.results(interval=INTERVAL, seed=0, task="t", least_scored=0.75)["tau"]
+    assert (found.value is not None) is shown
+    assert shown or found.undefined == (
+        "4 of 4 units have one, and with the parts that are missing inside them 50% is there, "
+        "less than the required 75%; over those few it is 1.000"
+    )
+
+
+def test_what_other_roles_lost_is_not_counted_in_a_value_but_in_the_second_one() -> None:
+    metrics = {"tau": Metric(description="", missing="counted")}
+    scores = [
+        Score(id="1", user="a", values={"tau": 1.0}),
+        Score(id="2", user="b", missing={"tau": "rank/no_json"}),
+        Score(id="3", user="c", missing={"tau": "profile/empty"}),
+        Score(id="4", user="d", missing={"tau": "profile"}),
+    ]
+    columns = Columns(metrics, scores, of_others={"profile"})
+    found = columns.results(interval=INTERVAL, seed=0, task="t")["tau"]
+    assert (found.value, found.left_out, found.not_counted) == (1 / 3, 1.0, 1)
+    assert (found.counted_as_worst, found.missing_share) == (0.25, 0.75)
+    alone = Columns(metrics, [scores[0], scores[2]], of_others={"profile"})
+    found = alone.results(interval=INTERVAL, seed=0, task="t")["tau"]
+    assert (found.value, found.left_out, found.counted_as_worst) == (1.0, None, 0.5)
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.5, float("nan")])
+def test_a_share_that_cannot_be_lost_names_unit_and_metric(share: float) -> None:
+    with pytest.raises(PluginError, match="'7' has lost a share that cannot be"):
+        sound(Score(id="7", user="a", values={"m": 1.0}, lost={"m": share}))

@@ -189,7 +189,7 @@ def against(oracle: Mapping[str, set[int]], score: Score[Profile], options: Opti
     if score.details is None:
         return score
     values, missing = split_missing(scores_of(score.details, options, oracle.get(score.user, ())))
-    return Score(id=score.id, user=score.user, values=values, missing=missing)
+    return Score(id=score.id, user=score.user, values=values, missing=missing, lost=score.lost)
 
 
 def results(

@@ -28,6 +28,9 @@ WHOLE_AND_HALVES = 3
 ANSWERED = frozenset({"schema", "tied"})
 """Why an answer names no category: none of those it names exists, or a panel's members disagree."""
 
+NO_CATEGORY = "no_category"
+"""Why a batch has no verdict in which no interest has a category."""
+
 MISREAD = ANSWERED | {"no_json", "empty", "truncated", "refused"}
 """Why an answer that came is no verdict: asked again it would hardly be one. Every other cause is
 of a call that failed, and leaves the interests for another try of the run."""
@@ -53,7 +56,8 @@ def batches(
 async def map_interests(item: Batch, desk: Desk) -> Mapped | Failure:
     """The category of each interest: as it was remembered, or as the taxonomist says now.
 
-    Answers are remembered at the end, so an item that starts again asks the same.
+    Answers are remembered at the end, so an item that starts again asks the same. A taxonomist that
+    has a category for none of the interests is of no use: that says nothing about the interests.
     """
     memo = desk.memo(taxonomy_digest(item.categories))
     known = dict(memo.known(item.interests))
@@ -64,6 +68,8 @@ async def map_interests(item: Batch, desk: Desk) -> Mapped | Failure:
     known |= memo.keep({name: str(ids[label]) for name, label in said.items()})
     if failure is not None:
         return failure
+    if not known:
+        return NoVerdict(NO_CATEGORY, f"none of {len(item.interests)} interests has a category")
     return Mapped(
         categories={name: int(known[name]) for name in item.interests if name in known},
         unmapped=tuple(name for name in item.interests if name not in known),
@@ -106,7 +112,7 @@ async def ask_about(
 
 TAXONOMY = Stage(
     name="taxonomy",
-    version=4,
+    version=5,
     item=Batch,
     value=Mapped,
     items=batches,

@@ -137,7 +137,10 @@ def test_a_task_of_which_half_cannot_be_read_shows_no_value_and_ends_well(perrec
 
 def test_a_limit_of_the_command_ends_a_run_that_the_task_would_let_go_on(perrec, serve):
     server = serve(perrec, answer=lambda _: "Hard to say.")
-    perrec.run("perrec_easy_listwise").ok()
+    lenient = perrec.run("perrec_easy_listwise")
+    assert lenient.code == 3
+    assert "perrec_easy_listwise/rank: no item has a value" in lenient.err
+    assert [one["task"] for one in lenient.json["summaries"]] == ["perrec_easy_listwise"]
     asked = server.count
     assert asked == 5 * THINGS
     strict = perrec.run("perrec_easy_listwise", "--max_failures", "parsing=0.5", "--seed", "1")

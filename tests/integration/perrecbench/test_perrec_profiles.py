@@ -62,8 +62,8 @@ def test_a_group_with_a_user_without_a_profile_is_no_group_to_rank(bare, serve, 
     writer = serve(answer=answers.true, faults=broken)
     bare.url = candidate.url
     done = bare.run("perrec_easy", *profiler(writer.url), "--max_failures", "calls=1").ok()
-    for summary, stage in zip(done.json["summaries"], ("rate", "compare", "rank"), strict=True):
-        assert summary["metrics"]["ptc"]["missing"] == {f"{stage}/no_profile": 1}
+    for summary in done.json["summaries"]:
+        assert summary["metrics"]["ptc"]["missing"] == {"profile/no_profile": 1}
         assert summary["counts"]["profiles that could not be made"] == 1
     asked = {title for body in candidate.requests for title in [answers.question(body).title]}
     rated = [body for body in candidate.requests if answers.question(body).stage == "rate"]
@@ -71,3 +71,40 @@ def test_a_group_with_a_user_without_a_profile_is_no_group_to_rank(bare, serve, 
     assert len(asked) == THINGS
     assert bare.by_stage(candidate)["rank"] == THINGS - 1
     assert bare.by_stage(candidate)["compare"] == 2 * (THINGS - 1)
+
+
+@pytest.mark.parametrize("share", [1, 3])
+def test_a_profiler_that_writes_nothing_ends_the_tasks_as_a_judge_would(
+    bare, serve, answers, share
+):
+    candidate = serve(answer=answers.true)
+    asked = 0
+
+    def blank(body):
+        nonlocal asked
+        asked += 1
+        return "" if asked % share == 0 else answers.true(body)
+
+    bare.url = candidate.url
+    done = bare.run("perrec_easy", *profiler(serve(answer=blank).url), "--set", "tries=1")
+    assert done.code == 3
+    assert "/profile: too many items failed" in done.err
+    assert "by judging (empty" in done.err
+
+
+def test_what_the_profiler_lost_is_left_out_of_a_value_that_counts_what_is_missing(
+    bare, serve, answers
+):
+    def blank(body):
+        return "" if "shelf of u3a" in body["messages"][-1]["content"] else answers.true(body)
+
+    candidate, writer = serve(answer=answers.true), serve(answer=blank)
+    bare.url = candidate.url
+    accepted = ("--max_failures", "1", "--set", "least_scored=0.8")
+    done = bare.run("perrec_easy", *profiler(writer.url), *accepted).ok()
+    for summary in done.json["summaries"]:
+        ptc = summary["metrics"]["ptc"]
+        assert (ptc["value"], ptc["left_out"]) == (1.0, None)
+        assert ptc["missing"] == {"profile/no_profile": 1}
+        assert ptc["counted_as_worst"] == pytest.approx(1 - 1 / THINGS)
+        assert ptc["missing_share"] == pytest.approx(1 / THINGS)

@@ -189,9 +189,9 @@ def test_a_retrieval_judge_without_a_verdict_is_counted_and_worst_is_zero(counte
     assert summary.metrics["ig_p"].value == 1.0
 
 
-def test_what_the_taxonomist_cannot_map_is_counted_and_no_failure(counted):
+def test_a_taxonomist_that_can_map_nothing_is_a_failure_and_no_zero(counted):
     summary, failures = counted(predict=PREDICTED, taxonomy='{"1": "No Such Category"}')
 
-    assert failures == {}
-    assert summary.counts["interests that could not be mapped"] == 1
-    assert summary.metrics["ig_r"].value == 0.0
+    assert failures == {"taxonomy": {"no_category": 1}}
+    assert summary.counts["interests without a verdict on their category"] == 1
+    assert summary.metrics["ig_r"].value is None

@@ -376,7 +376,8 @@ def test_what_was_noted_of_the_data_stays_with_the_run(tmp_path, printed, monkey
     Path("log.csv").write_text("\n".join([header, *rows]) + "\n")
     command = [
         "--model", "baseline", "--judge", "lexical", "--tasks", "gist_synthetic", "--data",
-        "log.csv", "--set", "min_engagements=2", "--store", "calls.sqlite",
+        "log.csv", "--set", "min_engagements=2", "--set", "taxonomy=[about]",
+        "--store", "calls.sqlite",
     ]  # fmt: skip
     noted = {
         "engagements without a time, taken as the oldest": 1,

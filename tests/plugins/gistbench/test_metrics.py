@@ -11,6 +11,7 @@ from harness_gistbench.metrics import (
     at_worst,
     run_counts,
     score,
+    scored_against,
     scores_of,
     verified_categories,
 )
@@ -35,6 +36,7 @@ from harness_gistbench.records import (
 )
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from harness import Score
 from harness.contracts.outcomes import NoVerdict, Unreadable
@@ -530,8 +532,29 @@ def test_a_failure_lowers_the_second_column_alone(run):
     (ada,) = score(run(**{**WALK, "verify": verify}), Options())
 
     assert (ada.values["ig_p"], ada.worst["ig_p"]) == (1.0, 1 / 2)
-    assert ada.worst.keys() == {"ig_p", "ig_f1", "hm"}
+    # One of the two interests has no verdict: had it been verified, nothing need have been found.
+    assert ada.lost == dict.fromkeys(COLUMNS, 1 / 2)
+    assert (ada.values["is"], ada.worst["is"]) == (3 / 4, 3 / 8)
+    assert (ada.values["ig_r"], ada.worst["ig_r"]) == (1.0, 1.0)
     assert ada.counts["interests without a verdict on their evidence"] == 1
+
+
+def test_the_retrievals_and_windows_that_are_missing_are_a_share_of_a_users_score():
+    interests = (judged(31, YES, 2, 2), unfound(31), judged(5, YES, 1, 1), judged(6, NO, 0, 0))
+    ada = profile(*(replace(one, name=str(number)) for number, one in enumerate(interests)))
+    whole = Score(id="ada", user="ada", details=ada)
+
+    found = scored_against(whole, {31, 5}, SUMS)
+    assert found.values["is"] == 1.0
+    # Three interests are tested, and one has no verdict on its retrieval.
+    assert found.lost == {"is": pytest.approx(1 / 3), "hm": pytest.approx(1 / 3)}
+    assert found.worst["is"] == pytest.approx(2 / 3)
+
+    half = replace(whole, details=replace(ada, windows=4, unreadable=2))
+    found = scored_against(half, {31, 5}, SUMS)
+    assert found.values["ig_p"] == pytest.approx(2 / 3)
+    assert (found.lost["ig_p"], found.worst["ig_p"]) == (0.5, pytest.approx(1 / 3))
+    assert found.lost["is"] == pytest.approx(1 - 1 / 2 * 2 / 3)
 
 
 def test_a_mapping_that_failed_lowers_the_second_column_and_is_counted_apart(run):
@@ -545,7 +568,8 @@ def test_a_mapping_that_failed_lowers_the_second_column_and_is_counted_apart(run
     # what is verified has no category because of the failure; what has none of its own is not
     assert ada.values == {"ig_p": 0.0, "verified": 0.0}
     assert ada.missing == dict.fromkeys(("ig_r", "ig_f1", "is", "hm"), "taxonomy/timeout")
-    assert ada.worst == dict.fromkeys(("ig_r", "ig_f1", "is", "hm"), 0.0)
+    assert ada.worst == dict.fromkeys(COLUMNS, 0.0)
+    assert ada.lost == {"ig_p": 0.5, "verified": 0.5}
     assert ada.counts["interests without a verdict on their category"] == 1
     assert ada.counts["interests that could not be mapped"] == 1
     assert EMPTY not in ada.counts

@@ -373,6 +373,7 @@ def test_runs_on_the_same_engagements_in_another_order_draw_the_same(tmp_path):
                 sys.executable, "-m", "harness", "--model", "baseline", "--judge", "lexical",
                 "--tasks", "gist_synthetic", "--data", str(file), "--no_store",
                 "--set", "gistbench.ask_all=true", "--output_path", str(folder / "runs"),
+                "--set", "gistbench.taxonomy=[topic, salsa, thing]",
             ],
             check=True, capture_output=True, env={**os.environ, "PYTHONHASHSEED": seed},
         )  # fmt: skip

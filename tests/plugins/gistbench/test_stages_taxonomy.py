@@ -169,8 +169,23 @@ async def test_a_taxonomist_who_cannot_be_read_of_whole_or_half_gives_no_verdict
 async def test_categories_that_do_not_exist_are_an_answer_and_leave_interests_unmapped():
     taxonomist = Spoiled("schema", "bomb 1", "bomb 2")
 
-    assert await map_interests(batch("bomb 1", "bomb 2"), taxonomist) == Mapped(
-        categories={}, unmapped=("bomb 1", "bomb 2")
+    assert await map_interests(batch("bomb 1", "oolong", "bomb 2"), taxonomist) == Mapped(
+        categories={"oolong": 4}, unmapped=("bomb 1", "bomb 2")
+    )
+
+
+@pytest.mark.parametrize("names", [("bomb 1",), ("bomb 1", "bomb 2", "bomb 3")])
+async def test_a_taxonomist_without_any_category_that_exists_gives_no_verdict(names):
+    assert await map_interests(batch(*names), Spoiled("schema", *names)) == NoVerdict(
+        "no_category", f"none of {len(names)} interests has a category"
+    )
+
+
+async def test_where_one_interest_has_a_remembered_category_the_others_are_unmapped(desk):
+    scripted = desk(NoVerdict("schema"), memory={"rye": "9"})
+
+    assert await map_interests(batch("rye", "x"), scripted) == Mapped(
+        categories={"rye": 9}, unmapped=("x",), remembered=1
     )
 
 
@@ -206,11 +221,11 @@ async def test_a_name_on_which_a_panel_finds_no_category_costs_the_others_nothin
     )
 
 
-async def test_names_on_which_a_panel_agrees_in_nothing_are_unmapped():
+async def test_a_panel_that_agrees_in_nothing_gives_no_verdict():
     for verdict in (NoVerdict("tied"), no_quorum("schema")):
         mapped = await map_interests(batch("x", "y", "z"), Spoiled(verdict, "x", "y", "z"))
 
-        assert mapped == Mapped(categories={}, unmapped=("x", "y", "z"))
+        assert mapped == NoVerdict("no_category", "none of 3 interests has a category")
 
 
 async def test_a_panel_of_which_a_member_could_not_be_asked_is_a_failure(desk):

@@ -90,7 +90,9 @@ def test_a_person_whose_answer_fell_out_has_no_score_and_says_why(
     assert ada.missing == dict.fromkeys(METRICS, cause)
 
 
-def test_one_failed_judgement_leaves_that_person_out_and_nobody_else(history, named, judged):
+def test_a_failed_judgement_is_a_part_of_that_person_s_score_and_counts_as_worst(
+    history, named, judged
+):
     records = {
         "name": named(
             (history("ada", "+rye", "+owls"), {"baking": (1,), "birds": (2,)}),
@@ -101,9 +103,26 @@ def test_one_failed_judgement_leaves_that_person_out_and_nobody_else(history, na
 
     ada, ben = score(records, Options(min_support=1))
 
+    # Of two interests baking alone has a verdict. Whether birds explains the owls is not known.
+    assert ada.values == {"support": 1.0, "grounded": 1.0, "coverage": 1.0}
+    assert ada.lost == dict.fromkeys(METRICS, 1 / 2)
+    assert ada.worst == {"support": 1 / 2, "grounded": 1 / 2, "coverage": 1 / 2}
+    assert ada.missing == {}
+    assert ben == Score(
+        id="ben", user="ben", values={"support": 1.0, "grounded": 1.0, "coverage": 1.0}
+    )
+
+
+def test_a_person_without_any_verdict_is_left_out_whatever_needed_none(history, named, judged):
+    records = {
+        "name": named((history("ada", "+rye", "-trains"), {"baking": (1,), "railways": (2,)})),
+        "support": judged({"ada/1": NoVerdict("no_json")}),
+    }
+
+    (ada,) = score(records, Options(min_support=1))
+
     assert ada.values == {}
     assert ada.missing == dict.fromkeys(METRICS, "support/no_json")
-    assert ben.values == {"support": 1.0, "grounded": 1.0, "coverage": 1.0}
 
 
 def test_a_claim_that_no_judge_has_seen_yet_is_not_a_zero(history, named, judged):

@@ -203,13 +203,19 @@ def test_comparisons_tell_of_the_first_place_and_of_answers_that_differ():
     assert found.values["inconsistent"] == 1 / 3
     assert found.values["undecided"] == 2 / 4
     assert found.values["unreadable_comparisons"] == 1 / 4
+    # The second pair of users counts as 0 where what is missing is counted.
+    assert found.worst == {"ptc": pytest.approx(4 / 6)}
+    assert found.lost == dict.fromkeys(
+        ("ptc", "ptc_published", "tau_b", "exact", "like_higher_average", "first_position",
+         "inconsistent"), 1 / 4
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("failure", "values", "missing"),
     [
         (Unreadable("none_named"), {"unreadable_comparisons": 1.0}, {}),
-        (Unreadable("no_profile"), {}, {"unreadable_comparisons": "compare/no_profile"}),
+        (Unreadable("no_profile"), {}, {"unreadable_comparisons": "profile/no_profile"}),
         (CallFailed("timeout"), {}, {"unreadable_comparisons": "compare/timeout"}),
     ],
 )

@@ -1,0 +1,14 @@
+"""A part of the damages that `make soak` makes, small enough for every run of the tests."""
+
+from pathlib import Path
+
+import pytest
+from soak.damages import break_answers
+
+
+@pytest.mark.slow
+def test_whatever_a_role_answers_no_score_moves_without_a_count(tmp_path: Path) -> None:
+    ended = break_answers(50, tmp_path)
+
+    assert ended.total() == 50
+    assert set(ended) == {"done", "too_many_failures"}
